@@ -1,0 +1,58 @@
+import config from '../parley.config.ts';
+import { jsonLog } from '../shared/log.ts';
+import { adminKeyIn } from './admin-key.ts';
+import { faultLine } from './faults.ts';
+import { HELP, type Options, optionsFrom } from './options.ts';
+import { startParley } from './parley.ts';
+import { serve } from './server.ts';
+
+const start = async (options: Options): Promise<void> => {
+  const { dir, port, host } = options;
+  const adminKey = adminKeyIn(dir, process.env.PARLEY_ADMIN_KEY);
+  const log = jsonLog((line) => process.stderr.write(line), Date.now);
+  const parley = await startParley({
+    dir,
+    config,
+    adminKey,
+    log,
+    onFailure: (error) => quit(faultLine(error, options)),
+  });
+  const server = await serve(parley.handle, port, host, config.limits.bodyBytes);
+  greet(`http://${host.includes(':') ? `[${host}]` : host}:${server.port}`, adminKey, dir);
+
+  let isStopping = false;
+  const stop = async (): Promise<void> => {
+    if (isStopping) return;
+    isStopping = true;
+    await server.close();
+    await parley.stop();
+    process.exit(0);
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+};
+
+const greet = (address: string, key: string, dir: string): void => {
+  process.stdout.write(`Parley is listening on ${address} and keeps its state in ${dir}
+Admin key: ${key}
+
+Register a first agent:
+curl -sX PUT ${address}/v1/agents/tim -H 'Authorization: Bearer ${key}' -d '{"dialect":"round-table"}'
+
+Ctrl-C stops it.
+`);
+};
+
+const quit = (line: string): never => {
+  process.stderr.write(`parley: ${line}\n`);
+  process.exit(1);
+};
+
+let options: Options | 'help' | undefined;
+try {
+  options = optionsFrom(process.argv.slice(2));
+  if (options === 'help') process.stdout.write(HELP);
+  else await start(options);
+} catch (error) {
+  quit(faultLine(error, typeof options === 'object' ? options : { dir: '.parley', port: 0 }));
+}

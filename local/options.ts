@@ -1,0 +1,49 @@
+import { parseArgs } from 'node:util';
+
+export interface Options {
+  port: number;
+  host: string;
+  dir: string;
+}
+
+export const HELP = `Runs Parley in this process; everything it knows is in one folder.
+
+  npm start -- [options]
+
+  --port <number>   where to listen (4100; 0 takes any free port)
+  --host <address>  on which address (127.0.0.1; 0.0.0.0 listens on all)
+  --data <folder>   where the state is kept (.parley)
+  --help            this text
+
+  PARLEY_ADMIN_KEY  the admin key, at least 16 characters (otherwise one is made and kept in <folder>/admin-key)
+`;
+
+/** A mistake that the person who started it can mend: it is told in one line. */
+export class StartError extends Error {}
+
+export const optionsFrom = (args: string[]): Options | 'help' => {
+  const values = parsed(args);
+  if (values.help) return 'help';
+  const port = Number(values.port);
+  if (!/^\d{1,5}$/.test(values.port) || port > 65_535) {
+    throw new StartError(`--port must be a number from 0 to 65535, not "${values.port}".`);
+  }
+  return { port, host: values.host, dir: values.data };
+};
+
+const parsed = (args: string[]) => {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        port: { type: 'string', default: '4100' },
+        host: { type: 'string', default: '127.0.0.1' },
+        data: { type: 'string', default: '.parley' },
+        help: { type: 'boolean', default: false },
+      },
+    });
+    return values;
+  } catch (cause) {
+    throw new StartError(`${cause instanceof Error ? cause.message : cause} Try --help.`, { cause });
+  }
+};

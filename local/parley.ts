@@ -1,0 +1,53 @@
+import { directoryOf } from '../shared/agents/directory.ts';
+import { setAdminKey } from '../shared/agents/keys.ts';
+import type { Config } from '../shared/config.ts';
+import type { Deps, Ports } from '../shared/deps.ts';
+import { dispatch, WATCHED } from '../shared/dispatch/dispatch.ts';
+import { onDue } from '../shared/dispatch/on-due.ts';
+import { openEngine } from '../shared/engines/embedded/engine.ts';
+import { type Handle, router } from '../shared/http/router.ts';
+import { routes } from '../shared/http/routes/routes.ts';
+import { newId } from '../shared/ids.ts';
+import type { Log } from '../shared/log.ts';
+import { type Clock, systemClock } from '../shared/ports/clock.ts';
+
+export interface ParleyOptions {
+  dir: string;
+  config: Config;
+  adminKey: string;
+  log: Log;
+  clock?: Clock;
+  /** Called once, when the disk no longer takes what is written. */
+  onFailure?: (error: unknown) => void;
+  /** For tests: stands between the domain and the engine. */
+  through?: (ports: Ports) => Ports;
+}
+
+/** The whole system in this process, on the embedded engine. */
+export interface Parley {
+  deps: Deps;
+  handle: Handle;
+  stop(): Promise<void>;
+}
+
+export const startParley = async (options: ParleyOptions): Promise<Parley> => {
+  const { dir, config, log, clock = systemClock, onFailure, through = (ports) => ports } = options;
+  const engine = openEngine({
+    dir,
+    clock,
+    log,
+    newId,
+    onFailure,
+    watched: WATCHED,
+    eventsKeepMs: config.events.keepMs,
+  });
+  const ports = through(engine.ports);
+  const deps: Deps = { ...ports, clock, config, log, newId, directory: directoryOf(ports.records, clock) };
+  await setAdminKey(engine.ports.records, 'default', options.adminKey, newId());
+  const derived = through(engine.derived);
+  engine.start({
+    changes: (changes) => dispatch(derived, changes, newId),
+    due: (record) => onDue(deps, record),
+  });
+  return { deps, handle: router(deps, routes), stop: () => engine.stop() };
+};

@@ -1,0 +1,128 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { HttpResponse } from '../shared/http/http-message.ts';
+import { problemOf } from '../shared/http/problem.ts';
+import { tooLarge } from '../shared/http/read-body.ts';
+import type { Handle } from '../shared/http/router.ts';
+
+export interface RunningServer {
+  port: number;
+  /** Ends the waits of all callers, answers what is under way, and closes. */
+  close(): Promise<void>;
+}
+
+/** Serves the handler over plain HTTP. */
+export const serve = async (handle: Handle, port: number, host: string, bodyLimit: number): Promise<RunningServer> => {
+  const stopping = new AbortController();
+  const server = createServer((incoming, outgoing) => {
+    answer(handle, incoming, outgoing, stopping.signal, bodyLimit).catch(() => outgoing.destroy());
+  });
+  // Agents keep their connections between polls.
+  server.keepAliveTimeout = 65_000;
+  await listening(server, port, host);
+  const address: AddressInfo | string | null = server.address();
+  return {
+    port: typeof address === 'object' && address ? address.port : port,
+    close: () => {
+      stopping.abort();
+      return new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+        setTimeout(() => server.closeAllConnections(), 2000).unref();
+      });
+    },
+  };
+};
+
+const listening = (server: Server, port: number, host: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => resolve());
+  });
+
+const answer = async (
+  handle: Handle,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  stopping: AbortSignal,
+  bodyLimit: number,
+): Promise<void> => {
+  const body = await readAll(incoming, bodyLimit);
+  if (!body) return refuseBody(outgoing, bodyLimit);
+  const { url = '/', method = 'GET' } = incoming;
+  const mark = url.indexOf('?');
+  const gone = goneSignal(outgoing, stopping);
+  const response = await handle({
+    method,
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: mark < 0 ? '' : url.slice(mark + 1),
+    headers: headersOf(incoming),
+    body,
+    signal: gone.signal,
+  });
+  await send(outgoing, response);
+  gone.release();
+};
+
+/** Undefined where it is too large; the rest of it is then not read. */
+const readAll = async (incoming: IncomingMessage, limit: number): Promise<Buffer | undefined> => {
+  if (Number(incoming.headers['content-length'] ?? 0) > limit) return undefined;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of incoming) {
+    bytes += chunk.length;
+    if (bytes > limit) return undefined;
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+};
+
+const refuseBody = (outgoing: ServerResponse, limit: number): void => {
+  const { status, body } = problemOf(tooLarge(limit));
+  outgoing.writeHead(status, { 'content-type': 'application/problem+json', connection: 'close' });
+  outgoing.end(JSON.stringify(body));
+};
+
+/** Fires when the caller has hung up or the server stops, so that nothing waits for nobody. */
+const goneSignal = (outgoing: ServerResponse, stopping: AbortSignal): { signal: AbortSignal; release: () => void } => {
+  const gone = new AbortController();
+  const abort = (): void => gone.abort();
+  if (stopping.aborted) abort();
+  stopping.addEventListener('abort', abort);
+  outgoing.on('close', abort);
+  return { signal: gone.signal, release: () => stopping.removeEventListener('abort', abort) };
+};
+
+const headersOf = ({ headers }: IncomingMessage): Record<string, string | undefined> => {
+  const single: Record<string, string | undefined> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    single[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return single;
+};
+
+const send = async (outgoing: ServerResponse, { status, headers, body }: HttpResponse): Promise<void> => {
+  if (typeof body === 'string') {
+    outgoing.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
+    outgoing.end(body);
+    return;
+  }
+  outgoing.writeHead(status, headers);
+  for await (const piece of body) {
+    if (outgoing.destroyed) return;
+    if (!outgoing.write(piece)) await drained(outgoing);
+  }
+  outgoing.end();
+};
+
+const drained = (outgoing: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      outgoing.off('drain', done);
+      outgoing.off('close', done);
+      resolve();
+    };
+    outgoing.on('drain', done);
+    outgoing.on('close', done);
+  });

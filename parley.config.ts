@@ -1,0 +1,17 @@
+import { configured } from './shared/config.ts';
+
+/** The topics that this deployment knows: `roundtable.tasks.<domain>.<action>` goes to the queues of its domain. */
+export default configured({
+  projects: {
+    default: {
+      domains: {
+        security: { description: 'briefings, CVE analysis, threat scans, incidents' },
+        comms: { description: 'email triage and drafts, notifications' },
+        intel: { description: 'weather, news, markets, research' },
+        observability: { description: 'health, alerts, capacity' },
+        home: { description: 'scenes, status, automation' },
+      },
+    },
+  },
+  roundTableVersion: '1.0',
+});

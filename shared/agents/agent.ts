@@ -1,0 +1,66 @@
+import type { JsonObject } from '../json/json.ts';
+import type { Item, Ref } from '../ports/records.ts';
+
+/** Agent ids become parts of subjects, queue names and keys. */
+export const AGENT_ID = /^[a-z0-9_-]{1,64}$/;
+
+/** A registered agent. */
+export interface Agent extends Item {
+  sk: 'agent';
+  project: string;
+  id: string;
+  dialect: string;
+  capabilities: string[];
+  /** The domains that it serves, where they do not follow from its capabilities. */
+  domains?: string[];
+  via: 'http' | 'nats';
+  versions?: string[];
+  publicKey?: string;
+  limits?: JsonObject;
+  manifest?: JsonObject;
+  keyHash: string;
+  registeredAt: number;
+}
+
+/** What an agent says of itself from time to time. It changes often, so it is a record of its own. */
+export interface Health extends Item {
+  sk: 'health';
+  project: string;
+  agent: string;
+  online: boolean;
+  /** Of the newest heartbeat; absent until the first one. */
+  sentAt?: number;
+  lastSeen?: number;
+  status?: string;
+  capabilities?: string[];
+  uptime?: number;
+  activeTaskCount?: number;
+  model?: string;
+  version?: string;
+}
+
+export const isHealth = (item: Item): item is Health => item.sk === 'health';
+
+export const agentPk = (project: string, id: string): string => `${project}#agent#${id}`;
+export const agentRef = (project: string, id: string): Ref<Agent> => ({ pk: agentPk(project, id), sk: 'agent' });
+export const healthRef = (project: string, id: string): Ref<Health> => ({ pk: agentPk(project, id), sk: 'health' });
+export const agentsPlace = (project: string): string => `${project}#agents`;
+
+/** An agent with its health, as far as it is known. */
+export interface Known {
+  agent: Agent;
+  health?: Health;
+}
+
+/** The domains whose queues the agent may claim from. Its heartbeats count where its registration names no capability. */
+export const servedDomains = ({ agent, health }: Known): string[] => {
+  if (agent.domains) return agent.domains;
+  const capabilities = agent.capabilities.length > 0 ? agent.capabilities : (health?.capabilities ?? []);
+  return [...new Set(capabilities.map(domainOf).filter((domain) => domain !== undefined))];
+};
+
+/** `security` of `security.briefing`; a capability without a dot belongs to no domain. */
+export const domainOf = (capability: string): string | undefined => {
+  const dot = capability.indexOf('.');
+  return dot > 0 ? capability.slice(0, dot) : undefined;
+};

@@ -1,0 +1,43 @@
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { AGENT_ID, type Known } from './agent.ts';
+import { ADMIN, matches, ownerOf } from './keys.ts';
+
+/** Whoever sent a request. */
+export type Caller = { project: string; role: 'admin' } | { project: string; role: 'agent'; known: Known };
+
+export const authenticate = async (deps: Deps, authorization: string | undefined): Promise<Caller> => {
+  const [, key] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
+  if (!key) throw new ParleyError('unauthorized', 'Send a key: "Authorization: Bearer <key>".');
+  const { project, owner } = ownerOf(key);
+  if (owner === ADMIN) {
+    const admin = await deps.directory.admin(project);
+    if (matches(key, admin?.keyHash)) return { project, role: 'admin' };
+  } else {
+    const known = await deps.directory.agent(project, owner);
+    if (matches(key, known?.agent.keyHash) && known) return { project, role: 'agent', known };
+  }
+  throw new ParleyError('unauthorized', 'The key is not valid. It may have been rotated or its agent removed.');
+};
+
+/** The agent that the caller is, or that it speaks for. */
+export const agentBehind = async (deps: Deps, caller: Caller, named: string | undefined): Promise<Known> => {
+  if (caller.role === 'agent') {
+    if (named === undefined || named === caller.known.agent.id) return caller.known;
+    throw new ParleyError('from_mismatch', `The key belongs to ${caller.known.agent.id}, not to ${named}.`);
+  }
+  if (named === undefined) {
+    throw new ParleyError('invalid_request', 'An admin key must say for which agent it speaks: add "agent".');
+  }
+  const known = await find(deps, caller.project, named);
+  if (!known)
+    throw new ParleyError('unknown_agent', `No agent ${named} is registered. PUT /v1/agents/${named} registers it.`);
+  return known;
+};
+
+export const requireAdmin = (caller: Caller): void => {
+  if (caller.role !== 'admin') throw new ParleyError('forbidden', 'Only an admin key may do this.');
+};
+
+export const find = async (deps: Deps, project: string, id: string): Promise<Known | undefined> =>
+  AGENT_ID.test(id) ? deps.directory.agent(project, id) : undefined;

@@ -1,0 +1,53 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Item, Records } from '../ports/records.ts';
+import { type Agent, agentPk, type Health, isHealth, type Known } from './agent.ts';
+import { type Admin, adminRef } from './keys.ts';
+
+/** How long a lookup is believed: a key that was revoked elsewhere works for this long at most. */
+const BELIEVED_MS = 5000;
+const MAX_ENTRIES = 10_000;
+
+/** Agents and administrators by name, without a read for each request. What is absent is asked for every time. */
+export interface Directory {
+  agent(project: string, id: string): Promise<Known | undefined>;
+  admin(project: string): Promise<Admin | undefined>;
+  /** Whoever changed an agent forgets it here, so that this process sees the change at once. */
+  forget(project: string, id: string): void;
+}
+
+export const directoryOf = (records: Records, clock: Clock): Directory => {
+  const agents = believed<Known>(clock);
+  const admins = believed<Admin>(clock);
+  return {
+    agent: (project, id) => agents.get(agentPk(project, id), () => lookUp(records, project, id)),
+    admin: (project) => admins.get(project, () => records.get(adminRef(project))),
+    forget: (project, id) => agents.delete(agentPk(project, id)),
+  };
+};
+
+const lookUp = async (records: Records, project: string, id: string): Promise<Known | undefined> => {
+  const items = await records.query<Agent | Health>({ p: agentPk(project, id), limit: 10 });
+  const agent = items.find(isAgent);
+  const health = items.find(isHealth);
+  return agent && { agent, health };
+};
+
+const isAgent = (item: Item): item is Agent => item.sk === 'agent';
+
+const believed = <T>(clock: Clock) => {
+  const entries = new Map<string, { value: T; until: number }>();
+  return {
+    delete: (key: string) => entries.delete(key),
+    get: async (key: string, find: () => Promise<T | undefined>): Promise<T | undefined> => {
+      const entry = entries.get(key);
+      if (entry && entry.until > clock.now()) return entry.value;
+      entries.delete(key);
+      const value = await find();
+      if (value === undefined) return undefined;
+      const [oldest] = entries.keys();
+      if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);
+      entries.set(key, { value, until: clock.now() + BELIEVED_MS });
+      return value;
+    },
+  };
+};

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { domainsOf } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { dialectNames } from '../dialects/dialects.ts';
+import { ParleyError } from '../errors.ts';
+import { jsonObject } from '../json/checked.ts';
+import type { Change } from '../ports/conditions.ts';
+import { AGENT_ID, type Agent, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
+import { hashOf, newKey } from './keys.ts';
+
+const name = z.string().min(1).max(128);
+
+export const Registration = z.strictObject({
+  dialect: z.enum(dialectNames).describe('the protocol that the agent speaks'),
+  capabilities: z.array(name).max(256).default([]).describe('what it can do, such as security.briefing'),
+  domains: z
+    .array(name)
+    .max(64)
+    .optional()
+    .describe('the domains it serves, where they do not follow from capabilities'),
+  via: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
+  versions: z.array(name).max(16).optional().describe('the protocol versions it speaks'),
+  publicKey: z.string().max(4096).optional(),
+  limits: jsonObject.optional(),
+  manifest: jsonObject.optional().describe('anything worth knowing about it; kept and shown'),
+});
+export type Registration = z.output<typeof Registration>;
+
+export interface Registered {
+  agent: Agent;
+  /** Only for a new agent, and only now. */
+  key?: string;
+}
+
+export const register = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<Registered> => {
+  if (!AGENT_ID.test(id))
+    throw new ParleyError('invalid_request', `"${id}" is no agent id: 1 to 64 of a-z, 0-9, _ and -.`);
+  refuseUnknownDomains(deps, project, wanted);
+  const key = newKey(project, id);
+  const place = agentRef(project, id);
+  const fields = { ...place, sk: 'agent' as const, project, id, ...wanted };
+  const created = await deps.records.create<Agent>(
+    { ...fields, keyHash: hashOf(key), registeredAt: deps.clock.now(), placed: { p: agentsPlace(project), s: id } },
+    deps.newId(),
+  );
+  if (created.outcome === 'written') {
+    await deps.records.update(healthRef(project, id), healthFields(project, id), deps.newId(), 'orCreate');
+    deps.directory.forget(project, id);
+    return { agent: created.after, key };
+  }
+  const changed = await deps.records.update(place, replacing(wanted), deps.newId());
+  deps.directory.forget(project, id);
+  if (changed.outcome !== 'written')
+    throw new ParleyError('conflict', `The agent ${id} was changed by another call. Try again.`);
+  return { agent: changed.after };
+};
+
+const healthFields = (project: string, agent: string): Change => ({ set: { project, agent, online: false } });
+
+/** The whole registration is replaced: what is no longer said is gone. */
+const replacing = (wanted: Registration): Change => ({
+  set: wanted,
+  unset: Registration.keyof().options.filter((field) => wanted[field] === undefined),
+});
+
+const refuseUnknownDomains = (deps: Deps, project: string, wanted: Registration): void => {
+  const known = domainsOf(deps.config, project);
+  const named = wanted.domains ?? wanted.capabilities.map(domainOf).filter((domain) => domain !== undefined);
+  const unknown = [...new Set(named)].filter((domain) => !known.includes(domain));
+  if (unknown.length === 0) return;
+  throw new ParleyError('unknown_domain', `No such domain: ${unknown.join(', ')}. Known: ${known.join(', ')}.`, {
+    facts: { known },
+  });
+};
+
+/** The old key stops working, here at once and elsewhere within seconds. */
+export const rotateKey = async (deps: Deps, project: string, id: string): Promise<string> => {
+  const key = newKey(project, id);
+  const changed = await deps.records.update(agentRef(project, id), { set: { keyHash: hashOf(key) } }, deps.newId());
+  deps.directory.forget(project, id);
+  if (changed.outcome !== 'written') throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
+  return key;
+};
+
+export const deregister = async (deps: Deps, project: string, id: string): Promise<void> => {
+  if (!AGENT_ID.test(id) || !(await deps.records.get(agentRef(project, id)))) {
+    throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
+  }
+  await Promise.all([deps.records.remove(agentRef(project, id)), deps.records.remove(healthRef(project, id))]);
+  deps.directory.forget(project, id);
+};

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+const name = z.string().regex(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -');
+const positive = z.number().int().positive();
+
+const Domain = z.strictObject({ description: z.string() });
+
+/** What a deployment decides. `parley.config.ts` gives the values. */
+export const Config = z.strictObject({
+  /** Each project has its own domains, agents, keys and tasks. */
+  projects: z.record(name, z.strictObject({ domains: z.record(name, Domain) })),
+  /** The contract version of Round Table that is spoken; another major version is refused. */
+  roundTableVersion: z.string().regex(/^\d+\.\d+(\.\d+)?$/),
+  tasks: z
+    .strictObject({
+      leaseMs: positive.default(5 * MINUTE_MS),
+      maxAttempts: positive.default(3),
+      keepMs: positive.default(7 * DAY_MS),
+      resendMs: positive.default(10 * MINUTE_MS),
+      retryMs: positive.default(SECOND_MS),
+      longestRetryMs: positive.default(5 * MINUTE_MS),
+    })
+    .prefault({}),
+  events: z.strictObject({ keepMs: positive.default(30 * DAY_MS) }).prefault({}),
+  agents: z
+    .strictObject({
+      /** How often an agent says that it lives. */
+      heartbeatMs: positive.default(MINUTE_MS),
+      /** After so many silent periods it counts as offline. */
+      silentPeriods: positive.default(3),
+    })
+    .prefault({}),
+  limits: z
+    .strictObject({
+      bodyBytes: positive.default(4 * 1024 * 1024),
+      /** Of a request's input: what a NATS message can carry on. */
+      inputBytes: positive.default(1024 * 1024),
+      batch: positive.default(25),
+    })
+    .prefault({}),
+});
+export type Config = z.output<typeof Config>;
+
+/** The configuration, or one error that names everything wrong with it. */
+export const configured = (values: z.input<typeof Config>): Config => {
+  const parsed = Config.safeParse(values);
+  if (parsed.success) return parsed.data;
+  const mistakes = parsed.error.issues.map(({ path, message }) => `  ${path.join('.')}: ${message}`);
+  throw new Error(`parley.config.ts is not valid:\n${mistakes.join('\n')}`);
+};
+
+export const domainsOf = (config: Config, project: string): string[] =>
+  Object.keys(config.projects[project]?.domains ?? {});

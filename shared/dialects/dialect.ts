@@ -1,0 +1,23 @@
+import type { z } from 'zod';
+import type { Config } from '../config.ts';
+import type { Outcome } from '../inbox/delivery.ts';
+import type { Json, JsonObject } from '../json/json.ts';
+import type { Command } from '../messages/command.ts';
+import type { Task } from '../tasks/task.ts';
+
+/** One protocol: how its messages become commands, and how tasks and outcomes become its messages. */
+export interface Dialect {
+  name: string;
+  /** Every message of the dialect. */
+  schema: z.ZodType;
+  /** Whether a message has this dialect's shape. The first dialect that says so decodes it. */
+  recognises(message: JsonObject): boolean;
+  /** Throws `invalid_message`, `unknown_type` or `unsupported_version`, with everything that is wrong at once. */
+  decode(message: JsonObject, config: Config): Command;
+  /** The task as a request to whoever claimed it. */
+  encodeRequest(task: Task, input: Json): JsonObject;
+  /** What the holder of an open task said last. */
+  encodeReport(task: Task): JsonObject;
+  /** How a task ended, for the one who must know. */
+  encodeOutcome(outcome: Outcome, output: Json | undefined): JsonObject;
+}

@@ -1,0 +1,29 @@
+import { ParleyError } from '../errors.ts';
+import type { JsonObject } from '../json/json.ts';
+import type { Dialect } from './dialect.ts';
+import { roundTable } from './round-table/round-table.ts';
+
+/** Every dialect, in the order in which a message is tried against them. */
+export const dialects: readonly Dialect[] = [roundTable];
+
+export const dialectNames = ['round-table'] as const;
+
+export const dialectNamed = (name: string): Dialect => {
+  const dialect = dialects.find((candidate) => candidate.name === name);
+  if (dialect) return dialect;
+  throw new ParleyError('unknown_dialect', `There is no dialect "${name}". Known: ${dialectNames.join(', ')}.`, {
+    facts: { known: [...dialectNames] },
+  });
+};
+
+/** The dialect that is named, or the one whose shape the message has. */
+export const dialectOf = (message: JsonObject, named: string | undefined): Dialect => {
+  if (named !== undefined) return dialectNamed(named);
+  const dialect = dialects.find((candidate) => candidate.recognises(message));
+  if (dialect) return dialect;
+  throw new ParleyError(
+    'unknown_dialect',
+    `The message has the shape of no known dialect (${dialectNames.join(', ')}). Name it in the header Parley-Dialect to see what is missing.`,
+    { facts: { known: [...dialectNames] } },
+  );
+};

@@ -1,0 +1,115 @@
+import type { Config } from '../../config.ts';
+import { ParleyError } from '../../errors.ts';
+import { checked } from '../../json/checked.ts';
+import { fingerprint } from '../../json/fingerprint.ts';
+import type { JsonObject } from '../../json/json.ts';
+import type { Command } from '../../messages/command.ts';
+import type { TaskError } from '../../tasks/task.ts';
+import { ERROR_CODES, type ErrorCode, RoundTableMessage, TYPES } from './schema.ts';
+
+export const decode = (wire: JsonObject, config: Config): Command => {
+  refuseOtherMajor(wire.version, config.roundTableVersion);
+  if (typeof wire.type === 'string' && !TYPES.some((type) => type === wire.type)) {
+    throw new ParleyError('unknown_type', `Round Table has no type "${wire.type}". Known: ${TYPES.join(', ')}.`, {
+      facts: { known: TYPES },
+    });
+  }
+  return commandOf(checked(RoundTableMessage, wire, 'invalid_message', 'The round-table message'));
+};
+
+const refuseOtherMajor = (version: unknown, spoken: string): void => {
+  const [major] = /^\d{1,4}(?=\.\d)/.exec(typeof version === 'string' ? version : '') ?? [];
+  if (major === undefined || Number(major) === Number.parseInt(spoken, 10)) return;
+  throw new ParleyError(
+    'unsupported_version',
+    `Version ${version} is not compatible with ${spoken}, which is spoken here.`,
+    {
+      facts: { version: String(version), supported: spoken },
+    },
+  );
+};
+
+const commandOf = (wire: RoundTableMessage): Command => {
+  const message = { messageId: wire.id, fingerprint: fingerprint(wire), from: wire.from };
+  switch (wire.type) {
+    case 'task.request': {
+      const { task, params, ...payload } = wire.payload;
+      return {
+        ...message,
+        kind: 'request',
+        taskId: wire.id,
+        capability: task,
+        domain: task.slice(0, task.indexOf('.')),
+        priority: wire.priority,
+        ttlSeconds: wire.ttl,
+        input: params,
+        carried: carriedFrom(wire, payload),
+        to: wire.to,
+        parent: wire.correlationId,
+      };
+    }
+    case 'task.claimed':
+      return { ...message, kind: 'claim', taskId: wire.correlationId, note: json(wire.payload) };
+    case 'task.progress': {
+      const { percent, message: said, subTasks, attempt } = wire.payload;
+      const progress = { percent, message: said, subTasks: subTasks?.map(json) };
+      return { ...message, attempt, kind: 'progress', taskId: wire.correlationId, progress };
+    }
+    case 'task.result': {
+      const { status, result, attempt, ...payload } = wire.payload;
+      const about = { ...message, attempt, taskId: wire.correlationId };
+      if (status === 'completed') {
+        return { ...about, kind: 'complete', output: result ?? {}, carried: carriedFrom(wire, payload) };
+      }
+      return {
+        ...about,
+        kind: 'fail',
+        error: errorOf(wire.payload),
+        carried: carriedFrom(wire, { ...payload, result }),
+      };
+    }
+    case 'task.failed': {
+      const { attempt, ...payload } = wire.payload;
+      const about = { ...message, attempt, taskId: wire.correlationId };
+      return { ...about, kind: 'fail', error: errorOf(wire.payload), carried: carriedFrom(wire, payload) };
+    }
+    case 'heartbeat': {
+      const { status, capabilities, uptime, activeTaskCount, model, version } = wire.payload;
+      const said = { uptime, activeTaskCount, model, version };
+      return {
+        ...message,
+        kind: 'heartbeat',
+        heartbeat: { sentAt: Date.parse(wire.timestamp), status, capabilities, ...said },
+      };
+    }
+  }
+};
+
+/** Who fails may give up where the table allows another try, but not the other way round. */
+const errorOf = (failure: {
+  error?: ErrorCode | undefined;
+  message?: string | undefined;
+  retryable?: boolean | undefined;
+  retryAfterSeconds?: number | undefined;
+}): TaskError => {
+  const code = failure.error ?? 'internal_error';
+  const rule: { retryable: boolean; attempts?: number } = ERROR_CODES[code];
+  return {
+    code,
+    message: failure.message ?? code,
+    retryable: rule.retryable && failure.retryable !== false,
+    retryAfterSeconds: failure.retryAfterSeconds,
+    attempts: rule.attempts,
+  };
+};
+
+const CANONICAL = ['id', 'type', 'from', 'to', 'correlationId', 'priority', 'ttl', 'payload'];
+
+/** What has no canonical place: the version, the sender's own time, and whatever a newer minor version adds. */
+const carriedFrom = (wire: RoundTableMessage, payload: object): JsonObject => {
+  const envelope = Object.fromEntries(Object.entries(wire).filter(([field]) => !CANONICAL.includes(field)));
+  return { envelope: json(envelope), payload: json(payload) };
+};
+
+/** Parsed from JSON, and so JSON, which the types of the schema's loose objects no longer tell. */
+const json = (value: object): JsonObject => Object.fromEntries(Object.entries(value));

@@ -1,0 +1,75 @@
+import { idFrom } from '../../ids.ts';
+import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
+import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import type { Task } from '../../tasks/task.ts';
+
+/** Where the sender named none: the first version of the contract, which every later minor one understands. */
+const VERSION = '1.0';
+
+export const encodeRequest = (task: Task, input: Json): JsonObject => ({
+  id: task.id,
+  version: VERSION,
+  type: 'task.request',
+  from: task.from,
+  to: task.to,
+  timestamp: iso(task.createdAt),
+  correlationId: task.parent,
+  priority: task.priority,
+  ttl: task.ttlSeconds,
+  ...part(task.carried, 'envelope'),
+  payload: { task: task.capability, params: input, ...part(task.carried, 'payload') },
+});
+
+export const encodeReport = (task: Task): JsonObject => {
+  const { percent, message, subTasks } = task.progress ?? {};
+  return {
+    id: idFrom(`${task.id}#${task.v}`),
+    version: VERSION,
+    type: task.progress ? 'task.progress' : 'task.claimed',
+    from: task.holder,
+    to: task.from,
+    timestamp: iso(task.at),
+    correlationId: task.id,
+    payload: task.progress ? { percent, message, subTasks } : (task.claimNote ?? {}),
+  };
+};
+
+export const encodeOutcome = (outcome: Outcome, output: Json | undefined): JsonObject => ({
+  id: outcome.id,
+  version: VERSION,
+  type: outcome.status === 'completed' ? 'task.result' : 'task.failed',
+  from: outcome.from,
+  to: outcome.to,
+  timestamp: iso(outcome.happenedAt),
+  correlationId: outcome.task.id,
+  priority: outcome.task.priority,
+  ttl: outcome.task.ttlSeconds,
+  ...(outcome.from === PARLEY ? {} : part(outcome.carried, 'envelope')),
+  payload:
+    outcome.status === 'completed'
+      ? { ...part(outcome.carried, 'payload'), status: 'completed', result: output }
+      : failureOf(outcome),
+});
+
+const failureOf = ({ status, task, error }: Outcome): JsonObject => {
+  if (status === 'cancelled') {
+    return { error: 'cancelled', message: `The task ${task.id} was cancelled.`, retryable: false };
+  }
+  if (status === 'expired') {
+    return { error: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, retryable: true };
+  }
+  return {
+    error: error?.code ?? 'internal_error',
+    message: error?.message ?? 'The task failed.',
+    retryable: error?.retryable ?? false,
+    retryAfterSeconds: error?.retryAfterSeconds,
+  };
+};
+
+/** What `decode` put aside; a task that came in another dialect has nothing there. */
+const part = (carried: JsonObject, name: 'envelope' | 'payload'): JsonObject => {
+  const value = carried[name];
+  return isObject(value) ? value : {};
+};
+
+const iso = (at: number): string => new Date(at).toISOString();

@@ -1,0 +1,15 @@
+import type { Dialect } from '../dialect.ts';
+import { decode } from './decode.ts';
+import { encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
+import { RoundTableMessage } from './schema.ts';
+
+/** The message contract of the Round Table: tasks, claims, progress, results, failures and heartbeats. */
+export const roundTable: Dialect = {
+  name: 'round-table',
+  schema: RoundTableMessage,
+  recognises: (message) => typeof message.from === 'string' && message.version !== undefined,
+  decode,
+  encodeRequest,
+  encodeReport,
+  encodeOutcome,
+};

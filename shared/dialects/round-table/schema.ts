@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { AGENT_ID } from '../../agents/agent.ts';
+import { jsonObject } from '../../json/checked.ts';
+import { PRIORITIES } from '../../ports/queues.ts';
+
+const MAX_TTL_SECONDS = 7 * 86_400;
+
+const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
+const uuid = z.guid('must be a UUID').toLowerCase();
+const text = z.string().max(4000);
+const seconds = z.number().min(0).max(MAX_TTL_SECONDS);
+const attempt = z
+  .number()
+  .int()
+  .min(1)
+  .optional()
+  .describe('the attempt that the claim named; an older one is refused');
+
+/** What every message has. Fields that are not named here are carried along. */
+const envelope = {
+  id: z.uuidv4('must be a UUID, version 4').toLowerCase(),
+  version: z.string().regex(/^\d{1,4}\.\d{1,4}(\.\d{1,4})?$/, 'must be a version such as 1.0 or 1.0.0'),
+  from: agentId,
+  to: agentId.optional(),
+  timestamp: z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' }),
+  priority: z.enum(PRIORITIES).default('normal'),
+  ttl: z.number().int().min(1).max(MAX_TTL_SECONDS).default(3600).describe('seconds'),
+};
+
+const aboutTask = { ...envelope, correlationId: uuid.describe('the id of the task') };
+
+/** Each code with whether it is tried again; `internal_error` may be, once. */
+export const ERROR_CODES = {
+  rate_limited: { retryable: true },
+  timeout: { retryable: true },
+  model_error: { retryable: true },
+  skill_missing: { retryable: false },
+  invalid_params: { retryable: false },
+  internal_error: { retryable: true, attempts: 2 },
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+const errorCode = z.enum([
+  'rate_limited',
+  'timeout',
+  'model_error',
+  'skill_missing',
+  'invalid_params',
+  'internal_error',
+]);
+
+const failure = {
+  message: text.optional(),
+  retryable: z.boolean().optional(),
+  retryAfterSeconds: seconds.optional(),
+  attempt,
+};
+
+export const TaskRequest = z.looseObject({
+  ...envelope,
+  type: z.literal('task.request'),
+  correlationId: uuid.optional().describe('the id of the parent task'),
+  payload: z.looseObject({
+    task: z
+      .string()
+      .max(128)
+      .regex(/^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/, 'must be <domain>.<action>'),
+    params: jsonObject.default({}),
+    responseFormat: z.string().max(64).optional(),
+    maxTokens: z.number().int().min(1).optional(),
+  }),
+});
+
+export const TaskClaimed = z.looseObject({
+  ...aboutTask,
+  type: z.literal('task.claimed'),
+  payload: z.looseObject({ estimatedDurationSeconds: seconds.optional(), message: text.optional() }),
+});
+
+export const TaskProgress = z.looseObject({
+  ...aboutTask,
+  type: z.literal('task.progress'),
+  payload: z.looseObject({
+    percent: z.number().min(0).max(100).optional(),
+    message: text.optional(),
+    subTasks: z
+      .array(z.strictObject({ id: z.string().max(128), status: z.string().max(64), description: text.optional() }))
+      .max(100)
+      .optional(),
+    attempt,
+  }),
+});
+
+export const TaskResult = z.looseObject({
+  ...aboutTask,
+  type: z.literal('task.result'),
+  payload: z.discriminatedUnion('status', [
+    z.looseObject({ status: z.literal('completed'), result: jsonObject, attempt }),
+    z.looseObject({
+      status: z.literal('failed'),
+      result: jsonObject.optional(),
+      error: errorCode.optional(),
+      ...failure,
+    }),
+  ]),
+});
+
+export const TaskFailed = z.looseObject({
+  ...aboutTask,
+  type: z.literal('task.failed'),
+  payload: z.looseObject({ error: errorCode, ...failure }),
+});
+
+export const HeartbeatEnvelope = z.looseObject({
+  ...envelope,
+  type: z.literal('heartbeat'),
+  correlationId: uuid.optional(),
+  payload: z.looseObject({
+    status: z.string().min(1).max(64),
+    uptime: z.number().min(0).optional(),
+    capabilities: z.array(z.string().min(1).max(128)).max(256),
+    activeTaskCount: z.number().int().min(0).optional(),
+    model: z.string().max(128).optional(),
+    version: z.string().max(64).optional(),
+  }),
+});
+
+export const RoundTableMessage = z.discriminatedUnion('type', [
+  TaskRequest,
+  TaskClaimed,
+  TaskProgress,
+  TaskResult,
+  TaskFailed,
+  HeartbeatEnvelope,
+]);
+export type RoundTableMessage = z.output<typeof RoundTableMessage>;
+
+export const TYPES = RoundTableMessage.options.map((option) => option.shape.type.value);

@@ -1,0 +1,62 @@
+import { isHealth } from '../agents/agent.ts';
+import { healthEvents } from '../agents/health.ts';
+import type { Ports } from '../deps.ts';
+import { type Delivery, renamed } from '../inbox/delivery.ts';
+import { absent, any, below } from '../ports/conditions.ts';
+import type { Fresh, Item, RecordChange } from '../ports/records.ts';
+import { type Effect, effectsOf } from '../tasks/effects.ts';
+import { type HistoryEntry, historyRef } from '../tasks/history.ts';
+import { isTask } from '../tasks/look-up.ts';
+
+/** The records whose changes have effects, by their sort key. */
+export const WATCHED: readonly string[] = ['task', 'health'];
+
+/**
+ * Carries out what follows from some changes. It may be called again with the same ones: every effect is safe to repeat.
+ * Queues come first, because agents wait for them.
+ */
+export const dispatch = async (ports: Ports, changes: RecordChange[], newId: () => string): Promise<void> => {
+  const effects = changes.flatMap(effectsOfAny);
+  const messages = effects.flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message] : []));
+  const events = effects.flatMap((effect) => (effect.kind === 'announce' ? [effect.event] : []));
+  await Promise.all([
+    messages.length > 0 && ports.queues.send(messages),
+    events.length > 0 && ports.events.publish(events),
+    ...effects.map((effect) => carryOut(ports, effect, newId)),
+  ]);
+};
+
+const effectsOfAny = ({ before, after }: RecordChange): Effect[] => {
+  if (isEither(isTask, before, after)) return effectsOf({ before: only(isTask, before), after: only(isTask, after) });
+  return healthEvents({ before: only(isHealth, before), after: only(isHealth, after) }).map((event) => ({
+    kind: 'announce',
+    event,
+  }));
+};
+
+const isEither = (kind: (item: Item) => boolean, ...items: (Item | undefined)[]): boolean =>
+  items.some((item) => item !== undefined && kind(item));
+
+const only = <T extends Item>(kind: (item: Item) => item is T, item: Item | undefined): T | undefined =>
+  item && kind(item) ? item : undefined;
+
+const carryOut = async (ports: Ports, effect: Effect, newId: () => string): Promise<void> => {
+  if (effect.kind === 'deliver') await deliver(ports, effect.delivery, newId);
+  if (effect.kind === 'remember') await remember(ports, effect.entry, newId());
+  if (effect.kind === 'forget') await ports.blobs.delete(effect.blob);
+};
+
+const deliver = async ({ records }: Ports, delivery: Fresh<Delivery>, newId: () => string): Promise<void> => {
+  const created = await records.create<Delivery>(delivery, newId());
+  if (created.outcome === 'conflict') throw new Error(`a write to ${delivery.pk} was in the way`);
+  if (created.outcome === 'refused' && created.current?.source !== delivery.source) {
+    await records.create<Delivery>(renamed(delivery), newId());
+  }
+};
+
+/** A later entry may have taken the place already. */
+const remember = async ({ records }: Ports, entry: Fresh<HistoryEntry>, token: string): Promise<void> => {
+  const older = any(absent('version'), below('version', entry.version));
+  const { pk: _pk, sk: _sk, ...set } = entry;
+  await records.update(historyRef(entry), { if: older, set }, token, 'orCreate');
+};

@@ -1,0 +1,171 @@
+import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { ParleyError } from '../../errors.ts';
+
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS records (
+  id INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, body TEXT NOT NULL,
+  due INTEGER, expires INTEGER, listed_p TEXT, listed_s TEXT, placed_p TEXT, placed_s TEXT);
+CREATE UNIQUE INDEX IF NOT EXISTS records_key ON records (pk, sk);
+CREATE INDEX IF NOT EXISTS records_due ON records (due) WHERE due IS NOT NULL;
+CREATE INDEX IF NOT EXISTS records_expires ON records (expires) WHERE expires IS NOT NULL;
+CREATE INDEX IF NOT EXISTS records_listed ON records (listed_p, listed_s) WHERE listed_p IS NOT NULL;
+CREATE INDEX IF NOT EXISTS records_placed ON records (placed_p, placed_s) WHERE placed_p IS NOT NULL;
+CREATE TABLE IF NOT EXISTS changes (seq INTEGER PRIMARY KEY, before TEXT, after TEXT);
+CREATE TABLE IF NOT EXISTS parked_changes (seq INTEGER PRIMARY KEY, change TEXT NOT NULL, error TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS messages (
+  seq INTEGER PRIMARY KEY, lane TEXT NOT NULL, grp TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS messages_lane ON messages (lane, seq);
+CREATE TABLE IF NOT EXISTS events (
+  seq INTEGER PRIMARY KEY, project TEXT NOT NULL, type TEXT NOT NULL, expires INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS events_project ON events (project, seq);
+PRAGMA user_version = 1;
+`;
+
+/** Written by this version; a file of a newer one is left alone. */
+const FORMAT = 1;
+
+/** What ran together and is committed together. */
+interface Group {
+  /** Whether its callers wait for the disk. */
+  isDurable: boolean;
+  done: Promise<void>;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * One SQLite file with one writer: this process. Operations run at once, in the order of their calls, inside a transaction
+ * that stays open while the event loop handles what has arrived. They are then committed together, and one sync of the log,
+ * off the main thread, makes all commits before it durable. Whoever called learns the answer only after that, so that
+ * nothing is ever shown that a power failure could take back.
+ */
+export class Database {
+  readonly sql: DatabaseSync;
+  /** Called once, when the disk no longer takes what is written. */
+  onFailure: (error: unknown) => void = () => {};
+  readonly #log: number;
+  #open: Group | undefined;
+  #unsynced: Group[] = [];
+  #syncing: Group[] = [];
+  #failure: unknown;
+  #afterCommit: (() => void)[] = [];
+
+  constructor(file: string) {
+    this.sql = new DatabaseSync(file);
+    // The lock is kept for good, so that a second process on the same file fails at once.
+    this.sql.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
+    // NORMAL leaves the sync after a commit to us; SQLite still syncs around each checkpoint.
+    this.sql.exec('PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096');
+    const version = Number(this.sql.prepare('PRAGMA user_version').get()?.user_version);
+    if (version > FORMAT) throw new Error(`it was written by a newer version of Parley (format ${version})`);
+    this.sql.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
+    this.#log = openSync(`${file}-wal`, 'r+');
+  }
+
+  /** Runs a write now; resolves when it is on the disk. */
+  write<T>(operation: () => T): Promise<T> {
+    return this.#run(true, operation);
+  }
+
+  /**
+   * Runs a write that follows from another one and would be repeated after a power failure: it waits for the commit only.
+   * The log keeps the order of commits, so that what acknowledges it later cannot outlive it.
+   */
+  writeDerived<T>(operation: () => T): Promise<T> {
+    return this.#run(false, operation);
+  }
+
+  /** Runs a read now; resolves when everything that it saw is on the disk. */
+  async read<T>(operation: () => T): Promise<T> {
+    if (this.#failure !== undefined) throw this.#broken();
+    const result = operation();
+    const last = this.#open?.isDurable ? this.#open : (this.#unsynced.at(-1) ?? this.#syncing.at(-1));
+    if (last) await last.done;
+    return result;
+  }
+
+  /** Runs once the open transaction has been committed, or at once where there is none. */
+  afterCommit(action: () => void): void {
+    if (this.#open) this.#afterCommit.push(action);
+    else action();
+  }
+
+  close(): void {
+    this.#commit();
+    if (this.#failure === undefined) fdatasyncSync(this.#log);
+    this.#settle([...this.#syncing, ...this.#unsynced]);
+    closeSync(this.#log);
+    this.sql.close();
+  }
+
+  async #run<T>(isDurable: boolean, operation: () => T): Promise<T> {
+    if (this.#failure !== undefined) throw this.#broken();
+    try {
+      const group = this.#join(isDurable);
+      const result = operation();
+      await group.done;
+      return result;
+    } catch (error) {
+      this.#fail(error);
+      throw this.#broken();
+    }
+  }
+
+  #join(isDurable: boolean): Group {
+    if (!this.#open) {
+      this.sql.exec('BEGIN');
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      promise.catch(() => {});
+      this.#open = { isDurable, done: promise, resolve, reject };
+      setImmediate(() => this.#commit());
+    }
+    this.#open.isDurable ||= isDurable;
+    return this.#open;
+  }
+
+  #commit(): void {
+    const group = this.#open;
+    if (!group) return;
+    try {
+      this.sql.exec('COMMIT');
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    this.#open = undefined;
+    if (group.isDurable) {
+      this.#unsynced.push(group);
+      if (this.#syncing.length === 0) this.#sync();
+    } else group.resolve();
+    for (const action of this.#afterCommit.splice(0)) action();
+  }
+
+  #sync(): void {
+    this.#syncing = this.#unsynced.splice(0);
+    if (this.#syncing.length === 0) return;
+    fdatasync(this.#log, (error) => {
+      if (error) return this.#fail(error);
+      this.#settle(this.#syncing.splice(0));
+      this.#sync();
+    });
+  }
+
+  #settle(groups: Group[]): void {
+    for (const group of groups) group.resolve();
+  }
+
+  #fail(error: unknown): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    const groups = [...this.#syncing.splice(0), ...this.#unsynced.splice(0), ...(this.#open ? [this.#open] : [])];
+    this.#open = undefined;
+    for (const group of groups) group.reject(this.#broken());
+    this.onFailure(error);
+  }
+
+  #broken(): ParleyError {
+    const message = 'The storage failed, and nothing more is accepted until it is mended.';
+    return new ParleyError('storage_unavailable', message, { cause: this.#failure });
+  }
+}

@@ -1,0 +1,64 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Ports } from '../../deps.ts';
+import type { Log } from '../../log.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Followers } from '../../ports/followers.ts';
+import { fileBlobs } from './blobs.ts';
+import { ChangeFeed } from './change-feed.ts';
+import { Database } from './database.ts';
+import { EventStore, eventsOn } from './events.ts';
+import { QueueStore, queuesOn } from './queues.ts';
+import { RecordStore, recordsOn } from './records.ts';
+import { Timers } from './timers.ts';
+
+export interface EngineOptions {
+  dir: string;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+  /** The sort keys of the records whose changes are followed. */
+  watched: Iterable<string>;
+  eventsKeepMs: number;
+  /** Called once, when the disk no longer takes what is written. */
+  onFailure?: (error: unknown) => void;
+}
+
+/** All ports on one SQLite file and a folder, for one process. */
+export interface EmbeddedEngine {
+  ports: Ports;
+  /** The same for the dispatcher, whose writes would be repeated after a power failure and need not wait for the disk. */
+  derived: Ports;
+  start(followers: Followers): void;
+  stop(): Promise<void>;
+}
+
+export const openEngine = (options: EngineOptions): EmbeddedEngine => {
+  const { dir, clock, log } = options;
+  mkdirSync(dir, { recursive: true });
+  const db = new Database(join(dir, 'parley.db'));
+  db.onFailure = options.onFailure ?? (() => {});
+  const feed = new ChangeFeed(db, clock, log, options.watched);
+  const records = new RecordStore(db, clock, feed);
+  const queues = new QueueStore(db, clock);
+  const events = new EventStore(db, clock, options.eventsKeepMs);
+  const timers = new Timers(db, records, events, clock, log);
+  const ports: Ports = {
+    records: recordsOn(db, records, false),
+    queues: queuesOn(db, queues, clock),
+    events: eventsOn(db, events),
+    blobs: fileBlobs(join(dir, 'blobs'), options.newId),
+  };
+  return {
+    ports,
+    derived: { ...ports, records: recordsOn(db, records, true) },
+    start: (followers) => {
+      feed.start(followers.changes);
+      timers.start(followers.due);
+    },
+    stop: async () => {
+      await Promise.all([feed.stop(), timers.stop()]);
+      db.close();
+    },
+  };
+};

@@ -1,0 +1,105 @@
+import type { Log } from '../../log.ts';
+import { type Clock, nap } from '../../ports/clock.ts';
+import type { Followers } from '../../ports/followers.ts';
+import type { Item } from '../../ports/records.ts';
+import type { Database } from './database.ts';
+import type { EventStore } from './events.ts';
+import type { RecordStore } from './records.ts';
+
+const BATCH = 64;
+/** A record that stays due although it was handled is tried again after this, not at once. */
+const PAUSE_MS = 100;
+const SWEEP_MS = 60_000;
+const SWEEP_BATCH = 256;
+
+/** Calls the follower for each record on its due time, and removes what has expired. */
+export class Timers {
+  readonly #db: Database;
+  readonly #records: RecordStore;
+  readonly #events: EventStore;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #stop = new AbortController();
+  #follow: Followers['due'] | undefined;
+  #alarm: { at: number; cancel: () => void } | undefined;
+  #firing: Promise<void> | undefined;
+  #sweeping: Promise<void> | undefined;
+
+  constructor(db: Database, records: RecordStore, events: EventStore, clock: Clock, log: Log) {
+    this.#db = db;
+    this.#records = records;
+    this.#events = events;
+    this.#clock = clock;
+    this.#log = log;
+    records.onDue = (due) => db.afterCommit(() => this.#arm(due));
+  }
+
+  start(follow: Followers['due']): void {
+    this.#follow = follow;
+    this.#armNext();
+    this.#sweeping = this.#sweepForever();
+  }
+
+  async stop(): Promise<void> {
+    this.#follow = undefined;
+    this.#stop.abort();
+    this.#alarm?.cancel();
+    await Promise.all([this.#firing, this.#sweeping]);
+  }
+
+  #armNext(): void {
+    const next = this.#records.nextDue();
+    if (next !== undefined) this.#arm(next);
+  }
+
+  #arm(at: number): void {
+    if (!this.#follow || this.#firing || (this.#alarm && this.#alarm.at <= at)) return;
+    this.#alarm?.cancel();
+    const cancel = this.#clock.alarm(at, () => {
+      this.#alarm = undefined;
+      this.#firing = this.#fire().finally(() => {
+        this.#firing = undefined;
+        if (this.#follow) this.#armNext();
+      });
+    });
+    this.#alarm = { at, cancel };
+  }
+
+  async #fire(): Promise<void> {
+    let before = '';
+    for (let due = this.#due(); due.length > 0 && this.#follow; due = this.#due()) {
+      await Promise.all(due.map((record) => this.#handle(record)));
+      const handled = due.map(({ pk, sk, v }) => `${pk} ${sk} ${v}`).join();
+      if (handled === before) await nap(this.#clock, PAUSE_MS, this.#stop.signal).over;
+      before = handled;
+    }
+  }
+
+  #due(): Item[] {
+    return this.#records.dueBy(this.#clock.now(), BATCH);
+  }
+
+  async #handle(record: Item): Promise<void> {
+    try {
+      await this.#follow?.(record);
+    } catch (error) {
+      if (this.#stop.signal.aborted) return;
+      this.#log('error', 'a due record could not be handled', { pk: record.pk, sk: record.sk, error: String(error) });
+      await nap(this.#clock, PAUSE_MS, this.#stop.signal).over;
+    }
+  }
+
+  async #sweepForever(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      while ((await this.#sweep()) >= SWEEP_BATCH && !this.#stop.signal.aborted);
+      await nap(this.#clock, SWEEP_MS, this.#stop.signal).over;
+    }
+  }
+
+  /** A little at a time, found by index: removing what is old never holds up what is new. */
+  #sweep(): Promise<number> {
+    return this.#db.writeDerived(() =>
+      Math.max(this.#records.removeExpired(SWEEP_BATCH), this.#events.removeExpired(SWEEP_BATCH)),
+    );
+  }
+}

@@ -1,0 +1,66 @@
+import type { Json } from './json/json.ts';
+
+/** What can go wrong, as callers see it. A code never changes its meaning. */
+export const CODES = {
+  invalid_json: 400,
+  invalid_message: 400,
+  invalid_request: 400,
+  invalid_params: 400,
+  unknown_dialect: 400,
+  unknown_type: 400,
+  unsupported_version: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  from_mismatch: 403,
+  not_eligible: 403,
+  not_found: 404,
+  agent_not_found: 404,
+  task_not_found: 404,
+  method_not_allowed: 405,
+  already_claimed: 409,
+  claim_in_progress: 409,
+  id_reused: 409,
+  not_holder: 409,
+  not_retryable: 409,
+  retry_pending: 409,
+  stale_attempt: 409,
+  task_cancelled: 409,
+  task_ended: 409,
+  task_expired: 409,
+  too_large: 413,
+  unknown_agent: 422,
+  unknown_domain: 422,
+  internal: 500,
+  conflict: 503,
+  shutting_down: 503,
+  storage_unavailable: 503,
+} as const;
+
+export type Code = keyof typeof CODES;
+
+export interface Issue {
+  path: string;
+  message: string;
+}
+
+/** Every refusal and failure that a caller is meant to see. The thrower decides whether trying again can help. */
+export class ParleyError extends Error {
+  readonly code: Code;
+  readonly retry: 'never' | 'later';
+  readonly issues: Issue[] | undefined;
+  /** Facts that explain the error, such as the holder of a task: they become members of the problem. */
+  readonly facts: Record<string, Json>;
+
+  constructor(
+    code: Code,
+    message: string,
+    options: { issues?: Issue[]; facts?: Record<string, Json>; retry?: 'never' | 'later'; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'ParleyError';
+    this.code = code;
+    this.retry = options.retry ?? (CODES[code] >= 500 ? 'later' : 'never');
+    this.issues = options.issues;
+    this.facts = options.facts ?? {};
+  }
+}

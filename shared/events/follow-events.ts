@@ -1,0 +1,63 @@
+import { servedDomains } from '../agents/agent.ts';
+import type { Caller } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import type { EventPage, ParleyEvent } from '../ports/events.ts';
+
+export interface EventFilter {
+  after?: string;
+  types?: string[];
+  limit: number;
+}
+
+/** The event log as far as the caller may know it. */
+export const readEvents = async (deps: Deps, caller: Caller, filter: EventFilter): Promise<EventPage> => {
+  const page = await deps.events.read(caller.project, filter);
+  const seen = new Set<string>();
+  const events = page.events.filter((event) => {
+    const isNew = !seen.has(event.id);
+    seen.add(event.id);
+    return isNew && mayHear(caller, event);
+  });
+  return { events, cursor: page.cursor };
+};
+
+/** As with tasks: an agent hears of what it asked for, holds or was given, of its domains, and of other agents' health. */
+const mayHear = (caller: Caller, { type, data }: ParleyEvent): boolean => {
+  if (caller.role === 'admin' || type.startsWith('agent.')) return true;
+  const { id } = caller.known.agent;
+  if ([data.from, data.to, data.agent].includes(id)) return true;
+  return data.to === undefined && typeof data.domain === 'string' && servedDomains(caller.known).includes(data.domain);
+};
+
+/** Often enough that no proxy takes the stream for dead. */
+const KEEP_ALIVE_MS = 15_000;
+
+/** Events as they come, as server-sent events; a reader that comes back says how far it was. */
+export async function* eventStream(
+  deps: Deps,
+  caller: Caller,
+  { after, ...filter }: EventFilter,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<string> {
+  let cursor = after ?? (await deps.events.end(caller.project));
+  yield `id: ${cursor}\n\n`;
+  while (!signal?.aborted) {
+    const page = await readEvents(deps, caller, { ...filter, after: cursor });
+    const hasMoved = page.cursor !== cursor;
+    cursor = page.cursor;
+    if (page.events.length > 0) yield frames(page);
+    if (hasMoved) continue;
+    const quietFrom = deps.clock.now();
+    await deps.events.more(caller.project, cursor, KEEP_ALIVE_MS, signal);
+    if (deps.clock.now() - quietFrom >= KEEP_ALIVE_MS) yield ': still here\n\n';
+  }
+}
+
+/** Only the last event of a page carries its place: whoever comes back in the middle of a page gets the page again. */
+const frames = ({ events, cursor }: EventPage): string =>
+  events
+    .map((event, index) => {
+      const place = index === events.length - 1 ? `id: ${cursor}\n` : '';
+      return `${place}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+    })
+    .join('');

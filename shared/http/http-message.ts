@@ -1,0 +1,19 @@
+/** A request, whoever received it: a plain server or a function behind an API. */
+export interface HttpRequest {
+  method: string;
+  path: string;
+  /** Without the question mark. */
+  query: string;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string | undefined>>;
+  body: Uint8Array;
+  /** Fires when the caller has gone or the server stops. */
+  signal?: AbortSignal;
+}
+
+export interface HttpResponse {
+  status: number;
+  headers: Record<string, string>;
+  /** Pieces that come with time end when the request's signal fires. */
+  body: string | AsyncIterable<string>;
+}

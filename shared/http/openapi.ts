@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { dialects } from '../dialects/dialects.ts';
+import { CODES } from '../errors.ts';
+import type { Route } from './route.ts';
+
+/** The description of the API, made from the very schemas that requests are checked against. */
+export const openApi = (routes: readonly Route[]): object => ({
+  openapi: '3.1.0',
+  info: { title: 'Parley', version: '1', description: 'Agents of different makers hand each other work.' },
+  components: {
+    securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
+    schemas: {
+      ...Object.fromEntries(dialects.map(({ name, schema }) => [name, jsonSchema(schema, 'input')])),
+      problem: problemSchema,
+    },
+  },
+  paths: Object.fromEntries(
+    [...new Set(routes.map(({ path }) => path))].map((path) => [
+      path,
+      Object.fromEntries(
+        routes.filter((route) => route.path === path).map((route) => [route.method.toLowerCase(), operation(route)]),
+      ),
+    ]),
+  ),
+});
+
+const problemSchema = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'code', 'retry'],
+  properties: {
+    type: { type: 'string' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    code: { enum: Object.keys(CODES) },
+    retry: { enum: ['never', 'later'] },
+    issues: {
+      type: 'array',
+      items: { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } },
+    },
+  },
+};
+
+const operation = (route: Route): object => ({
+  summary: route.summary,
+  security: route.access === 'open' ? [] : [{ key: [] }],
+  parameters: [...pathParameters(route), ...queryParameters(route)],
+  requestBody: hasBody(route) ? { content: json(jsonSchema(route.body, 'input')) } : undefined,
+  responses: {
+    ...Object.fromEntries(
+      Object.entries(route.answers).map(([status, { description, schema }]) => [
+        status,
+        { description, content: schema && json(jsonSchema(schema, 'output')) },
+      ]),
+    ),
+    default: {
+      description: 'A problem',
+      content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/problem' } } },
+    },
+  },
+});
+
+const json = (schema: object): object => ({ 'application/json': { schema } });
+
+const hasBody = ({ method, body }: Route): boolean =>
+  (method === 'POST' || method === 'PUT') && body.def.type !== 'unknown';
+
+const pathParameters = ({ path }: Route): object[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+
+const queryParameters = ({ query }: Route): object[] => {
+  const { properties = {}, required = [] } = jsonSchema(query, 'input');
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
+  }));
+};
+
+const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') => {
+  const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  return rest;
+};

@@ -1,0 +1,44 @@
+import { CODES, ParleyError } from '../errors.ts';
+import type { JsonObject } from '../json/json.ts';
+
+export interface Problem {
+  status: number;
+  body: JsonObject;
+}
+
+/** An error as RFC 9457 tells it, with a code that programs can rely on. */
+export const problemOf = (error: ParleyError): Problem => {
+  const status = CODES[error.code];
+  return {
+    status,
+    body: {
+      type: `urn:parley:problem:${error.code}`,
+      title: TITLES[status] ?? 'Error',
+      status,
+      detail: error.message,
+      code: error.code,
+      retry: error.retry,
+      issues: error.issues?.map(({ path, message }) => ({ path, message })),
+      ...error.facts,
+    },
+  };
+};
+
+const TITLES: Record<number, string> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  422: 'Unprocessable Content',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+};
+
+/** What the caller may know of an error; anything unforeseen is only said to have happened. */
+export const tellable = (error: unknown): ParleyError =>
+  error instanceof ParleyError
+    ? error
+    : new ParleyError('internal', 'Something unforeseen went wrong. It has been logged.', { cause: error });

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import type { Caller } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { checked } from '../json/checked.ts';
+import type { Trace } from '../trace.ts';
+import type { HttpRequest } from './http-message.ts';
+
+/** A request that has been recognised, with its query and body not yet looked at. */
+export interface Call {
+  deps: Deps;
+  /** Absent where the route is open to all and no key was sent. */
+  caller?: Caller;
+  params: Readonly<Record<string, string>>;
+  query: Record<string, string>;
+  body: unknown;
+  trace: Trace;
+  request: HttpRequest;
+}
+
+/** What a handler is given. */
+export interface Checked<Q, B> extends Omit<Call, 'query' | 'body' | 'caller'> {
+  caller: Caller;
+  query: Q;
+  body: B;
+}
+
+export interface Answer {
+  status: number;
+  /** Sent as JSON. */
+  body?: object;
+  /** Sent instead, piece by piece, as an event stream. */
+  stream?: AsyncIterable<string>;
+}
+
+interface About {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With parameters in braces: `/v1/tasks/{id}`. */
+  path: string;
+  summary: string;
+  /** The answers worth describing, by status. */
+  answers: Record<number, { description: string; schema?: z.ZodType }>;
+}
+
+interface Definition<Q, B> extends About {
+  query: z.ZodType<Q>;
+  body: z.ZodType<B>;
+  handle: (call: Checked<Q, B>) => Promise<Answer>;
+}
+
+export interface Route extends About {
+  access: 'open' | 'key';
+  query: z.ZodType;
+  body: z.ZodType;
+  handle: (call: Call) => Promise<Answer>;
+}
+
+export const noQuery = z.strictObject({});
+export const noBody = z.unknown();
+
+/** One call of the API: what it takes, what it answers, and what it does, in one place. */
+export const route = <Q, B>(definition: Definition<Q, B>): Route => ({
+  ...definition,
+  access: 'key',
+  handle: (call) => {
+    if (!call.caller) throw new ParleyError('unauthorized', 'This call needs a key.');
+    const query = checked(definition.query, call.query, 'invalid_request', 'The query');
+    const body = checked(definition.body, call.body, 'invalid_request', 'The body');
+    return definition.handle({ ...call, caller: call.caller, query, body });
+  },
+});
+
+/** The same for a call that anyone may make, without a key. */
+export const openRoute = (about: About, handle: (deps: Deps) => Promise<Answer>): Route => ({
+  ...about,
+  query: noQuery,
+  body: noBody,
+  access: 'open',
+  handle: ({ deps }) => handle(deps),
+});
+
+/** A number of seconds to wait, in milliseconds. */
+export const waitUpTo = (seconds: number) =>
+  z
+    .string()
+    .regex(/^\d{1,3}(\.\d{1,3})?$/, 'must be a number of seconds')
+    .transform((text) => Number(text) * 1000)
+    .refine((ms) => ms <= seconds * 1000, `must be at most ${seconds} seconds`)
+    .default(0)
+    .describe(`seconds to wait, at most ${seconds}`);
+
+export const countUpTo = (most: number, otherwise: number) =>
+  z
+    .string()
+    .regex(/^[1-9]\d{0,5}$/, 'must be a positive number')
+    .transform(Number)
+    .refine((count) => count <= most, `must be at most ${most}`)
+    .default(otherwise)
+    .describe(`at most ${most}`);

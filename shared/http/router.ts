@@ -1,0 +1,95 @@
+import { authenticate } from '../agents/authenticate.ts';
+import { alive } from '../agents/health.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { childOf, type Trace, traceFrom } from '../trace.ts';
+import type { HttpRequest, HttpResponse } from './http-message.ts';
+import { problemOf, tellable } from './problem.ts';
+import { readBody } from './read-body.ts';
+import type { Answer, Call, Route } from './route.ts';
+
+export type Handle = (request: HttpRequest) => Promise<HttpResponse>;
+
+/** Answers any request: finds its route, checks its key and its body, and turns every error into a problem. */
+export const router = (deps: Deps, routes: readonly Route[]): Handle => {
+  const match = matcher(routes);
+  return async (request) => {
+    const trace = traceFrom(request.headers.traceparent, request.headers.tracestate);
+    const headers = { traceparent: childOf(trace).traceparent };
+    try {
+      return respond(await answer(deps, match(request), request, trace), headers);
+    } catch (error) {
+      return refuse(deps, request, tellable(error), headers);
+    }
+  };
+};
+
+const answer = async (deps: Deps, { route, params }: Match, request: HttpRequest, trace: Trace): Promise<Answer> => {
+  if (route.access === 'open') return route.handle({ deps, params, query: {}, body: undefined, trace, request });
+  const caller = await authenticate(deps, request.headers.authorization);
+  if (caller.role === 'agent') await alive(deps, caller.known);
+  const query = Object.fromEntries(new URLSearchParams(request.query));
+  const body = readBody(request.body, deps.config.limits.bodyBytes);
+  const call: Call = { deps, caller, params, query, body, trace, request };
+  return route.handle(call);
+};
+
+const respond = ({ status, body, stream }: Answer, headers: Record<string, string>): HttpResponse =>
+  stream
+    ? {
+        status,
+        headers: { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
+        body: stream,
+      }
+    : { status, headers: { ...headers, 'content-type': 'application/json' }, body: body ? JSON.stringify(body) : '' };
+
+const refuse = (
+  deps: Deps,
+  request: HttpRequest,
+  error: ParleyError,
+  headers: Record<string, string>,
+): HttpResponse => {
+  const { status, body } = problemOf(error);
+  if (status === 500) {
+    const cause = error.cause instanceof Error ? error.cause.stack : String(error.cause);
+    deps.log('error', 'a request failed', { method: request.method, path: request.path, ...headers, cause });
+  }
+  const type = { 'content-type': 'application/problem+json' };
+  const again: Record<string, string> = error.retry === 'later' ? { 'retry-after': '1' } : {};
+  return { status, headers: { ...headers, ...type, ...again }, body: JSON.stringify(body) };
+};
+
+interface Match {
+  route: Route;
+  params: Record<string, string>;
+}
+
+const matcher = (routes: readonly Route[]): ((request: HttpRequest) => Match) => {
+  const patterns = routes.map((route) => ({ route, steps: route.path.split('/') }));
+  return ({ method, path }) => {
+    const steps = path.split('/');
+    const found = patterns.filter((pattern) => fits(pattern.steps, steps));
+    const match = found.find(({ route }) => route.method === method);
+    if (match) return { route: match.route, params: paramsOf(match.steps, steps) };
+    if (found.length === 0)
+      throw new ParleyError('not_found', `There is nothing at ${path}. GET /openapi.json lists all calls.`);
+    const allowed = found.map(({ route }) => route.method).join(', ');
+    throw new ParleyError('method_not_allowed', `${path} takes ${allowed}, not ${method}.`);
+  };
+};
+
+const fits = (pattern: string[], steps: string[]): boolean =>
+  pattern.length === steps.length && pattern.every((step, index) => step.startsWith('{') || step === steps[index]);
+
+const paramsOf = (pattern: string[], steps: string[]): Record<string, string> =>
+  Object.fromEntries(
+    pattern.flatMap((step, index) => (step.startsWith('{') ? [[step.slice(1, -1), decoded(steps[index] ?? '')]] : [])),
+  );
+
+const decoded = (step: string): string => {
+  try {
+    return decodeURIComponent(step);
+  } catch (cause) {
+    throw new ParleyError('not_found', `"${step}" is not a readable part of an address.`, { cause });
+  }
+};

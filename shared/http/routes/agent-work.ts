@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { agentBehind } from '../../agents/authenticate.ts';
+import { acknowledge, readInbox } from '../../inbox/read-inbox.ts';
+import { claimTasks, handOver } from '../../tasks/claim-tasks.ts';
+import { claimOnce } from '../../tasks/repeatable-claim.ts';
+import { countUpTo, noBody, noQuery, type Route, route, waitUpTo } from '../route.ts';
+
+const agent = z.string().max(64).optional().describe('for whom, where an admin key asks');
+const message = z.looseObject({}).describe("in the agent's own dialect");
+
+export const agentWorkRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/v1/claims',
+    summary: "Claim the caller's next tasks",
+    query: noQuery,
+    body: z
+      .strictObject({
+        max: z.number().int().min(1).max(10).default(1),
+        wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a task'),
+        domains: z.array(z.string().max(64)).max(64).optional().describe('only these of its domains'),
+        claimId: z.string().min(1).max(128).optional().describe('the same claim again brings the same tasks'),
+        agent,
+      })
+      .prefault({}),
+    answers: {
+      200: {
+        description: 'The tasks, each with its lease; none, if none came in time',
+        schema: z.object({
+          tasks: z.array(z.object({ message, attempt: z.number(), lease: z.object({ until: z.iso.datetime() }) })),
+        }),
+      },
+    },
+    handle: async ({ deps, caller, body, request }) => {
+      const known = await agentBehind(deps, caller, body.agent);
+      const options = { max: body.max, waitMs: body.wait * 1000, domains: body.domains, signal: request.signal };
+      const tasks = body.claimId
+        ? await claimOnce(deps, known, body.claimId, options)
+        : await claimTasks(deps, known, options);
+      return { status: 200, body: { tasks: await Promise.all(tasks.map((task) => handOver(deps, known, task))) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/inbox',
+    summary: "Read the caller's inbox, oldest first; what is read stays until it is acknowledged",
+    query: z.strictObject({ max: countUpTo(100, 20), wait: waitUpTo(20), agent }),
+    body: noBody,
+    answers: { 200: { description: 'The messages', schema: z.object({ messages: z.array(message) }) } },
+    handle: async ({ deps, caller, query, request }) => {
+      const known = await agentBehind(deps, caller, query.agent);
+      const messages = await readInbox(deps, known, { max: query.max, waitMs: query.wait, signal: request.signal });
+      return { status: 200, body: { messages } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/inbox/ack',
+    summary: 'Acknowledge messages by their ids, so that they are not read again',
+    query: noQuery,
+    body: z.strictObject({ ids: z.array(z.string().min(1).max(128)).min(1).max(100), agent }),
+    answers: { 200: { description: 'How many of them were there', schema: z.object({ acknowledged: z.number() }) } },
+    handle: async ({ deps, caller, body }) => {
+      const known = await agentBehind(deps, caller, body.agent);
+      return { status: 200, body: { acknowledged: await acknowledge(deps, known, body.ids) } };
+    },
+  }),
+];

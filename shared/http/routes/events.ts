@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { eventStream, readEvents } from '../../events/follow-events.ts';
+import { countUpTo, noBody, type Route, route } from '../route.ts';
+
+const EventView = z.object({
+  id: z.string().describe('the same event may be told twice; it then has the same id'),
+  project: z.string(),
+  type: z.string(),
+  at: z.number().describe('epoch milliseconds'),
+  data: z.looseObject({}),
+});
+
+export const eventRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/v1/events',
+    summary:
+      'The event log from behind a cursor; with Accept: text/event-stream, live from now or from Last-Event-ID on',
+    query: z.strictObject({
+      type: z.string().max(300).optional().describe('one type, or several with commas between them'),
+      after: z.string().max(300).optional(),
+      limit: countUpTo(500, 100),
+    }),
+    body: noBody,
+    answers: {
+      200: {
+        description: 'Events, oldest first, and where to go on',
+        schema: z.object({ events: z.array(EventView), cursor: z.string() }),
+      },
+    },
+    handle: async ({ deps, caller, query, request }) => {
+      const filter = { after: query.after, types: query.type?.split(','), limit: query.limit };
+      if (!request.headers.accept?.includes('text/event-stream')) {
+        return { status: 200, body: await readEvents(deps, caller, filter) };
+      }
+      const after = request.headers['last-event-id'] ?? filter.after;
+      return { status: 200, stream: eventStream(deps, caller, { ...filter, after }, request.signal) };
+    },
+  }),
+];

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import type { Deps } from '../../deps.ts';
+import { dialects } from '../../dialects/dialects.ts';
+import { ParleyError } from '../../errors.ts';
+import { jsonObject } from '../../json/checked.ts';
+import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
+import { problemOf, tellable } from '../problem.ts';
+import { noQuery, type Route, route } from '../route.ts';
+
+const AcceptedMessage = z.object({
+  id: z.string(),
+  dialect: z.string(),
+  duplicate: z.boolean().describe('whether the very same message had arrived before'),
+  taskId: z.string().optional(),
+});
+
+/** Which dialect checks a message shows only when it is looked at. */
+const AnyMessages = jsonObject.meta({
+  anyOf: [
+    ...dialects.map(({ name }) => ({ $ref: `#/components/schemas/${name}` })),
+    { type: 'object', required: ['messages'], properties: { messages: { type: 'array', items: { type: 'object' } } } },
+  ],
+});
+
+export const messageRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/v1/messages',
+    summary: 'Send one message of any dialect, or several as {"messages": […]}',
+    query: noQuery,
+    body: AnyMessages,
+    answers: {
+      200: { description: 'A duplicate; or for several messages {"results": […]}, each with its own status and body' },
+      202: { description: 'Accepted, and on disk', schema: AcceptedMessage },
+    },
+    handle: async ({ deps, caller, body, trace, request }) => {
+      const sent: Sent = { caller, trace, dialect: request.headers['parley-dialect'] };
+      if (Array.isArray(body.messages))
+        return { status: 200, body: { results: await receiveAll(deps, sent, body.messages) } };
+      const accepted = await receive(deps, sent, body);
+      return { status: statusOf(accepted), body: accepted };
+    },
+  }),
+];
+
+const statusOf = ({ duplicate }: Accepted): number => (duplicate ? 200 : 202);
+
+interface Result {
+  status: number;
+  body: object;
+}
+
+/** Messages about one task are carried out in their order; those about different tasks do not wait for each other. */
+const receiveAll = async (deps: Deps, sent: Sent, messages: Json[]): Promise<Result[]> => {
+  const { batch } = deps.config.limits;
+  if (messages.length > batch) {
+    throw new ParleyError('too_large', `A batch has ${messages.length} messages; ${batch} are allowed.`, {
+      facts: { limit: batch },
+    });
+  }
+  const lastAbout = new Map<Json | undefined, Promise<Result>>();
+  return Promise.all(
+    messages.map((message) => {
+      const task = taskNamedIn(message);
+      const earlier = lastAbout.get(task);
+      const result = earlier ? earlier.then(() => receiveOne(deps, sent, message)) : receiveOne(deps, sent, message);
+      if (task !== undefined) lastAbout.set(task, result);
+      return result;
+    }),
+  );
+};
+
+/** Whatever a dialect calls it, a message names the task that it is about, or is a request whose own id names it. */
+const taskNamedIn = (message: Json): Json | undefined =>
+  isObject(message) ? (message.correlationId ?? message.replyTo ?? message.correlation_id ?? message.id) : undefined;
+
+const receiveOne = async (deps: Deps, sent: Sent, message: Json): Promise<Result> => {
+  try {
+    if (!isJsonObject(message)) throw new ParleyError('invalid_message', 'A message must be an object.');
+    const accepted = await receive(deps, sent, message);
+    return { status: statusOf(accepted), body: accepted };
+  } catch (error) {
+    const told = tellable(error);
+    if (told.code === 'internal') deps.log('error', 'a message of a batch failed', { cause: String(told.cause) });
+    return problemOf(told);
+  }
+};
+
+const isJsonObject = (value: Json): value is JsonObject => isObject(value);

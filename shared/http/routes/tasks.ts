@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { agentBehind } from '../../agents/authenticate.ts';
+import { listTasks } from '../../tasks/list-tasks.ts';
+import { lookUp } from '../../tasks/look-up.ts';
+import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
+import { STATUSES } from '../../tasks/task.ts';
+import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
+import { countUpTo, noBody, noQuery, type Route, route, waitUpTo } from '../route.ts';
+
+const notFound = { 404: { description: 'No such task' } };
+const Tasks = z.object({ tasks: z.array(TaskView), cursor: z.string().optional() });
+const page = { limit: countUpTo(100, 20), cursor: z.string().max(300).optional() };
+
+export const taskRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/v1/tasks',
+    summary: 'Tasks, newest first',
+    query: z.strictObject({
+      status: z.enum(STATUSES).optional(),
+      domain: z.string().max(64).optional(),
+      agent: z.string().max(64).optional().describe('who asked for it, was named in it, or holds it'),
+      ...page,
+    }),
+    body: noBody,
+    answers: { 200: { description: 'A page; with a cursor, there may be more', schema: Tasks } },
+    handle: async ({ deps, caller, query }) => {
+      const { tasks, cursor } = await listTasks(deps, caller, query);
+      return { status: 200, body: { tasks: tasks.map(viewOf), cursor } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/tasks/{id}',
+    summary: 'One task with its result and history; with wait, as soon as it has ended',
+    query: z.strictObject({ wait: waitUpTo(25), dialect: z.string().max(64).optional() }),
+    body: noBody,
+    answers: { 200: { description: 'The task', schema: TaskView }, ...notFound },
+    handle: async ({ deps, caller, params, query, request }) => {
+      const { task, entries } = await lookUp(deps, caller, params.id ?? '', query.wait, request.signal);
+      const body =
+        query.dialect === undefined ? await fullView(deps, task, entries) : await inDialect(deps, task, query.dialect);
+      return { status: 200, body };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/tasks/{id}/cancel',
+    summary: 'End a task that is no longer wanted',
+    query: noQuery,
+    body: noBody,
+    answers: {
+      200: { description: 'The task, cancelled', schema: TaskView },
+      ...notFound,
+      409: { description: 'It has ended' },
+    },
+    handle: async ({ deps, caller, params }) => ({
+      status: 200,
+      body: viewOf(await cancelTask(deps, caller, params.id ?? '')),
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/tasks/{id}/retry',
+    summary: 'Run a failed or expired task again',
+    query: noQuery,
+    body: noBody,
+    answers: {
+      202: { description: 'The task, queued again', schema: TaskView },
+      ...notFound,
+      409: { description: 'It has not failed' },
+    },
+    handle: async ({ deps, caller, params }) => ({
+      status: 202,
+      body: viewOf(await retryTask(deps, caller, params.id ?? '')),
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/tasks/{id}/renew',
+    summary: 'Hold a claimed task for another lease',
+    query: noQuery,
+    body: z.strictObject({ agent: z.string().optional(), attempt: z.number().int().optional() }).prefault({}),
+    answers: {
+      200: { description: 'The task with its new lease', schema: TaskView },
+      ...notFound,
+      409: { description: 'It is held by somebody else, or by nobody' },
+    },
+    handle: async ({ deps, caller, params, body }) => {
+      const holder = await agentBehind(deps, caller, body.agent);
+      return { status: 200, body: viewOf(await renewLease(deps, holder, params.id ?? '', body.attempt)) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/dead',
+    summary: 'The dead letters: tasks that failed for good, newest first',
+    query: z.strictObject(page),
+    body: noBody,
+    answers: { 200: { description: 'A page; with a cursor, there may be more', schema: Tasks } },
+    handle: async ({ deps, caller, query }) => {
+      const { tasks, cursor } = await listTasks(deps, caller, { ...query, status: 'failed' });
+      return { status: 200, body: { tasks: tasks.map(viewOf), cursor } };
+    },
+  }),
+];

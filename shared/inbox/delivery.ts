@@ -1,0 +1,93 @@
+import { idFrom } from '../ids.ts';
+import type { JsonObject } from '../json/json.ts';
+import type { Fresh, Item, Ref } from '../ports/records.ts';
+import { type Content, isHeld, type Status, sortable, type Task, type TaskError } from '../tasks/task.ts';
+
+/** What the sender is called where Parley itself speaks. */
+export const PARLEY = 'parley';
+
+/** How a task ended, told to somebody who must know. */
+export interface Outcome {
+  /** The id of the message that ended the task, or one made for a message from Parley itself. */
+  id: string;
+  from: string;
+  to: string;
+  happenedAt: number;
+  status: Status;
+  task: Pick<Task, 'id' | 'from' | 'capability' | 'domain' | 'priority' | 'ttlSeconds' | 'traceparent'>;
+  output?: Content;
+  error?: TaskError;
+  carried: JsonObject;
+}
+
+/** An outcome in the inbox of an agent, written in the dialect of whoever reads it. */
+export interface Delivery extends Item {
+  project: string;
+  /** The task and the version that it tells of: the same one again is the same delivery. */
+  source: string;
+  /** Absent once it is acknowledged: what remains keeps a repeated change from bringing it back. */
+  outcome?: Outcome;
+}
+
+export const inboxPk = (project: string, agent: string): string => `${project}#inbox#${agent}`;
+export const deliveryRef = (project: string, agent: string, id: string): Ref<Delivery> => ({
+  pk: inboxPk(project, agent),
+  sk: id,
+});
+
+/** The requester learns how its task ended, and the holder that it was cancelled; not who did it himself. */
+export const deliveriesOf = (before: Task | undefined, after: Task): Fresh<Delivery>[] => {
+  if (!before || before.endedAt !== undefined || after.endedAt === undefined) return [];
+  const interested = new Set([after.from]);
+  if (
+    after.status === 'cancelled' &&
+    before.holder !== undefined &&
+    (isHeld(before) || before.status === 'input_required')
+  ) {
+    interested.add(before.holder);
+  }
+  interested.delete(after.cancelledBy ?? '');
+  return [...interested].map((agent) => delivery(after, outcomeOf(after, agent)));
+};
+
+export const outcomeOf = (task: Task, to: string): Outcome => {
+  const { id, from, capability, domain, priority, ttlSeconds, traceparent } = task;
+  return {
+    id: task.endedBy?.id ?? idFrom(sourceOf(task)),
+    from: (task.endedBy && task.holder) ?? PARLEY,
+    to,
+    happenedAt: task.endedAt ?? task.at,
+    status: task.status,
+    task: { id, from, capability, domain, priority, ttlSeconds, traceparent },
+    output: task.output,
+    error: task.error,
+    carried: task.outcomeCarried ?? {},
+  };
+};
+
+const sourceOf = (task: Task): string => `${task.id}#${task.v}`;
+
+const delivery = (task: Task, outcome: Outcome): Fresh<Delivery> => {
+  const pk = inboxPk(task.project, outcome.to);
+  return {
+    pk,
+    sk: outcome.id,
+    project: task.project,
+    source: sourceOf(task),
+    outcome,
+    placed: { p: pk, s: `${sortable(outcome.happenedAt)}#${outcome.id}` },
+    expires: task.expires,
+  };
+};
+
+/** The same delivery under an id of its own, for where its sender used the id of an earlier message once more. */
+export const renamed = (original: Fresh<Delivery>): Fresh<Delivery> => {
+  const id = idFrom(original.source);
+  const outcome = original.outcome && { ...original.outcome, id };
+  return {
+    ...original,
+    sk: id,
+    outcome,
+    placed: original.placed && { ...original.placed, s: `${original.placed.s}#${id}` },
+  };
+};

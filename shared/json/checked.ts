@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { type Code, type Issue, ParleyError } from '../errors.ts';
+import { isObject, type JsonObject } from './json.ts';
+
+/** Any object. What came as JSON is JSON all the way down, so that nothing inside needs a look. */
+export const jsonObject = z.custom<JsonObject>(isObject, 'must be an object').meta({ type: 'object' });
+
+/** The value in the schema's shape, or one error with everything that is wrong with it. */
+export const checked = <T>(schema: z.ZodType<T>, value: unknown, code: Code, what: string): T => {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = issuesOf(parsed.error);
+  const fields = issues.map(({ path }) => path || '(the whole)').join(', ');
+  throw new ParleyError(code, `${what} is not valid: ${fields}.`, { issues });
+};
+
+/** The first twenty are enough to mend a message by; a hostile one could have thousands. */
+const MAX_ISSUES = 20;
+
+const issuesOf = ({ issues }: z.ZodError): Issue[] =>
+  issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({ path: pathOf(path), message }));
+
+export const pathOf = (path: PropertyKey[]): string =>
+  path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
+    .join('')
+    .replace(/^\./, '');

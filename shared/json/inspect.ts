@@ -1,0 +1,37 @@
+/** Deeper than any message in the protocols, and far from the depth at which JSON.stringify overflows the stack. */
+export const MAX_DEPTH = 64;
+
+export interface Flaw {
+  path: (string | number)[];
+  message: string;
+}
+
+/**
+ * Finds what is legal JSON and still harmful: nesting that overflows the stack of whoever serialises it again, keys that
+ * pollute prototypes in careless readers, and lone surrogates, which no UTF-8 store gives back unchanged.
+ */
+export const inspect = (value: unknown, depth = 0): Flaw | undefined => {
+  if (typeof value === 'string') {
+    return value.isWellFormed()
+      ? undefined
+      : { path: [], message: 'contains a lone surrogate, which is not Unicode text' };
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth === MAX_DEPTH) return { path: [], message: `is nested deeper than ${MAX_DEPTH} levels` };
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const flaw = inspect(value[index], depth + 1);
+      if (flaw) return below(index, flaw);
+    }
+    return undefined;
+  }
+  for (const [key, member] of Object.entries(value)) {
+    if (key === '__proto__') return { path: [key], message: 'is a forbidden key' };
+    if (!key.isWellFormed()) return { path: [], message: 'has a key with a lone surrogate' };
+    const flaw = inspect(member, depth + 1);
+    if (flaw) return below(key, flaw);
+  }
+  return undefined;
+};
+
+const below = (step: string | number, flaw: Flaw): Flaw => ({ ...flaw, path: [step, ...flaw.path] });

@@ -1,0 +1,57 @@
+import type { Known } from '../agents/agent.ts';
+import { agentBehind, type Caller } from '../agents/authenticate.ts';
+import { beat } from '../agents/health.ts';
+import type { Deps } from '../deps.ts';
+import { dialectOf } from '../dialects/dialects.ts';
+import { ParleyError } from '../errors.ts';
+import type { JsonObject } from '../json/json.ts';
+import { report } from '../tasks/report.ts';
+import { submit } from '../tasks/submit.ts';
+import type { Trace } from '../trace.ts';
+import type { Command } from './command.ts';
+
+export interface Accepted {
+  id: string;
+  dialect: string;
+  duplicate: boolean;
+  taskId?: string;
+}
+
+export interface Sent {
+  caller: Caller;
+  /** The dialect that the sender named, if any. */
+  dialect?: string;
+  trace: Trace;
+}
+
+/** One message of any dialect, carried out. */
+export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Promise<Accepted> => {
+  const { name, command } = understood(deps, sent, message);
+  const sender = await agentBehind(deps, sent.caller, command.from);
+  const { duplicate } = await carryOut(deps, sent, name, sender, command);
+  return { id: command.messageId, dialect: name, duplicate, taskId: 'taskId' in command ? command.taskId : undefined };
+};
+
+const understood = (deps: Deps, sent: Sent, message: JsonObject): { name: string; command: Command } => {
+  const dialect = dialectOf(message, sent.dialect);
+  try {
+    return { name: dialect.name, command: dialect.decode(message, deps.config) };
+  } catch (error) {
+    if (error instanceof ParleyError && error.code === 'unsupported_version') {
+      deps.log('warn', 'a message of another major version was refused', { dialect: dialect.name, ...error.facts });
+    }
+    throw error;
+  }
+};
+
+const carryOut = async (deps: Deps, { caller, trace }: Sent, dialect: string, sender: Known, command: Command) => {
+  switch (command.kind) {
+    case 'request':
+      return submit(deps, caller.project, dialect, command, trace);
+    case 'heartbeat':
+      await beat(deps, sender, command.heartbeat);
+      return { duplicate: false };
+    default:
+      return report(deps, sender, command);
+  }
+};

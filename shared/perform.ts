@@ -1,0 +1,52 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { ParleyError } from './errors.ts';
+import type { Change } from './ports/conditions.ts';
+import type { Item, Records, Ref } from './ports/records.ts';
+
+export type Performed<T extends Item> =
+  | { outcome: 'changed'; before?: T; after: T; again?: true }
+  | { outcome: 'unchanged'; record: T };
+
+/** A refusal may be due to a harmless write in between; more than three of those in a row are no accident. */
+const MAX_REFUSALS = 3;
+const MAX_CONFLICTS = 6;
+
+/**
+ * Changes one record by one conditional write. `blind` is written without a look at the record. Where it is refused, or
+ * where there is none, `decide` judges the record as it is: the next change to try, `unchanged`, or a thrown refusal.
+ */
+export const perform = async <T extends Item>(
+  records: Records,
+  ref: Ref<T>,
+  token: string,
+  blind: Change | undefined,
+  decide: (record: T | undefined) => Change | 'unchanged',
+): Promise<Performed<T>> => {
+  let change = blind;
+  let seen = blind ? undefined : await records.get(ref);
+  let refusals = 0;
+  let conflicts = 0;
+  for (;;) {
+    if (change === undefined) {
+      const decision = decide(seen);
+      if (decision === 'unchanged') {
+        if (seen === undefined) throw new Error(`${ref.pk} is absent and cannot stay unchanged`);
+        return { outcome: 'unchanged', record: seen };
+      }
+      change = decision;
+    }
+    const written = await records.update(ref, change, token);
+    if (written.outcome === 'written') return { ...written, outcome: 'changed' };
+    if (written.outcome === 'refused') {
+      if (++refusals > MAX_REFUSALS) throw busy(ref.pk);
+      seen = written.current;
+      change = undefined;
+    } else {
+      if (++conflicts > MAX_CONFLICTS) throw busy(ref.pk);
+      await pause(Math.random() * 5 * 2 ** conflicts);
+    }
+  }
+};
+
+const busy = (pk: string): ParleyError =>
+  new ParleyError('conflict', `Too many writes to ${pk} at once. Try again.`, { retry: 'later' });

@@ -1,0 +1,89 @@
+/**
+ * Conditions and changes as data: simple enough for a DynamoDB ConditionExpression and for a check in memory, so that a
+ * rule is written once and means the same on every engine. A field is a top-level name or one level of map: `waiting.call-1`.
+ */
+export type Scalar = string | number | boolean;
+
+export type Condition =
+  | { all: Condition[] }
+  | { any: Condition[] }
+  | { field: string; is: Scalar }
+  | { field: string; isNot: Scalar }
+  | { field: string; below: number | string }
+  | { field: string; above: number | string }
+  | { field: string; oneOf: Scalar[] }
+  | { field: string; present: boolean };
+
+export interface Change {
+  if?: Condition;
+  /** A field set to undefined is left as it is. */
+  set?: Record<string, unknown>;
+  unset?: string[];
+  add?: Record<string, number>;
+}
+
+export const all = (...conditions: Condition[]): Condition => ({ all: conditions });
+export const any = (...conditions: Condition[]): Condition => ({ any: conditions });
+export const is = (field: string, value: Scalar): Condition => ({ field, is: value });
+export const isNot = (field: string, value: Scalar): Condition => ({ field, isNot: value });
+export const below = (field: string, value: number | string): Condition => ({ field, below: value });
+export const above = (field: string, value: number | string): Condition => ({ field, above: value });
+export const oneOf = (field: string, ...values: Scalar[]): Condition => ({ field, oneOf: values });
+export const present = (field: string): Condition => ({ field, present: true });
+export const absent = (field: string): Condition => ({ field, present: false });
+
+/** As in DynamoDB, a comparison with a field that is not there is false, but for `isNot`, which is true. */
+export const holds = (condition: Condition, record: object): boolean => {
+  if ('all' in condition) return condition.all.every((part) => holds(part, record));
+  if ('any' in condition) return condition.any.some((part) => holds(part, record));
+  const value = fieldOf(record, condition.field);
+  if ('present' in condition) return (value !== undefined) === condition.present;
+  if ('is' in condition) return value === condition.is;
+  if ('isNot' in condition) return value !== condition.isNot;
+  if ('oneOf' in condition) return condition.oneOf.some((option) => option === value);
+  const limit = 'below' in condition ? condition.below : condition.above;
+  if (typeof value === 'number' && typeof limit === 'number') return compares(condition, value, limit);
+  if (typeof value === 'string' && typeof limit === 'string') return compares(condition, value, limit);
+  return false;
+};
+
+const compares = <T extends number | string>(condition: Condition, value: T, limit: T): boolean =>
+  'below' in condition ? value < limit : value > limit;
+
+const fieldOf = (record: object, path: string): unknown => {
+  const dot = path.indexOf('.');
+  if (dot < 0) return ownField(record, path);
+  const map = ownField(record, path.slice(0, dot));
+  return typeof map === 'object' && map !== null ? ownField(map, path.slice(dot + 1)) : undefined;
+};
+
+const ownField = (record: object, name: string): unknown =>
+  Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined;
+
+/** The record after the change. Nothing of the given record is touched. */
+export const applied = (record: object, change: Change): Record<string, unknown> => {
+  const after: Record<string, unknown> = { ...record };
+  for (const [path, value] of Object.entries(change.set ?? {})) {
+    if (value !== undefined) write(after, path, () => value);
+  }
+  for (const [path, amount] of Object.entries(change.add ?? {})) {
+    write(after, path, (value) => (typeof value === 'number' ? value : 0) + amount);
+  }
+  for (const path of change.unset ?? []) write(after, path, () => undefined);
+  return after;
+};
+
+const write = (record: Record<string, unknown>, path: string, next: (value: unknown) => unknown): void => {
+  const dot = path.indexOf('.');
+  if (dot < 0) {
+    const value = next(ownField(record, path));
+    if (value === undefined) delete record[path];
+    else record[path] = value;
+    return;
+  }
+  const name = path.slice(0, dot);
+  const map = ownField(record, name);
+  const copy: Record<string, unknown> = { ...(typeof map === 'object' ? map : undefined) };
+  write(copy, path.slice(dot + 1), next);
+  record[name] = copy;
+};

@@ -1,0 +1,30 @@
+import type { JsonObject } from '../json/json.ts';
+
+/** Something that happened, told once for each record and version. */
+export interface ParleyEvent {
+  /** The record, its version and the type: readers that must not count twice compare this. */
+  id: string;
+  project: string;
+  type: string;
+  /** Epoch milliseconds. */
+  at: number;
+  data: JsonObject;
+}
+
+export interface EventPage {
+  events: ParleyEvent[];
+  /** Continues behind the last event that was looked at, also where none matched. */
+  cursor: string;
+}
+
+/** The log of what happened, kept for a time and open to be read again from any point in it. */
+export interface Events {
+  /** Resolves when they are durable. The same event published twice may be read twice. */
+  publish(events: ParleyEvent[]): Promise<void>;
+  /** In the order of publication, from behind `after` or from the oldest. */
+  read(project: string, options: { after?: string; types?: string[]; limit: number }): Promise<EventPage>;
+  /** Where the log of the project ends now. */
+  end(project: string): Promise<string>;
+  /** Resolves when there may be more to read behind the cursor, after `ms` at the latest. */
+  more(project: string, cursor: string, ms: number, signal?: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,50 @@
+import type { Json } from '../json/json.ts';
+
+export const PRIORITIES = ['critical', 'high', 'normal', 'low'] as const;
+export type Priority = (typeof PRIORITIES)[number];
+
+/** Where tasks of one priority wait: for whoever serves a domain, or for one agent. */
+export interface Lane {
+  project: string;
+  kind: 'domain' | 'agent';
+  name: string;
+  priority: Priority;
+}
+
+export interface Outgoing {
+  lane: Lane;
+  /** Messages of one group are received in the order in which they were sent, one at a time. */
+  group: string;
+  /** A message whose id was sent within the last minutes is not queued again. */
+  dedup: string;
+  body: Json;
+}
+
+export interface Received {
+  lane: Lane;
+  group: string;
+  body: Json;
+  receipt: string;
+}
+
+export interface ReceiveOptions {
+  max: number;
+  waitMs: number;
+  /** How long what is received stays hidden from others. Without a delete or a release it then comes again. */
+  visibilityMs: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * Work on its way. Every message comes at least once; it may come twice, and a receive may come back empty by mistake, so
+ * that whoever receives must check the record.
+ */
+export interface Queues {
+  /** Resolves when all are durable. */
+  send(messages: Outgoing[]): Promise<void>;
+  /** Empties earlier lanes first. Waits until something arrives in any of them, for `waitMs` at most. */
+  receive(lanes: Lane[], options: ReceiveOptions): Promise<Received[]>;
+  delete(messages: Received[]): Promise<void>;
+  /** Makes them visible again at once, in their old order. */
+  release(messages: Received[]): Promise<void>;
+}

@@ -1,0 +1,42 @@
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { type Performed, perform } from '../perform.ts';
+import type { Change } from '../ports/conditions.ts';
+import type { RecordChange } from '../ports/records.ts';
+import { effectsOf } from './effects.ts';
+import { type Task, taskRef } from './task.ts';
+
+/** Changes one task by one conditional write, and hurries what must be queued after it. */
+export const changeTask = async (
+  deps: Deps,
+  project: string,
+  id: string,
+  blind: Change | undefined,
+  decide: (task: Task) => Change | ParleyError | 'unchanged',
+): Promise<Performed<Task>> => {
+  const done = await perform(deps.records, taskRef(project, id), deps.newId(), blind, (task) => {
+    if (!task) throw new ParleyError('task_not_found', `There is no task ${id}.`);
+    const decision = decide(task);
+    if (decision instanceof Error) throw decision;
+    return decision;
+  });
+  if (done.outcome === 'changed' && !done.again) await hurry(deps, done);
+  return done;
+};
+
+/**
+ * The fast path: what the dispatcher will queue anyway is queued now, under the same deduplication id. Should it fail,
+ * nothing is lost, because the change itself is on record and the dispatcher works it off.
+ */
+export const hurry = async (deps: Deps, change: RecordChange<Task>): Promise<void> => {
+  const messages = effectsOf(change).flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message] : []));
+  if (messages.length === 0) return;
+  try {
+    await deps.queues.send(messages);
+  } catch (error) {
+    deps.log('warn', 'the fast path failed; the dispatcher will queue the task', {
+      taskId: change.after?.id,
+      error: String(error),
+    });
+  }
+};

@@ -1,0 +1,104 @@
+import { type Delivery, deliveriesOf } from '../inbox/delivery.ts';
+import type { JsonObject } from '../json/json.ts';
+import type { ParleyEvent } from '../ports/events.ts';
+import type { Outgoing } from '../ports/queues.ts';
+import type { Fresh, RecordChange } from '../ports/records.ts';
+import { type HistoryEntry, historyOf } from './history.ts';
+import { type Content, isHeld, laneOf, type Task } from './task.ts';
+
+/** What must follow from a write, each safe to be carried out twice. */
+export type Effect =
+  | { kind: 'enqueue'; message: Outgoing }
+  | { kind: 'announce'; event: ParleyEvent }
+  | { kind: 'deliver'; delivery: Fresh<Delivery> }
+  | { kind: 'remember'; entry: Fresh<HistoryEntry> }
+  | { kind: 'forget'; blob: string };
+
+/** Everything that follows from one write to a task, and nothing that does not. */
+export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
+  if (!after) return before ? blobsOf(before) : [];
+  const effects: Effect[] = [];
+  if (isQueuedAnew(before, after)) effects.push({ kind: 'enqueue', message: queueMessage(after) });
+  for (const type of edges(before, after)) effects.push({ kind: 'announce', event: eventOf(type, after) });
+  for (const entry of historyOf(before, after)) effects.push({ kind: 'remember', entry });
+  for (const delivery of deliveriesOf(before, after)) effects.push({ kind: 'deliver', delivery });
+  return effects;
+};
+
+const isQueuedAnew = (before: Task | undefined, after: Task): boolean =>
+  after.status === 'requested' &&
+  after.notBefore === undefined &&
+  (before?.entry !== after.entry || before.resent !== after.resent);
+
+/** The queue message says just enough to claim the task in one write; the task itself stays in its record. */
+const queueMessage = (task: Task): Outgoing => ({
+  lane: laneOf(task),
+  group: task.id,
+  dedup: `${task.id}#${task.entry}#${task.resent}`,
+  body: { taskId: task.id, entry: task.entry, due: task.due ?? task.deadline },
+});
+
+export type Edge = `task.${
+  | 'requested'
+  | 'claimed'
+  | 'progress'
+  | 'retrying'
+  | 'released'
+  | 'input_required'
+  | 'input_given'
+  | 'completed'
+  | 'failed'
+  | 'expired'
+  | 'cancelled'}`;
+
+/** The steps of its life that the task took with this write. A report on an unclaimed task takes two. */
+const edges = (before: Task | undefined, after: Task): Edge[] => {
+  if (!before) return ['task.requested'];
+  const claims: Edge[] = after.attempt > before.attempt ? ['task.claimed'] : [];
+  if (after.status === 'claimed') return before.status === 'input_required' ? ['task.input_given'] : claims;
+  if (after.status === 'in_progress') return hasReported(before, after) ? [...claims, 'task.progress'] : [];
+  if (after.status === 'requested') return [...claims, ...edgesBackToQueue(before, after)];
+  return before.status === after.status ? [] : [...claims, `task.${after.status}`];
+};
+
+const edgesBackToQueue = (before: Task, after: Task): Edge[] => {
+  if (before.endedAt !== undefined) return ['task.requested'];
+  if (after.attempt > before.attempt || isHeld(before)) {
+    return [after.notBefore === undefined ? 'task.released' : 'task.retrying'];
+  }
+  return [];
+};
+
+const hasReported = (before: Task, after: Task): boolean => before.seen.at(-1)?.id !== after.seen.at(-1)?.id;
+
+const eventOf = (type: Edge, task: Task): ParleyEvent => ({
+  id: `${task.id}:${task.v}:${type}`,
+  project: task.project,
+  type,
+  at: task.at,
+  data: {
+    taskId: task.id,
+    status: task.status,
+    capability: task.capability,
+    domain: task.domain,
+    priority: task.priority,
+    from: task.from,
+    attempt: task.attempt,
+    traceparent: task.traceparent,
+    to: task.to,
+    agent: task.holder,
+    ...(type === 'task.progress' && progressOf(task)),
+    error: task.error && { code: task.error.code, message: task.error.message },
+  },
+});
+
+const progressOf = ({ progress }: Task): JsonObject => ({
+  percent: progress?.percent,
+  message: progress?.message,
+  subTasks: progress?.subTasks,
+});
+
+const blobsOf = (task: Task): Effect[] =>
+  [task.input, task.output]
+    .filter((content): content is Content & { blob: string } => content !== undefined && 'blob' in content)
+    .map(({ blob }) => ({ kind: 'forget', blob }));

@@ -1,0 +1,105 @@
+import type { Fresh, Item, Ref } from '../ports/records.ts';
+import { isHeld, type Progress, type Task, type TaskError } from './task.ts';
+
+/**
+ * What a later write to the task overwrites: an attempt that did not end it, a progress report, an end that was undone. The
+ * record itself tells the rest, so that the usual life of a task needs no entry at all.
+ */
+export interface HistoryEntry extends Item {
+  sk: `history#${number}`;
+  version: number;
+  happened: 'attempt' | 'progress' | 'end';
+  agent?: string;
+  attempt: number;
+  claimedAt?: number;
+  endedAt?: number;
+  status?: Task['status'];
+  error?: TaskError;
+  progress?: Progress;
+}
+
+/** The history is a ring: a newer entry takes the place of the one that many versions before it. */
+export const HISTORY_LIMIT = 64;
+const KEEP_MS = 30 * 86_400_000;
+
+export const historyOf = (before: Task | undefined, after: Task): Fresh<HistoryEntry>[] => {
+  if (!before) return [];
+  const common: Fresh<HistoryEntry> = {
+    pk: after.pk,
+    sk: `history#${after.v % HISTORY_LIMIT}`,
+    version: after.v,
+    happened: 'attempt',
+    attempt: after.attempt,
+    expires: after.at + KEEP_MS,
+  };
+  if (before.endedAt !== undefined && after.endedAt === undefined) {
+    return [
+      {
+        ...common,
+        ...held(before),
+        happened: 'end',
+        endedAt: before.endedAt,
+        status: before.status,
+        error: before.error,
+      },
+    ];
+  }
+  if (after.status === 'in_progress' && after.progress && after.seen.at(-1)?.id !== before.seen.at(-1)?.id) {
+    return [{ ...common, ...held(after), happened: 'progress', progress: after.progress }];
+  }
+  const lost = after.status === 'requested' && (isHeld(before) || after.attempt > before.attempt);
+  return lost ? [{ ...common, ...held(before), endedAt: after.at, error: after.error }] : [];
+};
+
+const held = (task: Task): { agent?: string; claimedAt?: number } => ({
+  agent: task.holder,
+  claimedAt: task.claimedAt,
+});
+
+export const historyRef = (entry: Fresh<HistoryEntry>): Ref<HistoryEntry> => ({ pk: entry.pk, sk: entry.sk });
+
+/** One line of the story of a task. */
+export interface Happening {
+  at: number;
+  event: string;
+  agent?: string;
+  attempt?: number;
+  percent?: number;
+  message?: string;
+  error?: { code: string; message: string };
+}
+
+/** The whole story, oldest first: what the entries keep and what the record still tells. */
+export const story = (task: Task, entries: HistoryEntry[]): Happening[] => {
+  const lines: Happening[] = [{ at: task.createdAt, event: 'requested', agent: task.from }];
+  for (const entry of entries.toSorted((a, b) => a.version - b.version)) {
+    if (entry.happened === 'progress') lines.push(progressLine(entry));
+    else lines.push(...attemptLines(entry), endLine(entry));
+    if (entry.happened === 'end') lines.push({ at: entry.at, event: 'requested' });
+  }
+  if (task.claimedAt !== undefined) lines.push(...attemptLines({ ...held(task), attempt: task.attempt }));
+  if (task.endedAt !== undefined) lines.push(endLine({ ...task, ...held(task), happened: 'end' }));
+  return lines.toSorted((a, b) => a.at - b.at);
+};
+
+const attemptLines = (of: { agent?: string; claimedAt?: number; attempt: number }): Happening[] =>
+  of.claimedAt === undefined ? [] : [{ at: of.claimedAt, event: 'claimed', attempt: of.attempt, agent: of.agent }];
+
+const endLine = (
+  of: Pick<HistoryEntry, 'at' | 'happened' | 'agent' | 'endedAt' | 'status' | 'error' | 'attempt'>,
+): Happening => ({
+  at: of.endedAt ?? of.at,
+  event: of.happened === 'end' ? (of.status ?? 'ended') : 'released',
+  attempt: of.attempt,
+  agent: of.agent,
+  error: of.error && { code: of.error.code, message: of.error.message },
+});
+
+const progressLine = ({ at, agent, attempt, progress }: HistoryEntry): Happening => ({
+  at: progress?.at ?? at,
+  event: 'progress',
+  attempt,
+  agent,
+  percent: progress?.percent,
+  message: progress?.message,
+});

@@ -1,0 +1,37 @@
+import type { Known } from '../agents/agent.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import type { Item, Ref } from '../ports/records.ts';
+import { type ClaimOptions, claimTasks, stillHeld } from './claim-tasks.ts';
+import type { Task } from './task.ts';
+
+/** Which tasks a claim brought, so that the same claim repeated after a lost answer brings the same ones. */
+interface ClaimReceipt extends Item {
+  sk: 'claim';
+  taskIds?: string[];
+}
+
+const KEPT_MS = 10 * 60_000;
+/** What a claim takes beyond its waiting, at the most. One that has not ended by then died. */
+const WORK_MS = 30_000;
+
+export const claimOnce = async (deps: Deps, known: Known, claimId: string, options: ClaimOptions): Promise<Task[]> => {
+  const { project, id } = known.agent;
+  const ref: Ref<ClaimReceipt> = { pk: `${project}#claim#${id}#${claimId}`, sk: 'claim' };
+  const expires = deps.clock.now() + options.waitMs + WORK_MS;
+  const begun = await deps.records.create<ClaimReceipt>({ ...ref, sk: 'claim', expires }, deps.newId());
+  if (begun.outcome !== 'written') {
+    const taskIds = begun.outcome === 'refused' ? begun.current?.taskIds : undefined;
+    if (taskIds) return stillHeld(deps, known, taskIds);
+    throw new ParleyError('claim_in_progress', `The claim ${claimId} is still waiting for its tasks. Try again.`, {
+      retry: 'later',
+    });
+  }
+  const tasks = await claimTasks(deps, known, options);
+  if (tasks.length === 0) await deps.records.remove(ref);
+  else {
+    const receipt = { taskIds: tasks.map((task) => task.id), expires: deps.clock.now() + KEPT_MS };
+    await deps.records.update(ref, { set: receipt }, deps.newId());
+  }
+  return tasks;
+};

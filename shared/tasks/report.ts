@@ -1,0 +1,81 @@
+import type { Known } from '../agents/agent.ts';
+import { servedDomains } from '../agents/agent.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import type { CompleteMessage, TaskReport } from '../messages/command.ts';
+import type { Change } from '../ports/conditions.ts';
+import { changeTask } from './change-task.ts';
+import { discarded, stored } from './content.ts';
+import { onSeen, unseen } from './rules.ts';
+import type { Content, Seen, Task } from './task.ts';
+import { asHolder, type By, claim, complete, fail, progress, type Report } from './transitions.ts';
+
+/** What an agent says about a task: that it takes it, how far it is, how it ended. Each message counts once. */
+export const report = async (deps: Deps, sender: Known, message: TaskReport): Promise<{ duplicate: boolean }> => {
+  const { agent } = sender;
+  const by = byAgent(deps, sender);
+  const output = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;
+  const { blind, decide } = transitionFor(message, by, output);
+  let duplicate = false;
+  try {
+    await changeTask(deps, agent.project, message.taskId, blind, (task) => {
+      duplicate = isRepeated(task, message, agent.id);
+      return duplicate ? 'unchanged' : decide(task);
+    });
+  } catch (error) {
+    // Only a refusal is certain to have changed nothing.
+    if (error instanceof ParleyError && error.retry === 'never') await discarded(deps.blobs, output);
+    throw error;
+  }
+  return { duplicate };
+};
+
+export const byAgent = (deps: Deps, known: Known): By => ({
+  agent: known.agent.id,
+  domains: servedDomains(known),
+  now: deps.clock.now(),
+  limits: deps.config.tasks,
+});
+
+interface Planned {
+  /** What is tried without a look at the task, where that can be said beforehand. */
+  blind?: Change;
+  decide: (task: Task) => Change | ParleyError | 'unchanged';
+}
+
+const transitionFor = (message: TaskReport, by: By, output: Content | undefined): Planned => {
+  const seen: Seen = { id: message.messageId, fingerprint: message.fingerprint };
+  const told: Report = { seen, attempt: message.attempt };
+  switch (message.kind) {
+    case 'claim':
+      return {
+        // Who holds the task already has claimed it some other way, and this is the late announcement of that.
+        decide: (task) =>
+          task.holder === by.agent && task.endedAt === undefined
+            ? 'unchanged'
+            : onSeen(task, claim(task, by, { due: task.due, seen, note: message.note })),
+      };
+    case 'progress':
+      return { decide: (task) => progress(task, by, told, { ...message.progress, at: by.now }) };
+    case 'complete': {
+      const completed = complete(by, told, output ?? { json: message.output }, message.carried);
+      return { blind: unseen(completed), decide: (task) => asHolder(task, by, () => completed) };
+    }
+    case 'fail':
+      return { decide: (task) => fail(task, by, told, message.error, message.carried) };
+  }
+};
+
+const storedOutput = (deps: Deps, project: string, message: CompleteMessage): Promise<Content> =>
+  stored(deps.blobs, project, message.taskId, message.fingerprint, message.output);
+
+/** The very same message once more. The same id with other content, or from somebody else, is a mistake. */
+const isRepeated = (task: Task, message: TaskReport, agent: string): boolean => {
+  const known = [task.claimedBy, task.endedBy, ...task.seen].find((seen) => seen?.id === message.messageId);
+  if (!known) return false;
+  if (known.fingerprint === message.fingerprint) return true;
+  throw new ParleyError(
+    'id_reused',
+    `The agent ${agent} already sent another message with the id ${message.messageId}.`,
+  );
+};

@@ -1,0 +1,120 @@
+import { ParleyError } from '../errors.ts';
+import { above, absent, all, any, below, type Change, type Condition, holds, is, oneOf } from '../ports/conditions.ts';
+import type { Task } from './task.ts';
+
+/** One thing that must be true of the task, and what to say where it is not. */
+export interface Rule {
+  holds: Condition;
+  refusal: (task: Task) => ParleyError;
+}
+
+/** A change of a task with the rules that allow it: conditions of the write, and reasons for its refusal. */
+export interface Transition {
+  rules: Rule[];
+  change: Change;
+}
+
+/** The change as one conditional write that needs no read before it. */
+export const unseen = ({ rules, change }: Transition): Change => ({
+  ...change,
+  if: all(...rules.map((rule) => rule.holds)),
+});
+
+/** The same on a task that was seen: refused with its reason, or written only if nobody wrote in between. */
+export const onSeen = (task: Task, { rules, change }: Transition): Change | ParleyError => {
+  const broken = rules.find((rule) => !holds(rule.holds, task));
+  return broken ? broken.refusal(task) : { ...change, if: is('v', task.v) };
+};
+
+export const unclaimed: Rule = {
+  holds: is('status', 'requested'),
+  refusal: (task) => (task.endedAt === undefined ? alreadyClaimed(task) : ended(task)),
+};
+
+export const notExpired = (now: number): Rule => ({
+  holds: above('deadline', now),
+  refusal: (task) =>
+    new ParleyError('task_expired', `The task ${task.id} expired at ${new Date(task.deadline).toISOString()}.`),
+});
+
+export const notWaiting = (now: number): Rule => ({
+  holds: any(absent('notBefore'), below('notBefore', now + 1)),
+  refusal: (task) =>
+    new ParleyError(
+      'retry_pending',
+      `The task ${task.id} is tried again at ${new Date(task.notBefore ?? now).toISOString()}; it cannot be claimed before.`,
+    ),
+});
+
+export const eligible = (agent: string, domains: readonly string[]): Rule => ({
+  holds: any(is('to', agent), all(absent('to'), oneOf('domain', ...domains))),
+  refusal: (task) =>
+    new ParleyError(
+      'not_eligible',
+      task.to === undefined
+        ? `The agent ${agent} does not serve the domain ${task.domain}.`
+        : `The task ${task.id} is for the agent ${task.to}.`,
+    ),
+});
+
+export const currentEntry = (entry: number): Rule => ({
+  holds: is('entry', entry),
+  refusal: (task) => new ParleyError('stale_attempt', `The task ${task.id} has been queued again since.`),
+});
+
+/** The timers will still look at the task when the queue message said they would. */
+export const dueAt = (due: number): Rule => ({ ...unclaimed, holds: is('due', due) });
+
+export const heldBy = (agent: string): Rule => ({
+  holds: all(oneOf('status', 'claimed', 'in_progress'), is('holder', agent)),
+  refusal: (task) => {
+    if (task.endedAt !== undefined) return ended(task);
+    const holder = task.holder ?? null;
+    const whose = holder === null ? 'is held by nobody' : `is held by ${holder}`;
+    return new ParleyError('not_holder', `The task ${task.id} ${whose}, not by ${agent}.`, { facts: { holder } });
+  },
+});
+
+export const thisAttempt = (attempt: number | undefined): Rule[] =>
+  attempt === undefined
+    ? []
+    : [
+        {
+          holds: is('attempt', attempt),
+          refusal: (task) =>
+            new ParleyError('stale_attempt', `The task ${task.id} is at attempt ${task.attempt}, not ${attempt}.`, {
+              facts: { attempt: task.attempt },
+            }),
+        },
+      ];
+
+export const open: Rule = { holds: absent('endedAt'), refusal: (task) => ended(task) };
+
+export const waitingForInput: Rule = {
+  holds: is('status', 'input_required'),
+  refusal: (task) => (task.endedAt === undefined ? notAsked(task) : ended(task)),
+};
+
+const notAsked = (task: Task): ParleyError =>
+  new ParleyError('invalid_params', `The task ${task.id} is ${task.status} and waits for no input.`);
+
+export const retryable: Rule = {
+  holds: oneOf('status', 'failed', 'expired'),
+  refusal: (task) =>
+    new ParleyError('not_retryable', `The task ${task.id} is ${task.status}; only a failed or expired one runs again.`),
+};
+
+const alreadyClaimed = (task: Task): ParleyError =>
+  new ParleyError('already_claimed', `The task ${task.id} is held by ${task.holder}.`, {
+    facts: { holder: task.holder ?? null },
+  });
+
+const ended = (task: Task): ParleyError => {
+  const at = new Date(task.endedAt ?? task.createdAt).toISOString();
+  if (task.status === 'cancelled')
+    return new ParleyError('task_cancelled', `The task ${task.id} was cancelled at ${at}.`);
+  if (task.status === 'expired') return new ParleyError('task_expired', `The task ${task.id} expired at ${at}.`);
+  return new ParleyError('task_ended', `The task ${task.id} ended ${task.status} at ${at}.`, {
+    facts: { status: task.status, holder: task.holder ?? null },
+  });
+};

@@ -1,0 +1,51 @@
+import type { Known } from '../agents/agent.ts';
+import type { Caller } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { changeTask } from './change-task.ts';
+import { maySee } from './look-up.ts';
+import { byAgent } from './report.ts';
+import { onSeen, unseen } from './rules.ts';
+import type { Task } from './task.ts';
+import { cancel, renew, runAgain, type When } from './transitions.ts';
+
+/** Ends an open task, whoever works on it. Cancelling twice is the same as once. */
+export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task> => {
+  const who = caller.role === 'admin' ? 'admin' : caller.known.agent.id;
+  return steered(deps, caller, id, (task) =>
+    task.status === 'cancelled' ? 'unchanged' : onSeen(task, cancel(who, when(deps))),
+  );
+};
+
+/** Runs a failed or expired task once more. */
+export const retryTask = (deps: Deps, caller: Caller, id: string): Promise<Task> =>
+  steered(deps, caller, id, (task) => runAgain(task, when(deps)));
+
+/** The holder needs more time. */
+export const renewLease = async (deps: Deps, holder: Known, id: string, attempt?: number): Promise<Task> => {
+  const renewal = renew(byAgent(deps, holder), attempt);
+  const done = await changeTask(deps, holder.agent.project, id, unseen(renewal), (task) => onSeen(task, renewal));
+  return done.outcome === 'changed' ? done.after : done.record;
+};
+
+const when = (deps: Deps): When => ({ now: deps.clock.now(), limits: deps.config.tasks });
+
+/** Only the requester and an administrator decide about a task. */
+const steered = async (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  decide: Parameters<typeof changeTask>[4],
+): Promise<Task> => {
+  const done = await changeTask(deps, caller.project, id, undefined, (task) => {
+    if (!maySee(caller, task)) return new ParleyError('task_not_found', `There is no task ${id}.`);
+    if (caller.role === 'agent' && caller.known.agent.id !== task.from) {
+      return new ParleyError(
+        'forbidden',
+        `Only ${task.from}, who asked for the task ${id}, or an admin key may do this.`,
+      );
+    }
+    return decide(task);
+  });
+  return done.outcome === 'changed' ? done.after : done.record;
+};

@@ -1,0 +1,96 @@
+import { find } from '../agents/authenticate.ts';
+import { domainsOf } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import type { Request } from '../messages/command.ts';
+import type { Fresh } from '../ports/records.ts';
+import { childOf, type Trace } from '../trace.ts';
+import { hurry } from './change-task.ts';
+import { discarded, stored } from './content.ts';
+import { type Content, listedAt, type Task, taskRef } from './task.ts';
+
+/** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
+export const submit = async (
+  deps: Deps,
+  project: string,
+  dialect: string,
+  request: Request,
+  trace: Trace,
+): Promise<{ duplicate: boolean }> => {
+  await refuseUnroutable(deps, project, request);
+  refuseTooLarge(deps, request);
+  const input = await stored(deps.blobs, project, request.taskId, request.fingerprint, request.input);
+  const task = newTask(deps, project, dialect, request, input, trace);
+  const created = await deps.records.create<Task>(task, deps.newId());
+  if (created.outcome === 'written') {
+    if (!created.again) await hurry(deps, { after: created.after });
+    return { duplicate: false };
+  }
+  if (created.outcome === 'conflict') throw new ParleyError('conflict', 'Another write was in the way. Try again.');
+  if (created.current?.fingerprint === request.fingerprint) return { duplicate: true };
+  await discarded(deps.blobs, input);
+  throw new ParleyError('id_reused', `The id ${request.taskId} belongs to another task. A new task needs a new id.`);
+};
+
+const refuseTooLarge = (deps: Deps, { input }: Request): void => {
+  const limit = deps.config.limits.inputBytes;
+  const bytes = Buffer.byteLength(JSON.stringify(input));
+  if (bytes <= limit) return;
+  throw new ParleyError('too_large', `The input of the task has ${bytes} bytes; ${limit} are allowed.`, {
+    facts: { limit, bytes },
+  });
+};
+
+const refuseUnroutable = async (deps: Deps, project: string, { to, domain }: Request): Promise<void> => {
+  if (to !== undefined) {
+    if (await find(deps, project, to)) return;
+    throw new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
+  }
+  const known = domainsOf(deps.config, project);
+  if (known.includes(domain)) return;
+  throw new ParleyError('unknown_domain', `There is no domain ${domain}. Known: ${known.join(', ')}.`, {
+    facts: { known },
+  });
+};
+
+const newTask = (
+  deps: Deps,
+  project: string,
+  dialect: string,
+  request: Request,
+  input: Content,
+  trace: Trace,
+): Fresh<Task> => {
+  const now = deps.clock.now();
+  const { maxAttempts, resendMs } = deps.config.tasks;
+  const deadline = now + request.ttlSeconds * 1000;
+  return {
+    ...taskRef(project, request.taskId),
+    sk: 'task',
+    project,
+    id: request.taskId,
+    dialect,
+    status: 'requested',
+    priority: request.priority,
+    from: request.from,
+    to: request.to,
+    domain: request.domain,
+    capability: request.capability,
+    parent: request.parent,
+    createdAt: now,
+    ttlSeconds: request.ttlSeconds,
+    deadline,
+    entry: 1,
+    queuedAt: now,
+    resent: 0,
+    attempt: 0,
+    maxAttempts,
+    input,
+    carried: request.carried,
+    fingerprint: request.fingerprint,
+    seen: [],
+    ...childOf(trace),
+    due: Math.min(deadline, now + resendMs),
+    listed: listedAt(project, now, request.taskId),
+  };
+};

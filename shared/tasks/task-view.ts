@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import type { Deps } from '../deps.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
+import { outcomeOf } from '../inbox/delivery.ts';
+import type { JsonObject } from '../json/json.ts';
+import { PRIORITIES } from '../ports/queues.ts';
+import { loaded } from './content.ts';
+import { type HistoryEntry, story } from './history.ts';
+import { isOpen, STATUSES, type Status, type Task } from './task.ts';
+
+const time = z.iso.datetime().optional();
+const whatever = z.unknown();
+
+/** A task as a task-format response, with more of what Parley knows about it. */
+export const TaskView = z.object({
+  id: z.string(),
+  status: z.enum(['pending', 'in_progress', 'input_required', 'completed', 'failed', 'cancelled']),
+  result: whatever.optional(),
+  error: z
+    .object({ code: z.string(), message: z.string(), recoverable: z.boolean(), details: whatever.optional() })
+    .optional(),
+  metadata: z.object({
+    startedAt: time,
+    completedAt: time,
+    duration_ms: z.number().optional(),
+    agent: z.string().optional(),
+    retryCount: z.number(),
+  }),
+  state: z.enum(STATUSES).describe("the task's state, finer than its status"),
+  type: z.string(),
+  domain: z.string(),
+  priority: z.enum(PRIORITIES),
+  dialect: z.string(),
+  from: z.string(),
+  to: z.string().optional(),
+  parentTaskId: z.string().optional(),
+  createdAt: z.iso.datetime(),
+  expiresAt: time.describe('when it expires unless it is claimed'),
+  retryAt: time.describe('when a failed attempt is repeated'),
+  attempt: z.number(),
+  maxAttempts: z.number(),
+  lease: z.object({ until: z.iso.datetime() }).optional(),
+  claim: whatever.optional().describe('what the agent said on claiming'),
+  progress: whatever.optional(),
+  deadLettered: z.boolean().describe('failed for good: nothing happens until somebody retries it'),
+  traceparent: z.string(),
+  history: z.array(z.looseObject({ at: z.iso.datetime(), event: z.string() })).optional(),
+});
+export type TaskView = z.output<typeof TaskView>;
+
+const RESPONSE_STATUS: Record<Status, TaskView['status']> = {
+  requested: 'pending',
+  claimed: 'in_progress',
+  in_progress: 'in_progress',
+  input_required: 'input_required',
+  completed: 'completed',
+  failed: 'failed',
+  expired: 'failed',
+  cancelled: 'cancelled',
+};
+
+export const viewOf = (task: Task): TaskView => ({
+  id: task.id,
+  status: RESPONSE_STATUS[task.status],
+  error: errorOf(task),
+  metadata: {
+    startedAt: iso(task.claimedAt),
+    completedAt: iso(task.endedAt),
+    duration_ms: task.endedAt === undefined || task.claimedAt === undefined ? undefined : task.endedAt - task.claimedAt,
+    agent: task.holder,
+    retryCount: Math.max(0, task.attempt - 1),
+  },
+  state: task.status,
+  type: task.capability,
+  domain: task.domain,
+  priority: task.priority,
+  dialect: task.dialect,
+  from: task.from,
+  to: task.to,
+  parentTaskId: task.parent,
+  createdAt: new Date(task.createdAt).toISOString(),
+  expiresAt: task.status === 'requested' ? iso(task.deadline) : undefined,
+  retryAt: iso(task.notBefore),
+  attempt: task.attempt,
+  maxAttempts: task.maxAttempts,
+  lease: task.leaseUntil === undefined ? undefined : { until: new Date(task.leaseUntil).toISOString() },
+  claim: task.claimNote,
+  progress: task.progress && { ...task.progress, at: iso(task.progress.at) },
+  deadLettered: task.status === 'failed',
+  traceparent: task.traceparent,
+});
+
+const errorOf = (task: Task): TaskView['error'] => {
+  if (task.status === 'expired') {
+    return { code: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, recoverable: true };
+  }
+  return (
+    task.error && {
+      code: task.error.code,
+      message: task.error.message,
+      recoverable: task.error.retryable,
+      details: task.error.details,
+    }
+  );
+};
+
+const iso = (at: number | undefined): string | undefined => (at === undefined ? undefined : new Date(at).toISOString());
+
+/** The task with its result and its story. */
+export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => ({
+  ...viewOf(task),
+  result: task.output && (await loaded(deps.blobs, task.output)),
+  history: story(task, entries).map((line) => ({ ...line, at: new Date(line.at).toISOString() })),
+});
+
+/** The newest message about the task, as an agent of the dialect would have sent it. */
+export const inDialect = async (deps: Deps, task: Task, name: string): Promise<JsonObject> => {
+  const dialect = dialectNamed(name);
+  if (!isOpen(task))
+    return dialect.encodeOutcome(outcomeOf(task, task.from), task.output && (await loaded(deps.blobs, task.output)));
+  return task.status === 'requested'
+    ? dialect.encodeRequest(task, await loaded(deps.blobs, task.input))
+    : dialect.encodeReport(task);
+};

@@ -1,0 +1,132 @@
+import { fingerprint } from '../json/fingerprint.ts';
+import type { Json, JsonObject } from '../json/json.ts';
+import type { Lane, Priority } from '../ports/queues.ts';
+import type { IndexKey, Item, Ref } from '../ports/records.ts';
+
+export const STATUSES = [
+  'requested',
+  'claimed',
+  'in_progress',
+  'input_required',
+  'completed',
+  'failed',
+  'expired',
+  'cancelled',
+] as const;
+export type Status = (typeof STATUSES)[number];
+
+export const isOpen = (task: Task): boolean => task.endedAt === undefined;
+export const isHeld = (task: Task): boolean => task.status === 'claimed' || task.status === 'in_progress';
+
+/** A value in the record itself, or the key of the blob that holds it. */
+export type Content = { json: Json } | { blob: string };
+
+export interface TaskError {
+  code: string;
+  message: string;
+  retryable: boolean;
+  retryAfterSeconds?: number;
+  /** How many attempts this kind of error allows in all, where that is fewer than the task's own limit. */
+  attempts?: number;
+  details?: JsonObject;
+}
+
+export interface Progress {
+  at: number;
+  percent?: number;
+  message?: string;
+  subTasks?: Json[];
+}
+
+/** A message about the task that was carried out: the same id again is a duplicate, or a mistake if its content differs. */
+export interface Seen {
+  id: string;
+  fingerprint: string;
+}
+
+/** The whole truth about one task. The record is its own proof against being made twice. */
+export interface Task extends Item {
+  sk: 'task';
+  project: string;
+  id: string;
+  dialect: string;
+  status: Status;
+  priority: Priority;
+  from: string;
+  to?: string;
+  domain: string;
+  capability: string;
+  parent?: string;
+  createdAt: number;
+  ttlSeconds: number;
+  /** When it expires unless somebody has claimed it, in epoch milliseconds. */
+  deadline: number;
+  /** Rises whenever the task goes back to its queue; only the queue message with the current entry can claim it. */
+  entry: number;
+  queuedAt: number;
+  /** How often the current entry was sent again, in case its queue message was lost. */
+  resent: number;
+  /** A failed attempt is not queued again before this. */
+  notBefore?: number;
+  attempt: number;
+  maxAttempts: number;
+  holder?: string;
+  claimedAt?: number;
+  startedAt?: number;
+  leaseUntil?: number;
+  /** What the holder said on claiming. */
+  claimNote?: JsonObject;
+  /** What the holder asked for, and since when, while the task waits for input; then the answer. */
+  prompt?: JsonObject;
+  askedAt?: number;
+  answer?: Json;
+  progress?: Progress;
+  endedAt?: number;
+  cancelledBy?: string;
+  error?: TaskError;
+  input: Content;
+  output?: Content;
+  /** What the requester's dialect has no canonical place for, given back to readers of that dialect. */
+  carried: JsonObject;
+  outcomeCarried?: JsonObject;
+  /** The request itself. */
+  fingerprint: string;
+  claimedBy?: Seen;
+  /** The holder's message that ended it; absent where it ended otherwise. */
+  endedBy?: Seen;
+  /** The last of the other messages about it that were carried out, newest last. */
+  seen: Seen[];
+  traceparent: string;
+  tracestate?: string;
+}
+
+/** Enough for what may still be on its way; a progress report that is older than 16 others says nothing any more. */
+export const SEEN_LIMIT = 16;
+
+export const taskRef = (project: string, id: string): Ref<Task> => ({ pk: `${project}#task#${id}`, sk: 'task' });
+
+export const laneOf = (task: Task): Lane => ({
+  project: task.project,
+  kind: task.to === undefined ? 'domain' : 'agent',
+  name: task.to ?? task.domain,
+  priority: task.priority,
+});
+
+/** One partition of DynamoDB takes 1,000 writes a second; four take what one project submits. */
+export const LIST_SHARDS = 4;
+const DAY_MS = 86_400_000;
+
+export const dayOf = (at: number): number => Math.floor(at / DAY_MS);
+export const listPlace = (project: string, day: number, shard: number): string => `${project}#tasks#${day}#${shard}`;
+export const listedAt = (project: string, createdAt: number, id: string): IndexKey => ({
+  p: listPlace(project, dayOf(createdAt), shardOf(id)),
+  s: `${sortable(createdAt)}#${id}`,
+});
+
+const shardOf = (id: string): number => (fingerprint(id).codePointAt(0) ?? 0) % LIST_SHARDS;
+
+export const heldPlace = (project: string, agent: string): string => `${project}#held#${agent}`;
+export const failedPlace = (project: string): string => `${project}#failed`;
+
+/** Epoch milliseconds so that text order is time order. */
+export const sortable = (at: number): string => String(at).padStart(14, '0');

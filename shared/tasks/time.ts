@@ -1,0 +1,38 @@
+import { type Change, is } from '../ports/conditions.ts';
+import type { Task, TaskError } from './task.ts';
+import { afterFailure, endedAs, failed, HOLD, inOrder, type Limits, queued, type When } from './transitions.ts';
+
+/** When the task must next be looked at. Its `due` is never later than this; it may be earlier. */
+export const nextLook = (task: Task, limits: Limits): number | undefined => {
+  if (task.endedAt !== undefined || task.status === 'input_required') return undefined;
+  if (task.status !== 'requested') return task.leaseUntil;
+  if (task.notBefore !== undefined) return task.notBefore;
+  return Math.min(task.deadline, task.queuedAt + limits.resendMs * 2 ** task.resent);
+};
+
+/** What time alone does to a task whose `due` has come, if nobody wrote in between. */
+export const pass = (task: Task, when: When): Change => ({ ...passed(task, when), if: is('v', task.v) });
+
+const passed = (task: Task, when: When): Change => {
+  const look = nextLook(task, when.limits);
+  if (look === undefined) return { unset: ['due'] };
+  if (look > when.now) return { set: { due: look } };
+  if (task.status !== 'requested') return leaseLost(task, when);
+  if (task.notBefore !== undefined) return queued(task.deadline, when);
+  if (task.deadline <= when.now) return inOrder(endedAs('expired', when), { unset: ['placed'] });
+  // The same entry once more: where its first message still waits, that one keeps its place in the order.
+  const resent = task.resent + 1;
+  return { set: { resent, due: nextLook({ ...task, resent }, when.limits) } };
+};
+
+const TIMEOUT: TaskError = {
+  code: 'timeout',
+  message: 'The lease ran out without a sign of life from the agent that held the task.',
+  retryable: true,
+};
+
+const leaseLost = (task: Task, when: When): Change => {
+  if (task.attempt >= task.maxAttempts) return failed(task, when, TIMEOUT);
+  if (task.deadline <= when.now) return afterFailure(task, when, TIMEOUT);
+  return inOrder(queued(task.deadline, when), { set: { error: TIMEOUT }, unset: [...HOLD, 'placed'] });
+};

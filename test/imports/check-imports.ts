@@ -1,0 +1,29 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+/** Which folders the files of a folder may import from; the first row that fits a file counts. */
+const ALLOWED: [from: RegExp, to: RegExp][] = [
+  [/^shared\/ports\//, /^shared\/(ports|json)\/|^shared\/errors\.ts$/],
+  [/^shared\/json\//, /^shared\/(json)\/|^shared\/errors\.ts$|^zod$|^node:crypto$/],
+  [/^shared\/engines\//, /^shared\/(engines|ports|json)\/|^shared\/(deps|errors|log)\.ts$|^node:/],
+  [/^shared\/http\//, /^shared\/(?!engines\/)|^zod$|^node:buffer$/],
+  [/^shared\//, /^shared\/(?!engines\/|http\/)|^zod$|^node:(crypto|timers\/promises)$/],
+  [/^local\//, /^local\/|^shared\/|^parley\.config\.ts$|^node:/],
+  [/^parley\.config\.ts$/, /^shared\/config\.ts$/],
+];
+
+const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
+
+const files = globSync('{shared,local}/**/*.ts').concat('parley.config.ts');
+const violations = files.flatMap((file) => {
+  const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
+  const targets = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, from, bare]) => from ?? bare ?? '');
+  return targets
+    .map((target) => (target.startsWith('.') ? normalize(join(dirname(file), target)) : target))
+    .filter((target) => !allowed?.test(target))
+    .map((target) => `${file} must not import ${target}`);
+});
+
+for (const violation of violations) console.error(violation);
+console.log(`${files.length} files, ${violations.length} imports in the wrong direction`);
+process.exitCode = violations.length > 0 ? 1 : 0;

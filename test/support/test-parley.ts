@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { type Parley, type ParleyOptions, startParley } from '../../local/parley.ts';
+import baseConfig from '../../parley.config.ts';
+import type { Config } from '../../shared/config.ts';
+import type { Log } from '../../shared/log.ts';
+import { type Caller, callerWith, parsed, registered, type TestAgent, type Transport } from './api.ts';
+import { TestClock } from './test-clock.ts';
+
+const ADMIN_KEY = 'an-admin-key-for-tests';
+
+export interface TestParley {
+  admin: Caller;
+  transport: Transport;
+  clock: TestClock;
+  dir: string;
+  /** What was logged, as `level message`. */
+  logged: string[];
+  parley: Parley;
+  agent(id: string, registration?: object): Promise<TestAgent>;
+  /** Stops it and starts it again on the same folder. */
+  restart(): Promise<void>;
+}
+
+export interface TestOptions extends Pick<ParleyOptions, 'through'> {
+  config?: Partial<Config>;
+  clock?: ParleyOptions['clock'];
+}
+
+/** The whole system in this process, without a socket, on a folder of its own, with a clock that the test moves. */
+export const testParley = async (t: TestContext, options: TestOptions = {}): Promise<TestParley> => {
+  const dir = mkdtempSync(join(tmpdir(), 'parley-test-'));
+  const clock = new TestClock();
+  const logged: string[] = [];
+  const log: Log = (level, message) => logged.push(`${level} ${message}`);
+  const config = { ...baseConfig, ...options.config };
+  const start = () =>
+    startParley({ dir, config, adminKey: ADMIN_KEY, log, clock: options.clock ?? clock, through: options.through });
+  let parley = await start();
+  const transport: Transport = async (method, target, headers, body = '') => {
+    const [path = '', query = ''] = target.split('?');
+    const response = await parley.handle({ method, path, query, headers, body: Buffer.from(body) });
+    const text = typeof response.body === 'string' ? response.body : '';
+    return { status: response.status, headers: response.headers, body: parsed(text) };
+  };
+  const admin = callerWith(transport, ADMIN_KEY);
+  t.after(async () => {
+    await parley.stop();
+    rmSync(dir, { recursive: true });
+  });
+  return {
+    admin,
+    transport,
+    clock,
+    dir,
+    logged,
+    get parley() {
+      return parley;
+    },
+    agent: (id, registration) => registered(transport, admin, id, registration),
+    restart: async () => {
+      await parley.stop();
+      parley = await start();
+    },
+  };
+};
