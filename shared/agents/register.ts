@@ -3,6 +3,7 @@ import { domainsOf } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNames } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
+import { PARLEY } from '../inbox/delivery.ts';
 import { jsonObject } from '../json/checked.ts';
 import type { Change } from '../ports/conditions.ts';
 import { AGENT_ID, type Agent, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
@@ -26,6 +27,9 @@ export const Registration = z.strictObject({
 });
 export type Registration = z.output<typeof Registration>;
 
+/** Nobody may pass for Parley or for an administrator. */
+const RESERVED = [PARLEY, 'admin'];
+
 export interface Registered {
   agent: Agent;
   /** Only for a new agent, and only now. */
@@ -35,6 +39,8 @@ export interface Registered {
 export const register = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<Registered> => {
   if (!AGENT_ID.test(id))
     throw new ParleyError('invalid_request', `"${id}" is no agent id: 1 to 64 of a-z, 0-9, _ and -.`);
+  if (RESERVED.includes(id))
+    throw new ParleyError('invalid_request', `"${id}" is the name by which Parley itself speaks or acts.`);
   refuseUnknownDomains(deps, project, wanted);
   const key = newKey(project, id);
   const place = agentRef(project, id);

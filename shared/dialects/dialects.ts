@@ -1,4 +1,5 @@
 import { ParleyError } from '../errors.ts';
+import { complaints } from '../json/checked.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Dialect } from './dialect.ts';
 import { roundTable } from './round-table/round-table.ts';
@@ -21,9 +22,12 @@ export const dialectOf = (message: JsonObject, named: string | undefined): Diale
   if (named !== undefined) return dialectNamed(named);
   const dialect = dialects.find((candidate) => candidate.recognises(message));
   if (dialect) return dialect;
+  const [nearest] = dialects
+    .map(({ name, schema }) => ({ name, issues: complaints(schema, message) }))
+    .toSorted((a, b) => a.issues.length - b.issues.length);
   throw new ParleyError(
     'unknown_dialect',
-    `The message has the shape of no known dialect (${dialectNames.join(', ')}). Name it in the header Parley-Dialect to see what is missing.`,
-    { facts: { known: [...dialectNames] } },
+    `The message has the shape of no dialect. Known: ${dialectNames.join(', ')}. What it lacks of the nearest, ${nearest?.name}, is listed.`,
+    { facts: { known: [...dialectNames], nearest: nearest?.name ?? null }, issues: nearest?.issues },
   );
 };

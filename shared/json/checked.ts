@@ -14,6 +14,12 @@ export const checked = <T>(schema: z.ZodType<T>, value: unknown, code: Code, wha
   throw new ParleyError(code, `${what} is not valid: ${fields}.`, { issues });
 };
 
+/** What is wrong with the value; nothing, if it has the schema's shape. */
+export const complaints = (schema: z.ZodType, value: unknown): Issue[] => {
+  const parsed = schema.safeParse(value);
+  return parsed.success ? [] : issuesOf(parsed.error);
+};
+
 /** The first twenty are enough to mend a message by; a hostile one could have thousands. */
 const MAX_ISSUES = 20;
 

@@ -26,9 +26,7 @@ export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
 };
 
 const isQueuedAnew = (before: Task | undefined, after: Task): boolean =>
-  after.status === 'requested' &&
-  after.notBefore === undefined &&
-  (before?.entry !== after.entry || before.resent !== after.resent);
+  after.status === 'requested' && (before?.entry !== after.entry || before.resent !== after.resent);
 
 /** The queue message says just enough to claim the task in one write; the task itself stays in its record. */
 const queueMessage = (task: Task): Outgoing => ({

@@ -48,7 +48,7 @@ export const historyOf = (before: Task | undefined, after: Task): Fresh<HistoryE
     return [{ ...common, ...held(after), happened: 'progress', progress: after.progress }];
   }
   const lost = after.status === 'requested' && (isHeld(before) || after.attempt > before.attempt);
-  return lost ? [{ ...common, ...held(before), endedAt: after.at, error: after.error }] : [];
+  return lost ? [{ ...common, ...held(before), agent: after.error?.agent, endedAt: after.at, error: after.error }] : [];
 };
 
 const held = (task: Task): { agent?: string; claimedAt?: number } => ({

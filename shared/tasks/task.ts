@@ -28,6 +28,8 @@ export interface TaskError {
   retryAfterSeconds?: number;
   /** How many attempts this kind of error allows in all, where that is fewer than the task's own limit. */
   attempts?: number;
+  /** Who failed. */
+  agent?: string;
   details?: JsonObject;
 }
 

@@ -25,14 +25,14 @@ const passed = (task: Task, when: When): Change => {
   return { set: { resent, due: nextLook({ ...task, resent }, when.limits) } };
 };
 
-const TIMEOUT: TaskError = {
-  code: 'timeout',
-  message: 'The lease ran out without a sign of life from the agent that held the task.',
-  retryable: true,
-};
-
 const leaseLost = (task: Task, when: When): Change => {
-  if (task.attempt >= task.maxAttempts) return failed(task, when, TIMEOUT);
-  if (task.deadline <= when.now) return afterFailure(task, when, TIMEOUT);
-  return inOrder(queued(task.deadline, when), { set: { error: TIMEOUT }, unset: [...HOLD, 'placed'] });
+  const error: TaskError = {
+    code: 'timeout',
+    message: `The lease ran out without a sign of life from ${task.holder}.`,
+    retryable: true,
+    agent: task.holder,
+  };
+  if (task.attempt >= task.maxAttempts) return failed(task, when, error);
+  if (task.deadline <= when.now) return afterFailure(task, when, error);
+  return inOrder(queued(task.deadline, when), { set: { error }, unset: [...HOLD, 'placed'] });
 };

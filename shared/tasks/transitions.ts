@@ -133,7 +133,7 @@ export const complete = (by: By, report: Report, output: Content, carried: JsonO
 /** `→ requested` once more, after a delay, while the error and the number of attempts allow it; else `→ failed`. */
 export const fail = (task: Task, by: By, report: Report, error: TaskError, carried: JsonObject): Change | ParleyError =>
   asHolder(task, by, (held) => {
-    const change = afterFailure(held, by, error);
+    const change = afterFailure(held, by, { ...error, agent: by.agent });
     const isEnd = change.set?.status === 'failed';
     const said = {
       seen: remembered(held, report.seen),

@@ -1,27 +1,27 @@
-import { mkdir, open, readFile, rename, rm, rmdir } from 'node:fs/promises';
+import { hash } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Blobs } from '../../ports/blobs.ts';
 
 /** Each blob is a file. It appears under its name only when all of it is on the disk. */
 export const fileBlobs = (root: string, newId: () => string): Blobs => {
-  // Task ids may contain anything printable; no encoded name can climb out of its folder.
-  const pathOf = (key: string): string => join(root, ...key.split('/').map((name) => `_${encodeURIComponent(name)}`));
+  // A key may contain anything and be long; its hash is a name on every file system. The folders stay: they are 256 at most.
+  const pathOf = (key: string): string => {
+    const name = hash('sha256', key, 'hex');
+    return join(root, name.slice(0, 2), name);
+  };
   return {
     put: async (key, content) => {
       const path = pathOf(key);
       await mkdir(dirname(path), { recursive: true });
-      const unfinished = `${path}.${newId()}.tmp`;
+      const unfinished = `${path}.${newId()}`;
       await writeSynced(unfinished, content);
       await rename(unfinished, path);
-      await syncFolder(dirname(path));
-      await syncFolder(dirname(dirname(path)));
+      await synced(dirname(path));
+      await synced(root);
     },
     get: (key) => readFile(pathOf(key), 'utf8').catch(undefinedIfMissing),
-    delete: async (key) => {
-      await rm(pathOf(key), { force: true });
-      // The folder of a task goes with its last blob.
-      await rmdir(dirname(pathOf(key))).catch(() => {});
-    },
+    delete: (key) => rm(pathOf(key), { force: true }),
   };
 };
 
@@ -35,12 +35,13 @@ const writeSynced = async (path: string, content: string): Promise<void> => {
   }
 };
 
-const syncFolder = async (path: string): Promise<void> => {
-  const folder = await open(path, 'r');
+/** A new name in a folder is durable only when the folder is. */
+const synced = async (folder: string): Promise<void> => {
+  const handle = await open(folder, 'r');
   try {
-    await folder.sync();
+    await handle.sync();
   } finally {
-    await folder.close();
+    await handle.close();
   }
 };
 

@@ -1,0 +1,152 @@
+import fc from 'fast-check';
+import { applied, type Change, holds } from '../../shared/ports/conditions.ts';
+import { onSeen, type Transition, unseen } from '../../shared/tasks/rules.ts';
+import { listedAt, type Task, taskRef } from '../../shared/tasks/task.ts';
+import { pass } from '../../shared/tasks/time.ts';
+import {
+  asHolder,
+  askInput,
+  type By,
+  cancel,
+  claim,
+  complete,
+  fail,
+  giveInput,
+  progress,
+  renew,
+} from '../../shared/tasks/transitions.ts';
+
+export const LIMITS = {
+  leaseMs: 300_000,
+  maxAttempts: 2,
+  keepMs: 86_400_000,
+  resendMs: 600_000,
+  retryMs: 1000,
+  longestRetryMs: 60_000,
+};
+
+export const START = Date.parse('2026-03-01T12:00:00Z');
+
+export const newTask = (overrides: Partial<Task> = {}): Task => ({
+  ...taskRef('default', 'task-1'),
+  sk: 'task',
+  v: 1,
+  token: 'first',
+  at: START,
+  project: 'default',
+  id: 'task-1',
+  dialect: 'round-table',
+  status: 'requested',
+  priority: 'normal',
+  from: 'tim',
+  domain: 'security',
+  capability: 'security.briefing',
+  createdAt: START,
+  ttlSeconds: 1800,
+  deadline: START + 1_800_000,
+  entry: 1,
+  queuedAt: START,
+  resent: 0,
+  attempt: 0,
+  maxAttempts: LIMITS.maxAttempts,
+  input: { json: {} },
+  carried: {},
+  fingerprint: 'f',
+  seen: [],
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  due: START + LIMITS.resendMs,
+  listed: listedAt('default', START, 'task-1'),
+  ...overrides,
+});
+
+/** One thing that somebody does to the task, or that time does. */
+export type Move =
+  | { do: 'claim' | 'progress' | 'complete' | 'renew' | 'ask'; agent: string }
+  /** With one of the queue messages that were ever sent. */
+  | { do: 'queueClaim'; agent: string; which: number }
+  | { do: 'fail'; agent: string; retryable: boolean; after?: number }
+  | { do: 'cancel' | 'answer' }
+  | { do: 'wait'; ms: number };
+
+const agent = fc.constantFrom('galahad', 'percival');
+const byAgent = <D extends Exclude<Move['do'], 'queueClaim' | 'fail' | 'cancel' | 'answer' | 'wait'>>(what: D) =>
+  fc.record({ do: fc.constant(what), agent });
+
+/** Ends are rare, so that lives are long. */
+const move: fc.Arbitrary<Move> = fc.oneof(
+  { weight: 2, arbitrary: byAgent('claim') },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('queueClaim' as const), agent, which: fc.nat(20) }) },
+  { weight: 3, arbitrary: byAgent('progress') },
+  { weight: 1, arbitrary: byAgent('complete') },
+  { weight: 2, arbitrary: byAgent('renew') },
+  { weight: 2, arbitrary: byAgent('ask') },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('answer' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('cancel' as const) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('fail' as const),
+      agent,
+      retryable: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+      after: fc.option(fc.nat(90), { nil: undefined }),
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant('wait' as const),
+      ms: fc.constantFrom(0, 500, 10_000, 90_000, 299_999, 300_000, 601_000, 1_800_000),
+    }),
+  },
+);
+
+export const moves: fc.Arbitrary<Move[]> = fc.array(move, { maxLength: 50 });
+
+let messages = 0;
+
+export interface QueueMessage {
+  entry: number;
+  due: number;
+}
+
+/** What the move would write to the task as it is, or undefined where the rules refuse it. */
+export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessage[]): Change | undefined => {
+  const by = (agent: string): By => ({ agent, domains: ['security'], now, limits: LIMITS });
+  const report = () => ({ seen: { id: `m${++messages}`, fingerprint: 'x' } });
+  switch (move.do) {
+    case 'claim':
+      return allowed(onSeen(task, claim(task, by(move.agent), { due: task.due, seen: report().seen })));
+    case 'queueClaim':
+      return blindly(task, claim(task, by(move.agent), queue[move.which % queue.length] ?? {}));
+    case 'progress':
+      return allowed(progress(task, by(move.agent), report(), { at: now, percent: 10 }));
+    case 'complete':
+      return allowed(asHolder(task, by(move.agent), () => complete(by(move.agent), report(), { json: {} }, {})));
+    case 'renew':
+      return blindly(task, renew(by(move.agent)));
+    case 'ask':
+      return allowed(askInput(task, by(move.agent), report(), { prompt: '?' }));
+    case 'answer':
+      return allowed(giveInput(task, { now, limits: LIMITS }, 42));
+    case 'fail': {
+      const error = { code: 'model_error', message: 'm', retryable: move.retryable, retryAfterSeconds: move.after };
+      return allowed(fail(task, by(move.agent), report(), error, {}));
+    }
+    case 'cancel':
+      return allowed(onSeen(task, cancel('tim', { now, limits: LIMITS })));
+    case 'wait':
+      return task.due !== undefined && task.due <= now ? pass(task, { now, limits: LIMITS }) : undefined;
+  }
+};
+
+const allowed = (decision: Change | Error): Change | undefined => (decision instanceof Error ? undefined : decision);
+
+/** As an engine does it that has not shown the record to anyone: by the condition alone. */
+const blindly = (task: Task, transition: Transition): Change | undefined => {
+  const change = unseen(transition);
+  return change.if && holds(change.if, task) ? change : undefined;
+};
+
+/** The record after the change, stamped as an engine stamps it. */
+export const after = (task: Task, change: Change, now: number): Task =>
+  ({ ...applied(task, change), v: task.v + 1, at: now }) as Task;

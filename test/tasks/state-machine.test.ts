@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { holds } from '../../shared/ports/conditions.ts';
+import type { RecordChange } from '../../shared/ports/records.ts';
+import { type Effect, effectsOf } from '../../shared/tasks/effects.ts';
+import { onSeen, unseen } from '../../shared/tasks/rules.ts';
+import type { Task } from '../../shared/tasks/task.ts';
+import { nextLook } from '../../shared/tasks/time.ts';
+import { type By, claim, complete, renew } from '../../shared/tasks/transitions.ts';
+import { after, changeFor, LIMITS, type Move, moves, newTask, type QueueMessage, START } from './random-lives.ts';
+
+interface Step {
+  before: Task;
+  after: Task;
+  move: Move;
+}
+
+/** Plays the moves, and gives every step that changed the task. */
+const play = (list: Move[]): Step[] => {
+  const steps: Step[] = [];
+  let task = newTask();
+  let now = START;
+  const queue = queued({ after: task });
+  for (const move of list) {
+    if (move.do === 'wait') now += move.ms;
+    const change = changeFor(task, move, now, queue);
+    if (!change) continue;
+    const next = after(task, change, now);
+    queue.push(...queued({ before: task, after: next }));
+    steps.push({ before: task, after: next, move });
+    task = next;
+  }
+  return steps;
+};
+
+const queued = (change: RecordChange<Task>): QueueMessage[] =>
+  effectsOf(change).flatMap((effect) =>
+    effect.kind === 'enqueue' ? [effect.message.body as unknown as QueueMessage] : [],
+  );
+
+const everyLife = (check: (steps: Step[]) => void): void =>
+  fc.assert(
+    fc.property(moves, (list) => check(play(list))),
+    { numRuns: 2000 },
+  );
+
+const holderOf = (task: Task): string | undefined => (task.endedAt === undefined ? task.holder : undefined);
+
+describe('the state machine of a task, whatever happens in whatever order', () => {
+  it('reaches every state in the random lives that the other tests look at', () => {
+    const reached = new Set<string>(['requested']);
+    everyLife((steps) => {
+      for (const step of steps) reached.add(step.after.status);
+    });
+    const all = [
+      'requested',
+      'claimed',
+      'in_progress',
+      'input_required',
+      'completed',
+      'failed',
+      'expired',
+      'cancelled',
+    ];
+    assert.deepEqual([...reached].toSorted(), all.toSorted());
+  });
+
+  it('never leaves a terminal state', () =>
+    everyLife((steps) => {
+      for (const { before, move } of steps) assert.equal(before.endedAt, undefined, `${move.do} changed an ended task`);
+    }));
+
+  it('never has two holders: a task passes from one to another only through its queue', () =>
+    everyLife((steps) => {
+      for (const { before, after } of steps) {
+        const [old, next] = [holderOf(before), holderOf(after)];
+        if (old !== undefined && next !== undefined) assert.equal(next, old);
+        if (old === undefined && next !== undefined) assert.equal(after.attempt, before.attempt + 1);
+      }
+    }));
+
+  it('listens to nobody but its holder while it is held', () =>
+    everyLife((steps) => {
+      for (const { before, move } of steps) {
+        if ('agent' in move && holderOf(before) !== undefined) assert.equal(move.agent, before.holder, move.do);
+      }
+    }));
+
+  it('has a holder exactly while it is held or waits for input', () =>
+    everyLife((steps) => {
+      for (const { after } of steps) {
+        const isHeld = ['claimed', 'in_progress', 'input_required'].includes(after.status);
+        assert.equal(holderOf(after) !== undefined, isHeld, after.status);
+      }
+    }));
+
+  it('never counts attempts or entries down, nor makes more attempts than are allowed', () =>
+    everyLife((steps) => {
+      for (const { before, after } of steps) {
+        assert.ok(after.attempt >= before.attempt && after.entry >= before.entry);
+        assert.ok(after.attempt <= after.maxAttempts);
+      }
+    }));
+
+  it('is always looked at in time: due is never later than what must happen next, and gone when nothing must', () =>
+    everyLife((steps) => {
+      for (const { after } of steps) {
+        const look = nextLook(after, LIMITS);
+        if (look === undefined) assert.equal(after.due, undefined);
+        else assert.ok(after.due !== undefined && after.due <= look, `${after.status}: due ${after.due}, look ${look}`);
+      }
+    }));
+
+  it('stands in the list of its holder while it is held, and among the failed when it has failed', () =>
+    everyLife((steps) => {
+      for (const { after } of steps) {
+        const expected =
+          after.status === 'failed' ? 'default#failed' : holderOf(after) && `default#held#${after.holder}`;
+        assert.equal(after.placed?.p, expected, after.status);
+      }
+    }));
+
+  it('is judged alike by the condition of a blind write and by the rules on the record seen', () =>
+    everyLife((steps) => {
+      for (const { after: task } of steps) {
+        const by: By = { agent: 'galahad', domains: ['security'], now: task.at, limits: LIMITS };
+        const report = { seen: { id: 'm', fingerprint: 'f' }, attempt: 1 };
+        const transitions = [
+          claim(task, by, { entry: 1, due: task.due }),
+          renew(by),
+          complete(by, report, { json: 1 }, {}),
+        ];
+        for (const transition of transitions) {
+          const condition = unseen(transition).if;
+          assert.equal(condition && holds(condition, task), !(onSeen(task, transition) instanceof Error));
+        }
+      }
+    }));
+});
+
+describe('what follows from the writes to a task', () => {
+  const effects = (steps: Step[]): Effect[] => [
+    ...effectsOf({ after: newTask() }),
+    ...steps.flatMap(({ before, after }) => effectsOf({ before, after })),
+  ];
+
+  it('queues every entry that is waiting, once for each time it is sent', () =>
+    everyLife((steps) => {
+      const sent = effects(steps).flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message.dedup] : []));
+      assert.equal(new Set(sent).size, sent.length, 'an entry was sent twice under one id');
+      for (const { after } of steps) {
+        if (after.status !== 'requested' || after.notBefore !== undefined) continue;
+        assert.ok(sent.includes(`task-1#${after.entry}#${after.resent}`), 'a waiting task was never queued');
+      }
+    }));
+
+  it('announces each end once, and tells the requester once, but not what the requester did itself', () =>
+    everyLife((steps) => {
+      const last = steps.at(-1)?.after;
+      const ends = effects(steps).filter(
+        (effect) => effect.kind === 'announce' && /completed|failed|expired|cancelled/.test(effect.event.type),
+      );
+      const told = effects(steps).filter(
+        (effect) => effect.kind === 'deliver' && effect.delivery.pk === 'default#inbox#tim',
+      );
+      const hasEnded = last?.endedAt !== undefined;
+      assert.equal(ends.length, hasEnded ? 1 : 0);
+      assert.equal(told.length, hasEnded && last.status !== 'cancelled' ? 1 : 0);
+    }));
+
+  it('announces each attempt once', () =>
+    everyLife((steps) => {
+      const claims = effects(steps).filter(
+        (effect) => effect.kind === 'announce' && effect.event.type === 'task.claimed',
+      );
+      assert.equal(claims.length, steps.at(-1)?.after.attempt ?? 0);
+    }));
+
+  it('gives every event, delivery and queue message an id of its own', () =>
+    everyLife((steps) => {
+      const ids = effects(steps).flatMap((effect) => {
+        if (effect.kind === 'announce') return [effect.event.id];
+        return effect.kind === 'deliver' ? [`${effect.delivery.pk} ${effect.delivery.sk}`] : [];
+      });
+      assert.equal(new Set(ids).size, ids.length);
+    }));
+
+  it('is the same for the same change, so that a change may come twice', () =>
+    everyLife((steps) => {
+      for (const { before, after } of steps)
+        assert.deepEqual(effectsOf({ before, after }), effectsOf({ before, after }));
+    }));
+
+  it('forgets the blobs of a task that is removed, and nothing else', () => {
+    const task = newTask({ input: { blob: 'a/b/c' }, output: { blob: 'a/b/d' } });
+    assert.deepEqual(effectsOf({ before: task }), [
+      { kind: 'forget', blob: 'a/b/c' },
+      { kind: 'forget', blob: 'a/b/d' },
+    ]);
+    assert.deepEqual(effectsOf({ before: newTask() }), []);
+  });
+});
