@@ -13,9 +13,9 @@ export interface RunningServer {
 
 /** Serves the handler over plain HTTP. */
 export const serve = async (handle: Handle, port: number, host: string, bodyLimit: number): Promise<RunningServer> => {
-  const stopping = new AbortController();
+  const waiting = new Set<Waiting>();
   const server = createServer((incoming, outgoing) => {
-    answer(handle, incoming, outgoing, stopping.signal, bodyLimit).catch(() => outgoing.destroy());
+    answer(handle, incoming, outgoing, waiting, bodyLimit).catch(() => outgoing.destroy());
   });
   // Agents keep their connections between polls.
   server.keepAliveTimeout = 65_000;
@@ -24,7 +24,7 @@ export const serve = async (handle: Handle, port: number, host: string, bodyLimi
   return {
     port: typeof address === 'object' && address ? address.port : port,
     close: () => {
-      stopping.abort();
+      for (const wait of waiting) wait.abort();
       return new Promise((resolve) => {
         server.close(() => resolve());
         server.closeIdleConnections();
@@ -44,37 +44,43 @@ const answer = async (
   handle: Handle,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  stopping: AbortSignal,
+  waiting: Set<Waiting>,
   bodyLimit: number,
 ): Promise<void> => {
   const body = await readAll(incoming, bodyLimit);
   if (!body) return refuseBody(outgoing, bodyLimit);
   const { url = '/', method = 'GET' } = incoming;
   const mark = url.indexOf('?');
-  const gone = goneSignal(outgoing, stopping);
+  const wait = new Waiting(outgoing, waiting);
   const response = await handle({
     method,
     path: mark < 0 ? url : url.slice(0, mark),
     query: mark < 0 ? '' : url.slice(mark + 1),
     headers: headersOf(incoming),
     body,
-    signal: gone.signal,
+    // Most requests wait for nothing, and a signal costs more than all else here.
+    get signal() {
+      return wait.signal();
+    },
   });
   await send(outgoing, response);
-  gone.release();
+  wait.end();
 };
 
 /** Undefined where it is too large; the rest of it is then not read. */
-const readAll = async (incoming: IncomingMessage, limit: number): Promise<Buffer | undefined> => {
-  if (Number(incoming.headers['content-length'] ?? 0) > limit) return undefined;
+const readAll = (incoming: IncomingMessage, limit: number): Promise<Buffer | undefined> => {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>();
+  if (Number(incoming.headers['content-length'] ?? 0) > limit) resolve(undefined);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of incoming) {
+  incoming.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > limit) return undefined;
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+    if (bytes > limit) resolve(undefined);
+    else chunks.push(chunk);
+  });
+  incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)));
+  incoming.on('error', reject);
+  return promise;
 };
 
 const refuseBody = (outgoing: ServerResponse, limit: number): void => {
@@ -83,15 +89,34 @@ const refuseBody = (outgoing: ServerResponse, limit: number): void => {
   outgoing.end(JSON.stringify(body));
 };
 
-/** Fires when the caller has hung up or the server stops, so that nothing waits for nobody. */
-const goneSignal = (outgoing: ServerResponse, stopping: AbortSignal): { signal: AbortSignal; release: () => void } => {
-  const gone = new AbortController();
-  const abort = (): void => gone.abort();
-  if (stopping.aborted) abort();
-  stopping.addEventListener('abort', abort);
-  outgoing.on('close', abort);
-  return { signal: gone.signal, release: () => stopping.removeEventListener('abort', abort) };
-};
+/** Tells a request that waits when the caller has hung up or the server stops, so that nothing waits for nobody. */
+class Waiting {
+  readonly #outgoing: ServerResponse;
+  readonly #all: Set<Waiting>;
+  #gone: AbortController | undefined;
+
+  constructor(outgoing: ServerResponse, all: Set<Waiting>) {
+    this.#outgoing = outgoing;
+    this.#all = all;
+  }
+
+  signal(): AbortSignal {
+    if (!this.#gone) {
+      this.#gone = new AbortController();
+      this.#all.add(this);
+      this.#outgoing.on('close', this.abort);
+      if (this.#outgoing.destroyed) this.abort();
+    }
+    return this.#gone.signal;
+  }
+
+  readonly abort = (): void => this.#gone?.abort();
+
+  end(): void {
+    this.#all.delete(this);
+    this.#outgoing.off('close', this.abort);
+  }
+}
 
 const headersOf = ({ headers }: IncomingMessage): Record<string, string | undefined> => {
   const single: Record<string, string | undefined> = {};

@@ -7,7 +7,7 @@ export interface HttpRequest {
   /** Names in lower case. */
   headers: Readonly<Record<string, string | undefined>>;
   body: Uint8Array;
-  /** Fires when the caller has gone or the server stops. */
+  /** Fires when the caller has gone or the server stops. Only those who wait should ask for it. */
   signal?: AbortSignal;
 }
 

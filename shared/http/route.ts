@@ -97,3 +97,7 @@ export const countUpTo = (most: number, otherwise: number) =>
     .refine((count) => count <= most, `must be at most ${most}`)
     .default(otherwise)
     .describe(`at most ${most}`);
+
+/** What ends a wait early; a call that does not wait needs none. */
+export const signalFor = (waitMs: number, request: HttpRequest): AbortSignal | undefined =>
+  waitMs > 0 ? request.signal : undefined;

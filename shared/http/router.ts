@@ -65,14 +65,18 @@ interface Match {
 }
 
 const matcher = (routes: readonly Route[]): ((request: HttpRequest) => Match) => {
+  const fixed = new Map(routes.map((route) => [`${route.method} ${route.path}`, { route, params: {} }]));
   const patterns = routes.map((route) => ({ route, steps: route.path.split('/') }));
   return ({ method, path }) => {
+    const exact = fixed.get(`${method} ${path}`);
+    if (exact) return exact;
     const steps = path.split('/');
     const found = patterns.filter((pattern) => fits(pattern.steps, steps));
     const match = found.find(({ route }) => route.method === method);
     if (match) return { route: match.route, params: paramsOf(match.steps, steps) };
-    if (found.length === 0)
+    if (found.length === 0) {
       throw new ParleyError('not_found', `There is nothing at ${path}. GET /openapi.json lists all calls.`);
+    }
     const allowed = found.map(({ route }) => route.method).join(', ');
     throw new ParleyError('method_not_allowed', `${path} takes ${allowed}, not ${method}.`);
   };

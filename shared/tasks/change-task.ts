@@ -3,7 +3,7 @@ import { ParleyError } from '../errors.ts';
 import { type Performed, perform } from '../perform.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { RecordChange } from '../ports/records.ts';
-import { effectsOf } from './effects.ts';
+import { queuedBy } from './effects.ts';
 import { type Task, taskRef } from './task.ts';
 
 /** Changes one task by one conditional write, and hurries what must be queued after it. */
@@ -29,7 +29,7 @@ export const changeTask = async (
  * nothing is lost, because the change itself is on record and the dispatcher works it off.
  */
 export const hurry = async (deps: Deps, change: RecordChange<Task>): Promise<void> => {
-  const messages = effectsOf(change).flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message] : []));
+  const messages = queuedBy(change);
   if (messages.length === 0) return;
   try {
     await deps.queues.send(messages);

@@ -30,25 +30,29 @@ const VISIBILITY_MS = 30_000;
 
 /** The agent's next tasks, leased to it. Those addressed to it come first, then those of its domains, by priority. */
 export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions): Promise<Task[]> => {
-  const now = (): number => deps.clock.now();
-  const until = now() + options.waitMs;
-  const domains = chosenDomains(known, options.domains);
-  const urgent = lanesOf(known, domains, ['critical', 'high', 'normal']);
-  const idle = [...urgent, ...lanesOf(known, domains, ['low'])];
-  const claimed: Task[] = [];
-  for (let first = true; first || (claimed.length === 0 && now() < until && !options.signal?.aborted); first = false) {
-    const max = options.max - claimed.length;
-    let received = await deps.queues.receive(urgent, { max, waitMs: 0, visibilityMs: VISIBILITY_MS });
-    if (received.length === 0) {
-      // Work of low priority is for whoever has nothing else to do, and one piece at a time.
-      const isIdle = await holdsNothing(deps, known);
-      const waitMs = Math.max(0, until - now());
-      const wait = { waitMs, visibilityMs: VISIBILITY_MS, signal: options.signal };
-      received = await deps.queues.receive(isIdle ? idle : urgent, { max: isIdle ? 1 : max, ...wait });
+  const { max, waitMs, signal } = options;
+  const until = deps.clock.now() + waitMs;
+  let lanes = lanesOf(known, chosenDomains(known, options.domains));
+  for (;;) {
+    const left = Math.max(0, until - deps.clock.now());
+    const received = await deps.queues.receive(lanes, { max, waitMs: left, visibilityMs: VISIBILITY_MS, signal });
+    const taken = await suitable(deps, known, received);
+    if (taken.length < received.length) {
+      await deps.queues.release(received.filter((message) => !taken.includes(message)));
+      lanes = lanes.filter((lane) => !isLow(lane));
     }
-    claimed.push(...(await claimReceived(deps, known, received)));
+    const claimed = await claimReceived(deps, known, taken);
+    if (claimed.length > 0 || deps.clock.now() >= until || signal?.aborted) return claimed;
   }
-  return claimed;
+};
+
+const isLow = (lane: Lane): boolean => lane.priority === 'low';
+
+/** Work of low priority is for whoever has nothing else to do, and one piece at a time. */
+const suitable = async (deps: Deps, known: Known, received: Received[]): Promise<Received[]> => {
+  const urgent = received.filter(({ lane }) => !isLow(lane));
+  if (urgent.length > 0 || received.length === 0) return urgent;
+  return (await holdsNothing(deps, known)) ? received.slice(0, 1) : [];
 };
 
 const chosenDomains = (known: Known, wanted: string[] | undefined): string[] => {
@@ -58,16 +62,14 @@ const chosenDomains = (known: Known, wanted: string[] | undefined): string[] => 
   throw new ParleyError('not_eligible', `The agent ${known.agent.id} does not serve ${foreign.join(', ')}.`);
 };
 
-const lanesOf = (
-  { agent: { project, id } }: Known,
-  domains: string[],
-  priorities: readonly Lane['priority'][],
-): Lane[] => [
-  ...PRIORITIES.filter((priority) => priorities.includes(priority)).map(
-    (priority): Lane => ({ project, kind: 'agent', name: id, priority }),
-  ),
-  ...priorities.flatMap((priority) => domains.map((name): Lane => ({ project, kind: 'domain', name, priority }))),
-];
+const lanesOf = ({ agent: { project, id } }: Known, domains: string[]): Lane[] => {
+  const lanes = PRIORITIES.flatMap((priority) => [
+    { project, kind: 'agent' as const, name: id, priority },
+    ...domains.map((name) => ({ project, kind: 'domain' as const, name, priority })),
+  ]);
+  const rank = (lane: Lane): number => (isLow(lane) ? 2 : lane.kind === 'domain' ? 1 : 0);
+  return lanes.toSorted((a, b) => rank(a) - rank(b));
+};
 
 const holdsNothing = async (deps: Deps, { agent }: Known): Promise<boolean> => {
   const held = await deps.records.query({ index: 'placed', p: heldPlace(agent.project, agent.id), limit: 1 });

@@ -18,15 +18,19 @@ export type Effect =
 export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
   if (!after) return before ? blobsOf(before) : [];
   const effects: Effect[] = [];
-  if (isQueuedAnew(before, after)) effects.push({ kind: 'enqueue', message: queueMessage(after) });
+  for (const message of queuedBy({ before, after })) effects.push({ kind: 'enqueue', message });
   for (const type of edges(before, after)) effects.push({ kind: 'announce', event: eventOf(type, after) });
   for (const entry of historyOf(before, after)) effects.push({ kind: 'remember', entry });
   for (const delivery of deliveriesOf(before, after)) effects.push({ kind: 'deliver', delivery });
   return effects;
 };
 
-const isQueuedAnew = (before: Task | undefined, after: Task): boolean =>
-  after.status === 'requested' && (before?.entry !== after.entry || before.resent !== after.resent);
+/** The part that agents wait for. */
+export const queuedBy = ({ before, after }: RecordChange<Task>): Outgoing[] => {
+  if (after?.status !== 'requested') return [];
+  const isQueuedAnew = before?.entry !== after.entry || before.resent !== after.resent;
+  return isQueuedAnew ? [queueMessage(after)] : [];
+};
 
 /** The queue message says just enough to claim the task in one write; the task itself stays in its record. */
 const queueMessage = (task: Task): Outgoing => ({

@@ -2,7 +2,7 @@ import { servedDomains } from '../agents/agent.ts';
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import type { Item } from '../ports/records.ts';
+import type { Item, Ref } from '../ports/records.ts';
 import { HISTORY_LIMIT, type HistoryEntry } from './history.ts';
 import { isOpen, type Task, taskRef } from './task.ts';
 
@@ -19,18 +19,24 @@ export const lookUp = async (
   waitMs = 0,
   signal?: AbortSignal,
 ): Promise<Found> => {
-  const { pk } = taskRef(caller.project, id);
+  const ref = taskRef(caller.project, id);
+  if (waitMs > 0) await ended(deps, ref, waitMs, signal);
+  return read(deps, caller, ref.pk, id);
+};
+
+/** Resolves when there is no open task any more, after `waitMs` at the latest. */
+const ended = async (deps: Deps, ref: Ref<Task>, waitMs: number, signal?: AbortSignal): Promise<void> => {
   const until = deps.clock.now() + waitMs;
-  const listener = waitMs > 0 ? deps.records.listen(pk) : undefined;
+  const listener = deps.records.listen(ref.pk);
   try {
     for (;;) {
-      const found = await read(deps, caller, pk, id);
+      const task = await deps.records.get(ref);
       const left = until - deps.clock.now();
-      if (!listener || !isOpen(found.task) || left <= 0 || signal?.aborted) return found;
+      if (!task || !isOpen(task) || left <= 0 || signal?.aborted) return;
       await listener.heard(left, signal);
     }
   } finally {
-    listener?.close();
+    listener.close();
   }
 };
 

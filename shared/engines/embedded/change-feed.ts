@@ -49,13 +49,13 @@ export class ChangeFeed {
     this.#lastSeq = Number(bounds?.last ?? 0);
   }
 
-  /** In the transaction of the write itself. */
-  append(change: RecordChange): void {
+  /** In the transaction of the write itself, with both sides as the texts that they have in the file. */
+  append(change: RecordChange, before: string | null, after: string | null): void {
     const item = change.after ?? change.before;
     if (!item || !this.#watched.has(item.sk)) return;
     this.#lastSeq += 1;
     const pending = { seq: this.#lastSeq, change };
-    this.#insert.run(pending.seq, textOf(change.before), textOf(change.after));
+    this.#insert.run(pending.seq, before, after);
     this.#recent.push(pending);
     if (this.#recent.length > REMEMBERED) this.#recent.shift();
     this.#db.afterCommit(() => this.#wake());
@@ -135,5 +135,4 @@ export class ChangeFeed {
   }
 }
 
-const textOf = (item: object | undefined): string | null => (item ? JSON.stringify(item) : null);
 const parsed = (text: unknown) => (text === null ? undefined : JSON.parse(String(text)));

@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
+import { closeSync, fdatasync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { ParleyError } from '../../errors.ts';
 
@@ -46,8 +46,8 @@ export class Database {
   onFailure: (error: unknown) => void = () => {};
   readonly #log: number;
   #open: Group | undefined;
-  #unsynced: Group[] = [];
-  #syncing: Group[] = [];
+  /** Committed, and on its way to the disk. */
+  #syncing: Group | undefined;
   #failure: unknown;
   #afterCommit: (() => void)[] = [];
 
@@ -80,7 +80,7 @@ export class Database {
   async read<T>(operation: () => T): Promise<T> {
     if (this.#failure !== undefined) throw this.#broken();
     const result = operation();
-    const last = this.#open?.isDurable ? this.#open : (this.#unsynced.at(-1) ?? this.#syncing.at(-1));
+    const last = this.#open?.isDurable ? this.#open : this.#syncing;
     if (last) await last.done;
     return result;
   }
@@ -91,12 +91,15 @@ export class Database {
     else action();
   }
 
-  close(): void {
-    this.#commit();
-    if (this.#failure === undefined) fdatasyncSync(this.#log);
-    this.#settle([...this.#syncing, ...this.#unsynced]);
+  /** Once everything that was begun is on the disk. */
+  async close(): Promise<void> {
+    for (let last = this.#last(); last; last = this.#last()) await last.done.catch(() => {});
     closeSync(this.#log);
     this.sql.close();
+  }
+
+  #last(): Group | undefined {
+    return this.#open ?? this.#syncing;
   }
 
   async #run<T>(isDurable: boolean, operation: () => T): Promise<T> {
@@ -118,7 +121,8 @@ export class Database {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       promise.catch(() => {});
       this.#open = { isDurable, done: promise, resolve, reject };
-      setImmediate(() => this.#commit());
+      // Whoever waits for the disk waits for the sync under way anyhow: until it ends, more can join.
+      if (!this.#syncing) setImmediate(() => this.#commit());
     }
     this.#open.isDurable ||= isDurable;
     return this.#open;
@@ -134,33 +138,28 @@ export class Database {
       return;
     }
     this.#open = undefined;
-    if (group.isDurable) {
-      this.#unsynced.push(group);
-      if (this.#syncing.length === 0) this.#sync();
-    } else group.resolve();
+    if (group.isDurable) this.#sync(group);
+    else group.resolve();
     for (const action of this.#afterCommit.splice(0)) action();
   }
 
-  #sync(): void {
-    this.#syncing = this.#unsynced.splice(0);
-    if (this.#syncing.length === 0) return;
+  #sync(group: Group): void {
+    this.#syncing = group;
     fdatasync(this.#log, (error) => {
       if (error) return this.#fail(error);
-      this.#settle(this.#syncing.splice(0));
-      this.#sync();
+      this.#syncing = undefined;
+      group.resolve();
+      // What follows from the answers may join what has gathered meanwhile.
+      if (this.#open) setImmediate(() => this.#commit());
     });
-  }
-
-  #settle(groups: Group[]): void {
-    for (const group of groups) group.resolve();
   }
 
   #fail(error: unknown): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
-    const groups = [...this.#syncing.splice(0), ...this.#unsynced.splice(0), ...(this.#open ? [this.#open] : [])];
+    for (const group of [this.#syncing, this.#open]) group?.reject(this.#broken());
+    this.#syncing = undefined;
     this.#open = undefined;
-    for (const group of groups) group.reject(this.#broken());
     this.onFailure(error);
   }
 

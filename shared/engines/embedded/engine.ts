@@ -58,7 +58,7 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
     },
     stop: async () => {
       await Promise.all([feed.stop(), timers.stop()]);
-      db.close();
+      await db.close();
     },
   };
 };

@@ -17,11 +17,15 @@ import type { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
 import { Listeners } from './listeners.ts';
 
-/** A stored record with the row that it is in. */
+/** A stored record with the row that it is in, and the text that it has there. */
 interface Row<T extends Item = Item> {
-  id: number | bigint;
+  id: number;
   item: T;
+  text: string;
 }
+
+/** The records last written or read, which are the ones asked for next: a task is changed soon after it was made. */
+const REMEMBERED = 4096;
 
 /** The rows themselves, and everything that must happen in the same transaction. Nothing here waits. */
 export class RecordStore {
@@ -33,13 +37,14 @@ export class RecordStore {
   readonly #feed: ChangeFeed;
   readonly #get: StatementSync;
   readonly #insert: StatementSync;
-  readonly #updateBody: StatementSync;
+  readonly #updateText: StatementSync;
   readonly #updateAll: StatementSync;
   readonly #delete: StatementSync;
   readonly #due: StatementSync;
   readonly #nextDue: StatementSync;
   readonly #expired: StatementSync;
   readonly #queries = new Map<string, StatementSync>();
+  readonly #rows = new Map<string, Row>();
 
   constructor(db: Database, clock: Clock, feed: ChangeFeed) {
     this.#db = db;
@@ -49,7 +54,7 @@ export class RecordStore {
     const columns = 'body, due, expires, listed_p, listed_s, placed_p, placed_s';
     this.#get = db.sql.prepare('SELECT id, body FROM records WHERE pk = ? AND sk = ?');
     this.#insert = db.sql.prepare(`INSERT INTO records (pk, sk, ${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
-    this.#updateBody = db.sql.prepare('UPDATE records SET body = ? WHERE id = ?');
+    this.#updateText = db.sql.prepare('UPDATE records SET body = ? WHERE id = ?');
     this.#updateAll = db.sql.prepare(`UPDATE records SET (${columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
     this.#delete = db.sql.prepare('DELETE FROM records WHERE id = ?');
     this.#due = db.sql.prepare('SELECT body FROM records WHERE due <= ? ORDER BY due LIMIT ?');
@@ -58,8 +63,12 @@ export class RecordStore {
   }
 
   find<T extends Item>({ pk, sk }: Ref<T>): Row<T> | undefined {
+    const key = keyOf(pk, sk);
+    // This process is the only writer, and nobody changes an item in place.
+    const known = this.#rows.get(key);
+    if (known) return known as Row<T>;
     const row = this.#get.get(pk, sk);
-    return row && rowOf(row);
+    return row && this.#remember<T>(key, rowOf(row));
   }
 
   /** Without what has expired: to callers it is gone. */
@@ -121,9 +130,10 @@ export class RecordStore {
     if (row) this.removeRow(row);
   }
 
-  removeRow({ id, item }: Row): void {
+  removeRow({ id, item, text }: Row): void {
     this.#delete.run(id);
-    this.#feed.append({ before: item });
+    this.#rows.delete(keyOf(item.pk, item.sk));
+    this.#feed.append({ before: item }, text, null);
     this.#announce(item);
   }
 
@@ -144,20 +154,30 @@ export class RecordStore {
     return rows.length;
   }
 
-  /** `fields` is a whole record but for what is stamped here; it came from a record or is about to become one. */
+  /** `fields` is a whole record but for the stamps: one that is stored already with a change applied, or a new one. */
   #write<T extends Item>(row: Row<T> | undefined, fields: object, token: string): T {
-    const stamps = { v: (row?.item.v ?? 0) + 1, token, at: this.#clock.now() };
-    const body = JSON.stringify({ ...fields, ...stamps });
-    const item = parsed<T>(body);
-    const { due, expires, listed, placed } = item;
-    const columns = [body, due, expires, listed?.p, listed?.s, placed?.p, placed?.s].map((value) => value ?? null);
-    if (!row) this.#insert.run(item.pk, item.sk, ...columns);
-    else if (hasMoved(row.item, item)) this.#updateAll.run(...columns, row.id);
-    else this.#updateBody.run(body, row.id);
-    this.#feed.append({ before: row?.item, after: item });
+    const item = { ...fields, v: (row?.item.v ?? 0) + 1, token, at: this.#clock.now() } as T;
+    const text = JSON.stringify(item);
+    const { pk, sk, due, expires, listed, placed } = item;
+    const columns = [text, due, expires, listed?.p, listed?.s, placed?.p, placed?.s].map((value) => value ?? null);
+    if (row && hasMoved(row.item, item)) this.#updateAll.run(...columns, row.id);
+    else if (row) this.#updateText.run(text, row.id);
+    const id = row?.id ?? Number(this.#insert.run(pk, sk, ...columns).lastInsertRowid);
+    this.#remember(keyOf(pk, sk), { id, item, text });
+    this.#feed.append({ before: row?.item, after: item }, row?.text ?? null, text);
     if (due !== undefined && due !== row?.item.due) this.onDue(due);
     this.#announce(item);
     return item;
+  }
+
+  #remember<T extends Item>(key: string, row: Row<T>): Row<T> {
+    this.#rows.delete(key);
+    this.#rows.set(key, row);
+    if (this.#rows.size > REMEMBERED) {
+      const [oldest = ''] = this.#rows.keys();
+      this.#rows.delete(oldest);
+    }
+    return row;
   }
 
   /** Readers wait for what stands under the record's own key, and for what appears in a place of an index. */
@@ -177,10 +197,12 @@ export class RecordStore {
 const LAST = '\u{10ffff}';
 
 const parsed = <T extends Item>(body: unknown): T => JSON.parse(String(body));
-const rowOf = <T extends Item>(row: Record<string, unknown>): Row<T> => ({
-  id: Number(row.id),
-  item: parsed(row.body),
+const rowOf = <T extends Item>({ id, body }: Record<string, unknown>): Row<T> => ({
+  id: Number(id),
+  item: parsed(body),
+  text: String(body),
 });
+const keyOf = (pk: string, sk: string): string => `${pk} ${sk}`;
 
 const meets = (record: object, condition: Condition | undefined): boolean => !condition || holds(condition, record);
 

@@ -3,7 +3,7 @@ import { agentBehind } from '../../agents/authenticate.ts';
 import { acknowledge, readInbox } from '../../inbox/read-inbox.ts';
 import { claimTasks, handOver } from '../../tasks/claim-tasks.ts';
 import { claimOnce } from '../../tasks/repeatable-claim.ts';
-import { countUpTo, noBody, noQuery, type Route, route, waitUpTo } from '../route.ts';
+import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
 
 const agent = z.string().max(64).optional().describe('for whom, where an admin key asks');
 const message = z.looseObject({}).describe("in the agent's own dialect");
@@ -33,7 +33,8 @@ export const agentWorkRoutes: Route[] = [
     },
     handle: async ({ deps, caller, body, request }) => {
       const known = await agentBehind(deps, caller, body.agent);
-      const options = { max: body.max, waitMs: body.wait * 1000, domains: body.domains, signal: request.signal };
+      const waitMs = body.wait * 1000;
+      const options = { max: body.max, waitMs, domains: body.domains, signal: signalFor(waitMs, request) };
       const tasks = body.claimId
         ? await claimOnce(deps, known, body.claimId, options)
         : await claimTasks(deps, known, options);
@@ -49,7 +50,11 @@ export const agentWorkRoutes: Route[] = [
     answers: { 200: { description: 'The messages', schema: z.object({ messages: z.array(message) }) } },
     handle: async ({ deps, caller, query, request }) => {
       const known = await agentBehind(deps, caller, query.agent);
-      const messages = await readInbox(deps, known, { max: query.max, waitMs: query.wait, signal: request.signal });
+      const messages = await readInbox(deps, known, {
+        max: query.max,
+        waitMs: query.wait,
+        signal: signalFor(query.wait, request),
+      });
       return { status: 200, body: { messages } };
     },
   }),

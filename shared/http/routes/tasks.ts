@@ -5,7 +5,7 @@ import { lookUp } from '../../tasks/look-up.ts';
 import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
 import { STATUSES } from '../../tasks/task.ts';
 import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
-import { countUpTo, noBody, noQuery, type Route, route, waitUpTo } from '../route.ts';
+import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
 
 const notFound = { 404: { description: 'No such task' } };
 const Tasks = z.object({ tasks: z.array(TaskView), cursor: z.string().optional() });
@@ -37,7 +37,7 @@ export const taskRoutes: Route[] = [
     body: noBody,
     answers: { 200: { description: 'The task', schema: TaskView }, ...notFound },
     handle: async ({ deps, caller, params, query, request }) => {
-      const { task, entries } = await lookUp(deps, caller, params.id ?? '', query.wait, request.signal);
+      const { task, entries } = await lookUp(deps, caller, params.id ?? '', query.wait, signalFor(query.wait, request));
       const body =
         query.dialect === undefined ? await fullView(deps, task, entries) : await inDialect(deps, task, query.dialect);
       return { status: 200, body };
