@@ -1,0 +1,27 @@
+import type { Connection } from './connection.ts';
+import type { Inbox } from './wire.ts';
+
+export interface InboxReader {
+  /** To be called before the request is sent, so that a fast result finds somebody waiting. */
+  resultOf(taskId: string): Promise<void>;
+}
+
+/** Reads an inbox in batches, acknowledges them, and tells whoever waits for one of their tasks. */
+export const inboxReader = (connection: Connection): InboxReader => {
+  const waiting = new Map<string, () => void>();
+  const readForever = async (): Promise<never> => {
+    for (;;) {
+      const inbox: Inbox = JSON.parse(await connection.call('GET', '/v1/inbox?max=100&wait=20', '', 200));
+      if (inbox.messages.length === 0) continue;
+      for (const { correlationId, type } of inbox.messages) {
+        if (type !== 'task.result') throw new Error(`the task ${correlationId} ended with ${type}`);
+        waiting.get(correlationId)?.();
+        waiting.delete(correlationId);
+      }
+      const ids = inbox.messages.map(({ id }) => id);
+      await connection.call('POST', '/v1/inbox/ack', JSON.stringify({ ids }), 200);
+    }
+  };
+  readForever();
+  return { resultOf: (taskId) => new Promise((resolve) => waiting.set(taskId, resolve)) };
+};

@@ -1,0 +1,53 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { lookAtMachine } from './machine.ts';
+import { measureCpu } from './measure-cpu.ts';
+import { measureIdle, measureLives } from './measure-lives.ts';
+import { measureMillion } from './measure-million.ts';
+import { type Counts, HELP, type Options, optionsFrom, type Section } from './options.ts';
+import { printCpu, printIdle, printLives, printMachine, printMillion, type Results } from './report.ts';
+
+const run = async ({ sections, counts, quick }: Options): Promise<void> => {
+  const results: Results = { machine: lookAtMachine() };
+  printMachine(results.machine);
+  for (const section of sections) await MEASURE[section](results, counts);
+  console.log(`\nwritten to ${written(results, quick)}`);
+};
+
+const MEASURE: Record<Section, (results: Results, counts: Counts) => Promise<void>> = {
+  idle: async (results, counts) => {
+    results.idle = await measureIdle(counts);
+    printIdle(results.idle);
+  },
+  lives: async (results, counts) => {
+    results.lives = await measureLives(counts);
+    printLives(results.lives);
+  },
+  cpu: async (results, counts) => {
+    results.cpu = await measureCpu(counts);
+    printCpu(results.cpu);
+  },
+  million: async (results, counts) => {
+    results.million = await measureMillion(counts);
+    printMillion(results.million);
+  },
+};
+
+const written = (results: Results, quick: boolean): string => {
+  const folder = join(import.meta.dirname, 'results');
+  mkdirSync(folder, { recursive: true });
+  const at = new Date().toISOString();
+  const file = join(folder, `${at.replaceAll(':', '-')}${quick ? '-quick' : ''}.json`);
+  writeFileSync(file, `${JSON.stringify({ at, quick, ...results }, null, 2)}\n`);
+  return file;
+};
+
+try {
+  const options = optionsFrom(process.argv.slice(2));
+  if (options === 'help') process.stdout.write(HELP);
+  else await run(options);
+  process.exit(0);
+} catch (error) {
+  console.error(error instanceof Error ? (error.stack ?? error.message) : error);
+  process.exit(1);
+}

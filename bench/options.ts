@@ -1,0 +1,68 @@
+import { parseArgs } from 'node:util';
+
+export const SECTIONS = ['idle', 'lives', 'cpu', 'million'] as const;
+export type Section = (typeof SECTIONS)[number];
+
+/** How much of everything is measured. */
+export interface Counts {
+  warmUp: number;
+  /** The lives after which throughput and memory are looked at, on one server. */
+  milestones: number[];
+  idle: number;
+  stored: number;
+  rounds: number;
+  livesPerRound: number;
+  profiled: number;
+}
+
+const FULL: Counts = {
+  warmUp: 2000,
+  milestones: [10_000, 50_000, 100_000],
+  idle: 1000,
+  stored: 1_000_000,
+  rounds: 4,
+  livesPerRound: 5000,
+  profiled: 15_000,
+};
+
+const QUICK: Counts = {
+  warmUp: 300,
+  milestones: [1000, 2000, 3000],
+  idle: 150,
+  stored: 20_000,
+  rounds: 2,
+  livesPerRound: 600,
+  profiled: 1500,
+};
+
+export const HELP = `Measures the embedded engine over HTTP, with submitter, agent and server as three processes.
+
+  npm run bench -- [options]
+
+  --quick           small counts, to see that everything works: the figures say little
+  --only <section>  one of ${SECTIONS.join(', ')}
+  --help            this text
+
+It prints a table, and writes the same as JSON to bench/results/.
+`;
+
+export interface Options {
+  sections: readonly Section[];
+  quick: boolean;
+  counts: Counts;
+}
+
+export const optionsFrom = (args: string[]): Options | 'help' => {
+  const { values } = parseArgs({
+    args,
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return 'help';
+  const sections = SECTIONS.filter((section) => values.only === undefined || section === values.only);
+  if (sections.length === 0) throw new Error(`--only must be one of ${SECTIONS.join(', ')}, not "${values.only}".`);
+  return { sections, quick: values.quick, counts: values.quick ? QUICK : FULL };
+};

@@ -1,0 +1,92 @@
+import { ABOUT } from './cpu-parts.ts';
+import type { Measured } from './load.ts';
+import type { Machine } from './machine.ts';
+import type { CpuByWay } from './measure-cpu.ts';
+import type { Lives } from './measure-lives.ts';
+import type { Million } from './measure-million.ts';
+import { median, rounded } from './numbers.ts';
+import { WAYS } from './ways.ts';
+
+export interface Results {
+  machine: Machine;
+  lives?: Lives;
+  idle?: Measured;
+  million?: Million;
+  cpu?: CpuByWay;
+}
+
+/** Measured on another machine with 2 cores, each behind HTTP and durable. They are no ratio of this run. */
+const ELSEWHERE = [
+  ['Restate with fsync, four partitions', '1,170', '5 ms'],
+  ['pg-boss, fetching in batches', '1,110', '11 ms'],
+  ['BullMQ behind a gateway, Redis syncing every second', '820', '2.7 ms'],
+  ['Restate with fsync, one partition', '650', '5 ms'],
+  ['graphile-worker', '500', ''],
+];
+
+const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+const ms = (value: number): string => `${rounded(value)} ms`;
+const count = (value: number): string => Math.round(value).toLocaleString('en');
+
+export const printMachine = ({ cpu, cores, node, commit, loadBefore, syncMs }: Machine): void =>
+  console.log(`${cores} × ${cpu}, Node ${node}, ${commit}; load before ${rounded(loadBefore)}, one sync ${ms(syncMs)}`);
+
+export const printLives = ({ oneByOne, inBatches }: Lives): void => {
+  const row = (label: string, m: Measured): string[] => [
+    label,
+    count(m.livesPerSecond),
+    ms(m.p50Ms),
+    ms(m.p99Ms),
+    ms(m.serverCpuMsPerLife),
+    percent(m.mainThreadBusy),
+    `${m.residentMb} MB`,
+    rounded(m.coresTaken).toString(),
+  ];
+  printTable('Lives, 64 in flight (target: 1,500 a second, memory flat)', [
+    ['', 'lives/s', 'p50', 'p99', 'CPU/life', 'main thread', 'memory', 'cores taken by others'],
+    ...oneByOne.map((measured) => row(`${WAYS.oneByOne.label}, up to ${count(measured.after)}`, measured)),
+    row(`${WAYS.inBatches.label}, up to ${count(oneByOne[0]?.after ?? 0)}`, inBatches),
+  ]);
+  printTable('Elsewhere, on 2 cores', [['', 'lives/s', 'median idle'], ...ELSEWHERE]);
+};
+
+export const printIdle = ({ p50Ms, p99Ms, serverCpuMsPerLife, coresTaken }: Measured): void =>
+  printTable('One life at a time (target: 3 ms median)', [
+    ['p50', 'p99', 'CPU/life', 'cores taken by others'],
+    [ms(p50Ms), ms(p99Ms), ms(serverCpuMsPerLife), rounded(coresTaken).toString()],
+  ]);
+
+export const printMillion = ({ stored, databaseGb, empty, full, ratios }: Million): void => {
+  const row = (label: string, rounds: Measured[]): string[] => [
+    label,
+    rounds.map(({ livesPerSecond }) => count(livesPerSecond)).join(' '),
+    ms(median(rounds.map(({ serverCpuMsPerLife }) => serverCpuMsPerLife))),
+    `${rounds.at(-1)?.residentMb} MB`,
+    rounds.map(({ coresTaken }) => rounded(coresTaken)).join(' '),
+  ];
+  printTable(`${count(stored)} stored tasks against an empty store, in turn (target: at least 80 %)`, [
+    ['', 'lives/s by round', 'CPU/life', 'memory', 'cores taken by others'],
+    row('empty', empty),
+    row(`full, ${rounded(databaseGb)} GB`, full),
+    ['ratio of throughput', `${percent(median(ratios))} (${ratios.map(percent).join(', ')})`, '', '', ''],
+  ]);
+};
+
+export const printCpu = (cpu: CpuByWay): void => {
+  for (const way of ['oneByOne', 'inBatches'] as const) {
+    const { parts, functions } = cpu[way];
+    const label = `CPU of the server's main thread, ${WAYS[way].label}`;
+    printTable(label, [['', 'share', ''], ...parts.map(({ part, share }) => [part, percent(share), ABOUT[part]])]);
+    printTable('  its largest functions, by self time', [
+      ['', 'share', ''],
+      ...functions.map(({ name, part, share }) => [name, percent(share), part]),
+    ]);
+  }
+};
+
+const printTable = (title: string, rows: string[][]): void => {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length))) ?? [];
+  console.log(`\n${title}`);
+  for (const row of rows)
+    console.log(`  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd());
+};

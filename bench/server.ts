@@ -1,0 +1,43 @@
+import { resolve } from 'node:path';
+import { Connection } from './connection.ts';
+import { ended, spawned } from './own-processes.ts';
+import { CAPABILITY } from './wire.ts';
+
+const MAIN = resolve(import.meta.dirname, '../local/main.ts');
+const ADMIN_KEY = 'the-admin-key-of-the-bench';
+
+export interface ServerProcess {
+  pid: number;
+  port: number;
+  /** Registers an agent and gives its key. */
+  register(id: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export const startServer = async (dir: string, nodeFlags: string[] = []): Promise<ServerProcess> => {
+  const child = spawned([...nodeFlags, MAIN, '--port', '0', '--data', dir], {
+    env: { ...process.env, PARLEY_ADMIN_KEY: ADMIN_KEY },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const port = await new Promise<number>((found, failed) => {
+    child.once('exit', (code) => failed(new Error(`the server ended with ${code}`)));
+    child.stdout?.on('data', (text) => {
+      const [, port] = /listening on http:\/\/[^:]+:(\d+)/.exec(String(text)) ?? [];
+      if (port) found(Number(port));
+    });
+  });
+  return {
+    pid: child.pid ?? 0,
+    port,
+    register: (id) => register(port, id),
+    stop: () => ended(child, 'SIGTERM'),
+  };
+};
+
+const register = async (port: number, id: string): Promise<string> => {
+  const admin = new Connection(port, ADMIN_KEY);
+  const registration = JSON.stringify({ dialect: 'round-table', capabilities: [CAPABILITY] });
+  const { key }: { key: string } = JSON.parse(await admin.call('PUT', `/v1/agents/${id}`, registration, 201));
+  admin.close();
+  return key;
+};
