@@ -10,6 +10,7 @@ import { routes } from '../shared/http/routes/routes.ts';
 import { newId } from '../shared/ids.ts';
 import type { Log } from '../shared/log.ts';
 import { type Clock, systemClock } from '../shared/ports/clock.ts';
+import type { Followers } from '../shared/ports/followers.ts';
 
 export interface ParleyOptions {
   dir: string;
@@ -21,6 +22,8 @@ export interface ParleyOptions {
   onFailure?: (error: unknown) => void;
   /** For tests: stands between the domain and the engine. */
   through?: (ports: Ports) => Ports;
+  /** For tests: stands between the engine and the dispatcher. */
+  follow?: (changes: Followers['changes']) => Followers['changes'];
 }
 
 /** The whole system in this process, on the embedded engine. */
@@ -31,7 +34,15 @@ export interface Parley {
 }
 
 export const startParley = async (options: ParleyOptions): Promise<Parley> => {
-  const { dir, config, log, clock = systemClock, onFailure, through = (ports) => ports } = options;
+  const {
+    dir,
+    config,
+    log,
+    clock = systemClock,
+    onFailure,
+    through = (ports) => ports,
+    follow = (changes) => changes,
+  } = options;
   const engine = openEngine({
     dir,
     clock,
@@ -46,7 +57,7 @@ export const startParley = async (options: ParleyOptions): Promise<Parley> => {
   await setAdminKey(engine.ports.records, 'default', options.adminKey, newId());
   const derived = through(engine.derived);
   engine.start({
-    changes: (changes) => dispatch(derived, changes, newId),
+    changes: follow((changes) => dispatch(derived, changes, newId)),
     due: (record) => onDue(deps, record),
   });
   return { deps, handle: router(deps, routes), stop: () => engine.stop() };

@@ -5,14 +5,16 @@ import type { Followers } from '../../ports/followers.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import type { Database } from './database.ts';
 
-interface Pending {
+/** The changes of one transaction. */
+interface Batch {
   seq: number;
-  change: RecordChange;
+  changes: RecordChange[];
 }
 
-const BATCH = 128;
-/** What waits in memory as well as in the file; beyond this it is read from the file. */
-const REMEMBERED = 4096;
+/** Batches that wait in memory as well as in the file; beyond this they are read from the file. */
+const REMEMBERED = 1024;
+/** How many changes are handed over together, give or take a transaction. */
+const TOGETHER = 128;
 /** A change that fails so often is a bug, not bad luck: it is put aside, so that it cannot block the others. */
 const MAX_TRIES = 8;
 
@@ -29,8 +31,10 @@ export class ChangeFeed {
   #lastSeq: number;
   /** Acknowledged up to here. */
   #doneSeq: number;
-  /** The newest changes, without a gap up to `#lastSeq`. */
-  #recent: Pending[] = [];
+  /** The newest batches, without a gap up to `#lastSeq`. */
+  #recent: Batch[] = [];
+  /** Of the open transaction, with the text of each. */
+  #open: { changes: RecordChange[]; texts: string[] } | undefined;
   #pumping: Promise<void> | undefined;
   #follow: Followers['changes'] | undefined;
   #stop = new AbortController();
@@ -40,8 +44,8 @@ export class ChangeFeed {
     this.#clock = clock;
     this.#log = log;
     this.#watched = new Set(watched);
-    this.#insert = db.sql.prepare('INSERT INTO changes (seq, before, after) VALUES (?, ?, ?)');
-    this.#select = db.sql.prepare('SELECT seq, before, after FROM changes WHERE seq > ? ORDER BY seq LIMIT ?');
+    this.#insert = db.sql.prepare('INSERT INTO changes (seq, batch) VALUES (?, ?)');
+    this.#select = db.sql.prepare('SELECT seq, batch FROM changes WHERE seq > ? ORDER BY seq LIMIT 1');
     this.#delete = db.sql.prepare('DELETE FROM changes WHERE seq <= ?');
     this.#park = db.sql.prepare('INSERT INTO parked_changes (seq, change, error) VALUES (NULL, ?, ?)');
     const bounds = db.sql.prepare('SELECT min(seq) AS first, max(seq) AS last FROM changes').get();
@@ -50,13 +54,23 @@ export class ChangeFeed {
   }
 
   /** In the transaction of the write itself, with both sides as the texts that they have in the file. */
-  append(change: RecordChange, before: string | null, after: string | null): void {
+  append(change: RecordChange, before: string | undefined, after: string | undefined): void {
     const item = change.after ?? change.before;
     if (!item || !this.#watched.has(item.sk)) return;
+    if (!this.#open) {
+      this.#open = { changes: [], texts: [] };
+      this.#db.beforeCommit(() => this.#store());
+    }
+    this.#open.changes.push(change);
+    this.#open.texts.push(`{${[before && `"before":${before}`, after && `"after":${after}`].filter(Boolean).join()}}`);
+  }
+
+  #store(): void {
+    const { changes, texts } = this.#open ?? { changes: [], texts: [] };
+    this.#open = undefined;
     this.#lastSeq += 1;
-    const pending = { seq: this.#lastSeq, change };
-    this.#insert.run(pending.seq, before, after);
-    this.#recent.push(pending);
+    this.#insert.run(this.#lastSeq, `[${texts.join()}]`);
+    this.#recent.push({ seq: this.#lastSeq, changes });
     if (this.#recent.length > REMEMBERED) this.#recent.shift();
     this.#db.afterCommit(() => this.#wake());
   }
@@ -81,36 +95,44 @@ export class ChangeFeed {
   }
 
   async #pump(): Promise<void> {
-    for (let batch = this.#next(); batch.length > 0; batch = this.#next()) {
+    for (let batch = this.#next(); batch; batch = this.#next()) {
       const follow = this.#follow;
       if (!follow) return;
-      await this.#deliver(follow, batch);
-      const done = batch.at(-1)?.seq ?? this.#doneSeq;
-      await this.#db.writeDerived(() => this.#delete.run(done));
-      this.#doneSeq = done;
+      const { seq, changes } = batch;
+      await this.#deliver(follow, changes);
+      await this.#db.writeDerived(() => this.#delete.run(seq));
+      this.#doneSeq = seq;
     }
   }
 
-  #next(): Pending[] {
+  /** What comes next, as one batch. */
+  #next(): Batch | undefined {
+    const together: Batch = { seq: this.#doneSeq, changes: [] };
+    while (together.changes.length < TOGETHER) {
+      const batch = this.#after(together.seq);
+      if (!batch) break;
+      together.seq = batch.seq;
+      together.changes.push(...batch.changes);
+    }
+    return together.changes.length > 0 ? together : undefined;
+  }
+
+  #after(seq: number): Batch | undefined {
+    while (this.#recent[0] && this.#recent[0].seq <= seq) this.#recent.shift();
     const first = this.#recent[0];
-    if (first && first.seq <= this.#doneSeq + 1) {
-      return this.#recent.splice(0, BATCH).filter(({ seq }) => seq > this.#doneSeq);
-    }
-    const rows = this.#select.all(this.#doneSeq, BATCH);
-    return rows.map(({ seq, before, after }) => ({
-      seq: Number(seq),
-      change: { before: parsed(before), after: parsed(after) },
-    }));
+    if (first?.seq === seq + 1) return first;
+    if (seq >= this.#lastSeq) return undefined;
+    const row = this.#select.get(seq);
+    return row && { seq: Number(row.seq), changes: JSON.parse(String(row.batch)) };
   }
 
-  async #deliver(follow: Followers['changes'], batch: Pending[]): Promise<void> {
-    const changes = batch.map(({ change }) => change);
+  async #deliver(follow: Followers['changes'], changes: RecordChange[]): Promise<void> {
     try {
       await follow(changes);
     } catch (error) {
       if (this.#stop.signal.aborted) throw error;
       this.#log('warn', 'a batch of changes failed; each is tried by itself', {
-        changes: batch.length,
+        changes: changes.length,
         error: String(error),
       });
       for (const change of changes) await this.#deliverAlone(follow, change);
@@ -134,5 +156,3 @@ export class ChangeFeed {
     }
   }
 }
-
-const parsed = (text: unknown) => (text === null ? undefined : JSON.parse(String(text)));

@@ -11,13 +11,12 @@ CREATE INDEX IF NOT EXISTS records_due ON records (due) WHERE due IS NOT NULL;
 CREATE INDEX IF NOT EXISTS records_expires ON records (expires) WHERE expires IS NOT NULL;
 CREATE INDEX IF NOT EXISTS records_listed ON records (listed_p, listed_s) WHERE listed_p IS NOT NULL;
 CREATE INDEX IF NOT EXISTS records_placed ON records (placed_p, placed_s) WHERE placed_p IS NOT NULL;
-CREATE TABLE IF NOT EXISTS changes (seq INTEGER PRIMARY KEY, before TEXT, after TEXT);
+CREATE TABLE IF NOT EXISTS changes (seq INTEGER PRIMARY KEY, batch TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS parked_changes (seq INTEGER PRIMARY KEY, change TEXT NOT NULL, error TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS messages (
-  seq INTEGER PRIMARY KEY, lane TEXT NOT NULL, grp TEXT NOT NULL, body TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS messages_lane ON messages (lane, seq);
+  lane TEXT NOT NULL, seq INTEGER NOT NULL, grp TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (lane, seq)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
-  seq INTEGER PRIMARY KEY, project TEXT NOT NULL, type TEXT NOT NULL, expires INTEGER NOT NULL, body TEXT NOT NULL);
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, expires INTEGER NOT NULL, batch TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS events_project ON events (project, seq);
 PRAGMA user_version = 1;
 `;
@@ -49,6 +48,7 @@ export class Database {
   /** Committed, and on its way to the disk. */
   #syncing: Group | undefined;
   #failure: unknown;
+  #beforeCommit: (() => void)[] = [];
   #afterCommit: (() => void)[] = [];
 
   constructor(file: string) {
@@ -83,6 +83,11 @@ export class Database {
     const last = this.#open?.isDurable ? this.#open : this.#syncing;
     if (last) await last.done;
     return result;
+  }
+
+  /** Runs as the last thing in the open transaction, for what is best written for all of it at once. */
+  beforeCommit(action: () => void): void {
+    this.#beforeCommit.push(action);
   }
 
   /** Runs once the open transaction has been committed, or at once where there is none. */
@@ -132,6 +137,7 @@ export class Database {
     const group = this.#open;
     if (!group) return;
     try {
+      for (const action of this.#beforeCommit.splice(0)) action();
       this.sql.exec('COMMIT');
     } catch (error) {
       this.#fail(error);

@@ -8,6 +8,13 @@ import { Listeners } from './listeners.ts';
 /** How many events one read looks at, whatever its filter lets through. */
 const LOOKED_AT = 1000;
 
+/** The next event to read: which batch, and how far in it. */
+interface Place {
+  seq: number;
+  index: number;
+}
+
+/** Events are kept in the batches in which they were published. */
 export class EventStore {
   readonly listeners: Listeners;
   readonly #db: Database;
@@ -17,49 +24,49 @@ export class EventStore {
   readonly #select: StatementSync;
   readonly #last: StatementSync;
   readonly #deleteExpired: StatementSync;
-  #lastSeq: number;
 
   constructor(db: Database, clock: Clock, keepMs: number) {
     this.#db = db;
     this.#clock = clock;
     this.#keepMs = keepMs;
     this.listeners = new Listeners(clock);
-    this.#insert = db.sql.prepare('INSERT INTO events (seq, project, type, expires, body) VALUES (?, ?, ?, ?, ?)');
-    this.#select = db.sql.prepare(
-      'SELECT seq, type, body FROM events WHERE project = ? AND seq > ? ORDER BY seq LIMIT ?',
-    );
+    this.#insert = db.sql.prepare('INSERT INTO events (project, expires, batch) VALUES (?, ?, ?)');
+    this.#select = db.sql.prepare('SELECT seq, batch FROM events WHERE project = ? AND seq >= ? ORDER BY seq');
     this.#last = db.sql.prepare('SELECT max(seq) AS seq FROM events WHERE project = ?');
     // The oldest come first, so that those whose time is over stand together at the front.
     this.#deleteExpired = db.sql.prepare(
       'DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?) AND expires <= ?',
     );
-    this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM events').get()?.seq ?? 0);
   }
 
   publish(events: ParleyEvent[]): void {
     const expires = this.#clock.now() + this.#keepMs;
-    for (const event of events) {
-      this.#lastSeq += 1;
-      this.#insert.run(this.#lastSeq, event.project, event.type, expires, JSON.stringify(event));
+    for (const [project, batch] of Map.groupBy(events, (event) => event.project)) {
+      this.#insert.run(project, expires, JSON.stringify(batch));
+      this.#db.afterCommit(() => this.listeners.ring(project));
     }
-    this.#db.afterCommit(() => {
-      for (const project of new Set(events.map((event) => event.project))) this.listeners.ring(project);
-    });
   }
 
-  read(project: string, after: number, types: string[] | undefined, limit: number) {
+  read(project: string, from: Place, types: string[] | undefined, limit: number) {
     const events: ParleyEvent[] = [];
-    let cursor = after;
-    for (const { seq, type, body } of this.#select.iterate(project, after, LOOKED_AT)) {
-      if (events.length === limit) break;
-      cursor = Number(seq);
-      if (!types || types.includes(String(type))) events.push(JSON.parse(String(body)));
+    let next = from;
+    let looked = 0;
+    for (const { seq, batch } of this.#select.iterate(project, from.seq)) {
+      const all: ParleyEvent[] = JSON.parse(String(batch));
+      const start = Number(seq) === from.seq ? from.index : 0;
+      for (let index = start; index < all.length; index++) {
+        const event = all[index];
+        if (event && (!types || types.includes(event.type))) events.push(event);
+        next = index + 1 < all.length ? { seq: Number(seq), index: index + 1 } : { seq: Number(seq) + 1, index: 0 };
+        looked += 1;
+        if (events.length === limit || looked === LOOKED_AT) return { events, next };
+      }
     }
-    return { events, cursor: String(cursor) };
+    return { events, next };
   }
 
-  last(project: string): number {
-    return Number(this.#last.get(project)?.seq ?? 0);
+  end(project: string): Place {
+    return { seq: Number(this.#last.get(project)?.seq ?? 0) + 1, index: 0 };
   }
 
   removeExpired(limit: number): number {
@@ -69,20 +76,27 @@ export class EventStore {
 
 export const eventsOn = (db: Database, store: EventStore): Events => ({
   publish: (events) => db.writeDerived(() => store.publish(events)),
-  read: (project, { after, types, limit }) => db.read(() => store.read(project, seqOf(after), types, limit)),
-  end: (project) => db.read(() => String(store.last(project))),
+  read: (project, { after, types, limit }) =>
+    db.read(() => {
+      const { events, next } = store.read(project, placeOf(after), types, limit);
+      return { events, cursor: cursorOf(next) };
+    }),
+  end: (project) => db.read(() => cursorOf(store.end(project))),
   more: async (project, cursor, ms, signal) => {
     const listener = store.listeners.listen(project);
     try {
-      if (store.last(project) <= seqOf(cursor)) await listener.heard(ms, signal);
+      if (store.end(project).seq <= placeOf(cursor).seq) await listener.heard(ms, signal);
     } finally {
       listener.close();
     }
   },
 });
 
-const seqOf = (cursor: string | undefined): number => {
-  if (cursor === undefined) return 0;
-  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+const cursorOf = ({ seq, index }: Place): string => `${seq}.${index}`;
+
+const placeOf = (cursor: string | undefined): Place => {
+  if (cursor === undefined) return { seq: 0, index: 0 };
+  const [, seq, index] = /^(\d{1,15})\.(\d{1,6})$/.exec(cursor) ?? [];
+  if (seq !== undefined) return { seq: Number(seq), index: Number(index) };
   throw new ParleyError('invalid_request', 'The cursor is not one that the event log gave.');
 };

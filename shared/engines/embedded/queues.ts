@@ -36,9 +36,9 @@ export class QueueStore {
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
-    this.#insert = db.sql.prepare('INSERT INTO messages (seq, lane, grp, body) VALUES (?, ?, ?, ?)');
+    this.#insert = db.sql.prepare('INSERT INTO messages (lane, seq, grp, body) VALUES (?, ?, ?, ?)');
     this.#select = db.sql.prepare('SELECT seq, grp, body FROM messages WHERE lane = ? ORDER BY seq LIMIT ? OFFSET ?');
-    this.#delete = db.sql.prepare('DELETE FROM messages WHERE seq = ?');
+    this.#delete = db.sql.prepare('DELETE FROM messages WHERE lane = ? AND seq = ?');
     const lanes = db.sql.prepare('SELECT DISTINCT lane FROM messages').all();
     this.#stocked = new Set(lanes.map(({ lane }) => String(lane)));
     this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);
@@ -50,7 +50,7 @@ export class QueueStore {
       this.#remember(dedup);
       const name = nameOf(lane);
       this.#lastSeq += 1;
-      this.#insert.run(this.#lastSeq, name, group, JSON.stringify(body));
+      this.#insert.run(name, this.#lastSeq, group, JSON.stringify(body));
       this.#stocked.add(name);
       this.#db.afterCommit(() => this.#wakeOne(name));
     }
@@ -67,8 +67,8 @@ export class QueueStore {
   }
 
   delete(messages: Received[]): void {
-    for (const { receipt } of messages) {
-      this.#delete.run(Number(receipt));
+    for (const { lane, receipt } of messages) {
+      this.#delete.run(nameOf(lane), Number(receipt));
       this.#free(Number(receipt));
     }
   }

@@ -48,7 +48,7 @@ export class Timers {
   }
 
   #armNext(): void {
-    const next = this.#records.nextDue();
+    const next = this.#records.rows.nextDue();
     if (next !== undefined) this.#arm(next);
   }
 
@@ -76,7 +76,7 @@ export class Timers {
   }
 
   #due(): Item[] {
-    return this.#records.dueBy(this.#clock.now(), BATCH);
+    return this.#records.rows.dueBy(this.#clock.now(), BATCH);
   }
 
   async #handle(record: Item): Promise<void> {
