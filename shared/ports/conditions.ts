@@ -76,14 +76,21 @@ export const applied = (record: object, change: Change): Record<string, unknown>
 const write = (record: Record<string, unknown>, path: string, next: (value: unknown) => unknown): void => {
   const dot = path.indexOf('.');
   if (dot < 0) {
-    const value = next(ownField(record, path));
-    if (value === undefined) delete record[path];
-    else record[path] = value;
+    writeField(record, path, next);
     return;
   }
   const name = path.slice(0, dot);
   const map = ownField(record, name);
   const copy: Record<string, unknown> = { ...(typeof map === 'object' ? map : undefined) };
-  write(copy, path.slice(dot + 1), next);
-  record[name] = copy;
+  writeField(copy, path.slice(dot + 1), next);
+  if (map !== undefined || Object.keys(copy).length > 0) writeField(record, name, () => copy);
+};
+
+const writeField = (record: Record<string, unknown>, name: string, next: (value: unknown) => unknown): void => {
+  const value = next(ownField(record, name));
+  if (value === undefined) delete record[name];
+  // Assigning would set the prototype instead of making a field, and callers choose names in maps.
+  else if (name === '__proto__')
+    Object.defineProperty(record, name, { value, configurable: true, enumerable: true, writable: true });
+  else record[name] = value;
 };

@@ -46,9 +46,8 @@ export class QueueStore {
 
   send(messages: Outgoing[]): void {
     for (const { lane, group, dedup, body } of messages) {
-      if (this.#sent.has(dedup)) continue;
-      this.#remember(dedup);
       const name = nameOf(lane);
+      if (!this.#isNew(`${name}#${dedup}`)) continue;
       this.#lastSeq += 1;
       this.#insert.run(name, this.#lastSeq, group, JSON.stringify(body));
       this.#stocked.add(name);
@@ -137,10 +136,12 @@ export class QueueStore {
     }
   }
 
-  #remember(dedup: string): void {
-    this.#sent.add(dedup);
+  #isNew(id: string): boolean {
+    if (this.#sent.has(id)) return false;
+    this.#sent.add(id);
     const [oldest] = this.#sent;
     if (oldest !== undefined && this.#sent.size > REMEMBERED) this.#sent.delete(oldest);
+    return true;
   }
 }
 
@@ -153,17 +154,18 @@ export const queuesOn = (db: Database, store: QueueStore, clock: Clock): Queues 
   release: async (messages) => store.release(messages),
   receive: async (lanes, options) => {
     const until = clock.now() + options.waitMs;
-    for (;;) {
+    while (!options.signal?.aborted) {
       const left = until - clock.now();
       // Looking and beginning to wait are one step, so that nothing can arrive unnoticed in between.
       const { received, arrival } = await db.read(() => {
         const found = store.receive(lanes, options);
-        const isOver = found.length > 0 || left <= 0 || options.signal?.aborted;
+        const isOver = found.length > 0 || left <= 0;
         return { received: found, arrival: isOver ? undefined : { wait: store.waitFor(lanes, left, options.signal) } };
       });
       if (!arrival) return received;
       await arrival.wait;
-      if (options.signal?.aborted) store.passOn(lanes);
     }
+    store.passOn(lanes);
+    return [];
   },
 });

@@ -31,7 +31,7 @@ export class RecordStore {
   }
 
   query<T extends Item>(query: Query): T[] {
-    return this.rows.query<T>(query).filter((item) => this.#isLive(item));
+    return this.rows.query<T>(query, this.#clock.now());
   }
 
   create<T extends Item>(item: Fresh<T>, token: string): Written<T> {

@@ -1,0 +1,132 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Item, Key, Query, Ref } from '../../ports/records.ts';
+
+/** A stored record with the row that it is in, and the text that it has there. */
+export interface Row<T extends Item = Item> {
+  id: number;
+  item: T;
+  text: string;
+}
+
+/** The records last written or read, which are the ones asked for next: a task is changed soon after it was made. */
+const REMEMBERED = 4096;
+
+/** The table of records. An item that was given out is never changed in place; this process is the only writer. */
+export class Rows {
+  readonly #sql: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #known = new Map<string, Row>();
+
+  constructor(sql: DatabaseSync) {
+    this.#sql = sql;
+  }
+
+  find<T extends Item>({ pk, sk }: Ref<T>): Row<T> | undefined {
+    const known = this.#known.get(keyOf(pk, sk));
+    if (known) return known as Row<T>;
+    const row = this.#prepared('SELECT id, body FROM records WHERE pk = ? AND sk = ?').get(pk, sk);
+    return row && this.#remember<T>(rowOf(row));
+  }
+
+  /** Undefined where a row with that key is there. */
+  insert<T extends Item>(item: T): Row<T> | undefined {
+    if (this.#known.has(keyOf(item.pk, item.sk))) return undefined;
+    const text = JSON.stringify(item);
+    const values = [item.pk, item.sk, text, ...Object.values(columnsOf(item))];
+    const { changes, lastInsertRowid } = this.#prepared(INSERT).run(...values);
+    return changes === 0 ? undefined : this.#remember({ id: Number(lastInsertRowid), item, text });
+  }
+
+  /** Touches only those indexes in which the record moves. */
+  replace<T extends Item>({ id, item: before }: Row<T>, item: T): Row<T> {
+    const text = JSON.stringify(item);
+    const [old, now] = [columnsOf(before), columnsOf(item)];
+    const moved = COLUMNS.filter((column) => old[column] !== now[column]);
+    const assignments = ['body = ?', ...moved.map((column) => `${column} = ?`)].join(', ');
+    const values = moved.map((column) => now[column]);
+    this.#prepared(`UPDATE records SET ${assignments} WHERE id = ?`).run(text, ...values, id);
+    return this.#remember({ id, item, text });
+  }
+
+  delete({ id, item }: Row): void {
+    this.#known.delete(keyOf(item.pk, item.sk));
+    this.#prepared('DELETE FROM records WHERE id = ?').run(id);
+  }
+
+  /** Of those that have not expired by now. */
+  query<T extends Item>({ index, p, prefix = '', after, newestFirst, limit }: Query, now: number): T[] {
+    const [pColumn, sColumn] = index ? [`${index}_p`, `${index}_s`] : ['pk', 'sk'];
+    const [beyond, order, start] = newestFirst ? ['<', 'DESC', LAST] : ['>', 'ASC', ''];
+    const statement = this.#prepared(
+      `SELECT body FROM records WHERE ${pColumn} = ? AND ${sColumn} >= ? AND ${sColumn} < ? AND ${sColumn} ${beyond} ?
+       AND (expires IS NULL OR expires > ?) ORDER BY ${sColumn} ${order} LIMIT ?`,
+    );
+    return statement.all(p, prefix, prefix + LAST, after ?? start, now, limit).map(({ body }) => parsed<T>(body));
+  }
+
+  /** The records whose due time has come, the most overdue first. */
+  dueBy(now: number, limit: number): Item[] {
+    const statement = this.#prepared('SELECT body FROM records WHERE due <= ? ORDER BY due LIMIT ?');
+    return statement.all(now, limit).map(({ body }) => parsed<Item>(body));
+  }
+
+  nextDue(): number | undefined {
+    const due = this.#prepared('SELECT min(due) AS due FROM records WHERE due IS NOT NULL').get()?.due;
+    return typeof due === 'number' ? due : undefined;
+  }
+
+  expiredBy(now: number, limit: number): Row[] {
+    const statement = this.#prepared('SELECT id, body FROM records WHERE expires <= ? ORDER BY expires LIMIT ?');
+    return statement.all(now, limit).map((row) => rowOf(row));
+  }
+
+  #prepared(text: string): StatementSync {
+    const known = this.#statements.get(text);
+    if (known) return known;
+    const statement = this.#sql.prepare(text);
+    this.#statements.set(text, statement);
+    return statement;
+  }
+
+  #remember<T extends Item>(row: Row<T>): Row<T> {
+    const key = keyOf(row.item.pk, row.item.sk);
+    this.#known.delete(key);
+    this.#known.set(key, row);
+    if (this.#known.size > REMEMBERED) {
+      const [oldest = ''] = this.#known.keys();
+      this.#known.delete(oldest);
+    }
+    return row;
+  }
+}
+
+/** Sorts behind every key: keys are printable text. */
+const LAST = '\u{10ffff}';
+
+const COLUMNS = ['due', 'expires', 'listed_p', 'listed_s', 'placed_p', 'placed_s'] as const;
+const INSERT = `INSERT OR IGNORE INTO records (pk, sk, body, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** What stands beside the text for the sake of an index, in the order of the columns. */
+const columnsOf = ({
+  due,
+  expires,
+  listed,
+  placed,
+}: Item): Record<(typeof COLUMNS)[number], string | number | null> => ({
+  due: due ?? null,
+  expires: expires ?? null,
+  listed_p: listed?.p ?? null,
+  listed_s: listed?.s ?? null,
+  placed_p: placed?.p ?? null,
+  placed_s: placed?.s ?? null,
+});
+
+const keyOf = (pk: Key['pk'], sk: Key['sk']): string => `${pk}\u0000${sk}`;
+
+const parsed = <T extends Item>(body: unknown): T => JSON.parse(String(body));
+
+const rowOf = <T extends Item>({ id, body }: Record<string, unknown>): Row<T> => ({
+  id: Number(id),
+  item: parsed(body),
+  text: String(body),
+});

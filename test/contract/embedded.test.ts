@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type EmbeddedEngine, openEngine } from '../../shared/engines/embedded/engine.ts';
+import { TestClock } from '../support/test-clock.ts';
+import { blobsContract } from './blobs-contract.ts';
+import { changeFeedContract } from './change-feed-contract.ts';
+import { type Open, WATCHED } from './engine-under-test.ts';
+import { eventsContract } from './events-contract.ts';
+import { queriesContract } from './queries-contract.ts';
+import { queuesContract } from './queues-contract.ts';
+import { recordsContract } from './records-contract.ts';
+import { timersContract } from './timers-contract.ts';
+import { transactionsContract } from './transactions-contract.ts';
+import { updatesContract } from './updates-contract.ts';
+
+const open: Open = async (t) => {
+  const root = mkdtempSync(join(tmpdir(), 'parley-contract-'));
+  const clock = new TestClock();
+  const engines: EmbeddedEngine[] = [];
+  const start = (): EmbeddedEngine => {
+    const engine = openEngine({
+      dir: join(root, String(engines.length)),
+      clock,
+      log: () => {},
+      newId: randomUUID,
+      watched: [WATCHED],
+      eventsKeepMs: 30 * 86_400_000,
+    });
+    engines.push(engine);
+    return engine;
+  };
+  let engine = start();
+  let followers = undefined as Parameters<EmbeddedEngine['start']>[0] | undefined;
+  let crash = Promise.withResolvers<void>();
+  t.after(async () => {
+    crash.resolve();
+    for (const each of engines) await each.stop();
+    rmSync(root, { recursive: true });
+  });
+  return {
+    get ports() {
+      return engine.ports;
+    },
+    now: () => clock.now(),
+    pass: async (ms) => {
+      clock.advance(ms);
+      // What the alarms set off comes to rest where it waits for the disk.
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+    follow: (wanted) => {
+      const isFirst = followers === undefined;
+      followers = { changes: async () => {}, due: async () => {}, ...wanted };
+      const over = crash.promise;
+      if (!isFirst) return;
+      engine.start({
+        changes: (changes) => Promise.race([over, followers?.changes(changes)]),
+        due: (record) => Promise.race([over, followers?.due(record)]),
+      });
+    },
+    crash: async () => {
+      // What a process that is killed leaves behind: its files as they are at this moment.
+      cpSync(join(root, String(engines.length - 1)), join(root, String(engines.length)), { recursive: true });
+      crash.resolve();
+      crash = Promise.withResolvers();
+      followers = undefined;
+      engine = start();
+    },
+  };
+};
+
+const NAME = 'the embedded engine';
+recordsContract(NAME, open);
+updatesContract(NAME, open);
+queriesContract(NAME, open);
+transactionsContract(NAME, open);
+queuesContract(NAME, open);
+eventsContract(NAME, open);
+timersContract(NAME, open);
+changeFeedContract(NAME, open);
+blobsContract(NAME, open);

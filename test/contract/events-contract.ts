@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ParleyEvent } from '../../shared/ports/events.ts';
+import { type Open, unique } from './engine-under-test.ts';
+
+const event = (project: string, number: number, type = 'task.requested'): ParleyEvent => ({
+  id: `${number}`,
+  project,
+  type,
+  at: 1000 + number,
+  data: { number, text: 'naïve 🗡', deep: [null, { a: true }] },
+});
+
+const numbered = (project: string, count: number): ParleyEvent[] =>
+  Array.from({ length: count }, (_, number) => event(project, number, number % 3 === 0 ? 'task.third' : 'task.other'));
+
+const ids = (events: ParleyEvent[]) => events.map(({ id }) => id);
+
+export const eventsContract = (name: string, open: Open): void => {
+  describe(`events of ${name}`, () => {
+    it('are read whole and in the order of their publication, from the oldest on', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      const published = numbered(project, 12);
+      await events.publish(published.slice(0, 7));
+      await events.publish(published.slice(7));
+      assert.deepEqual((await events.read(project, { limit: 100 })).events, published);
+    });
+
+    it('are read on from behind a cursor without a gap and without a repetition', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      const published = numbered(project, 11);
+      await events.publish(published);
+      const read: ParleyEvent[] = [];
+      let cursor: string | undefined;
+      for (let pages = 0; pages < 4; pages++) {
+        const page = await events.read(project, { after: cursor, limit: 4 });
+        assert.ok(page.events.length <= 4);
+        read.push(...page.events);
+        cursor = page.cursor;
+      }
+      assert.deepEqual(read, published);
+      await events.publish([event(project, 99)]);
+      assert.deepEqual(ids((await events.read(project, { after: cursor, limit: 4 })).events), ['99']);
+    });
+
+    it('are chosen by type, and the cursor moves past those that are not', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      await events.publish(numbered(project, 10));
+      const thirds = await events.read(project, { types: ['task.third'], limit: 3 });
+      assert.deepEqual(ids(thirds.events), ['0', '3', '6']);
+      const rest = await events.read(project, { types: ['task.third', 'none'], after: thirds.cursor, limit: 3 });
+      assert.deepEqual(ids(rest.events), ['9']);
+      const none = await events.read(project, { types: ['none'], limit: 3 });
+      assert.deepEqual(none.events, []);
+      assert.equal(none.cursor, await events.end(project));
+      assert.deepEqual((await events.read(project, { types: [], limit: 3 })).events, []);
+    });
+
+    it('are read from now on with the cursor of the end', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      const empty = await events.end(project);
+      await events.publish(numbered(project, 3));
+      assert.equal((await events.read(project, { after: empty, limit: 10 })).events.length, 3);
+      const end = await events.end(project);
+      const nothing = await events.read(project, { after: end, limit: 10 });
+      assert.deepEqual(nothing, { events: [], cursor: end });
+      await events.publish([event(project, 7)]);
+      assert.deepEqual(ids((await events.read(project, { after: end, limit: 10 })).events), ['7']);
+    });
+
+    it('do not cross projects', async (t) => {
+      const { events } = (await open(t)).ports;
+      const [mine, other] = [unique('p'), unique('p')];
+      await events.publish([event(mine, 1), event(other, 2), event(mine, 3)]);
+      assert.deepEqual(ids((await events.read(mine, { limit: 10 })).events), ['1', '3']);
+      assert.deepEqual(ids((await events.read(other, { limit: 10 })).events), ['2']);
+      assert.deepEqual((await events.read(unique('p'), { limit: 10 })).events, []);
+    });
+
+    it('wake whoever waits for more', async (t) => {
+      const { ports, now } = await open(t);
+      const project = unique('p');
+      const begun = now();
+      const end = await ports.events.end(project);
+      const more = ports.events.more(project, end, 60_000);
+      await ports.events.publish([event(project, 1)]);
+      await more;
+      assert.equal((await ports.events.read(project, { after: end, limit: 1 })).events.length, 1);
+      assert.ok(now() < begun + 60_000);
+    });
+
+    it('are not waited for where there are more already', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      const end = await events.end(project);
+      await events.publish([event(project, 1)]);
+      await events.more(project, end, 60_000);
+    });
+
+    it('are waited for until the time is over or the wait is aborted', async (t) => {
+      const { ports, pass } = await open(t);
+      const project = unique('p');
+      const end = await ports.events.end(project);
+      const more = ports.events.more(project, end, 500);
+      await pass(500);
+      await more;
+      const stop = new AbortController();
+      const stopped = ports.events.more(project, end, 60_000, stop.signal);
+      stop.abort();
+      await stopped;
+    });
+
+    it('survive a crash, and so do cursors', async (t) => {
+      const engine = await open(t);
+      const project = unique('p');
+      await engine.ports.events.publish(numbered(project, 4));
+      const { cursor } = await engine.ports.events.read(project, { limit: 2 });
+      await engine.crash();
+      await engine.ports.events.publish([event(project, 9)]);
+      assert.deepEqual(ids((await engine.ports.events.read(project, { after: cursor, limit: 9 })).events), [
+        '2',
+        '3',
+        '9',
+      ]);
+    });
+
+    it('come after a cursor that was given before a long silence and a restart', async (t) => {
+      const engine = await open(t);
+      const project = unique('p');
+      await engine.ports.events.publish(numbered(project, 4));
+      const end = await engine.ports.events.end(project);
+      engine.follow({});
+      // Longer than any event is kept, and once more for what removes them.
+      for (let days = 0; days < 40; days++) await engine.pass(86_400_000);
+      await engine.crash();
+      await engine.ports.events.publish([event(project, 9)]);
+      assert.deepEqual(ids((await engine.ports.events.read(project, { after: end, limit: 9 })).events), ['9']);
+    });
+  });
+};

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Query, Records } from '../../shared/ports/records.ts';
+import { eventually } from '../support/eventually.ts';
+import { created, type Open, type Sample, sampleRef, token, unique } from './engine-under-test.ts';
+
+const KEYS = ['b#2', 'a', 'b#10', 'c', 'b#1', 'b', 'B#1', 'b~', 'ba'];
+/** In the order of their bytes. */
+const SORTED = ['B#1', 'a', 'b', 'b#1', 'b#10', 'b#2', 'ba', 'b~', 'c'];
+
+/** A query, and what it must find of the keys above. */
+const CASES: [Omit<Query, 'p' | 'index'>, string[]][] = [
+  [{ limit: 100 }, SORTED],
+  [{ limit: 100, newestFirst: true }, SORTED.toReversed()],
+  [{ limit: 2 }, ['B#1', 'a']],
+  [{ limit: 2, newestFirst: true }, ['c', 'b~']],
+  [{ limit: 100, prefix: 'b#' }, ['b#1', 'b#10', 'b#2']],
+  [{ limit: 100, prefix: 'b#1' }, ['b#1', 'b#10']],
+  [{ limit: 2, prefix: 'b#', newestFirst: true }, ['b#2', 'b#10']],
+  [{ limit: 100, prefix: 'x' }, []],
+  [{ limit: 100, after: 'b#10' }, ['b#2', 'ba', 'b~', 'c']],
+  [{ limit: 100, after: 'b#11' }, ['b#2', 'ba', 'b~', 'c']],
+  [{ limit: 100, after: 'b#10', newestFirst: true }, ['b#1', 'b', 'a', 'B#1']],
+  [{ limit: 100, after: 'b#1', prefix: 'b#' }, ['b#10', 'b#2']],
+  [{ limit: 1, after: 'b#2', prefix: 'b#', newestFirst: true }, ['b#10']],
+  [{ limit: 100, after: 'c' }, []],
+];
+
+export const queriesContract = (name: string, open: Open): void => {
+  describe(`queries of ${name}`, () => {
+    it('finds the records of one partition key in order, by prefix, from behind a key, and so many', async (t) => {
+      const { records } = (await open(t)).ports;
+      const p = unique('p#many');
+      await Promise.all(KEYS.map((sk) => created(records, { pk: p, sk })));
+      await created(records, { pk: `${p}2`, sk: 'b' });
+      for (const [query, expected] of CASES) {
+        const found = await records.query({ ...query, p });
+        assert.deepEqual(
+          found.map(({ sk }) => sk),
+          expected,
+          JSON.stringify(query),
+        );
+      }
+    });
+
+    for (const index of ['listed', 'placed'] as const) {
+      it(`finds the records of one place in the index ${index}, whole and in order`, async (t) => {
+        const { records } = (await open(t)).ports;
+        const p = unique('p#place');
+        const items = await Promise.all(KEYS.map((s) => created(records, { ...sampleRef(), [index]: { p, s }, s })));
+        await created(records, { ...sampleRef(), [index]: { p: `${p}2`, s: 'b' } });
+        await created(records, sampleRef(p));
+        for (const [query, expected] of CASES) {
+          const whole = expected.map((key) => items.find(({ s }) => s === key));
+          await eventually(async () =>
+            assert.deepEqual(await records.query({ ...query, index, p }), whole, JSON.stringify(query)),
+          );
+        }
+      });
+    }
+
+    it('goes through all of them page by page', async (t) => {
+      const { records } = (await open(t)).ports;
+      const p = unique('p#pages');
+      const keys = Array.from({ length: 25 }, (_, number) => String(number).padStart(3, '0'));
+      await Promise.all(keys.map((sk) => created(records, { pk: p, sk })));
+      assert.deepEqual(await pages(records, { p, limit: 4 }), keys);
+      assert.deepEqual(await pages(records, { p, limit: 4, newestFirst: true }), keys.toReversed());
+    });
+
+    it('moves a record in an index with its state, and out of it', async (t) => {
+      const { records } = (await open(t)).ports;
+      const [here, there, ref] = [unique('p#here'), unique('p#there'), sampleRef()];
+      const found = async (): Promise<(number | undefined)[]> => {
+        const places = [here, there].map((p) => records.query<Sample>({ index: 'placed', p, limit: 10 }));
+        return (await Promise.all(places)).map(([item]) => item?.v);
+      };
+      await created(records, { ...ref, placed: { p: here, s: '1' } });
+      await eventually(async () => assert.deepEqual(await found(), [1, undefined]));
+      await records.update(ref, { set: { placed: { p: there, s: '1' } } }, token());
+      await eventually(async () => assert.deepEqual(await found(), [undefined, 2]));
+      await records.update(ref, { set: { other: 1 } }, token());
+      await eventually(async () => assert.deepEqual(await found(), [undefined, 3]));
+      await records.update(ref, { unset: ['placed'] }, token());
+      await eventually(async () => assert.deepEqual(await found(), [undefined, undefined]));
+      await records.update(ref, { set: { placed: { p: here, s: '2' } } }, token());
+      await eventually(async () => assert.deepEqual(await found(), [5, undefined]));
+      await records.remove(ref);
+      await eventually(async () => assert.deepEqual(await found(), [undefined, undefined]));
+    });
+
+    it('counts only what has not expired towards the limit', async (t) => {
+      const { ports, now, pass } = await open(t);
+      const p = unique('p#mixed');
+      for (const sk of ['1', '2', '3', '4']) {
+        await created(ports.records, { pk: p, sk, ...(sk < '3' && { expires: now() + 1000 }) });
+      }
+      await pass(1000);
+      const found = await ports.records.query({ p, limit: 2 });
+      assert.deepEqual(
+        found.map(({ sk }) => sk),
+        ['3', '4'],
+      );
+    });
+  });
+};
+
+const pages = async (records: Records, query: Query): Promise<string[]> => {
+  const keys: string[] = [];
+  for (;;) {
+    const page = await records.query({ ...query, after: keys.at(-1) });
+    keys.push(...page.map(({ sk }) => sk));
+    if (page.length < query.limit) return keys;
+  }
+};

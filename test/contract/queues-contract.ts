@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Lane, Outgoing, Queues, Received } from '../../shared/ports/queues.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Open, token, unique } from './engine-under-test.ts';
+
+const lane = (overrides: Partial<Lane> = {}): Lane => ({
+  project: 'p',
+  kind: 'domain',
+  name: unique('security'),
+  priority: 'normal',
+  ...overrides,
+});
+
+const message = (to: Lane, body: string, overrides: Partial<Outgoing> = {}): Outgoing => ({
+  lane: to,
+  group: unique('group'),
+  dedup: token(),
+  body,
+  ...overrides,
+});
+
+const AT_ONCE = { max: 10, waitMs: 0, visibilityMs: 30_000 };
+const bodies = (received: Received[]) => received.map(({ body }) => body);
+
+/** A receive may come back empty by mistake, but not for ever. */
+const receiveSome = (queues: Queues, lanes: Lane[], options: Partial<typeof AT_ONCE> = {}): Promise<Received[]> =>
+  eventually(async () => {
+    const received = await queues.receive(lanes, { ...AT_ONCE, ...options });
+    assert.notEqual(received.length, 0, 'nothing was received');
+    return received;
+  });
+
+/** Receives one after the other, deleting each, until so many have come. */
+const drain = async (queues: Queues, lanes: Lane[], count: number): Promise<Received[]> => {
+  const drained: Received[] = [];
+  while (drained.length < count) {
+    const received = await receiveSome(queues, lanes);
+    drained.push(...received);
+    await queues.delete(received);
+  }
+  return drained;
+};
+
+export const queuesContract = (name: string, open: Open): void => {
+  describe(`queues of ${name}`, () => {
+    it('delivers every message with its lane, its group and its body', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane();
+      const body = { taskId: 'naïve 🗡', entry: 1, deep: [null, { a: true }] };
+      await queues.send([message(to, '', { group: 'g', body })]);
+      const [received] = await receiveSome(queues, [to]);
+      assert.deepEqual({ ...received, receipt: '' }, { lane: to, group: 'g', body, receipt: '' });
+    });
+
+    it('delivers the messages of a group in their order, one at a time', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane();
+      await queues.send([1, 2, 3].map((n) => message(to, `a${n}`, { group: 'a' })));
+      await queues.send([message(to, 'b1', { group: 'b' })]);
+      const first = await receiveSome(queues, [to]);
+      assert.deepEqual(bodies(first), ['a1', 'b1']);
+      assert.deepEqual(await queues.receive([to], AT_ONCE), []);
+      await queues.delete(first);
+      assert.deepEqual(bodies(await drain(queues, [to], 2)), ['a2', 'a3']);
+      assert.deepEqual(await queues.receive([to], AT_ONCE), []);
+    });
+
+    it('gives a message to one of many who receive at once', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane();
+      const sent = Array.from({ length: 40 }, (_, n) => `m${n}`);
+      await queues.send(sent.map((body) => message(to, body)));
+      const all = await Promise.all(sent.map(() => queues.receive([to], { ...AT_ONCE, max: 3 })));
+      const received = bodies(all.flat());
+      assert.equal(new Set(received).size, received.length);
+      assert.ok(all.every((some) => some.length <= 3));
+    });
+
+    it('does not queue a message again whose id was just sent, also after its deletion', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane();
+      const once = message(to, 'once');
+      await queues.send([once]);
+      await queues.send([once, message(to, 'another')]);
+      assert.deepEqual(bodies(await drain(queues, [to], 2)), ['once', 'another']);
+      await queues.send([once]);
+      assert.deepEqual(await queues.receive([to], AT_ONCE), []);
+    });
+
+    it('does not take the id of a message in one project for that of one in another', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const [here, there] = [lane({ project: 'p' }), lane({ project: 'q' })];
+      const once = message(here, 'here');
+      await queues.send([once]);
+      await queues.send([{ ...once, lane: there, body: 'there' }]);
+      assert.deepEqual(bodies(await queues.receive([here], AT_ONCE)), ['here']);
+      assert.deepEqual(bodies(await queues.receive([there], AT_ONCE)), ['there']);
+    });
+
+    it('keeps lanes apart by project, kind, name and priority', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const one = lane();
+      const others: Lane[] = [
+        { ...one, project: 'q' },
+        { ...one, kind: 'agent' },
+        { ...one, name: `${one.name}2` },
+        { ...one, priority: 'high' },
+      ];
+      await queues.send([message(one, 'mine')]);
+      for (const other of others) assert.deepEqual(await queues.receive([other], AT_ONCE), []);
+      assert.deepEqual(bodies(await receiveSome(queues, [one])), ['mine']);
+    });
+
+    it('delivers a message again whose time of invisibility is over, and not before', async (t) => {
+      const { ports, pass } = await open(t);
+      const { queues } = ports;
+      const to = lane();
+      await queues.send([message(to, 'a1', { group: 'a' }), message(to, 'a2', { group: 'a' })]);
+      assert.deepEqual(bodies(await receiveSome(queues, [to], { visibilityMs: 2000 })), ['a1']);
+      assert.deepEqual(await queues.receive([to], AT_ONCE), []);
+      await pass(2000);
+      assert.deepEqual(bodies(await drain(queues, [to], 2)), ['a1', 'a2']);
+      await pass(30_000);
+      assert.deepEqual(await queues.receive([to], AT_ONCE), []);
+    });
+
+    it('gives a waiting receive what becomes visible while it waits', async (t) => {
+      const { ports, pass } = await open(t);
+      const { queues } = ports;
+      const to = lane();
+      await queues.send([message(to, 'again')]);
+      const first = await receiveSome(queues, [to], { visibilityMs: 2000 });
+      const second = queues.receive([to], { ...AT_ONCE, waitMs: 10_000 });
+      await pass(1000);
+      await pass(1000);
+      assert.deepEqual(bodies(await second), bodies(first));
+    });
+
+    it('makes released messages visible at once, in their old order', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane();
+      await queues.send(['a1', 'a2'].map((body) => message(to, body, { group: 'a' })));
+      await queues.send([message(to, 'b1', { group: 'b' })]);
+      const first = await receiveSome(queues, [to]);
+      await queues.release(first.toReversed());
+      assert.deepEqual(bodies(await receiveSome(queues, [to])), bodies(first));
+      const waiting = queues.receive([to], { ...AT_ONCE, max: 1, waitMs: 20_000 });
+      await queues.release(first.slice(0, 1));
+      assert.deepEqual(bodies(await waiting), ['a1']);
+    });
+
+    it('empties earlier lanes first, and takes no more than was asked for', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const [first, second] = [lane({ priority: 'high' }), lane()];
+      await queues.send([message(second, 's1'), message(second, 's2'), message(first, 'f1'), message(first, 'f2')]);
+      assert.deepEqual(bodies(await receiveSome(queues, [first, second], { max: 3 })), ['f1', 'f2', 's1']);
+      assert.deepEqual(bodies(await receiveSome(queues, [first, second], { max: 3 })), ['s2']);
+    });
+
+    it('finds what waits behind a group that is being worked on', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane();
+      await queues.send(Array.from({ length: 30 }, (_, n) => message(to, `a${n}`, { group: 'a' })));
+      await queues.send([message(to, 'b', { group: 'b' })]);
+      assert.deepEqual(bodies(await receiveSome(queues, [to], { max: 1 })), ['a0']);
+      assert.deepEqual(bodies(await receiveSome(queues, [to], { max: 1 })), ['b']);
+    });
+
+    it('wakes a waiting receive when something arrives in any of its lanes', async (t) => {
+      const { ports, now } = await open(t);
+      const [quiet, busy] = [lane(), lane()];
+      const begun = now();
+      const waiting = ports.queues.receive([quiet, busy], { ...AT_ONCE, waitMs: 20_000 });
+      await ports.queues.send([message(busy, 'news')]);
+      assert.deepEqual(bodies(await waiting), ['news']);
+      assert.ok(now() < begun + 20_000);
+    });
+
+    it('wakes as many as there are messages, and leaves none waiting beside one', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane();
+      const waiting = Array.from({ length: 5 }, () => queues.receive([to], { ...AT_ONCE, max: 1, waitMs: 20_000 }));
+      const sent = waiting.map((_, n) => `m${n}`);
+      await queues.send(sent.map((body) => message(to, body)));
+      assert.deepEqual(bodies((await Promise.all(waiting)).flat()).toSorted(), sent);
+    });
+
+    it('ends a wait with nothing when its time is over or when it is aborted', async (t) => {
+      const { ports, pass } = await open(t);
+      const to = lane();
+      const waiting = ports.queues.receive([to], { ...AT_ONCE, waitMs: 1000 });
+      await pass(1000);
+      assert.deepEqual(await waiting, []);
+      const stop = new AbortController();
+      const stopped = ports.queues.receive([to], { ...AT_ONCE, waitMs: 20_000, signal: stop.signal });
+      stop.abort();
+      assert.deepEqual(await stopped, []);
+    });
+
+    it('gives to another what arrives as a wait is aborted', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane();
+      const stop = new AbortController();
+      const gone = queues.receive([to], { ...AT_ONCE, waitMs: 20_000, signal: stop.signal });
+      const stays = queues.receive([to], { ...AT_ONCE, waitMs: 20_000 });
+      stop.abort();
+      await queues.send([message(to, 'news')]);
+      assert.deepEqual([bodies(await gone), bodies(await stays)], [[], ['news']]);
+    });
+
+    it('keeps what was not deleted, also across a crash', async (t) => {
+      const engine = await open(t);
+      const to = lane();
+      const before = engine.ports.queues;
+      await before.send(['m1', 'm2', 'm3'].map((body) => message(to, body)));
+      await before.delete(await receiveSome(before, [to], { max: 1 }));
+      await receiveSome(before, [to], { max: 1 });
+      await engine.crash();
+      await engine.pass(30_000);
+      assert.deepEqual(bodies(await drain(engine.ports.queues, [to], 2)), ['m2', 'm3']);
+    });
+  });
+};
