@@ -1,8 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { HttpResponse } from '../shared/http/http-message.ts';
-import { problemOf } from '../shared/http/problem.ts';
-import { tooLarge } from '../shared/http/read-body.ts';
 import type { Handle } from '../shared/http/router.ts';
 
 export interface RunningServer {
@@ -48,7 +46,7 @@ const answer = async (
   bodyLimit: number,
 ): Promise<void> => {
   const body = await readAll(incoming, bodyLimit);
-  if (!body) return refuseBody(outgoing, bodyLimit);
+  if (body === 'too large') outgoing.setHeader('connection', 'close');
   const { url = '/', method = 'GET' } = incoming;
   const mark = url.indexOf('?');
   const wait = new Waiting(outgoing, waiting);
@@ -67,26 +65,20 @@ const answer = async (
   wait.end();
 };
 
-/** Undefined where it is too large; the rest of it is then not read. */
-const readAll = (incoming: IncomingMessage, limit: number): Promise<Buffer | undefined> => {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>();
-  if (Number(incoming.headers['content-length'] ?? 0) > limit) resolve(undefined);
+/** Where it is too large, the rest of it is not kept. */
+const readAll = (incoming: IncomingMessage, limit: number): Promise<Buffer | 'too large'> => {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer | 'too large'>();
+  if (Number(incoming.headers['content-length'] ?? 0) > limit) resolve('too large');
   const chunks: Buffer[] = [];
   let bytes = 0;
   incoming.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > limit) resolve(undefined);
+    if (bytes > limit) resolve('too large');
     else chunks.push(chunk);
   });
-  incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)));
+  incoming.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
   incoming.on('error', reject);
   return promise;
-};
-
-const refuseBody = (outgoing: ServerResponse, limit: number): void => {
-  const { status, body } = problemOf(tooLarge(limit));
-  outgoing.writeHead(status, { 'content-type': 'application/problem+json', connection: 'close' });
-  outgoing.end(JSON.stringify(body));
 };
 
 /** Tells a request that waits when the caller has hung up or the server stops, so that nothing waits for nobody. */
@@ -129,7 +121,8 @@ const headersOf = ({ headers }: IncomingMessage): Record<string, string | undefi
 
 const send = async (outgoing: ServerResponse, { status, headers, body }: HttpResponse): Promise<void> => {
   if (typeof body === 'string') {
-    outgoing.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
+    const length = status === 204 ? {} : { 'content-length': Buffer.byteLength(body) };
+    outgoing.writeHead(status, { ...headers, ...length });
     outgoing.end(body);
     return;
   }

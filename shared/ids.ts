@@ -2,6 +2,11 @@ import { hash, randomUUID } from 'node:crypto';
 
 export const newId = (): string => randomUUID();
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** A UUID is the same in upper and lower case; any other id is what it is. */
+export const canonicalId = (id: string): string => (UUID.test(id) ? id.toLowerCase() : id);
+
 /** A UUID with the shape of version 4 that is always the same for the same seed. */
 export const idFrom = (seed: string): string => {
   const hex = hash('sha256', seed, 'hex');

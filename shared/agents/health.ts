@@ -38,15 +38,16 @@ export const beat = async (deps: Deps, { agent }: Known, heartbeat: Heartbeat): 
 
 const wakened = (config: Config, now: number) => ({ online: true, due: now + silentMs(config) });
 
-/** Any call is a sign of life of an agent that sends heartbeats; it is written down once a period at most. */
+/** Any call is a sign of life of an agent that sends heartbeats; it is written down a few times a period at most. */
 export const alive = async (deps: Deps, { agent, health }: Known): Promise<void> => {
   const now = deps.clock.now();
   if (health?.sentAt === undefined) return;
-  if (health.online && now - (health.lastSeen ?? 0) < deps.config.agents.heartbeatMs) return;
-  const change: Change = health.online
-    ? { if: is('online', true), set: { lastSeen: now } }
-    : { set: { lastSeen: now, ...wakened(deps.config, now) } };
-  await deps.records.update(healthRef(agent.project, agent.id), change, deps.newId());
+  if (health.online && now - (health.lastSeen ?? 0) < deps.config.agents.heartbeatMs / 4) return;
+  const ref = healthRef(agent.project, agent.id);
+  const seen = await deps.records.update(ref, { if: is('online', true), set: { lastSeen: now } }, deps.newId());
+  if (seen.outcome === 'refused') {
+    await deps.records.update(ref, { set: { lastSeen: now, ...wakened(deps.config, now) } }, deps.newId());
+  }
   deps.directory.forget(agent.project, agent.id);
 };
 

@@ -5,6 +5,7 @@ import { dialectNames } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import { jsonObject } from '../json/checked.ts';
+import { refuseTooLarge } from '../json/size.ts';
 import type { Change } from '../ports/conditions.ts';
 import { AGENT_ID, type Agent, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
 import { hashOf, newKey } from './keys.ts';
@@ -42,6 +43,7 @@ export const register = async (deps: Deps, project: string, id: string, wanted: 
   if (RESERVED.includes(id))
     throw new ParleyError('invalid_request', `"${id}" is the name by which Parley itself speaks or acts.`);
   refuseUnknownDomains(deps, project, wanted);
+  refuseTooLarge('The registration', wanted, deps.config.limits.carriedBytes);
   const key = newKey(project, id);
   const place = agentRef(project, id);
   const fields = { ...place, sk: 'agent' as const, project, id, ...wanted };

@@ -24,4 +24,5 @@ const onTaskDue = async (deps: Deps, task: Task): Promise<void> => {
 const onHealthDue = async (deps: Deps, health: Health): Promise<void> => {
   const change = silence(health, deps.config, deps.clock.now());
   await deps.records.update(healthRef(health.project, health.agent), change, deps.newId());
+  deps.directory.forget(health.project, health.agent);
 };

@@ -6,7 +6,8 @@ export interface HttpRequest {
   query: string;
   /** Names in lower case. */
   headers: Readonly<Record<string, string | undefined>>;
-  body: Uint8Array;
+  /** Whoever receives a request need not read a body to its end that nobody will accept. */
+  body: Uint8Array | 'too large';
   /** Fires when the caller has gone or the server stops. Only those who wait should ask for it. */
   signal?: AbortSignal;
 }

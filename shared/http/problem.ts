@@ -12,6 +12,7 @@ export const problemOf = (error: ParleyError): Problem => {
   return {
     status,
     body: {
+      ...error.facts,
       type: `urn:parley:problem:${error.code}`,
       title: TITLES[status] ?? 'Error',
       status,
@@ -19,7 +20,6 @@ export const problemOf = (error: ParleyError): Problem => {
       code: error.code,
       retry: error.retry,
       issues: error.issues?.map(({ path, message }) => ({ path, message })),
-      ...error.facts,
     },
   };
 };

@@ -2,10 +2,15 @@ import { isUtf8 } from 'node:buffer';
 import { ParleyError } from '../errors.ts';
 import { pathOf } from '../json/checked.ts';
 import { inspect } from '../json/inspect.ts';
+import type { HttpRequest } from './http-message.ts';
 
 /** The JSON of a request body, free of what is legal JSON and still harmful. An empty body is undefined. */
-export const readBody = (body: Uint8Array, limit: number): unknown => {
-  if (body.byteLength > limit) throw tooLarge(limit);
+export const readBody = (body: HttpRequest['body'], limit: number): unknown => {
+  if (body === 'too large' || body.byteLength > limit) {
+    throw new ParleyError('too_large', `The body is larger than the ${limit} bytes that are allowed.`, {
+      facts: { limit },
+    });
+  }
   if (body.byteLength === 0) return undefined;
   if (!isUtf8(body)) throw new ParleyError('invalid_json', 'The body is not UTF-8 text.');
   const value = parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
@@ -16,9 +21,6 @@ export const readBody = (body: Uint8Array, limit: number): unknown => {
     issues: [{ path, message: flaw.message }],
   });
 };
-
-export const tooLarge = (limit: number): ParleyError =>
-  new ParleyError('too_large', `The body is larger than the ${limit} bytes that are allowed.`, { facts: { limit } });
 
 const parse = (text: string): unknown => {
   try {

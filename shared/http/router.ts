@@ -34,14 +34,14 @@ const answer = async (deps: Deps, { route, params }: Match, request: HttpRequest
   return route.handle(call);
 };
 
-const respond = ({ status, body, stream }: Answer, headers: Record<string, string>): HttpResponse =>
-  stream
-    ? {
-        status,
-        headers: { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
-        body: stream,
-      }
-    : { status, headers: { ...headers, 'content-type': 'application/json' }, body: body ? JSON.stringify(body) : '' };
+const respond = ({ status, body, stream }: Answer, headers: Record<string, string>): HttpResponse => {
+  if (stream) {
+    const type = { 'content-type': 'text/event-stream', 'cache-control': 'no-store' };
+    return { status, headers: { ...headers, ...type }, body: stream };
+  }
+  if (!body) return { status, headers, body: '' };
+  return { status, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+};
 
 const refuse = (
   deps: Deps,
@@ -55,8 +55,14 @@ const refuse = (
     deps.log('error', 'a request failed', { method: request.method, path: request.path, ...headers, cause });
   }
   const type = { 'content-type': 'application/problem+json' };
-  const again: Record<string, string> = error.retry === 'later' ? { 'retry-after': '1' } : {};
-  return { status, headers: { ...headers, ...type, ...again }, body: JSON.stringify(body) };
+  return { status, headers: { ...headers, ...type, ...headersFor(error) }, body: JSON.stringify(body) };
+};
+
+/** What HTTP asks for beside the problem itself. */
+const headersFor = ({ code, retry, facts }: ParleyError): Record<string, string> => {
+  if (code === 'unauthorized') return { 'www-authenticate': 'Bearer' };
+  if (code === 'method_not_allowed') return { allow: String(facts.allow) };
+  return retry === 'later' ? { 'retry-after': '1' } : {};
 };
 
 interface Match {
@@ -77,8 +83,8 @@ const matcher = (routes: readonly Route[]): ((request: HttpRequest) => Match) =>
     if (found.length === 0) {
       throw new ParleyError('not_found', `There is nothing at ${path}. GET /openapi.json lists all calls.`);
     }
-    const allowed = found.map(({ route }) => route.method).join(', ');
-    throw new ParleyError('method_not_allowed', `${path} takes ${allowed}, not ${method}.`);
+    const allow = found.map(({ route }) => route.method).join(', ');
+    throw new ParleyError('method_not_allowed', `${path} takes ${allow}, not ${method}.`, { facts: { allow } });
   };
 };
 

@@ -22,9 +22,14 @@ export const complaints = (schema: z.ZodType, value: unknown): Issue[] => {
 
 /** The first twenty are enough to mend a message by; a hostile one could have thousands. */
 const MAX_ISSUES = 20;
+/** Paths and messages quote what was sent, which may be of any length. */
+const MAX_TEXT = 200;
 
 const issuesOf = ({ issues }: z.ZodError): Issue[] =>
-  issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({ path: pathOf(path), message }));
+  issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({
+    path: pathOf(path).slice(0, MAX_TEXT),
+    message: message.slice(0, MAX_TEXT),
+  }));
 
 export const pathOf = (path: PropertyKey[]): string =>
   path

@@ -8,7 +8,7 @@ export interface Flaw {
 
 /**
  * Finds what is legal JSON and still harmful: nesting that overflows the stack of whoever serialises it again, keys that
- * pollute prototypes in careless readers, and lone surrogates, which no UTF-8 store gives back unchanged.
+ * pollute prototypes in careless readers, and what no store gives back unchanged: lone surrogates and endless numbers.
  */
 export const inspect = (value: unknown, depth = 0): Flaw | undefined => {
   if (typeof value === 'string') {
@@ -16,6 +16,8 @@ export const inspect = (value: unknown, depth = 0): Flaw | undefined => {
       ? undefined
       : { path: [], message: 'contains a lone surrogate, which is not Unicode text' };
   }
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return { path: [], message: 'is a number too large to hold' };
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth === MAX_DEPTH) return { path: [], message: `is nested deeper than ${MAX_DEPTH} levels` };
   if (Array.isArray(value)) {

@@ -42,7 +42,9 @@ export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions
       lanes = lanes.filter((lane) => !isLow(lane));
     }
     const claimed = await claimReceived(deps, known, taken);
-    if (claimed.length > 0 || deps.clock.now() >= until || signal?.aborted) return claimed;
+    // What was received and could not be claimed is gone from the queue: something live may stand behind it.
+    const isStale = taken.length > 0 && claimed.length === 0;
+    if (!isStale && (claimed.length > 0 || deps.clock.now() >= until || signal?.aborted)) return claimed;
   }
 };
 

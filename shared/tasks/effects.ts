@@ -71,7 +71,7 @@ const edgesBackToQueue = (before: Task, after: Task): Edge[] => {
   return [];
 };
 
-const hasReported = (before: Task, after: Task): boolean => before.seen.at(-1)?.id !== after.seen.at(-1)?.id;
+const hasReported = (before: Task, after: Task): boolean => before.seen?.at(-1)?.id !== after.seen?.at(-1)?.id;
 
 const eventOf = (type: Edge, task: Task): ParleyEvent => ({
   id: `${task.id}:${task.v}:${type}`,

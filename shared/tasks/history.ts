@@ -44,7 +44,7 @@ export const historyOf = (before: Task | undefined, after: Task): Fresh<HistoryE
       },
     ];
   }
-  if (after.status === 'in_progress' && after.progress && after.seen.at(-1)?.id !== before.seen.at(-1)?.id) {
+  if (after.status === 'in_progress' && after.progress && after.seen?.at(-1)?.id !== before.seen?.at(-1)?.id) {
     return [{ ...common, ...held(after), happened: 'progress', progress: after.progress }];
   }
   const lost = after.status === 'requested' && (isHeld(before) || after.attempt > before.attempt);

@@ -27,7 +27,9 @@ const OLDEST_DAYS = 30;
 export const listTasks = async (deps: Deps, caller: Caller, options: ListOptions): Promise<TaskPage> => {
   if (options.status === 'failed') return listFailed(deps, caller, options);
   const today = dayOf(deps.clock.now());
-  let { day, after } = options.cursor === undefined ? { day: today, after: undefined } : cursorFrom(options.cursor);
+  const start = cursorFrom(options.cursor);
+  let day = Math.min(start.day, today);
+  let { after } = start;
   const tasks: Task[] = [];
   let looked = 0;
   for (; day > today - OLDEST_DAYS; day--, after = undefined) {
@@ -56,6 +58,7 @@ const newestOf = async (deps: Deps, project: string, day: number, after: string 
 const listFailed = async (deps: Deps, caller: Caller, options: ListOptions): Promise<TaskPage> => {
   const { limit } = options;
   const p = failedPlace(caller.project);
+  if (options.cursor !== undefined && !/^\d{14}#[ -~]{1,200}$/.test(options.cursor)) throw badCursor();
   const found = await deps.records.query<Task>({ index: 'placed', p, after: options.cursor, newestFirst: true, limit });
   const tasks = found.filter((task) => isWanted(caller, task, options));
   return { tasks, cursor: found.length === limit ? found.at(-1)?.placed?.s : undefined };
@@ -67,8 +70,11 @@ const isWanted = (caller: Caller, task: Task, { status, domain, agent }: ListOpt
   (agent === undefined || [task.from, task.to, task.holder].includes(agent)) &&
   maySee(caller, task);
 
-const cursorFrom = (cursor: string): { day: number; after?: string } => {
-  const [, day, after] = /^(\d{1,6}):([ -~]{0,200})$/.exec(cursor) ?? [];
-  if (day === undefined) throw new ParleyError('invalid_request', 'The cursor is not one that an earlier page gave.');
+const cursorFrom = (cursor = `${Number.MAX_SAFE_INTEGER}:`): { day: number; after?: string } => {
+  const [, day, after] = /^(\d{1,16}):([ -~]{0,200})$/.exec(cursor) ?? [];
+  if (day === undefined) throw badCursor();
   return { day: Number(day), after: after || undefined };
 };
+
+const badCursor = (): ParleyError =>
+  new ParleyError('invalid_request', 'The cursor is not one that an earlier page gave.');

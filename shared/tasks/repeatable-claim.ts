@@ -27,11 +27,13 @@ export const claimOnce = async (deps: Deps, known: Known, claimId: string, optio
       retry: 'later',
     });
   }
-  const tasks = await claimTasks(deps, known, options);
-  if (tasks.length === 0) await deps.records.remove(ref);
-  else {
-    const receipt = { taskIds: tasks.map((task) => task.id), expires: deps.clock.now() + KEPT_MS };
-    await deps.records.update(ref, { set: receipt }, deps.newId());
+  let tasks: Task[] = [];
+  try {
+    tasks = await claimTasks(deps, known, options);
+    return tasks;
+  } finally {
+    const taskIds = tasks.map((task) => task.id);
+    if (taskIds.length === 0) await deps.records.remove(ref);
+    else await deps.records.update(ref, { set: { taskIds, expires: deps.clock.now() + KEPT_MS } }, deps.newId());
   }
-  return tasks;
 };

@@ -2,8 +2,9 @@ import type { Known } from '../agents/agent.ts';
 import { servedDomains } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
+import { refuseTooLarge } from '../json/size.ts';
 import type { CompleteMessage, TaskReport } from '../messages/command.ts';
-import type { Change } from '../ports/conditions.ts';
+import { absent, type Change, isNot } from '../ports/conditions.ts';
 import { changeTask } from './change-task.ts';
 import { discarded, stored } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
@@ -14,6 +15,7 @@ import { asHolder, type By, claim, complete, fail, progress, type Report } from 
 export const report = async (deps: Deps, sender: Known, message: TaskReport): Promise<{ duplicate: boolean }> => {
   const { agent } = sender;
   const by = byAgent(deps, sender);
+  refuseTooLarge('What the message carries', besides(message), deps.config.limits.carriedBytes);
   const output = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;
   const { blind, decide } = transitionFor(message, by, output);
   let duplicate = false;
@@ -59,7 +61,9 @@ const transitionFor = (message: TaskReport, by: By, output: Content | undefined)
       return { decide: (task) => progress(task, by, told, { ...message.progress, at: by.now }) };
     case 'complete': {
       const completed = complete(by, told, output ?? { json: message.output }, message.carried);
-      return { blind: unseen(completed), decide: (task) => asHolder(task, by, () => completed) };
+      // Only where the id cannot be that of an earlier message about the task.
+      const blind = unseen(completed, absent('seen'), isNot('claimedBy.id', message.messageId));
+      return { blind, decide: (task) => asHolder(task, by, () => completed) };
     }
     case 'fail':
       return { decide: (task) => fail(task, by, told, message.error, message.carried) };
@@ -69,9 +73,15 @@ const transitionFor = (message: TaskReport, by: By, output: Content | undefined)
 const storedOutput = (deps: Deps, project: string, message: CompleteMessage): Promise<Content> =>
   stored(deps.blobs, project, message.taskId, message.fingerprint, message.output);
 
+/** What is kept in the record itself. */
+const besides = (message: TaskReport): unknown => {
+  if (message.kind === 'claim') return message.note;
+  return message.kind === 'progress' ? message.progress : message.carried;
+};
+
 /** The very same message once more. The same id with other content, or from somebody else, is a mistake. */
 const isRepeated = (task: Task, message: TaskReport, agent: string): boolean => {
-  const known = [task.claimedBy, task.endedBy, ...task.seen].find((seen) => seen?.id === message.messageId);
+  const known = [task.claimedBy, task.endedBy, ...(task.seen ?? [])].find((seen) => seen?.id === message.messageId);
   if (!known) return false;
   if (known.fingerprint === message.fingerprint) return true;
   throw new ParleyError(

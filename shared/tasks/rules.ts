@@ -15,9 +15,9 @@ export interface Transition {
 }
 
 /** The change as one conditional write that needs no read before it. */
-export const unseen = ({ rules, change }: Transition): Change => ({
+export const unseen = ({ rules, change }: Transition, ...more: Condition[]): Change => ({
   ...change,
-  if: all(...rules.map((rule) => rule.holds)),
+  if: all(...rules.map((rule) => rule.holds), ...more),
 });
 
 /** The same on a task that was seen: refused with its reason, or written only if nobody wrote in between. */
@@ -115,6 +115,6 @@ const ended = (task: Task): ParleyError => {
     return new ParleyError('task_cancelled', `The task ${task.id} was cancelled at ${at}.`);
   if (task.status === 'expired') return new ParleyError('task_expired', `The task ${task.id} expired at ${at}.`);
   return new ParleyError('task_ended', `The task ${task.id} ended ${task.status} at ${at}.`, {
-    facts: { status: task.status, holder: task.holder ?? null },
+    facts: { state: task.status, holder: task.holder ?? null },
   });
 };

@@ -2,6 +2,7 @@ import { find } from '../agents/authenticate.ts';
 import { domainsOf } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
+import { refuseTooLarge } from '../json/size.ts';
 import type { Request } from '../messages/command.ts';
 import type { Fresh } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
@@ -17,8 +18,16 @@ export const submit = async (
   request: Request,
   trace: Trace,
 ): Promise<{ duplicate: boolean }> => {
-  await refuseUnroutable(deps, project, request);
-  refuseTooLarge(deps, request);
+  const { inputBytes, carriedBytes } = deps.config.limits;
+  refuseTooLarge('The input of the task', request.input, inputBytes);
+  refuseTooLarge('What the message carries beside it', request.carried, carriedBytes);
+  const unroutable = await whyUnroutable(deps, project, request);
+  if (unroutable) {
+    // What was accepted once stays accepted, though its addressee may be gone by now.
+    const accepted = await deps.records.get(taskRef(project, request.taskId));
+    if (accepted?.fingerprint === request.fingerprint) return { duplicate: true };
+    throw unroutable;
+  }
   const input = await stored(deps.blobs, project, request.taskId, request.fingerprint, request.input);
   const task = newTask(deps, project, dialect, request, input, trace);
   const created = await deps.records.create<Task>(task, deps.newId());
@@ -32,23 +41,18 @@ export const submit = async (
   throw new ParleyError('id_reused', `The id ${request.taskId} belongs to another task. A new task needs a new id.`);
 };
 
-const refuseTooLarge = (deps: Deps, { input }: Request): void => {
-  const limit = deps.config.limits.inputBytes;
-  const bytes = Buffer.byteLength(JSON.stringify(input));
-  if (bytes <= limit) return;
-  throw new ParleyError('too_large', `The input of the task has ${bytes} bytes; ${limit} are allowed.`, {
-    facts: { limit, bytes },
-  });
-};
-
-const refuseUnroutable = async (deps: Deps, project: string, { to, domain }: Request): Promise<void> => {
+const whyUnroutable = async (
+  deps: Deps,
+  project: string,
+  { to, domain }: Request,
+): Promise<ParleyError | undefined> => {
   if (to !== undefined) {
-    if (await find(deps, project, to)) return;
-    throw new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
+    if (await find(deps, project, to)) return undefined;
+    return new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
   }
   const known = domainsOf(deps.config, project);
-  if (known.includes(domain)) return;
-  throw new ParleyError('unknown_domain', `There is no domain ${domain}. Known: ${known.join(', ')}.`, {
+  if (known.includes(domain)) return undefined;
+  return new ParleyError('unknown_domain', `There is no domain ${domain}. Known: ${known.join(', ')}.`, {
     facts: { known },
   });
 };
@@ -88,7 +92,6 @@ const newTask = (
     input,
     carried: request.carried,
     fingerprint: request.fingerprint,
-    seen: [],
     ...childOf(trace),
     due: Math.min(deadline, now + resendMs),
     listed: listedAt(project, now, request.taskId),

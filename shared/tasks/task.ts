@@ -96,8 +96,8 @@ export interface Task extends Item {
   claimedBy?: Seen;
   /** The holder's message that ended it; absent where it ended otherwise. */
   endedBy?: Seen;
-  /** The last of the other messages about it that were carried out, newest last. */
-  seen: Seen[];
+  /** The last of the other messages about it that were carried out, newest last; absent until there is one. */
+  seen?: Seen[];
   traceparent: string;
   tracestate?: string;
 }

@@ -228,7 +228,7 @@ export const afterFailure = (task: Task, when: When, error: TaskError): Change =
 /** What a task forgets when its holder loses it. */
 export const HOLD = ['holder', 'claimedAt', 'startedAt', 'leaseUntil', 'claimNote', 'progress'];
 
-const remembered = (task: Task, seen: Seen): Seen[] => [...task.seen, seen].slice(-SEEN_LIMIT);
+const remembered = (task: Task, seen: Seen): Seen[] => [...(task.seen ?? []), seen].slice(-SEEN_LIMIT);
 
 /** One change that does what the given ones do one after the other, under the condition of the first. */
 export const inOrder = (...changes: Change[]): Change => {

@@ -52,7 +52,6 @@ export const newTask = (overrides: Partial<Task> = {}): Task => ({
   input: { json: {} },
   carried: {},
   fingerprint: 'f',
-  seen: [],
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   due: START + LIMITS.resendMs,
   listed: listedAt('default', START, 'task-1'),

@@ -5,17 +5,24 @@ import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { Command } from '../../messages/command.ts';
 import type { TaskError } from '../../tasks/task.ts';
-import { ERROR_CODES, type ErrorCode, RoundTableMessage, TYPES } from './schema.ts';
+import { ERROR_CODES, type ErrorCode, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
 
 export const decode = (wire: JsonObject, config: Config): Command => {
   refuseOtherMajor(wire.version, config.roundTableVersion);
-  if (typeof wire.type === 'string' && !TYPES.some((type) => type === wire.type)) {
-    throw new ParleyError('unknown_type', `Round Table has no type "${wire.type}". Known: ${TYPES.join(', ')}.`, {
-      facts: { known: TYPES },
-    });
+  if (typeof wire.type !== 'string') checked(UntypedMessage, wire, 'invalid_message', WHAT);
+  else if (!TYPES.some((type) => type === wire.type)) {
+    throw new ParleyError(
+      'unknown_type',
+      `Round Table has no type "${wire.type.slice(0, 64)}". Known: ${TYPES.join(', ')}.`,
+      {
+        facts: { known: TYPES },
+      },
+    );
   }
-  return commandOf(checked(RoundTableMessage, wire, 'invalid_message', 'The round-table message'));
+  return commandOf(checked(RoundTableMessage, wire, 'invalid_message', WHAT));
 };
+
+const WHAT = 'The round-table message';
 
 const refuseOtherMajor = (version: unknown, spoken: string): void => {
   const [major] = /^\d{1,4}(?=\.\d)/.exec(typeof version === 'string' ? version : '') ?? [];

@@ -48,7 +48,7 @@ export const encodeOutcome = (outcome: Outcome, output: Json | undefined): JsonO
   payload:
     outcome.status === 'completed'
       ? { ...part(outcome.carried, 'payload'), status: 'completed', result: output }
-      : failureOf(outcome),
+      : { ...(outcome.from === PARLEY ? {} : part(outcome.carried, 'payload')), ...failureOf(outcome) },
 });
 
 const failureOf = ({ status, task, error }: Outcome): JsonObject => {

@@ -84,7 +84,7 @@ export const TaskProgress = z.looseObject({
     percent: z.number().min(0).max(100).optional(),
     message: text.optional(),
     subTasks: z
-      .array(z.strictObject({ id: z.string().max(128), status: z.string().max(64), description: text.optional() }))
+      .array(z.looseObject({ id: z.string().max(128), status: z.string().max(64), description: text.optional() }))
       .max(100)
       .optional(),
     attempt,
@@ -136,3 +136,6 @@ export const RoundTableMessage = z.discriminatedUnion('type', [
 export type RoundTableMessage = z.output<typeof RoundTableMessage>;
 
 export const TYPES = RoundTableMessage.options.map((option) => option.shape.type.value);
+
+/** For a message that does not say which of them it is, and is to learn what else is wrong with it. */
+export const UntypedMessage = z.looseObject({ ...envelope, type: z.enum(TYPES), payload: jsonObject });

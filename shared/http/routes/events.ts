@@ -34,6 +34,8 @@ export const eventRoutes: Route[] = [
         return { status: 200, body: await readEvents(deps, caller, filter) };
       }
       const after = request.headers['last-event-id'] ?? filter.after;
+      // Once a stream has begun, it is too late to refuse a cursor.
+      await readEvents(deps, caller, { after, limit: 1 });
       return { status: 200, stream: eventStream(deps, caller, { ...filter, after }, request.signal) };
     },
   }),

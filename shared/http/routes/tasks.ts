@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
+import { canonicalId } from '../../ids.ts';
 import { listTasks } from '../../tasks/list-tasks.ts';
 import { lookUp } from '../../tasks/look-up.ts';
 import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
 import { STATUSES } from '../../tasks/task.ts';
 import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
 import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
+
+const taskId = ({ id = '' }: Readonly<Record<string, string>>): string => canonicalId(id);
 
 const notFound = { 404: { description: 'No such task' } };
 const Tasks = z.object({ tasks: z.array(TaskView), cursor: z.string().optional() });
@@ -37,7 +40,7 @@ export const taskRoutes: Route[] = [
     body: noBody,
     answers: { 200: { description: 'The task', schema: TaskView }, ...notFound },
     handle: async ({ deps, caller, params, query, request }) => {
-      const { task, entries } = await lookUp(deps, caller, params.id ?? '', query.wait, signalFor(query.wait, request));
+      const { task, entries } = await lookUp(deps, caller, taskId(params), query.wait, signalFor(query.wait, request));
       const body =
         query.dialect === undefined ? await fullView(deps, task, entries) : await inDialect(deps, task, query.dialect);
       return { status: 200, body };
@@ -56,7 +59,7 @@ export const taskRoutes: Route[] = [
     },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
-      body: viewOf(await cancelTask(deps, caller, params.id ?? '')),
+      body: viewOf(await cancelTask(deps, caller, taskId(params))),
     }),
   }),
   route({
@@ -72,7 +75,7 @@ export const taskRoutes: Route[] = [
     },
     handle: async ({ deps, caller, params }) => ({
       status: 202,
-      body: viewOf(await retryTask(deps, caller, params.id ?? '')),
+      body: viewOf(await retryTask(deps, caller, taskId(params))),
     }),
   }),
   route({
@@ -88,7 +91,7 @@ export const taskRoutes: Route[] = [
     },
     handle: async ({ deps, caller, params, body }) => {
       const holder = await agentBehind(deps, caller, body.agent);
-      return { status: 200, body: viewOf(await renewLease(deps, holder, params.id ?? '', body.attempt)) };
+      return { status: 200, body: viewOf(await renewLease(deps, holder, taskId(params), body.attempt)) };
     },
   }),
   route({

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { CODES, type Code } from '../../shared/errors.ts';
+import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
+import { about, taskRequest } from '../support/api.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const request = (overrides: Parameters<typeof taskRequest>[1]) => taskRequest('tim', overrides);
+const progress = (payload: object) => about('task.progress', 'tim', randomUUID(), payload);
+const subTask = { id: 'sub-001', status: 'completed' };
+
+const refused: [what: string, message: object, code: Code, paths: string[]][] = [
+  ['an id that is no UUID', request({ id: 'task-1' }), 'invalid_message', ['id']],
+  [
+    'an id that is a UUID of version 1',
+    request({ id: '550e8400-e29b-11d4-a716-446655440000' }),
+    'invalid_message',
+    ['id'],
+  ],
+  ['an id that is a number', request({ id: 5 }), 'invalid_message', ['id']],
+  ['a correlationId that is no UUID', request({ correlationId: 'parent' }), 'invalid_message', ['correlationId']],
+  ['a timestamp without a zone', request({ timestamp: '2026-02-08T15:00:00' }), 'invalid_message', ['timestamp']],
+  ['a timestamp that is a number', request({ timestamp: 1770562800000 }), 'invalid_message', ['timestamp']],
+  ['a day that does not exist', request({ timestamp: '2026-02-30T15:00:00Z' }), 'invalid_message', ['timestamp']],
+  ['a TTL of 0', request({ ttl: 0 }), 'invalid_message', ['ttl']],
+  ['a TTL of -1', request({ ttl: -1 }), 'invalid_message', ['ttl']],
+  ['a TTL of 1.5', request({ ttl: 1.5 }), 'invalid_message', ['ttl']],
+  ['a TTL above a week', request({ ttl: 604_801 }), 'invalid_message', ['ttl']],
+  ['a TTL of 30 years', request({ ttl: 1e9 }), 'invalid_message', ['ttl']],
+  ['a TTL in a text', request({ ttl: '3600' }), 'invalid_message', ['ttl']],
+  ['a TTL of null', request({ ttl: null }), 'invalid_message', ['ttl']],
+  ['an unknown priority', request({ priority: 'urgent' }), 'invalid_message', ['priority']],
+  ['a version that is a word', request({ version: 'one' }), 'invalid_message', ['version']],
+  ['a version that is a number', request({ version: 1 }), 'invalid_message', ['version']],
+  ['a version of another major', request({ version: '2.0' }), 'unsupported_version', []],
+  ['an unknown type', request({ type: 'task.praised' }), 'unknown_type', []],
+  ['a type that objects are born with', request({ type: 'constructor' }), 'unknown_type', []],
+  ['no type', request({ type: undefined }), 'invalid_message', ['type']],
+  ['an addressee that is no agent id', request({ to: 'Sir Galahad' }), 'invalid_message', ['to']],
+  ['an addressee that nobody is', request({ to: 'mordred' }), 'unknown_agent', []],
+  ['a task without an action', request({ payload: { task: 'security' } }), 'invalid_message', ['payload.task']],
+  ['a task of an unknown domain', request({ payload: { task: 'alchemy.gold' } }), 'unknown_domain', []],
+  ['a domain that objects are born with', request({ payload: { task: 'constructor.x' } }), 'unknown_domain', []],
+  ['params that are a list', request({ payload: { params: [] } }), 'invalid_message', ['payload.params']],
+  ['maxTokens of 0', request({ payload: { maxTokens: 0 } }), 'invalid_message', ['payload.maxTokens']],
+  ['a payload that is a text', { ...request({}), payload: 'do it' }, 'invalid_message', ['payload']],
+  ['a sender that is somebody else', taskRequest('galahad'), 'from_mismatch', []],
+  ['progress beyond 100', progress({ percent: 101 }), 'invalid_message', ['payload.percent']],
+  ['too many subTasks', progress({ subTasks: Array(101).fill(subTask) }), 'invalid_message', ['payload.subTasks']],
+  [
+    'a subTask without a status',
+    progress({ subTasks: [{ id: 'a' }] }),
+    'invalid_message',
+    ['payload.subTasks[0].status'],
+  ],
+  [
+    'a result without a result',
+    about('task.result', 'tim', randomUUID(), { status: 'completed' }),
+    'invalid_message',
+    ['payload.result'],
+  ],
+  [
+    'a result of unknown status',
+    about('task.result', 'tim', randomUUID(), { status: 'done' }),
+    'invalid_message',
+    ['payload.status'],
+  ],
+  [
+    'an unknown error code',
+    about('task.failed', 'tim', randomUUID(), { error: 'bored' }),
+    'invalid_message',
+    ['payload.error'],
+  ],
+  ['a failure without a code', about('task.failed', 'tim', randomUUID(), {}), 'invalid_message', ['payload.error']],
+  ['a report about nothing', { ...progress({}), correlationId: undefined }, 'invalid_message', ['correlationId']],
+  ['a report about an unknown task', progress({}), 'task_not_found', []],
+  [
+    'a heartbeat without a status',
+    about('heartbeat', 'tim', randomUUID(), { capabilities: [] }),
+    'invalid_message',
+    ['payload.status'],
+  ],
+];
+
+describe('a Round Table message that is not right', () => {
+  it('is refused and changes nothing', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    await parley.agent('galahad');
+    for (const [what, message, code, paths] of refused) {
+      await t.test(what, async () => {
+        const reply = await refusedWithoutTrace(parley, CODES[code], code, () => tim.send(message));
+        assert.deepEqual(
+          (reply.body.issues ?? []).map(({ path }: { path: string }) => path),
+          paths,
+        );
+      });
+    }
+  });
+
+  it('is told everything that is wrong with it at once', async (t) => {
+    const { agent } = await testParley(t);
+    const tim = await agent('tim');
+    const reply = await tim.send({ version: '1', type: 'task.request', from: 'tim', ttl: '1', payload: { params: 5 } });
+    assertRefused(reply, 400, 'invalid_message');
+    const paths = reply.body.issues.map(({ path }: { path: string }) => path);
+    assert.deepEqual(paths.sort(), ['id', 'payload.params', 'payload.task', 'timestamp', 'ttl', 'version']);
+    for (const { message } of reply.body.issues) assert.ok(message.length > 0);
+  });
+
+  it('is told everything even where it does not say what it is', async (t) => {
+    const { agent } = await testParley(t);
+    const tim = await agent('tim');
+    const reply = await tim.send({ ...request({ ttl: 0, timestamp: 'now' }), type: undefined });
+    const paths = reply.body.issues.map(({ path }: { path: string }) => path);
+    assert.deepEqual(paths.sort(), ['timestamp', 'ttl', 'type']);
+  });
+
+  it('is told what is missing where it names its dialect but has not its shape', async (t) => {
+    const { agent } = await testParley(t);
+    const tim = await agent('tim');
+    const named = { 'parley-dialect': 'round-table' };
+    const reply = await tim.call('POST', '/v1/messages', { type: 'heartbeat' }, named);
+    assertRefused(reply, 400, 'invalid_message');
+    const paths = reply.body.issues.map(({ path }: { path: string }) => path);
+    assert.deepEqual(paths.sort(), ['from', 'id', 'payload', 'timestamp', 'version']);
+  });
+
+  it('is refused in a dialect that does not exist', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    const named = { 'parley-dialect': 'latin' };
+    const reply = await refusedWithoutTrace(parley, 400, 'unknown_dialect', () =>
+      tim.call('POST', '/v1/messages', request({}), named),
+    );
+    assert.ok(reply.body.known.includes('round-table'));
+  });
+
+  it('learns which domains and types there are', async (t) => {
+    const { agent } = await testParley(t);
+    const tim = await agent('tim');
+    const { body: domains } = await tim.send(request({ payload: { task: 'alchemy.gold' } }));
+    assert.deepEqual(domains.known, ['security', 'comms', 'intel', 'observability', 'home']);
+    const { body: types } = await tim.send(request({ type: 'task.praised' }));
+    const known = ['task.request', 'task.claimed', 'task.progress', 'task.result', 'task.failed', 'heartbeat'];
+    assert.deepEqual(types.known, known);
+  });
+
+  it('is refused for an agent that is not registered, also with the admin key', async (t) => {
+    const parley = await testParley(t);
+    await refusedWithoutTrace(parley, 422, 'unknown_agent', () =>
+      parley.admin.call('POST', '/v1/messages', taskRequest('mordred')),
+    );
+  });
+});
+
+describe('the contract version', () => {
+  it('of another major is refused and logged', async (t) => {
+    const { agent, logged } = await testParley(t);
+    const tim = await agent('tim');
+    const reply = await tim.send(request({ version: '2.0' }));
+    assertRefused(reply, 400, 'unsupported_version');
+    assert.equal(reply.body.version, '2.0');
+    assert.equal(reply.body.supported, '1.0');
+    assert.deepEqual(logged, ['warn a message of another major version was refused']);
+  });
+
+  it('of a later minor is accepted', async (t) => {
+    const { agent, logged } = await testParley(t);
+    const tim = await agent('tim');
+    assert.equal((await tim.send(request({ version: '1.7.3' }))).status, 202);
+    assert.deepEqual(logged, []);
+  });
+});

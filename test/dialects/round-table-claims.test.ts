@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
+import { about, type TestAgent } from '../support/api.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const reports: [name: string, send: (agent: TestAgent, id: string) => ReturnType<TestAgent['send']>][] = [
+  ['task.progress', (agent, id) => agent.progress(id)],
+  ['task.result', (agent, id) => agent.complete(id)],
+  ['task.failed', (agent, id) => agent.fail(id)],
+];
+
+describe('task.claimed', () => {
+  it('claims the task, and what it says is kept', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const id = await tim.request();
+    const note = { estimatedDurationSeconds: 120, message: 'Acknowledged. Scanning threat feeds...' };
+    const reply = await galahad.claimed(id, note);
+    assert.equal(reply.status, 202);
+    assert.equal(reply.body.taskId, id);
+    const task = await tim.task(id);
+    assert.equal(task.state, 'claimed');
+    assert.equal(task.status, 'in_progress');
+    assert.equal(task.metadata.agent, 'galahad');
+    assert.deepEqual(task.claim, note);
+    assert.deepEqual(await galahad.claim(), []);
+  });
+
+  it('from the holder, late, changes nothing', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+    const id = await tim.request();
+    await galahad.claim();
+    await galahad.progress(id);
+    const before = await tim.task(id);
+    parley.clock.advance(1000);
+    const reply = await galahad.claimed(id, { message: 'late' });
+    assert.equal(reply.status, 202);
+    await settled(parley);
+    assert.deepEqual(await tim.task(id), before);
+  });
+
+  it('takes back a claim that is made twice as the same one', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const id = await tim.request();
+    const message = about('task.claimed', 'galahad', id, {});
+    assert.equal((await galahad.send(message)).status, 202);
+    const again = await galahad.send(message);
+    assert.equal(again.status, 200);
+    assert.equal(again.body.duplicate, true);
+    assert.equal((await tim.task(id)).attempt, 1);
+  });
+});
+
+describe('a report on a task that nobody holds', () => {
+  for (const [name, send] of reports) {
+    it(`claims it for an eligible agent: ${name}`, async (t) => {
+      const parley = await testParley(t);
+      const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+      const id = await tim.request();
+      assert.equal((await send(galahad, id)).status, 202);
+      assert.equal((await tim.task(id)).attempt, 1);
+      await settled(parley);
+      const { events } = (await tim.call('GET', '/v1/events?type=task.claimed')).body;
+      assert.deepEqual(
+        events.map(({ data }: { data: { taskId: string } }) => data.taskId),
+        [id],
+      );
+    });
+  }
+});
+
+describe('a task that somebody else holds', () => {
+  it('cannot be claimed, and says by whom it is held', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
+    const id = await tim.request();
+    await galahad.claim();
+    const reply = await refusedWithoutTrace(parley, 409, 'already_claimed', () => kay.claimed(id));
+    assert.equal(reply.body.holder, 'galahad');
+  });
+
+  for (const [name, send] of reports) {
+    it(`takes no report, and says by whom it is held: ${name}`, async (t) => {
+      const parley = await testParley(t);
+      const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
+      const id = await tim.request();
+      await galahad.claim();
+      const reply = await refusedWithoutTrace(parley, 409, 'not_holder', () => send(kay, id));
+      assert.equal(reply.body.holder, 'galahad');
+    });
+  }
+
+  it('cannot be renewed', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
+    const id = await tim.request();
+    await galahad.claim();
+    const renew = () => kay.call('POST', `/v1/tasks/${id}/renew`);
+    const reply = await refusedWithoutTrace(parley, 409, 'not_holder', renew);
+    assert.equal(reply.body.holder, 'galahad');
+  });
+});
+
+describe('an agent of another domain', () => {
+  const all: typeof reports = [['task.claimed', (agent, id) => agent.claimed(id)], ...reports];
+  for (const [name, send] of all) {
+    it(`is not eligible: ${name}`, async (t) => {
+      const parley = await testParley(t);
+      const tim = await parley.agent('tim');
+      const bedivere = await parley.agent('bedivere', { capabilities: ['home.scene'] });
+      const id = await tim.request();
+      await refusedWithoutTrace(parley, 403, 'not_eligible', () => send(bedivere, id));
+    });
+  }
+
+  it('cannot claim from a domain that it does not serve', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+    await tim.request({ payload: { task: 'home.scene' } });
+    assert.deepEqual(await galahad.claim(), []);
+    await refusedWithoutTrace(parley, 403, 'not_eligible', () =>
+      galahad.call('POST', '/v1/claims', { domains: ['security', 'home'] }),
+    );
+  });
+});
+
+describe('a task for a named agent', () => {
+  it('is given to that agent only', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
+    const id = await tim.request({ to: 'galahad' });
+    assert.deepEqual(await kay.claim(), []);
+    await refusedWithoutTrace(parley, 403, 'not_eligible', () => kay.claimed(id));
+    assertRefused(await kay.call('GET', `/v1/tasks/${id}`), 404, 'task_not_found');
+    assert.equal((await galahad.claim())[0].message.id, id);
+  });
+
+  it('is given in any domain, also one that Parley does not know', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const id = await tim.request({ to: 'galahad', payload: { task: 'alchemy.gold' } });
+    assert.equal((await galahad.claim())[0].message.id, id);
+  });
+
+  it('comes before the tasks of its domains, however urgent these are', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const domain = await tim.request({ priority: 'critical' });
+    const directed = await tim.request({ to: 'galahad' });
+    const claimed = await galahad.claim({ max: 2 });
+    assert.deepEqual(
+      claimed.map(({ message }) => message.id),
+      [directed, domain],
+    );
+  });
+});
+
+describe('a claim', () => {
+  it('takes only from the domains that it names', async (t) => {
+    const { agent } = await testParley(t);
+    const tim = await agent('tim');
+    const galahad = await agent('galahad', { domains: ['security', 'home'] });
+    await tim.request();
+    const home = await tim.request({ payload: { task: 'home.scene' } });
+    const claimed = await galahad.claim({ domains: ['home'], max: 10 });
+    assert.deepEqual(
+      claimed.map(({ message }) => message.id),
+      [home],
+    );
+  });
+
+  it('repeated with its claimId brings the same tasks', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    await Promise.all([tim.request(), tim.request(), tim.request()]);
+    const first = await galahad.claim({ max: 2, claimId: 'once' });
+    assert.equal(first.length, 2);
+    assert.deepEqual(await galahad.claim({ max: 2, claimId: 'once' }), first);
+    assert.equal((await galahad.claim({ max: 2, claimId: 'twice' })).length, 1);
+  });
+
+  it('that found nothing may find something under the same claimId', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    assert.deepEqual(await galahad.claim({ claimId: 'once' }), []);
+    const id = await tim.request();
+    assert.equal((await galahad.claim({ claimId: 'once' }))[0].message.id, id);
+  });
+
+  it('is refused for the same reason when it is repeated', async (t) => {
+    const { agent } = await testParley(t);
+    const galahad = await agent('galahad');
+    const claim = () => galahad.call('POST', '/v1/claims', { claimId: 'once', domains: ['home'] });
+    assertRefused(await claim(), 403, 'not_eligible');
+    assertRefused(await claim(), 403, 'not_eligible');
+  });
+
+  it('finds a task behind others that are no longer to be had', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    for (const id of [await tim.request(), await tim.request()]) await tim.call('POST', `/v1/tasks/${id}/cancel`);
+    const id = await tim.request();
+    assert.deepEqual(
+      (await galahad.claim()).map(({ message }) => message.id),
+      [id],
+    );
+  });
+
+  it('that waits is answered as soon as a task comes', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const waiting = galahad.claim({ wait: 20 });
+    const id = await tim.request();
+    assert.equal((await waiting)[0].message.id, id);
+  });
+
+  it('with the admin key is made for the agent that it names', async (t) => {
+    const { agent, admin } = await testParley(t);
+    const tim = await agent('tim');
+    await agent('galahad');
+    const id = await tim.request();
+    assertRefused(await admin.call('POST', '/v1/claims', {}), 400, 'invalid_request');
+    assertRefused(await admin.call('POST', '/v1/claims', { agent: 'mordred' }), 422, 'unknown_agent');
+    const { body } = await admin.call('POST', '/v1/claims', { agent: 'galahad' });
+    assert.equal(body.tasks[0].message.id, id);
+    assert.equal((await tim.task(id)).metadata.agent, 'galahad');
+  });
+});

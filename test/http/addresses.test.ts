@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CODES, type Code } from '../../shared/errors.ts';
+import { testParley } from '../support/test-parley.ts';
+import { assertRefused, refusedWithoutTrace } from './refusal.ts';
+
+const refused: [method: string, path: string, code: Code][] = [
+  ['GET', '/', 'not_found'],
+  ['GET', '/v1', 'not_found'],
+  ['GET', '/v1/tasks/a/b/c', 'not_found'],
+  ['GET', '/v1/tasks/%', 'not_found'],
+  ['GET', '/v1/tasks/%zz', 'not_found'],
+  ['GET', '/v1/tasks/%ed%a0%80', 'not_found'],
+  ['GET', '/v1/tasks/%00', 'task_not_found'],
+  ['GET', '/v1/tasks/', 'task_not_found'],
+  ['GET', '/v1/tasks/..%2f..%2fadmin', 'task_not_found'],
+  ['GET', '/v1/agents/no%23body', 'agent_not_found'],
+  ['DELETE', '/v1/agents/%F0%9F%92%A9', 'agent_not_found'],
+  ['POST', '/v1/agents/nobody/key', 'agent_not_found'],
+  ['PATCH', '/v1/tasks', 'method_not_allowed'],
+  ['GET', '/v1/messages', 'method_not_allowed'],
+  ['DELETE', '/healthz', 'method_not_allowed'],
+  ['GET', '/v1/tasks?colour=red', 'invalid_request'],
+  ['GET', '/v1/tasks?__proto__=x', 'invalid_request'],
+  ['POST', '/v1/messages?wait=1', 'invalid_request'],
+  ['GET', '/v1/tasks?status=lost', 'invalid_request'],
+  ['GET', '/v1/tasks?limit=0', 'invalid_request'],
+  ['GET', '/v1/tasks?limit=101', 'invalid_request'],
+  ['GET', '/v1/tasks?limit=ten', 'invalid_request'],
+  ['GET', '/v1/tasks?cursor=yesterday', 'invalid_request'],
+  ['GET', '/v1/tasks?cursor=', 'invalid_request'],
+  ['GET', '/v1/tasks?status=failed&cursor=yesterday', 'invalid_request'],
+  ['GET', '/v1/dead?cursor=yesterday', 'invalid_request'],
+  ['GET', '/v1/events?after=yesterday', 'invalid_request'],
+  ['GET', '/v1/events?after=-1', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=tim&wait=21', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=tim&wait=-1', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=tim&wait=soon', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=tim&max=0', 'invalid_request'],
+  ['GET', '/v1/inbox', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=nobody', 'unknown_agent'],
+  ['GET', '/v1/tasks/any?wait=26', 'invalid_request'],
+];
+
+describe('an address that is not right', () => {
+  it('is refused and changes nothing', async (t) => {
+    const parley = await testParley(t);
+    await parley.agent('tim');
+    for (const [method, path, code] of refused) {
+      await t.test(`${method} ${path}`, async () => {
+        await refusedWithoutTrace(parley, CODES[code], code, () => parley.admin.call(method, path));
+      });
+    }
+  });
+
+  it('is told which methods it takes', async (t) => {
+    const { admin } = await testParley(t);
+    const reply = await admin.call('PATCH', '/v1/agents/tim');
+    assertRefused(reply, 405, 'method_not_allowed');
+    assert.equal(reply.headers.allow, 'PUT, GET, DELETE');
+  });
+
+  it('names an unknown query parameter', async (t) => {
+    const { admin } = await testParley(t);
+    const reply = await admin.call('GET', '/v1/tasks?colour=red&limit=none');
+    assert.deepEqual(reply.body.issues.map(({ path }: { path: string }) => path).sort(), ['', 'limit']);
+    assert.match(JSON.stringify(reply.body.issues), /colour/);
+  });
+
+  it('names an unknown dialect and the known ones', async (t) => {
+    const { agent } = await testParley(t);
+    const tim = await agent('tim');
+    const id = await tim.request();
+    const reply = await tim.call('GET', `/v1/tasks/${id}?dialect=latin`);
+    assertRefused(reply, 400, 'unknown_dialect');
+    assert.ok(reply.body.known.includes('round-table'));
+  });
+});
+
+describe('a cursor', () => {
+  it('from the future costs no more than any other', async (t) => {
+    let queries = 0;
+    const { admin, clock } = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          query: (query) => {
+            queries += 1;
+            return ports.records.query(query);
+          },
+        },
+      }),
+    });
+    await admin.call('GET', '/v1/tasks');
+    const usual = queries;
+    const inAYear = Math.floor(clock.now() / 86_400_000) + 365;
+    await admin.call('GET', `/v1/tasks?cursor=${inAYear}:`);
+    assert.ok(queries - usual <= usual, `${queries - usual} queries instead of ${usual}`);
+  });
+});

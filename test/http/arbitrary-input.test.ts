@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { CODES } from '../../shared/errors.ts';
+import { about, taskRequest } from '../support/api.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+
+/** The same inputs in every run; another seed makes others. */
+const RUNS = { seed: 20_260_301, numRuns: 250 };
+
+const known = new Map<string, number>(Object.entries(CODES));
+
+const nasty = fc.constantFrom<unknown>(
+  null,
+  -0,
+  1e308,
+  -1,
+  0.5,
+  Number.MAX_SAFE_INTEGER,
+  '',
+  '__proto__',
+  'constructor',
+  '\u0000',
+  'x'.repeat(5000),
+  '2026-02-08T15:00:00Z',
+  '550e8400-e29b-41d4-a716-446655440000',
+  'tim',
+  'galahad',
+  [],
+  {},
+  [[]],
+);
+const value = fc.oneof(
+  nasty,
+  fc.jsonValue({ maxDepth: 3 }),
+  fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
+);
+
+/** One way to spoil an object: a member dropped, replaced or added, at the top or one level down. */
+const mutation = fc.record({
+  inside: fc.boolean(),
+  pick: fc.nat(),
+  does: fc.constantFrom('drop', 'replace', 'add'),
+  name: fc.oneof(fc.string(), fc.constantFrom('constructor', 'toString', 'attempt', 'messages', 'subject', 'msg_id')),
+  value,
+});
+type Mutation = typeof mutation extends fc.Arbitrary<infer M> ? M : never;
+
+const spoiled = (message: Record<string, unknown>, { inside, pick, does, name, value }: Mutation): object => {
+  const { payload } = message;
+  const target = { ...(inside && typeof payload === 'object' ? payload : message) } as Record<string, unknown>;
+  const names = Object.keys(target);
+  const chosen = names[pick % Math.max(1, names.length)] ?? name;
+  if (does === 'drop') delete target[chosen];
+  if (does === 'replace') target[chosen] = value;
+  if (does === 'add' && name !== '__proto__') target[name] = value;
+  return inside ? { ...message, payload: target } : target;
+};
+
+/** Posted by an agent that has hung up already, so that no wait is long. */
+const poster =
+  ({ parley }: TestParley, key: string) =>
+  async (method: string, path: string, body: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${key}` };
+    const request = { method, path, query: '', headers, body: Buffer.from(body), signal: AbortSignal.abort() };
+    const response = await parley.handle(request);
+    assert.ok(typeof response.body === 'string');
+    if (response.status < 300) return response.status;
+    assert.equal(response.headers['content-type'], 'application/problem+json');
+    const { code, status } = JSON.parse(response.body);
+    assert.equal(known.get(code), response.status, `${code} for ${body.slice(0, 500)}`);
+    assert.ok(response.status < 500, body.slice(0, 500));
+    assert.equal(status, response.status);
+    return response.status;
+  };
+
+const stillWorks = async ({ agent, logged }: TestParley): Promise<void> => {
+  assert.deepEqual(
+    logged.filter((line) => line.startsWith('error')),
+    [],
+  );
+  const [asks, works] = [await agent('asks', { domains: ['comms'] }), await agent('works', { domains: ['comms'] })];
+  const id = await asks.request({ payload: { task: 'comms.triage' } });
+  assert.equal((await works.claim({ max: 10 })).filter(({ message }) => message.id === id).length, 1);
+  assert.equal((await works.complete(id)).status, 202);
+  assert.equal((await asks.inbox(20))[0].correlationId, id);
+};
+
+describe('whatever is sent', () => {
+  it('as a message is taken or refused with a known code', async (t) => {
+    const parley = await testParley(t);
+    const post = poster(parley, (await parley.agent('tim')).key);
+    const body = fc.oneof(
+      value.map((any) => JSON.stringify(any)),
+      fc.string(),
+      fc.json(),
+    );
+    await fc.assert(
+      fc.asyncProperty(body, async (text) => {
+        await post('POST', '/v1/messages', text);
+        await post('POST', '/v1/messages', `{"messages":[${text}]}`);
+      }),
+      RUNS,
+    );
+    await stillWorks(parley);
+  });
+
+  it('as a message that is almost right is taken or refused with a known code', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    const post = poster(parley, tim.key);
+    const messages: ((task: string) => Record<string, unknown>)[] = [
+      (task) => taskRequest('tim', { priority: 'low', ttl: 60, correlationId: task, to: 'tim' }),
+      (task) => about('task.claimed', 'tim', task, { estimatedDurationSeconds: 1, message: 'mine' }),
+      (task) => about('task.progress', 'tim', task, { percent: 1, subTasks: [{ id: 'a', status: 'b' }] }),
+      (task) => about('task.result', 'tim', task, { status: 'completed', result: {} }),
+      (task) => about('task.result', 'tim', task, { status: 'failed', error: 'timeout' }),
+      (task) => about('task.failed', 'tim', task, { error: 'model_error', retryable: true, retryAfterSeconds: 1 }),
+      (task) => about('heartbeat', 'tim', task, { status: 'healthy', capabilities: ['security.briefing'], uptime: 1 }),
+    ];
+    const seen = new Set<number>();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...messages),
+        fc.array(mutation, { maxLength: 3 }),
+        async (message, mutations) => {
+          let sent: object = message(await tim.request());
+          for (const each of mutations) sent = spoiled({ ...sent }, each);
+          seen.add(await post('POST', '/v1/messages', JSON.stringify(sent)));
+          await post('POST', '/v1/messages', JSON.stringify(sent));
+        },
+      ),
+      { ...RUNS, numRuns: 400 },
+    );
+    assert.ok(seen.has(202) && seen.has(400), 'some were taken and some were not');
+    await stillWorks(parley);
+  });
+
+  const bodies: [method: string, path: string, valid: Record<string, unknown>, as: 'agent' | 'admin'][] = [
+    ['POST', '/v1/claims', { max: 3, wait: 1, domains: ['security'], claimId: 'once', agent: 'tim' }, 'agent'],
+    ['POST', '/v1/inbox/ack', { ids: ['a', 'b'], agent: 'tim' }, 'agent'],
+    ['POST', '/v1/tasks/none/renew', { agent: 'tim', attempt: 1 }, 'agent'],
+    [
+      'PUT',
+      '/v1/agents/kay',
+      { dialect: 'round-table', capabilities: ['home.scene'], limits: {}, manifest: {} },
+      'admin',
+    ],
+  ];
+  for (const [method, path, valid, as] of bodies) {
+    it(`to ${method} ${path} is taken or refused with a known code`, async (t) => {
+      const parley = await testParley(t);
+      const tim = await parley.agent('tim');
+      const post = poster(parley, as === 'agent' ? tim.key : 'an-admin-key-for-tests');
+      const almost = fc.array(mutation, { maxLength: 2 }).map((mutations) => {
+        let body: object = valid;
+        for (const each of mutations) body = spoiled({ ...body }, { ...each, inside: false });
+        return JSON.stringify(body);
+      });
+      const anything = fc.oneof(
+        almost,
+        value.map((any) => JSON.stringify(any)),
+        fc.string(),
+      );
+      await fc.assert(
+        fc.asyncProperty(anything, async (body) => {
+          await post(method, path, body);
+        }),
+        RUNS,
+      );
+      await stillWorks(parley);
+    });
+  }
+
+  it('as a path or query is answered with a known code', async (t) => {
+    const parley = await testParley(t);
+    const headers = { authorization: 'Bearer an-admin-key-for-tests' };
+    const step = fc.oneof(fc.constantFrom('v1', 'tasks', 'agents', 'events', 'inbox', 'dead', 'key', ''), fc.string());
+    const path = fc.array(step, { maxLength: 5 }).map((steps) => `/${steps.join('/')}`);
+    const name = fc.constantFrom('limit', 'cursor', 'after', 'type', 'status', 'wait', 'agent', 'max', '__proto__');
+    const pair = fc.tuple(name, fc.oneof(fc.string(), fc.nat().map(String)));
+    const query = fc.array(pair, { maxLength: 3 }).map((pairs) => pairs.map((each) => each.join('=')).join('&'));
+    const method = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'HEAD', '');
+    const target = fc.oneof(path, fc.constantFrom('/v1/tasks', '/v1/events', '/v1/agents', '/v1/dead', '/v1/inbox'));
+    await fc.assert(
+      fc.asyncProperty(method, target, query, async (verb, at, asked) => {
+        const signal = AbortSignal.abort();
+        const request = { method: verb, path: at, query: asked, headers, body: Buffer.of(), signal };
+        const { status, body } = await parley.parley.handle(request);
+        assert.ok(status < 500);
+        if (status >= 400) assert.equal(known.get(JSON.parse(String(body)).code), status);
+      }),
+      RUNS,
+    );
+    await stillWorks(parley);
+  });
+});

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CODES } from '../../shared/errors.ts';
+import { routes } from '../../shared/http/routes/routes.ts';
+import { callerWith } from '../support/api.ts';
+import { testParley } from '../support/test-parley.ts';
+
+/** What the tests need of an OpenAPI document; everything is there or the test fails. */
+interface Described {
+  openapi: string;
+  info: { title: string; version: string };
+  components: { schemas: Record<string, object>; securitySchemes: Record<string, object> };
+  paths: Record<string, Record<string, Operation>>;
+}
+
+interface Operation {
+  summary: string;
+  security: object[];
+  parameters: { name: string; in: string; required: boolean; schema: object }[];
+  requestBody?: { content: Record<string, { schema: object }> };
+  responses: Record<string, { description: string; content?: Record<string, { schema: object }> }>;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const KEYWORDS = ['type', 'anyOf', 'oneOf', 'allOf', '$ref', 'enum', 'const'];
+const saysSomething = (schema: object): boolean => KEYWORDS.some((keyword) => keyword in schema);
+
+const refsIn = (value: unknown): string[] => {
+  if (Array.isArray(value)) return value.flatMap(refsIn);
+  if (!isObject(value)) return [];
+  const own = typeof value.$ref === 'string' ? [value.$ref] : [];
+  return [...own, ...Object.values(value).flatMap(refsIn)];
+};
+
+const resolves = (document: object, ref: string): boolean => {
+  let at: unknown = document;
+  for (const step of ref.replace(/^#\//, '').split('/')) at = isObject(at) ? at[step] : undefined;
+  return at !== undefined;
+};
+
+describe('/openapi.json', () => {
+  it('describes every call of the API', async (t) => {
+    const { transport } = await testParley(t);
+    const { status, body } = await callerWith(transport, undefined).call('GET', '/openapi.json');
+    assert.equal(status, 200);
+    const document: Described = body;
+    assert.match(document.openapi, /^3\.1\.\d+$/);
+    assert.equal(typeof document.info.title, 'string');
+    assert.equal(typeof document.info.version, 'string');
+    const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    assert.deepEqual(described.sort(), routes.map(({ method, path }) => `${method} ${path}`).sort());
+    for (const methods of Object.values(document.paths)) {
+      for (const operation of Object.values(methods)) assert.ok(operation.summary.length > 0);
+    }
+  });
+
+  it('gives a JSON schema for every body, answer and parameter', async (t) => {
+    const { admin } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        const where = `${method} ${path}`;
+        const bodies = [operation.requestBody, ...Object.values(operation.responses)];
+        const contents = bodies.flatMap((body) => Object.values(body?.content ?? {}));
+        for (const { schema } of contents) assert.ok(isObject(schema) && saysSomething(schema), where);
+        for (const parameter of operation.parameters) {
+          assert.ok(isObject(parameter.schema) && saysSomething(parameter.schema), `${where} ${parameter.name}`);
+        }
+        const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
+        const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+        assert.deepEqual(
+          inPath.map(({ name }) => name),
+          names,
+          where,
+        );
+        assert.ok(
+          inPath.every(({ required }) => required),
+          where,
+        );
+        for (const response of Object.values(operation.responses)) assert.ok(response.description, where);
+        assert.ok(operation.responses.default?.content?.['application/problem+json'], where);
+      }
+    }
+    for (const ref of refsIn(document)) assert.ok(resolves(document, ref), ref);
+  });
+
+  it('asks for a body exactly where a call needs one', async (t) => {
+    const { admin } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    const withBody = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, { requestBody }]) => (requestBody ? [`${method} ${path}`] : [])),
+    );
+    assert.deepEqual(withBody.sort(), [
+      'post /v1/claims',
+      'post /v1/inbox/ack',
+      'post /v1/messages',
+      'post /v1/tasks/{id}/renew',
+      'put /v1/agents/{id}',
+    ]);
+  });
+
+  it('names every code of a problem and every dialect', async (t) => {
+    const { admin } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    const { problem } = document.components.schemas;
+    assert.match(
+      JSON.stringify(problem),
+      new RegExp(
+        Object.keys(CODES)
+          .map((code) => `"${code}"`)
+          .join(','),
+      ),
+    );
+    assert.ok(document.components.schemas['round-table']);
+  });
+
+  it('asks for a key where the call does', async (t) => {
+    const { admin, transport } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    const nobody = callerWith(transport, undefined);
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, { security }] of Object.entries(methods)) {
+        const { status } = await nobody.call(method.toUpperCase(), path.replace('{id}', 'any'));
+        assert.equal(status === 401, security.length > 0, `${method} ${path}`);
+      }
+    }
+  });
+});

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Caller, TestAgent } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { testParley } from '../support/test-parley.ts';
+
+/** All pages, each of which must be no larger than asked for. */
+const pagesOf = async (caller: Caller, path: string, limit: number): Promise<string[][]> => {
+  const pages: string[][] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const at = cursor && `&cursor=${encodeURIComponent(cursor)}`;
+    const { status, body } = await caller.call('GET', `${path}limit=${limit}${at}`);
+    assert.equal(status, 200);
+    assert.ok(body.tasks.length <= limit);
+    pages.push(body.tasks.map(({ id }: { id: string }) => id));
+    cursor = body.cursor;
+  }
+  return pages;
+};
+
+const ids = async (caller: Caller, query: string): Promise<string[]> =>
+  (await pagesOf(caller, `/v1/tasks?${query}&`, 100)).flat();
+
+const requestMany = async (agent: TestAgent, count: number): Promise<string[]> => {
+  const sent = Array.from({ length: count }, () => agent.request());
+  return Promise.all(sent);
+};
+
+describe('the list of tasks', () => {
+  it('has each of 60 tasks once, newest first, page by page', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    const tim = await agent('tim');
+    const sent: string[] = [];
+    for (let count = 0; count < 60; count++) {
+      sent.push(await tim.request());
+      clock.advance(1);
+    }
+    const pages = await pagesOf(admin, '/v1/tasks?', 7);
+    assert.deepEqual(pages.flat(), sent.toReversed());
+    assert.deepEqual(
+      pages.slice(0, 8).map(({ length }) => length),
+      Array(8).fill(7),
+    );
+  });
+
+  it('has each task once also where many came in the same millisecond', async (t) => {
+    const { agent, admin } = await testParley(t);
+    const sent = await requestMany(await agent('tim'), 60);
+    const found = (await pagesOf(admin, '/v1/tasks?', 9)).flat();
+    assert.deepEqual(found.toSorted(), sent.toSorted());
+  });
+
+  it('goes back over days', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    const tim = await agent('tim');
+    const sent: string[] = [];
+    for (let day = 0; day < 5; day++) {
+      sent.push(await tim.request({ ttl: 604_800 }));
+      clock.advance(86_400_000);
+    }
+    assert.deepEqual((await pagesOf(admin, '/v1/tasks?', 2)).flat(), sent.toReversed());
+  });
+
+  it('does not lose its place while new tasks come', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    const tim = await agent('tim');
+    const sent = [await tim.request(), await tim.request(), await tim.request()];
+    clock.advance(1);
+    const { tasks, cursor } = (await admin.call('GET', '/v1/tasks?limit=1')).body;
+    await tim.request();
+    const rest = (await admin.call('GET', `/v1/tasks?limit=10&cursor=${encodeURIComponent(cursor)}`)).body.tasks;
+    assert.deepEqual([...tasks, ...rest].map(({ id }) => id).sort(), sent.sort());
+  });
+
+  it('can be filtered by status, domain and agent, also together', async (t) => {
+    const { agent, admin } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const kay = await agent('kay', { capabilities: ['home.scene'] });
+    const done = await tim.request();
+    const waiting = await tim.request();
+    const home = await tim.request({ payload: { task: 'home.scene' } });
+    const directed = await galahad.request({ to: 'kay' });
+    const failed = await tim.request();
+    const cancelled = await tim.request();
+    await galahad.complete(done);
+    await galahad.fail(failed, { error: 'invalid_params' });
+    await tim.call('POST', `/v1/tasks/${cancelled}/cancel`);
+    const found = async (query: string) => (await ids(admin, query)).sort();
+    assert.deepEqual(await found('status=requested'), [waiting, home, directed].sort());
+    assert.deepEqual(await found('status=completed'), [done]);
+    assert.deepEqual(await found('status=failed'), [failed]);
+    assert.deepEqual(await found('status=cancelled'), [cancelled]);
+    assert.deepEqual(await found('domain=home'), [home]);
+    assert.deepEqual(await found('agent=kay'), [directed]);
+    assert.deepEqual(await found('agent=galahad'), [done, failed, directed].sort());
+    assert.deepEqual(await found('status=requested&domain=security&agent=tim'), [waiting]);
+    assert.deepEqual(await found('domain=nowhere'), []);
+    assert.deepEqual(await found('agent=nobody'), []);
+    assert.deepEqual((await ids(kay, '')).sort(), [home, directed].sort());
+  });
+
+  it('finds the few that match among many that do not', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    const tim = await agent('tim');
+    await requestMany(tim, 30);
+    clock.advance(1);
+    const home = await tim.request({ payload: { task: 'home.scene' } });
+    clock.advance(1);
+    await requestMany(tim, 30);
+    assert.deepEqual((await pagesOf(admin, '/v1/tasks?domain=home&', 5)).flat(), [home]);
+  });
+
+  it('shows the dead letters, newest first, page by page', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const failed: string[] = [];
+    for (let count = 0; count < 7; count++) {
+      const id = await tim.request();
+      await galahad.fail(id, { error: 'skill_missing' });
+      failed.push(id);
+      clock.advance(1);
+    }
+    await tim.request();
+    assert.deepEqual((await pagesOf(admin, '/v1/dead?', 3)).flat(), failed.toReversed());
+    assert.deepEqual((await pagesOf(admin, '/v1/tasks?status=failed&', 3)).flat(), failed.toReversed());
+  });
+});
+
+describe('a task', () => {
+  it('is answered as soon as it has ended to whoever waits for it', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const id = await tim.request();
+    const waiting = tim.task(id, 25);
+    await galahad.progress(id);
+    await galahad.complete(id);
+    assert.equal((await waiting).state, 'completed');
+  });
+
+  it('is answered as it is when the wait is over', async (t) => {
+    const { agent, clock } = await testParley(t);
+    const tim = await agent('tim');
+    const id = await tim.request();
+    const waiting = tim.task(id, 25);
+    await tim.request();
+    clock.advance(25_000);
+    assert.equal((await waiting).state, 'requested');
+  });
+
+  it('tells its whole story', async (t) => {
+    const { agent, clock } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const id = await tim.request();
+    const act = async (done: Promise<unknown>) => {
+      await done;
+      clock.advance(1000);
+    };
+    clock.advance(1000);
+    await act(galahad.claim());
+    await act(galahad.progress(id, { percent: 60, message: 'Analyzed 3/5' }));
+    await act(galahad.complete(id));
+    await eventually(async () => {
+      const { history } = await tim.task(id);
+      assert.deepEqual(history, [
+        { at: '2026-03-01T12:00:00.000Z', event: 'requested', agent: 'tim' },
+        { at: '2026-03-01T12:00:01.000Z', event: 'claimed', attempt: 1, agent: 'galahad' },
+        {
+          at: '2026-03-01T12:00:02.000Z',
+          event: 'progress',
+          attempt: 1,
+          agent: 'galahad',
+          percent: 60,
+          message: 'Analyzed 3/5',
+        },
+        { at: '2026-03-01T12:00:03.000Z', event: 'completed', attempt: 1, agent: 'galahad' },
+      ]);
+    });
+  });
+});
