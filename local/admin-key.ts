@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ADMIN, newKey } from '../shared/agents/keys.ts';
 import { StartError } from './options.ts';
@@ -8,8 +8,8 @@ const SHORTEST = 16;
 /** The key that the environment sets, the one that an earlier start made, or a new one. Only its owner can read the file. */
 export const adminKeyIn = (dir: string, chosen: string | undefined): string => {
   if (chosen !== undefined) {
-    if (!/^\S+$/.test(chosen) || chosen.length < SHORTEST) {
-      throw new StartError(`PARLEY_ADMIN_KEY must be at least ${SHORTEST} characters without spaces.`);
+    if (!/^[!-~]+$/.test(chosen) || chosen.length < SHORTEST) {
+      throw new StartError(`PARLEY_ADMIN_KEY must be at least ${SHORTEST} printable ASCII characters without spaces.`);
     }
     return chosen;
   }
@@ -22,7 +22,6 @@ export const adminKeyIn = (dir: string, chosen: string | undefined): string => {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   }
   const key = newKey('default', ADMIN);
-  mkdirSync(dir, { recursive: true });
   writeFileSync(file, `${key}\n`, { mode: 0o600 });
   return key;
 };

@@ -1,3 +1,4 @@
+import { NewerFormat } from '../shared/engines/embedded/database.ts';
 import { StartError } from './options.ts';
 
 /** A failure while starting or running, as one line that says what to do. */
@@ -16,10 +17,16 @@ export const faultLine = (error: unknown, { dir, port }: { dir: string; port: nu
     return `The database in ${dir} is damaged. Restore the folder from a backup, or choose another with --data.`;
   }
   if (code === 'ENOTDIR' || code === 'EEXIST') return `${dir} is not a folder. Choose another with --data.`;
-  if (['EACCES', 'EPERM', 'EROFS'].includes(code) || errcode === SQLITE.readOnly || errcode === SQLITE.cannotOpen) {
+  if (
+    ['EACCES', 'EPERM', 'EROFS', 'ENOENT'].includes(code) ||
+    errcode === SQLITE.readOnly ||
+    errcode === SQLITE.cannotOpen
+  ) {
     return `${dir} cannot be written to. Make it writable, or choose another folder with --data.`;
   }
-  return `The storage in ${dir} failed: ${message}.`;
+  if (error instanceof NewerFormat)
+    return `The database in ${dir} ${message}. Update Parley, or choose another folder with --data.`;
+  return `The storage in ${dir} failed: ${message}. Mend it and start again; nothing acknowledged is lost.`;
 };
 
 /** The primary result codes of SQLite that a person can do something about. */

@@ -1,6 +1,7 @@
 import config from '../parley.config.ts';
 import { jsonLog } from '../shared/log.ts';
 import { adminKeyIn } from './admin-key.ts';
+import { makeDataFolder } from './data-folder.ts';
 import { faultLine } from './faults.ts';
 import { HELP, type Options, optionsFrom } from './options.ts';
 import { startParley } from './parley.ts';
@@ -8,6 +9,7 @@ import { serve } from './server.ts';
 
 const start = async (options: Options): Promise<void> => {
   const { dir, port, host } = options;
+  makeDataFolder(dir);
   const adminKey = adminKeyIn(dir, process.env.PARLEY_ADMIN_KEY);
   const log = jsonLog((line) => process.stderr.write(line), Date.now);
   const parley = await startParley({
@@ -37,7 +39,7 @@ const greet = (address: string, key: string, dir: string): void => {
 Admin key: ${key}
 
 Register a first agent:
-curl -sX PUT ${address}/v1/agents/tim -H 'Authorization: Bearer ${key}' -d '{"dialect":"round-table"}'
+curl -sX PUT ${address}/v1/agents/tim -H 'Authorization: Bearer ${key.replaceAll("'", `'\\''`)}' -d '{"dialect":"round-table"}'
 
 Ctrl-C stops it.
 `);

@@ -28,6 +28,7 @@ export const optionsFrom = (args: string[]): Options | 'help' => {
   if (!/^\d{1,5}$/.test(values.port) || port > 65_535) {
     throw new StartError(`--port must be a number from 0 to 65535, not "${values.port}".`);
   }
+  if (values.data === '') throw new StartError('--data must name a folder.');
   return { port, host: values.host, dir: values.data };
 };
 
@@ -44,6 +45,8 @@ const parsed = (args: string[]) => {
     });
     return values;
   } catch (cause) {
-    throw new StartError(`${cause instanceof Error ? cause.message : cause} Try --help.`, { cause });
+    // The parser's message may have several lines, and ends with or without a full stop.
+    const [said = ''] = String(cause instanceof Error ? cause.message : cause).split('\n');
+    throw new StartError(`${said.replace(/\.$/, '')}. Try --help.`, { cause });
   }
 };

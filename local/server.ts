@@ -11,8 +11,10 @@ export interface RunningServer {
 
 /** Serves the handler over plain HTTP. */
 export const serve = async (handle: Handle, port: number, host: string, bodyLimit: number): Promise<RunningServer> => {
-  const waiting = new Set<Waiting>();
+  const waiting: Waitings = { all: new Set(), isStopping: false };
   const server = createServer((incoming, outgoing) => {
+    // A connection that was busy when the server stopped is idle only now.
+    outgoing.on('finish', () => waiting.isStopping && setImmediate(() => server.closeIdleConnections()));
     answer(handle, incoming, outgoing, waiting, bodyLimit).catch(() => outgoing.destroy());
   });
   // Agents keep their connections between polls.
@@ -22,7 +24,8 @@ export const serve = async (handle: Handle, port: number, host: string, bodyLimi
   return {
     port: typeof address === 'object' && address ? address.port : port,
     close: () => {
-      for (const wait of waiting) wait.abort();
+      waiting.isStopping = true;
+      for (const wait of waiting.all) wait.abort();
       return new Promise((resolve) => {
         server.close(() => resolve());
         server.closeIdleConnections();
@@ -42,7 +45,7 @@ const answer = async (
   handle: Handle,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  waiting: Set<Waiting>,
+  waiting: Waitings,
   bodyLimit: number,
 ): Promise<void> => {
   const body = await readAll(incoming, bodyLimit);
@@ -81,23 +84,28 @@ const readAll = (incoming: IncomingMessage, limit: number): Promise<Buffer | 'to
   return promise;
 };
 
+interface Waitings {
+  all: Set<Waiting>;
+  isStopping: boolean;
+}
+
 /** Tells a request that waits when the caller has hung up or the server stops, so that nothing waits for nobody. */
 class Waiting {
   readonly #outgoing: ServerResponse;
-  readonly #all: Set<Waiting>;
+  readonly #others: Waitings;
   #gone: AbortController | undefined;
 
-  constructor(outgoing: ServerResponse, all: Set<Waiting>) {
+  constructor(outgoing: ServerResponse, others: Waitings) {
     this.#outgoing = outgoing;
-    this.#all = all;
+    this.#others = others;
   }
 
   signal(): AbortSignal {
     if (!this.#gone) {
       this.#gone = new AbortController();
-      this.#all.add(this);
+      this.#others.all.add(this);
       this.#outgoing.on('close', this.abort);
-      if (this.#outgoing.destroyed) this.abort();
+      if (this.#outgoing.destroyed || this.#others.isStopping) this.abort();
     }
     return this.#gone.signal;
   }
@@ -105,7 +113,7 @@ class Waiting {
   readonly abort = (): void => this.#gone?.abort();
 
   end(): void {
-    this.#all.delete(this);
+    this.#others.all.delete(this);
     this.#outgoing.off('close', this.abort);
   }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { ParleyError } from './errors.ts';
 import type { Change } from './ports/conditions.ts';
 import type { Item, Records, Ref } from './ports/records.ts';
@@ -9,7 +8,6 @@ export type Performed<T extends Item> =
 
 /** A refusal may be due to a harmless write in between; more than three of those in a row are no accident. */
 const MAX_REFUSALS = 3;
-const MAX_CONFLICTS = 6;
 
 /**
  * Changes one record by one conditional write. `blind` is written without a look at the record. Where it is refused, or
@@ -25,7 +23,6 @@ export const perform = async <T extends Item>(
   let change = blind;
   let seen = blind ? undefined : await records.get(ref);
   let refusals = 0;
-  let conflicts = 0;
   for (;;) {
     if (change === undefined) {
       const decision = decide(seen);
@@ -37,14 +34,9 @@ export const perform = async <T extends Item>(
     }
     const written = await records.update(ref, change, token);
     if (written.outcome === 'written') return { ...written, outcome: 'changed' };
-    if (written.outcome === 'refused') {
-      if (++refusals > MAX_REFUSALS) throw busy(ref.pk);
-      seen = written.current;
-      change = undefined;
-    } else {
-      if (++conflicts > MAX_CONFLICTS) throw busy(ref.pk);
-      await pause(Math.random() * 5 * 2 ** conflicts);
-    }
+    if (++refusals > MAX_REFUSALS) throw busy(ref.pk);
+    seen = written.current;
+    change = undefined;
   }
 };
 

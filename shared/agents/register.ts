@@ -58,8 +58,8 @@ export const register = async (deps: Deps, project: string, id: string, wanted: 
   }
   const changed = await deps.records.update(place, replacing(wanted), deps.newId());
   deps.directory.forget(project, id);
-  if (changed.outcome !== 'written')
-    throw new ParleyError('conflict', `The agent ${id} was changed by another call. Try again.`);
+  if (changed.outcome === 'refused')
+    throw new ParleyError('conflict', `The agent ${id} was removed meanwhile. Try again.`);
   return { agent: changed.after };
 };
 

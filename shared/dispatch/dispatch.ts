@@ -48,7 +48,6 @@ const carryOut = async (ports: Ports, effect: Effect, newId: () => string): Prom
 
 const deliver = async ({ records }: Ports, delivery: Fresh<Delivery>, newId: () => string): Promise<void> => {
   const created = await records.create<Delivery>(delivery, newId());
-  if (created.outcome === 'conflict') throw new Error(`a write to ${delivery.pk} was in the way`);
   if (created.outcome === 'refused' && created.current?.source !== delivery.source) {
     await records.create<Delivery>(renamed(delivery), newId());
   }

@@ -62,14 +62,16 @@ const ownField = (record: object, name: string): unknown =>
 
 /** The record after the change. Nothing of the given record is touched. */
 export const applied = (record: object, change: Change): Record<string, unknown> => {
-  const after: Record<string, unknown> = { ...record };
+  const unset = change.unset ?? [];
+  // Left out on copying rather than deleted afterwards: an object that fields were deleted from stays slow for good.
+  const after = Object.fromEntries(Object.entries(record).filter(([field]) => !unset.includes(field)));
   for (const [path, value] of Object.entries(change.set ?? {})) {
     if (value !== undefined) write(after, path, () => value);
   }
   for (const [path, amount] of Object.entries(change.add ?? {})) {
     write(after, path, (value) => (typeof value === 'number' ? value : 0) + amount);
   }
-  for (const path of change.unset ?? []) write(after, path, () => undefined);
+  for (const path of unset) if (path.includes('.')) write(after, path, () => undefined);
   return after;
 };
 

@@ -43,9 +43,7 @@ export type Written<T extends Item> =
   /** `before` is missing for a new record, and where `again` says that this token had been written already. */
   | { outcome: 'written'; before?: T; after: T; again?: true }
   /** The condition did not hold; `current` is the record that it met. Nothing has changed. */
-  | { outcome: 'refused'; current?: T }
-  /** Another transaction was in the way. Nothing has changed and nothing was decided: try again. */
-  | { outcome: 'conflict' };
+  | { outcome: 'refused'; current?: T };
 
 export type Write =
   | { kind: 'create'; item: Fresh<Item> }
@@ -53,10 +51,7 @@ export type Write =
   | { kind: 'remove'; key: Key; if?: Condition }
   | { kind: 'check'; key: Key; if: Condition };
 
-export type Transacted =
-  | { outcome: 'written' }
-  | { outcome: 'refused'; at: number; current?: Item }
-  | { outcome: 'conflict' };
+export type Transacted = { outcome: 'written' } | { outcome: 'refused'; at: number; current?: Item };
 
 export interface Query {
   index?: IndexName;
@@ -80,7 +75,8 @@ export interface RecordChange<T extends Item = Item> {
  *
  * A method is one round trip. A write that resolved is durable. `token` names one intended write: where it is
  * repeated with the same token after it took effect (a lost answer, a retry below this port), it is `written` again, not
- * refused. Reads by key see every write that resolved before them; queries by index may lag behind.
+ * refused; a transaction is recognised by any record that it left. Where other writes are in the way, the engine tries again
+ * for a while and then throws `conflict`: nothing has changed, nothing was decided, and the caller may try later. Reads by key see every write that resolved before them; queries by index may lag behind.
  * Changes are delivered at least once, in order for each record, in no order between records.
  */
 export interface Records {

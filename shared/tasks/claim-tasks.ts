@@ -17,6 +17,8 @@ export interface ClaimOptions {
   /** Of the domains that the agent serves, only these. */
   domains?: string[];
   signal?: AbortSignal;
+  /** Kept in the tasks that it brings, so that they are found again should the answer never be sent. */
+  claimId?: string;
 }
 
 export interface ClaimedTask {
@@ -41,7 +43,7 @@ export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions
       await deps.queues.release(received.filter((message) => !taken.includes(message)));
       lanes = lanes.filter((lane) => !isLow(lane));
     }
-    const claimed = await claimReceived(deps, known, taken);
+    const claimed = await claimReceived(deps, known, taken, options.claimId);
     // What was received and could not be claimed is gone from the queue: something live may stand behind it.
     const isStale = taken.length > 0 && claimed.length === 0;
     if (!isStale && (claimed.length > 0 || deps.clock.now() >= until || signal?.aborted)) return claimed;
@@ -79,8 +81,8 @@ const holdsNothing = async (deps: Deps, { agent }: Known): Promise<boolean> => {
 };
 
 /** A queue message whose task cannot be claimed has become pointless, and goes. */
-const claimReceived = async (deps: Deps, known: Known, received: Received[]): Promise<Task[]> => {
-  const outcomes = await Promise.allSettled(received.map((message) => claimOne(deps, known, message.body)));
+const claimReceived = async (deps: Deps, known: Known, received: Received[], claimId?: string): Promise<Task[]> => {
+  const outcomes = await Promise.allSettled(received.map((message) => claimOne(deps, known, message.body, claimId)));
   const settled = received.filter((_, index) => {
     const outcome = outcomes[index];
     return (
@@ -96,13 +98,13 @@ const claimReceived = async (deps: Deps, known: Known, received: Received[]): Pr
   return tasks;
 };
 
-const claimOne = async (deps: Deps, known: Known, body: Json): Promise<Task> => {
+const claimOne = async (deps: Deps, known: Known, body: Json, claimId?: string): Promise<Task> => {
   const { taskId, entry, due } = queueBody(body);
   const { project } = known.agent;
   const by = byAgent(deps, known);
-  const blind = unseen(claim({ project, id: taskId }, by, { entry, due }));
+  const blind = unseen(claim({ project, id: taskId }, by, { entry, due, claimId }));
   const done = await changeTask(deps, project, taskId, blind, (task) =>
-    onSeen(task, claim(task, by, { entry, due: task.due })),
+    onSeen(task, claim(task, by, { entry, due: task.due, claimId })),
   );
   if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
   return done.after;

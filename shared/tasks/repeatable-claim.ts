@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { Item, Ref } from '../ports/records.ts';
 import { type ClaimOptions, claimTasks, stillHeld } from './claim-tasks.ts';
-import type { Task } from './task.ts';
+import { heldPlace, type Task } from './task.ts';
 
 /** Which tasks a claim brought, so that the same claim repeated after a lost answer brings the same ones. */
 interface ClaimReceipt extends Item {
@@ -23,17 +23,26 @@ export const claimOnce = async (deps: Deps, known: Known, claimId: string, optio
   if (begun.outcome !== 'written') {
     const taskIds = begun.outcome === 'refused' ? begun.current?.taskIds : undefined;
     if (taskIds) return stillHeld(deps, known, taskIds);
+    const held = await heldUnder(deps, known, claimId);
+    if (held.length > 0) return held;
     throw new ParleyError('claim_in_progress', `The claim ${claimId} is still waiting for its tasks. Try again.`, {
       retry: 'later',
     });
   }
   let tasks: Task[] = [];
   try {
-    tasks = await claimTasks(deps, known, options);
+    // An earlier claim of this name may have died between its write to a task and its receipt.
+    tasks = await heldUnder(deps, known, claimId);
+    if (tasks.length === 0) tasks = await claimTasks(deps, known, { ...options, claimId });
     return tasks;
   } finally {
     const taskIds = tasks.map((task) => task.id);
     if (taskIds.length === 0) await deps.records.remove(ref);
     else await deps.records.update(ref, { set: { taskIds, expires: deps.clock.now() + KEPT_MS } }, deps.newId());
   }
+};
+
+const heldUnder = async (deps: Deps, { agent }: Known, claimId: string): Promise<Task[]> => {
+  const held = await deps.records.query<Task>({ index: 'placed', p: heldPlace(agent.project, agent.id), limit: 100 });
+  return held.filter((task) => task.claimId === claimId);
 };

@@ -35,7 +35,6 @@ export const submit = async (
     if (!created.again) await hurry(deps, { after: created.after });
     return { duplicate: false };
   }
-  if (created.outcome === 'conflict') throw new ParleyError('conflict', 'Another write was in the way. Try again.');
   if (created.current?.fingerprint === request.fingerprint) return { duplicate: true };
   await discarded(deps.blobs, input);
   throw new ParleyError('id_reused', `The id ${request.taskId} belongs to another task. A new task needs a new id.`);

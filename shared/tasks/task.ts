@@ -78,6 +78,8 @@ export interface Task extends Item {
   leaseUntil?: number;
   /** What the holder said on claiming. */
   claimNote?: JsonObject;
+  /** The name of the claim that brought it to its holder. */
+  claimId?: string;
   /** What the holder asked for, and since when, while the task waits for input; then the answer. */
   prompt?: JsonObject;
   askedAt?: number;

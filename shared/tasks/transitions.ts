@@ -59,10 +59,16 @@ export interface Claim {
   due?: number;
   seen?: Seen;
   note?: JsonObject;
+  /** The name of the claim, where it has one. */
+  claimId?: string;
 }
 
 /** `requested → claimed`. */
-export const claim = (task: Pick<Task, 'project' | 'id'>, by: By, { entry, due, seen, note }: Claim): Transition => {
+export const claim = (
+  task: Pick<Task, 'project' | 'id'>,
+  by: By,
+  { entry, due, seen, note, claimId }: Claim,
+): Transition => {
   const leaseUntil = by.now + by.limits.leaseMs;
   // Moving `due` costs an index write. One that comes before the lease ends is left: when it comes, it is set anew.
   const keepsDue = due !== undefined && due <= leaseUntil;
@@ -85,6 +91,7 @@ export const claim = (task: Pick<Task, 'project' | 'id'>, by: By, { entry, due, 
         due: keepsDue ? undefined : leaseUntil,
         claimedBy: seen,
         claimNote: note,
+        claimId,
       },
       unset: ['notBefore'],
       add: { attempt: 1 },
@@ -226,7 +233,7 @@ export const afterFailure = (task: Task, when: When, error: TaskError): Change =
 };
 
 /** What a task forgets when its holder loses it. */
-export const HOLD = ['holder', 'claimedAt', 'startedAt', 'leaseUntil', 'claimNote', 'progress'];
+export const HOLD = ['holder', 'claimedAt', 'startedAt', 'leaseUntil', 'claimNote', 'claimId', 'progress'];
 
 const remembered = (task: Task, seen: Seen): Seen[] => [...(task.seen ?? []), seen].slice(-SEEN_LIMIT);
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Blobs } from '../../ports/blobs.ts';
 
 /** Each blob is a file. It appears under its name only when all of it is on the disk. */
-export const fileBlobs = (root: string, newId: () => string): Blobs => {
+export const fileBlobs = (root: string, newId: () => string, failed: (error: unknown) => unknown): Blobs => {
   // A key may contain anything and be long; its hash is a name on every file system. The folders stay: they are 256 at most.
   const pathOf = (key: string): string => {
     const name = hash('sha256', key, 'hex');
@@ -13,12 +13,17 @@ export const fileBlobs = (root: string, newId: () => string): Blobs => {
   return {
     put: async (key, content) => {
       const path = pathOf(key);
-      await mkdir(dirname(path), { recursive: true });
       const unfinished = `${path}.${newId()}`;
-      await writeSynced(unfinished, content);
-      await rename(unfinished, path);
-      await synced(dirname(path));
-      await synced(root);
+      try {
+        await mkdir(dirname(path), { recursive: true });
+        await writeSynced(unfinished, content);
+        await rename(unfinished, path);
+        await synced(dirname(path));
+        await synced(root);
+      } catch (error) {
+        await rm(unfinished, { force: true }).catch(() => {});
+        throw failed(error);
+      }
     },
     get: (key) => readFile(pathOf(key), 'utf8').catch(undefinedIfMissing),
     delete: (key) => rm(pathOf(key), { force: true }),

@@ -48,6 +48,7 @@ export class ChangeFeed {
     this.#select = db.sql.prepare('SELECT seq, batch FROM changes WHERE seq > ? ORDER BY seq LIMIT 1');
     this.#delete = db.sql.prepare('DELETE FROM changes WHERE seq <= ?');
     this.#park = db.sql.prepare('INSERT INTO parked_changes (seq, change, error) VALUES (NULL, ?, ?)');
+    this.#takeUpParked();
     const bounds = db.sql.prepare('SELECT min(seq) AS first, max(seq) AS last FROM changes').get();
     this.#doneSeq = Number(bounds?.first ?? 1) - 1;
     this.#lastSeq = Number(bounds?.last ?? 0);
@@ -75,6 +76,16 @@ export class ChangeFeed {
     this.#db.afterCommit(() => this.#wake());
   }
 
+  /** What was put aside comes once more after each start: the bug may be gone, and every effect is safe to be late. */
+  #takeUpParked(): void {
+    this.#db.sql.exec(
+      `BEGIN;
+       INSERT INTO changes (batch) SELECT '[' || change || ']' FROM parked_changes ORDER BY seq;
+       DELETE FROM parked_changes;
+       COMMIT`,
+    );
+  }
+
   start(follow: Followers['changes']): void {
     this.#follow = follow;
     this.#wake();
@@ -88,10 +99,16 @@ export class ChangeFeed {
 
   #wake(): void {
     if (!this.#follow || this.#pumping) return;
-    this.#pumping = this.#pump().finally(() => {
-      this.#pumping = undefined;
-      if (this.#doneSeq < this.#lastSeq) this.#wake();
-    });
+    this.#pumping = this.#pump().then(
+      () => {
+        this.#pumping = undefined;
+        if (this.#doneSeq < this.#lastSeq) this.#wake();
+      },
+      // It fails only where everything stops or the storage has failed: what is left comes again after the next start.
+      () => {
+        this.#pumping = undefined;
+      },
+    );
   }
 
   async #pump(): Promise<void> {

@@ -24,6 +24,8 @@ PRAGMA user_version = 1;
 /** Written by this version; a file of a newer one is left alone. */
 const FORMAT = 1;
 
+export class NewerFormat extends Error {}
+
 /** What ran together and is committed together. */
 interface Group {
   /** Whether its callers wait for the disk. */
@@ -53,12 +55,12 @@ export class Database {
 
   constructor(file: string) {
     this.sql = new DatabaseSync(file);
+    const version = Number(this.sql.prepare('PRAGMA user_version').get()?.user_version);
+    if (version > FORMAT) throw new NewerFormat(`was written by a newer version of Parley (format ${version})`);
     // The lock is kept for good, so that a second process on the same file fails at once.
     this.sql.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
     // NORMAL leaves the sync after a commit to us; SQLite still syncs around each checkpoint.
-    this.sql.exec('PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096');
-    const version = Number(this.sql.prepare('PRAGMA user_version').get()?.user_version);
-    if (version > FORMAT) throw new Error(`it was written by a newer version of Parley (format ${version})`);
+    this.sql.exec('PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192');
     this.sql.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
     this.#log = openSync(`${file}-wal`, 'r+');
   }
@@ -79,7 +81,7 @@ export class Database {
   /** Runs a read now; resolves when everything that it saw is on the disk. */
   async read<T>(operation: () => T): Promise<T> {
     if (this.#failure !== undefined) throw this.#broken();
-    const result = operation();
+    const result = this.#attempt(operation);
     const last = this.#open?.isDurable ? this.#open : this.#syncing;
     if (last) await last.done;
     return result;
@@ -88,6 +90,21 @@ export class Database {
   /** Runs as the last thing in the open transaction, for what is best written for all of it at once. */
   beforeCommit(action: () => void): void {
     this.#beforeCommit.push(action);
+  }
+
+  /** Where the file itself fails a read, all is over; what the operation refuses is thrown as it is. */
+  #attempt<T>(operation: () => T): T {
+    try {
+      return operation();
+    } catch (error) {
+      throw error instanceof Error && 'errcode' in error ? this.fail(error) : error;
+    }
+  }
+
+  /** Also for what is kept beside the file, on the same disk. */
+  fail(error: unknown): ParleyError {
+    this.#fail(error);
+    return this.#broken();
   }
 
   /** Runs once the open transaction has been committed, or at once where there is none. */

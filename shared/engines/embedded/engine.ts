@@ -47,7 +47,7 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
     records: recordsOn(db, records, false),
     queues: queuesOn(db, queues, clock),
     events: eventsOn(db, events),
-    blobs: fileBlobs(join(dir, 'blobs'), options.newId),
+    blobs: fileBlobs(join(dir, 'blobs'), options.newId, (error) => db.fail(error)),
   };
   return {
     ports,

@@ -2,13 +2,7 @@ import type { StatementSync } from 'node:sqlite';
 import { type Clock, type Nap, nap } from '../../ports/clock.ts';
 import type { Lane, Outgoing, Queues, Received, ReceiveOptions } from '../../ports/queues.ts';
 import type { Database } from './database.ts';
-
-/** Received and not yet deleted. A crash forgets it, and the message is there again. */
-interface InFlight {
-  lane: string;
-  group: string;
-  until: number;
-}
+import { LaneStock, type Waiting } from './lane-stock.ts';
 
 interface Waiter {
   lanes: ReadonlySet<string>;
@@ -17,7 +11,7 @@ interface Waiter {
 
 /** As many deduplication ids as are remembered: what follows a fast path within milliseconds needs far fewer. */
 const REMEMBERED = 20_000;
-/** A receive that found nothing looks again this often, should it ever not be woken. */
+/** A receive that found nothing looks again this often, for what has lapsed meanwhile. */
 const ROUND_MS = 1000;
 
 export class QueueStore {
@@ -26,10 +20,8 @@ export class QueueStore {
   readonly #insert: StatementSync;
   readonly #select: StatementSync;
   readonly #delete: StatementSync;
-  readonly #inFlight = new Map<number, InFlight>();
+  readonly #stocks = new Map<string, LaneStock>();
   readonly #sent = new Set<string>();
-  /** Lanes in which something may wait; all others are known to be empty. */
-  readonly #stocked: Set<string>;
   readonly #waiters = new Set<Waiter>();
   #lastSeq: number;
 
@@ -37,10 +29,11 @@ export class QueueStore {
     this.#db = db;
     this.#clock = clock;
     this.#insert = db.sql.prepare('INSERT INTO messages (lane, seq, grp, body) VALUES (?, ?, ?, ?)');
-    this.#select = db.sql.prepare('SELECT seq, grp, body FROM messages WHERE lane = ? ORDER BY seq LIMIT ? OFFSET ?');
+    this.#select = db.sql.prepare(
+      'SELECT seq, grp, body FROM messages WHERE lane = ? AND seq > ? ORDER BY seq LIMIT ?',
+    );
     this.#delete = db.sql.prepare('DELETE FROM messages WHERE lane = ? AND seq = ?');
-    const lanes = db.sql.prepare('SELECT DISTINCT lane FROM messages').all();
-    this.#stocked = new Set(lanes.map(({ lane }) => String(lane)));
+    for (const { lane } of db.sql.prepare('SELECT DISTINCT lane FROM messages').all()) this.#open(String(lane), true);
     this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);
   }
 
@@ -49,31 +42,42 @@ export class QueueStore {
       const name = nameOf(lane);
       if (!this.#isNew(`${name}#${dedup}`)) continue;
       this.#lastSeq += 1;
-      this.#insert.run(name, this.#lastSeq, group, JSON.stringify(body));
-      this.#stocked.add(name);
+      const message = { seq: this.#lastSeq, group, body: JSON.stringify(body) };
+      this.#insert.run(name, message.seq, message.group, message.body);
+      const stock = this.#stocks.get(name) ?? this.#open(name, false);
+      stock.add(message);
       this.#db.afterCommit(() => this.#wakeOne(name));
     }
   }
 
   receive(lanes: Lane[], { max, visibilityMs }: ReceiveOptions): Received[] {
-    this.#forgetLapsed();
+    const now = this.#clock.now();
     const received: Received[] = [];
     for (const lane of lanes) {
-      if (received.length === max) break;
-      received.push(...this.#receiveFrom(lane, max - received.length, visibilityMs));
+      const stock = this.#stocks.get(nameOf(lane));
+      stock?.giveBackLapsed(now);
+      while (received.length < max) {
+        const message = stock?.take(now + visibilityMs);
+        if (!message) break;
+        received.push({ lane, group: message.group, body: JSON.parse(message.body), receipt: String(message.seq) });
+      }
     }
     return received;
   }
 
   delete(messages: Received[]): void {
     for (const { lane, receipt } of messages) {
-      this.#delete.run(nameOf(lane), Number(receipt));
-      this.#free(Number(receipt));
+      const name = nameOf(lane);
+      this.#delete.run(name, Number(receipt));
+      if (this.#stocks.get(name)?.drop(Number(receipt))) this.#db.afterCommit(() => this.#wakeOne(name));
     }
   }
 
   release(messages: Received[]): void {
-    for (const { receipt } of messages) this.#free(Number(receipt));
+    for (const { lane, receipt } of messages) {
+      const name = nameOf(lane);
+      if (this.#stocks.get(name)?.giveBack(Number(receipt))) this.#wakeOne(name);
+    }
   }
 
   /** A wait that ends when something is sent to one of the lanes, or after a moment. */
@@ -88,42 +92,16 @@ export class QueueStore {
     for (const lane of lanes) this.#wakeOne(nameOf(lane));
   }
 
-  #receiveFrom(lane: Lane, max: number, visibilityMs: number): Received[] {
-    const name = nameOf(lane);
-    if (!this.#stocked.has(name)) return [];
-    const hidden = [...this.#inFlight.values()].filter((message) => message.lane === name);
-    const blocked = new Set(hidden.map(({ group }) => group));
-    const received: Received[] = [];
-    const page = max + hidden.length;
-    for (let offset = 0; received.length < max; offset += page) {
-      const rows = this.#select.all(name, page, offset);
-      for (const { seq, grp, body } of rows) {
-        const group = String(grp);
-        if (received.length === max || blocked.has(group)) continue;
-        blocked.add(group);
-        this.#inFlight.set(Number(seq), { lane: name, group, until: this.#clock.now() + visibilityMs });
-        received.push({ lane, group, body: JSON.parse(String(body)), receipt: String(seq) });
-      }
-      if (rows.length < page) {
-        if (offset === 0 && rows.length === 0) this.#stocked.delete(name);
-        break;
-      }
-    }
-    return received;
-  }
-
-  #forgetLapsed(): void {
-    const now = this.#clock.now();
-    for (const [seq, { until }] of this.#inFlight) {
-      if (until <= now) this.#inFlight.delete(seq);
-    }
-  }
-
-  #free(seq: number): void {
-    const message = this.#inFlight.get(seq);
-    if (!message) return;
-    this.#inFlight.delete(seq);
-    this.#db.afterCommit(() => this.#wakeOne(message.lane));
+  #open(name: string, hasMore: boolean): LaneStock {
+    const read = (after: number, limit: number): Waiting[] =>
+      this.#select.all(name, after, limit).map(({ seq, grp, body }) => ({
+        seq: Number(seq),
+        group: String(grp),
+        body: String(body),
+      }));
+    const stock = new LaneStock(read, hasMore);
+    this.#stocks.set(name, stock);
+    return stock;
   }
 
   /** One message is for one of those who wait, the one that has waited longest. */

@@ -70,8 +70,8 @@ export class Rows {
     return statement.all(now, limit).map(({ body }) => parsed<Item>(body));
   }
 
-  nextDue(): number | undefined {
-    const due = this.#prepared('SELECT min(due) AS due FROM records WHERE due IS NOT NULL').get()?.due;
+  nextDue(after: number): number | undefined {
+    const due = this.#prepared('SELECT min(due) AS due FROM records WHERE due > ?').get(after)?.due;
     return typeof due === 'number' ? due : undefined;
   }
 

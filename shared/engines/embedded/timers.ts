@@ -1,3 +1,4 @@
+import { ParleyError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { type Clock, nap } from '../../ports/clock.ts';
 import type { Followers } from '../../ports/followers.ts';
@@ -9,6 +10,8 @@ import type { RecordStore } from './records.ts';
 const BATCH = 64;
 /** A record that stays due although it was handled is tried again after this, not at once. */
 const PAUSE_MS = 100;
+/** One that cannot be handled is left alone for this long, so that it does not stand in the way of others. */
+const LEFT_ALONE_MS = 10_000;
 const SWEEP_MS = 60_000;
 const SWEEP_BATCH = 256;
 
@@ -23,6 +26,8 @@ export class Timers {
   #follow: Followers['due'] | undefined;
   #alarm: { at: number; cancel: () => void } | undefined;
   #firing: Promise<void> | undefined;
+  /** The records that could not be handled, and until when they are left alone. */
+  readonly #failing = new Map<string, number>();
   #sweeping: Promise<void> | undefined;
 
   constructor(db: Database, records: RecordStore, events: EventStore, clock: Clock, log: Log) {
@@ -48,8 +53,10 @@ export class Timers {
   }
 
   #armNext(): void {
-    const next = this.#records.rows.nextDue();
-    if (next !== undefined) this.#arm(next);
+    // Those left alone are overdue: beside them, what counts is what comes due from now on.
+    const after = this.#failing.size === 0 ? 0 : this.#clock.now();
+    const next = Math.min(this.#records.rows.nextDue(after) ?? Number.POSITIVE_INFINITY, ...this.#failing.values());
+    if (Number.isFinite(next)) this.#arm(next);
   }
 
   #arm(at: number): void {
@@ -76,7 +83,10 @@ export class Timers {
   }
 
   #due(): Item[] {
-    return this.#records.rows.dueBy(this.#clock.now(), BATCH);
+    const now = this.#clock.now();
+    for (const [key, until] of this.#failing) if (until <= now) this.#failing.delete(key);
+    const due = this.#records.rows.dueBy(now, BATCH + this.#failing.size);
+    return due.filter((record) => !this.#failing.has(keyOf(record)));
   }
 
   async #handle(record: Item): Promise<void> {
@@ -84,8 +94,10 @@ export class Timers {
       await this.#follow?.(record);
     } catch (error) {
       if (this.#stop.signal.aborted) return;
-      this.#log('error', 'a due record could not be handled', { pk: record.pk, sk: record.sk, error: String(error) });
-      await nap(this.#clock, PAUSE_MS, this.#stop.signal).over;
+      const willPass = error instanceof ParleyError && error.retry === 'later';
+      const facts = { pk: record.pk, sk: record.sk, error: String(error) };
+      this.#log(willPass ? 'warn' : 'error', 'a due record could not be handled', facts);
+      this.#failing.set(keyOf(record), this.#clock.now() + (willPass ? PAUSE_MS : LEFT_ALONE_MS));
     }
   }
 
@@ -103,3 +115,5 @@ export class Timers {
     );
   }
 }
+
+const keyOf = ({ pk, sk }: Item): string => `${pk} ${sk}`;

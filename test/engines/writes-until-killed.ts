@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { openEngine } from '../../shared/engines/embedded/engine.ts';
+import { systemClock } from '../../shared/ports/clock.ts';
+import type { Item } from '../../shared/ports/records.ts';
+
+/**
+ * The process that crash.test.ts kills: `node writes-until-killed.ts <folder> <round>`. It says what was acknowledged, one
+ * line each, only once its promise has resolved; a pipe takes a line at once, so that none is lost with the process.
+ */
+const [dir = '', round = ''] = process.argv.slice(2);
+
+const say = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
+
+const engine = openEngine({
+  dir,
+  clock: systemClock,
+  log: () => {},
+  newId: randomUUID,
+  watched: ['task'],
+  eventsKeepMs: 86_400_000,
+});
+const { records, queues, events, blobs } = engine.ports;
+
+engine.start({
+  changes: async (changes) => {
+    await pause(Math.random() * 20);
+    for (const { after } of changes) say({ told: after?.pk, v: after?.v });
+  },
+  due: async () => {},
+});
+
+const lane = { project: 'p', kind: 'domain', name: 'security', priority: 'normal' } as const;
+
+const write = async (writer: number): Promise<never> => {
+  const pk = `p#task#${round}-${writer}`;
+  await records.create<Item>({ pk, sk: 'task' }, randomUUID());
+  say({ record: pk, v: 1 });
+  for (let n = 2; ; n++) {
+    const written = await records.update({ pk, sk: 'task' }, { add: { n: 1 } }, randomUUID());
+    if (written.outcome === 'written') say({ record: pk, v: written.after.v });
+    const name = `${round}-${writer}-${n}`;
+    await queues.send([{ lane, group: name, dedup: name, body: name }]);
+    say({ message: name });
+    if (n % 3 === 0) await takeOne();
+    await events.publish([{ id: name, project: 'p', type: 'told', at: n, data: {} }]);
+    say({ event: name });
+    if (n % 5 !== 0) continue;
+    await blobs.put(`p/${name}`, name.repeat(1000));
+    say({ blob: name });
+  }
+};
+
+const takeOne = async (): Promise<void> => {
+  const received = await queues.receive([lane], { max: 1, waitMs: 0, visibilityMs: 30_000 });
+  for (const { body } of received) say({ deleting: body });
+  await queues.delete(received);
+  for (const { body } of received) say({ deleted: body });
+};
+
+await Promise.all(Array.from({ length: 8 }, (_, writer) => write(writer)));

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { atEndOf, type Owner, tempDir } from '../support/server-process.ts';
+
+export interface SmallDisk {
+  /** Where it is, for whoever runs within. */
+  dir: string;
+  within: string[];
+  grow(): Promise<void>;
+}
+
+/** In a namespace of its own, so that it needs no rights, and is gone when the process that holds it is. */
+const HOLDER = `
+mount -t tmpfs -o size="$2" none "$1" && echo ready
+read && mount -o remount,size=64m "$1" && echo grown
+read`;
+
+/** A disk of so many kilobytes. */
+export const smallDisk = async (owner: Owner, kilobytes: number): Promise<SmallDisk> => {
+  const dir = tempDir(owner);
+  const args = ['--user', '--map-root-user', '--mount', 'bash', '-c', HOLDER, 'holder', dir, `${kilobytes}k`];
+  const holder = spawn('unshare', args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = once(holder, 'close');
+  atEndOf(owner, () => {
+    holder.stdin.end();
+    return ended;
+  });
+  const says = async (word: string): Promise<void> => {
+    const [text] = await Promise.race([once(holder.stdout, 'data'), ended.then(() => ['nothing'])]);
+    assert.equal(String(text).trim(), word);
+  };
+  await says('ready');
+  return {
+    dir,
+    within: ['nsenter', '-t', String(holder.pid), '--user', '--mount', '--preserve-credentials', '--'],
+    grow: () => {
+      holder.stdin.write('\n');
+      return says('grown');
+    },
+  };
+};
