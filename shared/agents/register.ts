@@ -7,7 +7,7 @@ import { PARLEY } from '../inbox/delivery.ts';
 import { jsonObject } from '../json/checked.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { Change } from '../ports/conditions.ts';
-import { AGENT_ID, type Agent, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
+import { AGENT_ID, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
 import { hashOf, newKey } from './keys.ts';
 
 const name = z.string().min(1).max(128);
@@ -32,7 +32,6 @@ export type Registration = z.output<typeof Registration>;
 const RESERVED = [PARLEY, 'admin'];
 
 export interface Registered {
-  agent: Agent;
   /** Only for a new agent, and only now. */
   key?: string;
 }
@@ -45,25 +44,22 @@ export const register = async (deps: Deps, project: string, id: string, wanted: 
   refuseUnknownDomains(deps, project, wanted);
   refuseTooLarge('The registration', wanted, deps.config.limits.carriedBytes);
   const key = newKey(project, id);
-  const place = agentRef(project, id);
-  const fields = { ...place, sk: 'agent' as const, project, id, ...wanted };
-  const created = await deps.records.create<Agent>(
-    { ...fields, keyHash: hashOf(key), registeredAt: deps.clock.now(), placed: { p: agentsPlace(project), s: id } },
+  const [agent, health] = [agentRef(project, id), healthRef(project, id)];
+  const fields = { keyHash: hashOf(key), registeredAt: deps.clock.now(), placed: { p: agentsPlace(project), s: id } };
+  // Both or none: a registration that failed half-way would answer its repetition without the key.
+  const made = await deps.records.transact(
+    [
+      { kind: 'create', item: { ...agent, project, id, ...wanted, ...fields } },
+      { kind: 'create', item: { ...health, project, agent: id, online: false } },
+    ],
     deps.newId(),
   );
-  if (created.outcome === 'written') {
-    await deps.records.update(healthRef(project, id), healthFields(project, id), deps.newId(), 'orCreate');
-    deps.directory.forget(project, id);
-    return { agent: created.after, key };
-  }
-  const changed = await deps.records.update(place, replacing(wanted), deps.newId());
+  const changed = made.outcome === 'refused' ? await deps.records.update(agent, replacing(wanted), deps.newId()) : made;
   deps.directory.forget(project, id);
   if (changed.outcome === 'refused')
     throw new ParleyError('conflict', `The agent ${id} was removed meanwhile. Try again.`);
-  return { agent: changed.after };
+  return made.outcome === 'written' ? { key } : {};
 };
-
-const healthFields = (project: string, agent: string): Change => ({ set: { project, agent, online: false } });
 
 /** The whole registration is replaced: what is no longer said is gone. */
 const replacing = (wanted: Registration): Change => ({

@@ -46,7 +46,7 @@ export type Written<T extends Item> =
   | { outcome: 'refused'; current?: T };
 
 export type Write =
-  | { kind: 'create'; item: Fresh<Item> }
+  | { kind: 'create'; item: Fresh<Item> & Record<string, unknown> }
   | { kind: 'update'; key: Key; change: Change }
   | { kind: 'remove'; key: Key; if?: Condition }
   | { kind: 'check'; key: Key; if: Condition };

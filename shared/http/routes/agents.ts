@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Agent, agentsPlace, healthRef, type Known, servedDomains } from '../../agents/agent.ts';
 import { find, requireAdmin } from '../../agents/authenticate.ts';
 import { deregister, Registration, register, rotateKey } from '../../agents/register.ts';
+import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
 import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
 
@@ -49,6 +50,12 @@ const viewOf = (known: Known): z.output<typeof AgentView> => {
   };
 };
 
+const registeredAgent = async (deps: Deps, project: string, id: string): Promise<Known> => {
+  const found = await find(deps, project, id);
+  if (!found) throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
+  return found;
+};
+
 const Key = z.string().describe('shown once; only its hash is kept');
 const notFound = { 404: { description: 'No such agent' } };
 
@@ -65,9 +72,9 @@ export const agentRoutes: Route[] = [
     },
     handle: async ({ deps, caller, params, body }) => {
       requireAdmin(caller);
-      const { agent, key } = await register(deps, caller.project, params.id ?? '', body);
-      const known = (await find(deps, caller.project, agent.id)) ?? { agent };
-      return { status: key ? 201 : 200, body: { agent: viewOf(known), key } };
+      const id = params.id ?? '';
+      const { key } = await register(deps, caller.project, id, body);
+      return { status: key ? 201 : 200, body: { agent: viewOf(await registeredAgent(deps, caller.project, id)), key } };
     },
   }),
   route({
@@ -105,9 +112,7 @@ export const agentRoutes: Route[] = [
     body: noBody,
     answers: { 200: { description: 'The agent', schema: AgentView }, ...notFound },
     handle: async ({ deps, caller, params }) => {
-      const known = await find(deps, caller.project, params.id ?? '');
-      if (!known) throw new ParleyError('agent_not_found', `No agent ${params.id} is registered.`);
-      return { status: 200, body: viewOf(known) };
+      return { status: 200, body: viewOf(await registeredAgent(deps, caller.project, params.id ?? '')) };
     },
   }),
   route({
