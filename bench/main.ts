@@ -48,6 +48,6 @@ try {
   else await run(options);
   process.exit(0);
 } catch (error) {
-  console.error(error instanceof Error ? (error.stack ?? error.message) : error);
+  console.error(error instanceof Error ? error.message : error);
   process.exit(1);
 }

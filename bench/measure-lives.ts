@@ -5,6 +5,7 @@ import { startServer } from './server.ts';
 import type { Way } from './ways.ts';
 
 export interface Lives {
+  twoCalls: Measured;
   inBatches: Measured;
   /** On the same server one after the other; each says how many lives the server has then behind it. */
   oneByOne: (Measured & { after: number })[];
@@ -19,19 +20,25 @@ export const measureLives = async ({ warmUp, milestones }: Counts): Promise<Live
     }
     return reached;
   });
-  const inBatches = await onFreshServer('inBatches', async (load) => {
-    await load.run(warmUp);
-    return load.run((milestones[0] ?? 0) - warmUp);
-  });
-  return { oneByOne, inBatches };
+  const briefly = (way: Way) =>
+    onFreshServer(way, async (load) => {
+      await load.run(warmUp);
+      return load.run((milestones[0] ?? 0) - warmUp);
+    });
+  return { oneByOne, twoCalls: await briefly('twoCalls'), inBatches: await briefly('inBatches') };
 };
 
+export type Idle = Record<'idle' | 'idleTwoCalls', Measured>;
+
 /** Request sent to result seen, one life at a time. */
-export const measureIdle = ({ idle }: Counts): Promise<Measured> =>
-  onFreshServer('idle', async (load) => {
-    await load.run(Math.ceil(idle / 3));
-    return load.run(idle);
-  });
+export const measureIdle = async ({ idle }: Counts): Promise<Idle> => {
+  const quietly = (way: Way) =>
+    onFreshServer(way, async (load) => {
+      await load.run(Math.ceil(idle / 3));
+      return load.run(idle);
+    });
+  return { idle: await quietly('idle'), idleTwoCalls: await quietly('idleTwoCalls') };
+};
 
 const onFreshServer = async <T>(way: Way, measure: (load: Load) => Promise<T>): Promise<T> => {
   const dir = temporaryFolder();

@@ -2,7 +2,7 @@ import { ABOUT } from './cpu-parts.ts';
 import type { Measured } from './load.ts';
 import type { Machine } from './machine.ts';
 import type { CpuByWay } from './measure-cpu.ts';
-import type { Lives } from './measure-lives.ts';
+import type { Idle, Lives } from './measure-lives.ts';
 import type { Million } from './measure-million.ts';
 import { median, rounded } from './numbers.ts';
 import { WAYS } from './ways.ts';
@@ -10,7 +10,7 @@ import { WAYS } from './ways.ts';
 export interface Results {
   machine: Machine;
   lives?: Lives;
-  idle?: Measured;
+  idle?: Idle;
   million?: Million;
   cpu?: CpuByWay;
 }
@@ -31,7 +31,7 @@ const count = (value: number): string => Math.round(value).toLocaleString('en');
 export const printMachine = ({ cpu, cores, node, commit, loadBefore, syncMs }: Machine): void =>
   console.log(`${cores} × ${cpu}, Node ${node}, ${commit}; load before ${rounded(loadBefore)}, one sync ${ms(syncMs)}`);
 
-export const printLives = ({ oneByOne, inBatches }: Lives): void => {
+export const printLives = ({ oneByOne, twoCalls, inBatches }: Lives): void => {
   const row = (label: string, m: Measured): string[] => [
     label,
     count(m.livesPerSecond),
@@ -45,16 +45,23 @@ export const printLives = ({ oneByOne, inBatches }: Lives): void => {
   printTable('Lives, 64 in flight (target: 1,500 a second, memory flat)', [
     ['', 'lives/s', 'p50', 'p99', 'CPU/life', 'main thread', 'memory', 'cores taken by others'],
     ...oneByOne.map((measured) => row(`${WAYS.oneByOne.label}, up to ${count(measured.after)}`, measured)),
+    row(`${WAYS.twoCalls.label}, up to ${count(oneByOne[0]?.after ?? 0)}`, twoCalls),
     row(`${WAYS.inBatches.label}, up to ${count(oneByOne[0]?.after ?? 0)}`, inBatches),
   ]);
   printTable('Elsewhere, on 2 cores', [['', 'lives/s', 'median idle'], ...ELSEWHERE]);
 };
 
-export const printIdle = ({ p50Ms, p99Ms, serverCpuMsPerLife, coresTaken }: Measured): void =>
+export const printIdle = (idle: Idle): void => {
+  const row = (way: keyof Idle): string[] => {
+    const { p50Ms, p99Ms, serverCpuMsPerLife, coresTaken } = idle[way];
+    return [WAYS[way].label, ms(p50Ms), ms(p99Ms), ms(serverCpuMsPerLife), rounded(coresTaken).toString()];
+  };
   printTable('One life at a time (target: 3 ms median)', [
-    ['p50', 'p99', 'CPU/life', 'cores taken by others'],
-    [ms(p50Ms), ms(p99Ms), ms(serverCpuMsPerLife), rounded(coresTaken).toString()],
+    ['', 'p50', 'p99', 'CPU/life', 'cores taken by others'],
+    row('idle'),
+    row('idleTwoCalls'),
   ]);
+};
 
 export const printMillion = ({ stored, databaseGb, empty, full, ratios }: Million): void => {
   const row = (label: string, rounds: Measured[]): string[] => [

@@ -1,10 +1,53 @@
 /** How a life goes over HTTP. */
 export const WAYS = {
   /** Four calls a life: request, claim, result, and a wait for the task. */
-  oneByOne: { label: 'one by one', inFlight: 64, workers: 32, claimMax: 1, sees: 'task' },
-  /** Requests come singly; claims, results and the reading of the inbox go in batches. */
-  inBatches: { label: 'in batches', inFlight: 64, workers: 6, claimMax: 10, sees: 'inbox' },
-  idle: { label: 'idle', inFlight: 1, workers: 1, claimMax: 1, sees: 'task' },
+  oneByOne: {
+    label: 'one by one',
+    inFlight: 64,
+    together: 1,
+    workers: 32,
+    claimMax: 1,
+    reports: 'alone',
+    sees: 'task',
+  },
+  /** A request that waits for its outcome, and a claim that brings the last result along. */
+  twoCalls: {
+    label: 'in two calls',
+    inFlight: 64,
+    together: 1,
+    workers: 32,
+    claimMax: 1,
+    reports: 'with claim',
+    sees: 'answer',
+  },
+  /** Requests 16 at a time, claims of 10 with the last results, and the inbox in as large pieces as there are. */
+  inBatches: {
+    label: 'in batches',
+    inFlight: 64,
+    together: 16,
+    workers: 6,
+    claimMax: 10,
+    reports: 'with claim',
+    sees: 'inbox',
+  },
+  idle: {
+    label: 'idle, four calls',
+    inFlight: 1,
+    together: 1,
+    workers: 1,
+    claimMax: 1,
+    reports: 'alone',
+    sees: 'task',
+  },
+  idleTwoCalls: {
+    label: 'idle, two calls',
+    inFlight: 1,
+    together: 1,
+    workers: 1,
+    claimMax: 1,
+    reports: 'with claim',
+    sees: 'answer',
+  },
 } as const;
 
 export type Way = keyof typeof WAYS;

@@ -63,8 +63,9 @@ const ownField = (record: object, name: string): unknown =>
 /** The record after the change. Nothing of the given record is touched. */
 export const applied = (record: object, change: Change): Record<string, unknown> => {
   const unset = change.unset ?? [];
+  const after: Record<string, unknown> = {};
   // Left out on copying rather than deleted afterwards: an object that fields were deleted from stays slow for good.
-  const after = Object.fromEntries(Object.entries(record).filter(([field]) => !unset.includes(field)));
+  for (const [field, value] of Object.entries(record)) if (!unset.includes(field)) after[field] = value;
   for (const [path, value] of Object.entries(change.set ?? {})) {
     if (value !== undefined) write(after, path, () => value);
   }

@@ -22,6 +22,9 @@ export interface HistoryEntry extends Item {
 export const HISTORY_LIMIT = 64;
 const KEEP_MS = 30 * 86_400_000;
 
+/** Whether an entry may have been written: a task that went straight through has none. */
+export const hasHistory = (task: Task): boolean => task.attempt > 1 || task.entry > 1 || task.seen !== undefined;
+
 export const historyOf = (before: Task | undefined, after: Task): Fresh<HistoryEntry>[] => {
   if (!before) return [];
   const common: Fresh<HistoryEntry> = {

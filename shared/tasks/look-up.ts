@@ -3,7 +3,7 @@ import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { Item, Ref } from '../ports/records.ts';
-import { HISTORY_LIMIT, type HistoryEntry } from './history.ts';
+import { HISTORY_LIMIT, type HistoryEntry, hasHistory } from './history.ts';
 import { isOpen, type Task, taskRef } from './task.ts';
 
 export interface Found {
@@ -11,7 +11,7 @@ export interface Found {
   entries: HistoryEntry[];
 }
 
-/** The task and its history, in one read. With `waitMs`, the answer comes when the task has ended, or after that time. */
+/** The task and its history. With `waitMs`, the answer comes when the task has ended, or after that time. */
 export const lookUp = async (
   deps: Deps,
   caller: Caller,
@@ -20,19 +20,23 @@ export const lookUp = async (
   signal?: AbortSignal,
 ): Promise<Found> => {
   const ref = taskRef(caller.project, id);
-  if (waitMs > 0) await ended(deps, ref, waitMs, signal);
-  return read(deps, caller, ref.pk, id);
+  const task = waitMs > 0 ? await ended(deps, ref, waitMs, signal) : await deps.records.get(ref);
+  if (!task || !maySee(caller, task)) throw new ParleyError('task_not_found', `There is no task ${id}.`);
+  return { task, entries: hasHistory(task) ? await historyOf(deps, ref.pk) : [] };
 };
 
-/** Resolves when there is no open task any more, after `waitMs` at the latest. */
-const ended = async (deps: Deps, ref: Ref<Task>, waitMs: number, signal?: AbortSignal): Promise<void> => {
+const historyOf = (deps: Deps, p: string): Promise<HistoryEntry[]> =>
+  deps.records.query<HistoryEntry>({ p, prefix: 'history#', limit: HISTORY_LIMIT });
+
+/** The task once it is no longer open, or as it is after `waitMs`. */
+const ended = async (deps: Deps, ref: Ref<Task>, waitMs: number, signal?: AbortSignal): Promise<Task | undefined> => {
   const until = deps.clock.now() + waitMs;
   const listener = deps.records.listen(ref.pk);
   try {
     for (;;) {
       const task = await deps.records.get(ref);
       const left = until - deps.clock.now();
-      if (!task || !isOpen(task) || left <= 0 || signal?.aborted) return;
+      if (!task || !isOpen(task) || left <= 0 || signal?.aborted) return task;
       await listener.heard(left, signal);
     }
   } finally {
@@ -40,15 +44,7 @@ const ended = async (deps: Deps, ref: Ref<Task>, waitMs: number, signal?: AbortS
   }
 };
 
-const read = async (deps: Deps, caller: Caller, pk: string, id: string): Promise<Found> => {
-  const items = await deps.records.query<Task | HistoryEntry>({ p: pk, limit: HISTORY_LIMIT + 1 });
-  const task = items.find(isTask);
-  if (!task || !maySee(caller, task)) throw new ParleyError('task_not_found', `There is no task ${id}.`);
-  return { task, entries: items.filter(isEntry) };
-};
-
 export const isTask = (item: Item): item is Task => item.sk === 'task';
-const isEntry = (item: Item): item is HistoryEntry => item.sk.startsWith('history#');
 
 /** An agent sees what it asked for, what it holds or was given, and what waits in its domains. */
 export const maySee = (caller: Caller, task: Task): boolean => {

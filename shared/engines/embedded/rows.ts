@@ -89,9 +89,7 @@ export class Rows {
   }
 
   #remember<T extends Item>(row: Row<T>): Row<T> {
-    const key = keyOf(row.item.pk, row.item.sk);
-    this.#known.delete(key);
-    this.#known.set(key, row);
+    this.#known.set(keyOf(row.item.pk, row.item.sk), row);
     if (this.#known.size > REMEMBERED) {
       const [oldest = ''] = this.#known.keys();
       this.#known.delete(oldest);

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
 import { acknowledge, readInbox } from '../../inbox/read-inbox.ts';
+import { jsonObject } from '../../json/checked.ts';
 import { claimTasks, handOver } from '../../tasks/claim-tasks.ts';
 import { claimOnce } from '../../tasks/repeatable-claim.ts';
 import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
+import { receiveAll } from './messages.ts';
 
 const agent = z.string().max(64).optional().describe('for whom, where an admin key asks');
 const message = z.looseObject({}).describe("in the agent's own dialect");
@@ -12,13 +14,18 @@ export const agentWorkRoutes: Route[] = [
   route({
     method: 'POST',
     path: '/v1/claims',
-    summary: "Claim the caller's next tasks",
+    summary: "Claim the caller's next tasks, and report on earlier ones in the same call",
     query: noQuery,
     body: z
       .strictObject({
         max: z.number().int().min(1).max(10).default(1),
         wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a task'),
         domains: z.array(z.string().max(64)).max(64).optional().describe('only these of its domains'),
+        messages: z
+          .array(jsonObject)
+          .max(25)
+          .optional()
+          .describe('reports to carry out first, as in POST /v1/messages'),
         claimId: z.string().min(1).max(128).optional().describe('the same claim again brings the same tasks'),
         agent,
       })
@@ -27,18 +34,23 @@ export const agentWorkRoutes: Route[] = [
       200: {
         description: 'The tasks, each with its lease; none, if none came in time',
         schema: z.object({
+          results: z.array(z.object({ status: z.number(), body: z.looseObject({}) })).optional(),
           tasks: z.array(z.object({ message, attempt: z.number(), lease: z.object({ until: z.iso.datetime() }) })),
         }),
       },
     },
-    handle: async ({ deps, caller, body, request }) => {
+    handle: async ({ deps, caller, body, trace, request }) => {
       const known = await agentBehind(deps, caller, body.agent);
+      const results = body.messages && (await receiveAll(deps, { caller, trace }, body.messages));
       const waitMs = body.wait * 1000;
       const options = { max: body.max, waitMs, domains: body.domains, signal: signalFor(waitMs, request) };
       const tasks = body.claimId
         ? await claimOnce(deps, known, body.claimId, options)
         : await claimTasks(deps, known, options);
-      return { status: 200, body: { tasks: await Promise.all(tasks.map((task) => handOver(deps, known, task))) } };
+      return {
+        status: 200,
+        body: { results, tasks: await Promise.all(tasks.map((task) => handOver(deps, known, task))) },
+      };
     },
   }),
   route({

@@ -1,18 +1,23 @@
 import { z } from 'zod';
+import type { Caller } from '../../agents/authenticate.ts';
 import type { Deps } from '../../deps.ts';
 import { dialects } from '../../dialects/dialects.ts';
 import { ParleyError } from '../../errors.ts';
 import { jsonObject } from '../../json/checked.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
+import { lookUp } from '../../tasks/look-up.ts';
+import { isOpen } from '../../tasks/task.ts';
+import { inDialect } from '../../tasks/task-view.ts';
 import { problemOf, tellable } from '../problem.ts';
-import { noQuery, type Route, route } from '../route.ts';
+import { type Route, route, signalFor, waitUpTo } from '../route.ts';
 
 const AcceptedMessage = z.object({
   id: z.string(),
   dialect: z.string(),
   duplicate: z.boolean().describe('whether the very same message had arrived before'),
   taskId: z.string().optional(),
+  outcome: z.looseObject({}).optional().describe('with wait: the result or failure, if it came in time'),
 });
 
 /** Which dialect checks a message shows only when it is looked at. */
@@ -27,32 +32,49 @@ export const messageRoutes: Route[] = [
   route({
     method: 'POST',
     path: '/v1/messages',
-    summary: 'Send one message of any dialect, or several as {"messages": […]}',
-    query: noQuery,
+    summary:
+      'Send one message of any dialect, or several as {"messages": […]}; with wait, one request is answered with its outcome',
+    query: z.strictObject({ wait: waitUpTo(25) }),
     body: AnyMessages,
     answers: {
       200: { description: 'A duplicate; or for several messages {"results": […]}, each with its own status and body' },
       202: { description: 'Accepted, and on disk', schema: AcceptedMessage },
     },
-    handle: async ({ deps, caller, body, trace, request }) => {
-      const sent: Sent = { caller, trace, dialect: request.headers['parley-dialect'] };
-      if (Array.isArray(body.messages))
+    handle: async ({ deps, caller, query, body, trace, request }) => {
+      const sent = { caller, trace, dialect: request.headers['parley-dialect'] };
+      if (Array.isArray(body.messages)) {
+        if (query.wait > 0) throw new ParleyError('invalid_request', 'Only a single message can be waited for.');
         return { status: 200, body: { results: await receiveAll(deps, sent, body.messages) } };
+      }
       const accepted = await receive(deps, sent, body);
-      return { status: statusOf(accepted), body: accepted };
+      const outcome = await outcomeOf(deps, caller, accepted, query.wait, signalFor(query.wait, request));
+      return { status: statusOf(accepted), body: { ...accepted, outcome } };
     },
   }),
 ];
 
+/** How the task ended, as a message in the dialect of the request, if it ends in time. */
+const outcomeOf = async (
+  deps: Deps,
+  caller: Caller,
+  { taskId, dialect }: Accepted,
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<JsonObject | undefined> => {
+  if (waitMs === 0 || taskId === undefined) return undefined;
+  const { task } = await lookUp(deps, caller, taskId, waitMs, signal);
+  return isOpen(task) ? undefined : inDialect(deps, task, dialect);
+};
+
 const statusOf = ({ duplicate }: Accepted): number => (duplicate ? 200 : 202);
 
-interface Result {
+export interface Result {
   status: number;
   body: object;
 }
 
 /** Messages about one task are carried out in their order; those about different tasks do not wait for each other. */
-const receiveAll = async (deps: Deps, sent: Sent, messages: Json[]): Promise<Result[]> => {
+export const receiveAll = async (deps: Deps, sent: Sent, messages: readonly Json[]): Promise<Result[]> => {
   const { batch } = deps.config.limits;
   if (messages.length > batch) {
     throw new ParleyError('too_large', `A batch has ${messages.length} messages; ${batch} are allowed.`, {
