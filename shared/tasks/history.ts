@@ -78,11 +78,20 @@ export const story = (task: Task, entries: HistoryEntry[]): Happening[] => {
   for (const entry of entries.toSorted((a, b) => a.version - b.version)) {
     if (entry.happened === 'progress') lines.push(progressLine(entry));
     else lines.push(...attemptLines(entry), endLine(entry));
-    if (entry.happened === 'end') lines.push({ at: entry.at, event: 'requested' });
+    if (entry.happened === 'end') lines.push({ at: entry.at, event: 'requested', attempt: entry.attempt });
   }
+  // The entry for the newest report may still be on its way.
+  const isTold = entries.some(({ progress }) => progress?.at === task.progress?.at);
+  if (task.progress && !isTold) lines.push(progressLine({ ...task, agent: task.holder }));
   if (task.claimedAt !== undefined) lines.push(...attemptLines({ ...held(task), attempt: task.attempt }));
   if (task.endedAt !== undefined) lines.push(endLine({ ...task, ...held(task), happened: 'end' }));
-  return lines.toSorted((a, b) => a.at - b.at);
+  return lines.toSorted((a, b) => a.at - b.at || (a.attempt ?? 0) - (b.attempt ?? 0) || rank(a) - rank(b));
+};
+
+/** Much can happen in one millisecond; within an attempt it happens in this order. */
+const rank = ({ event, attempt }: Happening): number => {
+  if (event === 'requested') return attempt === undefined ? 0 : 4;
+  return event === 'claimed' ? 1 : event === 'progress' ? 2 : 3;
 };
 
 const attemptLines = (of: { agent?: string; claimedAt?: number; attempt: number }): Happening[] =>
@@ -98,7 +107,12 @@ const endLine = (
   error: of.error && { code: of.error.code, message: of.error.message },
 });
 
-const progressLine = ({ at, agent, attempt, progress }: HistoryEntry): Happening => ({
+const progressLine = ({
+  at,
+  agent,
+  attempt,
+  progress,
+}: Pick<HistoryEntry, 'at' | 'agent' | 'attempt' | 'progress'>): Happening => ({
   at: progress?.at ?? at,
   event: 'progress',
   attempt,

@@ -54,7 +54,7 @@ const fillAndRecover = async (
 describe('a full disk ends the process with one line, and nothing that was accepted is lost', () => {
   for (const [where, textBytes] of Object.entries({ 'in the database': 2000, 'in files of their own': 20_000 })) {
     it(`with contents ${where}`, async (t) => {
-      const disk = await smallDisk(t, 1000);
+      const disk = await smallDisk(t, 2000);
       const line = await fillAndRecover(t, disk, textBytes, async () => {
         await disk.grow();
         return disk;
@@ -65,7 +65,7 @@ describe('a full disk ends the process with one line, and nothing that was accep
 
   it('where writing fails for another reason', async (t) => {
     const dir = tempDir(t);
-    const limited = ['bash', '-c', `trap '' XFSZ; ulimit -f 500; exec "$@"`, 'limited'];
+    const limited = ['bash', '-c', `trap '' XFSZ; ulimit -f 1000; exec "$@"`, 'limited'];
     const line = await fillAndRecover(t, { dir, within: limited }, 2000, async () => ({ dir }));
     assert.match(line, /start again|--data/);
   });

@@ -4,6 +4,8 @@ import { type Clock, nap } from '../../ports/clock.ts';
 import type { Followers } from '../../ports/followers.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import type { Database } from './database.ts';
+import type { Rows } from './rows.ts';
+import { restored, stored } from './stored-change.ts';
 
 /** The changes of one transaction. */
 interface Batch {
@@ -11,8 +13,6 @@ interface Batch {
   changes: RecordChange[];
 }
 
-/** Batches that wait in memory as well as in the file; beyond this they are read from the file. */
-const REMEMBERED = 1024;
 /** How many changes are handed over together, give or take a transaction. */
 const TOGETHER = 128;
 /** A change that fails so often is a bug, not bad luck: it is put aside, so that it cannot block the others. */
@@ -25,76 +25,79 @@ export class ChangeFeed {
   readonly #log: Log;
   readonly #watched: ReadonlySet<string>;
   readonly #insert: StatementSync;
-  readonly #select: StatementSync;
   readonly #delete: StatementSync;
   readonly #park: StatementSync;
+  readonly #unpark: StatementSync;
   #lastSeq: number;
-  /** Acknowledged up to here. */
-  #doneSeq: number;
-  /** The newest batches, without a gap up to `#lastSeq`. */
-  #recent: Batch[] = [];
-  /** Of the open transaction, with the text of each. */
-  #open: { changes: RecordChange[]; texts: string[] } | undefined;
+  /** What waits to be handed over. It is about as much as there are requests under way. */
+  readonly #waiting: Batch[];
+  /** Of the open transaction. */
+  #open: RecordChange[] = [];
   #pumping: Promise<void> | undefined;
+  #retrying: Promise<void> | undefined;
   #follow: Followers['changes'] | undefined;
   #stop = new AbortController();
 
-  constructor(db: Database, clock: Clock, log: Log, watched: Iterable<string>) {
+  constructor(db: Database, rows: Rows, clock: Clock, log: Log, watched: Iterable<string>) {
     this.#db = db;
     this.#clock = clock;
     this.#log = log;
     this.#watched = new Set(watched);
     this.#insert = db.sql.prepare('INSERT INTO changes (seq, batch) VALUES (?, ?)');
-    this.#select = db.sql.prepare('SELECT seq, batch FROM changes WHERE seq > ? ORDER BY seq LIMIT 1');
     this.#delete = db.sql.prepare('DELETE FROM changes WHERE seq <= ?');
-    this.#park = db.sql.prepare('INSERT INTO parked_changes (seq, change, error) VALUES (NULL, ?, ?)');
-    this.#takeUpParked();
-    const bounds = db.sql.prepare('SELECT min(seq) AS first, max(seq) AS last FROM changes').get();
-    this.#doneSeq = Number(bounds?.first ?? 1) - 1;
-    this.#lastSeq = Number(bounds?.last ?? 0);
+    this.#park = db.sql.prepare('INSERT INTO parked_changes (change, error) VALUES (?, ?)');
+    this.#unpark = db.sql.prepare('DELETE FROM parked_changes WHERE seq = ?');
+    const left = db.sql.prepare('SELECT seq, batch FROM changes ORDER BY seq').all();
+    this.#lastSeq = Number(left.at(-1)?.seq ?? 0);
+    const changes = restored(
+      left.flatMap(({ batch }) => JSON.parse(String(batch))),
+      (change) => rows.find(change)?.item,
+    );
+    this.#waiting = changes.length > 0 ? [{ seq: this.#lastSeq, changes }] : [];
   }
 
-  /** In the transaction of the write itself, with both sides as the texts that they have in the file. */
-  append(change: RecordChange, before: string | undefined, after: string | undefined): void {
+  /** In the transaction of the write itself. */
+  append(change: RecordChange): void {
     const item = change.after ?? change.before;
     if (!item || !this.#watched.has(item.sk)) return;
-    if (!this.#open) {
-      this.#open = { changes: [], texts: [] };
-      this.#db.beforeCommit(() => this.#store());
-    }
-    this.#open.changes.push(change);
-    this.#open.texts.push(`{${[before && `"before":${before}`, after && `"after":${after}`].filter(Boolean).join()}}`);
+    if (this.#open.length === 0) this.#db.beforeCommit(() => this.#store());
+    this.#open.push(change);
   }
 
   #store(): void {
-    const { changes, texts } = this.#open ?? { changes: [], texts: [] };
-    this.#open = undefined;
+    const changes = this.#open;
+    this.#open = [];
     this.#lastSeq += 1;
-    this.#insert.run(this.#lastSeq, `[${texts.join()}]`);
-    this.#recent.push({ seq: this.#lastSeq, changes });
-    if (this.#recent.length > REMEMBERED) this.#recent.shift();
-    this.#db.afterCommit(() => this.#wake());
-  }
-
-  /** What was put aside comes once more after each start: the bug may be gone, and every effect is safe to be late. */
-  #takeUpParked(): void {
-    this.#db.sql.exec(
-      `BEGIN;
-       INSERT INTO changes (batch) SELECT '[' || change || ']' FROM parked_changes ORDER BY seq;
-       DELETE FROM parked_changes;
-       COMMIT`,
-    );
+    const batch = { seq: this.#lastSeq, changes };
+    this.#insert.run(batch.seq, JSON.stringify(changes.map(stored)));
+    this.#db.afterCommit(() => {
+      this.#waiting.push(batch);
+      this.#wake();
+    });
   }
 
   start(follow: Followers['changes']): void {
     this.#follow = follow;
+    this.#retrying = this.#retryParked(follow);
     this.#wake();
   }
 
   async stop(): Promise<void> {
     this.#follow = undefined;
     this.#stop.abort();
-    await this.#pumping;
+    await Promise.all([this.#pumping, this.#retrying]);
+  }
+
+  /** What was put aside is tried once after each start: the bug may be gone, and every effect is safe to be late. */
+  async #retryParked(follow: Followers['changes']): Promise<void> {
+    for (const { seq, change } of this.#db.sql.prepare('SELECT seq, change FROM parked_changes').all()) {
+      try {
+        await follow([JSON.parse(String(change))]);
+        await this.#db.writeDerived(() => this.#unpark.run(seq ?? null));
+      } catch (error) {
+        this.#log('warn', 'a change that was put aside failed again', { seq, error: String(error) });
+      }
+    }
   }
 
   #wake(): void {
@@ -102,7 +105,7 @@ export class ChangeFeed {
     this.#pumping = this.#pump().then(
       () => {
         this.#pumping = undefined;
-        if (this.#doneSeq < this.#lastSeq) this.#wake();
+        if (this.#waiting.length > 0) this.#wake();
       },
       // It fails only where everything stops or the storage has failed: what is left comes again after the next start.
       () => {
@@ -112,35 +115,23 @@ export class ChangeFeed {
   }
 
   async #pump(): Promise<void> {
-    for (let batch = this.#next(); batch; batch = this.#next()) {
-      const follow = this.#follow;
-      if (!follow) return;
-      const { seq, changes } = batch;
-      await this.#deliver(follow, changes);
+    while (this.#follow && this.#waiting.length > 0) {
+      const { seq, changes } = this.#next();
+      await this.#deliver(this.#follow, changes);
       await this.#db.writeDerived(() => this.#delete.run(seq));
-      this.#doneSeq = seq;
     }
   }
 
-  /** What comes next, as one batch. */
-  #next(): Batch | undefined {
-    const together: Batch = { seq: this.#doneSeq, changes: [] };
+  /** Some of what waits, as one batch. */
+  #next(): Batch {
+    const together: Batch = { seq: 0, changes: [] };
     while (together.changes.length < TOGETHER) {
-      const batch = this.#after(together.seq);
+      const batch = this.#waiting.shift();
       if (!batch) break;
       together.seq = batch.seq;
       together.changes.push(...batch.changes);
     }
-    return together.changes.length > 0 ? together : undefined;
-  }
-
-  #after(seq: number): Batch | undefined {
-    while (this.#recent[0] && this.#recent[0].seq <= seq) this.#recent.shift();
-    const first = this.#recent[0];
-    if (first?.seq === seq + 1) return first;
-    if (seq >= this.#lastSeq) return undefined;
-    const row = this.#select.get(seq);
-    return row && { seq: Number(row.seq), changes: JSON.parse(String(row.batch)) };
+    return together;
   }
 
   async #deliver(follow: Followers['changes'], changes: RecordChange[]): Promise<void> {

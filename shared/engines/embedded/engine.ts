@@ -10,6 +10,7 @@ import { Database } from './database.ts';
 import { EventStore, eventsOn } from './events.ts';
 import { QueueStore, queuesOn } from './queues.ts';
 import { RecordStore, recordsOn } from './records.ts';
+import { Rows } from './rows.ts';
 import { Timers } from './timers.ts';
 
 export interface EngineOptions {
@@ -38,8 +39,9 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
   mkdirSync(dir, { recursive: true });
   const db = new Database(join(dir, 'parley.db'));
   db.onFailure = options.onFailure ?? (() => {});
-  const feed = new ChangeFeed(db, clock, log, options.watched);
-  const records = new RecordStore(db, clock, feed);
+  const rows = new Rows(db.sql);
+  const feed = new ChangeFeed(db, rows, clock, log, options.watched);
+  const records = new RecordStore(db, rows, clock, feed);
   const queues = new QueueStore(db, clock);
   const events = new EventStore(db, clock, options.eventsKeepMs);
   const timers = new Timers(db, records, events, clock, log);

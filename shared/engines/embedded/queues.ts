@@ -15,7 +15,6 @@ const REMEMBERED = 20_000;
 const ROUND_MS = 1000;
 
 export class QueueStore {
-  readonly #db: Database;
   readonly #clock: Clock;
   readonly #insert: StatementSync;
   readonly #select: StatementSync;
@@ -26,7 +25,6 @@ export class QueueStore {
   #lastSeq: number;
 
   constructor(db: Database, clock: Clock) {
-    this.#db = db;
     this.#clock = clock;
     this.#insert = db.sql.prepare('INSERT INTO messages (lane, seq, grp, body) VALUES (?, ?, ?, ?)');
     this.#select = db.sql.prepare(
@@ -37,16 +35,21 @@ export class QueueStore {
     this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);
   }
 
+  /** Those that were not sent before. */
+  fresh(messages: Outgoing[]): Outgoing[] {
+    return messages.filter(({ lane, dedup }) => this.#isNew(`${nameOf(lane)}#${dedup}`));
+  }
+
+  /** Whoever waits is woken at once: what he writes comes behind this in the log, and is answered after it. */
   send(messages: Outgoing[]): void {
-    for (const { lane, group, dedup, body } of messages) {
+    for (const { lane, group, body } of messages) {
       const name = nameOf(lane);
-      if (!this.#isNew(`${name}#${dedup}`)) continue;
       this.#lastSeq += 1;
       const message = { seq: this.#lastSeq, group, body: JSON.stringify(body) };
       this.#insert.run(name, message.seq, message.group, message.body);
       const stock = this.#stocks.get(name) ?? this.#open(name, false);
       stock.add(message);
-      this.#db.afterCommit(() => this.#wakeOne(name));
+      this.#wakeOne(name);
     }
   }
 
@@ -68,8 +71,8 @@ export class QueueStore {
   delete(messages: Received[]): void {
     for (const { lane, receipt } of messages) {
       const name = nameOf(lane);
+      if (this.#stocks.get(name)?.drop(Number(receipt))) this.#wakeOne(name);
       this.#delete.run(name, Number(receipt));
-      if (this.#stocks.get(name)?.drop(Number(receipt))) this.#db.afterCommit(() => this.#wakeOne(name));
     }
   }
 
@@ -127,7 +130,10 @@ const nameOf = ({ project, kind, name, priority }: Lane): string => `${project}/
 
 export const queuesOn = (db: Database, store: QueueStore, clock: Clock): Queues => ({
   // A message follows from a record, and is sent again from the record's change should a power failure take it back.
-  send: (messages) => db.writeDerived(() => store.send(messages)),
+  send: async (messages) => {
+    const fresh = store.fresh(messages);
+    if (fresh.length > 0) await db.writeDerived(() => store.send(fresh));
+  },
   delete: (messages) => db.writeDerived(() => store.delete(messages)),
   release: async (messages) => store.release(messages),
   receive: async (lanes, options) => {

@@ -4,7 +4,7 @@ import type { Fresh, Item, Key, Query, Records, Ref, Transacted, Write, Written 
 import type { ChangeFeed } from './change-feed.ts';
 import type { Database } from './database.ts';
 import { Listeners } from './listeners.ts';
-import { type Row, Rows } from './rows.ts';
+import type { Row, Rows } from './rows.ts';
 
 /** Conditional writes, each with its change in the same transaction. Nothing here waits. */
 export class RecordStore {
@@ -16,11 +16,11 @@ export class RecordStore {
   readonly #clock: Clock;
   readonly #feed: ChangeFeed;
 
-  constructor(db: Database, clock: Clock, feed: ChangeFeed) {
+  constructor(db: Database, rows: Rows, clock: Clock, feed: ChangeFeed) {
     this.#db = db;
     this.#clock = clock;
     this.#feed = feed;
-    this.rows = new Rows(db.sql);
+    this.rows = rows;
     this.listeners = new Listeners(clock);
   }
 
@@ -70,7 +70,7 @@ export class RecordStore {
 
   remove(row: Row): void {
     this.rows.delete(row);
-    this.#feed.append({ before: row.item }, row.text, undefined);
+    this.#feed.append({ before: row.item });
     this.#announce(row.item);
   }
 
@@ -106,8 +106,8 @@ export class RecordStore {
     return { ...fields, v, token, at: this.#clock.now() } as T;
   }
 
-  #wrote(before: Row | undefined, { item, text }: Row): void {
-    this.#feed.append({ before: before?.item, after: item }, before?.text, text);
+  #wrote(before: Row | undefined, { item }: Row): void {
+    this.#feed.append({ before: before?.item, after: item });
     if (item.due !== undefined && item.due !== before?.item.due) this.onDue(item.due);
     this.#announce(item);
   }

@@ -1,11 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Item, Key, Query, Ref } from '../../ports/records.ts';
 
-/** A stored record with the row that it is in, and the text that it has there. */
+/** A stored record with the row that it is in. */
 export interface Row<T extends Item = Item> {
   id: number;
   item: T;
-  text: string;
 }
 
 /** The records last written or read, which are the ones asked for next: a task is changed soon after it was made. */
@@ -31,21 +30,19 @@ export class Rows {
   /** Undefined where a row with that key is there. */
   insert<T extends Item>(item: T): Row<T> | undefined {
     if (this.#known.has(keyOf(item.pk, item.sk))) return undefined;
-    const text = JSON.stringify(item);
-    const values = [item.pk, item.sk, text, ...Object.values(columnsOf(item))];
+    const values = [item.pk, item.sk, JSON.stringify(item), ...Object.values(columnsOf(item))];
     const { changes, lastInsertRowid } = this.#prepared(INSERT).run(...values);
-    return changes === 0 ? undefined : this.#remember({ id: Number(lastInsertRowid), item, text });
+    return changes === 0 ? undefined : this.#remember({ id: Number(lastInsertRowid), item });
   }
 
   /** Touches only those indexes in which the record moves. */
   replace<T extends Item>({ id, item: before }: Row<T>, item: T): Row<T> {
-    const text = JSON.stringify(item);
     const [old, now] = [columnsOf(before), columnsOf(item)];
     const moved = COLUMNS.filter((column) => old[column] !== now[column]);
     const assignments = ['body = ?', ...moved.map((column) => `${column} = ?`)].join(', ');
     const values = moved.map((column) => now[column]);
-    this.#prepared(`UPDATE records SET ${assignments} WHERE id = ?`).run(text, ...values, id);
-    return this.#remember({ id, item, text });
+    this.#prepared(`UPDATE records SET ${assignments} WHERE id = ?`).run(JSON.stringify(item), ...values, id);
+    return this.#remember({ id, item });
   }
 
   delete({ id, item }: Row): void {
@@ -126,5 +123,4 @@ const parsed = <T extends Item>(body: unknown): T => JSON.parse(String(body));
 const rowOf = <T extends Item>({ id, body }: Record<string, unknown>): Row<T> => ({
   id: Number(id),
   item: parsed(body),
-  text: String(body),
 });
