@@ -52,7 +52,8 @@ export const startParley = async (options: ParleyOptions): Promise<Parley> => {
     watched: WATCHED,
     eventsKeepMs: config.events.keepMs,
   });
-  const ports = through(engine.ports);
+  // A queue message follows from a record's change, also on the fast path: the dispatcher would send it again.
+  const ports = through({ ...engine.ports, queues: engine.derived.queues });
   const deps: Deps = { ...ports, clock, config, log, newId, directory: directoryOf(ports.records, clock) };
   await setAdminKey(engine.ports.records, 'default', options.adminKey, newId());
   const derived = through(engine.derived);

@@ -52,11 +52,14 @@ const open: Open = async (t) => {
     follow: (wanted) => {
       const isFirst = followers === undefined;
       followers = { changes: async () => {}, due: async () => {}, ...wanted };
-      const over = crash.promise;
+      const mine = crash;
       if (!isFirst) return;
+      // Whoever was killed tells nobody anything any more.
+      const told = (tell: () => Promise<void> | undefined) =>
+        mine === crash ? Promise.race([mine.promise, tell()]) : Promise.resolve();
       engine.start({
-        changes: (changes) => Promise.race([over, followers?.changes(changes)]),
-        due: (record) => Promise.race([over, followers?.due(record)]),
+        changes: (changes) => told(() => followers?.changes(changes)),
+        due: (record) => told(() => followers?.due(record)),
       });
     },
     crash: async () => {

@@ -93,7 +93,7 @@ export class ChangeFeed {
     for (const { seq, change } of this.#db.sql.prepare('SELECT seq, change FROM parked_changes').all()) {
       try {
         await follow([JSON.parse(String(change))]);
-        await this.#db.writeDerived(() => this.#unpark.run(seq ?? null));
+        this.#db.writeSoon(() => this.#unpark.run(seq ?? null));
       } catch (error) {
         this.#log('warn', 'a change that was put aside failed again', { seq, error: String(error) });
       }
@@ -118,7 +118,7 @@ export class ChangeFeed {
     while (this.#follow && this.#waiting.length > 0) {
       const { seq, changes } = this.#next();
       await this.#deliver(this.#follow, changes);
-      await this.#db.writeDerived(() => this.#delete.run(seq));
+      this.#db.writeSoon(() => this.#delete.run(seq));
     }
   }
 
@@ -156,7 +156,7 @@ export class ChangeFeed {
         if (tries === MAX_TRIES) {
           const { pk, sk, v } = change.after ?? change.before ?? {};
           this.#log('error', 'a change was put aside after many tries', { pk, sk, v, error: String(error) });
-          await this.#db.writeDerived(() => this.#park.run(JSON.stringify(change), String(error)));
+          this.#db.writeSoon(() => this.#park.run(JSON.stringify(change), String(error)));
           return;
         }
         await nap(this.#clock, 10 * 2 ** tries, this.#stop.signal).over;

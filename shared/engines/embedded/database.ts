@@ -71,12 +71,23 @@ export class Database {
     return this.#run(true, operation);
   }
 
-  /**
-   * Runs a write that follows from another one and would be repeated after a power failure: it waits for the commit only.
-   * The log keeps the order of commits, so that what acknowledges it later cannot outlive it.
-   */
-  writeDerived<T>(operation: () => T): Promise<T> {
+  /** Runs a write now; resolves when it is committed. A power failure could take it back, a crash of the process not. */
+  writeUnsynced<T>(operation: () => T): Promise<T> {
     return this.#run(false, operation);
+  }
+
+  /**
+   * Runs a write now that follows from another one, and would be repeated should it be lost: nobody waits for it. The log
+   * keeps the order of writes, so that whatever acknowledges it later cannot outlive it.
+   */
+  writeSoon<T>(operation: () => T): T {
+    if (this.#failure !== undefined) throw this.#broken();
+    try {
+      this.#join(false);
+      return operation();
+    } catch (error) {
+      throw this.fail(error);
+    }
   }
 
   /** Runs a read now; resolves when everything that it saw is on the disk. */

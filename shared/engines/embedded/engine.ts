@@ -9,7 +9,7 @@ import { ChangeFeed } from './change-feed.ts';
 import { Database } from './database.ts';
 import { EventStore, eventsOn } from './events.ts';
 import { QueueStore, queuesOn } from './queues.ts';
-import { RecordStore, recordsOn } from './records.ts';
+import { type Care, RecordStore, recordsOn } from './records.ts';
 import { Rows } from './rows.ts';
 import { Timers } from './timers.ts';
 
@@ -28,7 +28,7 @@ export interface EngineOptions {
 /** All ports on one SQLite file and a folder, for one process. */
 export interface EmbeddedEngine {
   ports: Ports;
-  /** The same for the dispatcher, whose writes would be repeated after a power failure and need not wait for the disk. */
+  /** The same for writes that follow from others and would be repeated should they be lost: nobody waits for them. */
   derived: Ports;
   start(followers: Followers): void;
   stop(): Promise<void>;
@@ -45,15 +45,16 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
   const queues = new QueueStore(db, clock);
   const events = new EventStore(db, clock, options.eventsKeepMs);
   const timers = new Timers(db, records, events, clock, log);
-  const ports: Ports = {
-    records: recordsOn(db, records, false),
-    queues: queuesOn(db, queues, clock),
-    events: eventsOn(db, events),
-    blobs: fileBlobs(join(dir, 'blobs'), options.newId, (error) => db.fail(error)),
-  };
+  const blobs = fileBlobs(join(dir, 'blobs'), options.newId, (error) => db.fail(error));
+  const portsWith = (care: Care): Ports => ({
+    records: recordsOn(db, records, care),
+    queues: queuesOn(db, queues, clock, care),
+    events: eventsOn(db, events, care),
+    blobs,
+  });
   return {
-    ports,
-    derived: { ...ports, records: recordsOn(db, records, true) },
+    ports: portsWith('durable'),
+    derived: portsWith('soon'),
     start: (followers) => {
       feed.start(followers.changes);
       timers.start(followers.due);

@@ -4,6 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Events, ParleyEvent } from '../../ports/events.ts';
 import type { Database } from './database.ts';
 import { Listeners } from './listeners.ts';
+import type { Care } from './records.ts';
 
 /** How many events one read looks at, whatever its filter lets through. */
 const LOOKED_AT = 1000;
@@ -74,8 +75,11 @@ export class EventStore {
   }
 }
 
-export const eventsOn = (db: Database, store: EventStore): Events => ({
-  publish: (events) => db.writeDerived(() => store.publish(events)),
+export const eventsOn = (db: Database, store: EventStore, care: Care): Events => ({
+  publish: async (events) => {
+    const publish = (): void => store.publish(events);
+    await (care === 'soon' ? db.writeSoon(publish) : db.writeUnsynced(publish));
+  },
   read: (project, { after, types, limit }) =>
     db.read(() => {
       const { events, next } = store.read(project, placeOf(after), types, limit);

@@ -3,6 +3,7 @@ import { type Clock, type Nap, nap } from '../../ports/clock.ts';
 import type { Lane, Outgoing, Queues, Received, ReceiveOptions } from '../../ports/queues.ts';
 import type { Database } from './database.ts';
 import { LaneStock, type Waiting } from './lane-stock.ts';
+import type { Care } from './records.ts';
 
 interface Waiter {
   lanes: ReadonlySet<string>;
@@ -128,13 +129,18 @@ export class QueueStore {
 
 const nameOf = ({ project, kind, name, priority }: Lane): string => `${project}/${kind}/${name}/${priority}`;
 
-export const queuesOn = (db: Database, store: QueueStore, clock: Clock): Queues => ({
-  // A message follows from a record, and is sent again from the record's change should a power failure take it back.
+/** A message follows from a record, and is sent again from the record's change should a power failure take it back. */
+export const queuesOn = (db: Database, store: QueueStore, clock: Clock, care: Care): Queues => ({
   send: async (messages) => {
     const fresh = store.fresh(messages);
-    if (fresh.length > 0) await db.writeDerived(() => store.send(fresh));
+    if (fresh.length === 0) return;
+    const send = (): void => store.send(fresh);
+    await (care === 'soon' ? db.writeSoon(send) : db.writeUnsynced(send));
   },
-  delete: (messages) => db.writeDerived(() => store.delete(messages)),
+  delete: async (messages) => {
+    const remove = (): void => store.delete(messages);
+    await (care === 'soon' ? db.writeSoon(remove) : db.writeUnsynced(remove));
+  },
   release: async (messages) => store.release(messages),
   receive: async (lanes, options) => {
     const until = clock.now() + options.waitMs;

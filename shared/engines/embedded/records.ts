@@ -135,9 +135,12 @@ const isAllowed = (write: Write, current: Item | undefined): boolean => {
   return meets(current ?? {}, write.if);
 };
 
-/** The port. With `derived`, its writes are those of the dispatcher, which would be repeated after a power failure. */
-export const recordsOn = (db: Database, store: RecordStore, derived: boolean): Records => {
-  const write = <T>(operation: () => T): Promise<T> => (derived ? db.writeDerived(operation) : db.write(operation));
+/** How a port writes: `durable`, or `soon` for what follows from another write and would be repeated should it be lost. */
+export type Care = 'durable' | 'soon';
+
+export const recordsOn = (db: Database, store: RecordStore, care: Care): Records => {
+  const write = async <T>(operation: () => T): Promise<T> =>
+    care === 'soon' ? db.writeSoon(operation) : db.write(operation);
   return {
     get: (ref) => db.read(() => store.find(ref)?.item),
     getMany: (refs) => db.read(() => refs.flatMap((ref) => store.find(ref)?.item ?? [])),

@@ -30,7 +30,8 @@ export class Rows {
   /** Undefined where a row with that key is there. */
   insert<T extends Item>(item: T): Row<T> | undefined {
     if (this.#known.has(keyOf(item.pk, item.sk))) return undefined;
-    const values = [item.pk, item.sk, JSON.stringify(item), ...Object.values(columnsOf(item))];
+    const text = JSON.stringify(item);
+    const values = [item.pk, item.sk, text, ...Object.values(columnsOf(item))];
     const { changes, lastInsertRowid } = this.#prepared(INSERT).run(...values);
     return changes === 0 ? undefined : this.#remember({ id: Number(lastInsertRowid), item });
   }
@@ -41,7 +42,8 @@ export class Rows {
     const moved = COLUMNS.filter((column) => old[column] !== now[column]);
     const assignments = ['body = ?', ...moved.map((column) => `${column} = ?`)].join(', ');
     const values = moved.map((column) => now[column]);
-    this.#prepared(`UPDATE records SET ${assignments} WHERE id = ?`).run(JSON.stringify(item), ...values, id);
+    const text = JSON.stringify(item);
+    this.#prepared(`UPDATE records SET ${assignments} WHERE id = ?`).run(text, ...values, id);
     return this.#remember({ id, item });
   }
 

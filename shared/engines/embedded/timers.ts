@@ -110,7 +110,7 @@ export class Timers {
 
   /** A little at a time, found by index: removing what is old never holds up what is new. */
   #sweep(): Promise<number> {
-    return this.#db.writeDerived(() =>
+    return this.#db.writeUnsynced(() =>
       Math.max(this.#records.removeExpired(SWEEP_BATCH), this.#events.removeExpired(SWEEP_BATCH)),
     );
   }
