@@ -14,4 +14,5 @@ export default configured({
     },
   },
   roundTableVersion: '1.0',
+  // Times and limits have defaults, all of them in shared/config.ts. To change one: tasks: { leaseMs: 60_000 }
 });

@@ -5,5 +5,6 @@ import { dirname, resolve } from 'node:path';
 export const makeDataFolder = (dir: string): void => {
   const missing: string[] = [];
   for (let at = resolve(dir); !existsSync(at); at = dirname(at)) missing.unshift(at);
-  for (const folder of missing) mkdirSync(folder);
+  // What agents tell each other is nobody else's business on this machine.
+  for (const folder of missing) mkdirSync(folder, { mode: 0o700 });
 };

@@ -1,9 +1,10 @@
+import { ConfigError } from '../shared/config.ts';
 import { NewerFormat } from '../shared/engines/embedded/database.ts';
 import { StartError } from './options.ts';
 
 /** A failure while starting or running, as one line that says what to do. */
 export const faultLine = (error: unknown, { dir, port }: { dir: string; port: number }): string => {
-  if (error instanceof StartError) return error.message;
+  if (error instanceof StartError || error instanceof ConfigError) return error.message;
   const { code, errcode, message } = factsOf(error);
   if (code === 'EADDRINUSE') return `Port ${port} is in use. Stop what uses it, or choose another with --port.`;
   if (code === 'EACCES' && port > 0 && port < 1024)

@@ -1,4 +1,3 @@
-import config from '../parley.config.ts';
 import { jsonLog } from '../shared/log.ts';
 import { adminKeyIn } from './admin-key.ts';
 import { makeDataFolder } from './data-folder.ts';
@@ -9,6 +8,8 @@ import { serve } from './server.ts';
 
 const start = async (options: Options): Promise<void> => {
   const { dir, port, host } = options;
+  // Here, so that a mistake in it is told like any other.
+  const { default: config } = await import('../parley.config.ts');
   makeDataFolder(dir);
   const adminKey = adminKeyIn(dir, process.env.PARLEY_ADMIN_KEY);
   const log = jsonLog((line) => process.stderr.write(line), Date.now);
@@ -38,8 +39,8 @@ const greet = (address: string, key: string, dir: string): void => {
   process.stdout.write(`Parley is listening on ${address} and keeps its state in ${dir}
 Admin key: ${key}
 
-Register a first agent:
-curl -sX PUT ${address}/v1/agents/tim -H 'Authorization: Bearer ${key.replaceAll("'", `'\\''`)}' -d '{"dialect":"round-table"}'
+See what it knows:
+curl -s ${address}/v1/topics -H 'Authorization: Bearer ${key.replaceAll("'", `'\\''`)}'
 
 Ctrl-C stops it.
 `);

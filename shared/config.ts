@@ -47,12 +47,14 @@ export const Config = z.strictObject({
 });
 export type Config = z.output<typeof Config>;
 
+export class ConfigError extends Error {}
+
 /** The configuration, or one error that names everything wrong with it. */
 export const configured = (values: z.input<typeof Config>): Config => {
   const parsed = Config.safeParse(values);
   if (parsed.success) return parsed.data;
   const mistakes = parsed.error.issues.map(({ path, message }) => `  ${path.join('.')}: ${message}`);
-  throw new Error(`parley.config.ts is not valid:\n${mistakes.join('\n')}`);
+  throw new ConfigError(`parley.config.ts is not valid:\n${mistakes.join('\n')}`);
 };
 
 export const domainsOf = (config: Config, project: string): string[] =>

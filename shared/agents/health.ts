@@ -17,6 +17,9 @@ export interface Heartbeat {
   version?: string;
 }
 
+/** What a heartbeat may say; what the newest one does not say is no longer known. */
+const SAID = ['uptime', 'activeTaskCount', 'model', 'version'] as const;
+
 const silentMs = ({ agents }: Config): number => agents.heartbeatMs * agents.silentPeriods;
 
 /** Keeps the newest of an agent's heartbeats, whatever order they arrive in. */
@@ -25,13 +28,14 @@ export const beat = async (deps: Deps, { agent }: Known, heartbeat: Heartbeat): 
   // A sender whose clock is ahead must not outdate its own later heartbeats.
   const sentAt = Math.min(heartbeat.sentAt, now);
   const set = { ...heartbeat, sentAt, lastSeen: now };
+  const unset = SAID.filter((field) => heartbeat[field] === undefined);
   const newer = any(absent('sentAt'), below('sentAt', sentAt));
   // While it is online, the timer that looks for silence runs already, and moving it would cost an index write.
-  const online: Change = { if: all(is('online', true), newer), set };
+  const online: Change = { if: all(is('online', true), newer), set, unset };
   await perform(deps.records, healthRef(agent.project, agent.id), deps.newId(), online, (health) => {
     if (!health) throw new ParleyError('agent_not_found', `The agent ${agent.id} is no longer registered.`);
     if (health.sentAt !== undefined && health.sentAt >= sentAt) return 'unchanged';
-    return { if: is('v', health.v), set: { ...set, ...(health.online ? {} : wakened(deps.config, now)) } };
+    return { if: is('v', health.v), set: { ...set, ...(health.online ? {} : wakened(deps.config, now)) }, unset };
   });
   deps.directory.forget(agent.project, agent.id);
 };

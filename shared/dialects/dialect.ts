@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Config } from '../config.ts';
+import type { Issue } from '../errors.ts';
 import type { Outcome } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Command } from '../messages/command.ts';
@@ -10,6 +11,8 @@ export interface Dialect {
   name: string;
   /** Every message of the dialect. */
   schema: z.ZodType;
+  /** Everything that is wrong with a message that is meant to be of this dialect. */
+  complaints(message: JsonObject): Issue[];
   /** Whether a message has this dialect's shape. The first dialect that says so decodes it. */
   recognises(message: JsonObject): boolean;
   /** Throws `invalid_message`, `unknown_type` or `unsupported_version`, with everything that is wrong at once. */

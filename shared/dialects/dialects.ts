@@ -1,5 +1,4 @@
 import { ParleyError } from '../errors.ts';
-import { complaints } from '../json/checked.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Dialect } from './dialect.ts';
 import { roundTable } from './round-table/round-table.ts';
@@ -23,7 +22,7 @@ export const dialectOf = (message: JsonObject, named: string | undefined): Diale
   const dialect = dialects.find((candidate) => candidate.recognises(message));
   if (dialect) return dialect;
   const [nearest] = dialects
-    .map(({ name, schema }) => ({ name, issues: complaints(schema, message) }))
+    .map((candidate) => ({ name: candidate.name, issues: candidate.complaints(message) }))
     .toSorted((a, b) => a.issues.length - b.issues.length);
   throw new ParleyError(
     'unknown_dialect',

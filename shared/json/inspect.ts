@@ -8,7 +8,7 @@ export interface Flaw {
 
 /**
  * Finds what is legal JSON and still harmful: nesting that overflows the stack of whoever serialises it again, keys that
- * pollute prototypes in careless readers, and what no store gives back unchanged: lone surrogates and endless numbers.
+ * pollute prototypes in careless readers, and what no store gives back unchanged: lone surrogates, and integers beyond 2^53.
  */
 export const inspect = (value: unknown, depth = 0): Flaw | undefined => {
   if (typeof value === 'string') {
@@ -16,8 +16,9 @@ export const inspect = (value: unknown, depth = 0): Flaw | undefined => {
       ? undefined
       : { path: [], message: 'contains a lone surrogate, which is not Unicode text' };
   }
-  if (typeof value === 'number' && !Number.isFinite(value))
-    return { path: [], message: 'is a number too large to hold' };
+  if (typeof value === 'number') {
+    return isExact(value) ? undefined : { path: [], message: 'is a number that JSON readers change; send it as text' };
+  }
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth === MAX_DEPTH) return { path: [], message: `is nested deeper than ${MAX_DEPTH} levels` };
   if (Array.isArray(value)) {
@@ -35,5 +36,9 @@ export const inspect = (value: unknown, depth = 0): Flaw | undefined => {
   }
   return undefined;
 };
+
+/** JSON writes integers below 10^21 with all their digits, of which a reader keeps the first sixteen. */
+const isExact = (value: number): boolean =>
+  Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value) || Math.abs(value) >= 1e21);
 
 const below = (step: string | number, flaw: Flaw): Flaw => ({ ...flaw, path: [step, ...flaw.path] });

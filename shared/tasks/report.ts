@@ -21,7 +21,7 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
   let duplicate = false;
   try {
     await changeTask(deps, agent.project, message.taskId, blind, (task) => {
-      duplicate = isRepeated(task, message, agent.id);
+      duplicate = isRepeated(task, message);
       return duplicate ? 'unchanged' : decide(task);
     });
   } catch (error) {
@@ -79,13 +79,13 @@ const besides = (message: TaskReport): unknown => {
   return message.kind === 'progress' ? message.progress : message.carried;
 };
 
-/** The very same message once more. The same id with other content, or from somebody else, is a mistake. */
-const isRepeated = (task: Task, message: TaskReport, agent: string): boolean => {
+/** The very same message once more. The same id with other content is a mistake. */
+const isRepeated = (task: Task, message: TaskReport): boolean => {
   const known = [task.claimedBy, task.endedBy, ...(task.seen ?? [])].find((seen) => seen?.id === message.messageId);
   if (!known) return false;
   if (known.fingerprint === message.fingerprint) return true;
   throw new ParleyError(
     'id_reused',
-    `The agent ${agent} already sent another message with the id ${message.messageId}.`,
+    `An earlier message about the task with the id ${message.messageId} had other content. Repeat a message unchanged; give a new one a new id.`,
   );
 };

@@ -37,7 +37,10 @@ export const submit = async (
   }
   if (created.current?.fingerprint === request.fingerprint) return { duplicate: true };
   await discarded(deps.blobs, input);
-  throw new ParleyError('id_reused', `The id ${request.taskId} belongs to another task. A new task needs a new id.`);
+  throw new ParleyError(
+    'id_reused',
+    `An earlier request with the id ${request.taskId} had other content, and every field counts, the timestamp too. Repeat a request unchanged; give a new one a new id.`,
+  );
 };
 
 const whyUnroutable = async (

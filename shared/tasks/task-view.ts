@@ -15,6 +15,7 @@ const whatever = z.unknown();
 export const TaskView = z.object({
   id: z.string(),
   status: z.enum(['pending', 'in_progress', 'input_required', 'completed', 'failed', 'cancelled']),
+  input: whatever.optional().describe('what was asked for'),
   result: whatever.optional(),
   error: z
     .object({ code: z.string(), message: z.string(), recoverable: z.boolean(), details: whatever.optional() })
@@ -109,6 +110,7 @@ const iso = (at: number | undefined): string | undefined => (at === undefined ? 
 /** The task with its result and its story. */
 export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => ({
   ...viewOf(task),
+  input: await loaded(deps.blobs, task.input),
   result: task.output && (await loaded(deps.blobs, task.output)),
   history: story(task, entries).map((line) => ({ ...line, at: new Date(line.at).toISOString() })),
 });

@@ -5,12 +5,12 @@ import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { Command } from '../../messages/command.ts';
 import type { TaskError } from '../../tasks/task.ts';
-import { ERROR_CODES, type ErrorCode, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
+import { ERROR_CODES, type ErrorCode, isTyped, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
 
 export const decode = (wire: JsonObject, config: Config): Command => {
   refuseOtherMajor(wire.version, config.roundTableVersion);
   if (typeof wire.type !== 'string') checked(UntypedMessage, wire, 'invalid_message', WHAT);
-  else if (!TYPES.some((type) => type === wire.type)) {
+  else if (!isTyped(wire)) {
     throw new ParleyError(
       'unknown_type',
       `Round Table has no type "${wire.type.slice(0, 64)}". Known: ${TYPES.join(', ')}.`,

@@ -1,12 +1,14 @@
+import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
 import { encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
-import { RoundTableMessage } from './schema.ts';
+import { isTyped, RoundTableMessage, UntypedMessage } from './schema.ts';
 
 /** The message contract of the Round Table: tasks, claims, progress, results, failures and heartbeats. */
 export const roundTable: Dialect = {
   name: 'round-table',
   schema: RoundTableMessage,
+  complaints: (message) => complaints(isTyped(message) ? RoundTableMessage : UntypedMessage, message),
   recognises: (message) => typeof message.from === 'string' && message.version !== undefined,
   decode,
   encodeRequest,

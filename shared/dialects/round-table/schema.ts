@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
 import { jsonObject } from '../../json/checked.ts';
+import type { JsonObject } from '../../json/json.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 
 const MAX_TTL_SECONDS = 7 * 86_400;
@@ -139,3 +140,5 @@ export const TYPES = RoundTableMessage.options.map((option) => option.shape.type
 
 /** For a message that does not say which of them it is, and is to learn what else is wrong with it. */
 export const UntypedMessage = z.looseObject({ ...envelope, type: z.enum(TYPES), payload: jsonObject });
+
+export const isTyped = ({ type }: JsonObject): boolean => TYPES.some((known) => known === type);
