@@ -64,8 +64,11 @@ const answer = async (
       return wait.signal();
     },
   });
-  await send(outgoing, response);
-  wait.end();
+  try {
+    await send(outgoing, response);
+  } finally {
+    wait.end();
+  }
 };
 
 /** Where it is too large, the rest of it is not kept. */

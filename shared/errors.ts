@@ -32,7 +32,6 @@ export const CODES = {
   unknown_domain: 422,
   internal: 500,
   conflict: 503,
-  shutting_down: 503,
   storage_unavailable: 503,
 } as const;
 

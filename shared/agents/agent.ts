@@ -52,12 +52,9 @@ export interface Known {
   health?: Health;
 }
 
-/** The domains whose queues the agent may claim from. Its heartbeats count where its registration names no capability. */
-export const servedDomains = ({ agent, health }: Known): string[] => {
-  if (agent.domains) return agent.domains;
-  const capabilities = agent.capabilities.length > 0 ? agent.capabilities : (health?.capabilities ?? []);
-  return [...new Set(capabilities.map(domainOf).filter((domain) => domain !== undefined))];
-};
+/** The domains whose queues the agent may claim from: those of its registration, which an administrator made. */
+export const servedDomains = ({ agent }: Known): string[] =>
+  agent.domains ?? [...new Set(agent.capabilities.map(domainOf).filter((domain) => domain !== undefined))];
 
 /** `security` of `security.briefing`; a capability without a dot belongs to no domain. */
 export const domainOf = (capability: string): string | undefined => {

@@ -90,6 +90,10 @@ export const deregister = async (deps: Deps, project: string, id: string): Promi
   if (!AGENT_ID.test(id) || !(await deps.records.get(agentRef(project, id)))) {
     throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
   }
-  await Promise.all([deps.records.remove(agentRef(project, id)), deps.records.remove(healthRef(project, id))]);
+  const keys = [agentRef(project, id), healthRef(project, id)];
+  await deps.records.transact(
+    keys.map((key) => ({ kind: 'remove', key })),
+    deps.newId(),
+  );
   deps.directory.forget(project, id);
 };

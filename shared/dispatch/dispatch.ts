@@ -2,7 +2,7 @@ import { isHealth } from '../agents/agent.ts';
 import { healthEvents } from '../agents/health.ts';
 import type { Ports } from '../deps.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
-import { absent, any, below } from '../ports/conditions.ts';
+import { absent, any, below, isNot } from '../ports/conditions.ts';
 import type { Fresh, Item, RecordChange } from '../ports/records.ts';
 import { type Effect, effectsOf } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
@@ -53,9 +53,13 @@ const deliver = async ({ records }: Ports, delivery: Fresh<Delivery>, newId: () 
   }
 };
 
+/** What the entry that had the place before may have said, and this one does not. */
+const OPTIONAL = ['agent', 'claimedAt', 'endedAt', 'status', 'error', 'progress'] as const;
+
 /** A later entry may have taken the place already. */
 const remember = async ({ records }: Ports, entry: Fresh<HistoryEntry>, token: string): Promise<void> => {
-  const older = any(absent('version'), below('version', entry.version));
+  const older = any(absent('version'), below('version', entry.version), isNot('life', entry.life));
   const { pk: _pk, sk: _sk, ...set } = entry;
-  await records.update(historyRef(entry), { if: older, set }, token, 'orCreate');
+  const unset = OPTIONAL.filter((field) => entry[field] === undefined);
+  await records.update(historyRef(entry), { if: older, set, unset }, token, 'orCreate');
 };

@@ -50,8 +50,19 @@ export async function* eventStream(
     const quietFrom = deps.clock.now();
     await deps.events.more(caller.project, cursor, KEEP_ALIVE_MS, signal);
     if (deps.clock.now() - quietFrom >= KEEP_ALIVE_MS) yield ': still here\n\n';
+    const still = await stillValid(deps, caller);
+    if (!still) return;
+    caller = still;
   }
 }
+
+/** A stream ends with the key that opened it, and follows what its agent serves. */
+const stillValid = async (deps: Deps, caller: Caller): Promise<Caller | undefined> => {
+  if (caller.role === 'admin') return caller;
+  const { id, keyHash } = caller.known.agent;
+  const known = await deps.directory.agent(caller.project, id);
+  return known?.agent.keyHash === keyHash ? { ...caller, known } : undefined;
+};
 
 /** Only the last event of a page carries its place: whoever comes back in the middle of a page gets the page again. */
 const frames = ({ events, cursor }: EventPage): string =>

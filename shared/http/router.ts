@@ -71,7 +71,11 @@ interface Match {
 }
 
 const matcher = (routes: readonly Route[]): ((request: HttpRequest) => Match) => {
-  const fixed = new Map(routes.map((route) => [`${route.method} ${route.path}`, { route, params: {} }]));
+  const fixed = new Map(
+    routes
+      .filter(({ path }) => !path.includes('{'))
+      .map((route) => [`${route.method} ${route.path}`, { route, params: {} }]),
+  );
   const patterns = routes.map((route) => ({ route, steps: route.path.split('/') }));
   return ({ method, path }) => {
     const exact = fixed.get(`${method} ${path}`);

@@ -1,9 +1,9 @@
 import type { Known } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
-import type { JsonObject } from '../json/json.ts';
+import type { Json, JsonObject } from '../json/json.ts';
 import { loaded } from '../tasks/content.ts';
-import { type Delivery, deliveryRef, inboxPk } from './delivery.ts';
+import { type Delivery, deliveryRef, inboxPk, type Outcome } from './delivery.ts';
 
 export interface InboxOptions {
   max: number;
@@ -30,13 +30,29 @@ export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOpti
   }
 };
 
+/** What one answer holds of contents that are not in the inbox itself; the rest comes with the next. */
+const ANSWER_BYTES = 4 * 1024 * 1024;
+
 const written = async (deps: Deps, dialect: string, deliveries: Delivery[]): Promise<JsonObject[]> => {
-  const messages = deliveries.map(async ({ outcome }) => {
-    if (!outcome) return [];
-    const output = outcome.output && (await loaded(deps.blobs, outcome.output));
-    return [dialectNamed(dialect).encodeOutcome(outcome, output)];
-  });
-  return (await Promise.all(messages)).flat();
+  const messages: JsonObject[] = [];
+  let bytes = 0;
+  for (const { outcome } of deliveries) {
+    if (!outcome) continue;
+    bytes += outcome.output && 'blob' in outcome.output ? outcome.output.bytes : 0;
+    if (messages.length > 0 && bytes > ANSWER_BYTES) break;
+    messages.push(dialectNamed(dialect).encodeOutcome(outcome, await outputOf(deps, outcome)));
+  }
+  return messages;
+};
+
+/** A result whose content is lost must not keep the reader from all others. */
+const outputOf = async (deps: Deps, { output, task }: Outcome): Promise<Json | undefined> => {
+  try {
+    return output && (await loaded(deps.blobs, output));
+  } catch (error) {
+    deps.log('error', 'the content of a result is lost', { taskId: task.id, error: String(error) });
+    return undefined;
+  }
 };
 
 /** A change may come again for as long as the stream keeps it, which is a day; this is twice as long. */

@@ -30,10 +30,14 @@ export interface ClaimedTask {
 /** Long enough to claim what was received, with a few retries; then it is somebody else's. */
 const VISIBILITY_MS = 30_000;
 
+/** How long a claim goes through pointless messages in search of a live one. */
+const DRAIN_MS = 5000;
+
 /** The agent's next tasks, leased to it. Those addressed to it come first, then those of its domains, by priority. */
 export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions): Promise<Task[]> => {
   const { max, waitMs, signal } = options;
-  const until = deps.clock.now() + waitMs;
+  const begun = deps.clock.now();
+  const until = begun + waitMs;
   let lanes = lanesOf(known, chosenDomains(known, options.domains));
   for (;;) {
     const left = Math.max(0, until - deps.clock.now());
@@ -41,12 +45,13 @@ export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions
     const taken = await suitable(deps, known, received);
     if (taken.length < received.length) {
       await deps.queues.release(received.filter((message) => !taken.includes(message)));
-      lanes = lanes.filter((lane) => !isLow(lane));
+      if (taken.length === 0) lanes = lanes.filter((lane) => !isLow(lane));
     }
     const claimed = await claimReceived(deps, known, taken, options.claimId);
-    // What was received and could not be claimed is gone from the queue: something live may stand behind it.
+    // What was received and could not be claimed is pointless: something live may stand behind it.
     const isStale = taken.length > 0 && claimed.length === 0;
-    if (!isStale && (claimed.length > 0 || deps.clock.now() >= until || signal?.aborted)) return claimed;
+    const deadline = isStale ? Math.max(until, begun + DRAIN_MS) : until;
+    if (claimed.length > 0 || deps.clock.now() >= deadline || signal?.aborted) return claimed;
   }
 };
 
@@ -118,15 +123,28 @@ const queueBody = (body: Json): { taskId: string; entry: number; due: number } =
   return { taskId, entry, due };
 };
 
+/** One task whose content is lost must not keep the others from the agent that holds them. */
+export const handOverAll = async (deps: Deps, known: Known, tasks: Task[]): Promise<ClaimedTask[]> => {
+  const handed = await Promise.allSettled(tasks.map((task) => handOver(deps, known, task)));
+  return handed.flatMap((outcome, index) => {
+    if (outcome.status === 'fulfilled') return [outcome.value];
+    deps.log('error', 'a claimed task could not be handed over', {
+      taskId: tasks[index]?.id,
+      error: String(outcome.reason),
+    });
+    return [];
+  });
+};
+
 /** The claimed task as a message in the agent's own dialect. */
-export const handOver = async (deps: Deps, known: Known, task: Task): Promise<ClaimedTask> => ({
+const handOver = async (deps: Deps, known: Known, task: Task): Promise<ClaimedTask> => ({
   message: dialectNamed(known.agent.dialect).encodeRequest(task, await loaded(deps.blobs, task.input)),
   attempt: task.attempt,
   lease: { until: new Date(task.leaseUntil ?? 0).toISOString() },
 });
 
 /** The tasks of an earlier claim that the agent still holds. */
-export const stillHeld = async (deps: Deps, { agent }: Known, taskIds: string[]): Promise<Task[]> => {
+export const stillHeld = async (deps: Deps, { agent }: Known, claimId: string, taskIds: string[]): Promise<Task[]> => {
   const tasks = await deps.records.getMany(taskIds.map((id) => taskRef(agent.project, id)));
-  return tasks.filter((task) => task.holder === agent.id && task.endedAt === undefined);
+  return tasks.filter((task) => task.holder === agent.id && task.claimId === claimId && task.endedAt === undefined);
 };

@@ -1,3 +1,4 @@
+import type { Deps } from '../deps.ts';
 import type { Json } from '../json/json.ts';
 import type { Blobs } from '../ports/blobs.ts';
 import type { Content } from './task.ts';
@@ -9,22 +10,17 @@ import type { Content } from './task.ts';
  */
 export const INLINE_BYTES = 4096;
 
-/** Keeps a value inside the record, or in a blob where it is large. The blob belongs to the one message that brought it. */
-export const stored = async (
-  blobs: Blobs,
-  project: string,
-  taskId: string,
-  message: string,
-  value: Json,
-): Promise<Content> => {
+/** Keeps a value inside the record, or where it is large in a blob that nothing else will ever refer to. */
+export const kept = async ({ blobs, newId }: Deps, project: string, taskId: string, value: Json): Promise<Content> => {
   const text = JSON.stringify(value);
-  if (Buffer.byteLength(text) <= INLINE_BYTES) return { json: value };
-  const blob = `${project}/${taskId}/${message}`;
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= INLINE_BYTES) return { json: value };
+  const blob = `${project}/${taskId}/${newId()}`;
   await blobs.put(blob, text);
-  return { blob };
+  return { blob, bytes };
 };
 
-/** For a message that was refused, so that nothing of it remains. */
+/** For a message that changed nothing, so that nothing of it remains. */
 export const discarded = async (blobs: Blobs, content: Content | undefined): Promise<void> => {
   if (content && 'blob' in content) await blobs.delete(content.blob);
 };

@@ -8,6 +8,8 @@ import { isHeld, type Progress, type Task, type TaskError } from './task.ts';
 export interface HistoryEntry extends Item {
   sk: `history#${number}`;
   version: number;
+  /** When the task was made: another one may later have its id. */
+  life: number;
   happened: 'attempt' | 'progress' | 'end';
   agent?: string;
   attempt: number;
@@ -31,6 +33,7 @@ export const historyOf = (before: Task | undefined, after: Task): Fresh<HistoryE
     pk: after.pk,
     sk: `history#${after.v % HISTORY_LIMIT}`,
     version: after.v,
+    life: after.createdAt,
     happened: 'attempt',
     attempt: after.attempt,
     expires: after.at + KEEP_MS,

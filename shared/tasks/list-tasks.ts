@@ -20,6 +20,8 @@ export interface TaskPage {
 
 /** How many tasks one call looks at, whatever its filter lets through: the cost of a call does not grow with the store. */
 const LOOKED_AT = 500;
+/** How many tasks are read at a time. */
+const PAGE = 100;
 /** Open tasks can be older than the retention of finished ones, but hardly any is older than this. */
 const OLDEST_DAYS = 30;
 
@@ -35,13 +37,13 @@ export const listTasks = async (deps: Deps, caller: Caller, options: ListOptions
   for (; day > today - OLDEST_DAYS; day--, after = undefined) {
     let found: Task[];
     do {
-      found = await newestOf(deps, caller.project, day, after, options.limit);
+      found = await newestOf(deps, caller.project, day, after, PAGE);
       for (const task of found) {
         after = task.listed?.s;
         if (isWanted(caller, task, options)) tasks.push(task);
         if (tasks.length === options.limit || ++looked === LOOKED_AT) return { tasks, cursor: `${day}:${after}` };
       }
-    } while (found.length === options.limit);
+    } while (found.length === PAGE);
   }
   return { tasks };
 };

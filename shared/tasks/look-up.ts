@@ -20,13 +20,16 @@ export const lookUp = async (
   signal?: AbortSignal,
 ): Promise<Found> => {
   const ref = taskRef(caller.project, id);
-  const task = waitMs > 0 ? await ended(deps, ref, waitMs, signal) : await deps.records.get(ref);
-  if (!task || !maySee(caller, task)) throw new ParleyError('task_not_found', `There is no task ${id}.`);
-  return { task, entries: hasHistory(task) ? await historyOf(deps, ref.pk) : [] };
+  const found = await deps.records.get(ref);
+  if (!found || !maySee(caller, found)) throw new ParleyError('task_not_found', `There is no task ${id}.`);
+  const task = waitMs > 0 && isOpen(found) ? ((await ended(deps, ref, waitMs, signal)) ?? found) : found;
+  return { task, entries: hasHistory(task) ? await entriesOf(deps, task) : [] };
 };
 
-const historyOf = (deps: Deps, p: string): Promise<HistoryEntry[]> =>
-  deps.records.query<HistoryEntry>({ p, prefix: 'history#', limit: HISTORY_LIMIT });
+const entriesOf = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
+  const entries = await deps.records.query<HistoryEntry>({ p: task.pk, prefix: 'history#', limit: HISTORY_LIMIT });
+  return entries.filter((entry) => entry.life === task.createdAt);
+};
 
 /** The task once it is no longer open, or as it is after `waitMs`. */
 const ended = async (deps: Deps, ref: Ref<Task>, waitMs: number, signal?: AbortSignal): Promise<Task | undefined> => {
@@ -52,6 +55,6 @@ export const maySee = (caller: Caller, task: Task): boolean => {
   const { id } = caller.known.agent;
   return (
     [task.from, task.to, task.holder].includes(id) ||
-    (task.to === undefined && servedDomains(caller.known).includes(task.domain))
+    (task.status === 'requested' && task.to === undefined && servedDomains(caller.known).includes(task.domain))
   );
 };

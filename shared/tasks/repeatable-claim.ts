@@ -22,7 +22,7 @@ export const claimOnce = async (deps: Deps, known: Known, claimId: string, optio
   const begun = await deps.records.create<ClaimReceipt>({ ...ref, sk: 'claim', expires }, deps.newId());
   if (begun.outcome !== 'written') {
     const taskIds = begun.outcome === 'refused' ? begun.current?.taskIds : undefined;
-    if (taskIds) return stillHeld(deps, known, taskIds);
+    if (taskIds) return stillHeld(deps, known, claimId, taskIds);
     const held = await heldUnder(deps, known, claimId);
     if (held.length > 0) return held;
     throw new ParleyError('claim_in_progress', `The claim ${claimId} is still waiting for its tasks. Try again.`, {
@@ -43,6 +43,11 @@ export const claimOnce = async (deps: Deps, known: Known, claimId: string, optio
 };
 
 const heldUnder = async (deps: Deps, { agent }: Known, claimId: string): Promise<Task[]> => {
-  const held = await deps.records.query<Task>({ index: 'placed', p: heldPlace(agent.project, agent.id), limit: 100 });
+  const held = await deps.records.query<Task>({
+    index: 'placed',
+    p: heldPlace(agent.project, agent.id),
+    newestFirst: true,
+    limit: 100,
+  });
   return held.filter((task) => task.claimId === claimId);
 };

@@ -6,7 +6,7 @@ import { refuseTooLarge } from '../json/size.ts';
 import type { CompleteMessage, TaskReport } from '../messages/command.ts';
 import { absent, type Change, isNot } from '../ports/conditions.ts';
 import { changeTask } from './change-task.ts';
-import { discarded, stored } from './content.ts';
+import { discarded, kept } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
 import type { Content, Seen, Task } from './task.ts';
 import { asHolder, type By, claim, complete, fail, progress, type Report } from './transitions.ts';
@@ -29,6 +29,7 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
     if (error instanceof ParleyError && error.retry === 'never') await discarded(deps.blobs, output);
     throw error;
   }
+  if (duplicate) await discarded(deps.blobs, output);
   return { duplicate };
 };
 
@@ -71,7 +72,7 @@ const transitionFor = (message: TaskReport, by: By, output: Content | undefined)
 };
 
 const storedOutput = (deps: Deps, project: string, message: CompleteMessage): Promise<Content> =>
-  stored(deps.blobs, project, message.taskId, message.fingerprint, message.output);
+  kept(deps, project, message.taskId, message.output);
 
 /** What is kept in the record itself. */
 const besides = (message: TaskReport): unknown => {

@@ -7,7 +7,7 @@ import type { Request } from '../messages/command.ts';
 import type { Fresh } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { hurry } from './change-task.ts';
-import { discarded, stored } from './content.ts';
+import { discarded, kept } from './content.ts';
 import { type Content, listedAt, type Task, taskRef } from './task.ts';
 
 /** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
@@ -28,15 +28,15 @@ export const submit = async (
     if (accepted?.fingerprint === request.fingerprint) return { duplicate: true };
     throw unroutable;
   }
-  const input = await stored(deps.blobs, project, request.taskId, request.fingerprint, request.input);
+  const input = await kept(deps, project, request.taskId, request.input);
   const task = newTask(deps, project, dialect, request, input, trace);
   const created = await deps.records.create<Task>(task, deps.newId());
   if (created.outcome === 'written') {
     if (!created.again) await hurry(deps, { after: created.after });
     return { duplicate: false };
   }
-  if (created.current?.fingerprint === request.fingerprint) return { duplicate: true };
   await discarded(deps.blobs, input);
+  if (created.current?.fingerprint === request.fingerprint) return { duplicate: true };
   throw new ParleyError(
     'id_reused',
     `An earlier request with the id ${request.taskId} had other content, and every field counts, the timestamp too. Repeat a request unchanged; give a new one a new id.`,

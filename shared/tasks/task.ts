@@ -18,8 +18,8 @@ export type Status = (typeof STATUSES)[number];
 export const isOpen = (task: Task): boolean => task.endedAt === undefined;
 export const isHeld = (task: Task): boolean => task.status === 'claimed' || task.status === 'in_progress';
 
-/** A value in the record itself, or the key of the blob that holds it. */
-export type Content = { json: Json } | { blob: string };
+/** A value in the record itself, or the key and size of the blob that holds it. */
+export type Content = { json: Json } | { blob: string; bytes: number };
 
 export interface TaskError {
   code: string;

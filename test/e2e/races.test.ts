@@ -28,12 +28,12 @@ const giveBack = async (racer: TestAgent, tasks: { message: { id: string } }[], 
 };
 
 /** Claims until somebody is seen to hold the task. */
-const claimUntilHeld = async (racer: TestAgent, id: string): Promise<string[]> => {
+const claimUntilHeld = async (tim: TestAgent, racer: TestAgent, id: string): Promise<string[]> => {
   for (;;) {
     const tasks = await racer.claim({ wait: 0.2 });
     await giveBack(racer, tasks, id);
     if (tasks.some(({ message }) => message.id === id)) return [racer.id];
-    if ((await racer.task(id)).state !== 'requested') return [];
+    if ((await tim.task(id)).state !== 'requested') return [];
   }
 };
 
@@ -45,7 +45,7 @@ describe('a race', () => {
     const id = await tim.request({ priority: 'critical', payload: task });
     const early = await Promise.all(waiting);
     const winners = early.filter(({ tasks }) => tasks.some(({ message }) => message.id === id));
-    const late = await Promise.all(racers.map((racer) => claimUntilHeld(racer, id)));
+    const late = await Promise.all(racers.map((racer) => claimUntilHeld(tim, racer, id)));
     const all = [...winners.map(({ racer }) => racer.id), ...late.flat()];
     assert.equal(all.length, 1, `${all} all have it`);
     const { state, metadata, attempt } = await tim.task(id);

@@ -193,7 +193,7 @@ describe('what follows from the writes to a task', () => {
     }));
 
   it('forgets the blobs of a task that is removed, and nothing else', () => {
-    const task = newTask({ input: { blob: 'a/b/c' }, output: { blob: 'a/b/d' } });
+    const task = newTask({ input: { blob: 'a/b/c', bytes: 5000 }, output: { blob: 'a/b/d', bytes: 5000 } });
     assert.deepEqual(effectsOf({ before: task }), [
       { kind: 'forget', blob: 'a/b/c' },
       { kind: 'forget', blob: 'a/b/d' },

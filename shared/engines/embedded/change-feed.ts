@@ -108,8 +108,10 @@ export class ChangeFeed {
         if (this.#waiting.length > 0) this.#wake();
       },
       // It fails only where everything stops or the storage has failed: what is left comes again after the next start.
-      () => {
+      (error) => {
         this.#pumping = undefined;
+        if (!this.#stop.signal.aborted)
+          this.#log('error', 'the changes are no longer followed', { error: String(error) });
       },
     );
   }
@@ -129,7 +131,7 @@ export class ChangeFeed {
       const batch = this.#waiting.shift();
       if (!batch) break;
       together.seq = batch.seq;
-      together.changes.push(...batch.changes);
+      for (const change of batch.changes) together.changes.push(change);
     }
     return together;
   }

@@ -39,7 +39,7 @@ interface Group {
  * One SQLite file with one writer: this process. Operations run at once, in the order of their calls, inside a transaction
  * that stays open while the event loop handles what has arrived. They are then committed together, and one sync of the log,
  * off the main thread, makes all commits before it durable. Whoever called learns the answer only after that, so that
- * nothing is ever shown that a power failure could take back.
+ * no answer shows what a power failure could take back, but for what follows from a durable write and would come again.
  */
 export class Database {
   readonly sql: DatabaseSync;

@@ -31,6 +31,8 @@ export class EventStore {
     this.#clock = clock;
     this.#keepMs = keepMs;
     this.listeners = new Listeners(clock);
+    // After a power failure the newest events come again, perhaps in other batches: no place given out may mean another.
+    db.sql.exec(`UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
     this.#insert = db.sql.prepare('INSERT INTO events (project, expires, batch) VALUES (?, ?, ?)');
     this.#select = db.sql.prepare('SELECT seq, batch FROM events WHERE project = ? AND seq >= ? ORDER BY seq');
     this.#last = db.sql.prepare('SELECT max(seq) AS seq FROM events WHERE project = ?');

@@ -12,6 +12,8 @@ interface Waiter {
 
 /** As many deduplication ids as are remembered: what follows a fast path within milliseconds needs far fewer. */
 const REMEMBERED = 20_000;
+/** As long as SQS does. */
+const DEDUPLICATED_MS = 5 * 60_000;
 /** A receive that found nothing looks again this often, for what has lapsed meanwhile. */
 const ROUND_MS = 1000;
 
@@ -21,7 +23,8 @@ export class QueueStore {
   readonly #select: StatementSync;
   readonly #delete: StatementSync;
   readonly #stocks = new Map<string, LaneStock>();
-  readonly #sent = new Set<string>();
+  /** When each deduplication id was sent. */
+  readonly #sent = new Map<string, number>();
   readonly #waiters = new Set<Waiter>();
   #lastSeq: number;
 
@@ -119,9 +122,11 @@ export class QueueStore {
   }
 
   #isNew(id: string): boolean {
-    if (this.#sent.has(id)) return false;
-    this.#sent.add(id);
-    const [oldest] = this.#sent;
+    const now = this.#clock.now();
+    const sentAt = this.#sent.get(id);
+    if (sentAt !== undefined && now - sentAt < DEDUPLICATED_MS) return false;
+    this.#sent.set(id, now);
+    const [oldest] = this.#sent.keys();
     if (oldest !== undefined && this.#sent.size > REMEMBERED) this.#sent.delete(oldest);
     return true;
   }

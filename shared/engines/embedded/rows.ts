@@ -7,8 +7,10 @@ export interface Row<T extends Item = Item> {
   item: T;
 }
 
-/** The records last written or read, which are the ones asked for next: a task is changed soon after it was made. */
+/** Records of late, which are the ones asked for next: a task is changed soon after it was made. */
 const REMEMBERED = 4096;
+/** A record with a longer text is not remembered: what is, takes some tens of MB at the most. */
+const LARGE = 16_384;
 
 /** The table of records. An item that was given out is never changed in place; this process is the only writer. */
 export class Rows {
@@ -24,7 +26,7 @@ export class Rows {
     const known = this.#known.get(keyOf(pk, sk));
     if (known) return known as Row<T>;
     const row = this.#prepared('SELECT id, body FROM records WHERE pk = ? AND sk = ?').get(pk, sk);
-    return row && this.#remember<T>(rowOf(row));
+    return row && this.#remember<T>(rowOf(row), String(row.body));
   }
 
   /** Undefined where a row with that key is there. */
@@ -33,7 +35,7 @@ export class Rows {
     const text = JSON.stringify(item);
     const values = [item.pk, item.sk, text, ...Object.values(columnsOf(item))];
     const { changes, lastInsertRowid } = this.#prepared(INSERT).run(...values);
-    return changes === 0 ? undefined : this.#remember({ id: Number(lastInsertRowid), item });
+    return changes === 0 ? undefined : this.#remember({ id: Number(lastInsertRowid), item }, text);
   }
 
   /** Touches only those indexes in which the record moves. */
@@ -44,7 +46,7 @@ export class Rows {
     const values = moved.map((column) => now[column]);
     const text = JSON.stringify(item);
     this.#prepared(`UPDATE records SET ${assignments} WHERE id = ?`).run(text, ...values, id);
-    return this.#remember({ id, item });
+    return this.#remember({ id, item }, text);
   }
 
   delete({ id, item }: Row): void {
@@ -87,7 +89,11 @@ export class Rows {
     return statement;
   }
 
-  #remember<T extends Item>(row: Row<T>): Row<T> {
+  #remember<T extends Item>(row: Row<T>, text: string): Row<T> {
+    if (text.length > LARGE) {
+      this.#known.delete(keyOf(row.item.pk, row.item.sk));
+      return row;
+    }
     this.#known.set(keyOf(row.item.pk, row.item.sk), row);
     if (this.#known.size > REMEMBERED) {
       const [oldest = ''] = this.#known.keys();

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
 import { acknowledge, readInbox } from '../../inbox/read-inbox.ts';
 import { jsonObject } from '../../json/checked.ts';
-import { claimTasks, handOver } from '../../tasks/claim-tasks.ts';
+import { claimTasks, handOverAll } from '../../tasks/claim-tasks.ts';
 import { claimOnce } from '../../tasks/repeatable-claim.ts';
 import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
 import { receiveAll } from './messages.ts';
@@ -41,7 +41,9 @@ export const agentWorkRoutes: Route[] = [
     },
     handle: async ({ deps, caller, body, trace, request }) => {
       const known = await agentBehind(deps, caller, body.agent);
-      const results = body.messages && (await receiveAll(deps, { caller, trace }, body.messages));
+      const results =
+        body.messages &&
+        (await receiveAll(deps, { caller, trace, dialect: request.headers['parley-dialect'] }, body.messages));
       const waitMs = body.wait * 1000;
       const options = { max: body.max, waitMs, domains: body.domains, signal: signalFor(waitMs, request) };
       const tasks = body.claimId
@@ -49,7 +51,7 @@ export const agentWorkRoutes: Route[] = [
         : await claimTasks(deps, known, options);
       return {
         status: 200,
-        body: { results, tasks: await Promise.all(tasks.map((task) => handOver(deps, known, task))) },
+        body: { results, tasks: await handOverAll(deps, known, tasks) },
       };
     },
   }),

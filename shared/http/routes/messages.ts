@@ -3,6 +3,7 @@ import type { Caller } from '../../agents/authenticate.ts';
 import type { Deps } from '../../deps.ts';
 import { dialects } from '../../dialects/dialects.ts';
 import { ParleyError } from '../../errors.ts';
+import { canonicalId } from '../../ids.ts';
 import { jsonObject } from '../../json/checked.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
@@ -81,21 +82,23 @@ export const receiveAll = async (deps: Deps, sent: Sent, messages: readonly Json
       facts: { limit: batch },
     });
   }
-  const lastAbout = new Map<Json | undefined, Promise<Result>>();
+  const last = new Map<string, Promise<Result>>();
   return Promise.all(
     messages.map((message) => {
-      const task = taskNamedIn(message);
-      const earlier = lastAbout.get(task);
-      const result = earlier ? earlier.then(() => receiveOne(deps, sent, message)) : receiveOne(deps, sent, message);
-      if (task !== undefined) lastAbout.set(task, result);
+      const names = namesIn(message);
+      const earlier = names.flatMap((name) => last.get(name) ?? []);
+      const result = Promise.all(earlier).then(() => receiveOne(deps, sent, message));
+      for (const name of names) last.set(name, result);
       return result;
     }),
   );
 };
 
-/** Whatever a dialect calls it, a message names the task that it is about, or is a request whose own id names it. */
-const taskNamedIn = (message: Json): Json | undefined =>
-  isObject(message) ? (message.correlationId ?? message.replyTo ?? message.correlation_id ?? message.id) : undefined;
+/** Whatever a dialect calls it, a message names itself, and the task that it is about or the parent of the one it asks for. */
+const namesIn = (message: Json): string[] => {
+  const { id, correlationId, replyTo, correlation_id } = isObject(message) ? message : {};
+  return [id, correlationId, replyTo, correlation_id].filter((name) => typeof name === 'string').map(canonicalId);
+};
 
 const receiveOne = async (deps: Deps, sent: Sent, message: Json): Promise<Result> => {
   try {
