@@ -173,13 +173,13 @@ export class Database {
       return;
     }
     this.#open = undefined;
-    if (group.callers > 0) this.#sync(group);
-    else group.resolve();
+    if (group.callers === 0) group.resolve();
+    else if (group.callers === 1) this.#syncAtOnce(group);
+    else this.#sync(group);
     for (const action of this.#afterCommit.splice(0)) action();
   }
 
   #sync(group: Group): void {
-    if (group.callers === 1) return this.#syncAtOnce(group);
     this.#syncing = group;
     fdatasync(this.#log, (error) => {
       if (error) return this.#fail(error);
