@@ -20,10 +20,16 @@ export const lookUp = async (
   signal?: AbortSignal,
 ): Promise<Found> => {
   const ref = taskRef(caller.project, id);
-  const found = await deps.records.get(ref);
-  if (!found || !maySee(caller, found)) throw new ParleyError('task_not_found', `There is no task ${id}.`);
-  const task = waitMs > 0 && isOpen(found) ? ((await ended(deps, ref, waitMs, signal)) ?? found) : found;
+  const found = visible(caller, id, await deps.records.get(ref));
+  const isAwaited = waitMs > 0 && isOpen(found);
+  // What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it.
+  const task = isAwaited ? visible(caller, id, await ended(deps, ref, waitMs, signal)) : found;
   return { task, entries: hasHistory(task) ? await entriesOf(deps, task) : [] };
+};
+
+const visible = (caller: Caller, id: string, task: Task | undefined): Task => {
+  if (task && maySee(caller, task)) return task;
+  throw new ParleyError('task_not_found', `There is no task ${id}.`);
 };
 
 const entriesOf = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
