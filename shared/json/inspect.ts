@@ -1,5 +1,5 @@
 /** Deeper than any message in the protocols, and far from the depth at which JSON.stringify overflows the stack. */
-export const MAX_DEPTH = 64;
+const MAX_DEPTH = 64;
 
 export interface Flaw {
   path: (string | number)[];

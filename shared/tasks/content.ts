@@ -8,7 +8,7 @@ import type { Content } from './task.ts';
  * that content kept inside costs three times its size, while a blob costs 5.4 dollars a million to put and get, whatever its
  * size. They meet near 3 KB; 4 KB leaves room for tasks that are read often.
  */
-export const INLINE_BYTES = 4096;
+const INLINE_BYTES = 4096;
 
 /** Keeps a value inside the record, or where it is large in a blob that nothing else will ever refer to. */
 export const kept = async ({ blobs, newId }: Deps, project: string, taskId: string, value: Json): Promise<Content> => {

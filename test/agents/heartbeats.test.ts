@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { settled } from '../http/refusal.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -42,6 +42,18 @@ const told = async (parley: TestParley, id: string): Promise<string[]> => {
 
 const isTold = (parley: TestParley, id: string, ...types: string[]) =>
   eventually(async () => assert.deepEqual(await told(parley, id), types));
+
+/** An agent that somebody looked at a second before it fell silent, so that the look may still be remembered. */
+const silentAfterALook = async (t: TestContext) => {
+  const parley = await testParley(t);
+  const galahad = await parley.agent('galahad');
+  await beats(parley, galahad);
+  parley.clock.advance(SILENT_MS - 1000);
+  assert.equal((await healthOf(parley, 'galahad')).online, true);
+  parley.clock.advance(1000);
+  await isTold(parley, 'galahad', 'agent.online', 'agent.offline');
+  return { parley, galahad };
+};
 
 describe('a heartbeat', () => {
   it('is shown with everything that it said', async (t) => {
@@ -134,25 +146,13 @@ describe('an agent', () => {
   });
 
   it('is online again with its first call, although somebody looked at it shortly before it fell silent', async (t) => {
-    const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
-    await beats(parley, galahad);
-    parley.clock.advance(SILENT_MS - 1000);
-    assert.equal((await healthOf(parley, 'galahad')).online, true);
-    parley.clock.advance(1000);
-    await isTold(parley, 'galahad', 'agent.online', 'agent.offline');
+    const { parley, galahad } = await silentAfterALook(t);
     await galahad.claim();
     assert.deepEqual(await told(parley, 'galahad'), ['agent.online', 'agent.offline', 'agent.online']);
   });
 
   it('is shown offline as soon as it is, although somebody looked at it shortly before', async (t) => {
-    const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
-    await beats(parley, galahad);
-    parley.clock.advance(SILENT_MS - 1000);
-    assert.equal((await healthOf(parley, 'galahad')).online, true);
-    parley.clock.advance(1000);
-    await isTold(parley, 'galahad', 'agent.online', 'agent.offline');
+    const { parley } = await silentAfterALook(t);
     assert.equal((await healthOf(parley, 'galahad')).online, false);
   });
 

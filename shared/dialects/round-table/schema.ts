@@ -57,7 +57,7 @@ const failure = {
   attempt,
 };
 
-export const TaskRequest = z.looseObject({
+const TaskRequest = z.looseObject({
   ...envelope,
   type: z.literal('task.request'),
   correlationId: uuid.optional().describe('the id of the parent task'),
@@ -72,13 +72,13 @@ export const TaskRequest = z.looseObject({
   }),
 });
 
-export const TaskClaimed = z.looseObject({
+const TaskClaimed = z.looseObject({
   ...aboutTask,
   type: z.literal('task.claimed'),
   payload: z.looseObject({ estimatedDurationSeconds: seconds.optional(), message: text.optional() }),
 });
 
-export const TaskProgress = z.looseObject({
+const TaskProgress = z.looseObject({
   ...aboutTask,
   type: z.literal('task.progress'),
   payload: z.looseObject({
@@ -92,7 +92,7 @@ export const TaskProgress = z.looseObject({
   }),
 });
 
-export const TaskResult = z.looseObject({
+const TaskResult = z.looseObject({
   ...aboutTask,
   type: z.literal('task.result'),
   payload: z.discriminatedUnion('status', [
@@ -106,13 +106,13 @@ export const TaskResult = z.looseObject({
   ]),
 });
 
-export const TaskFailed = z.looseObject({
+const TaskFailed = z.looseObject({
   ...aboutTask,
   type: z.literal('task.failed'),
   payload: z.looseObject({ error: errorCode, ...failure }),
 });
 
-export const HeartbeatEnvelope = z.looseObject({
+const HeartbeatEnvelope = z.looseObject({
   ...envelope,
   type: z.literal('heartbeat'),
   correlationId: uuid.optional(),
