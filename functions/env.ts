@@ -1,0 +1,12 @@
+import { z } from 'zod';
+
+/** What every function is told of its surroundings: the construct fills exactly this, so that the names cannot drift. */
+export const FunctionEnv = z.object({
+  TABLE_NAME: z.string().min(1),
+  BUCKET_NAME: z.string().min(1),
+  BUS_NAME: z.string().min(1),
+  /** The address of a lane's queue is this, then `<project>-<domain>-<priority>.fifo`. */
+  LANE_URL_PREFIX: z.url(),
+  DELAY_QUEUE_URL: z.url(),
+});
+export type FunctionEnv = z.output<typeof FunctionEnv>;
