@@ -13,16 +13,27 @@ export interface ParleyEvent {
 
 export interface EventPage {
   events: ParleyEvent[];
-  /** Continues behind the last event that was looked at, also where none matched. */
+  /**
+   * Continues behind the last event that was looked at, also where none matched. It is the one that the read was given only
+   * where the log ends there.
+   */
   cursor: string;
+}
+
+export interface ReadOptions {
+  /** A place in the log, whichever way it was come by; without it, the beginning of the log in the direction of the read. */
+  after?: string;
+  types?: string[];
+  newestFirst?: boolean;
+  limit: number;
 }
 
 /** The log of what happened, kept for a time and open to be read again from any point in it. */
 export interface Events {
   /** Resolves when they are durable. The same event published twice may be read twice. */
   publish(events: ParleyEvent[]): Promise<void>;
-  /** In the order of publication, from behind `after` or from the oldest. */
-  read(project: string, options: { after?: string; types?: string[]; limit: number }): Promise<EventPage>;
+  /** In the order of publication, or newest first in the opposite one. */
+  read(project: string, options: ReadOptions): Promise<EventPage>;
   /** Where the log of the project ends now. */
   end(project: string): Promise<string>;
   /** Resolves when there may be more to read behind the cursor, after `ms` at the latest. */

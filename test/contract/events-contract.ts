@@ -59,6 +59,63 @@ export const eventsContract = (name: string, open: Open): void => {
       assert.deepEqual((await events.read(project, { types: [], limit: 3 })).events, []);
     });
 
+    it('are read newest first, on from a cursor without a gap and without a repetition, until the log ends', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      const published = numbered(project, 11);
+      for (const [from, to] of [
+        [0, 2],
+        [2, 9],
+        [9, 11],
+      ]) {
+        await events.publish(published.slice(from, to));
+      }
+      const read: ParleyEvent[] = [];
+      let cursor: string | undefined;
+      for (;;) {
+        const page = await events.read(project, { after: cursor, newestFirst: true, limit: 4 });
+        assert.ok(page.events.length <= 4);
+        if (page.cursor === cursor) break;
+        read.push(...page.events);
+        cursor = page.cursor;
+      }
+      assert.deepEqual(read, published.toReversed());
+    });
+
+    it('are read newest first by type, from before a cursor, whatever was published since', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      await events.publish(numbered(project, 10));
+      const thirds = { types: ['task.third'], newestFirst: true, limit: 3 };
+      const first = await events.read(project, thirds);
+      assert.deepEqual(ids(first.events), ['9', '6', '3']);
+      await events.publish([event(project, 99, 'task.third')]);
+      assert.deepEqual(ids((await events.read(project, { ...thirds, after: first.cursor })).events), ['0']);
+      const none = await events.read(project, { ...thirds, types: ['none'] });
+      assert.deepEqual(none.events, []);
+      const end = await events.read(project, { ...thirds, after: none.cursor });
+      assert.deepEqual(end, { events: [], cursor: none.cursor });
+      assert.deepEqual((await events.read(unique('p'), thirds)).events, []);
+    });
+
+    it('are read in either direction from one and the same place', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      await events.publish(numbered(project, 6));
+      const { cursor } = await events.read(project, { limit: 3 });
+      const back = await events.read(project, { after: cursor, newestFirst: true, limit: 2 });
+      assert.deepEqual(ids(back.events), ['2', '1']);
+      assert.deepEqual(ids((await events.read(project, { after: back.cursor, limit: 9 })).events), [
+        '1',
+        '2',
+        '3',
+        '4',
+        '5',
+      ]);
+      const end = await events.end(project);
+      assert.deepEqual(ids((await events.read(project, { after: end, newestFirst: true, limit: 1 })).events), ['5']);
+    });
+
     it('are read from now on with the cursor of the end', async (t) => {
       const { events } = (await open(t)).ports;
       const project = unique('p');

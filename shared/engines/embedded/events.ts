@@ -1,7 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { ParleyError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Events, ParleyEvent } from '../../ports/events.ts';
+import type { Events, ParleyEvent, ReadOptions } from '../../ports/events.ts';
 import type { Database } from './database.ts';
 import { Listeners } from './listeners.ts';
 import type { Care } from './records.ts';
@@ -9,10 +9,18 @@ import type { Care } from './records.ts';
 /** How many events one read looks at, whatever its filter lets through. */
 const LOOKED_AT = 1000;
 
-/** The next event to read: which batch, and how far in it. */
+/** A place between two events, before one of a batch. */
 interface Place {
   seq: number;
   index: number;
+}
+
+const OLDEST: Place = { seq: 0, index: 0 };
+
+/** An event, and the place where one is after it. */
+interface Step {
+  event: ParleyEvent;
+  next: Place;
 }
 
 /** Events are kept in the batches in which they were published. */
@@ -22,7 +30,8 @@ export class EventStore {
   readonly #clock: Clock;
   readonly #keepMs: number;
   readonly #insert: StatementSync;
-  readonly #select: StatementSync;
+  readonly #forwards: StatementSync;
+  readonly #backwards: StatementSync;
   readonly #last: StatementSync;
   readonly #deleteExpired: StatementSync;
 
@@ -34,7 +43,9 @@ export class EventStore {
     // After a power failure the newest events come again, perhaps in other batches: no place given out may mean another.
     db.sql.exec(`UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
     this.#insert = db.sql.prepare('INSERT INTO events (project, expires, batch) VALUES (?, ?, ?)');
-    this.#select = db.sql.prepare('SELECT seq, batch FROM events WHERE project = ? AND seq >= ? ORDER BY seq');
+    const select = 'SELECT seq, batch FROM events WHERE project = ? AND seq';
+    this.#forwards = db.sql.prepare(`${select} >= ? ORDER BY seq`);
+    this.#backwards = db.sql.prepare(`${select} <= ? ORDER BY seq DESC`);
     this.#last = db.sql.prepare('SELECT max(seq) AS seq FROM events WHERE project = ?');
     // The oldest come first, so that those whose time is over stand together at the front.
     this.#deleteExpired = db.sql.prepare(
@@ -50,22 +61,39 @@ export class EventStore {
     }
   }
 
-  read(project: string, from: Place, types: string[] | undefined, limit: number) {
+  read(project: string, { after, types, newestFirst, limit }: ReadOptions): { events: ParleyEvent[]; next: Place } {
+    const from = after === undefined ? (newestFirst ? this.end(project) : OLDEST) : placeOf(after);
     const events: ParleyEvent[] = [];
     let next = from;
     let looked = 0;
-    for (const { seq, batch } of this.#select.iterate(project, from.seq)) {
-      const all: ParleyEvent[] = JSON.parse(String(batch));
-      const start = Number(seq) === from.seq ? from.index : 0;
-      for (let index = start; index < all.length; index++) {
-        const event = all[index];
-        if (event && (!types || types.includes(event.type))) events.push(event);
-        next = index + 1 < all.length ? { seq: Number(seq), index: index + 1 } : { seq: Number(seq) + 1, index: 0 };
-        looked += 1;
-        if (events.length === limit || looked === LOOKED_AT) return { events, next };
-      }
+    for (const step of newestFirst ? this.#before(project, from) : this.#behind(project, from)) {
+      if (!types || types.includes(step.event.type)) events.push(step.event);
+      next = step.next;
+      looked += 1;
+      if (events.length === limit || looked === LOOKED_AT) break;
     }
     return { events, next };
+  }
+
+  *#behind(project: string, from: Place): Generator<Step> {
+    for (const row of this.#forwards.iterate(project, from.seq)) {
+      const { seq, batch } = batchOf(row);
+      const rest = seq === from.seq ? batch.slice(from.index) : batch;
+      for (const [at, event] of rest.entries()) {
+        const index = batch.length - rest.length + at + 1;
+        yield { event, next: index < batch.length ? { seq, index } : { seq: seq + 1, index: 0 } };
+      }
+    }
+  }
+
+  *#before(project: string, from: Place): Generator<Step> {
+    for (const row of this.#backwards.iterate(project, from.seq)) {
+      const { seq, batch } = batchOf(row);
+      const rest = seq === from.seq ? batch.slice(0, from.index) : batch;
+      for (const [at, event] of rest.toReversed().entries()) {
+        yield { event, next: { seq, index: rest.length - at - 1 } };
+      }
+    }
   }
 
   end(project: string): Place {
@@ -82,9 +110,9 @@ export const eventsOn = (db: Database, store: EventStore, care: Care): Events =>
     const publish = (): void => store.publish(events);
     await (care === 'soon' ? db.writeSoon(publish) : db.writeUnsynced(publish));
   },
-  read: (project, { after, types, limit }) =>
+  read: (project, options) =>
     db.read(() => {
-      const { events, next } = store.read(project, placeOf(after), types, limit);
+      const { events, next } = store.read(project, options);
       return { events, cursor: cursorOf(next) };
     }),
   end: (project) => db.read(() => cursorOf(store.end(project))),
@@ -98,10 +126,14 @@ export const eventsOn = (db: Database, store: EventStore, care: Care): Events =>
   },
 });
 
+const batchOf = ({ seq, batch }: Record<string, unknown>): { seq: number; batch: ParleyEvent[] } => ({
+  seq: Number(seq),
+  batch: JSON.parse(String(batch)),
+});
+
 const cursorOf = ({ seq, index }: Place): string => `${seq}.${index}`;
 
-const placeOf = (cursor: string | undefined): Place => {
-  if (cursor === undefined) return { seq: 0, index: 0 };
+const placeOf = (cursor: string): Place => {
   const [, seq, index] = /^(\d{1,15})\.(\d{1,6})$/.exec(cursor) ?? [];
   if (seq !== undefined) return { seq: Number(seq), index: Number(index) };
   throw new ParleyError('invalid_request', 'The cursor is not one that the event log gave.');
