@@ -13,8 +13,8 @@ interface Template {
 }
 
 /**
- * Stores as many ended tasks again as are wanted, with everything that one of them left in the database: its record, its
- * acknowledged delivery and its events, under new random ids. The server must be down.
+ * Stores as many ended tasks again as are wanted, with everything that one of them left in the database: its record and its
+ * events, under new random ids. The server must be down.
  */
 export const storeTasks = async (dir: string, taskId: string, wanted: number): Promise<void> => {
   const db = new DatabaseSync(join(dir, 'parley.db'));

@@ -1,5 +1,5 @@
 import { ConfigError } from '../shared/config.ts';
-import { NewerFormat } from '../shared/engines/embedded/database.ts';
+import { OtherFormat } from '../shared/engines/embedded/database.ts';
 import { StartError } from './options.ts';
 
 /** A failure while starting or running, as one line that says what to do. */
@@ -25,8 +25,10 @@ export const faultLine = (error: unknown, { dir, port }: { dir: string; port: nu
   ) {
     return `${dir} cannot be written to. Make it writable, or choose another folder with --data.`;
   }
-  if (error instanceof NewerFormat)
-    return `The database in ${dir} ${message}. Update Parley, or choose another folder with --data.`;
+  if (error instanceof OtherFormat) {
+    const remedy = error.by === 'a newer' ? 'Update Parley' : 'Go on with that version';
+    return `The database in ${dir} ${message}. ${remedy}, or choose another folder with --data.`;
+  }
   return `The storage in ${dir} failed: ${message}. Mend it and start again; nothing acknowledged is lost.`;
 };
 

@@ -1,6 +1,6 @@
 import { idFrom } from '../ids.ts';
 import type { JsonObject } from '../json/json.ts';
-import type { Fresh, Item, Ref } from '../ports/records.ts';
+import type { Fresh, Item } from '../ports/records.ts';
 import { type Content, isHeld, type Status, sortable, type Task, type TaskError } from '../tasks/task.ts';
 
 /** What the sender is called where Parley itself speaks. */
@@ -20,8 +20,12 @@ export interface Outcome {
   carried: JsonObject;
 }
 
-/** An outcome in the inbox of an agent, written in the dialect of whoever reads it. */
+/**
+ * An outcome in the inbox of an agent, written in the dialect of whoever reads it. A completed task needs none: it stands in its
+ * requester's inbox itself.
+ */
 export interface Delivery extends Item {
+  sk: `delivery#${string}`;
   project: string;
   /** The task and the version that it tells of: the same one again is the same delivery. */
   source: string;
@@ -30,14 +34,14 @@ export interface Delivery extends Item {
 }
 
 export const inboxPk = (project: string, agent: string): string => `${project}#inbox#${agent}`;
-export const deliveryRef = (project: string, agent: string, id: string): Ref<Delivery> => ({
-  pk: inboxPk(project, agent),
-  sk: id,
-});
+/** What an inbox holds stands in the order of time, then of the id by which it is acknowledged. */
+export const inboxOrder = (at: number, id: string): string => `${sortable(at)}#${id}`;
+export const messageIdIn = (order: string): string => order.slice(order.indexOf('#') + 1);
 
-/** The requester learns how its task ended, and the holder that it was cancelled; not who did it himself. */
+/** The requester learns how its task ended otherwise than well, and the holder that it was cancelled; not who did it himself. */
 export const deliveriesOf = (before: Task | undefined, after: Task): Fresh<Delivery>[] => {
   if (!before || before.endedAt !== undefined || after.endedAt === undefined) return [];
+  if (after.status === 'completed') return [];
   const interested = new Set([after.from]);
   if (
     after.status === 'cancelled' &&
@@ -67,27 +71,25 @@ export const outcomeOf = (task: Task, to: string): Outcome => {
 
 const sourceOf = (task: Task): string => `${task.id}#${task.v}`;
 
-const delivery = (task: Task, outcome: Outcome): Fresh<Delivery> => {
-  const pk = inboxPk(task.project, outcome.to);
+const delivery = (task: Task, outcome: Outcome): Fresh<Delivery> => ({
+  ...inInbox(task.project, outcome),
+  project: task.project,
+  source: sourceOf(task),
+  expires: task.expires,
+});
+
+const inInbox = (project: string, outcome: Outcome) => {
+  const pk = inboxPk(project, outcome.to);
   return {
     pk,
-    sk: outcome.id,
-    project: task.project,
-    source: sourceOf(task),
+    sk: `delivery#${outcome.id}` as const,
     outcome,
-    placed: { p: pk, s: `${sortable(outcome.happenedAt)}#${outcome.id}` },
-    expires: task.expires,
+    placed: { p: pk, s: inboxOrder(outcome.happenedAt, outcome.id) },
   };
 };
 
 /** The same delivery under an id of its own, for where its sender used the id of an earlier message once more. */
-export const renamed = (original: Fresh<Delivery>): Fresh<Delivery> => {
-  const id = idFrom(original.source);
-  const outcome = original.outcome && { ...original.outcome, id };
-  return {
-    ...original,
-    sk: id,
-    outcome,
-    placed: original.placed && { ...original.placed, s: `${original.placed.s}#${id}` },
-  };
-};
+export const renamed = (original: Fresh<Delivery>): Fresh<Delivery> => ({
+  ...original,
+  ...(original.outcome && inInbox(original.project, { ...original.outcome, id: idFrom(original.source) })),
+});

@@ -1,9 +1,14 @@
-import type { Known } from '../agents/agent.ts';
+import type { Agent, Known } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import type { Json, JsonObject } from '../json/json.ts';
+import { type Change, present } from '../ports/conditions.ts';
 import { loaded } from '../tasks/content.ts';
-import { type Delivery, deliveryRef, inboxPk, type Outcome } from './delivery.ts';
+import type { Task } from '../tasks/task.ts';
+import { type Delivery, inboxPk, messageIdIn, type Outcome, outcomeOf } from './delivery.ts';
+
+/** A task that was completed, or a delivery of what else happened. */
+type InInbox = Task | Delivery;
 
 export interface InboxOptions {
   max: number;
@@ -18,10 +23,10 @@ export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOpti
   const listener = options.waitMs > 0 ? deps.records.listen(p) : undefined;
   try {
     for (;;) {
-      const found = await deps.records.query<Delivery>({ index: 'placed', p, limit: options.max });
+      const found = await deps.records.query<InInbox>({ index: 'placed', p, limit: options.max });
       const left = until - deps.clock.now();
       if (found.length > 0 || !listener || left <= 0 || options.signal?.aborted) {
-        return await written(deps, agent.dialect, found);
+        return await written(deps, agent, found);
       }
       await listener.heard(left, options.signal);
     }
@@ -33,10 +38,11 @@ export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOpti
 /** What one answer holds of contents that are not in the inbox itself; the rest comes with the next. */
 const ANSWER_BYTES = 4 * 1024 * 1024;
 
-const written = async (deps: Deps, dialect: string, deliveries: Delivery[]): Promise<JsonObject[]> => {
+const written = async (deps: Deps, { id, dialect }: Agent, entries: InInbox[]): Promise<JsonObject[]> => {
   const messages: JsonObject[] = [];
   let bytes = 0;
-  for (const { outcome } of deliveries) {
+  for (const entry of entries) {
+    const outcome = entry.sk === 'task' ? outcomeOf(entry, id) : entry.outcome;
     if (!outcome) continue;
     bytes += outcome.output && 'blob' in outcome.output ? outcome.output.bytes : 0;
     if (messages.length > 0 && bytes > ANSWER_BYTES) break;
@@ -60,11 +66,36 @@ const TOMBSTONE_MS = 48 * 3_600_000;
 
 /** Removes what the agent has read. Ids that are not there, or no longer, are fine. */
 export const acknowledge = async (deps: Deps, { agent }: Known, ids: string[]): Promise<number> => {
-  const change = {
-    set: { expires: deps.clock.now() + TOMBSTONE_MS },
-    unset: ['placed', 'outcome'],
-    if: { field: 'outcome', present: true },
-  };
-  const written = ids.map((id) => deps.records.update(deliveryRef(agent.project, agent.id, id), change, deps.newId()));
+  const read = await standing(deps, inboxPk(agent.project, agent.id), ids);
+  const expires = deps.clock.now() + TOMBSTONE_MS;
+  const written = read.map(({ pk, sk }) => {
+    const gone: Change = sk === 'task' ? { unset: ['placed'] } : { set: { expires }, unset: ['placed', 'outcome'] };
+    return deps.records.update({ pk, sk }, { ...gone, if: present('placed.s') }, deps.newId());
+  });
   return (await Promise.all(written)).filter(({ outcome }) => outcome === 'written').length;
+};
+
+/** Whoever acknowledges has read the first of what stands in the inbox, a hundred at the most. */
+const LOOKED_AT = 1000;
+const PAGE = 100;
+
+/** What stands in the inbox under the ids, the oldest of each: a sender may have used one twice. */
+const standing = async (deps: Deps, p: string, ids: string[]): Promise<InInbox[]> => {
+  const left = [...ids];
+  const found: InInbox[] = [];
+  let after: string | undefined;
+  for (let looked = 0; left.length > 0 && looked < LOOKED_AT; ) {
+    const limit = after === undefined ? ids.length : PAGE;
+    const page = await deps.records.query<InInbox>({ index: 'placed', p, after, limit });
+    for (const entry of page) {
+      after = entry.placed?.s ?? '';
+      const at = left.indexOf(messageIdIn(after));
+      if (at < 0) continue;
+      left.splice(at, 1);
+      found.push(entry);
+    }
+    if (page.length < limit) break;
+    looked += page.length;
+  }
+  return found;
 };

@@ -12,14 +12,17 @@ export interface Ref<T extends Item> extends Key {
   readonly type?: T;
 }
 
-/** Where a record stands in an index: among those with the same `p`, ordered by `s`. */
+/**
+ * Where a record stands in an index: among those with the same `p`, ordered by `s`. It stands there only while it has both, so
+ * that a record can know its place from the start and be put there later by a write that does not know it.
+ */
 export interface IndexKey {
   p: string;
-  s: string;
+  s?: string;
 }
 
-/** `listed` is given once and kept for life; `placed` moves with the state. A record without the field is not in the index. */
-export type IndexName = 'listed' | 'placed';
+/** `held` is for what an agent has in hand, `placed` for every other list. */
+export type IndexName = 'placed' | 'held';
 
 /** What every stored record carries beside its own fields. */
 export interface Item extends Key {
@@ -33,8 +36,8 @@ export interface Item extends Key {
   due?: number;
   /** From this time on, in epoch milliseconds, the record counts as absent; the engine removes it some time after. */
   expires?: number;
-  listed?: IndexKey;
   placed?: IndexKey;
+  held?: IndexKey;
 }
 
 export type Fresh<T extends Item> = Omit<T, 'v' | 'token' | 'at'>;
@@ -82,7 +85,10 @@ export interface RecordChange<T extends Item = Item> {
 export interface Records {
   get<T extends Item>(ref: Ref<T>): Promise<T | undefined>;
   getMany<T extends Item>(refs: Ref<T>[]): Promise<T[]>;
-  /** All records of one `pk`, or of one place in an index, in order. */
+  /**
+   * All records of one `pk`, or of one place in an index, in order; fewer than `limit` only where there are no more. What is
+   * found by index stands there by its own fields.
+   */
   query<T extends Item>(query: Query): Promise<T[]>;
   /** Refused if a record is there that has not expired. */
   create<T extends Item>(item: Fresh<T>, token: string): Promise<Written<T>>;
@@ -91,7 +97,7 @@ export interface Records {
   remove(key: Key): Promise<void>;
   /** All of the writes or none. */
   transact(writes: Write[], token: string): Promise<Transacted>;
-  /** Notices writes under a `pk` from now on, so that a reader can wait for them without missing one. */
+  /** Notices writes under a `pk`, and to what stands there in `placed`, from now on, so that a reader misses none. */
   listen(pk: string): Listener;
 }
 

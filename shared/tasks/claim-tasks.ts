@@ -81,7 +81,7 @@ const lanesOf = ({ agent: { project, id } }: Known, domains: string[]): Lane[] =
 };
 
 const holdsNothing = async (deps: Deps, { agent }: Known): Promise<boolean> => {
-  const held = await deps.records.query({ index: 'placed', p: heldPlace(agent.project, agent.id), limit: 1 });
+  const held = await deps.records.query({ index: 'held', p: heldPlace(agent.project, agent.id), limit: 1 });
   return held.length === 0;
 };
 

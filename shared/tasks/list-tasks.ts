@@ -1,8 +1,10 @@
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
+import type { ParleyEvent } from '../ports/events.ts';
+import type { Ref } from '../ports/records.ts';
 import { maySee } from './look-up.ts';
-import { dayOf, failedPlace, LIST_SHARDS, listPlace, type Status, type Task } from './task.ts';
+import { failedPlace, type Status, type Task, taskRef } from './task.ts';
 
 export interface ListOptions {
   status?: Status;
@@ -18,43 +20,48 @@ export interface TaskPage {
   cursor?: string;
 }
 
-/** How many tasks one call looks at, whatever its filter lets through: the cost of a call does not grow with the store. */
-const LOOKED_AT = 500;
-/** How many tasks are read at a time. */
+/** How often one call reads the log, whatever its filter lets through: the cost of a call does not grow with the store. */
+const READS = 5;
+/** How many events are read at a time, but for the first, for which as many are enough as tasks are wanted. */
 const PAGE = 100;
-/** Open tasks can be older than the retention of finished ones, but hardly any is older than this. */
-const OLDEST_DAYS = 30;
 
-/** A page of tasks, newest first. */
+/** A page of tasks, newest first, as the event log tells of their making. */
 export const listTasks = async (deps: Deps, caller: Caller, options: ListOptions): Promise<TaskPage> => {
   if (options.status === 'failed') return listFailed(deps, caller, options);
-  const today = dayOf(deps.clock.now());
-  const start = cursorFrom(options.cursor);
-  let day = Math.min(start.day, today);
-  let { after } = start;
   const tasks: Task[] = [];
-  let looked = 0;
-  for (; day > today - OLDEST_DAYS; day--, after = undefined) {
-    let found: Task[];
-    do {
-      found = await newestOf(deps, caller.project, day, after, PAGE);
-      for (const task of found) {
-        after = task.listed?.s;
-        if (isWanted(caller, task, options)) tasks.push(task);
-        if (tasks.length === options.limit || ++looked === LOOKED_AT) return { tasks, cursor: `${day}:${after}` };
-      }
-    } while (found.length === PAGE);
+  let cursor = options.cursor ?? (await deps.events.end(caller.project));
+  for (let reads = 0; reads < READS; reads++) {
+    const from = { after: cursor, types: ['task.requested'], newestFirst: true };
+    const page = await deps.events.read(caller.project, { ...from, limit: reads === 0 ? options.limit : PAGE });
+    if (page.cursor === cursor) return { tasks };
+    const made = await madeBy(deps, page.events);
+    for (const [at, task] of made.entries()) {
+      if (!task || !isWanted(caller, task, options) || tasks.some(({ id }) => id === task.id)) continue;
+      tasks.push(task);
+      if (tasks.length < options.limit) continue;
+      // Where the page goes on, the next one begins behind this task.
+      const until = at + 1 === made.length ? page : await deps.events.read(caller.project, { ...from, limit: at + 1 });
+      return { tasks, cursor: until.cursor };
+    }
+    cursor = page.cursor;
   }
-  return { tasks };
+  return { tasks, cursor };
 };
 
-const newestOf = async (deps: Deps, project: string, day: number, after: string | undefined, limit: number) => {
-  const shards = Array.from({ length: LIST_SHARDS }, (_, shard) =>
-    deps.records.query<Task>({ index: 'listed', p: listPlace(project, day, shard), after, newestFirst: true, limit }),
+/** For each event the task that it tells the making of, if it is still there. A task that is run again is announced again. */
+const madeBy = async (deps: Deps, events: ParleyEvent[]): Promise<(Task | undefined)[]> => {
+  const refs = new Map(
+    events.filter(({ id }) => id.endsWith(':1:task.requested')).map((event) => [event.id, refFrom(event)]),
   );
-  const found = (await Promise.all(shards)).flat();
-  return found.toSorted((a, b) => ((a.listed?.s ?? '') < (b.listed?.s ?? '') ? 1 : -1)).slice(0, limit);
+  const tasks = await deps.records.getMany([...refs.values()]);
+  return events.map((event) => {
+    const pk = refs.get(event.id)?.pk;
+    // Another task may have its id by now.
+    return tasks.find((task) => task.pk === pk && task.createdAt <= event.at);
+  });
 };
+
+const refFrom = ({ project, data }: ParleyEvent): Ref<Task> => taskRef(project, String(data.taskId));
 
 /** Those failed for good have a list of their own, so that finding the few among millions costs nothing. */
 const listFailed = async (deps: Deps, caller: Caller, options: ListOptions): Promise<TaskPage> => {
@@ -71,12 +78,6 @@ const isWanted = (caller: Caller, task: Task, { status, domain, agent }: ListOpt
   (domain === undefined || task.domain === domain) &&
   (agent === undefined || [task.from, task.to, task.holder].includes(agent)) &&
   maySee(caller, task);
-
-const cursorFrom = (cursor = `${Number.MAX_SAFE_INTEGER}:`): { day: number; after?: string } => {
-  const [, day, after] = /^(\d{1,16}):([ -~]{0,200})$/.exec(cursor) ?? [];
-  if (day === undefined) throw badCursor();
-  return { day: Number(day), after: after || undefined };
-};
 
 const badCursor = (): ParleyError =>
   new ParleyError('invalid_request', 'The cursor is not one that an earlier page gave.');

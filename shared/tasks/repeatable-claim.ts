@@ -44,7 +44,7 @@ export const claimOnce = async (deps: Deps, known: Known, claimId: string, optio
 
 const heldUnder = async (deps: Deps, { agent }: Known, claimId: string): Promise<Task[]> => {
   const held = await deps.records.query<Task>({
-    index: 'placed',
+    index: 'held',
     p: heldPlace(agent.project, agent.id),
     newestFirst: true,
     limit: 100,

@@ -2,13 +2,14 @@ import { find } from '../agents/authenticate.ts';
 import { domainsOf } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
+import { inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { Request } from '../messages/command.ts';
 import type { Fresh } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { hurry } from './change-task.ts';
 import { discarded, kept } from './content.ts';
-import { type Content, listedAt, type Task, taskRef } from './task.ts';
+import { type Content, type Task, taskRef } from './task.ts';
 
 /** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
 export const submit = async (
@@ -96,6 +97,6 @@ const newTask = (
     fingerprint: request.fingerprint,
     ...childOf(trace),
     due: Math.min(deadline, now + resendMs),
-    listed: listedAt(project, now, request.taskId),
+    placed: { p: inboxPk(project, request.from) },
   };
 };

@@ -1,7 +1,6 @@
-import { fingerprint } from '../json/fingerprint.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Lane, Priority } from '../ports/queues.ts';
-import type { IndexKey, Item, Ref } from '../ports/records.ts';
+import type { Item, Ref } from '../ports/records.ts';
 
 export const STATUSES = [
   'requested',
@@ -115,19 +114,6 @@ export const laneOf = (task: Task): Lane => ({
   name: task.to ?? task.domain,
   priority: task.priority,
 });
-
-/** One partition of DynamoDB takes 1,000 writes a second; four take what one project submits. */
-export const LIST_SHARDS = 4;
-const DAY_MS = 86_400_000;
-
-export const dayOf = (at: number): number => Math.floor(at / DAY_MS);
-export const listPlace = (project: string, day: number, shard: number): string => `${project}#tasks#${day}#${shard}`;
-export const listedAt = (project: string, createdAt: number, id: string): IndexKey => ({
-  p: listPlace(project, dayOf(createdAt), shardOf(id)),
-  s: `${sortable(createdAt)}#${id}`,
-});
-
-const shardOf = (id: string): number => (fingerprint(id).codePointAt(0) ?? 0) % LIST_SHARDS;
 
 export const heldPlace = (project: string, agent: string): string => `${project}#held#${agent}`;
 export const failedPlace = (project: string): string => `${project}#failed`;

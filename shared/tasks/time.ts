@@ -19,7 +19,7 @@ const passed = (task: Task, when: When): Change => {
   if (look > when.now) return { set: { due: look } };
   if (task.status !== 'requested') return leaseLost(task, when);
   if (task.notBefore !== undefined) return queued(task.deadline, when);
-  if (task.deadline <= when.now) return inOrder(endedAs('expired', when), { unset: ['placed'] });
+  if (task.deadline <= when.now) return endedAs('expired', when);
   // The same entry once more: where its first message still waits, that one keeps its place in the order.
   const resent = task.resent + 1;
   return { set: { resent, due: nextLook({ ...task, resent }, when.limits) } };
@@ -34,5 +34,5 @@ const leaseLost = (task: Task, when: When): Change => {
   };
   if (task.attempt >= task.maxAttempts) return failed(task, when, error);
   if (task.deadline <= when.now) return afterFailure(task, when, error);
-  return inOrder(queued(task.deadline, when), { set: { error }, unset: [...HOLD, 'placed'] });
+  return inOrder(queued(task.deadline, when), { set: { error }, unset: HOLD });
 };

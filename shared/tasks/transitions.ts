@@ -1,4 +1,5 @@
 import type { ParleyError } from '../errors.ts';
+import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Change } from '../ports/conditions.ts';
 import {
@@ -87,7 +88,7 @@ export const claim = (
         holder: by.agent,
         claimedAt: by.now,
         leaseUntil,
-        placed: { p: heldPlace(task.project, by.agent), s: `${sortable(by.now)}#${task.id}` },
+        held: { p: heldPlace(task.project, by.agent), s: `${sortable(by.now)}#${task.id}` },
         due: keepsDue ? undefined : leaseUntil,
         claimedBy: seen,
         claimNote: note,
@@ -128,12 +129,12 @@ export const renew = (by: By, attempt?: number): Transition => ({
   change: { set: { leaseUntil: by.now + by.limits.leaseMs } },
 });
 
-/** `→ completed`, without a look at the task: whoever holds it may end it. */
+/** `→ completed`, without a look at the task: whoever holds it may end it. It then stands in its requester's inbox itself. */
 export const complete = (by: By, report: Report, output: Content, carried: JsonObject): Transition => ({
   rules: byHolder(by, report),
   change: inOrder(endedAs('completed', by), {
-    set: { output, outcomeCarried: carried, endedBy: report.seen },
-    unset: ['placed', 'error'],
+    set: { output, outcomeCarried: carried, endedBy: report.seen, 'placed.s': inboxOrder(by.now, report.seen.id) },
+    unset: ['error'],
   }),
 });
 
@@ -189,7 +190,7 @@ export const asHolder = (task: Task, by: By, then: (held: Task) => Transition): 
 /** Whoever asked for it, or an administrator, no longer wants it. */
 export const cancel = (who: string, when: When): Transition => ({
   rules: [open],
-  change: inOrder(endedAs('cancelled', when), { set: { cancelledBy: who }, unset: ['placed'] }),
+  change: inOrder(endedAs('cancelled', when), { set: { cancelledBy: who } }),
 });
 
 /** A failed or expired task runs again, with as many attempts as a new one. */
@@ -197,8 +198,11 @@ export const runAgain = (task: Task, when: When): Change | ParleyError =>
   onSeen(task, {
     rules: [retryable],
     change: inOrder(queued(when.now + task.ttlSeconds * 1000, when), {
-      set: { maxAttempts: task.attempt + when.limits.maxAttempts },
-      unset: [...HOLD, 'endedAt', 'expires', 'error', 'placed', 'outcomeCarried', 'endedBy'],
+      set: {
+        maxAttempts: task.attempt + when.limits.maxAttempts,
+        placed: { p: inboxPk(task.project, task.from) },
+      },
+      unset: [...HOLD, 'endedAt', 'expires', 'error', 'outcomeCarried', 'endedBy'],
     }),
   });
 
@@ -211,7 +215,7 @@ export const queued = (deadline: number, { now, limits }: When): Change => ({
 
 export const endedAs = (status: Status, { now, limits }: When): Change => ({
   set: { status, endedAt: now, expires: now + limits.keepMs },
-  unset: ['due', 'leaseUntil', 'notBefore', 'prompt', 'askedAt'],
+  unset: ['held', 'due', 'leaseUntil', 'notBefore', 'prompt', 'askedAt'],
 });
 
 /** Failed for good: a dead letter, in the list of those. */
@@ -228,12 +232,12 @@ export const afterFailure = (task: Task, when: When, error: TaskError): Change =
   const notBefore = now + (error.retryAfterSeconds === undefined ? growing : error.retryAfterSeconds * 1000);
   return {
     set: { status: 'requested', error, notBefore, due: notBefore, deadline: notBefore + task.ttlSeconds * 1000 },
-    unset: [...HOLD, 'placed'],
+    unset: HOLD,
   };
 };
 
 /** What a task forgets when its holder loses it. */
-export const HOLD = ['holder', 'claimedAt', 'startedAt', 'leaseUntil', 'claimNote', 'claimId', 'progress'];
+export const HOLD = ['held', 'holder', 'claimedAt', 'startedAt', 'leaseUntil', 'claimNote', 'claimId', 'progress'];
 
 const remembered = (task: Task, seen: Seen): Seen[] => [...(task.seen ?? []), seen].slice(-SEEN_LIMIT);
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Query, Records } from '../../shared/ports/records.ts';
+import { absent, is, present } from '../../shared/ports/conditions.ts';
+import type { IndexName, Query, Records } from '../../shared/ports/records.ts';
 import { eventually } from '../support/eventually.ts';
 import { created, type Open, type Sample, sampleRef, token, unique } from './engine-under-test.ts';
 
@@ -43,12 +44,13 @@ export const queriesContract = (name: string, open: Open): void => {
       }
     });
 
-    for (const index of ['listed', 'placed'] as const) {
+    for (const index of ['placed', 'held'] as const) {
       it(`finds the records of one place in the index ${index}, whole and in order`, async (t) => {
         const { records } = (await open(t)).ports;
         const p = unique('p#place');
         const items = await Promise.all(KEYS.map((s) => created(records, { ...sampleRef(), [index]: { p, s }, s })));
         await created(records, { ...sampleRef(), [index]: { p: `${p}2`, s: 'b' } });
+        await created(records, { ...sampleRef(), [index]: { p } });
         await created(records, sampleRef(p));
         for (const [query, expected] of CASES) {
           const whole = expected.map((key) => items.find(({ s }) => s === key));
@@ -87,6 +89,36 @@ export const queriesContract = (name: string, open: Open): void => {
       await eventually(async () => assert.deepEqual(await found(), [5, undefined]));
       await records.remove(ref);
       await eventually(async () => assert.deepEqual(await found(), [undefined, undefined]));
+    });
+
+    it('puts a record in the place that it knows from the start when it is told where in it, without a look', async (t) => {
+      const { records } = (await open(t)).ports;
+      const [p, other, ref] = [unique('p#inbox'), unique('p#other'), sampleRef()];
+      const found = async (place: string): Promise<(string | undefined)[]> =>
+        (await records.query<Sample>({ index: 'placed', p: place, limit: 10 })).map(({ placed }) => placed?.s);
+      await created(records, { ...ref, status: 'open', placed: { p } });
+      await records.update(ref, { if: is('status', 'open'), set: { status: 'ended', 'placed.s': '7' } }, token());
+      await eventually(async () => assert.deepEqual(await found(p), ['7']));
+      assert.deepEqual((await records.get<Sample>(ref))?.placed, { p, s: '7' });
+      await records.update(ref, { if: is('placed.s', '7'), set: { placed: { p: other } } }, token());
+      await eventually(async () => assert.deepEqual(await found(p), []));
+      assert.deepEqual(await found(other), []);
+      assert.deepEqual((await records.get<Sample>(ref))?.placed, { p: other });
+      await records.update(ref, { if: absent('placed.s'), set: { 'placed.s': '8' } }, token());
+      await eventually(async () => assert.deepEqual(await found(other), ['8']));
+      await records.update(ref, { if: present('placed.s'), unset: ['placed.s'] }, token());
+      await eventually(async () => assert.deepEqual(await found(other), []));
+    });
+
+    it('keeps a record in both indexes at once, each in its own place', async (t) => {
+      const { records } = (await open(t)).ports;
+      const [here, there, ref] = [unique('p#here'), unique('p#there'), sampleRef()];
+      const found = async (index: IndexName, p: string) => (await records.query({ index, p, limit: 10 })).length;
+      await created(records, { ...ref, placed: { p: here, s: '1' }, held: { p: there, s: '1' } });
+      await eventually(async () => assert.deepEqual([await found('placed', here), await found('held', there)], [1, 1]));
+      assert.deepEqual([await found('placed', there), await found('held', here)], [0, 0]);
+      await records.update(ref, { unset: ['held'] }, token());
+      await eventually(async () => assert.deepEqual([await found('placed', here), await found('held', there)], [1, 0]));
     });
 
     it('counts only what has not expired towards the limit', async (t) => {

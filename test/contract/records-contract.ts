@@ -137,6 +137,11 @@ export const recordsContract = (name: string, open: Open): void => {
       const heardPlaced = listeners[0]?.heard(60_000);
       await created(records, { ...sampleRef(), placed: { p: place, s: '1' } });
       await heardPlaced;
+      const late = sampleRef();
+      await created(records, { ...late, placed: { p: place } });
+      const heardLate = listeners[1]?.heard(60_000).then(() => listeners[1]?.heard(60_000));
+      await records.update(late, { set: { 'placed.s': '2' } }, token());
+      await heardLate;
     });
 
     it('stops waiting for a key in the end, or when it is told to', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { about, type TestAgent, taskRequest } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 import { refusedWithoutTrace } from './refusal.ts';
 
@@ -20,7 +21,7 @@ describe('a batch of messages', () => {
       body: { id, dialect: 'round-table', duplicate: false, taskId: id },
     }));
     assert.deepEqual(reply.body.results, expected);
-    assert.equal((await tim.call('GET', '/v1/tasks?limit=100')).body.tasks.length, 25);
+    await eventually(async () => assert.equal((await tim.call('GET', '/v1/tasks?limit=100')).body.tasks.length, 25));
   });
 
   it('of 26 is refused whole', async (t) => {

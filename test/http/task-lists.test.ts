@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Caller, TestAgent } from '../support/api.ts';
+import { type Caller, type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -21,6 +21,13 @@ const pagesOf = async (caller: Caller, path: string, limit: number): Promise<str
 const ids = async (caller: Caller, query: string): Promise<string[]> =>
   (await pagesOf(caller, `/v1/tasks?${query}&`, 100)).flat();
 
+/** The list follows the event log, which a request is in a moment later. */
+const announced = (admin: Caller, count: number): Promise<void> =>
+  eventually(async () => {
+    const { events } = (await admin.call('GET', '/v1/events?type=task.requested&limit=500')).body;
+    assert.equal(events.length, count);
+  });
+
 const requestMany = async (agent: TestAgent, count: number): Promise<string[]> => {
   const sent = Array.from({ length: count }, () => agent.request());
   return Promise.all(sent);
@@ -35,6 +42,7 @@ describe('the list of tasks', () => {
       sent.push(await tim.request());
       clock.advance(1);
     }
+    await announced(admin, 60);
     const pages = await pagesOf(admin, '/v1/tasks?', 7);
     assert.deepEqual(pages.flat(), sent.toReversed());
     assert.deepEqual(
@@ -46,6 +54,7 @@ describe('the list of tasks', () => {
   it('has each task once also where many came in the same millisecond', async (t) => {
     const { agent, admin } = await testParley(t);
     const sent = await requestMany(await agent('tim'), 60);
+    await announced(admin, 60);
     const found = (await pagesOf(admin, '/v1/tasks?', 9)).flat();
     assert.deepEqual(found.toSorted(), sent.toSorted());
   });
@@ -58,6 +67,7 @@ describe('the list of tasks', () => {
       sent.push(await tim.request({ ttl: 604_800 }));
       clock.advance(86_400_000);
     }
+    await announced(admin, 5);
     assert.deepEqual((await pagesOf(admin, '/v1/tasks?', 2)).flat(), sent.toReversed());
   });
 
@@ -65,9 +75,11 @@ describe('the list of tasks', () => {
     const { agent, admin, clock } = await testParley(t);
     const tim = await agent('tim');
     const sent = [await tim.request(), await tim.request(), await tim.request()];
+    await announced(admin, 3);
     clock.advance(1);
     const { tasks, cursor } = (await admin.call('GET', '/v1/tasks?limit=1')).body;
     await tim.request();
+    await announced(admin, 4);
     const rest = (await admin.call('GET', `/v1/tasks?limit=10&cursor=${encodeURIComponent(cursor)}`)).body.tasks;
     assert.deepEqual([...tasks, ...rest].map(({ id }) => id).sort(), sent.sort());
   });
@@ -85,6 +97,7 @@ describe('the list of tasks', () => {
     await galahad.complete(done);
     await galahad.fail(failed, { error: 'invalid_params' });
     await tim.call('POST', `/v1/tasks/${cancelled}/cancel`);
+    await announced(admin, 6);
     const found = async (query: string) => (await ids(admin, query)).sort();
     assert.deepEqual(await found('status=requested'), [waiting, home, directed].sort());
     assert.deepEqual(await found('status=completed'), [done]);
@@ -107,7 +120,82 @@ describe('the list of tasks', () => {
     const home = await tim.request({ payload: { task: 'home.scene' } });
     clock.advance(1);
     await requestMany(tim, 30);
+    await announced(admin, 61);
     assert.deepEqual((await pagesOf(admin, '/v1/tasks?domain=home&', 5)).flat(), [home]);
+  });
+
+  it('goes on right behind the last that matched, wherever that was', async (t) => {
+    const { agent, admin } = await testParley(t);
+    const tim = await agent('tim');
+    const home: string[] = [];
+    for (let count = 0; count < 40; count++) {
+      const isHome = count % 3 === 0;
+      const id = await tim.request(isHome ? { payload: { task: 'home.scene' } } : {});
+      if (isHome) home.push(id);
+    }
+    await announced(admin, 40);
+    for (const limit of [1, 2, 3, 4]) {
+      const pages = await pagesOf(admin, '/v1/tasks?domain=home&', limit);
+      assert.deepEqual(pages.flat(), home.toReversed());
+      assert.ok(
+        pages.slice(0, -2).every(({ length }) => length === limit),
+        JSON.stringify(pages),
+      );
+    }
+  });
+
+  it('gives up for now, with a cursor, where hundreds in a row do not match', async (t) => {
+    const { agent, admin } = await testParley(t);
+    const tim = await agent('tim');
+    const home = await tim.request({ payload: { task: 'home.scene' } });
+    await requestMany(tim, 450);
+    await announced(admin, 451);
+    const pages = await pagesOf(admin, '/v1/tasks?domain=home&', 10);
+    assert.deepEqual(pages, [[], [home]]);
+  });
+
+  it('has a task that was run again once, in its old place', async (t) => {
+    const { agent, admin } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const first = await tim.request();
+    const second = await tim.request();
+    await galahad.fail(first, { error: 'invalid_params' });
+    await tim.call('POST', `/v1/tasks/${first}/retry`);
+    await announced(admin, 3);
+    assert.deepEqual(await ids(admin, ''), [second, first]);
+  });
+
+  it('has a task once whose id an earlier one had, in the place of the new one', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const request = taskRequest('tim');
+    await tim.send(request);
+    await galahad.complete(request.id);
+    clock.advance(7 * 86_400_000);
+    const other = await tim.request();
+    assert.equal((await tim.send(request)).status, 202);
+    // The log tells of it twice under one name, which a reader counts once.
+    await announced(admin, 2);
+    await eventually(async () => assert.deepEqual(await ids(admin, ''), [request.id, other]));
+    assert.deepEqual((await pagesOf(admin, '/v1/tasks?', 1)).flat(), [request.id, other]);
+  });
+
+  it('has a task once on a page whose making was told twice', async (t) => {
+    const { agent, admin } = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        events: {
+          ...ports.events,
+          publish: async (events) => {
+            await ports.events.publish(events);
+            await ports.events.publish(events);
+          },
+        },
+      }),
+    });
+    const id = await (await agent('tim')).request();
+    await announced(admin, 1);
+    assert.deepEqual(await ids(admin, ''), [id]);
   });
 
   it('shows the dead letters, newest first, page by page', async (t) => {

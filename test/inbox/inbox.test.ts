@@ -64,6 +64,16 @@ describe('the inbox', () => {
     assert.equal(await ack(tim, id, id), 1);
   });
 
+  it('counts what two acknowledge at once for one of them', async (t) => {
+    const parley = await testParley(t);
+    const { tim, galahad } = await withResults(parley, 1);
+    await galahad.fail(await tim.request(), { error: 'invalid_params' });
+    await settled(parley);
+    for (const { id } of await tim.inbox()) {
+      assert.deepEqual((await Promise.all([ack(tim, id), ack(tim, id)])).toSorted(), [0, 1]);
+    }
+  });
+
   it('survives a restart', async (t) => {
     const parley = await testParley(t);
     const { tim, tasks } = await withResults(parley, 3);
@@ -146,9 +156,62 @@ describe('the inbox', () => {
     assert.equal((await galahad.send({ ...result, correlationId: second })).status, 202);
     await settled(parley);
     assert.deepEqual(await tasksIn(tim), [first, second]);
-    const messages = await tim.inbox();
-    assert.equal(new Set(messages.map(({ id }) => id)).size, 2);
-    assert.equal(await ack(tim, ...messages.map(({ id }) => id)), 2);
+    assert.equal(await ack(tim, result.id), 1);
+    assert.deepEqual(await tasksIn(tim), [second]);
+    assert.equal(await ack(tim, result.id), 1);
+    assert.deepEqual(await tasksIn(tim), []);
+  });
+
+  it('holds a result and a failure that came under one id', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+    const [first, second] = [await tim.request(), await tim.request()];
+    const result = about('task.result', 'galahad', first, { status: 'completed', result: {} });
+    assert.equal((await galahad.send(result)).status, 202);
+    const failure = about('task.failed', 'galahad', second, { error: 'invalid_params' });
+    assert.equal((await galahad.send({ ...failure, id: result.id })).status, 202);
+    await settled(parley);
+    assert.deepEqual((await tasksIn(tim)).toSorted(), [first, second].toSorted());
+    assert.equal(await ack(tim, result.id, result.id), 2);
+    assert.deepEqual(await tasksIn(tim), []);
+  });
+
+  it('holds both of two failures that came under one id, each under an id of its own', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+    const [first, second] = [await tim.request(), await tim.request()];
+    const failure = about('task.failed', 'galahad', first, { error: 'invalid_params' });
+    assert.equal((await galahad.send(failure)).status, 202);
+    parley.clock.advance(1);
+    assert.equal((await galahad.send({ ...failure, correlationId: second })).status, 202);
+    await settled(parley);
+    assert.deepEqual(await tasksIn(tim), [first, second]);
+    const ids = (await tim.inbox()).map(({ id }) => id);
+    assert.equal(new Set(ids).size, 2);
+    assert.equal(await ack(tim, ...ids), 2);
+    assert.deepEqual(await tasksIn(tim), []);
+  });
+
+  it('finds what is acknowledged far behind what is not', async (t) => {
+    const parley = await testParley(t);
+    const { tim, galahad } = await withResults(parley, 0);
+    const ids = await Promise.all(Array.from({ length: 130 }, () => tim.request()));
+    const results = ids.map((id) => about('task.result', 'galahad', id, { status: 'completed', result: {} }));
+    for (const result of results) {
+      assert.equal((await galahad.send(result)).status, 202);
+      parley.clock.advance(1);
+    }
+    const [middle, last] = [results[70]?.id ?? '', results[129]?.id ?? ''];
+    assert.equal(await ack(tim, last, randomUUID(), middle), 2);
+    assert.equal(await ack(tim, last, middle), 0);
+    const { messages } = (await tim.call('GET', '/v1/inbox?max=100')).body;
+    assert.deepEqual(
+      messages.map(({ id }: { id: string }) => id),
+      results
+        .filter(({ id }) => id !== middle && id !== last)
+        .slice(0, 100)
+        .map(({ id }) => id),
+    );
   });
 
   const refused: [what: string, body: unknown, code: Code, path: string][] = [

@@ -63,16 +63,21 @@ describe('a start that cannot succeed says why in one line', { concurrency: 2 },
     assert.deepEqual(readFileSync(join(dir, 'parley.db')), garbage);
   });
 
-  it('on a database of a newer format, and leaves it as it was', async (t) => {
-    const dir = tempDir(t);
-    const file = join(dir, 'parley.db');
-    const newer = new DatabaseSync(file);
-    newer.exec('CREATE TABLE unheard_of (x); PRAGMA user_version = 99');
-    newer.close();
-    const before = readFileSync(file);
-    assert.match(await refusal(t, dir), /newer.*(--data|[Uu]pdate|[Uu]pgrade)/);
-    assert.deepEqual(readFileSync(file), before);
-  });
+  for (const [format, says] of [
+    [99, /a newer version .*format 99.* Update Parley.*--data/],
+    [1, /an older version .*format 1.* Go on with that version.*--data/],
+  ] as const) {
+    it(`on a database of the format ${format}, and leaves it as it was`, async (t) => {
+      const dir = tempDir(t);
+      const file = join(dir, 'parley.db');
+      const other = new DatabaseSync(file);
+      other.exec(`CREATE TABLE unheard_of (x); PRAGMA user_version = ${format}`);
+      other.close();
+      const before = readFileSync(file);
+      assert.match(await refusal(t, dir), says);
+      assert.deepEqual(readFileSync(file), before);
+    });
+  }
 
   it('on a folder whose admin key is gone from its file', async (t) => {
     const dir = tempDir(t);

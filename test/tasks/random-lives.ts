@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { applied, type Change, holds } from '../../shared/ports/conditions.ts';
 import { onSeen, type Transition, unseen } from '../../shared/tasks/rules.ts';
-import { listedAt, type Task, taskRef } from '../../shared/tasks/task.ts';
+import { type Task, taskRef } from '../../shared/tasks/task.ts';
 import { pass } from '../../shared/tasks/time.ts';
 import {
   asHolder,
@@ -54,7 +54,7 @@ export const newTask = (overrides: Partial<Task> = {}): Task => ({
   fingerprint: 'f',
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   due: START + LIMITS.resendMs,
-  listed: listedAt('default', START, 'task-1'),
+  placed: { p: 'default#inbox#tim' },
   ...overrides,
 });
 

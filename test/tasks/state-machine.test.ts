@@ -112,12 +112,19 @@ describe('the state machine of a task, whatever happens in whatever order', () =
       }
     }));
 
-  it('stands in the list of its holder while it is held, and among the failed when it has failed', () =>
+  it('stands in the list of its holder exactly while it is held or waits for input', () =>
     everyLife((steps) => {
       for (const { after } of steps) {
-        const expected =
-          after.status === 'failed' ? 'default#failed' : holderOf(after) && `default#held#${after.holder}`;
-        assert.equal(after.placed?.p, expected, after.status);
+        assert.equal(after.held?.p, holderOf(after) && `default#held#${after.holder}`, after.status);
+        assert.equal(after.held?.s !== undefined, holderOf(after) !== undefined);
+      }
+    }));
+
+  it('stands in the inbox of its requester when it is completed, among the failed when it has failed, else nowhere', () =>
+    everyLife((steps) => {
+      for (const { after } of steps) {
+        assert.equal(after.placed?.p, after.status === 'failed' ? 'default#failed' : 'default#inbox#tim', after.status);
+        assert.equal(after.placed?.s !== undefined, ['completed', 'failed'].includes(after.status), after.status);
       }
     }));
 
@@ -155,7 +162,7 @@ describe('what follows from the writes to a task', () => {
       }
     }));
 
-  it('announces each end once, and tells the requester once, but not what the requester did itself', () =>
+  it('announces each end once, and tells the requester once, in its inbox or by standing there, but not what the requester did itself', () =>
     everyLife((steps) => {
       const last = steps.at(-1)?.after;
       const ends = effects(steps).filter(
@@ -165,8 +172,9 @@ describe('what follows from the writes to a task', () => {
         (effect) => effect.kind === 'deliver' && effect.delivery.pk === 'default#inbox#tim',
       );
       const hasEnded = last?.endedAt !== undefined;
+      const stands = last?.placed?.p === 'default#inbox#tim' && last.placed.s !== undefined ? 1 : 0;
       assert.equal(ends.length, hasEnded ? 1 : 0);
-      assert.equal(told.length, hasEnded && last.status !== 'cancelled' ? 1 : 0);
+      assert.equal(told.length + stands, hasEnded && last.status !== 'cancelled' ? 1 : 0);
     }));
 
   it('announces each attempt once', () =>

@@ -2,15 +2,18 @@ import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { ParleyError } from '../../errors.ts';
 
+/** Raised with every change of what is written; a new file has 0. */
+const FORMAT = 2;
+
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS records (
   id INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, body TEXT NOT NULL,
-  due INTEGER, expires INTEGER, listed_p TEXT, listed_s TEXT, placed_p TEXT, placed_s TEXT);
+  due INTEGER, expires INTEGER, placed_p TEXT, placed_s TEXT, held_p TEXT, held_s TEXT);
 CREATE UNIQUE INDEX IF NOT EXISTS records_key ON records (pk, sk);
 CREATE INDEX IF NOT EXISTS records_due ON records (due) WHERE due IS NOT NULL;
 CREATE INDEX IF NOT EXISTS records_expires ON records (expires) WHERE expires IS NOT NULL;
-CREATE INDEX IF NOT EXISTS records_listed ON records (listed_p, listed_s) WHERE listed_p IS NOT NULL;
-CREATE INDEX IF NOT EXISTS records_placed ON records (placed_p, placed_s) WHERE placed_p IS NOT NULL;
+CREATE INDEX IF NOT EXISTS records_placed ON records (placed_p, placed_s) WHERE placed_s IS NOT NULL;
+CREATE INDEX IF NOT EXISTS records_held ON records (held_p, held_s) WHERE held_s IS NOT NULL;
 CREATE TABLE IF NOT EXISTS changes (seq INTEGER PRIMARY KEY, batch TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS parked_changes (seq INTEGER PRIMARY KEY, change TEXT NOT NULL, error TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS messages (
@@ -18,13 +21,19 @@ CREATE TABLE IF NOT EXISTS messages (
 CREATE TABLE IF NOT EXISTS events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, expires INTEGER NOT NULL, batch TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS events_project ON events (project, seq);
-PRAGMA user_version = 1;
+PRAGMA user_version = ${FORMAT};
 `;
 
-/** Written by this version; a file of a newer one is left alone. */
-const FORMAT = 1;
+/** The file was written by another version of Parley, and is left as it is. */
+export class OtherFormat extends Error {
+  readonly by: 'a newer' | 'an older';
 
-export class NewerFormat extends Error {}
+  constructor(format: number) {
+    const by = format > FORMAT ? 'a newer' : 'an older';
+    super(`was written by ${by} version of Parley (format ${format})`);
+    this.by = by;
+  }
+}
 
 /** What ran together and is committed together. */
 interface Group {
@@ -56,7 +65,7 @@ export class Database {
   constructor(file: string) {
     this.sql = new DatabaseSync(file);
     const version = Number(this.sql.prepare('PRAGMA user_version').get()?.user_version);
-    if (version > FORMAT) throw new NewerFormat(`was written by a newer version of Parley (format ${version})`);
+    if (version !== 0 && version !== FORMAT) throw new OtherFormat(version);
     // Records of 2 or 3 KB fill pages of 4 KB badly, and with 16 KB a single write drags along too much.
     // The lock is kept for good, so that a second process on the same file fails at once.
     this.sql.exec('PRAGMA page_size = 8192; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');

@@ -116,7 +116,7 @@ export class RecordStore {
   #announce({ pk, placed }: Item): void {
     this.#db.afterCommit(() => {
       this.listeners.ring(pk);
-      if (placed && placed.p !== pk) this.listeners.ring(placed.p);
+      if (placed?.s !== undefined && placed.p !== pk) this.listeners.ring(placed.p);
     });
   }
 

@@ -106,22 +106,17 @@ export class Rows {
 /** Sorts behind every key: keys are printable text. */
 const LAST = '\u{10ffff}';
 
-const COLUMNS = ['due', 'expires', 'listed_p', 'listed_s', 'placed_p', 'placed_s'] as const;
+const COLUMNS = ['due', 'expires', 'placed_p', 'placed_s', 'held_p', 'held_s'] as const;
 const INSERT = `INSERT OR IGNORE INTO records (pk, sk, body, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** What stands beside the text for the sake of an index, in the order of the columns. */
-const columnsOf = ({
-  due,
-  expires,
-  listed,
-  placed,
-}: Item): Record<(typeof COLUMNS)[number], string | number | null> => ({
+const columnsOf = ({ due, expires, placed, held }: Item): Record<(typeof COLUMNS)[number], string | number | null> => ({
   due: due ?? null,
   expires: expires ?? null,
-  listed_p: listed?.p ?? null,
-  listed_s: listed?.s ?? null,
   placed_p: placed?.p ?? null,
   placed_s: placed?.s ?? null,
+  held_p: held?.p ?? null,
+  held_s: held?.s ?? null,
 });
 
 const keyOf = (pk: Key['pk'], sk: Key['sk']): string => `${pk}\u0000${sk}`;
