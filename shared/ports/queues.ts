@@ -17,6 +17,8 @@ export interface Outgoing {
   group: string;
   /** A message whose id was sent within the last minutes is not queued again. */
   dedup: string;
+  /** When it was first queued, in epoch milliseconds: the same for every sending of the same message. */
+  at: number;
   body: Json;
 }
 

@@ -37,6 +37,7 @@ const queueMessage = (task: Task): Outgoing => ({
   lane: laneOf(task),
   group: task.id,
   dedup: `${task.id}#${task.entry}#${task.resent}`,
+  at: task.queuedAt,
   body: { taskId: task.id, entry: task.entry, due: task.due ?? task.deadline },
 });
 

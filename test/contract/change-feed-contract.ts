@@ -90,8 +90,10 @@ export const changeFeedContract = (name: string, open: Open): void => {
 
     it('tells of what was written while nobody followed, however much that is', async (t) => {
       const engine = await open(t);
-      const refs = Array.from({ length: 5000 }, () => sampleRef());
-      await Promise.all(refs.map((ref) => created(engine.ports.records, ref)));
+      const refs = Array.from({ length: 2500 }, () => sampleRef());
+      for (let done = 0; done < refs.length; done += 50) {
+        await Promise.all(refs.slice(done, done + 50).map((ref) => created(engine.ports.records, ref)));
+      }
       const told = noting(engine);
       await inTime(engine, () => assert.equal(new Set(told.map(({ after }) => after?.pk)).size, refs.length));
     });
@@ -124,8 +126,10 @@ export const changeFeedContract = (name: string, open: Open): void => {
       await created(engine.ports.records, other);
       await engine.crash();
       const told = noting(engine);
-      await inTime(engine, () => assert.equal(versionsOf(told, other.pk).length, 1));
-      assert.deepEqual(versionsOf(told, ref.pk), [1, 2, 3, 4]);
+      await inTime(engine, () => {
+        assert.equal(versionsOf(told, other.pk).length, 1);
+        assert.deepEqual(versionsOf(told, ref.pk), [1, 2, 3, 4]);
+      });
     });
 
     it('does not tell again for ever of what was acknowledged', async (t) => {

@@ -16,6 +16,7 @@ const message = (to: Lane, body: string, overrides: Partial<Outgoing> = {}): Out
   lane: to,
   group: unique('group'),
   dedup: token(),
+  at: Date.now(),
   body,
   ...overrides,
 });
@@ -144,9 +145,10 @@ export const queuesContract = (name: string, open: Open): void => {
       await queues.send([message(to, 'b1', { group: 'b' })]);
       const first = await receiveSome(queues, [to]);
       await queues.release(first.toReversed());
-      assert.deepEqual(bodies(await receiveSome(queues, [to])), bodies(first));
+      const again = await receiveSome(queues, [to]);
+      assert.deepEqual(bodies(again), bodies(first));
       const waiting = queues.receive([to], { ...AT_ONCE, max: 1, waitMs: 20_000 });
-      await queues.release(first.slice(0, 1));
+      await queues.release(again.slice(0, 1));
       assert.deepEqual(bodies(await waiting), ['a1']);
     });
 
@@ -215,10 +217,10 @@ export const queuesContract = (name: string, open: Open): void => {
       const before = engine.ports.queues;
       await before.send(['m1', 'm2', 'm3'].map((body) => message(to, body)));
       await before.delete(await receiveSome(before, [to], { max: 1 }));
-      await receiveSome(before, [to], { max: 1 });
+      await receiveSome(before, [to], { max: 1, visibilityMs: 2000 });
       await engine.crash();
-      await engine.pass(30_000);
-      assert.deepEqual(bodies(await drain(engine.ports.queues, [to], 2)), ['m2', 'm3']);
+      await engine.pass(2000);
+      assert.deepEqual(bodies(await drain(engine.ports.queues, [to], 2)).toSorted(), ['m2', 'm3']);
     });
   });
 };

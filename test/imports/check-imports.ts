@@ -5,16 +5,17 @@ import { dirname, join, normalize } from 'node:path';
 const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^shared\/ports\//, /^shared\/(ports|json)\/|^shared\/errors\.ts$/],
   [/^shared\/json\//, /^shared\/(json)\/|^shared\/errors\.ts$|^zod$|^node:crypto$/],
-  [/^shared\/engines\//, /^shared\/(engines|ports|json)\/|^shared\/(deps|errors|log)\.ts$|^node:/],
+  [/^shared\/engines\//, /^shared\/(engines|ports|json)\/|^shared\/(deps|errors|log)\.ts$|^node:|^@aws-sdk\//],
   [/^shared\/http\//, /^shared\/(?!engines\/)|^zod$|^node:buffer$/],
   [/^shared\//, /^shared\/(?!engines\/|http\/)|^zod$|^node:(crypto|timers\/promises)$/],
+  [/^functions\//, /^functions\/|^shared\/|^parley\.config\.ts$|^node:|^zod$|^@middy\/|^@aws-|^aws-lambda$/],
   [/^local\//, /^local\/|^shared\/|^parley\.config\.ts$|^node:/],
   [/^parley\.config\.ts$/, /^shared\/config\.ts$/],
 ];
 
 const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
 
-const files = globSync('{shared,local}/**/*.ts').concat('parley.config.ts');
+const files = globSync('{functions,shared,local}/**/*.ts').concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
   const targets = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, from, bare]) => from ?? bare ?? '');

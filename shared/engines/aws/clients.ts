@@ -1,0 +1,42 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { SQSClient } from '@aws-sdk/client-sqs';
+
+/** The services that the engine stands on. One set lives as long as its function's instance, so that connections are kept. */
+export interface AwsClients {
+  dynamo: DynamoDBClient;
+  sqs: SQSClient;
+  /** Most requests need no blob, and this client is as large as all others together. */
+  s3: () => Promise<S3Client>;
+}
+
+export interface ClientOptions {
+  endpoint?: string;
+  region?: string;
+  credentials?: { accessKeyId: string; secretAccessKey: string };
+}
+
+/**
+ * Four attempts of at most 5 s with growing pauses between them end before a function's 29 s do. A receive waits for 1 s, so
+ * that 5 s without an answer is a lost connection.
+ */
+export const PATIENCE = { maxAttempts: 4, requestHandler: { connectionTimeout: 1000, requestTimeout: 5000 } };
+
+export const awsClients = (options: ClientOptions = {}): AwsClients => {
+  const common = { ...PATIENCE, ...options };
+  let s3: Promise<S3Client> | undefined;
+  return {
+    dynamo: new DynamoDBClient(common),
+    sqs: new SQSClient({ ...common, useQueueUrlAsEndpoint: false }),
+    s3: () => {
+      s3 ??= import('@aws-sdk/client-s3').then(
+        // Where a server stands in for S3, buckets have no host names of their own.
+        ({ S3Client }) => new S3Client({ ...common, forcePathStyle: isStandIn(options) }),
+      );
+      return s3;
+    },
+  };
+};
+
+const isStandIn = ({ endpoint }: ClientOptions): boolean =>
+  (endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL) !== undefined;

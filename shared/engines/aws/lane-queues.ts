@@ -1,0 +1,151 @@
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageBatchCommand,
+  type Message,
+  ReceiveMessageCommand,
+  SendMessageBatchCommand,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
+import { fingerprint } from '../../json/fingerprint.ts';
+import type { Json } from '../../json/json.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Lane, Outgoing, Received } from '../../ports/queues.ts';
+import { unavailable } from './failures.ts';
+import { backOff, inChunks } from './patience.ts';
+
+export interface SqsLanes {
+  sqs: SQSClient;
+  /** A queue's address is this and `<project>-<domain>-<priority>.fifo`. */
+  urlPrefix: string;
+  clock: Clock;
+  newId: () => string;
+}
+
+const urlOf = ({ urlPrefix }: SqsLanes, { project, name, priority }: Lane): string =>
+  `${urlPrefix}${project}-${name}-${priority}.fifo`;
+
+/** What a queue carries. The project is for whoever finds it in the dead-letter queue. */
+export interface LaneMessage {
+  project: string;
+  group: string;
+  body: Json;
+}
+
+/** What a batch of SQS takes: ten messages, and 1 MiB in all. */
+const MOST_IN_BATCH = 10;
+
+export const sendToLanes = async (lanes: SqsLanes, messages: Outgoing[]): Promise<void> => {
+  const byQueue = Map.groupBy(messages, ({ lane }) => urlOf(lanes, lane));
+  await inBatches(lanes, byQueue, async (url, batch) => {
+    const { Failed: failed } = await lanes.sqs.send(
+      new SendMessageBatchCommand({ QueueUrl: url, Entries: batch.map(entryOf) }),
+    );
+    return failed;
+  });
+};
+
+/** Group and deduplication id may have 128 characters of few kinds, and a task's id may have others. */
+const entryOf = ({ lane, group, dedup, body }: Outgoing, index: number) => ({
+  Id: String(index),
+  MessageGroupId: fingerprint(group),
+  MessageDeduplicationId: fingerprint(dedup),
+  MessageBody: inAscii({ project: lane.project, group, body }),
+});
+
+/** SQS takes few control characters, and not every server every other one. */
+const inAscii = (message: LaneMessage): string =>
+  JSON.stringify(message).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+export const receiveFromLane = async (
+  lanes: SqsLanes,
+  lane: Lane,
+  options: { max: number; waitSeconds: number; visibilityMs: number },
+): Promise<Received[]> => {
+  try {
+    const { Messages: messages = [] } = await lanes.sqs.send(
+      new ReceiveMessageCommand({
+        QueueUrl: urlOf(lanes, lane),
+        MaxNumberOfMessages: Math.min(options.max, MOST_IN_BATCH),
+        WaitTimeSeconds: options.waitSeconds,
+        VisibilityTimeout: Math.ceil(options.visibilityMs / 1000),
+        // Where the answer is lost and the SDK asks again, it gets the same messages.
+        ReceiveRequestAttemptId: lanes.newId(),
+      }),
+    );
+    return messages.map((message) => receivedIn(lane, message));
+  } catch (error) {
+    throw unavailable(error);
+  }
+};
+
+const receivedIn = (lane: Lane, { Body: text = '{}', ReceiptHandle: receipt = '' }: Message): Received => {
+  const { group, body }: LaneMessage = JSON.parse(text);
+  return { lane, group, body, receipt };
+};
+
+export const deleteFromLanes = (lanes: SqsLanes, messages: Received[]): Promise<void> =>
+  onReceipts(lanes, messages, async (url, batch) => {
+    const { Failed: failed } = await lanes.sqs.send(
+      new DeleteMessageBatchCommand({ QueueUrl: url, Entries: batch.map(receiptOf) }),
+    );
+    return failed;
+  });
+
+export const releaseToLanes = (lanes: SqsLanes, messages: Received[]): Promise<void> =>
+  onReceipts(lanes, messages, async (url, batch) => {
+    const entries = batch.map((message, index) => ({ ...receiptOf(message, index), VisibilityTimeout: 0 }));
+    const { Failed: failed } = await lanes.sqs.send(
+      new ChangeMessageVisibilityBatchCommand({ QueueUrl: url, Entries: entries }),
+    );
+    return failed;
+  });
+
+const receiptOf = ({ receipt }: Received, index: number) => ({ Id: String(index), ReceiptHandle: receipt });
+
+interface FailedEntry {
+  Id: string | undefined;
+  SenderFault: boolean | undefined;
+  Code: string | undefined;
+  Message?: string | undefined;
+}
+
+const onReceipts = (
+  lanes: SqsLanes,
+  messages: Received[],
+  send: (url: string, batch: Received[]) => Promise<FailedEntry[] | undefined>,
+): Promise<void> => {
+  const byQueue = Map.groupBy(messages, ({ lane }) => urlOf(lanes, lane));
+  // A receipt that is no longer good is not this caller's any more: the message comes again, to somebody.
+  return inBatches(lanes, byQueue, async (url, batch) =>
+    (await send(url, batch))?.filter(({ SenderFault: isOurs }) => !isOurs),
+  );
+};
+
+/** A batch may succeed in part: what failed is sent again by itself. */
+export const inBatches = async <T>(
+  { clock }: { clock: Clock },
+  byQueue: Map<string, T[]>,
+  send: (url: string, batch: T[]) => Promise<FailedEntry[] | undefined>,
+): Promise<void> => {
+  const batches = [...byQueue].flatMap(([url, all]) => inChunks(all, MOST_IN_BATCH).map((batch) => ({ url, batch })));
+  await Promise.all(
+    batches.map(async ({ url, batch }) => {
+      let left = batch;
+      for (let attempt = 0; left.length > 0; attempt++) {
+        if (attempt > 0) await backOff(clock, attempt, 'SQS');
+        left = await leftOf(left, () => send(url, left));
+      }
+    }),
+  );
+};
+
+const leftOf = async <T>(batch: T[], send: () => Promise<FailedEntry[] | undefined>): Promise<T[]> => {
+  try {
+    const failed = (await send()) ?? [];
+    const fault = failed.find(({ SenderFault: isOurs }) => isOurs);
+    if (fault) throw new Error(`SQS refuses a message: ${fault.Code} ${fault.Message}`);
+    return failed.flatMap(({ Id: id }) => batch[Number(id)] ?? []);
+  } catch (error) {
+    throw unavailable(error);
+  }
+};

@@ -1,0 +1,77 @@
+import { nap } from '../../ports/clock.ts';
+import type { Lane, Queues, Received, ReceiveOptions } from '../../ports/queues.ts';
+import { deleteFromLanes, receiveFromLane, releaseToLanes, type SqsLanes, sendToLanes } from './lane-queues.ts';
+import { type LaneMemory, LanesInUseBook } from './lanes-in-use.ts';
+import { addToLists, releaseToLists, removeFromLists, takeFromList } from './ready-list.ts';
+
+/** One round of waiting asks every lane, for as long as the shortest long poll takes. */
+const LONG_POLL_SECONDS = 1;
+/** Where there are only lists to look at, a round is as long as this. */
+const LIST_ROUND_MS = 250;
+
+/** Domains' lanes are FIFO queues, agents' lanes lists in the table. */
+export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
+  const book = new LanesInUseBook(lists);
+  const queues: Queues = {
+    send: async (messages) => {
+      const [domain, agent] = parted(messages);
+      await Promise.all([
+        sendToLanes(sqs, domain),
+        book.note(domain.map(({ lane }) => lane)),
+        addToLists(lists, agent),
+      ]);
+    },
+    receive: async (lanes, options) => {
+      const until = sqs.clock.now() + options.waitMs;
+      // The first round does not wait, so that what is there comes at once.
+      for (let isWaiting = false; ; isWaiting = true) {
+        const received = await receiveRound(lanes, options, isWaiting);
+        if (options.signal?.aborted) {
+          if (received.length > 0) await queues.release(received);
+          return [];
+        }
+        if (received.length > 0 || sqs.clock.now() >= until) return received;
+      }
+    },
+    delete: async (messages) => {
+      const [domain, agent] = parted(messages);
+      await Promise.all([deleteFromLanes(sqs, domain), removeFromLists(lists, agent)]);
+    },
+    release: async (messages) => {
+      const [domain, agent] = parted(messages);
+      await Promise.all([releaseToLanes(sqs, domain), releaseToLists(lists, agent)]);
+    },
+  };
+
+  /** Asks all lanes at once, takes from the first ones, and gives the rest back. */
+  const receiveRound = async (lanes: Lane[], options: ReceiveOptions, isWaiting: boolean): Promise<Received[]> => {
+    const { max, visibilityMs, signal } = options;
+    const asked = await book.inUse(lanes.filter(isDomain));
+    const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
+    const byAgent = Map.groupBy(
+      lanes.filter((lane) => !isDomain(lane)),
+      ({ project, name }) => `${project}/${name}`,
+    );
+    // None of the receives is given up: what one finds after that would be hidden for nobody.
+    const [received] = await Promise.all([
+      Promise.all([
+        ...[...byAgent.values()].map((own) => takeFromList(lists, own, max, visibilityMs)),
+        ...asked.map((lane) => receiveFromLane(sqs, lane, { max, waitSeconds, visibilityMs })),
+      ]),
+      isWaiting && asked.length === 0 ? nap(sqs.clock, LIST_ROUND_MS, signal).over : undefined,
+    ]);
+    const inOrder = received.flat().toSorted((a, b) => lanes.indexOf(a.lane) - lanes.indexOf(b.lane));
+    const surplus = inOrder.slice(max);
+    if (surplus.length > 0) await queues.release(surplus);
+    return inOrder.slice(0, max);
+  };
+
+  return queues;
+};
+
+const isDomain = (lane: Lane): boolean => lane.kind === 'domain';
+
+const parted = <T extends { lane: Lane }>(messages: T[]): [domain: T[], agent: T[]] => {
+  const { domain = [], agent = [] } = Object.groupBy(messages, ({ lane }) => lane.kind);
+  return [domain, agent];
+};

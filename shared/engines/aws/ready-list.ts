@@ -1,0 +1,84 @@
+import { fingerprint } from '../../json/fingerprint.ts';
+import type { Json } from '../../json/json.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { is } from '../../ports/conditions.ts';
+import { type Lane, type Outgoing, PRIORITIES, type Received } from '../../ports/queues.ts';
+import type { Item, Records, Ref } from '../../ports/records.ts';
+
+/** A task that waits for one agent. There may be any number of agents, so that their lanes are lists in the table. */
+interface Ready extends Item {
+  group: string;
+  body: Json;
+  /** Hidden from others until then, in epoch milliseconds. */
+  hiddenUntil: number;
+}
+
+export interface ReadyLists {
+  records: Records;
+  clock: Clock;
+  newId: () => string;
+}
+
+const listPk = ({ project, name }: Lane): string => `${project}#ready#${name}`;
+const prefixOf = ({ priority }: Lane): string => `${PRIORITIES.indexOf(priority)}#`;
+const refOf = (lane: Lane, sk: string): Ref<Ready> => ({ pk: listPk(lane), sk });
+
+/** Longer than a task can wait to be claimed: 7 days. */
+const KEPT_MS = 8 * 86_400_000;
+
+/** The time is the task's own, so that the fast path and the dispatcher write the same record. */
+export const addToLists = async ({ records, clock, newId }: ReadyLists, messages: Outgoing[]): Promise<void> => {
+  const added = messages.map(({ lane, at, dedup, group, body }) => {
+    const sk = `${prefixOf(lane)}${String(at).padStart(14, '0')}#${fingerprint(dedup)}`;
+    const expires = clock.now() + KEPT_MS;
+    return records.create<Ready>({ ...refOf(lane, sk), group, body, hiddenUntil: 0, expires }, newId());
+  });
+  await Promise.all(added);
+};
+
+/** How many a receive looks at beyond what it wants, past those that others are working on. */
+const LOOKED_AT = 25;
+
+/** From the lanes of one agent, which are one list: those of higher priority come first in it. */
+export const takeFromList = async (
+  { records, clock, newId }: ReadyLists,
+  lanes: Lane[],
+  max: number,
+  visibilityMs: number,
+): Promise<Received[]> => {
+  const [first] = lanes;
+  if (!first) return [];
+  const now = clock.now();
+  const listed = await records.query<Ready>({ p: listPk(first), limit: max + LOOKED_AT });
+  const taken: Received[] = [];
+  for (const ready of listed.filter(({ hiddenUntil }) => hiddenUntil <= now)) {
+    const lane = lanes.find((candidate) => ready.sk.startsWith(prefixOf(candidate)));
+    if (!lane) continue;
+    if (taken.length === max) break;
+    const token = newId();
+    const unmoved = is('v', ready.v);
+    const hidden = { if: unmoved, set: { hiddenUntil: now + visibilityMs } };
+    const written = await records.update(refOf(lane, ready.sk), hidden, token);
+    if (written.outcome === 'refused') continue;
+    taken.push({ lane, group: ready.group, body: ready.body, receipt: `${token} ${ready.sk}` });
+  }
+  return taken;
+};
+
+const receiptOf = ({ receipt }: Received): { token: string; sk: string } => {
+  const space = receipt.indexOf(' ');
+  return { token: receipt.slice(0, space), sk: receipt.slice(space + 1) };
+};
+
+export const removeFromLists = async ({ records }: ReadyLists, messages: Received[]): Promise<void> => {
+  await Promise.all(messages.map((message) => records.remove(refOf(message.lane, receiptOf(message).sk))));
+};
+
+/** Only what is still this receiver's: its token is the last one written. */
+export const releaseToLists = async ({ records, newId }: ReadyLists, messages: Received[]): Promise<void> => {
+  const released = messages.map((message) => {
+    const { token, sk } = receiptOf(message);
+    return records.update(refOf(message.lane, sk), { if: is('token', token), set: { hiddenUntil: 0 } }, newId());
+  });
+  await Promise.all(released);
+};

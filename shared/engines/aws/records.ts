@@ -1,0 +1,220 @@
+import {
+  BatchGetItemCommand,
+  ConditionalCheckFailedException,
+  DeleteItemCommand,
+  type DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb';
+import { ParleyError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { applied, type Change, holds } from '../../ports/conditions.ts';
+import type { Fresh, Item, Key, Records, Ref, Written } from '../../ports/records.ts';
+import { type Attributes, type Packing, Shelf } from './attributes.ts';
+import { conditionText, Expression, type Stamp, updateText } from './expressions.ts';
+import { isMissingMap, unavailable } from './failures.ts';
+import { pollingListener } from './listener.ts';
+import { backOff, inChunks } from './patience.ts';
+import { queryItems } from './queries.ts';
+import { transactItems } from './transactions.ts';
+
+/** One table, as everything that reads or writes it needs it. */
+export interface Table {
+  dynamo: DynamoDBClient;
+  name: string;
+  shelf: Shelf;
+  clock: Clock;
+}
+
+export const tableOf = (dynamo: DynamoDBClient, name: string, packing: Packing, clock: Clock): Table => ({
+  dynamo,
+  name,
+  shelf: new Shelf(packing),
+  clock,
+});
+
+export const recordsOn = (table: Table): Records => ({
+  get: (ref) => get(table, ref),
+  getMany: (refs) => getMany(table, refs),
+  query: (query) => queryItems(table, query),
+  create: (item, token) => create(table, item, token),
+  update: (ref, change, token, orCreate) => update(table, ref, change, token, orCreate !== undefined),
+  remove: async (key) => {
+    await table.dynamo.send(new DeleteItemCommand({ TableName: table.name, Key: keyOf(key) }));
+  },
+  transact: (writes, token) => transactItems(table, writes, token),
+  listen: () => pollingListener(table.clock),
+});
+
+export const keyOf = ({ pk, sk }: Key): Attributes => ({ pk: { S: pk }, sk: { S: sk } });
+
+/** What is stored counts until its time is over, whether or not DynamoDB has removed it by then. */
+export const live = <T extends Item>(table: Table, item: Attributes | undefined): T | undefined => {
+  if (!item) return undefined;
+  const record = table.shelf.record<T>(item);
+  return record.expires === undefined || record.expires > table.clock.now() ? record : undefined;
+};
+
+const get = async <T extends Item>(table: Table, ref: Ref<T>): Promise<T | undefined> => {
+  const { Item: item } = await table.dynamo.send(
+    new GetItemCommand({ TableName: table.name, Key: keyOf(ref), ConsistentRead: true }),
+  );
+  return live<T>(table, item);
+};
+
+const MOST_GOTTEN = 100;
+
+export const getMany = async <T extends Item>(table: Table, refs: Ref<T>[]): Promise<T[]> => {
+  const keys = [...new Map(refs.map((ref) => [JSON.stringify([ref.pk, ref.sk]), keyOf(ref)])).values()];
+  const chunks = await Promise.all(inChunks(keys, MOST_GOTTEN).map((chunk) => getChunk<T>(table, chunk)));
+  return chunks.flat();
+};
+
+/** DynamoDB may leave some for another request: the answer was too large, or it is too busy. */
+const getChunk = async <T extends Item>(table: Table, keys: Attributes[]): Promise<T[]> => {
+  const found: T[] = [];
+  let left: Attributes[] = keys;
+  for (let attempt = 0; left.length > 0; attempt++) {
+    if (attempt > 0) await backOff(table.clock, attempt, 'DynamoDB');
+    const request = { [table.name]: { Keys: left, ConsistentRead: true } };
+    const answer = await table.dynamo.send(new BatchGetItemCommand({ RequestItems: request }));
+    for (const item of answer.Responses?.[table.name] ?? []) {
+      const record = live<T>(table, item);
+      if (record) found.push(record);
+      attempt = 0;
+    }
+    left = answer.UnprocessedKeys?.[table.name]?.Keys ?? [];
+  }
+  return found;
+};
+
+/** A record that is there and has not expired keeps another from being made. */
+export const absentText = (on: Expression, now: number): string =>
+  `(attribute_not_exists(pk) OR ${on.path('expires')} <= ${on.value(now)})`;
+
+export const presentText = (on: Expression, now: number): string => {
+  const expires = on.path('expires');
+  return `attribute_exists(pk) AND (attribute_not_exists(${expires}) OR ${expires} > ${on.value(now)})`;
+};
+
+/** A change meets the record that it is for, and not its own success: an answer may be lost, and the SDK tries again. */
+export const changeableText = (on: Expression, change: Change, { token, at }: Stamp): string => {
+  const fresh = `${presentText(on, at)} AND ${on.path('token')} <> ${on.value(token)}`;
+  return change.if ? `${fresh} AND ${conditionText(on, change.if)}` : fresh;
+};
+
+const create = async <T extends Item>(table: Table, item: Fresh<T>, token: string): Promise<Written<T>> => {
+  const at = table.clock.now();
+  const stored = table.shelf.stored({ ...item, v: 1, token, at });
+  const on = new Expression();
+  const met = await put(table, stored, absentText(on, at), on);
+  if (met === 'written') return { outcome: 'written', after: table.shelf.record<T>(stored) };
+  return refusal<T>(table, met, token);
+};
+
+/** The item that kept it from being written, if there was one. */
+const put = async (
+  table: Table,
+  item: Attributes,
+  condition: string,
+  on: Expression,
+): Promise<'written' | Attributes | undefined> => {
+  try {
+    await table.dynamo.send(
+      new PutItemCommand({
+        TableName: table.name,
+        Item: item,
+        ConditionExpression: condition,
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+        ...on.parts(),
+      }),
+    );
+    return 'written';
+  } catch (error) {
+    if (error instanceof ConditionalCheckFailedException) return error.Item;
+    throw unavailable(error);
+  }
+};
+
+/** A write that meets its own token has succeeded. */
+const refusal = <T extends Item>(table: Table, met: Attributes | undefined, token: string): Written<T> => {
+  const current = live<T>(table, met);
+  if (current?.token === token) return { outcome: 'written', after: current, again: true };
+  return { outcome: 'refused', current };
+};
+
+const update = async <T extends Item>(
+  table: Table,
+  ref: Ref<T>,
+  change: Change,
+  token: string,
+  orCreate: boolean,
+): Promise<Written<T>> => {
+  const at = table.clock.now();
+  const on = new Expression();
+  const condition = changeableText(on, change, { token, at });
+  try {
+    const { Attributes: old } = await table.dynamo.send(
+      new UpdateItemCommand({
+        TableName: table.name,
+        Key: keyOf(ref),
+        UpdateExpression: updateText(on, table.shelf, ref, change, { token, at }),
+        ConditionExpression: orCreate && allowsNew(change) ? `attribute_not_exists(pk) OR (${condition})` : condition,
+        ReturnValues: 'ALL_OLD',
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+        ...on.parts(),
+      }),
+    );
+    const before = old && table.shelf.record<T>(old);
+    return { outcome: 'written', before, after: changed(ref, before, change, { token, at }) };
+  } catch (error) {
+    if (error instanceof ConditionalCheckFailedException) {
+      const hasExpired = error.Item !== undefined && live(table, error.Item) === undefined;
+      if (orCreate && hasExpired) return replaceWhole(table, ref, change, token);
+      return refusal<T>(table, error.Item, token);
+    }
+    if (isMissingMap(error)) return replaceWhole(table, ref, change, token, orCreate);
+    throw unavailable(error);
+  }
+};
+
+/** A record that is not there is judged as one without fields. */
+const allowsNew = (change: Change): boolean => !change.if || holds(change.if, {});
+
+/** The same as DynamoDB makes of it, so that one answer tells both sides of the change. */
+const changed = <T extends Item>(
+  { pk, sk }: Ref<T>,
+  before: T | undefined,
+  change: Change,
+  stamp: { token: string; at: number },
+): T => {
+  const after = applied(before ?? { pk, sk }, change);
+  return Object.assign(after, { v: (before?.v ?? 0) + 1, ...stamp }) as unknown as T;
+};
+
+/** Where no single expression can say it: a map is missing that the change writes into, or the record has expired. */
+const replaceWhole = async <T extends Item>(
+  table: Table,
+  ref: Ref<T>,
+  change: Change,
+  token: string,
+  orCreate = true,
+): Promise<Written<T>> => {
+  for (let attempt = 1; attempt <= MOST_REPLACEMENTS; attempt++) {
+    const before = await get(table, ref);
+    if (before?.token === token) return { outcome: 'written', after: before, again: true };
+    const isAllowed = before ? !change.if || holds(change.if, before) : orCreate && allowsNew(change);
+    if (!isAllowed) return { outcome: 'refused', current: before };
+    const at = table.clock.now();
+    const after = changed(ref, before, change, { token, at });
+    const on = new Expression();
+    const unmoved = before ? `${on.path('v')} = ${on.value(before.v)}` : absentText(on, at);
+    if ((await put(table, table.shelf.stored(after), unmoved, on)) === 'written') {
+      return { outcome: 'written', before, after };
+    }
+  }
+  throw new ParleyError('conflict', `Too many writes to ${ref.pk} at once. Try again.`, { retry: 'later' });
+};
+
+const MOST_REPLACEMENTS = 5;

