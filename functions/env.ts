@@ -10,3 +10,5 @@ export const FunctionEnv = z.object({
   DELAY_QUEUE_URL: z.url(),
 });
 export type FunctionEnv = z.output<typeof FunctionEnv>;
+
+export const ReplayEnv = FunctionEnv.extend({ FAILURE_BUCKET_NAME: z.string().min(1) });

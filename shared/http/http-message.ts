@@ -10,6 +10,8 @@ export interface HttpRequest {
   body: Uint8Array | 'too large';
   /** Fires when the caller has gone or the server stops. Only those who wait should ask for it. */
   signal?: AbortSignal;
+  /** Takes down who asks, and about what, for whoever keeps a log of requests. */
+  note?: (facts: Record<string, string>) => void;
 }
 
 export interface HttpResponse {

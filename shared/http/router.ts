@@ -16,6 +16,7 @@ export const router = (deps: Deps, routes: readonly Route[]): Handle => {
   return async (request) => {
     const trace = traceFrom(request.headers.traceparent, request.headers.tracestate);
     const headers = { traceparent: childOf(trace).traceparent };
+    request.note?.({ traceparent: trace.traceparent });
     try {
       return respond(await answer(deps, match(request), request, trace), headers);
     } catch (error) {
@@ -27,6 +28,7 @@ export const router = (deps: Deps, routes: readonly Route[]): Handle => {
 const answer = async (deps: Deps, { route, params }: Match, request: HttpRequest, trace: Trace): Promise<Answer> => {
   if (route.access === 'open') return route.handle({ deps, params, query: {}, body: undefined, trace, request });
   const caller = await authenticate(deps, request.headers.authorization);
+  request.note?.({ project: caller.project, agent: caller.role === 'agent' ? caller.known.agent.id : 'admin' });
   if (caller.role === 'agent') await alive(deps, caller.known);
   const query = Object.fromEntries(new URLSearchParams(request.query));
   const body = readBody(request.body, deps.config.limits.bodyBytes);

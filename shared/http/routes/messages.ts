@@ -48,6 +48,7 @@ export const messageRoutes: Route[] = [
         return { status: 200, body: { results: await receiveAll(deps, sent, body.messages) } };
       }
       const accepted = await receive(deps, sent, body);
+      if (accepted.taskId !== undefined) request.note?.({ taskId: accepted.taskId });
       const outcome = await outcomeOf(deps, caller, accepted, query.wait, signalFor(query.wait, request));
       return { status: statusOf(accepted), body: { ...accepted, outcome } };
     },

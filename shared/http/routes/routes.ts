@@ -1,7 +1,8 @@
 import type { Route } from '../route.ts';
-import { agentWorkRoutes } from './agent-work.ts';
 import { agentRoutes } from './agents.ts';
+import { claimRoutes } from './claims.ts';
 import { eventRoutes } from './events.ts';
+import { inboxRoutes } from './inbox.ts';
 import { messageRoutes } from './messages.ts';
 import { systemRoutes } from './system.ts';
 import { taskRoutes } from './tasks.ts';
@@ -10,7 +11,8 @@ import { taskRoutes } from './tasks.ts';
 export const routes: readonly Route[] = [
   ...messageRoutes,
   ...taskRoutes,
-  ...agentWorkRoutes,
+  ...claimRoutes,
+  ...inboxRoutes,
   ...agentRoutes,
   ...eventRoutes,
   ...systemRoutes(() => routes),

@@ -6,9 +6,13 @@ import { lookUp } from '../../tasks/look-up.ts';
 import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
 import { STATUSES } from '../../tasks/task.ts';
 import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
-import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
+import { type Call, countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
 
-const taskId = ({ id = '' }: Readonly<Record<string, string>>): string => canonicalId(id);
+const taskId = ({ params, request }: Pick<Call, 'params' | 'request'>): string => {
+  const id = canonicalId(params.id ?? '');
+  request.note?.({ taskId: id });
+  return id;
+};
 
 const notFound = { 404: { description: 'No such task' } };
 const Tasks = z.object({ tasks: z.array(TaskView), cursor: z.string().optional() });
@@ -40,7 +44,8 @@ export const taskRoutes: Route[] = [
     body: noBody,
     answers: { 200: { description: 'The task', schema: TaskView }, ...notFound },
     handle: async ({ deps, caller, params, query, request }) => {
-      const { task, entries } = await lookUp(deps, caller, taskId(params), query.wait, signalFor(query.wait, request));
+      const id = taskId({ params, request });
+      const { task, entries } = await lookUp(deps, caller, id, query.wait, signalFor(query.wait, request));
       const body =
         query.dialect === undefined ? await fullView(deps, task, entries) : await inDialect(deps, task, query.dialect);
       return { status: 200, body };
@@ -57,9 +62,9 @@ export const taskRoutes: Route[] = [
       ...notFound,
       409: { description: 'It has ended' },
     },
-    handle: async ({ deps, caller, params }) => ({
+    handle: async ({ deps, caller, ...call }) => ({
       status: 200,
-      body: viewOf(await cancelTask(deps, caller, taskId(params))),
+      body: viewOf(await cancelTask(deps, caller, taskId(call))),
     }),
   }),
   route({
@@ -73,9 +78,9 @@ export const taskRoutes: Route[] = [
       ...notFound,
       409: { description: 'It has not failed' },
     },
-    handle: async ({ deps, caller, params }) => ({
+    handle: async ({ deps, caller, ...call }) => ({
       status: 202,
-      body: viewOf(await retryTask(deps, caller, taskId(params))),
+      body: viewOf(await retryTask(deps, caller, taskId(call))),
     }),
   }),
   route({
@@ -89,9 +94,9 @@ export const taskRoutes: Route[] = [
       ...notFound,
       409: { description: 'It is held by somebody else, or by nobody' },
     },
-    handle: async ({ deps, caller, params, body }) => {
+    handle: async ({ deps, caller, body, ...call }) => {
       const holder = await agentBehind(deps, caller, body.agent);
-      return { status: 200, body: viewOf(await renewLease(deps, holder, taskId(params), body.attempt)) };
+      return { status: 200, body: viewOf(await renewLease(deps, holder, taskId(call), body.attempt)) };
     },
   }),
   route({

@@ -1,16 +1,13 @@
 import { z } from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
-import { acknowledge, readInbox } from '../../inbox/read-inbox.ts';
 import { jsonObject } from '../../json/checked.ts';
 import { claimTasks, handOverAll } from '../../tasks/claim-tasks.ts';
 import { claimOnce } from '../../tasks/repeatable-claim.ts';
-import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
+import { noQuery, type Route, route, signalFor } from '../route.ts';
+import { speaksFor, wireMessage } from './agent-fields.ts';
 import { receiveAll } from './messages.ts';
 
-const agent = z.string().max(64).optional().describe('for whom, where an admin key asks');
-const message = z.looseObject({}).describe("in the agent's own dialect");
-
-export const agentWorkRoutes: Route[] = [
+export const claimRoutes: Route[] = [
   route({
     method: 'POST',
     path: '/v1/claims',
@@ -27,7 +24,7 @@ export const agentWorkRoutes: Route[] = [
           .optional()
           .describe('reports to carry out first, as in POST /v1/messages'),
         claimId: z.string().min(1).max(128).optional().describe('the same claim again brings the same tasks'),
-        agent,
+        agent: speaksFor,
       })
       .prefault({}),
     answers: {
@@ -35,7 +32,9 @@ export const agentWorkRoutes: Route[] = [
         description: 'The tasks, each with its lease; none, if none came in time',
         schema: z.object({
           results: z.array(z.object({ status: z.number(), body: z.looseObject({}) })).optional(),
-          tasks: z.array(z.object({ message, attempt: z.number(), lease: z.object({ until: z.iso.datetime() }) })),
+          tasks: z.array(
+            z.object({ message: wireMessage, attempt: z.number(), lease: z.object({ until: z.iso.datetime() }) }),
+          ),
         }),
       },
     },
@@ -53,35 +52,6 @@ export const agentWorkRoutes: Route[] = [
         status: 200,
         body: { results, tasks: await handOverAll(deps, known, tasks) },
       };
-    },
-  }),
-  route({
-    method: 'GET',
-    path: '/v1/inbox',
-    summary: "Read the caller's inbox, oldest first; what is read stays until it is acknowledged",
-    query: z.strictObject({ max: countUpTo(100, 20), wait: waitUpTo(20), agent }),
-    body: noBody,
-    answers: { 200: { description: 'The messages', schema: z.object({ messages: z.array(message) }) } },
-    handle: async ({ deps, caller, query, request }) => {
-      const known = await agentBehind(deps, caller, query.agent);
-      const messages = await readInbox(deps, known, {
-        max: query.max,
-        waitMs: query.wait,
-        signal: signalFor(query.wait, request),
-      });
-      return { status: 200, body: { messages } };
-    },
-  }),
-  route({
-    method: 'POST',
-    path: '/v1/inbox/ack',
-    summary: 'Acknowledge messages by their ids, so that they are not read again',
-    query: noQuery,
-    body: z.strictObject({ ids: z.array(z.string().min(1).max(128)).min(1).max(100), agent }),
-    answers: { 200: { description: 'How many of them were there', schema: z.object({ acknowledged: z.number() }) } },
-    handle: async ({ deps, caller, body }) => {
-      const known = await agentBehind(deps, caller, body.agent);
-      return { status: 200, body: { acknowledged: await acknowledge(deps, known, body.ids) } };
     },
   }),
 ];

@@ -1,0 +1,25 @@
+import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
+import middy from '@middy/core';
+import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import { z } from 'zod';
+import { sendAgain } from '../shared/tasks/send-again.ts';
+import { logged } from './logged.ts';
+import { logger, wired } from './parley.ts';
+
+const { deps } = wired();
+const processor = new BatchProcessor(EventType.SQS);
+
+const LaneMessage = z.object({ project: z.string(), body: z.object({ taskId: z.string(), entry: z.number() }) });
+
+/** A lane gave its message up after many receives; the task is sent again if it still waits. */
+export const handler = middy<SQSEvent, SQSBatchResponse>()
+  .use(logged(() => ({})))
+  .handler((event, context) =>
+    processPartialResponse(event, rescue, processor, { context, throwOnFullBatchFailure: false }),
+  );
+
+const rescue = async ({ body }: SQSRecord): Promise<void> => {
+  const { project, body: message } = LaneMessage.parse(JSON.parse(body));
+  const isSent = await sendAgain(deps, project, message.taskId, message.entry);
+  logger.warn('a queue gave up a message', { taskId: message.taskId, entry: message.entry, isSent });
+};

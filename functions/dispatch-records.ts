@@ -1,0 +1,57 @@
+import type { DynamoDBBatchItemFailure, DynamoDBRecord } from 'aws-lambda';
+import { dispatch } from '../shared/dispatch/dispatch.ts';
+import { onBus } from '../shared/engines/aws/bus.ts';
+import { systemClock } from '../shared/ports/clock.ts';
+import type { RecordChange } from '../shared/ports/records.ts';
+import { FunctionEnv } from './env.ts';
+import { counted } from './metrics.ts';
+import { logger, wired } from './parley.ts';
+
+const { engine, deps } = wired(onBus(FunctionEnv.parse(process.env).BUS_NAME, systemClock));
+
+/**
+ * All at once where that works, so that events and messages go in batches. Where it does not, record by record, so that one
+ * which cannot be carried out holds up nothing but its own later ones. Says which failed, the first of them first: the stream
+ * comes back from there.
+ */
+export const dispatchRecords = async (records: DynamoDBRecord[]): Promise<DynamoDBBatchItemFailure[]> => {
+  try {
+    await carryOut(records);
+    return [];
+  } catch (error) {
+    logger.warn('a batch failed and is carried out one by one', { records: records.length, error: String(error) });
+  }
+  const byRecord = [...Map.groupBy(records, ({ dynamodb }) => JSON.stringify(dynamodb?.Keys)).values()];
+  const failed = (await Promise.all(byRecord.map(firstFailure))).filter((record) => record !== undefined);
+  return records
+    .filter((record) => failed.includes(record))
+    .slice(0, 1)
+    .map(({ dynamodb }) => ({ itemIdentifier: dynamodb?.SequenceNumber ?? '' }));
+};
+
+const carryOut = async (records: DynamoDBRecord[]): Promise<void> => {
+  const changes = records.flatMap(({ dynamodb = {} }) => engine.changesIn(dynamodb));
+  await Promise.all([dispatch(deps, changes, deps.newId), engine.timers.hurry(changes)]);
+  counted(countsOf(changes));
+};
+
+const firstFailure = async (records: DynamoDBRecord[]): Promise<DynamoDBRecord | undefined> => {
+  for (const record of records) {
+    try {
+      await carryOut([record]);
+    } catch (error) {
+      const { Keys: keys, SequenceNumber: sequence } = record.dynamodb ?? {};
+      logger.error('a change could not be carried out', { record: keys?.pk?.S, sequence, error: String(error) });
+      return record;
+    }
+  }
+  return undefined;
+};
+
+const countsOf = (changes: RecordChange[]): Record<string, number> => {
+  const counts: Record<string, number> = { ChangesDispatched: changes.length };
+  for (const { before, after } of changes) {
+    if (after && !before && after.sk === 'task') counts.TasksRequested = (counts.TasksRequested ?? 0) + 1;
+  }
+  return counts;
+};

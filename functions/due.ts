@@ -1,0 +1,29 @@
+import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
+import middy from '@middy/core';
+import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import { z } from 'zod';
+import { onDue } from '../shared/dispatch/on-due.ts';
+import { logged } from './logged.ts';
+import { logger, wired } from './parley.ts';
+
+const { engine, deps } = wired();
+const processor = new BatchProcessor(EventType.SQS);
+
+const DueMessage = z.object({ pk: z.string(), sk: z.string(), due: z.number() });
+
+/** What time does to the records whose second has come. */
+export const handler = middy<SQSEvent, SQSBatchResponse>()
+  .use(logged(() => ({})))
+  .handler((event, context) =>
+    processPartialResponse(event, fire, processor, { context, throwOnFullBatchFailure: false }),
+  );
+
+const fire = async ({ body }: SQSRecord): Promise<void> => {
+  const message = DueMessage.parse(JSON.parse(body));
+  try {
+    await engine.timers.fire(message, (record) => onDue(deps, record));
+  } catch (error) {
+    logger.error('a timer could not be carried out', { record: message.pk, due: message.due, error: String(error) });
+    throw error;
+  }
+};

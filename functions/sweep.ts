@@ -1,0 +1,16 @@
+import middy from '@middy/core';
+import { SWEEP_AHEAD_MS } from '../shared/engines/aws/timers.ts';
+import { logged } from './logged.ts';
+import { counted } from './metrics.ts';
+import { logger, wired } from './parley.ts';
+
+const { engine, deps } = wired();
+
+/** Every minute: what is due until the next one goes to the delay queue. */
+export const handler = middy()
+  .use(logged(() => ({})))
+  .handler(async () => {
+    const swept = await engine.timers.sweep(deps.clock.now() + SWEEP_AHEAD_MS);
+    logger.info('swept', { swept });
+    counted({ DueSwept: swept });
+  });

@@ -1,0 +1,4 @@
+import { taskRoutes } from '../shared/http/routes/tasks.ts';
+import { httpFunction } from './http-function.ts';
+
+export const handler = httpFunction(taskRoutes);
