@@ -1,5 +1,5 @@
 import middy from '@middy/core';
-import { z } from 'zod';
+import * as z from 'zod';
 import config from '../parley.config.ts';
 import { ADMIN, newKey, setAdminKey } from '../shared/agents/keys.ts';
 import { logged } from './logged.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What every function is told of its surroundings: the construct fills exactly this, so that the names cannot drift. */
 export const FunctionEnv = z.object({

@@ -1,7 +1,7 @@
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import middy from '@middy/core';
 import type { Context, DynamoDBRecord } from 'aws-lambda';
-import { z } from 'zod';
+import * as z from 'zod';
 import { dispatchRecords } from './dispatch-records.ts';
 import { ReplayEnv } from './env.ts';
 import { logged } from './logged.ts';

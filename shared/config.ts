@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

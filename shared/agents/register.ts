@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { domainsOf } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNames } from '../dialects/dialects.ts';

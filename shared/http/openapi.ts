@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { dialects } from '../dialects/dialects.ts';
 import { CODES } from '../errors.ts';
 import type { Route } from './route.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Code, type Issue, ParleyError } from '../errors.ts';
 import { isObject, type JsonObject } from './json.ts';
 

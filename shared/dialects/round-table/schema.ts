@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
 import { jsonObject } from '../../json/checked.ts';
 import type { JsonObject } from '../../json/json.ts';

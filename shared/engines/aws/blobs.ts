@@ -25,14 +25,14 @@ export const blobsOn = (s3: () => Promise<S3Client>, bucket: string): Blobs => (
     ).then(() => {}),
 });
 
-type S3 = typeof import('@aws-sdk/client-s3');
+type S3 = typeof import('./s3-client.ts');
 
 const onS3 = async <T>(
   s3: () => Promise<S3Client>,
   act: (client: S3Client, commands: S3) => Promise<T>,
 ): Promise<T> => {
   try {
-    return await act(await s3(), await import('@aws-sdk/client-s3'));
+    return await act(await s3(), await import('./s3-client.ts'));
   } catch (error) {
     throw unavailable(error);
   }

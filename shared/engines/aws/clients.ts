@@ -6,7 +6,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 export interface AwsClients {
   dynamo: DynamoDBClient;
   sqs: SQSClient;
-  /** Most requests need no blob, and this client is as large as all others together. */
+  /** Loaded when it is first needed. */
   s3: () => Promise<S3Client>;
 }
 
@@ -20,7 +20,7 @@ export interface ClientOptions {
  * Four attempts of at most 5 s with growing pauses between them end before a function's 29 s do. A receive waits for 1 s, so
  * that 5 s without an answer is a lost connection.
  */
-export const PATIENCE = { maxAttempts: 4, requestHandler: { connectionTimeout: 1000, requestTimeout: 5000 } };
+export const PATIENCE = { maxAttempts: 4, requestHandler: { connectionTimeout: 3000, requestTimeout: 5000 } };
 
 export const awsClients = (options: ClientOptions = {}): AwsClients => {
   const common = { ...PATIENCE, ...options };
@@ -29,7 +29,7 @@ export const awsClients = (options: ClientOptions = {}): AwsClients => {
     dynamo: new DynamoDBClient(common),
     sqs: new SQSClient({ ...common, useQueueUrlAsEndpoint: false }),
     s3: () => {
-      s3 ??= import('@aws-sdk/client-s3').then(
+      s3 ??= import('./s3-client.ts').then(
         // Where a server stands in for S3, buckets have no host names of their own.
         ({ S3Client }) => new S3Client({ ...common, forcePathStyle: isStandIn(options) }),
       );

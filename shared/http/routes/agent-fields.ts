@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 export const speaksFor = z.string().max(64).optional().describe('for whom, where an admin key asks');
 export const wireMessage = z.looseObject({}).describe("in the agent's own dialect");

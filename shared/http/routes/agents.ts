@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Agent, agentsPlace, healthRef, type Known, servedDomains } from '../../agents/agent.ts';
 import { find, requireAdmin } from '../../agents/authenticate.ts';
 import { deregister, Registration, register, rotateKey } from '../../agents/register.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
 import { jsonObject } from '../../json/checked.ts';
 import { claimTasks, handOverAll } from '../../tasks/claim-tasks.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { eventStream, readEvents } from '../../events/follow-events.ts';
 import { countUpTo, noBody, type Route, route } from '../route.ts';
 

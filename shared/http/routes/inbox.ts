@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
 import { acknowledge, readInbox } from '../../inbox/read-inbox.ts';
 import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';

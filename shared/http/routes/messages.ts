@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Caller } from '../../agents/authenticate.ts';
 import type { Deps } from '../../deps.ts';
 import { dialects } from '../../dialects/dialects.ts';

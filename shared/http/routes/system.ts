@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { adminRef } from '../../agents/keys.ts';
 import { openApi } from '../openapi.ts';
 import { noBody, noQuery, openRoute, type Route, route } from '../route.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
 import { canonicalId } from '../../ids.ts';
 import { listTasks } from '../../tasks/list-tasks.ts';
