@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { AwsConfig, laneMistakes } from './aws-config.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -44,6 +45,8 @@ export const Config = z.strictObject({
       batch: positive.default(25),
     })
     .prefault({}),
+  /** Only a deployment to AWS needs this, and is checked against what AWS allows. */
+  aws: AwsConfig.optional(),
 });
 export type Config = z.output<typeof Config>;
 
@@ -52,9 +55,10 @@ export class ConfigError extends Error {}
 /** The configuration, or one error that names everything wrong with it. */
 export const configured = (values: z.input<typeof Config>): Config => {
   const parsed = Config.safeParse(values);
-  if (parsed.success) return parsed.data;
-  const mistakes = parsed.error.issues.map(({ path, message }) => `  ${path.join('.')}: ${message}`);
-  throw new ConfigError(`parley.config.ts is not valid:\n${mistakes.join('\n')}`);
+  const issues = parsed.error?.issues ?? [];
+  const mistakes = [...issues.map(({ path, message }) => `${path.join('.')}: ${message}`), ...laneMistakes(values)];
+  if (parsed.success && mistakes.length === 0) return parsed.data;
+  throw new ConfigError(`parley.config.ts is not valid:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);
 };
 
 export const domainsOf = (config: Config, project: string): string[] =>

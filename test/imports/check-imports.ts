@@ -8,14 +8,21 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^shared\/engines\//, /^shared\/(engines|ports|json)\/|^shared\/(deps|errors|log)\.ts$|^node:|^@aws-sdk\//],
   [/^shared\/http\//, /^shared\/(?!engines\/)|^zod$|^node:buffer$/],
   [/^shared\//, /^shared\/(?!engines\/|http\/)|^zod$|^node:(crypto|timers\/promises)$/],
-  [/^functions\//, /^functions\/|^shared\/|^parley\.config\.ts$|^node:|^zod$|^@middy\/|^@aws-|^aws-lambda$/],
   [/^local\//, /^local\/|^shared\/|^parley\.config\.ts$|^node:/],
+  [
+    /^functions\//,
+    /^functions\/|^shared\/|^parley\.config\.ts$|^@aws-sdk\/|^@aws-lambda-powertools\/|^@middy\/|^aws-lambda$|^zod$|^node:/,
+  ],
+  [
+    /^cdk\//,
+    /^cdk\/|^shared\/(aws-)?config\.ts$|^functions\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
+  ],
   [/^parley\.config\.ts$/, /^shared\/config\.ts$/],
 ];
 
 const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
 
-const files = globSync('{functions,shared,local}/**/*.ts').concat('parley.config.ts');
+const files = globSync('{cdk,functions,shared,local}/**/*.ts').concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
   const targets = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, from, bare]) => from ?? bare ?? '');

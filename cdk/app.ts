@@ -1,0 +1,8 @@
+import { join } from 'node:path';
+import { Code } from 'aws-cdk-lib/aws-lambda';
+import config from '../parley.config.ts';
+import { BUNDLES, bundle } from './bundle.ts';
+import { parleyApp } from './parley-app.ts';
+
+await bundle();
+parleyApp({ config, code: (name) => Code.fromAsset(join(BUNDLES, name)) }).app.synth();

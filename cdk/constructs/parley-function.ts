@@ -1,0 +1,71 @@
+import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  Architecture,
+  type Code,
+  Function as LambdaFunction,
+  LoggingFormat,
+  Runtime,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import type { FunctionEnv } from '../../functions/env.ts';
+import { FUNCTIONS, type FunctionName, type FunctionSpec } from '../functions.ts';
+import { grant, type Surroundings } from './grants.ts';
+
+export interface ParleyFunctionProps {
+  stage: string;
+  name: FunctionName;
+  code: Code;
+  env: FunctionEnv & Record<string, string>;
+  logDays: number;
+  /** How many may wait at once; without it, the account's own bound holds. */
+  waiters?: number;
+  surroundings: Surroundings;
+}
+
+/** How every function is built: its role may do what `FUNCTIONS` says and write its own log, nothing else. */
+export class ParleyFunction extends Construct {
+  readonly lambda: LambdaFunction;
+  readonly role: Role;
+
+  constructor(scope: Construct, props: ParleyFunctionProps) {
+    super(scope, props.name);
+    const spec: FunctionSpec = FUNCTIONS[props.name];
+    const functionName = `parley-${props.stage}-${props.name}`;
+    const log = new LogGroup(this, 'Log', {
+      logGroupName: `/aws/lambda/${functionName}`,
+      retention: props.logDays,
+      encryptionKey: props.surroundings.key,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    this.role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    this.role.addToPolicy(
+      new PolicyStatement({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [log.logGroupArn] }),
+    );
+    grant(this.role, spec.access, props.surroundings);
+    this.lambda = new LambdaFunction(this, 'Function', {
+      functionName,
+      code: props.code,
+      handler: 'index.handler',
+      role: this.role,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      memorySize: spec.memoryMB,
+      timeout: Duration.seconds(spec.timeoutS),
+      reservedConcurrentExecutions: spec.waits && props.waiters,
+      // Parley carries `traceparent` itself and logs it; X-Ray would cost more than the call and need a grant on everything.
+      tracing: Tracing.DISABLED,
+      logGroup: log,
+      loggingFormat: LoggingFormat.JSON,
+      environment: {
+        ...props.env,
+        NODE_OPTIONS: '--enable-source-maps',
+        POWERTOOLS_SERVICE_NAME: props.name,
+        POWERTOOLS_METRICS_NAMESPACE: 'Parley',
+        POWERTOOLS_LOG_LEVEL: 'INFO',
+      },
+    });
+  }
+}

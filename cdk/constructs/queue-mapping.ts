@@ -1,0 +1,23 @@
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { ParleyFunction } from './parley-function.ts';
+
+/** Also the most that a FIFO queue gives. */
+const BATCH = 10;
+
+/** A queue to its function. What the function reports as failed is given again, the rest of the batch is done. */
+export const queueMapping = (reader: ParleyFunction, queue: Queue): void => {
+  reader.role.addToPolicy(
+    new PolicyStatement({
+      actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'],
+      resources: [queue.queueArn],
+    }),
+  );
+  new EventSourceMapping(reader, `From-${queue.node.path}`, {
+    target: reader.lambda,
+    eventSourceArn: queue.queueArn,
+    batchSize: BATCH,
+    reportBatchItemFailures: true,
+  });
+};

@@ -1,0 +1,130 @@
+/** The indexes of the table by what they are for. */
+export const INDEXES = ['placed', 'held', 'due'] as const;
+export type IndexName = (typeof INDEXES)[number];
+
+type TableAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem' | 'DeleteItem';
+type QueueAction = 'SendMessage' | 'ReceiveMessage' | 'DeleteMessage' | 'ChangeMessageVisibility';
+type ObjectAction = 'GetObject' | 'PutObject' | 'DeleteObject';
+
+/** All that a function may do, beside writing its own log. */
+export interface Access {
+  table?: readonly TableAction[];
+  /** Which indexes it may query. */
+  indexes?: readonly IndexName[];
+  lanes?: readonly QueueAction[];
+  delayQueue?: readonly QueueAction[];
+  bus?: readonly 'PutEvents'[];
+  content?: readonly ObjectAction[];
+  /** What the stream could not process. */
+  failures?: readonly (ObjectAction | 'ListBucket')[];
+}
+
+export interface FunctionSpec {
+  memoryMB: number;
+  timeoutS: number;
+  access: Access;
+  /** Its callers may ask it to wait, so that how many run at once is bounded. */
+  waits?: true;
+}
+
+const READ = ['GetItem', 'BatchGetItem', 'Query'] as const;
+const OWNED_BY_STATE: readonly IndexName[] = ['placed', 'held'];
+
+/** The HTTP API gives up after 30 s; a function that ends before it can still say why. */
+const HTTP_TIMEOUT_S = 29;
+
+const DISPATCH: Access = {
+  table: ['GetItem', 'Query', 'PutItem', 'UpdateItem'],
+  lanes: ['SendMessage'],
+  delayQueue: ['SendMessage'],
+  bus: ['PutEvents'],
+  content: ['DeleteObject'],
+};
+
+/** Each is `functions/<name>.ts`. */
+export const FUNCTIONS = {
+  ingest: {
+    memoryMB: 512,
+    timeoutS: HTTP_TIMEOUT_S,
+    access: {
+      table: [...READ, 'PutItem', 'UpdateItem'],
+      lanes: ['SendMessage'],
+      content: ['GetObject', 'PutObject', 'DeleteObject'],
+    },
+  },
+  claims: {
+    memoryMB: 128,
+    timeoutS: HTTP_TIMEOUT_S,
+    waits: true,
+    access: {
+      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
+      indexes: OWNED_BY_STATE,
+      lanes: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
+      content: ['GetObject', 'PutObject', 'DeleteObject'],
+    },
+  },
+  tasks: {
+    memoryMB: 128,
+    timeoutS: HTTP_TIMEOUT_S,
+    waits: true,
+    access: {
+      table: [...READ, 'UpdateItem'],
+      indexes: OWNED_BY_STATE,
+      lanes: ['SendMessage'],
+      content: ['GetObject'],
+    },
+  },
+  inbox: {
+    memoryMB: 128,
+    timeoutS: HTTP_TIMEOUT_S,
+    waits: true,
+    access: { table: [...READ, 'UpdateItem'], indexes: OWNED_BY_STATE, content: ['GetObject'] },
+  },
+  agents: {
+    memoryMB: 256,
+    timeoutS: HTTP_TIMEOUT_S,
+    access: { table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'], indexes: OWNED_BY_STATE },
+  },
+  api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },
+  dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH },
+  /** It runs every minute and ends before the next. */
+  sweep: {
+    memoryMB: 128,
+    timeoutS: 55,
+    access: { table: ['GetItem'], indexes: ['due'], delayQueue: ['SendMessage'] },
+  },
+  due: { memoryMB: 256, timeoutS: 30, access: { table: ['GetItem', 'UpdateItem'], lanes: ['SendMessage'] } },
+  'dead-letters': { memoryMB: 128, timeoutS: 30, access: { table: ['GetItem', 'UpdateItem'], lanes: ['SendMessage'] } },
+  replay: {
+    memoryMB: 256,
+    timeoutS: 300,
+    access: { ...DISPATCH, failures: ['ListBucket', 'GetObject', 'DeleteObject'] },
+  },
+  'admin-key': { memoryMB: 128, timeoutS: 10, access: { table: ['UpdateItem'] } },
+} as const satisfies Record<string, FunctionSpec>;
+
+export type FunctionName = keyof typeof FUNCTIONS;
+export const FUNCTION_NAMES = Object.keys(FUNCTIONS).filter((name): name is FunctionName => name in FUNCTIONS);
+
+/** An operator calls these and sees their answer: no alarm watches them. */
+export const BY_HAND: readonly FunctionName[] = ['replay', 'admin-key'];
+
+export interface RouteSpec {
+  method: 'ANY' | 'POST';
+  path: string;
+  to: FunctionName;
+}
+
+/** What no route takes goes to `DEFAULT_ROUTE_TO`, which also says 404 and 405. */
+export const DEFAULT_ROUTE_TO: FunctionName = 'api';
+export const ROUTES: readonly RouteSpec[] = [
+  { method: 'POST', path: '/v1/messages', to: 'ingest' },
+  { method: 'POST', path: '/v1/claims', to: 'claims' },
+  { method: 'ANY', path: '/v1/tasks', to: 'tasks' },
+  { method: 'ANY', path: '/v1/tasks/{proxy+}', to: 'tasks' },
+  { method: 'ANY', path: '/v1/dead', to: 'tasks' },
+  { method: 'ANY', path: '/v1/inbox', to: 'inbox' },
+  { method: 'ANY', path: '/v1/inbox/ack', to: 'inbox' },
+  { method: 'ANY', path: '/v1/agents', to: 'agents' },
+  { method: 'ANY', path: '/v1/agents/{proxy+}', to: 'agents' },
+];

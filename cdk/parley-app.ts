@@ -1,0 +1,37 @@
+import { App, Validations } from 'aws-cdk-lib';
+import { AwsSolutionsChecks } from 'cdk-nag';
+import { type Config, ConfigError } from '../shared/config.ts';
+import { ParleyStack, type ParleyStackProps, TARGETS, type Target } from './parley-stack.ts';
+
+/** Given here and not in `cdk.json`, so that a test sees the same template. */
+const CONTEXT = {
+  '@aws-cdk/aws-iam:minimizePolicies': true,
+  '@aws-cdk/core:enablePartitionLiterals': true,
+};
+
+export interface ParleyAppProps {
+  config: Config;
+  code: ParleyStackProps['code'];
+  /** What `-c target=…` says where it is given. */
+  target?: Target;
+}
+
+/** The deployment as an app whose synthesis fails where a rule of AwsSolutions is broken without a reason. */
+export const parleyApp = ({ config, code, target = 'aws' }: ParleyAppProps): { app: App; stack: ParleyStack } => {
+  if (config.aws === undefined) {
+    throw new ConfigError(
+      "parley.config.ts is not valid:\n  aws: is missing; a deployment needs at least aws: { stage: 'dev' }",
+    );
+  }
+  const app = new App({ context: { target, ...CONTEXT }, analyticsReporting: false });
+  const stack = new ParleyStack(app, 'Parley', { config, aws: config.aws, target: targetOf(app), code });
+  Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+  return { app, stack };
+};
+
+const targetOf = (app: App): Target => {
+  const asked: unknown = app.node.tryGetContext('target');
+  const target = TARGETS.find((known) => known === asked);
+  if (target === undefined) throw new Error(`-c target=${asked}: there are only ${TARGETS.join(' and ')}`);
+  return target;
+};

@@ -1,0 +1,93 @@
+import { CfnOutput, DefaultStackSynthesizer, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import type { Code } from 'aws-cdk-lib/aws-lambda';
+import type { Construct } from 'constructs';
+import type { AwsConfig } from '../shared/aws-config.ts';
+import type { Config } from '../shared/config.ts';
+import { contentBucket, failureBucket } from './constructs/buckets.ts';
+import { DelayQueue } from './constructs/delay-queue.ts';
+import { customerKey } from './constructs/encryption.ts';
+import { eventBus } from './constructs/event-bus.ts';
+import { functionUrls } from './constructs/function-urls.ts';
+import type { Surroundings } from './constructs/grants.ts';
+import { ParleyHttpApi } from './constructs/http-api.ts';
+import { Lanes } from './constructs/lanes.ts';
+import type { ParleyFunction } from './constructs/parley-function.ts';
+import { parleyFunctions } from './constructs/parley-functions.ts';
+import { queueMapping } from './constructs/queue-mapping.ts';
+import { streamMapping } from './constructs/stream-mapping.ts';
+import { sweepSchedule } from './constructs/sweep-schedule.ts';
+import { parleyTable } from './constructs/table.ts';
+import type { FunctionName } from './functions.ts';
+
+export const TARGETS = ['aws', 'localstack'] as const;
+export type Target = (typeof TARGETS)[number];
+
+export interface ParleyStackProps {
+  config: Config;
+  aws: AwsConfig;
+  /** LocalStack gets only what its free tier has. */
+  target: Target;
+  code: (name: FunctionName) => Code;
+}
+
+/** One deployment of Parley. */
+export class ParleyStack extends Stack {
+  constructor(scope: Construct, id: string, props: ParleyStackProps) {
+    super(scope, id, {
+      stackName: `parley-${props.aws.stage}`,
+      description: 'Parley: AI agents hand each other work',
+      // The CDK's command line checks the bootstrap's version by itself.
+      synthesizer: new DefaultStackSynthesizer({ generateBootstrapVersionRule: false }),
+    });
+    const { aws, code, target } = props;
+    const onAws = target === 'aws';
+    const surroundings = surroundingsOf(this, props, onAws);
+    const functions = parleyFunctions(this, { aws, code, surroundings });
+    streamMapping(functions.dispatch, {
+      table: surroundings.table,
+      failures: surroundings.failures,
+      parallelism: aws.streamParallelism,
+      counted: onAws,
+    });
+    queueMapping(functions.due, surroundings.delay.queue);
+    for (const queue of surroundings.lanes.deadLetters) queueMapping(functions['dead-letters'], queue);
+    sweepSchedule(functions.sweep);
+    if (onAws) {
+      const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: surroundings.key });
+      output(this, { Endpoint: http.url, ...(http.domainTarget ? { DomainTarget: http.domainTarget } : {}) });
+    } else {
+      output(this, { Routes: functionUrls(this, functions) });
+    }
+    output(this, {
+      TableName: surroundings.table.tableName,
+      BusName: surroundings.bus.eventBusName,
+      QueuePrefix: surroundings.lanes.namePrefix,
+      FailureBucketName: surroundings.failures.bucketName,
+      AdminKeyCommand: invocation(functions['admin-key']),
+      ReplayCommand: invocation(functions.replay),
+    });
+  }
+}
+
+const surroundingsOf = (stack: Stack, { config, aws }: ParleyStackProps, onAws: boolean): Surroundings => {
+  const { stage } = aws;
+  const key = aws.customerKey && onAws ? customerKey(stack, stage) : undefined;
+  const keep = aws.removal === 'retain' && onAws;
+  const removal = keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
+  return {
+    table: parleyTable(stack, { removal, protect: keep, key }),
+    lanes: new Lanes(stack, 'Lanes', { config, stage, key }),
+    delay: new DelayQueue(stack, 'Delay', { stage, key }),
+    bus: eventBus(stack, { stage, keepMs: config.events.keepMs, archive: onAws }),
+    content: contentBucket(stack, { removal, key }),
+    failures: failureBucket(stack, { removal, key }),
+    key,
+  };
+};
+
+const output = (stack: Stack, values: Record<string, string>): void => {
+  for (const [name, value] of Object.entries(values)) new CfnOutput(stack, name, { value });
+};
+
+const invocation = ({ lambda }: ParleyFunction): string =>
+  `aws lambda invoke --function-name ${lambda.functionName} --cli-binary-format raw-in-base64-out --payload '{}' /dev/stdout`;

@@ -1,0 +1,105 @@
+import * as z from 'zod';
+import { PRIORITIES, type Priority } from './ports/queues.ts';
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** SQS's own bound, `.fifo` included. */
+const LONGEST_QUEUE_NAME = 80;
+
+/**
+ * A role's own policies hold 10,240 characters together, and each lane is named in them by its ARN: at most 54 characters
+ * (`arn:aws-us-gov:sqs:ap-southeast-1:123456789012:`, quotes, comma) before its name. The other statements take up to 3,000.
+ */
+const POLICY_CHARACTERS_FOR_LANES = 10_240 - 3_000;
+const ARN_CHARACTERS_BEFORE_NAME = 54;
+
+/** What CloudWatch accepts. */
+const LOG_DAYS = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+];
+
+const positive = z.number().int().positive();
+
+/** What an account needs to know beside the rest. One deployment is one stage. */
+export const AwsConfig = z.strictObject({
+  stage: z.string().regex(/^[a-z0-9]{1,16}$/, 'must be 1 to 16 of a-z and 0-9'),
+  /** What becomes of the table and the buckets when the stack is removed; what is retained is protected from deletion too. */
+  removal: z.enum(['retain', 'destroy']).default('retain'),
+  /** A KMS key of this deployment's own for table, queues, buckets and logs. It costs a dollar a month and a little per call. */
+  customerKey: z.boolean().default(false),
+  domain: z
+    .strictObject({
+      name: z.hostname(),
+      certificateArn: z
+        .string()
+        .regex(/^arn:aws[a-z-]*:acm:/, "must be the ARN of a certificate in the stack's region"),
+    })
+    .optional(),
+  /** Calls a second over all agents, and how many may come at once. */
+  throttle: z.strictObject({ rate: positive.default(1000), burst: positive.default(2000) }).prefault({}),
+  /** How many invocations of each of claims, tasks and inbox may wait at once. Reserving needs 100 unreserved ones beside. */
+  waiters: z.union([positive, z.literal('unreserved')]).default(100),
+  /** How many batches of each stream shard are worked on at once. */
+  streamParallelism: z.number().int().min(1).max(10).default(2),
+  logDays: z
+    .number()
+    .refine((days) => LOG_DAYS.includes(days), `must be one of ${LOG_DAYS.join(', ')}`)
+    .default(30),
+  alarms: z
+    .strictObject({
+      on: z.boolean().default(true),
+      email: z.email().optional(),
+      /** A task that waited so long in a lane (but for low priority, which may wait) means that its domain has no agents left. */
+      oldestMessageMs: positive.min(60_000).default(HOUR_MS),
+    })
+    .prefault({}),
+});
+export type AwsConfig = z.output<typeof AwsConfig>;
+
+/** As much of a configuration as the lanes' names need, so that they are checked even where the rest is wrong. */
+const Lanes = z.object({
+  projects: z.record(z.string(), z.object({ domains: z.record(z.string(), z.unknown()) })),
+  aws: z.object({ stage: z.string() }),
+});
+
+export interface LaneName {
+  project: string;
+  domain: string;
+  priority: Priority;
+  /** What follows the deployment's prefix in the queue's name and in its URL. */
+  suffix: string;
+}
+
+export const queuePrefix = (stage: string): string => `parley-${stage}-`;
+
+export const laneNames = (projects: z.output<typeof Lanes>['projects']): LaneName[] =>
+  Object.entries(projects).flatMap(([project, { domains }]) =>
+    Object.keys(domains).flatMap((domain) =>
+      PRIORITIES.map((priority) => ({ project, domain, priority, suffix: `${project}-${domain}-${priority}.fifo` })),
+    ),
+  );
+
+/** What is wrong with the names of the queues, and with how many there are. */
+export const laneMistakes = (values: unknown): string[] => {
+  const { data } = Lanes.safeParse(values);
+  if (data === undefined) return [];
+  const lanes = laneNames(data.projects).map((lane) => ({ ...lane, name: queuePrefix(data.aws.stage) + lane.suffix }));
+  const seen = new Map(lanes.map(({ name, project, domain }) => [name, `${project}.domains.${domain}`]));
+  const mistakes = lanes.flatMap(({ project, domain, priority, name }) => {
+    const path = `projects.${project}.domains.${domain}`;
+    const other = seen.get(name);
+    if (other !== `${project}.domains.${domain}`) return [`${path}: shares the queue ${name} with projects.${other}`];
+    const tooLong = priority === 'critical' && name.length > LONGEST_QUEUE_NAME;
+    return tooLong
+      ? [`${path}: its queue ${name} has ${name.length} characters, SQS allows ${LONGEST_QUEUE_NAME}`]
+      : [];
+  });
+  const characters = lanes.reduce((sum, { name }) => sum + ARN_CHARACTERS_BEFORE_NAME + name.length, 0);
+  if (characters > POLICY_CHARACTERS_FOR_LANES) {
+    mistakes.push(
+      `projects: the names of ${lanes.length} queues take ${characters} characters of a policy, ` +
+        `which has ${POLICY_CHARACTERS_FOR_LANES} for them: take fewer or shorter names, or a second deployment`,
+    );
+  }
+  return mistakes;
+};
