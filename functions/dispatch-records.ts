@@ -3,6 +3,8 @@ import { dispatch } from '../shared/dispatch/dispatch.ts';
 import { onBus } from '../shared/engines/aws/bus.ts';
 import { systemClock } from '../shared/ports/clock.ts';
 import type { RecordChange } from '../shared/ports/records.ts';
+import { isTask } from '../shared/tasks/look-up.ts';
+import type { Status } from '../shared/tasks/task.ts';
 import { FunctionEnv } from './env.ts';
 import { counted } from './metrics.ts';
 import { logger, wired } from './parley.ts';
@@ -48,10 +50,20 @@ const firstFailure = async (records: DynamoDBRecord[]): Promise<DynamoDBRecord |
   return undefined;
 };
 
+/** How many tasks came to each state. */
 const countsOf = (changes: RecordChange[]): Record<string, number> => {
   const counts: Record<string, number> = { ChangesDispatched: changes.length };
   for (const { before, after } of changes) {
-    if (after && !before && after.sk === 'task') counts.TasksRequested = (counts.TasksRequested ?? 0) + 1;
+    if (!after || !isTask(after) || (before && isTask(before) && before.status === after.status)) continue;
+    const name = METRICS[after.status];
+    if (name) counts[name] = (counts[name] ?? 0) + 1;
   }
   return counts;
+};
+
+const METRICS: Partial<Record<Status, string>> = {
+  requested: 'TasksRequested',
+  completed: 'TasksCompleted',
+  failed: 'TasksFailed',
+  expired: 'TasksExpired',
 };

@@ -99,7 +99,6 @@ const open: Open = async (t) => {
   const running = new Set<Promise<void>>();
   const live = async (mine: { isOver: boolean }): Promise<void> => {
     for (; !mine.isOver; await pause(STEP_MS)) {
-      await removeExpired(name, clock.now());
       const following = followers;
       if (!following || mine.isOver) continue;
       await Promise.race([ended(mine), follower.step(engine, following.changes)]);
@@ -121,8 +120,12 @@ const open: Open = async (t) => {
     ports: withQueues(engine.ports),
     now: () => clock.now(),
     pass: async (ms) => {
-      if (ms <= REAL_MS) await pause(ms);
-      else clock.advance(ms);
+      if (ms <= REAL_MS) {
+        await pause(ms);
+        return;
+      }
+      clock.advance(ms);
+      await removeExpired(name, clock.now());
     },
     follow: (wanted) => {
       followers = { changes: async () => {}, due: async () => {}, ...wanted };

@@ -66,6 +66,8 @@ export class StreamFollower {
   }
 
   async #shards(): Promise<Map<string, string | undefined>> {
+    // The stream of a small table has one shard for hours.
+    if (this.#iterators.size > 0) return this.#iterators;
     const { Streams: [stream] = [] } = await this.#streams.send(new ListStreamsCommand({ TableName: this.#table }));
     const { StreamDescription: described } = await this.#streams.send(
       new DescribeStreamCommand({ StreamArn: stream?.StreamArn }),
