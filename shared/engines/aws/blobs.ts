@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Blobs } from '../../ports/blobs.ts';
-import { unavailable } from './failures.ts';
+import { answerOf } from './failures.ts';
 
 export const blobsOn = (s3: () => Promise<S3Client>, bucket: string): Blobs => ({
   put: (key, content) =>
@@ -31,11 +31,8 @@ const onS3 = async <T>(
   s3: () => Promise<S3Client>,
   act: (client: S3Client, commands: S3) => Promise<T>,
 ): Promise<T> => {
-  try {
-    return await act(await s3(), await import('./s3-client.ts'));
-  } catch (error) {
-    throw unavailable(error);
-  }
+  const [client, commands] = await Promise.all([s3(), import('./s3-client.ts')]);
+  return answerOf(act(client, commands));
 };
 
 /** A key has 1,024 bytes, and some characters mean something on the way; an id may have any. */

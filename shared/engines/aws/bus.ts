@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import { type ClientOptions, PATIENCE } from './clients.ts';
 import type { Announce } from './events.ts';
-import { unavailable } from './failures.ts';
+import { answerOf } from './failures.ts';
 import { backOff, inChunks } from './patience.ts';
 
 /** What one request to the bus takes. */
@@ -26,12 +26,8 @@ export const onBus = (bus: string, clock: Clock, options: ClientOptions = {}): A
 };
 
 const refused = async (eventBridge: EventBridgeClient, entries: PutEventsRequestEntry[]) => {
-  try {
-    const { Entries: outcomes = [] } = await eventBridge.send(new PutEventsCommand({ Entries: entries }));
-    return entries.filter((_, index) => outcomes[index]?.ErrorCode !== undefined);
-  } catch (error) {
-    throw unavailable(error);
-  }
+  const { Entries: outcomes = [] } = await answerOf(eventBridge.send(new PutEventsCommand({ Entries: entries })));
+  return entries.filter((_, index) => outcomes[index]?.ErrorCode !== undefined);
 };
 
 const entryOf = (bus: string, event: ParleyEvent): PutEventsRequestEntry => ({

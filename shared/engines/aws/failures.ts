@@ -1,4 +1,5 @@
 import { ParleyError } from '../../errors.ts';
+import { type Clock, nap } from '../../ports/clock.ts';
 
 /** What AWS calls it when it is asked too often, or is not well. Nothing was decided, and later it may work. */
 const PASSING = new Set([
@@ -6,7 +7,6 @@ const PASSING = new Set([
   'RequestLimitExceeded',
   'ThrottlingException',
   'RequestThrottled',
-  'TransactionConflictException',
   'InternalServerError',
   'InternalFailure',
   'ServiceUnavailable',
@@ -14,13 +14,41 @@ const PASSING = new Set([
 ]);
 
 /** A failure of a service as the domain knows it: the caller is told to come again, and no more. */
-export const unavailable = (error: unknown): unknown =>
+const unavailable = (error: unknown): unknown =>
   isPassing(error)
     ? new ParleyError('storage_unavailable', 'The storage is too busy at the moment. Try again.', {
         retry: 'later',
         cause: error,
       })
     : error;
+
+/** What a call to a service answers, or why it failed in the domain's words. */
+export const answerOf = async <T>(call: Promise<T>): Promise<T> => {
+  try {
+    return await call;
+  } catch (error) {
+    throw unavailable(error);
+  }
+};
+
+/** Others end with the same records within milliseconds; after so many attempts something else is wrong. */
+const MOST_ATTEMPTS = 8;
+const PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 500;
+
+/** Asks again, after pauses that grow and differ, while others are in the way: `undefined` says that they were. */
+export const pastOthers = async <T>(clock: Clock, attempt: () => Promise<T | undefined>): Promise<T> => {
+  for (let attempts = 1; attempts <= MOST_ATTEMPTS; attempts++) {
+    const done = await attempt();
+    if (done !== undefined) return done;
+    await nap(clock, Math.min(PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS) * Math.random()).over;
+  }
+  throw new ParleyError('conflict', 'Other writes to the same records were in the way. Try again.', { retry: 'later' });
+};
+
+/** A single write met a transaction on its record. */
+export const isInTheWay = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'TransactionConflictException';
 
 const isPassing = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;

@@ -10,7 +10,7 @@ import { fingerprint } from '../../json/fingerprint.ts';
 import type { Json } from '../../json/json.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Lane, Outgoing, Received } from '../../ports/queues.ts';
-import { unavailable } from './failures.ts';
+import { answerOf } from './failures.ts';
 import { backOff, inChunks } from './patience.ts';
 
 export interface SqsLanes {
@@ -61,8 +61,8 @@ export const receiveFromLane = async (
   lane: Lane,
   options: { max: number; waitSeconds: number; visibilityMs: number },
 ): Promise<Received[]> => {
-  try {
-    const { Messages: messages = [] } = await lanes.sqs.send(
+  const { Messages: messages = [] } = await answerOf(
+    lanes.sqs.send(
       new ReceiveMessageCommand({
         QueueUrl: urlOf(lanes, lane),
         MaxNumberOfMessages: Math.min(options.max, MOST_IN_BATCH),
@@ -71,11 +71,9 @@ export const receiveFromLane = async (
         // Where the answer is lost and the SDK asks again, it gets the same messages.
         ReceiveRequestAttemptId: lanes.newId(),
       }),
-    );
-    return messages.map((message) => receivedIn(lane, message));
-  } catch (error) {
-    throw unavailable(error);
-  }
+    ),
+  );
+  return messages.map((message) => receivedIn(lane, message));
 };
 
 const receivedIn = (lane: Lane, { Body: text = '{}', ReceiptHandle: receipt = '' }: Message): Received => {
@@ -140,12 +138,8 @@ export const inBatches = async <T>(
 };
 
 const leftOf = async <T>(batch: T[], send: () => Promise<FailedEntry[] | undefined>): Promise<T[]> => {
-  try {
-    const failed = (await send()) ?? [];
-    const fault = failed.find(({ SenderFault: isOurs }) => isOurs);
-    if (fault) throw new Error(`SQS refuses a message: ${fault.Code} ${fault.Message}`);
-    return failed.flatMap(({ Id: id }) => batch[Number(id)] ?? []);
-  } catch (error) {
-    throw unavailable(error);
-  }
+  const failed = (await answerOf(send())) ?? [];
+  const fault = failed.find(({ SenderFault: isOurs }) => isOurs);
+  if (fault) throw new Error(`SQS refuses a message: ${fault.Code} ${fault.Message}`);
+  return failed.flatMap(({ Id: id }) => batch[Number(id)] ?? []);
 };

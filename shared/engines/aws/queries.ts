@@ -2,7 +2,7 @@ import { QueryCommand } from '@aws-sdk/client-dynamodb';
 import type { Item, Key, Query } from '../../ports/records.ts';
 import { type Attributes, INDEX_ATTRIBUTES } from './attributes.ts';
 import { Expression } from './expressions.ts';
-import { unavailable } from './failures.ts';
+import { answerOf } from './failures.ts';
 import { getMany, live, type Table } from './records.ts';
 
 /**
@@ -31,8 +31,8 @@ const isWanted = ({ prefix = '', after }: Query, sortKey = ''): boolean =>
 const readPage = async (table: Table, query: Query, start: Attributes | undefined) => {
   const on = new Expression();
   const names = query.index ? INDEX_ATTRIBUTES[query.index] : { p: 'pk', s: 'sk' };
-  try {
-    const { Items: items = [], LastEvaluatedKey: next } = await table.dynamo.send(
+  const { Items: items = [], LastEvaluatedKey: next } = await answerOf(
+    table.dynamo.send(
       new QueryCommand({
         TableName: table.name,
         IndexName: query.index,
@@ -44,11 +44,9 @@ const readPage = async (table: Table, query: Query, start: Attributes | undefine
         ExclusiveStartKey: start,
         ...on.parts(),
       }),
-    );
-    return { items, next };
-  } catch (error) {
-    throw unavailable(error);
-  }
+    ),
+  );
+  return { items, next };
 };
 
 /** The largest character: no sort key that begins with a prefix comes after the prefix and this. */

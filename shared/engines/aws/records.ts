@@ -13,7 +13,7 @@ import { applied, type Change, holds } from '../../ports/conditions.ts';
 import type { Fresh, Item, Key, Records, Ref, Written } from '../../ports/records.ts';
 import { type Attributes, type Packing, Shelf } from './attributes.ts';
 import { conditionText, Expression, type Stamp, updateText } from './expressions.ts';
-import { isMissingMap, unavailable } from './failures.ts';
+import { answerOf, isInTheWay, isMissingMap, pastOthers } from './failures.ts';
 import { pollingListener } from './listener.ts';
 import { backOff, inChunks } from './patience.ts';
 import { queryItems } from './queries.ts';
@@ -41,7 +41,8 @@ export const recordsOn = (table: Table): Records => ({
   create: (item, token) => create(table, item, token),
   update: (ref, change, token, orCreate) => update(table, ref, change, token, orCreate !== undefined),
   remove: async (key) => {
-    await table.dynamo.send(new DeleteItemCommand({ TableName: table.name, Key: keyOf(key) }));
+    const removal = new DeleteItemCommand({ TableName: table.name, Key: keyOf(key) });
+    await written(table, () => table.dynamo.send(removal));
   },
   transact: (writes, token) => transactItems(table, writes, token),
   listen: () => pollingListener(table.clock),
@@ -57,8 +58,8 @@ export const live = <T extends Item>(table: Table, item: Attributes | undefined)
 };
 
 const get = async <T extends Item>(table: Table, ref: Ref<T>): Promise<T | undefined> => {
-  const { Item: item } = await table.dynamo.send(
-    new GetItemCommand({ TableName: table.name, Key: keyOf(ref), ConsistentRead: true }),
+  const { Item: item } = await answerOf(
+    table.dynamo.send(new GetItemCommand({ TableName: table.name, Key: keyOf(ref), ConsistentRead: true })),
   );
   return live<T>(table, item);
 };
@@ -78,7 +79,7 @@ const getChunk = async <T extends Item>(table: Table, keys: Attributes[]): Promi
   for (let attempt = 0; left.length > 0; attempt++) {
     if (attempt > 0) await backOff(table.clock, attempt, 'DynamoDB');
     const request = { [table.name]: { Keys: left, ConsistentRead: true } };
-    const answer = await table.dynamo.send(new BatchGetItemCommand({ RequestItems: request }));
+    const answer = await answerOf(table.dynamo.send(new BatchGetItemCommand({ RequestItems: request })));
     for (const item of answer.Responses?.[table.name] ?? []) {
       const record = live<T>(table, item);
       if (record) found.push(record);
@@ -113,6 +114,15 @@ const create = async <T extends Item>(table: Table, item: Fresh<T>, token: strin
   return refusal<T>(table, met, token);
 };
 
+/** A single write, made again where a transaction was in its way. */
+const written = <T>(table: Table, write: () => Promise<T>): Promise<T> =>
+  pastOthers(table.clock, () =>
+    answerOf(write()).catch((error: unknown) => {
+      if (isInTheWay(error)) return undefined;
+      throw error;
+    }),
+  );
+
 /** The item that kept it from being written, if there was one. */
 const put = async (
   table: Table,
@@ -120,20 +130,19 @@ const put = async (
   condition: string,
   on: Expression,
 ): Promise<'written' | Attributes | undefined> => {
+  const command = new PutItemCommand({
+    TableName: table.name,
+    Item: item,
+    ConditionExpression: condition,
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    ...on.parts(),
+  });
   try {
-    await table.dynamo.send(
-      new PutItemCommand({
-        TableName: table.name,
-        Item: item,
-        ConditionExpression: condition,
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        ...on.parts(),
-      }),
-    );
+    await written(table, () => table.dynamo.send(command));
     return 'written';
   } catch (error) {
     if (error instanceof ConditionalCheckFailedException) return error.Item;
-    throw unavailable(error);
+    throw error;
   }
 };
 
@@ -154,18 +163,17 @@ const update = async <T extends Item>(
   const at = table.clock.now();
   const on = new Expression();
   const condition = changeableText(on, change, { token, at });
+  const command = new UpdateItemCommand({
+    TableName: table.name,
+    Key: keyOf(ref),
+    UpdateExpression: updateText(on, table.shelf, ref, change, { token, at }),
+    ConditionExpression: orCreate && allowsNew(change) ? `attribute_not_exists(pk) OR (${condition})` : condition,
+    ReturnValues: 'ALL_OLD',
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    ...on.parts(),
+  });
   try {
-    const { Attributes: old } = await table.dynamo.send(
-      new UpdateItemCommand({
-        TableName: table.name,
-        Key: keyOf(ref),
-        UpdateExpression: updateText(on, table.shelf, ref, change, { token, at }),
-        ConditionExpression: orCreate && allowsNew(change) ? `attribute_not_exists(pk) OR (${condition})` : condition,
-        ReturnValues: 'ALL_OLD',
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        ...on.parts(),
-      }),
-    );
+    const { Attributes: old } = await written(table, () => table.dynamo.send(command));
     const before = old && table.shelf.record<T>(old);
     return { outcome: 'written', before, after: changed(ref, before, change, { token, at }) };
   } catch (error) {
@@ -175,7 +183,7 @@ const update = async <T extends Item>(
       return refusal<T>(table, error.Item, token);
     }
     if (isMissingMap(error)) return replaceWhole(table, ref, change, token, orCreate);
-    throw unavailable(error);
+    throw error;
   }
 };
 

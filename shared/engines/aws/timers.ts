@@ -4,7 +4,7 @@ import { nap } from '../../ports/clock.ts';
 import type { Followers } from '../../ports/followers.ts';
 import type { Item, Key, RecordChange, Records } from '../../ports/records.ts';
 import { type Attributes, DUE_SHARDS } from './attributes.ts';
-import { unavailable } from './failures.ts';
+import { answerOf } from './failures.ts';
 import { inBatches } from './lane-queues.ts';
 import type { Table } from './records.ts';
 
@@ -80,8 +80,8 @@ const sweepShard = async (
 };
 
 const duePage = async (table: Table, shard: string, until: number, start: Attributes | undefined) => {
-  try {
-    const { Items: items = [], LastEvaluatedKey: next } = await table.dynamo.send(
+  const { Items: items = [], LastEvaluatedKey: next } = await answerOf(
+    table.dynamo.send(
       new QueryCommand({
         TableName: table.name,
         IndexName: 'due',
@@ -90,9 +90,7 @@ const duePage = async (table: Table, shard: string, until: number, start: Attrib
         ExpressionAttributeValues: { ':shard': { S: shard }, ':until': { N: String(until) } },
         ExclusiveStartKey: start,
       }),
-    );
-    return { items: items.map(({ pk, sk, due }) => ({ pk: pk?.S ?? '', sk: sk?.S ?? '', due: Number(due?.N) })), next };
-  } catch (error) {
-    throw unavailable(error);
-  }
+    ),
+  );
+  return { items: items.map(({ pk, sk, due }) => ({ pk: pk?.S ?? '', sk: sk?.S ?? '', due: Number(due?.N) })), next };
 };

@@ -4,39 +4,26 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
-import { ParleyError } from '../../errors.ts';
-import { nap } from '../../ports/clock.ts';
 import { type Condition, holds } from '../../ports/conditions.ts';
 import type { Transacted, Write } from '../../ports/records.ts';
 import { conditionText, Expression, type Stamp, updateText } from './expressions.ts';
-import { unavailable } from './failures.ts';
+import { answerOf, pastOthers } from './failures.ts';
 import { absentText, changeableText, keyOf, live, presentText, type Table } from './records.ts';
 
-/** Another transaction on the same records ends within milliseconds; after so many attempts something else is wrong. */
-const MOST_ATTEMPTS = 8;
-const PAUSE_MS = 20;
-
-export const transactItems = async (table: Table, writes: Write[], token: string): Promise<Transacted> => {
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
-    const stamp = { token, at: table.clock.now() };
-    const reasons = await attemptOnce(table, writes, stamp);
-    if (reasons === 'written') return { outcome: 'written' };
-    const verdict = verdictOf(table, reasons, token);
-    if (verdict) return verdict;
-    await nap(table.clock, PAUSE_MS * 2 ** attempt * Math.random()).over;
-  }
-  throw new ParleyError('conflict', 'Other writes to the same records were in the way. Try again.', { retry: 'later' });
-};
+export const transactItems = (table: Table, writes: Write[], token: string): Promise<Transacted> =>
+  pastOthers(table.clock, async () => {
+    const reasons = await attemptOnce(table, writes, { token, at: table.clock.now() });
+    return reasons === 'written' ? { outcome: 'written' } : verdictOf(table, reasons, token);
+  });
 
 const attemptOnce = async (table: Table, writes: Write[], stamp: Stamp): Promise<'written' | CancellationReason[]> => {
+  const parts = writes.map((write) => partOf(table, write, stamp));
   try {
-    await table.dynamo.send(
-      new TransactWriteItemsCommand({ TransactItems: writes.map((write) => partOf(table, write, stamp)) }),
-    );
+    await answerOf(table.dynamo.send(new TransactWriteItemsCommand({ TransactItems: parts })));
     return 'written';
   } catch (error) {
     if (error instanceof TransactionCanceledException) return error.CancellationReasons ?? [];
-    throw unavailable(error);
+    throw error;
   }
 };
 

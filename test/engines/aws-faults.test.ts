@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { awsClients } from '../../shared/engines/aws/clients.ts';
+import { recordsOn, tableOf } from '../../shared/engines/aws/records.ts';
+import { ParleyError } from '../../shared/errors.ts';
+import { systemClock } from '../../shared/ports/clock.ts';
+import { is } from '../../shared/ports/conditions.ts';
+import type { Records } from '../../shared/ports/records.ts';
+import { type Sample, sampleRef, token } from '../contract/engine-under-test.ts';
+import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
+import { type Fate, faultyProxy } from '../support/faulty-proxy.ts';
+
+const TABLE = 'faulty';
+let services: AwsServices;
+
+before(async () => {
+  services = await startAwsServices();
+  await services.createTable(TABLE);
+});
+after(() => services.stop());
+
+/** Records behind a network that does to the first calls what the test says, and lets all others pass. */
+const recordsMeeting = async (t: { after(end: () => unknown): void }, ...fates: Fate[]) => {
+  const proxy = await faultyProxy(services.dynamo.endpoint, () => fates.shift() ?? 'pass');
+  const { dynamo } = awsClients({ ...services.dynamo, endpoint: proxy.endpoint });
+  t.after(async () => {
+    dynamo.destroy();
+    await proxy.close();
+  });
+  const records: Records = recordsOn(tableOf(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock));
+  return { records, proxy };
+};
+
+const THROTTLED: Fate = { status: 400, error: 'ProvisionedThroughputExceededException' };
+
+describe('the records of DynamoDB', () => {
+  it('take a write whose answer was lost for written, and write it once', async (t) => {
+    const { records, proxy } = await recordsMeeting(t, 'lose the answer', 'pass', 'lose the answer');
+    const ref = sampleRef();
+    const created = await records.create<Sample>({ ...ref, count: 0 }, token());
+    assert.deepEqual([created.outcome, proxy.calls], ['written', ['PutItem', 'PutItem']]);
+    const raised = await records.update(ref, { add: { count: 1 } }, token());
+    assert.equal(raised.outcome, 'written');
+    const after = await records.get(ref);
+    assert.deepEqual([after?.count, after?.v], [1, 2]);
+  });
+
+  it('take a transaction whose answer was lost for written, and make it once', async (t) => {
+    const { records } = await recordsMeeting(t, 'pass', 'lose the answer');
+    const [counted, made] = [sampleRef(), sampleRef()];
+    await records.create<Sample>({ ...counted, count: 0 }, token());
+    const writes = [
+      { kind: 'create', item: made },
+      { kind: 'update', key: counted, change: { if: is('count', 0), add: { count: 1 } } },
+    ] as const;
+    assert.deepEqual(await records.transact([...writes], token()), { outcome: 'written' });
+    assert.equal((await records.get(counted))?.count, 1);
+  });
+
+  it('try again what is throttled, and lose nothing', async (t) => {
+    const { records } = await recordsMeeting(t, THROTTLED, THROTTLED, 'pass', THROTTLED, 'pass', THROTTLED);
+    const ref = sampleRef();
+    assert.equal((await records.create<Sample>({ ...ref, n: 1 }, token())).outcome, 'written');
+    assert.equal((await records.update(ref, { set: { n: 2 } }, token())).outcome, 'written');
+    assert.equal((await records.get(ref))?.n, 2);
+  });
+
+  it('say that they are unavailable, and that it may work later, where throttling does not end', async (t) => {
+    const { records } = await recordsMeeting(t, ...Array.from({ length: 20 }, () => THROTTLED));
+    const isTold = (error: unknown): boolean =>
+      error instanceof ParleyError && error.code === 'storage_unavailable' && error.retry === 'later';
+    await assert.rejects(records.create<Sample>(sampleRef(), token()), isTold);
+    await assert.rejects(records.get(sampleRef()), isTold);
+  });
+
+  it('make a write again that a transaction was in the way of', async (t) => {
+    const inTheWay: Fate = { status: 400, error: 'TransactionConflictException' };
+    const { records } = await recordsMeeting(t, inTheWay, inTheWay);
+    assert.equal((await records.create<Sample>(sampleRef(), token())).outcome, 'written');
+  });
+
+  it('make a transaction again that others were in the way of, and call it a conflict if they stay', async (t) => {
+    const facts = { CancellationReasons: [{ Code: 'TransactionConflict' }] };
+    const inTheWay: Fate = { status: 400, error: 'TransactionCanceledException', facts };
+    const { records } = await recordsMeeting(
+      t,
+      inTheWay,
+      inTheWay,
+      'pass',
+      ...Array.from({ length: 8 }, () => inTheWay),
+    );
+    const create = () => records.transact([{ kind: 'create', item: { ...sampleRef() } }], token());
+    assert.deepEqual(await create(), { outcome: 'written' });
+    await assert.rejects(create(), (error: unknown) => error instanceof ParleyError && error.code === 'conflict');
+  });
+});
