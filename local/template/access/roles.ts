@@ -1,0 +1,43 @@
+import { ManagedPolicy, Policy, Role } from '../kinds/permissions.ts';
+import type { Plan } from '../plan.ts';
+import { notKnown } from '../template-error.ts';
+import { MANAGED_POLICIES } from './managed-policies.ts';
+import { RoleAccess } from './role-access.ts';
+
+/** Every role of the template by its ARN, with all that is attached to it. */
+export const rolesOf = (plan: Plan): Map<string, RoleAccess> => {
+  const policies = plan.all(Policy);
+  const managed = plan.all(ManagedPolicy);
+  const roles = plan.all(Role).map(({ logicalId, name, attributes, properties }) => {
+    const attached = properties.ManagedPolicyArns.map((arn) => {
+      const own = managed.find((policy) => policy.attributes.PolicyArn === arn)?.properties.PolicyDocument.Statement;
+      const known = own ?? MANAGED_POLICIES[arn];
+      if (!known) plan.mistakes.add(logicalId, notKnown(`the managed policy ${arn}`));
+      return known ?? [];
+    });
+    const statements = [
+      ...properties.Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement),
+      ...[...policies, ...managed]
+        .filter((policy) => policy.properties.Roles.includes(name))
+        .flatMap((policy) => policy.properties.PolicyDocument.Statement),
+      ...attached.flat(),
+    ];
+    return [attributes.Arn ?? '', new RoleAccess(name, statements)] as const;
+  });
+  return new Map(roles);
+};
+
+/** Whether the service may act in the role's name. */
+export const mayBeAssumedBy = (plan: Plan, roleArn: string, service: string): boolean =>
+  plan
+    .all(Role)
+    .filter(({ attributes }) => attributes.Arn === roleArn)
+    .some(({ properties }) =>
+      properties.AssumeRolePolicyDocument.Statement.some(
+        ({ Effect, Action, Principal }) =>
+          Effect === 'Allow' &&
+          Action.includes('sts:AssumeRole') &&
+          typeof Principal === 'object' &&
+          Principal.Service?.includes(service),
+      ),
+    );

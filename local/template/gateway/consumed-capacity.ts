@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { isWrite } from './dynamodb-calls.ts';
+import { itemBytes, writeUnits } from './item-size.ts';
+
+const Units = z.object({ CapacityUnits: z.number() });
+const Consumed = z.object({
+  TableName: z.string(),
+  CapacityUnits: z.number(),
+  Table: Units.optional(),
+  GlobalSecondaryIndexes: z.record(z.string(), Units).default({}),
+});
+const Answer = z.object({ ConsumedCapacity: z.union([Consumed.transform((one) => [one]), z.array(Consumed)]) });
+
+export interface Capacity {
+  /** `table` or `table/index/name`. */
+  resource: string;
+  kind: 'read' | 'write';
+  units: number;
+}
+
+/** What DynamoDB Local says that a call has consumed; it is asked for with ReturnConsumedCapacity. */
+export const consumedBy = (operation: string, request: unknown, answer: unknown): Capacity[] => {
+  const kind = isWrite(operation) ? 'write' : 'read';
+  const said = Answer.safeParse(answer);
+  if (!said.success) return kind === 'write' ? refusedWrite(request, answer) : [];
+  return said.data.ConsumedCapacity.flatMap(({ TableName, CapacityUnits, Table, GlobalSecondaryIndexes }) => [
+    { resource: TableName, kind, units: Table?.CapacityUnits ?? CapacityUnits } as const,
+    ...Object.entries(GlobalSecondaryIndexes).map(
+      ([index, { CapacityUnits: units }]) => ({ resource: `${TableName}/index/${index}`, kind, units }) as const,
+    ),
+  ]);
+};
+
+const Refused = z.object({ __type: z.string().endsWith('#ConditionalCheckFailedException'), Item: z.unknown() });
+const Cancelled = z.object({
+  __type: z.string().endsWith('#TransactionCanceledException'),
+  CancellationReasons: z.array(z.object({ Item: z.unknown() })),
+});
+const TableOf = z.object({ TableName: z.string() });
+const Parts = z.object({ TransactItems: z.array(z.record(z.string(), TableOf)) });
+
+/**
+ * DynamoDB Local says nothing of a refused write, which is billed: by the item that was met, as far as the answer shows
+ * it, and at least as one unit; twice that in a transaction.
+ */
+const refusedWrite = (request: unknown, answer: unknown): Capacity[] => {
+  const table = TableOf.safeParse(request).data?.TableName;
+  const refused = Refused.safeParse(answer);
+  if (refused.success && table !== undefined) {
+    return [{ resource: table, kind: 'write', units: writeUnits(itemBytes(refused.data.Item)) }];
+  }
+  const parts = Parts.safeParse(request).data?.TransactItems;
+  const cancelled = Cancelled.safeParse(answer);
+  if (!cancelled.success || !parts) return [];
+  return cancelled.data.CancellationReasons.map(({ Item }, index) => ({
+    resource: Object.values(parts[index] ?? {})[0]?.TableName ?? '',
+    kind: 'write',
+    units: 2 * writeUnits(itemBytes(Item)),
+  }));
+};

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+
+const Value = z.record(z.string(), z.unknown());
+const Values = z.record(z.string(), Value);
+
+/** The bytes of an item by DynamoDB's rule: its names, and its values by their type. */
+export const itemBytes = (item: unknown): number => {
+  const parsed = Values.safeParse(item);
+  if (!parsed.success) return 0;
+  return Object.entries(parsed.data).reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value),
+    0,
+  );
+};
+
+const valueBytes = (value: Record<string, unknown>): number => {
+  const [type = '', content] = Object.entries(value)[0] ?? [];
+  if (type === 'S') return Buffer.byteLength(String(content));
+  if (type === 'B') return Buffer.byteLength(String(content), 'base64');
+  // Two digits a byte, one byte for the rest, one for a sign.
+  if (type === 'N')
+    return Math.ceil(String(content).replace(/[-.]/g, '').length / 2) + 1 + (String(content)[0] === '-' ? 1 : 0);
+  if (type === 'BOOL' || type === 'NULL') return 1;
+  if (type === 'M') {
+    const entries = Object.keys(Values.parse(content)).length;
+    return 3 + entries + itemBytes(content);
+  }
+  const elements = z.array(z.unknown()).parse(content);
+  if (type === 'L') return 3 + elements.reduce<number>((sum, each) => sum + 1 + valueBytes(Value.parse(each)), 0);
+  return elements.reduce<number>((sum, each) => sum + valueBytes({ [type[0] ?? 'S']: each }), 0);
+};
+
+const WRITE_UNIT_BYTES = 1024;
+
+export const writeUnits = (bytes: number): number => Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES));

@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import type { AwsCall } from './aws-call.ts';
+import { consumedBy } from './consumed-capacity.ts';
+
+const CHUNK_BYTES = 64 * 1024;
+const BYTES_OF_A_GB_MS = 1024 * 1000;
+
+export interface CallCount {
+  caller: string;
+  service: string;
+  operation: string;
+  resource: string;
+  calls: number;
+  /** As they are billed: requests or events in steps of 64 KB for SQS and EventBridge, calls for the rest. */
+  billed: number;
+}
+
+export interface CapacityCount {
+  resource: string;
+  kind: 'read' | 'write';
+  units: number;
+}
+
+export interface InvocationCount {
+  functionName: string;
+  invocations: number;
+  failures: number;
+  /** Of the function's own thread, with its start. */
+  cpuMs: number;
+  durationMs: number;
+  /** Memory × the CPU that it took: what it would cost if it never waited. */
+  cpuGbSeconds: number;
+  /** Memory × the time that it took here. */
+  gbSeconds: number;
+}
+
+export interface Reading {
+  calls: CallCount[];
+  capacity: CapacityCount[];
+  invocations: InvocationCount[];
+  httpRequests: number;
+}
+
+/** Counts what would be billed. While it is off it costs nothing. */
+export class Meter {
+  isOn = false;
+  readonly #calls = new Map<string, CallCount>();
+  readonly #capacity = new Map<string, CapacityCount>();
+  readonly #invocations = new Map<string, InvocationCount>();
+  #httpRequests = 0;
+
+  call(call: AwsCall, request: unknown, answer: unknown): void {
+    if (!this.isOn) return;
+    const { caller, service, operation, resource } = call;
+    const key = [caller, service, operation, resource].join('|');
+    const count = this.#calls.get(key) ?? { caller, service, operation, resource, calls: 0, billed: 0 };
+    count.calls += 1;
+    count.billed += billedUnits(service, request, answer);
+    this.#calls.set(key, count);
+    if (service === 'dynamodb') for (const one of consumedBy(operation, request, answer)) this.#consume(one);
+  }
+
+  #consume({ resource, kind, units }: CapacityCount): void {
+    const key = `${kind}|${resource}`;
+    const sum = (this.#capacity.get(key)?.units ?? 0) + units;
+    this.#capacity.set(key, { resource, kind, units: sum });
+  }
+
+  invocation(functionName: string, memoryMb: number, took: { cpuMs: number; durationMs: number; hasFailed: boolean }) {
+    if (!this.isOn) return;
+    const none = { functionName, invocations: 0, failures: 0, cpuMs: 0, durationMs: 0, cpuGbSeconds: 0, gbSeconds: 0 };
+    const sum = this.#invocations.get(functionName) ?? none;
+    sum.invocations += 1;
+    sum.failures += took.hasFailed ? 1 : 0;
+    sum.cpuMs += took.cpuMs;
+    sum.durationMs += took.durationMs;
+    sum.cpuGbSeconds += (memoryMb * took.cpuMs) / BYTES_OF_A_GB_MS;
+    sum.gbSeconds += (memoryMb * took.durationMs) / BYTES_OF_A_GB_MS;
+    this.#invocations.set(functionName, sum);
+  }
+
+  httpRequest(): void {
+    if (this.isOn) this.#httpRequests += 1;
+  }
+
+  read(): Reading {
+    return {
+      calls: [...this.#calls.values()].map((count) => ({ ...count })),
+      capacity: [...this.#capacity.values()],
+      invocations: [...this.#invocations.values()].map((count) => ({ ...count })),
+      httpRequests: this.#httpRequests,
+    };
+  }
+
+  reset(): void {
+    this.#calls.clear();
+    this.#capacity.clear();
+    this.#invocations.clear();
+    this.#httpRequests = 0;
+  }
+}
+
+const Sent = z.object({ MessageBody: z.string() });
+const SentBatch = z.object({ Entries: z.array(Sent) });
+const Received = z.object({ Messages: z.array(z.object({ Body: z.string() })) });
+const Events = z.object({ Entries: z.array(z.object({ Detail: z.string().default('') })) });
+
+const chunks = (bytes: number): number => Math.max(1, Math.ceil(bytes / CHUNK_BYTES));
+const bytesOf = (texts: string[]): number => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+
+const billedUnits = (service: string, request: unknown, answer: unknown): number => {
+  if (service === 'events') {
+    const { data } = Events.safeParse(request);
+    return data ? data.Entries.reduce((sum, { Detail }) => sum + chunks(Buffer.byteLength(Detail)), 0) : 1;
+  }
+  if (service !== 'sqs') return 1;
+  const one = Sent.safeParse(request).data;
+  if (one) return chunks(Buffer.byteLength(one.MessageBody));
+  const batch = SentBatch.safeParse(request).data;
+  if (batch) return chunks(bytesOf(batch.Entries.map(({ MessageBody }) => MessageBody)));
+  const received = Received.safeParse(answer).data;
+  return received ? chunks(bytesOf(received.Messages.map(({ Body }) => Body))) : 1;
+};

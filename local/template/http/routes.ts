@@ -1,0 +1,58 @@
+/** A route of an HTTP API. */
+export interface ApiRoute {
+  /** `GET /v1/tasks/{id}` or `$default`. */
+  key: string;
+  functionName: string;
+  timeoutMs: number;
+}
+
+export interface RouteMatch {
+  route: ApiRoute;
+  pathParameters: Record<string, string> | undefined;
+}
+
+interface Compiled {
+  route: ApiRoute;
+  method: string;
+  pattern: RegExp;
+  names: string[];
+  /** Fewer variables are more exact, `{proxy+}` is less exact than any variable, ANY than a method. */
+  rank: number;
+}
+
+/** Finds the route of a request as API Gateway does: the most exact one, at last `$default`. */
+export const routeFinder = (routes: readonly ApiRoute[]) => {
+  const compiled = routes.filter(({ key }) => key !== '$default').map(compiledRoute);
+  compiled.sort((a, b) => a.rank - b.rank);
+  const fallback = routes.find(({ key }) => key === '$default');
+  return (method: string, path: string): RouteMatch | undefined => {
+    for (const { route, pattern, names, method: wanted } of compiled) {
+      const match = wanted === 'ANY' || wanted === method ? pattern.exec(path) : null;
+      if (!match) continue;
+      const values = names.map((name, index) => [name, decoded(match[index + 1] ?? '')]);
+      return { route, pathParameters: names.length > 0 ? Object.fromEntries(values) : undefined };
+    }
+    return fallback && { route: fallback, pathParameters: undefined };
+  };
+};
+
+const compiledRoute = (route: ApiRoute): Compiled => {
+  const [method = '', path = ''] = route.key.split(' ');
+  const names: string[] = [];
+  const segments = path.split('/').map((segment) => {
+    const [, name, greedy] = /^\{([^}+]+)(\+)?\}$/.exec(segment) ?? [];
+    if (name === undefined) return segment.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    names.push(name);
+    return greedy ? '(.+)' : '([^/]+)';
+  });
+  const rank = (path.includes('+}') ? 1000 : 0) + names.length * 10 + (method === 'ANY' ? 1 : 0) - path.length / 1000;
+  return { route, method, names, rank, pattern: new RegExp(`^${segments.join('/')}$`) };
+};
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { arn, itsName, kind } from '../kind.ts';
+
+const noEffectHere = z.unknown().optional();
+
+export const Api = kind(
+  'AWS::ApiGatewayV2::Api',
+  z.strictObject({
+    Name: z.string(),
+    ProtocolType: z.literal('HTTP'),
+    Description: noEffectHere,
+    DisableExecuteApiEndpoint: noEffectHere,
+    IpAddressType: noEffectHere,
+    Tags: noEffectHere,
+  }),
+  {
+    madeName: (logicalId) => logicalId.toLowerCase(),
+    attributes: { ApiEndpoint: ({ logicalId, site }) => site.addressOf(logicalId), ApiId: itsName },
+  },
+);
+
+const Throttling = z.strictObject({
+  ThrottlingBurstLimit: z.number().int().nonnegative().optional(),
+  ThrottlingRateLimit: z.number().nonnegative().optional(),
+  DetailedMetricsEnabled: noEffectHere,
+});
+export type Throttling = z.output<typeof Throttling>;
+
+export const Stage = kind(
+  'AWS::ApiGatewayV2::Stage',
+  z.strictObject({
+    ApiId: z.string(),
+    StageName: z.literal('$default', { error: 'must be $default: the local address has no stage in its path' }),
+    AutoDeploy: z.literal(true),
+    DefaultRouteSettings: Throttling.optional(),
+    RouteSettings: z.record(z.string(), Throttling).default({}),
+    AccessLogSettings: noEffectHere,
+    Description: noEffectHere,
+    Tags: noEffectHere,
+  }),
+);
+
+export const Integration = kind(
+  'AWS::ApiGatewayV2::Integration',
+  z.strictObject({
+    ApiId: z.string(),
+    IntegrationType: z.literal('AWS_PROXY'),
+    IntegrationUri: z.string(),
+    IntegrationMethod: z.string().optional(),
+    PayloadFormatVersion: z.literal('2.0'),
+    TimeoutInMillis: z.number().int().min(50).max(30_000).default(30_000),
+    Description: noEffectHere,
+  }),
+);
+
+export const Route = kind(
+  'AWS::ApiGatewayV2::Route',
+  z.strictObject({
+    ApiId: z.string(),
+    RouteKey: z.string().regex(/^\$default$|^(ANY|GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) \/\S*$/),
+    Target: z.string().startsWith('integrations/'),
+    AuthorizationType: z.literal('NONE').default('NONE'),
+  }),
+);
+
+/** A domain of one's own needs DNS; the local address does without. */
+export const DomainName = kind(
+  'AWS::ApiGatewayV2::DomainName',
+  z.strictObject({ DomainName: z.string(), DomainNameConfigurations: noEffectHere, Tags: noEffectHere }),
+  {
+    nameProperty: 'DomainName',
+    attributes: {
+      RegionalDomainName: ({ name }) => `${name}.local`,
+      RegionalHostedZoneId: itsName,
+      DomainNameArn: arn('apigateway', (name) => `/domainnames/${name}`),
+    },
+  },
+);
+
+export const ApiMapping = kind(
+  'AWS::ApiGatewayV2::ApiMapping',
+  z.strictObject({ ApiId: z.string(), DomainName: z.string(), Stage: z.string(), ApiMappingKey: noEffectHere }),
+);

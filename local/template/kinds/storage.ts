@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { arn, itsName, kind } from '../kind.ts';
+
+const noEffectHere = z.unknown().optional();
+
+const KeySchema = z.array(z.strictObject({ AttributeName: z.string(), KeyType: z.enum(['HASH', 'RANGE']) }));
+
+const Index = z.strictObject({
+  IndexName: z.string(),
+  KeySchema,
+  Projection: z.strictObject({
+    ProjectionType: z.enum(['KEYS_ONLY', 'ALL', 'INCLUDE']),
+    NonKeyAttributes: z.array(z.string()).optional(),
+  }),
+  OnDemandThroughput: noEffectHere,
+  WriteOnDemandThroughputSettings: noEffectHere,
+  ReadOnDemandThroughputSettings: noEffectHere,
+  ContributorInsightsSpecification: noEffectHere,
+});
+
+const tableProperties = {
+  TableName: z.string().optional(),
+  KeySchema,
+  AttributeDefinitions: z.array(z.strictObject({ AttributeName: z.string(), AttributeType: z.enum(['S', 'N', 'B']) })),
+  /** Local tables are always on demand: a provisioned one would be throttled in the account and not here. */
+  BillingMode: z.literal('PAY_PER_REQUEST'),
+  GlobalSecondaryIndexes: z.array(Index).default([]),
+  StreamSpecification: z.strictObject({ StreamViewType: z.string(), ResourcePolicy: noEffectHere }).optional(),
+  TimeToLiveSpecification: z.strictObject({ AttributeName: z.string(), Enabled: z.boolean() }).optional(),
+  SSESpecification: noEffectHere,
+  Tags: noEffectHere,
+};
+
+const tableAttributes = {
+  Arn: arn('dynamodb', (name) => `table/${name}`),
+  // DynamoDB Local names its streams by their time of birth; this name does not change with it.
+  StreamArn: arn('dynamodb', (name) => `table/${name}/stream/local`),
+};
+
+export const Table = kind(
+  'AWS::DynamoDB::Table',
+  z.strictObject({
+    ...tableProperties,
+    DeletionProtectionEnabled: noEffectHere,
+    PointInTimeRecoverySpecification: noEffectHere,
+    ContributorInsightsSpecification: noEffectHere,
+    OnDemandThroughput: noEffectHere,
+    TableClass: noEffectHere,
+  }),
+  { nameProperty: 'TableName', attributes: tableAttributes },
+);
+
+export const GlobalTable = kind(
+  'AWS::DynamoDB::GlobalTable',
+  z.strictObject({
+    ...tableProperties,
+    WriteOnDemandThroughputSettings: noEffectHere,
+    WarmThroughput: noEffectHere,
+    Replicas: z
+      .array(
+        z.strictObject({
+          Region: z.string(),
+          DeletionProtectionEnabled: noEffectHere,
+          PointInTimeRecoverySpecification: noEffectHere,
+          ContributorInsightsSpecification: noEffectHere,
+          GlobalSecondaryIndexes: noEffectHere,
+          ReadOnDemandThroughputSettings: noEffectHere,
+          ResourcePolicy: noEffectHere,
+          SSESpecification: noEffectHere,
+          TableClass: noEffectHere,
+          Tags: noEffectHere,
+        }),
+      )
+      .length(1, 'must have one replica to run locally'),
+  }),
+  { nameProperty: 'TableName', attributes: { ...tableAttributes, TableId: itsName } },
+);
+
+/** Object rules that delete by age run in the account only: here, nobody pays for what stays. */
+export const Bucket = kind(
+  'AWS::S3::Bucket',
+  z.strictObject({
+    BucketName: z.string().optional(),
+    BucketEncryption: noEffectHere,
+    LifecycleConfiguration: noEffectHere,
+    OwnershipControls: noEffectHere,
+    PublicAccessBlockConfiguration: noEffectHere,
+    VersioningConfiguration: noEffectHere,
+    LoggingConfiguration: noEffectHere,
+    MetricsConfigurations: noEffectHere,
+    AccessControl: noEffectHere,
+    Tags: noEffectHere,
+  }),
+  {
+    nameProperty: 'BucketName',
+    madeName: (logicalId, site) => `${site.stackName}-${logicalId}`.toLowerCase().slice(0, 63),
+    attributes: {
+      Arn: ({ name }) => `arn:aws:s3:::${name}`,
+      DomainName: ({ name }) => `${name}.s3.amazonaws.com`,
+      RegionalDomainName: ({ name, site }) => `${name}.s3.${site.region}.amazonaws.com`,
+    },
+  },
+);

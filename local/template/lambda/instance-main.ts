@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { FromInstance, InstanceData, Invocation, Outcome } from './instance-messages.ts';
+
+/** One execution environment of a function: loads the bundle, then runs one event at a time. */
+
+const data: InstanceData = workerData;
+const tell = (message: FromInstance): void => parentPort?.postMessage(message);
+
+type Handler = (event: unknown, context: object, callback: (error: unknown, result?: unknown) => void) => unknown;
+
+const cpuMs = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+};
+
+const load = async (): Promise<Handler> => {
+  const dot = data.handler.lastIndexOf('.');
+  const base = join(data.folder, data.handler.slice(0, dot));
+  const file = ['.mjs', '.js', '.cjs'].map((ending) => base + ending).find((each) => existsSync(each));
+  if (!file) throw new Error(`Cannot find module '${data.handler.slice(0, dot)}'`);
+  const module: Record<string, unknown> = await import(pathToFileURL(file).href);
+  const handler = module[data.handler.slice(dot + 1)];
+  if (!isHandler(handler)) throw new Error(`${data.handler} is undefined or not exported`);
+  return handler;
+};
+
+const isHandler = (value: unknown): value is Handler => typeof value === 'function';
+
+const errorOf = (error: unknown): Outcome & { ok: false } => ({
+  ok: false,
+  errorType: error instanceof Error ? error.name : 'Error',
+  errorMessage: error instanceof Error ? error.message : String(error),
+  trace: error instanceof Error ? (error.stack ?? '').split('\n') : [],
+});
+
+const contextOf = ({ requestId, deadline }: Invocation): object => ({
+  callbackWaitsForEmptyEventLoop: true,
+  functionName: data.functionName,
+  functionVersion: '$LATEST',
+  invokedFunctionArn: data.functionArn,
+  memoryLimitInMB: String(data.memoryMb),
+  awsRequestId: requestId,
+  logGroupName: process.env.AWS_LAMBDA_LOG_GROUP_NAME,
+  logStreamName: process.env.AWS_LAMBDA_LOG_STREAM_NAME,
+  getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()),
+});
+
+const run = async (handler: Handler, invocation: Invocation): Promise<Outcome> => {
+  try {
+    const result = await new Promise((resolve, reject) => {
+      const callback = (error: unknown, value?: unknown): void => (error ? reject(error) : resolve(value));
+      const returned = handler(JSON.parse(invocation.event), contextOf(invocation), callback);
+      if (returned !== undefined || handler.length < 3) resolve(returned);
+    });
+    return { ok: true, result: JSON.stringify(result) ?? 'null' };
+  } catch (error) {
+    return errorOf(error);
+  }
+};
+
+// The CPU of loading belongs to the first invocation, that of the thread's own start to nobody.
+let countedMs = cpuMs();
+const loading = load().then(
+  (handler) => ({ handler, failure: undefined }),
+  (error: unknown) => ({ handler: undefined, failure: errorOf(error) }),
+);
+loading.then(() => tell('loaded'));
+
+parentPort?.on('message', async (invocation: Invocation) => {
+  const { handler, failure } = await loading;
+  const outcome = handler ? await run(handler, invocation) : failure;
+  const usedMs = cpuMs() - countedMs;
+  countedMs += usedMs;
+  tell({ outcome, cpuMs: usedMs });
+  // Lambda starts anew what could not be loaded.
+  if (!handler) process.exit(1);
+});

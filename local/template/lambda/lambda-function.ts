@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import type { Meter } from '../gateway/meter.ts';
+import { Instance, type InstanceOptions } from './instance.ts';
+import type { Outcome } from './instance-messages.ts';
+
+export interface FunctionOptions extends InstanceOptions {
+  timeoutMs: number;
+  /** Above it, Lambda throttles. */
+  reservedConcurrency: number | undefined;
+  meter: Meter;
+  /** Told of each failure, because the caller may keep it to itself. */
+  onFailure(line: string): void;
+}
+
+export type InvocationResult = Outcome | { ok: 'throttled' };
+
+/** Without a reserved concurrency a burst waits here for its turn: a machine has fewer cores than a region. */
+const MOST_INSTANCES = 64;
+/** One that gets free in this time answers sooner than one that must start. */
+const WORTH_WAITING_MS = 60;
+/** Started all at once, they would only slow each other down. */
+const MOST_STARTING = 2;
+
+/** A function with its instances, each of which runs one event at a time. */
+export class LambdaFunction {
+  readonly name: string;
+  readonly #options: FunctionOptions;
+  readonly #idle: Instance[] = [];
+  readonly #all = new Set<Instance>();
+  readonly #waiting: ((instance: Instance) => void)[] = [];
+  #running = 0;
+  #starting = 0;
+  #isStopped = false;
+
+  constructor(options: FunctionOptions) {
+    this.name = options.data.functionName;
+    this.#options = options;
+  }
+
+  async invoke(event: unknown): Promise<InvocationResult> {
+    const { timeoutMs, reservedConcurrency, meter, data } = this.#options;
+    if (this.#isStopped || this.#running >= (reservedConcurrency ?? Number.POSITIVE_INFINITY))
+      return { ok: 'throttled' };
+    this.#running += 1;
+    try {
+      const instance = await this.#instance();
+      const begun = performance.now();
+      const requestId = randomUUID();
+      const invocation = { requestId, event: JSON.stringify(event), deadline: Date.now() + timeoutMs };
+      const { outcome, cpuMs } = await instance.run(invocation, timeoutMs);
+      this.#release(instance);
+      const durationMs = performance.now() - begun;
+      meter.invocation(this.name, data.memoryMb, { cpuMs, durationMs, hasFailed: !outcome.ok });
+      if (!outcome.ok) this.#tellFailure(requestId, outcome);
+      return outcome;
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([...this.#all].map((instance) => instance.end()));
+  }
+
+  #instance(): Promise<Instance> | Instance {
+    const idle = this.#takeIdle();
+    if (idle) return idle;
+    const { promise, resolve } = Promise.withResolvers<Instance>();
+    this.#waiting.push(resolve);
+    if (this.#all.size === 0) this.#startOne();
+    else setTimeout(() => this.#startOne(), WORTH_WAITING_MS).unref();
+    return promise;
+  }
+
+  #takeIdle(): Instance | undefined {
+    for (;;) {
+      const instance = this.#idle.pop();
+      if (!instance?.isGone) return instance;
+      this.#all.delete(instance);
+    }
+  }
+
+  #startOne(): void {
+    const isEnough = this.#waiting.length === 0 || this.#all.size >= MOST_INSTANCES || this.#starting >= MOST_STARTING;
+    if (isEnough || this.#isStopped) return;
+    const instance = new Instance(this.#options);
+    this.#all.add(instance);
+    this.#starting += 1;
+    void instance.loaded.then(() => {
+      this.#starting -= 1;
+      this.#startOne();
+    });
+    this.#serve(instance);
+  }
+
+  #serve(instance: Instance): void {
+    const next = this.#waiting.shift();
+    if (next) next(instance);
+    else this.#idle.push(instance);
+  }
+
+  #release(instance: Instance): void {
+    if (instance.isGone) {
+      this.#all.delete(instance);
+      this.#startOne();
+    } else this.#serve(instance);
+  }
+
+  #tellFailure(requestId: string, { errorType, errorMessage, trace }: Outcome & { ok: false }): void {
+    this.#options.log(`${JSON.stringify({ requestId, errorType, errorMessage, trace })}\n`);
+    this.#options.onFailure(`${this.name} failed: ${errorType}: ${errorMessage}`);
+  }
+}

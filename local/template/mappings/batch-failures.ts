@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import type { InvocationResult } from '../lambda/lambda-function.ts';
+
+const Response = z.object({
+  batchItemFailures: z.array(z.object({ itemIdentifier: z.string().min(1) })).nullish(),
+});
+
+/** What became of a batch: all of it failed, or only these; `throttled` if it was never tried. */
+export type BatchResult = 'all failed' | 'throttled' | Set<string>;
+
+/** Reads a function's answer as Lambda does: one that names no item of the batch is a failure of the whole. */
+export const batchResult = (
+  result: InvocationResult,
+  reportsFailures: boolean,
+  identifiers: readonly string[],
+): BatchResult => {
+  if (result.ok === 'throttled') return 'throttled';
+  if (!result.ok) return 'all failed';
+  if (!reportsFailures) return new Set();
+  const answer: unknown = JSON.parse(result.result);
+  if (answer === null || answer === '') return new Set();
+  const parsed = Response.safeParse(answer);
+  if (!parsed.success) return 'all failed';
+  const failed = (parsed.data.batchItemFailures ?? []).map(({ itemIdentifier }) => itemIdentifier);
+  return failed.every((each) => identifiers.includes(each)) ? new Set(failed) : 'all failed';
+};

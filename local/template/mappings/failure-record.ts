@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import type { StreamRecord } from './stream-records.ts';
+
+/** A batch that a stream mapping has given up. */
+export interface GivenUp {
+  condition: 'RetryAttemptsExhausted' | 'RecordAgeExceeded';
+  attempts: number;
+  shardId: string;
+  records: readonly StreamRecord[];
+}
+
+export interface FailureSource {
+  mappingId: string;
+  functionArn: string;
+  streamArn: string;
+}
+
+/** The object's key and body, as Lambda writes them to a bucket: the whole event is in `payload`, as text. */
+export const failureObject = (source: FailureSource, givenUp: GivenUp, now: Date): { key: string; body: string } => {
+  const { condition, attempts, shardId, records } = givenUp;
+  const iso = now.toISOString();
+  const [day = ''] = iso.split('T');
+  const time = iso.slice(0, 19).replaceAll(':', '.');
+  const at = (record: StreamRecord | undefined): string =>
+    new Date((record?.dynamodb.ApproximateCreationDateTime ?? 0) * 1000).toISOString();
+  return {
+    key: `aws/lambda/${source.mappingId}/${shardId}/${day.replaceAll('-', '/')}/${time}-${randomUUID()}`,
+    body: JSON.stringify({
+      requestContext: {
+        requestId: randomUUID(),
+        functionArn: source.functionArn,
+        condition,
+        approximateInvokeCount: attempts,
+      },
+      responseContext: { statusCode: 200, executedVersion: '$LATEST', functionError: 'Unhandled' },
+      version: '1.0',
+      timestamp: iso,
+      DDBStreamBatchInfo: {
+        shardId,
+        startSequenceNumber: records[0]?.dynamodb.SequenceNumber,
+        endSequenceNumber: records.at(-1)?.dynamodb.SequenceNumber,
+        approximateArrivalOfFirstRecord: at(records[0]),
+        approximateArrivalOfLastRecord: at(records.at(-1)),
+        batchSize: records.length,
+        streamArn: source.streamArn,
+      },
+      payload: JSON.stringify({ Records: records }),
+    }),
+  };
+};

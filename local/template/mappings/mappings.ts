@@ -1,0 +1,87 @@
+import { functionNameOf } from '../access/service-access.ts';
+import { PatternError } from '../events/event-pattern.ts';
+import { EventSourceMapping } from '../kinds/compute.ts';
+import { Queue } from '../kinds/messaging.ts';
+import { GlobalTable, Table } from '../kinds/storage.ts';
+import type { PlannedFunction } from '../lambda/functions.ts';
+import type { Plan } from '../plan.ts';
+import { filterOf, type MappingProperties } from './mapping.ts';
+
+export type PlannedMapping = { mappingId: string; properties: MappingProperties; function: PlannedFunction } & (
+  | { source: 'queue'; queue: { name: string; url: string; arn: string; region: string } }
+  | { source: 'stream'; table: string; partitionKey: string; streamArn: string; failureBucket: string | undefined }
+);
+
+const QUEUE_ACTIONS = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
+const STREAM_ACTIONS = ['dynamodb:GetRecords', 'dynamodb:GetShardIterator', 'dynamodb:DescribeStream'];
+const DEFAULT_VISIBILITY_SECONDS = 30;
+const S3_ARN = 'arn:aws:s3:::';
+
+/** The mappings of the plan. What Lambda would refuse, such as a role that may not read the source, is a mistake. */
+export const mappingsOf = (plan: Plan, functions: readonly PlannedFunction[]): PlannedMapping[] =>
+  plan.all(EventSourceMapping).flatMap(({ logicalId, name, properties }): PlannedMapping[] => {
+    const mistake = (what: string): void => plan.mistakes.add(logicalId, what);
+    const target = functions.find((each) => each.name === functionNameOf(properties.FunctionName));
+    if (!target) {
+      mistake(`there is no function ${properties.FunctionName}`);
+      return [];
+    }
+    const needs = (actions: readonly string[], resource: string): void => {
+      for (const action of actions) {
+        if (!target.access.allows(action, resource))
+          mistake(`the role of ${target.name} lacks ${action} on ${resource}`);
+      }
+    };
+    try {
+      filterOf(properties);
+    } catch (error) {
+      mistake(error instanceof PatternError ? error.message : 'a filter pattern is not JSON');
+    }
+    if (!properties.Enabled) return [];
+    const common = { mappingId: name, properties, function: target };
+
+    const queue = plan.all(Queue).find(({ attributes }) => attributes.Arn === properties.EventSourceArn);
+    if (queue) {
+      needs(QUEUE_ACTIONS, properties.EventSourceArn);
+      const visibility = queue.properties.VisibilityTimeout ?? DEFAULT_VISIBILITY_SECONDS;
+      if (visibility < target.properties.Timeout)
+        mistake(`the visibility of ${queue.name} is below the function's timeout`);
+      const { region } = plan.site;
+      return [
+        {
+          ...common,
+          source: 'queue',
+          queue: { name: queue.name, url: queue.ref, arn: properties.EventSourceArn, region },
+        },
+      ];
+    }
+
+    const tables = [...plan.all(Table), ...plan.all(GlobalTable)];
+    const table = tables.find(({ attributes }) => attributes.StreamArn === properties.EventSourceArn);
+    if (!table?.properties.StreamSpecification) {
+      mistake(`there is no queue and no stream ${properties.EventSourceArn}`);
+      return [];
+    }
+    needs(STREAM_ACTIONS, properties.EventSourceArn);
+    // Streams can be listed all together only.
+    needs(
+      ['dynamodb:ListStreams'],
+      target.access.allows('dynamodb:ListStreams', '*') ? '*' : properties.EventSourceArn,
+    );
+    const destination = properties.DestinationConfig?.OnFailure.Destination;
+    if (destination) {
+      needs(['s3:PutObject'], `${destination}/aws/lambda/${name}`);
+      needs(['s3:ListBucket'], destination);
+    }
+    const partitionKey = table.properties.KeySchema.find(({ KeyType }) => KeyType === 'HASH')?.AttributeName ?? '';
+    return [
+      {
+        ...common,
+        source: 'stream',
+        table: table.name,
+        partitionKey,
+        streamArn: properties.EventSourceArn,
+        failureBucket: destination?.slice(S3_ARN.length),
+      },
+    ];
+  });

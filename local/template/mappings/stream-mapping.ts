@@ -1,0 +1,175 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { LambdaFunction } from '../lambda/lambda-function.ts';
+import { deliverBatch } from './deliver-batch.ts';
+import type { GivenUp } from './failure-record.ts';
+import { filterOf, type MappingProperties, type RunningMapping } from './mapping.ts';
+import type { StreamPositions } from './positions.ts';
+import { ShardProgress } from './shard-progress.ts';
+import type { StreamRecord, TableStream } from './stream-records.ts';
+
+export interface StreamMappingOptions {
+  mappingId: string;
+  properties: MappingProperties;
+  /** As functions see it in `eventSourceARN`. */
+  streamArn: string;
+  region: string;
+  target: LambdaFunction;
+  stream: TableStream;
+  partitionKey: string;
+  positions: StreamPositions;
+  /** Calls back when there may be new records. */
+  onWrite(listener: () => void): void;
+  giveUp(batch: GivenUp): Promise<void>;
+  onError(line: string): void;
+}
+
+/** As often as Lambda asks; a write through the gateway is seen at once. */
+const ASK_EVERY_MS = 250;
+const AFTER_ERROR_MS = 1000;
+const MOST_OPEN = 1000;
+
+/** Reads a table's stream for a function, shard by shard, and each shard in as many lanes as the mapping says. */
+export const runStreamMapping = (options: StreamMappingOptions): RunningMapping => {
+  const stopping = new AbortController();
+  const bell = new Bell();
+  options.onWrite(() => bell.ring());
+  const running = follow(options, bell, stopping.signal);
+  return {
+    stop: async () => {
+      stopping.abort();
+      bell.ring();
+      await running;
+    },
+  };
+};
+
+const follow = async (options: StreamMappingOptions, bell: Bell, signal: AbortSignal): Promise<void> => {
+  const { mappingId, stream, positions, target } = options;
+  while (!signal.aborted) {
+    try {
+      const shards = await stream.shards();
+      const shard = shards.find(({ ShardId }) => positions.of(mappingId, ShardId) !== 'end');
+      if (shard) await readShard(options, shard.ShardId, bell, signal);
+      else await bell.wait(ASK_EVERY_MS);
+    } catch (error) {
+      if (signal.aborted) return;
+      options.onError(`reading the stream for ${target.name} failed: ${String(error)}`);
+      await pause(AFTER_ERROR_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+};
+
+/** Reads until the shard ends; where it stopped, the next call goes on. */
+const readShard = async (options: StreamMappingOptions, shardId: string, bell: Bell, signal: AbortSignal) => {
+  const { mappingId, stream, positions, properties } = options;
+  const progress = new ShardProgress((after) => positions.set(mappingId, shardId, { after }));
+  const lanes = lanesOf(options, shardId, progress, signal);
+  const passes = filterOf(properties);
+  let iterator: string | undefined = await startOf(options, shardId);
+  while (iterator !== undefined && !signal.aborted) {
+    const { records, next }: Awaited<ReturnType<TableStream['records']>> = await stream.records(iterator);
+    iterator = next;
+    if (records.length === 0) {
+      if (next !== undefined) await bell.wait(ASK_EVERY_MS);
+      continue;
+    }
+    progress.begin(records.map(sequenceNumberOf));
+    progress.done(records.filter((record) => !passes(record)).map(sequenceNumberOf));
+    for (const record of records.filter(passes)) lanes.take(asFunctionsSeeIt(record, options));
+    await progress.fewerThan(MOST_OPEN, signal);
+  }
+  await lanes.finished();
+  if (!signal.aborted) positions.set(mappingId, shardId, 'end');
+};
+
+const startOf = async ({ mappingId, stream, positions, properties }: StreamMappingOptions, shardId: string) => {
+  const position = positions.of(mappingId, shardId);
+  if (position === undefined) {
+    // From now on the mapping is known to have begun, also if nothing is written before the next start.
+    positions.set(mappingId, shardId, 'start');
+    return stream.iterator(shardId, properties.StartingPosition ?? 'LATEST');
+  }
+  if (typeof position === 'string') return stream.iterator(shardId, 'TRIM_HORIZON');
+  // After a day without a start, the record that it stopped at is gone.
+  return stream.iterator(shardId, position).catch(() => stream.iterator(shardId, 'TRIM_HORIZON'));
+};
+
+const sequenceNumberOf = ({ dynamodb }: StreamRecord): string => dynamodb.SequenceNumber;
+
+const asFunctionsSeeIt = (record: StreamRecord, { streamArn, region }: StreamMappingOptions): StreamRecord => ({
+  ...record,
+  awsRegion: region,
+  eventSourceARN: streamArn,
+});
+
+/** Records with the same partition key stay in one lane, in order; lanes run beside each other. */
+const lanesOf = (
+  { properties, target, giveUp, partitionKey }: StreamMappingOptions,
+  shardId: string,
+  progress: ShardProgress,
+  signal: AbortSignal,
+) => {
+  const { ParallelizationFactor, BatchSize = 100, MaximumBatchingWindowInSeconds: windowSeconds } = properties;
+  const delivery = {
+    properties,
+    target,
+    signal,
+    giveUp: (batch: Omit<GivenUp, 'shardId'>) => giveUp({ ...batch, shardId }),
+  };
+  const lanes = Array.from({ length: ParallelizationFactor }, () => ({
+    waiting: [] as StreamRecord[],
+    running: Promise.resolve(),
+    isRunning: false,
+  }));
+  const run = async (lane: (typeof lanes)[number]): Promise<void> => {
+    try {
+      await pause(windowSeconds * 1000, undefined, { signal });
+      while (lane.waiting.length > 0 && !signal.aborted) {
+        const batch = lane.waiting.splice(0, BatchSize);
+        await deliverBatch(delivery, batch);
+        progress.done(batch.map(sequenceNumberOf));
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      lane.isRunning = false;
+    }
+  };
+  return {
+    take: (record: StreamRecord): void => {
+      const lane = lanes[hash(JSON.stringify(record.dynamodb.Keys[partitionKey])) % lanes.length];
+      if (!lane) return;
+      lane.waiting.push(record);
+      if (lane.isRunning) return;
+      lane.isRunning = true;
+      lane.running = run(lane);
+    },
+    finished: async (): Promise<void> => {
+      await Promise.all(lanes.map(({ running }) => running));
+    },
+  };
+};
+
+const hash = (text: string): number => [...text].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) >>> 0, 7);
+
+/** Wakes who waits; what rings while nobody waits is not forgotten. */
+class Bell {
+  #isRung = false;
+  #wake: () => void = () => {};
+
+  ring(): void {
+    this.#isRung = true;
+    this.#wake();
+  }
+
+  async wait(atMostMs: number): Promise<void> {
+    if (!this.#isRung) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, atMostMs);
+      this.#wake = resolve;
+      await promise;
+      clearTimeout(timer);
+    }
+    this.#isRung = false;
+  }
+}

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+
+/** A record of a stream, as Lambda hands it to a function. */
+const StreamRecord = z
+  .object({
+    dynamodb: z
+      .object({
+        ApproximateCreationDateTime: z.number(),
+        Keys: z.record(z.string(), z.record(z.string(), z.unknown())),
+        SequenceNumber: z.string(),
+      })
+      .loose(),
+  })
+  .loose();
+export type StreamRecord = z.output<typeof StreamRecord>;
+
+const Description = z.object({
+  StreamDescription: z.object({
+    Shards: z.array(
+      z.object({
+        ShardId: z.string(),
+        ParentShardId: z.string().optional(),
+        SequenceNumberRange: z.object({ EndingSequenceNumber: z.string().optional() }),
+      }),
+    ),
+    LastEvaluatedShardId: z.string().optional(),
+  }),
+});
+export type Shard = z.output<typeof Description>['StreamDescription']['Shards'][number];
+
+const Iterator = z.object({ ShardIterator: z.string() });
+const Page = z.object({ Records: z.array(StreamRecord), NextShardIterator: z.string().nullish() });
+const OfTable = z.object({ Table: z.object({ LatestStreamArn: z.string() }) });
+
+export type Call = (target: string, body: unknown, signal?: AbortSignal) => Promise<unknown>;
+
+/** The stream of one table of DynamoDB Local. */
+export class TableStream {
+  readonly #call: Call;
+  readonly #table: string;
+  #arn: string | undefined;
+
+  constructor(call: Call, table: string) {
+    this.#call = call;
+    this.#table = table;
+  }
+
+  async #streamArn(): Promise<string> {
+    this.#arn ??= OfTable.parse(
+      await this.#call('DynamoDB_20120810.DescribeTable', { TableName: this.#table }),
+    ).Table.LatestStreamArn;
+    return this.#arn;
+  }
+
+  /** All shards, oldest first: DynamoDB Local has one at a time, and closes it after some hours. */
+  async shards(): Promise<Shard[]> {
+    const StreamArn = await this.#streamArn();
+    const answer = await this.#call('DynamoDBStreams_20120810.DescribeStream', { StreamArn });
+    return Description.parse(answer).StreamDescription.Shards;
+  }
+
+  async iterator(shardId: string, from: { after: string } | 'TRIM_HORIZON' | 'LATEST'): Promise<string> {
+    const position =
+      typeof from === 'string'
+        ? { ShardIteratorType: from }
+        : { ShardIteratorType: 'AFTER_SEQUENCE_NUMBER', SequenceNumber: from.after };
+    const body = { StreamArn: await this.#streamArn(), ShardId: shardId, ...position };
+    return Iterator.parse(await this.#call('DynamoDBStreams_20120810.GetShardIterator', body)).ShardIterator;
+  }
+
+  async records(iterator: string): Promise<{ records: StreamRecord[]; next: string | undefined }> {
+    const answer = await this.#call('DynamoDBStreams_20120810.GetRecords', { ShardIterator: iterator });
+    const { Records, NextShardIterator } = Page.parse(answer);
+    return { records: Records, next: NextShardIterator ?? undefined };
+  }
+}

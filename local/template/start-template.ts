@@ -1,0 +1,171 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Grant } from './access/role-access.ts';
+import { startDynamoDbLocal } from './backends/dynamodb-local.ts';
+import { jsonAnswer, jsonRequest } from './backends/json-call.ts';
+import { startQueuesAndBuckets } from './backends/queues-and-buckets.ts';
+import { makeTables } from './backends/tables.ts';
+import { deploymentOf } from './deployment.ts';
+import { busOf } from './events/bus.ts';
+import { runSchedules } from './events/schedules.ts';
+import { scheduledEvent, targetsOf } from './events/targets.ts';
+import { Gateway } from './gateway/gateway.ts';
+import { serveGateway } from './gateway/serve-gateway.ts';
+import { startApiServer } from './http/api-server.ts';
+import { type RunningUrls, reserveUrls } from './http/function-urls.ts';
+import { answerOf } from './http/http-api.ts';
+import { runFunction } from './lambda/functions.ts';
+import type { InvocationResult } from './lambda/lambda-function.ts';
+import { StreamPositions } from './mappings/positions.ts';
+import { runMapping } from './mappings/run-mapping.ts';
+import { Undo } from './undo.ts';
+
+export interface TemplateOptions {
+  /** What `cdk synth` wrote, parsed. */
+  template: unknown;
+  /** The folder that the template's assets are in. */
+  assets: string;
+  /** Where tables, queues, buckets and logs are kept. */
+  dir: string;
+  port?: number;
+  host?: string;
+  stackName?: string;
+  /** What would otherwise be seen nowhere: refused calls, failed invocations, records given up. */
+  onTrouble?(line: string): void;
+  /** For tests: how long a minute of the schedules lasts. */
+  scheduleMinuteMs?: number;
+}
+
+export interface UnusedGrant extends Grant {
+  functionName: string;
+}
+
+/** A template that runs on this machine. */
+export interface RunningTemplate {
+  /** Of the HTTP API. */
+  address: string;
+  /** Of each function URL, by its logical id. */
+  urls: Record<string, string>;
+  gateway: Gateway;
+  /** The gateway's own address, for clients that sign with an access key of a function. */
+  gatewayAddress: string;
+  outputs: Record<string, unknown>;
+  /** Invokes a function by its name or logical id and waits for what it returns. */
+  invoke(nameOrLogicalId: string, payload: unknown): Promise<InvocationResult>;
+  /** The access key under which a function calls AWS. */
+  accessKeyOf(nameOrLogicalId: string): string;
+  /** The grants that no call has needed so far. */
+  unusedGrants(): UnusedGrant[];
+  stop(): Promise<void>;
+}
+
+const REGION = 'us-east-1';
+/** The one that the local SQS uses. */
+const ACCOUNT = '000000000000';
+
+export const startTemplate = async (options: TemplateOptions): Promise<RunningTemplate> => {
+  const undo = new Undo();
+  try {
+    return await started(options, undo);
+  } catch (error) {
+    await undo.all();
+    throw error;
+  }
+};
+
+const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTemplate> => {
+  const { template, assets, dir, port = 0, host = '127.0.0.1', stackName = 'Parley' } = options;
+  const { onTrouble = () => {}, scheduleMinuteMs } = options;
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const server = await startApiServer(port, host);
+  undo.later(server.close);
+  const urls: RunningUrls = await reserveUrls(template, host);
+  undo.later(urls.close);
+  const site = {
+    region: REGION,
+    account: ACCOUNT,
+    stackName,
+    addressOf: (logicalId: string) => urls.addresses[logicalId] ?? server.address,
+  };
+  const { plan, functions, api, rules, schedules, mappings } = deploymentOf(template, site, assets);
+
+  // The first to start is the last to stop, and what calls others stops before them.
+  const [dynamodb, storage] = await Promise.all([
+    startDynamoDbLocal(join(dir, 'dynamodb'), REGION).then((running) => {
+      undo.later(running.stop);
+      return running;
+    }),
+    startQueuesAndBuckets(plan, join(dir, 'sqs-s3')).then((running) => {
+      undo.later(running.stop);
+      return running;
+    }),
+  ]);
+  await makeTables(plan, dynamodb);
+
+  const stopping = new AbortController();
+  const running = new Map<string, ReturnType<typeof runFunction>>();
+  const sendMessage = async (queueUrl: string, body: string, groupId: string | undefined): Promise<unknown> => {
+    const target = 'AmazonSQS.SendMessage';
+    const message = { QueueUrl: queueUrl, MessageBody: body, MessageGroupId: groupId };
+    return jsonAnswer(target, await storage.forward(jsonRequest('local', REGION, 'sqs', target, message)));
+  };
+  const targets = targetsOf({ plan, functions: running, sendMessage, onError: onTrouble, signal: stopping.signal });
+  const gateway = new Gateway({
+    site,
+    backends: {
+      dynamodb: dynamodb.forward,
+      queuesAndBuckets: storage.forward,
+      putEvents: busOf(plan, rules, targets.deliver).putEvents,
+    },
+    onRefusal: onTrouble,
+  });
+  const { address: gatewayAddress, close } = await serveGateway((request) => gateway.handle(request));
+  undo.later(close);
+
+  for (const planned of functions) {
+    const logs = join(dir, 'logs');
+    running.set(planned.name, runFunction(planned, { plan, gateway, gatewayAddress, logs, onFailure: onTrouble }));
+  }
+  undo.later(async () => {
+    stopping.abort();
+    await Promise.all([...running.values()].map((each) => each.stop()));
+  });
+
+  const positions = new StreamPositions(join(dir, 'stream-positions.json'));
+  undo.later(() => positions.write());
+  for (const mapping of mappings) {
+    const target = running.get(mapping.function.name);
+    if (!target) continue;
+    const started = runMapping(mapping, { site, gateway, dynamodb, positions, target, onError: onTrouble });
+    undo.later(started.stop, 'with the next');
+  }
+  const clock = runSchedules(
+    schedules.map((schedule) => ({
+      isDue: schedule.isDue,
+      fire: () => targets.invoke(schedule.targetArn, scheduledEvent(plan, schedule)),
+    })),
+    scheduleMinuteMs,
+  );
+  undo.later(clock.stop);
+  if (api) server.open(answerOf(api, running, gateway.meter));
+  urls.open(plan, running, gateway.meter);
+  undo.later(server.close);
+
+  const planned = (nameOrLogicalId: string) => {
+    const found = functions.find(({ name, logicalId }) => name === nameOrLogicalId || logicalId === nameOrLogicalId);
+    if (!found) throw new Error(`There is no function ${nameOrLogicalId}`);
+    return found;
+  };
+  return {
+    address: server.address,
+    urls: urls.addresses,
+    gateway,
+    gatewayAddress,
+    outputs: plan.outputs(),
+    invoke: async (name, payload) => (await running.get(planned(name).name)?.invoke(payload)) ?? { ok: 'throttled' },
+    accessKeyOf: (name) => planned(name).accessKey,
+    unusedGrants: () =>
+      functions.flatMap(({ name, access }) => access.unused().map((grant) => ({ functionName: name, ...grant }))),
+    stop: () => undo.all(),
+  };
+};
