@@ -1,7 +1,7 @@
+import { hash } from 'node:crypto';
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { convertToAttr, convertToNative } from '@aws-sdk/util-dynamodb';
-import { fingerprint } from '../../json/fingerprint.ts';
 import type { Item, Key } from '../../ports/records.ts';
 
 export type Attributes = Record<string, AttributeValue>;
@@ -31,8 +31,18 @@ const isIndex = (field: string): field is keyof typeof INDEX_ATTRIBUTES => Objec
 
 /** The due-index is read shard by shard; a record stays in its shard. */
 export const DUE_SHARDS = 16;
-export const dueShardOf = ({ pk, sk }: Key): string => String(Number(hashOf(pk, sk)) % DUE_SHARDS);
-const hashOf = (pk: string, sk: string): number => Buffer.from(fingerprint(`${pk} ${sk}`)).readUInt32BE(4);
+
+/**
+ * A partition takes 1,000 write units a second. The places of an index are spread over four each, so that a busy agent has
+ * four times that for its inbox and as much for what it holds.
+ */
+export const PLACE_SHARDS = 4;
+export const shardsOf = (p: string): string[] => Array.from({ length: PLACE_SHARDS }, (_, shard) => `${p}#${shard}`);
+const spread = (p: unknown, key: Key): string | undefined =>
+  typeof p === 'string' ? `${p}#${hashOf(key) % PLACE_SHARDS}` : undefined;
+const placeOf = (p: string | undefined): string | undefined => p?.slice(0, p.lastIndexOf('#'));
+
+const hashOf = ({ pk, sk }: Key): number => hash('sha256', `${pk} ${sk}`, 'buffer').readUInt32BE();
 
 /** What is stored for one field that is set. An attribute without a value is to be removed. */
 export type StoredField = [attribute: string, value: AttributeValue | undefined][];
@@ -66,11 +76,11 @@ export class Shelf {
       const { p, s } = INDEX_ATTRIBUTES[field];
       const place = Object(value);
       return [
-        [p, optional(place.p)],
+        [p, optional(spread(place.p, key))],
         [s, optional(place.s)],
       ];
     }
-    if (field === 'due') return [...plain(field, value), ['dueShard', { S: dueShardOf(key) }]];
+    if (field === 'due') return [...plain(field, value), ['dueShard', { S: String(hashOf(key) % DUE_SHARDS) }]];
     // DynamoDB removes by seconds, and only some time after; until then the record itself tells that it has expired.
     if (field === 'expires') return [...plain(field, value), ['ttl', { N: String(Math.ceil(Number(value) / 1000)) }]];
     if (this.#bulky.has(field) && isLarge(value)) return [[field, packed(value)]];
@@ -92,7 +102,8 @@ export class Shelf {
       else if (!INDEX_NAMES.has(name)) record[name] = unmarshalled(value);
     }
     for (const [field, { p, s }] of Object.entries(INDEX_ATTRIBUTES)) {
-      if (rest[p] || rest[s]) record[field] = { ...(rest[p] && { p: rest[p].S }), ...(rest[s] && { s: rest[s].S }) };
+      const place = { ...(rest[p] && { p: placeOf(rest[p].S) }), ...(rest[s] && { s: rest[s].S }) };
+      if (rest[p] || rest[s]) record[field] = place;
     }
     return asRecord(record);
   }

@@ -3,8 +3,8 @@ import type { Lane, Priority } from '../../ports/queues.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
 
 /**
- * When something was last sent to a domain's lanes, but for the normal one. Asking an empty queue costs four times as much as
- * reading this, and most domains use one priority; a lane that nothing was sent to for long is not asked.
+ * When something was last sent to the lanes of a domain or an agent. Asking an empty queue costs four times as much as reading
+ * this, and most use one priority: a lane that nothing was sent to for long is not asked. A domain's normal lane always is.
  */
 interface LanesInUse extends Item, Partial<Record<Priority, number>> {}
 
@@ -19,10 +19,12 @@ const IN_USE_MS = 8 * 86_400_000;
 /** It is written anew this often at most. */
 const FRESH_MS = 86_400_000;
 
-const refOf = ({ project, name }: Pick<Lane, 'project' | 'name'>): Ref<LanesInUse> => ({
-  pk: `${project}#lanes#${name}`,
+const refOf = ({ project, kind, name }: Omit<Lane, 'priority'>): Ref<LanesInUse> => ({
+  pk: `${project}#lanes#${kind}#${name}`,
   sk: 'in-use',
 });
+
+const isAlwaysInUse = ({ kind, priority }: Lane): boolean => kind === 'domain' && priority === 'normal';
 
 export class LanesInUseBook {
   readonly #memory: LaneMemory;
@@ -39,8 +41,8 @@ export class LanesInUseBook {
     const now = clock.now();
     const unwritten = new Map(
       lanes
-        .filter(({ priority }) => priority !== 'normal')
-        .map((lane) => [`${lane.project}/${lane.name}/${lane.priority}`, lane] as const)
+        .filter((lane) => !isAlwaysInUse(lane))
+        .map((lane) => [`${refOf(lane).pk}#${lane.priority}`, lane] as const)
         .filter(([name]) => (this.#written.get(name) ?? 0) < now - FRESH_MS),
     );
     await Promise.all(
@@ -54,12 +56,9 @@ export class LanesInUseBook {
   /** Those of the lanes that may hold something. */
   async inUse(lanes: Lane[]): Promise<Lane[]> {
     const { records, clock } = this.#memory;
-    const domains = new Map(lanes.map((lane) => [refOf(lane).pk, refOf(lane)]));
-    if (domains.size === 0) return [];
-    const books = new Map((await records.getMany([...domains.values()])).map((book) => [book.pk, book]));
+    const refs = [...new Map(lanes.map((lane) => [refOf(lane).pk, refOf(lane)])).values()];
+    const books = new Map((await records.getMany(refs)).map((book) => [book.pk, book]));
     const since = clock.now() - IN_USE_MS;
-    return lanes.filter(
-      (lane) => lane.priority === 'normal' || (books.get(refOf(lane).pk)?.[lane.priority] ?? 0) > since,
-    );
+    return lanes.filter((lane) => isAlwaysInUse(lane) || (books.get(refOf(lane).pk)?.[lane.priority] ?? 0) > since);
   }
 }

@@ -1,19 +1,27 @@
 import { QueryCommand } from '@aws-sdk/client-dynamodb';
 import type { Item, Key, Query } from '../../ports/records.ts';
-import { type Attributes, INDEX_ATTRIBUTES } from './attributes.ts';
+import { type Attributes, INDEX_ATTRIBUTES, shardsOf } from './attributes.ts';
 import { Expression } from './expressions.ts';
 import { answerOf } from './failures.ts';
 import { getMany, live, type Table } from './records.ts';
+
+export const queryItems = async <T extends Item>(table: Table, query: Query): Promise<T[]> => {
+  if (!query.index) return readPlace(table, query, query.p);
+  const shards = await Promise.all(shardsOf(query.p).map((shard) => readPlace<T>(table, query, shard)));
+  const order = (record: T): string => sortKeyOf(query, record) ?? '';
+  const sorted = shards.flat().toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
+  return (query.newestFirst ? sorted.toReversed() : sorted).slice(0, query.limit);
+};
 
 /**
  * The indexes hold keys only, so that a write which does not move a record costs nothing there; what they point at is
  * fetched by key, and what has moved on since is left out.
  */
-export const queryItems = async <T extends Item>(table: Table, query: Query): Promise<T[]> => {
+const readPlace = async <T extends Item>(table: Table, query: Query, place: string): Promise<T[]> => {
   const found: T[] = [];
   let start: Attributes | undefined;
   do {
-    const page = await readPage(table, query, start);
+    const page = await readPage(table, query, place, start);
     const records = query.index
       ? await whole<T>(table, query, page.items)
       : page.items.flatMap((item) => live<T>(table, item) ?? []);
@@ -28,7 +36,7 @@ const sortKeyOf = ({ index }: Query, record: Item): string | undefined => (index
 const isWanted = ({ prefix = '', after }: Query, sortKey = ''): boolean =>
   sortKey !== after && sortKey.startsWith(prefix);
 
-const readPage = async (table: Table, query: Query, start: Attributes | undefined) => {
+const readPage = async (table: Table, query: Query, place: string, start: Attributes | undefined) => {
   const on = new Expression();
   const names = query.index ? INDEX_ATTRIBUTES[query.index] : { p: 'pk', s: 'sk' };
   const { Items: items = [], LastEvaluatedKey: next } = await answerOf(
@@ -36,7 +44,7 @@ const readPage = async (table: Table, query: Query, start: Attributes | undefine
       new QueryCommand({
         TableName: table.name,
         IndexName: query.index,
-        KeyConditionExpression: `${on.path(names.p)} = ${on.value(query.p)}${rangeText(on, names.s, query)}`,
+        KeyConditionExpression: `${on.path(names.p)} = ${on.value(place)}${rangeText(on, names.s, query)}`,
         ScanIndexForward: !query.newestFirst,
         // One more, because the range includes the key that it begins behind.
         Limit: query.limit + 1,

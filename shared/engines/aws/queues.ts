@@ -17,7 +17,7 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
       const [domain, agent] = parted(messages);
       await Promise.all([
         sendToLanes(sqs, domain),
-        book.note(domain.map(({ lane }) => lane)),
+        book.note(messages.map(({ lane }) => lane)),
         addToLists(lists, agent),
       ]);
     },
@@ -46,21 +46,26 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
   /** Asks all lanes at once, takes from the first ones, and gives the rest back. */
   const receiveRound = async (lanes: Lane[], options: ReceiveOptions, isWaiting: boolean): Promise<Received[]> => {
     const { max, visibilityMs, signal } = options;
-    const asked = await book.inUse(lanes.filter(isDomain));
+    const inUse = await book.inUse(lanes);
+    const asked = inUse.filter(isDomain);
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
     const byAgent = Map.groupBy(
-      lanes.filter((lane) => !isDomain(lane)),
+      inUse.filter((lane) => !isDomain(lane)),
       ({ project, name }) => `${project}/${name}`,
     );
     // None of the receives is given up: what one finds after that would be hidden for nobody.
-    const [received] = await Promise.all([
-      Promise.all([
+    const [outcomes] = await Promise.all([
+      Promise.allSettled([
         ...[...byAgent.values()].map((own) => takeFromList(lists, own, max, visibilityMs)),
         ...asked.map((lane) => receiveFromLane(sqs, lane, { max, waitSeconds, visibilityMs })),
       ]),
       isWaiting && asked.length === 0 ? nap(sqs.clock, LIST_ROUND_MS, signal).over : undefined,
     ]);
-    const inOrder = received.flat().toSorted((a, b) => lanes.indexOf(a.lane) - lanes.indexOf(b.lane));
+    const received = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+    // What others brought is not lost for one that failed.
+    if (failure && received.length === 0) throw failure.reason;
+    const inOrder = received.toSorted((a, b) => lanes.indexOf(a.lane) - lanes.indexOf(b.lane));
     const surplus = inOrder.slice(max);
     if (surplus.length > 0) await queues.release(surplus);
     return inOrder.slice(0, max);

@@ -4,6 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { is } from '../../ports/conditions.ts';
 import { type Lane, type Outgoing, PRIORITIES, type Received } from '../../ports/queues.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
+import { PLACE_SHARDS, shardsOf } from './attributes.ts';
 
 /** A task that waits for one agent. There may be any number of agents, so that their lanes are lists in the table. */
 interface Ready extends Item {
@@ -20,8 +21,9 @@ export interface ReadyLists {
 }
 
 const listPk = ({ project, name }: Lane): string => `${project}#ready#${name}`;
+/** As for the places of an index: a busy agent's list is spread. */
+const shardFor = (lane: Lane, dedup: string): string => `${listPk(lane)}#${(dedup.codePointAt(0) ?? 0) % PLACE_SHARDS}`;
 const prefixOf = ({ priority }: Lane): string => `${PRIORITIES.indexOf(priority)}#`;
-const refOf = (lane: Lane, sk: string): Ref<Ready> => ({ pk: listPk(lane), sk });
 
 /** Longer than a task can wait to be claimed: 7 days. */
 const KEPT_MS = 8 * 86_400_000;
@@ -29,9 +31,13 @@ const KEPT_MS = 8 * 86_400_000;
 /** The time is the task's own, so that the fast path and the dispatcher write the same record. */
 export const addToLists = async ({ records, clock, newId }: ReadyLists, messages: Outgoing[]): Promise<void> => {
   const added = messages.map(({ lane, at, dedup, group, body }) => {
-    const sk = `${prefixOf(lane)}${String(at).padStart(14, '0')}#${fingerprint(dedup)}`;
+    const print = fingerprint(dedup);
+    const ref: Ref<Ready> = {
+      pk: shardFor(lane, print),
+      sk: `${prefixOf(lane)}${String(at).padStart(14, '0')}#${print}`,
+    };
     const expires = clock.now() + KEPT_MS;
-    return records.create<Ready>({ ...refOf(lane, sk), group, body, hiddenUntil: 0, expires }, newId());
+    return records.create<Ready>({ ...ref, group, body, hiddenUntil: 0, expires }, newId());
   });
   await Promise.all(added);
 };
@@ -49,7 +55,8 @@ export const takeFromList = async (
   const [first] = lanes;
   if (!first) return [];
   const now = clock.now();
-  const listed = await records.query<Ready>({ p: listPk(first), limit: max + LOOKED_AT });
+  const lists = shardsOf(listPk(first)).map((p) => records.query<Ready>({ p, limit: max + LOOKED_AT }));
+  const listed = (await Promise.all(lists)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
   const taken: Received[] = [];
   for (const ready of listed.filter(({ hiddenUntil }) => hiddenUntil <= now)) {
     const lane = lanes.find((candidate) => ready.sk.startsWith(prefixOf(candidate)));
@@ -58,27 +65,27 @@ export const takeFromList = async (
     const token = newId();
     const unmoved = is('v', ready.v);
     const hidden = { if: unmoved, set: { hiddenUntil: now + visibilityMs } };
-    const written = await records.update(refOf(lane, ready.sk), hidden, token);
+    const written = await records.update<Ready>({ pk: ready.pk, sk: ready.sk }, hidden, token);
     if (written.outcome === 'refused') continue;
-    taken.push({ lane, group: ready.group, body: ready.body, receipt: `${token} ${ready.sk}` });
+    taken.push({ lane, group: ready.group, body: ready.body, receipt: JSON.stringify([token, ready.pk, ready.sk]) });
   }
   return taken;
 };
 
-const receiptOf = ({ receipt }: Received): { token: string; sk: string } => {
-  const space = receipt.indexOf(' ');
-  return { token: receipt.slice(0, space), sk: receipt.slice(space + 1) };
+const receiptOf = ({ receipt }: Received): { token: string; ref: Ref<Ready> } => {
+  const [token, pk, sk]: [string, string, string] = JSON.parse(receipt);
+  return { token, ref: { pk, sk } };
 };
 
 export const removeFromLists = async ({ records }: ReadyLists, messages: Received[]): Promise<void> => {
-  await Promise.all(messages.map((message) => records.remove(refOf(message.lane, receiptOf(message).sk))));
+  await Promise.all(messages.map((message) => records.remove(receiptOf(message).ref)));
 };
 
 /** Only what is still this receiver's: its token is the last one written. */
 export const releaseToLists = async ({ records, newId }: ReadyLists, messages: Received[]): Promise<void> => {
   const released = messages.map((message) => {
-    const { token, sk } = receiptOf(message);
-    return records.update(refOf(message.lane, sk), { if: is('token', token), set: { hiddenUntil: 0 } }, newId());
+    const { token, ref } = receiptOf(message);
+    return records.update(ref, { if: is('token', token), set: { hiddenUntil: 0 } }, newId());
   });
   await Promise.all(released);
 };
