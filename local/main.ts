@@ -2,6 +2,7 @@ import { jsonLog } from '../shared/log.ts';
 import { adminKeyIn } from './admin-key.ts';
 import { makeDataFolder } from './data-folder.ts';
 import { faultLine } from './faults.ts';
+import { greeting } from './greeting.ts';
 import { HELP, type Options, optionsFrom } from './options.ts';
 import { startParley } from './parley.ts';
 import { serve } from './server.ts';
@@ -21,7 +22,7 @@ const start = async (options: Options): Promise<void> => {
     onFailure: (error) => quit(faultLine(error, options)),
   });
   const server = await serve(parley.handle, port, host, config.limits.bodyBytes);
-  greet(`http://${host.includes(':') ? `[${host}]` : host}:${server.port}`, adminKey, dir);
+  process.stdout.write(greeting(`http://${host.includes(':') ? `[${host}]` : host}:${server.port}`, adminKey, dir));
 
   let isStopping = false;
   const stop = async (): Promise<void> => {
@@ -33,17 +34,6 @@ const start = async (options: Options): Promise<void> => {
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
-};
-
-const greet = (address: string, key: string, dir: string): void => {
-  process.stdout.write(`Parley is listening on ${address} and keeps its state in ${dir}
-Admin key: ${key}
-
-See what it knows:
-curl -s ${address}/v1/topics -H 'Authorization: Bearer ${key.replaceAll("'", `'\\''`)}'
-
-Ctrl-C stops it.
-`);
 };
 
 const quit = (line: string): never => {

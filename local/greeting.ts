@@ -1,0 +1,10 @@
+/** What a start says once it takes calls. */
+export const greeting = (address: string, key: string, dir: string): string =>
+  `Parley is listening on ${address} and keeps its state in ${dir}
+Admin key: ${key}
+
+See what it knows:
+curl -s ${address}/v1/topics -H 'Authorization: Bearer ${key.replaceAll("'", `'\\''`)}'
+
+Ctrl-C stops it.
+`;
