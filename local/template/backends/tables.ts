@@ -5,6 +5,8 @@ import { CallFailed } from './json-call.ts';
 
 const api = (operation: string): string => `DynamoDB_20120810.${operation}`;
 
+export const hasTables = (plan: Plan): boolean => plan.all(Table).length + plan.all(GlobalTable).length > 0;
+
 /** Makes the tables of the plan that are not there yet. */
 export const makeTables = async (plan: Plan, dynamodb: DynamoDbLocal): Promise<void> => {
   for (const { name, properties } of [...plan.all(Table), ...plan.all(GlobalTable)]) {
