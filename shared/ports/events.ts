@@ -21,7 +21,7 @@ export interface EventPage {
 }
 
 export interface ReadOptions {
-  /** A place in the log, whichever way it was come by; without it, the beginning of the log in the direction of the read. */
+  /** A place in the log, from a read in either direction. Without it, the read begins with the oldest, or with the newest. */
   after?: string;
   types?: string[];
   newestFirst?: boolean;

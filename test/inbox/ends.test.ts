@@ -13,7 +13,7 @@ const ackAll = async (agent: TestAgent): Promise<void> => {
 };
 
 describe('a completed task', () => {
-  it('is in the inbox of its requester with the very answer to its result, and no record is made for that', async (t) => {
+  it('is in the inbox of its requester as the message that completed it, at once and without a record of its own', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();

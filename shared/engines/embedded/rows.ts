@@ -23,8 +23,8 @@ export class Rows {
   }
 
   find<T extends Item>({ pk, sk }: Ref<T>): Row<T> | undefined {
-    const known = this.#known.get(keyOf(pk, sk));
-    if (known) return known as Row<T>;
+    const known = this.#remembered<T>(pk, sk);
+    if (known) return known;
     const row = this.#prepared('SELECT id, body FROM records WHERE pk = ? AND sk = ?').get(pk, sk);
     return row && this.#remember<T>(rowOf(row), String(row.body));
   }
@@ -59,10 +59,11 @@ export class Rows {
     const [pColumn, sColumn] = index ? [`${index}_p`, `${index}_s`] : ['pk', 'sk'];
     const [beyond, order, start] = newestFirst ? ['<', 'DESC', LAST] : ['>', 'ASC', ''];
     const statement = this.#prepared(
-      `SELECT body FROM records WHERE ${pColumn} = ? AND ${sColumn} >= ? AND ${sColumn} < ? AND ${sColumn} ${beyond} ?
+      `SELECT pk, sk, body FROM records WHERE ${pColumn} = ? AND ${sColumn} >= ? AND ${sColumn} < ? AND ${sColumn} ${beyond} ?
        AND (expires IS NULL OR expires > ?) ORDER BY ${sColumn} ${order} LIMIT ?`,
     );
-    return statement.all(p, prefix, prefix + LAST, after ?? start, now, limit).map(({ body }) => parsed<T>(body));
+    const rows = statement.all(p, prefix, prefix + LAST, after ?? start, now, limit);
+    return rows.map(({ pk, sk, body }) => this.#remembered<T>(String(pk), String(sk))?.item ?? parsed<T>(body));
   }
 
   /** The records whose due time has come, the most overdue first. */
@@ -87,6 +88,10 @@ export class Rows {
     const statement = this.#sql.prepare(text);
     this.#statements.set(text, statement);
     return statement;
+  }
+
+  #remembered<T extends Item>(pk: string, sk: string): Row<T> | undefined {
+    return this.#known.get(keyOf(pk, sk)) as Row<T> | undefined;
   }
 
   #remember<T extends Item>(row: Row<T>, text: string): Row<T> {
