@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { Code } from 'aws-cdk-lib/aws-lambda';
 import config from '../parley.config.ts';
 import { BUNDLES, bundle } from './bundle.ts';
-import { parleyApp } from './parley-app.ts';
+import { checkRules, parleyApp } from './parley-app.ts';
 
 await bundle();
-parleyApp({ config, code: (name) => Code.fromAsset(join(BUNDLES, name)) }).app.synth();
+const { app } = parleyApp({ config, code: (name) => Code.fromAsset(join(BUNDLES, name)) });
+checkRules(app);
+app.synth();

@@ -16,7 +16,6 @@ export interface ParleyAppProps {
   target?: Target;
 }
 
-/** The deployment as an app whose synthesis fails where a rule of AwsSolutions is broken without a reason. */
 export const parleyApp = ({ config, code, target = 'aws' }: ParleyAppProps): { app: App; stack: ParleyStack } => {
   if (config.aws === undefined) {
     throw new ConfigError(
@@ -25,9 +24,11 @@ export const parleyApp = ({ config, code, target = 'aws' }: ParleyAppProps): { a
   }
   const app = new App({ context: { target, ...CONTEXT }, analyticsReporting: false });
   const stack = new ParleyStack(app, 'Parley', { config, aws: config.aws, target: targetOf(app), code });
-  Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
   return { app, stack };
 };
+
+/** From here on, the app's synthesis fails where a rule of AwsSolutions is broken without a reason. */
+export const checkRules = (app: App): void => Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
 
 const targetOf = (app: App): Target => {
   const asked: unknown = app.node.tryGetContext('target');

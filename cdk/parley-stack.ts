@@ -3,7 +3,9 @@ import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import type { AwsConfig } from '../shared/aws-config.ts';
 import type { Config } from '../shared/config.ts';
+import { Alarms } from './constructs/alarms.ts';
 import { contentBucket, failureBucket } from './constructs/buckets.ts';
+import { dashboard } from './constructs/dashboard.ts';
 import { DelayQueue } from './constructs/delay-queue.ts';
 import { customerKey } from './constructs/encryption.ts';
 import { eventBus } from './constructs/event-bus.ts';
@@ -43,7 +45,7 @@ export class ParleyStack extends Stack {
     const onAws = target === 'aws';
     const surroundings = surroundingsOf(this, props, onAws);
     const functions = parleyFunctions(this, { aws, code, surroundings });
-    streamMapping(functions.dispatch, {
+    const stream = streamMapping(functions.dispatch, {
       table: surroundings.table,
       failures: surroundings.failures,
       parallelism: aws.streamParallelism,
@@ -54,6 +56,9 @@ export class ParleyStack extends Stack {
     sweepSchedule(functions.sweep);
     if (onAws) {
       const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: surroundings.key });
+      const watched = { functions, lanes: surroundings.lanes, delay: surroundings.delay, stream, api: http.api };
+      if (aws.alarms.on) new Alarms(this, 'Alarms', { aws, watched });
+      dashboard(this, aws.stage, watched);
       output(this, { Endpoint: http.url, ...(http.domainTarget ? { DomainTarget: http.domainTarget } : {}) });
     } else {
       output(this, { Routes: functionUrls(this, functions) });

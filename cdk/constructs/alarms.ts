@@ -1,0 +1,125 @@
+import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import { Topic } from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import { Construct } from 'constructs';
+import type { AwsConfig } from '../../shared/aws-config.ts';
+import {
+  automatic,
+  givenUp,
+  iteratorAge,
+  oldestDeadLetters,
+  oldestInLanes,
+  PERIOD,
+  together,
+  unbounded,
+  type Watched,
+} from './metrics.ts';
+
+interface Rule {
+  /** Also the heading in the runbook. */
+  heading: string;
+  says: string;
+  metrics: IMetric[];
+  atLeast?: number;
+  lessThan?: number;
+  periods?: number;
+  missing?: TreatMissingData;
+}
+
+/** Longer than the six timeouts for which a batch that failed stays hidden. */
+const DEAD_LETTER_AGE_S = 15 * 60;
+/** A record is normally worked off within a second, and the stream keeps it for a day: there are 24 hours left to act. */
+const STREAM_AGE_MS = 5 * 60 * 1000;
+const FAILED_ANSWERS = 5;
+
+const rules = (watched: Watched, { alarms }: AwsConfig): Rule[] => {
+  const { functions, delay, api } = watched;
+  const each = (names: typeof automatic, metric: 'Errors' | 'Throttles') =>
+    names.map((name) => functions[name].lambda.metric(metric, { period: PERIOD, statistic: 'Sum' }));
+  return [
+    {
+      heading: 'dead-letters',
+      says: 'Messages lie in the dead-letter queue of a project, and the function that should put them back does not.',
+      metrics: together('MAX', 'oldest dead letter (s)', oldestDeadLetters(watched)),
+      atLeast: DEAD_LETTER_AGE_S,
+    },
+    {
+      heading: 'timer-dead-letters',
+      says: 'Due times could not be worked off ten times over.',
+      metrics: [delay.deadLetters.metricApproximateNumberOfMessagesVisible({ period: PERIOD, statistic: 'Maximum' })],
+      atLeast: 1,
+    },
+    {
+      heading: 'stream-age',
+      says: 'What follows from changes comes late: dispatch does not keep up with the stream, or a record blocks it.',
+      metrics: [iteratorAge(watched)],
+      atLeast: STREAM_AGE_MS,
+    },
+    {
+      heading: 'stream-failures',
+      says: 'Changes were given up after ten attempts. They lie in the failure bucket until they are replayed.',
+      metrics: together('SUM', 'records given up', givenUp(watched)),
+      atLeast: 1,
+    },
+    {
+      heading: 'function-errors',
+      says: 'A function ended with an error that it did not handle, or ran out of time.',
+      metrics: together('SUM', 'errors', each(automatic, 'Errors')),
+      atLeast: 1,
+    },
+    {
+      heading: 'function-throttles',
+      says: "The account's bound on concurrent functions is reached.",
+      metrics: together('SUM', 'throttles', each(unbounded, 'Throttles')),
+      atLeast: 1,
+      periods: 2,
+    },
+    {
+      heading: 'api-5xx',
+      says: 'Agents get server errors.',
+      metrics: [api.metricServerError({ period: PERIOD, statistic: 'Sum' })],
+      atLeast: FAILED_ANSWERS,
+    },
+    {
+      heading: 'oldest-message',
+      says: 'Tasks wait in a lane for longer than they should: its domain has too few agents, or none.',
+      metrics: together('MAX', 'oldest message (s)', oldestInLanes(watched)),
+      atLeast: Math.ceil(alarms.oldestMessageMs / 1000),
+    },
+    {
+      heading: 'sweep-not-running',
+      says: 'Nothing has looked for due times for five minutes: leases, retries and expiries do not happen.',
+      metrics: [functions.sweep.lambda.metricInvocations({ period: PERIOD, statistic: 'Sum' })],
+      lessThan: 1,
+      missing: TreatMissingData.BREACHING,
+    },
+  ];
+};
+
+/** What somebody should get up for. Each alarm names the heading of the runbook that says what to do. */
+export class Alarms extends Construct {
+  constructor(scope: Construct, id: string, { aws, watched }: { aws: AwsConfig; watched: Watched }) {
+    super(scope, id);
+    const topic = new Topic(this, 'Topic', { topicName: `parley-${aws.stage}-alarms`, enforceSSL: true });
+    if (aws.alarms.email) topic.addSubscription(new EmailSubscription(aws.alarms.email));
+    for (const { heading, says, metrics, atLeast, lessThan, periods = 1, missing } of rules(watched, aws)) {
+      for (const [at, metric] of metrics.entries()) {
+        const name = metrics.length === 1 ? heading : `${heading}-${at + 1}`;
+        const alarm = new Alarm(this, name, {
+          alarmName: `parley-${aws.stage}-${name}`,
+          alarmDescription: `${says} docs/runbook.md#${heading}`,
+          metric,
+          threshold: atLeast ?? lessThan ?? 0,
+          comparisonOperator:
+            atLeast === undefined
+              ? ComparisonOperator.LESS_THAN_THRESHOLD
+              : ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+          evaluationPeriods: periods,
+          treatMissingData: missing ?? TreatMissingData.NOT_BREACHING,
+        });
+        alarm.addAlarmAction(new SnsAction(topic));
+      }
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { Duration } from 'aws-cdk-lib';
+import type { HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
+import { type IMetric, MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
+import type { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
+import { BY_HAND, FUNCTION_NAMES, FUNCTIONS, type FunctionName, type FunctionSpec } from '../functions.ts';
+import type { DelayQueue } from './delay-queue.ts';
+import type { Lanes } from './lanes.ts';
+import type { ParleyFunction } from './parley-function.ts';
+
+/** What alarms and dashboard look at. */
+export interface Watched {
+  functions: Record<FunctionName, ParleyFunction>;
+  lanes: Lanes;
+  delay: DelayQueue;
+  stream: EventSourceMapping;
+  api: HttpApi;
+}
+
+export const PERIOD = Duration.minutes(5);
+
+/** CloudWatch takes ten metrics into one expression of an alarm. */
+const METRICS_AN_EXPRESSION = 10;
+
+/** As few expressions as hold all metrics. What says nothing counts as 0. */
+export const together = (how: 'MAX' | 'SUM', label: string, metrics: IMetric[]): MathExpression[] => {
+  const chunks = Array.from({ length: Math.ceil(metrics.length / METRICS_AN_EXPRESSION) }, (_, at) =>
+    metrics.slice(at * METRICS_AN_EXPRESSION, (at + 1) * METRICS_AN_EXPRESSION),
+  );
+  return chunks.map((chunk) => {
+    const named = chunk.map((metric, at): [string, IMetric] => [`m${at}`, metric]);
+    return new MathExpression({
+      label,
+      period: PERIOD,
+      expression: `${how}([${named.map(([id]) => `FILL(${id},0)`).join(',')}])`,
+      usingMetrics: Object.fromEntries(named),
+    });
+  });
+};
+
+export const automatic = FUNCTION_NAMES.filter((name) => !BY_HAND.includes(name));
+
+/** Those whose number is bounded by the configuration are throttled on purpose. */
+export const unbounded = automatic.filter((name) => {
+  const spec: FunctionSpec = FUNCTIONS[name];
+  return !spec.waits;
+});
+
+export const oldestInLanes = ({ lanes }: Watched): IMetric[] =>
+  lanes.lanes
+    // Low priority waits for an agent that has nothing else to do.
+    .filter(({ priority }) => priority !== 'low')
+    .map(({ queue }) => queue.metricApproximateAgeOfOldestMessage({ period: PERIOD, statistic: Stats.MAXIMUM }));
+
+export const oldestDeadLetters = ({ lanes }: Watched): IMetric[] =>
+  lanes.deadLetters.map((queue) =>
+    queue.metricApproximateAgeOfOldestMessage({ period: PERIOD, statistic: Stats.MAXIMUM }),
+  );
+
+export const iteratorAge = ({ functions }: Watched): IMetric =>
+  functions.dispatch.lambda.metric('IteratorAge', { period: PERIOD, statistic: Stats.MAXIMUM });
+
+/** Of the stream's records: those that went to the failure bucket, and those that were lost. */
+export const givenUp = ({ stream }: Watched): IMetric[] =>
+  ['OnFailureDestinationDeliveredEventCount', 'DroppedEventCount'].map(
+    (metricName) =>
+      new Metric({
+        namespace: 'AWS/Lambda',
+        metricName,
+        dimensionsMap: { EventSourceMappingUUID: stream.eventSourceMappingId },
+        statistic: Stats.SUM,
+        period: PERIOD,
+      }),
+  );

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { z } from 'zod';
+import { BY_HAND, FUNCTION_NAMES } from '../../cdk/functions.ts';
+import { Reference, synthesized } from './synthesized.ts';
+
+const Name = z.union([
+  z.string(),
+  Reference,
+  z.object({ 'Fn::GetAtt': z.array(z.string()) }).transform((of) => of['Fn::GetAtt'][0] ?? ''),
+]);
+const Metric = z.object({
+  Namespace: z.string(),
+  MetricName: z.string(),
+  Dimensions: z.array(z.object({ Name: z.string(), Value: Name })),
+});
+const Alarm = z.object({
+  AlarmName: z.string(),
+  AlarmDescription: z.string(),
+  AlarmActions: z.tuple([Reference]),
+  TreatMissingData: z.string(),
+  ComparisonOperator: z.string(),
+  Threshold: z.number(),
+  MetricName: z.string().optional(),
+  Dimensions: z.array(z.object({ Name: z.string(), Value: Name })).optional(),
+  Metrics: z
+    .array(z.object({ Expression: z.string().optional(), MetricStat: z.object({ Metric }).optional() }))
+    .default([]),
+});
+type Alarm = z.output<typeof Alarm>;
+
+const { all } = synthesized();
+const alarms = all('AWS::CloudWatch::Alarm', Alarm).map(({ properties }) => properties);
+const headingOf = ({ AlarmDescription }: Alarm) => AlarmDescription.match(/docs\/runbook\.md#([a-z0-9-]+)$/)?.[1];
+const withHeading = (heading: string) => alarms.filter((alarm) => headingOf(alarm) === heading);
+
+/** `['Errors ingestFunction…', …]` */
+const watches = (found: Alarm[]): string[] =>
+  found.flatMap(({ MetricName, Dimensions, Metrics }) => [
+    ...(MetricName ? [`${MetricName} ${Dimensions?.map(({ Value }) => Value).join()}`] : []),
+    ...Metrics.flatMap(({ MetricStat }) =>
+      MetricStat
+        ? [`${MetricStat.Metric.MetricName} ${MetricStat.Metric.Dimensions.map(({ Value }) => Value).join()}`]
+        : [],
+    ),
+  ]);
+
+describe('the alarms', () => {
+  it('each have a heading in the runbook, and each heading its alarm', () => {
+    const runbook = readFileSync(join(import.meta.dirname, '../../docs/runbook.md'), 'utf8');
+    const headings = [...runbook.matchAll(/^## (.+)$/gm)].map(([, title = '']) =>
+      title.toLowerCase().replaceAll(' ', '-'),
+    );
+    assert.deepEqual([...new Set(alarms.map(headingOf))].sort(), headings.sort());
+  });
+
+  it('reach the topic, and the address where one is given', () => {
+    const [topic] = all('AWS::SNS::Topic', z.unknown());
+    for (const { AlarmName, AlarmActions } of alarms) assert.equal(AlarmActions[0], topic?.id, AlarmName);
+    assert.deepEqual(all('AWS::SNS::Subscription', z.unknown()), []);
+    const Subscription = z.object({ Protocol: z.string(), Endpoint: z.string() });
+    const [subscription] = synthesized({ alarms: { email: 'ops@example.com' } }).all(
+      'AWS::SNS::Subscription',
+      Subscription,
+    );
+    assert.deepEqual(subscription?.properties, { Protocol: 'email', Endpoint: 'ops@example.com' });
+  });
+
+  it('watch every dead-letter queue', () => {
+    const Queue = z.object({ RedrivePolicy: z.object({ deadLetterTargetArn: Reference }).optional() });
+    const dead = new Set(
+      all('AWS::SQS::Queue', Queue).flatMap(({ properties }) => properties.RedrivePolicy?.deadLetterTargetArn ?? []),
+    );
+    const watched = watches([...withHeading('dead-letters'), ...withHeading('timer-dead-letters')]).map(
+      (of) => of.split(' ')[1],
+    );
+    assert.deepEqual(watched.sort(), [...dead].sort());
+  });
+
+  it('watch every lane but those of low priority, which may wait', () => {
+    const watched = watches(withHeading('oldest-message'));
+    assert.equal(watched.length, 3 * 3);
+    for (const metric of watched)
+      assert.match(metric, /^ApproximateAgeOfOldestMessage Lanes\w+(critical|high|normal)[0-9A-F]{8}$/);
+  });
+
+  it('watch every function for errors but those that are called by hand', () => {
+    const watched = watches(withHeading('function-errors')).map((metric) => metric.match(/^Errors (\w+)Function/)?.[1]);
+    const expected = FUNCTION_NAMES.filter((name) => !BY_HAND.includes(name)).map((name) => name.replace('-', ''));
+    assert.deepEqual(watched.sort(), expected.sort());
+  });
+
+  it('watch for throttling all but the functions whose number is bounded on purpose', () => {
+    const watched = watches(withHeading('function-throttles')).map(
+      (metric) => metric.match(/^Throttles (\w+)Function/)?.[1],
+    );
+    assert.deepEqual(watched.sort(), ['agents', 'api', 'deadletters', 'dispatch', 'due', 'ingest', 'sweep']);
+  });
+
+  it('ring when nothing says that the sweep runs', () => {
+    const [alarm, ...more] = withHeading('sweep-not-running');
+    assert.deepEqual(more, []);
+    assert.equal(alarm?.TreatMissingData, 'breaching');
+    assert.equal(alarm.ComparisonOperator, 'LessThanThreshold');
+    assert.equal(alarm.Threshold, 1);
+    assert.match(watches([alarm])[0] ?? '', /^Invocations sweepFunction/);
+  });
+
+  it('watch how late the stream is, and what it gave up', () => {
+    assert.match(watches(withHeading('stream-age'))[0] ?? '', /^IteratorAge dispatchFunction/);
+    const givenUp = watches(withHeading('stream-failures'));
+    assert.deepEqual(
+      givenUp.map((metric) => metric.split(' ')[0]),
+      ['OnFailureDestinationDeliveredEventCount', 'DroppedEventCount'],
+    );
+    for (const metric of givenUp) assert.match(metric, / dispatchStream/);
+  });
+
+  it('take no more metrics into one expression than CloudWatch allows', () => {
+    for (const { AlarmName, Metrics } of alarms) {
+      assert.ok(Metrics.filter(({ MetricStat }) => MetricStat).length <= 10, AlarmName);
+    }
+  });
+
+  it('are not made where they are switched off', () => {
+    const quiet = synthesized({ alarms: { on: false } });
+    assert.deepEqual(quiet.all('AWS::CloudWatch::Alarm', z.unknown()), []);
+    assert.deepEqual(quiet.all('AWS::SNS::Topic', z.unknown()), []);
+  });
+});
+
+describe('the dashboard', () => {
+  it('is one', () => assert.equal(all('AWS::CloudWatch::Dashboard', z.unknown()).length, 1));
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { z } from 'zod';
+import { type Config, ConfigError, configured } from '../../shared/config.ts';
+
+type Values = z.input<typeof Config>;
+
+const domain = { description: '' };
+const sound: Values = {
+  projects: { default: { domains: { security: domain } } },
+  roundTableVersion: '1.0',
+  aws: { stage: 'prod' },
+};
+const mistakesIn = (values: Values): string[] => {
+  try {
+    configured(values);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+  }
+  return [];
+};
+
+describe('the configuration of a deployment', () => {
+  it('has a default for everything but its stage', () => {
+    const { aws } = configured(sound);
+    assert.deepEqual(aws, {
+      stage: 'prod',
+      removal: 'retain',
+      customerKey: false,
+      throttle: { rate: 1000, burst: 2000 },
+      waiters: 100,
+      streamParallelism: 2,
+      logDays: 30,
+      alarms: { on: true, oldestMessageMs: 3_600_000 },
+    });
+  });
+
+  it('names all that is wrong with it at once, queue names too', () => {
+    const long = 'a'.repeat(32);
+    const mistakes = mistakesIn({
+      projects: { [long]: { domains: { [long]: domain, security: domain } } },
+      roundTableVersion: 'one',
+      aws: {
+        stage: 'Production',
+        logDays: 31,
+        streamParallelism: 11,
+        waiters: 0,
+        domain: { name: 'not a name', certificateArn: 'arn:aws:iam::1:x' },
+        alarms: { email: 'nobody' },
+      },
+    });
+    const paths = mistakes.map((mistake) => mistake.split(':')[0]);
+    assert.deepEqual(paths.sort(), [
+      'aws.alarms.email',
+      'aws.domain.certificateArn',
+      'aws.domain.name',
+      'aws.logDays',
+      'aws.stage',
+      'aws.streamParallelism',
+      'aws.waiters',
+      `projects.${long}.domains.${long}`,
+      'roundTableVersion',
+    ]);
+  });
+
+  it('allows queue names of 80 characters and no more', () => {
+    const named = (length: number): Values => ({
+      ...sound,
+      // parley-prod- (12) + project (32) + - + domain + -critical.fifo (14)
+      projects: { ['p'.repeat(32)]: { domains: { ['d'.repeat(length - 12 - 32 - 1 - 14)]: domain } } },
+    });
+    assert.deepEqual(mistakesIn(named(80)), []);
+    assert.match(mistakesIn(named(81))[0] ?? '', /81 characters, SQS allows 80/);
+  });
+
+  it('refuses two domains that would share a queue', () => {
+    const projects = { a: { domains: { 'b-c': domain } }, 'a-b': { domains: { c: domain } } };
+    assert.match(
+      mistakesIn({ ...sound, projects }).join(),
+      /projects\.a\.domains\.b-c: shares the queue parley-prod-a-b-c-/,
+    );
+  });
+
+  it('refuses more queues than a policy can name', () => {
+    const domains = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`domain-${at}`, domain]));
+    assert.match(
+      mistakesIn({ ...sound, projects: { default: { domains } } })[0] ?? '',
+      /^projects: the names of 160 queues/,
+    );
+  });
+
+  it('asks nothing of AWS where there is no aws section', () => {
+    const domains = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`${'d'.repeat(28)}-${at}`, domain]));
+    assert.deepEqual(mistakesIn({ ...sound, aws: undefined, projects: { ['p'.repeat(32)]: { domains } } }), []);
+  });
+});

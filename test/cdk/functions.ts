@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { z } from 'zod';
+import { FUNCTION_NAMES } from '../../cdk/functions.ts';
+import { FunctionEnv } from '../../functions/env.ts';
+import { Reference, synthesized } from './synthesized.ts';
+
+const LambdaFunction = z.object({
+  FunctionName: z.string(),
+  Architectures: z.array(z.string()),
+  Runtime: z.string(),
+  Handler: z.string(),
+  MemorySize: z.number(),
+  Timeout: z.number(),
+  ReservedConcurrentExecutions: z.number().optional(),
+  LoggingConfig: z.object({ LogGroup: Reference, LogFormat: z.string() }),
+  Environment: z.object({ Variables: z.record(z.string(), z.unknown()) }),
+});
+const { all } = synthesized();
+const functions = all('AWS::Lambda::Function', LambdaFunction);
+
+describe('functions', () => {
+  it('are all there, and none that the table does not know', () => {
+    const names = functions.map(({ properties }) => properties.FunctionName);
+    assert.deepEqual(names.sort(), FUNCTION_NAMES.map((name) => `parley-test-${name}`).sort());
+  });
+
+  it('run Node.js 24 on arm64', () => {
+    for (const { properties } of functions) {
+      assert.deepEqual(properties.Architectures, ['arm64']);
+      assert.equal(properties.Runtime, 'nodejs24.x');
+      assert.equal(properties.Handler, 'index.handler');
+    }
+  });
+
+  it('are told everything that they ask for', () => {
+    for (const { id, properties } of functions) {
+      const { Variables } = properties.Environment;
+      for (const name of FunctionEnv.keyof().options) assert.ok(Variables[name], `${id} lacks ${name}`);
+      assert.equal(Variables.NODE_OPTIONS, '--enable-source-maps');
+      assert.equal(`parley-test-${Variables.POWERTOOLS_SERVICE_NAME}`, properties.FunctionName);
+    }
+  });
+
+  it('find any lane by the part of a real URL that all lanes share', () => {
+    const Prefix = z.object({
+      'Fn::Select': z.tuple([z.literal(0), z.object({ 'Fn::Split': z.tuple([z.string(), Reference]) })]),
+    });
+    const queues = new Map(
+      all('AWS::SQS::Queue', z.object({ QueueName: z.string() })).map(({ id, properties }) => [
+        id,
+        properties.QueueName,
+      ]),
+    );
+    for (const { properties } of functions) {
+      const [, split] = Prefix.parse(properties.Environment.Variables.LANE_URL_PREFIX)['Fn::Select'];
+      const [suffix, queue] = split['Fn::Split'];
+      assert.equal(queues.get(queue), `parley-test-${suffix}`);
+    }
+  });
+
+  it('log in JSON to groups of their own that forget', () => {
+    const groups = all('AWS::Logs::LogGroup', z.object({ LogGroupName: z.string(), RetentionInDays: z.number() }));
+    for (const { properties } of functions) {
+      const group = groups.find(({ id }) => id === properties.LoggingConfig.LogGroup);
+      assert.equal(group?.properties.LogGroupName, `/aws/lambda/${properties.FunctionName}`);
+      assert.equal(properties.LoggingConfig.LogFormat, 'JSON');
+    }
+    for (const { properties } of groups) assert.equal(properties.RetentionInDays, 30);
+  });
+
+  it('answer before the HTTP API gives up after 30 s', () => {
+    const behindHttp = all('AWS::ApiGatewayV2::Integration', z.object({ IntegrationUri: Reference }));
+    assert.equal(behindHttp.length, 6);
+    for (const { properties } of behindHttp) {
+      const timeout = functions.find(({ id }) => id === properties.IntegrationUri)?.properties.Timeout ?? Number.NaN;
+      assert.ok(timeout < 30, `${properties.IntegrationUri}: ${timeout} s`);
+    }
+  });
+
+  it('that wait are bounded in number, unless the configuration says otherwise', () => {
+    const bounded = (found: typeof functions) =>
+      found.filter(({ properties }) => properties.ReservedConcurrentExecutions !== undefined);
+    const names = bounded(functions).map(({ properties }) => [
+      properties.FunctionName,
+      properties.ReservedConcurrentExecutions,
+    ]);
+    assert.deepEqual(names, [
+      ['parley-test-claims', 100],
+      ['parley-test-tasks', 100],
+      ['parley-test-inbox', 100],
+    ]);
+    assert.deepEqual(bounded(synthesized({ waiters: 'unreserved' }).all('AWS::Lambda::Function', LambdaFunction)), []);
+  });
+
+  it('include a sweep every minute, which ends before the next', () => {
+    const [rule, ...more] = all(
+      'AWS::Events::Rule',
+      z.object({ ScheduleExpression: z.string(), Targets: z.tuple([z.object({ Arn: Reference })]) }),
+    );
+    assert.deepEqual(more, []);
+    assert.equal(rule?.properties.ScheduleExpression, 'rate(1 minute)');
+    const sweep = functions.find(({ id }) => id === rule?.properties.Targets[0].Arn);
+    assert.equal(sweep?.properties.FunctionName, 'parley-test-sweep');
+    assert.ok(sweep.properties.Timeout < 60);
+  });
+});

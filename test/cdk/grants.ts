@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { z } from 'zod';
+import { FUNCTION_NAMES } from '../../cdk/functions.ts';
+import { Reference, synthesized } from './synthesized.ts';
+
+const list = <T extends z.ZodType>(one: T) =>
+  z.union([one.transform((value) => [value]), z.array(one)]) satisfies z.ZodType;
+
+const Join = z
+  .object({ 'Fn::Join': z.tuple([z.literal(''), z.array(z.union([z.string(), Reference]))]) })
+  .transform((value) => value['Fn::Join'][1].join(''));
+const Policy = z.object({
+  Roles: z.array(Reference),
+  PolicyDocument: z.object({
+    Statement: z.array(
+      z.object({
+        Effect: z.string(),
+        Action: list(z.string()),
+        Resource: list(z.union([z.string(), Join, Reference])),
+      }),
+    ),
+  }),
+});
+
+const policiesOf = (aws: Parameters<typeof synthesized>[0] = {}) => synthesized(aws).all('AWS::IAM::Policy', Policy);
+const policies = policiesOf();
+
+/** `dispatch` → `['dynamodb:GetItem TableCD117FA1', …]` */
+const granted = (functionName: string): string[] => {
+  const role = new RegExp(`^${functionName.replace('-', '')}Role`);
+  return policies
+    .filter(({ properties }) => properties.Roles.some((name) => role.test(name)))
+    .flatMap(({ properties }) => properties.PolicyDocument.Statement)
+    .flatMap(({ Action, Resource }) => Action.flatMap((action) => Resource.map((resource) => `${action} ${resource}`)));
+};
+
+describe('the functions may', () => {
+  it('do nothing by a wildcard', () => {
+    for (const { id, properties } of [...policies, ...policiesOf({ customerKey: true })]) {
+      for (const { Effect, Action, Resource } of properties.PolicyDocument.Statement) {
+        assert.equal(Effect, 'Allow');
+        for (const action of Action) assert.match(action, /^[a-z0-9]+:[A-Za-z]+$/, `${id} ${action}`);
+        for (const resource of Resource)
+          assert.match(resource, /^(Content|Failures)[0-9A-F]{8}\/\*$|^[^*]{8,}$/, `${id} ${resource}`);
+      }
+    }
+  });
+
+  it('each write their own log and no other', () => {
+    for (const name of FUNCTION_NAMES) {
+      const logs = granted(name).filter((grant) => grant.startsWith('logs:'));
+      const own = new RegExp(`^logs:(CreateLogStream|PutLogEvents) ${name.replace('-', '')}Log`);
+      assert.equal(logs.length, 2, name);
+      for (const grant of logs) assert.match(grant, own);
+    }
+  });
+
+  it('take tasks from lanes only where claims are made', () => {
+    const receivers = FUNCTION_NAMES.filter((name) =>
+      granted(name).some((grant) => /^sqs:ReceiveMessage Lanes.*(critical|low)/.test(grant)),
+    );
+    assert.deepEqual(receivers, ['claims']);
+  });
+
+  it('send to every lane, where they send to lanes', () => {
+    for (const name of ['ingest', 'claims', 'tasks', 'dispatch', 'due', 'dead-letters', 'replay']) {
+      const lanes = granted(name).filter((grant) => grant.startsWith('sqs:SendMessage Lanes'));
+      assert.equal(lanes.length, 3 * 4, name);
+    }
+  });
+
+  it('query each index by its name', () => {
+    const indexes = (name: string) =>
+      granted(name)
+        .flatMap((grant) => grant.match(/^dynamodb:Query Table[0-9A-F]{8}\/index\/(\w+)$/)?.[1] ?? [])
+        .sort();
+    assert.deepEqual(indexes('sweep'), ['due']);
+    assert.deepEqual(indexes('claims'), ['held', 'placed']);
+    assert.deepEqual(indexes('ingest'), []);
+  });
+
+  it('read what the stream gave up only to replay it, and only the stream may write it', () => {
+    const reach = (action: string) =>
+      FUNCTION_NAMES.filter((name) => granted(name).some((grant) => new RegExp(`^s3:${action} Failures`).test(grant)));
+    assert.deepEqual(reach('GetObject'), ['replay']);
+    assert.deepEqual(reach('DeleteObject'), ['replay']);
+    assert.deepEqual(reach('PutObject'), ['dispatch']);
+  });
+
+  it('set an administrator’s key and nothing else, with admin-key', () => {
+    assert.deepEqual(
+      granted('admin-key')
+        .filter((grant) => !grant.startsWith('logs:'))
+        .map((grant) => grant.split(' ')[0]),
+      ['dynamodb:UpdateItem'],
+    );
+  });
+});

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { z } from 'zod';
+import { routes } from '../../shared/http/routes/routes.ts';
+import { Reference, synthesized } from './synthesized.ts';
+
+const { all } = synthesized();
+
+/** `POST /v1/messages` → `ingest`, by API Gateway's rules: a full match before a greedy one, a method before ANY. */
+const functionBehind = (): ((method: string, path: string) => string | undefined) => {
+  const named = all('AWS::Lambda::Function', z.object({ FunctionName: z.string() }));
+  const integrations = new Map(
+    all(
+      'AWS::ApiGatewayV2::Integration',
+      z.object({ IntegrationUri: Reference, PayloadFormatVersion: z.literal('2.0') }),
+    ).map(({ id, properties }) => [
+      id,
+      named.find((of) => of.id === properties.IntegrationUri)?.properties.FunctionName,
+    ]),
+  );
+  const Target = z.object({ 'Fn::Join': z.tuple([z.literal(''), z.tuple([z.literal('integrations/'), Reference])]) });
+  const targets = new Map(
+    all('AWS::ApiGatewayV2::Route', z.object({ RouteKey: z.string(), Target })).map(({ properties }) => [
+      properties.RouteKey,
+      integrations.get(properties.Target['Fn::Join'][1][1])?.replace('parley-test-', ''),
+    ]),
+  );
+  const greedy = (path: string) => `${path.split('/').slice(0, 3).join('/')}/{proxy+}`;
+  return (method, path) =>
+    [`${method} ${path}`, `ANY ${path}`, `${method} ${greedy(path)}`, `ANY ${greedy(path)}`, '$default']
+      .map((key) => targets.get(key))
+      .find((name) => name !== undefined);
+};
+
+describe('the HTTP API', () => {
+  const behind = functionBehind();
+
+  it('brings every call of the contract to the function that is made for it', () => {
+    const expected = [
+      [/^POST \/v1\/messages$/, 'ingest'],
+      [/^POST \/v1\/claims$/, 'claims'],
+      [/^\w+ \/v1\/(tasks|dead)/, 'tasks'],
+      [/^\w+ \/v1\/inbox/, 'inbox'],
+      [/^\w+ \/v1\/agents/, 'agents'],
+      [/./, 'api'],
+    ] as const;
+    for (const { method, path } of routes) {
+      const name = expected.find(([calls]) => calls.test(`${method} ${path}`))?.[1];
+      assert.equal(behind(method, path), name, `${method} ${path}`);
+    }
+  });
+
+  it('brings everything else to the function that says what is wrong with it', () => {
+    assert.equal(behind('GET', '/v1/messages'), 'api');
+    assert.equal(behind('GET', '/nothing/here'), 'api');
+  });
+
+  it('may call the functions behind its routes, and is the only one to do so over HTTP', () => {
+    const Permission = z.object({ FunctionName: Reference, Principal: z.string(), SourceArn: z.unknown() });
+    const callers = all('AWS::Lambda::Permission', Permission).filter(
+      ({ properties }) => properties.Principal !== 'events.amazonaws.com',
+    );
+    for (const { properties } of callers) assert.equal(properties.Principal, 'apigateway.amazonaws.com');
+    assert.equal(new Set(callers.map(({ properties }) => properties.FunctionName)).size, 6);
+    assert.deepEqual(all('AWS::Lambda::Url', z.unknown()), []);
+  });
+
+  it('is throttled as configured', () => {
+    const throttled = (found: ReturnType<typeof synthesized>) =>
+      found.all(
+        'AWS::ApiGatewayV2::Stage',
+        z.object({
+          StageName: z.literal('$default'),
+          DefaultRouteSettings: z.object({ ThrottlingRateLimit: z.number(), ThrottlingBurstLimit: z.number() }),
+        }),
+      )[0]?.properties.DefaultRouteSettings;
+    assert.deepEqual(throttled(synthesized({ throttle: { rate: 7, burst: 9 } })), {
+      ThrottlingRateLimit: 7,
+      ThrottlingBurstLimit: 9,
+    });
+  });
+
+  it('logs each call as JSON, without a header, a query or a body', () => {
+    const Stage = z.object({ AccessLogSettings: z.object({ Format: z.string(), DestinationArn: Reference }) });
+    const [stage] = all('AWS::ApiGatewayV2::Stage', Stage);
+    assert.ok(stage);
+    const format = z.record(z.string(), z.string()).parse(JSON.parse(stage.properties.AccessLogSettings.Format));
+    for (const value of Object.values(format)) {
+      assert.match(value, /^\$context\./);
+      assert.doesNotMatch(value, /header|authorizer|query|body|protocol/i);
+    }
+    assert.match(stage.properties.AccessLogSettings.DestinationArn, /^HttpAccessLog/);
+  });
+
+  it('lets no browser of another origin in', () => {
+    const [api] = all(
+      'AWS::ApiGatewayV2::Api',
+      z.object({ CorsConfiguration: z.never().optional(), ProtocolType: z.literal('HTTP') }),
+    );
+    assert.ok(api);
+  });
+
+  it('has a name of its own where one is configured', () => {
+    const name = 'parley.example.com';
+    const certificateArn = 'arn:aws:acm:eu-central-1:111122223333:certificate/1';
+    const named = synthesized({ domain: { name, certificateArn } });
+    const [domain] = named.all('AWS::ApiGatewayV2::DomainName', z.object({ DomainName: z.string() }));
+    assert.equal(domain?.properties.DomainName, name);
+    assert.equal(named.all('AWS::ApiGatewayV2::ApiMapping', z.unknown()).length, 1);
+    assert.equal(named.template.Outputs.Endpoint?.Value, `https://${name}`);
+    assert.ok(named.template.Outputs.DomainTarget);
+    assert.deepEqual(all('AWS::ApiGatewayV2::DomainName', z.unknown()), []);
+  });
+});

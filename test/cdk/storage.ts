@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { z } from 'zod';
+import { Reference, synthesized } from './synthesized.ts';
+
+const KeySchema = z.array(z.object({ AttributeName: z.string(), KeyType: z.string() }));
+const Table = z.object({
+  BillingMode: z.string(),
+  KeySchema,
+  AttributeDefinitions: z.array(z.object({ AttributeName: z.string(), AttributeType: z.string() })),
+  GlobalSecondaryIndexes: z.array(
+    z.object({ IndexName: z.string(), KeySchema, Projection: z.object({ ProjectionType: z.string() }) }),
+  ),
+  TimeToLiveSpecification: z.object({ AttributeName: z.string(), Enabled: z.boolean() }),
+  StreamSpecification: z.object({ StreamViewType: z.string() }),
+  PointInTimeRecoverySpecification: z.object({ PointInTimeRecoveryEnabled: z.boolean() }),
+  DeletionProtectionEnabled: z.boolean(),
+  SSESpecification: z.object({ KMSMasterKeyId: Reference }).optional(),
+});
+const Bucket = z.object({
+  PublicAccessBlockConfiguration: z.record(z.string(), z.boolean()),
+  BucketEncryption: z.object({
+    ServerSideEncryptionConfiguration: z.tuple([
+      z.object({
+        ServerSideEncryptionByDefault: z.object({ SSEAlgorithm: z.string(), KMSMasterKeyID: Reference.optional() }),
+      }),
+    ]),
+  }),
+});
+const usual = synthesized();
+const [table] = usual.all('AWS::DynamoDB::Table', Table);
+assert.ok(table);
+
+describe('the table', () => {
+  it('has the keys and indexes that the engine writes, with keys only', () => {
+    const types = new Map(table.properties.AttributeDefinitions.map((of) => [of.AttributeName, of.AttributeType]));
+    const keys = (schema: z.output<typeof KeySchema>) =>
+      schema.map(({ AttributeName, KeyType }) => `${KeyType} ${AttributeName} ${types.get(AttributeName)}`);
+    assert.deepEqual(keys(table.properties.KeySchema), ['HASH pk S', 'RANGE sk S']);
+    assert.deepEqual(
+      Object.fromEntries(
+        table.properties.GlobalSecondaryIndexes.map((index) => [index.IndexName, keys(index.KeySchema)]),
+      ),
+      {
+        placed: ['HASH placedP S', 'RANGE placedS S'],
+        held: ['HASH heldP S', 'RANGE heldS S'],
+        due: ['HASH dueShard S', 'RANGE due N'],
+      },
+    );
+    for (const index of table.properties.GlobalSecondaryIndexes)
+      assert.equal(index.Projection.ProjectionType, 'KEYS_ONLY');
+  });
+
+  it('costs nothing when idle, forgets by `ttl`, and tells both sides of every change', () => {
+    assert.equal(table.properties.BillingMode, 'PAY_PER_REQUEST');
+    assert.deepEqual(table.properties.TimeToLiveSpecification, { AttributeName: 'ttl', Enabled: true });
+    assert.equal(table.properties.StreamSpecification.StreamViewType, 'NEW_AND_OLD_IMAGES');
+  });
+
+  it('can be restored, and is protected from deletion', () => {
+    assert.equal(table.properties.PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled, true);
+    assert.equal(table.properties.DeletionProtectionEnabled, true);
+  });
+});
+
+describe('the buckets', () => {
+  const buckets = usual.all('AWS::S3::Bucket', Bucket);
+
+  it('are closed to the public and encrypted', () => {
+    assert.equal(buckets.length, 2);
+    for (const { properties } of buckets) {
+      assert.deepEqual(properties.PublicAccessBlockConfiguration, {
+        BlockPublicAcls: true,
+        BlockPublicPolicy: true,
+        IgnorePublicAcls: true,
+        RestrictPublicBuckets: true,
+      });
+      const [{ ServerSideEncryptionByDefault }] = properties.BucketEncryption.ServerSideEncryptionConfiguration;
+      assert.equal(ServerSideEncryptionByDefault.SSEAlgorithm, 'AES256');
+    }
+  });
+
+  it('refuse whoever comes without TLS', () => {
+    const Statement = z.object({
+      Effect: z.string(),
+      Action: z.string(),
+      Condition: z.record(z.string(), z.unknown()),
+    });
+    const policies = usual.all(
+      'AWS::S3::BucketPolicy',
+      z.object({ Bucket: Reference, PolicyDocument: z.object({ Statement: z.array(Statement) }) }),
+    );
+    assert.deepEqual(policies.map(({ properties }) => properties.Bucket).sort(), buckets.map(({ id }) => id).sort());
+    for (const { properties } of policies) {
+      const [plain] = properties.PolicyDocument.Statement;
+      assert.deepEqual(plain, {
+        Effect: 'Deny',
+        Action: 's3:*',
+        Condition: { Bool: { 'aws:SecureTransport': 'false' } },
+      });
+    }
+  });
+});
+
+describe('what is removed with the stack', () => {
+  const policies = ({ all }: typeof usual) =>
+    [...all('AWS::DynamoDB::Table', z.unknown()), ...all('AWS::S3::Bucket', z.unknown())].map(
+      (of) => of.deletionPolicy,
+    );
+
+  it('is not the table and the buckets, unless the configuration says so', () => {
+    assert.deepEqual(policies(usual), ['Retain', 'Retain', 'Retain']);
+    const passing = synthesized({ removal: 'destroy' });
+    assert.deepEqual(policies(passing), ['Delete', 'Delete', 'Delete']);
+    assert.equal(passing.all('AWS::DynamoDB::Table', Table)[0]?.properties.DeletionProtectionEnabled, false);
+  });
+});
+
+describe('a customer key', () => {
+  const { all } = synthesized({ customerKey: true });
+  const [key] = all('AWS::KMS::Key', z.object({ EnableKeyRotation: z.boolean() }));
+
+  it('is not made unless it is asked for', () => {
+    assert.deepEqual(usual.all('AWS::KMS::Key', z.unknown()), []);
+  });
+
+  it('encrypts the table, every queue, every bucket and every log group, and turns each year', () => {
+    assert.equal(key?.properties.EnableKeyRotation, true);
+    const used = [
+      ...all('AWS::DynamoDB::Table', Table).map(({ properties }) => properties.SSESpecification?.KMSMasterKeyId),
+      ...all('AWS::SQS::Queue', z.object({ KmsMasterKeyId: Reference })).map(
+        ({ properties }) => properties.KmsMasterKeyId,
+      ),
+      ...all('AWS::Logs::LogGroup', z.object({ KmsKeyId: Reference })).map(({ properties }) => properties.KmsKeyId),
+      ...all('AWS::S3::Bucket', Bucket).map(({ properties }) => {
+        const [{ ServerSideEncryptionByDefault }] = properties.BucketEncryption.ServerSideEncryptionConfiguration;
+        return ServerSideEncryptionByDefault.KMSMasterKeyID;
+      }),
+    ];
+    assert.equal(used.length, 1 + (12 + 2 + 2) + (12 + 1) + 2);
+    for (const id of used) assert.equal(id, key?.id);
+  });
+
+  it('may be used by every function, and is kept when the stack goes', () => {
+    const Statement = z.object({ Action: z.union([z.string(), z.array(z.string())]), Resource: z.unknown() });
+    const policies = all('AWS::IAM::Policy', z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) }));
+    assert.equal(policies.length, 12);
+    for (const { id, properties } of policies) {
+      const onKey = properties.PolicyDocument.Statement.filter(({ Action }) => Action.includes('kms:Decrypt'));
+      assert.deepEqual(
+        onKey.map(({ Resource }) => Reference.parse(Resource)),
+        [key?.id],
+        id,
+      );
+    }
+    assert.equal(key?.deletionPolicy, 'Retain');
+  });
+});

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { FUNCTION_NAMES } from '../../cdk/functions.ts';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '../..');
+const GUARD = join(import.meta.dirname, 'no-network.ts');
+
+const Asset = z.object({ displayName: z.string(), source: z.object({ path: z.string(), packaging: z.string() }) });
+
+describe('cdk synth', () => {
+  let folder = '';
+  let connections = '';
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'parley-synth-'));
+    connections = join(folder, 'connections');
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  /** No account, no home, no network: whatever the machine is configured with is out of reach. */
+  const offline = () => ({
+    PATH: process.env.PATH,
+    HOME: folder,
+    CONNECTIONS_FILE: connections,
+    NODE_OPTIONS: `--import=${GUARD}`,
+  });
+
+  it('would be caught by the guard if it opened a connection', async () => {
+    const connect = "require('node:net').connect(1, '127.0.0.1')";
+    await assert.rejects(run(process.execPath, ['-e', connect], { env: offline() }), /there is no network/);
+    assert.match(readFileSync(connections, 'utf8'), /127\.0\.0\.1/);
+    await rm(connections);
+  });
+
+  it('needs neither an account nor a network nor Docker, and brings a bundle for every function', async () => {
+    const out = join(folder, 'out');
+    const cdk = join(ROOT, 'node_modules/aws-cdk/bin/cdk');
+    await run(process.execPath, [cdk, 'synth', '--quiet', '--output', out], { cwd: ROOT, env: offline() });
+    assert.ok(!existsSync(connections), existsSync(connections) ? readFileSync(connections, 'utf8') : '');
+    const { files } = z
+      .object({ files: z.record(z.string(), Asset) })
+      .parse(JSON.parse(readFileSync(join(out, 'Parley.assets.json'), 'utf8')));
+    const bundles = Object.values(files).filter(({ source }) => source.packaging === 'zip');
+    assert.deepEqual(bundles.map(({ displayName }) => displayName.split('/')[0]).sort(), [...FUNCTION_NAMES].sort());
+    for (const { source } of bundles) {
+      const code = readFileSync(join(out, source.path, 'index.mjs'), 'utf8');
+      assert.match(code, /\bas handler\b/);
+      assert.match(code, /\/\/# sourceMappingURL=index\.mjs\.map\s*$/);
+    }
+  });
+});

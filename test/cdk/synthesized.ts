@@ -1,0 +1,81 @@
+import type { Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { Code } from 'aws-cdk-lib/aws-lambda';
+import { z } from 'zod';
+import { parleyApp } from '../../cdk/parley-app.ts';
+import type { Target } from '../../cdk/parley-stack.ts';
+import type { AwsConfig } from '../../shared/aws-config.ts';
+import { configured } from '../../shared/config.ts';
+
+const Resource = z.object({
+  Type: z.string(),
+  Properties: z.record(z.string(), z.unknown()).default({}),
+  DeletionPolicy: z.string().optional(),
+});
+const TemplateShape = z.object({
+  Resources: z.record(z.string(), Resource),
+  Outputs: z.record(z.string(), z.object({ Value: z.unknown() })),
+});
+
+export interface Found<T> {
+  id: string;
+  deletionPolicy?: string;
+  properties: T;
+}
+
+export interface Synthesized {
+  template: z.output<typeof TemplateShape>;
+  /** All resources of a type, each with those of its properties that the test is about. */
+  all: <T>(type: string, properties: z.ZodType<T>) => Found<T>[];
+}
+
+type AwsInput = z.input<typeof AwsConfig>;
+
+const domain = { description: '' };
+export const PROJECTS = {
+  default: { domains: { security: domain, home: domain } },
+  lab: { domains: { research: domain } },
+};
+
+/** No stack test looks into a bundle. */
+const code = () => Code.fromInline('export const handler = () => {};');
+
+export const appOf = (aws: Partial<AwsInput> = {}, target?: Target) =>
+  parleyApp({
+    config: configured({ projects: PROJECTS, roundTableVersion: '1.0', aws: { stage: 'test', ...aws } }),
+    code,
+    target,
+  });
+
+const known = new Map<string, Synthesized>();
+
+/** The template for a configuration, made once. */
+export const synthesized = (aws: Partial<AwsInput> = {}, target?: Target): Synthesized => {
+  const name = JSON.stringify({ aws, target });
+  const found = known.get(name) ?? synthesize(aws, target);
+  known.set(name, found);
+  return found;
+};
+
+const synthesize = (aws: Partial<AwsInput>, target?: Target): Synthesized => templateOf(appOf(aws, target).stack);
+
+export const templateOf = (stack: Stack): Synthesized => {
+  const template = TemplateShape.parse(Template.fromStack(stack).toJSON());
+  return {
+    template,
+    all: (type, properties) =>
+      Object.entries(template.Resources)
+        .filter(([, resource]) => resource.Type === type)
+        .map(([id, { Properties, DeletionPolicy }]) => ({
+          id,
+          deletionPolicy: DeletionPolicy,
+          properties: properties.parse(Properties),
+        })),
+  };
+};
+
+/** `{"Fn::GetAtt": ["Queue", "Arn"]}` or `{"Ref": "Queue"}` as the logical id of what it points to. */
+export const Reference = z.union([
+  z.object({ 'Fn::GetAtt': z.tuple([z.string(), z.string()]) }).transform((value) => value['Fn::GetAtt'][0]),
+  z.object({ Ref: z.string() }).transform((value) => value.Ref),
+]);
