@@ -10,14 +10,22 @@ export const authenticate = async (deps: Deps, authorization: string | undefined
   const [, key] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
   if (!key) throw new ParleyError('unauthorized', 'Send a key: "Authorization: Bearer <key>".');
   const { project, owner } = ownerOf(key);
+  const caller = await whoseKey(deps, project, owner, key);
+  if (caller) return caller;
+  // What is remembered may be older than the key.
+  deps.directory.forget(project, owner);
+  const renewed = await whoseKey(deps, project, owner, key);
+  if (renewed) return renewed;
+  throw new ParleyError('unauthorized', 'The key is not valid. It may have been rotated or its agent removed.');
+};
+
+const whoseKey = async (deps: Deps, project: string, owner: string, key: string): Promise<Caller | undefined> => {
   if (owner === ADMIN) {
     const admin = await deps.directory.admin(project);
-    if (matches(key, admin?.keyHash)) return { project, role: 'admin' };
-  } else {
-    const known = await deps.directory.agent(project, owner);
-    if (matches(key, known?.agent.keyHash) && known) return { project, role: 'agent', known };
+    return matches(key, admin?.keyHash) ? { project, role: 'admin' } : undefined;
   }
-  throw new ParleyError('unauthorized', 'The key is not valid. It may have been rotated or its agent removed.');
+  const known = await deps.directory.agent(project, owner);
+  return matches(key, known?.agent.keyHash) && known ? { project, role: 'agent', known } : undefined;
 };
 
 /** The agent that the caller is, or that it speaks for. */

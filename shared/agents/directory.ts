@@ -1,7 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Item, Records } from '../ports/records.ts';
 import { type Agent, agentPk, type Health, isHealth, type Known } from './agent.ts';
-import { type Admin, adminRef } from './keys.ts';
+import { ADMIN, type Admin, adminRef } from './keys.ts';
 
 /** How long a lookup is believed: a key that was revoked elsewhere works for this long at most. */
 const BELIEVED_MS = 5000;
@@ -11,7 +11,7 @@ const MAX_ENTRIES = 10_000;
 export interface Directory {
   agent(project: string, id: string): Promise<Known | undefined>;
   admin(project: string): Promise<Admin | undefined>;
-  /** Whoever changed an agent forgets it here, so that this process sees the change at once. */
+  /** Whoever changed an agent or an administrator forgets it here, so that this process sees the change at once. */
   forget(project: string, id: string): void;
 }
 
@@ -21,7 +21,10 @@ export const directoryOf = (records: Records, clock: Clock): Directory => {
   return {
     agent: (project, id) => agents.get(agentPk(project, id), () => lookUp(records, project, id)),
     admin: (project) => admins.get(project, () => records.get(adminRef(project))),
-    forget: (project, id) => agents.delete(agentPk(project, id)),
+    forget: (project, id) => {
+      if (id === ADMIN) admins.delete(project);
+      else agents.delete(agentPk(project, id));
+    },
   };
 };
 

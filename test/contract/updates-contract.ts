@@ -71,6 +71,7 @@ const FAILS: Condition[] = [
   oneOf('status', 'shut', 'ajar'),
   oneOf('size', '5'),
   oneOf('missing', 'a'),
+  oneOf('status'),
   present('missing'),
   present('map.b'),
   present('empty.a'),

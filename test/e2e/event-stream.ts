@@ -53,6 +53,16 @@ export class EventStream {
   }
 }
 
+/** Events as they happen; `undefined` first, when the stream is open. It comes back when it is cut off. */
+export async function* liveEvents(address: string, key: string): AsyncGenerator<StreamedEvent | undefined> {
+  let after: string | undefined;
+  for (let connections = 0; connections < MOST_CONNECTIONS; connections++) {
+    const stream = new EventStream(address, key, after);
+    yield* stream.read();
+    after = stream.lastId;
+  }
+}
+
 /** Where the event log ends now, as far as the owner of the key is told. */
 export const endOfLog = async (address: string, key: string): Promise<string> => {
   const stream = new EventStream(address, key);

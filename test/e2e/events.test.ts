@@ -77,7 +77,7 @@ describe('the event log', () => {
 describe('the live stream', () => {
   it('brings the edges of a task as they happen', async () => {
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
-    const stream = new EventStream(address, tim.key).read();
+    const stream = liveEvents(address, tim.key);
     assert.equal((await stream.next()).value, undefined);
     const id = await tim.request({ to: galahad.id });
     /** The next event about the task; each comes before the next step is taken. */
@@ -100,11 +100,10 @@ describe('the live stream', () => {
 
   it('goes on where a reader was when its connection broke', async () => {
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
-    const stream = new EventStream(address, tim.key);
-    const reading = stream.read();
-    await reading.next();
+    const begun = await endOfLog(address, tim.key);
     const id = await tim.request({ to: galahad.id });
-    for await (const event of reading) if (event?.data.taskId === id) break;
+    const stream = new EventStream(address, tim.key, begun);
+    for await (const event of stream.read()) if (event?.data.taskId === id) break;
     assert.ok(stream.lastId);
     await galahad.claimed(id);
     await galahad.complete(id);

@@ -45,10 +45,10 @@ describe('whoever waits is woken', () => {
 
   it('for a task to claim, time and again', async () => {
     const [tim, lance, galahad] = [await agent('tim'), await agent('lance'), await agent('galahad')];
-    const control = lance.claim({ wait: 10 });
+    const control = lance.claim({ wait: 20 });
     // Looking again every second instead of being woken would take longer than the other one waits.
     const claims = async () => {
-      for (let n = 0; n < 15; n++) {
+      for (let n = 0; n < 12; n++) {
         const woken = galahad.claim({ wait: 20 });
         await roundTrip();
         const id = await tim.request({ to: galahad.id });

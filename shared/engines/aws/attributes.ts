@@ -13,7 +13,7 @@ export type Attributes = Record<string, AttributeValue>;
 export interface Packing {
   /** Given when the record is made, never part of a condition, never unset: packed together. */
   fixed: readonly string[];
-  /** Never part of a condition: each packed by itself. */
+  /** Never part of a condition: each by itself, as JSON, packed where it is large. */
   bulky: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export class Shelf {
 
   constructor({ fixed, bulky }: Packing) {
     this.#fixed = new Set(fixed);
-    this.#bulky = new Set([...fixed, ...bulky]);
+    this.#bulky = new Set(bulky);
   }
 
   /** A whole new item. */
@@ -83,7 +83,8 @@ export class Shelf {
     if (field === 'due') return [...plain(field, value), ['dueShard', { S: String(hashOf(key) % DUE_SHARDS) }]];
     // DynamoDB removes by seconds, and only some time after; until then the record itself tells that it has expired.
     if (field === 'expires') return [...plain(field, value), ['ttl', { N: String(Math.ceil(Number(value) / 1000)) }]];
-    if (this.#bulky.has(field) && isLarge(value)) return [[field, packed(value)]];
+    if (this.#bulky.has(field)) return [[field, isLarge(value) ? packed(value) : { S: JSON.stringify(value) }]];
+    if (this.#fixed.has(field) && isLarge(value)) return [[field, packed(value)]];
     return plain(field, value);
   }
 
@@ -99,6 +100,7 @@ export class Shelf {
     if (pack?.B) Object.assign(record, unpacked(pack.B));
     for (const [name, value] of Object.entries(rest)) {
       if (value.B) record[name] = unpacked(value.B);
+      else if (this.#bulky.has(name)) record[name] = JSON.parse(value.S ?? 'null');
       else if (!INDEX_NAMES.has(name)) record[name] = unmarshalled(value);
     }
     for (const [field, { p, s }] of Object.entries(INDEX_ATTRIBUTES)) {

@@ -1,5 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import type { Change, Condition, Scalar } from '../../ports/conditions.ts';
+import type { Change, Condition } from '../../ports/conditions.ts';
 import type { Key } from '../../ports/records.ts';
 import { INDEX_ATTRIBUTES, marshalled, type Shelf } from './attributes.ts';
 
@@ -54,13 +54,14 @@ export class Expression {
 export const conditionText = (on: Expression, condition: Condition): string => {
   if ('all' in condition) return joined(on, condition.all, ' AND ', ALWAYS);
   if ('any' in condition) return joined(on, condition.any, ' OR ', NEVER);
+  if ('oneOf' in condition && condition.oneOf.length === 0) return NEVER;
   const path = on.path(condition.field);
   if ('present' in condition) return `${condition.present ? 'attribute_exists' : 'attribute_not_exists'}(${path})`;
   if ('is' in condition) return `${path} = ${on.value(condition.is)}`;
   if ('isNot' in condition) return `(attribute_not_exists(${path}) OR ${path} <> ${on.value(condition.isNot)})`;
   if ('below' in condition) return `${path} < ${on.value(condition.below)}`;
   if ('above' in condition) return `${path} > ${on.value(condition.above)}`;
-  return oneOfText(on, path, condition.oneOf);
+  return `${path} IN (${condition.oneOf.map((option) => on.value(option)).join(', ')})`;
 };
 
 /** `pk` is in every item, and in none where there is no item. */
@@ -73,9 +74,6 @@ const joined = (on: Expression, parts: Condition[], word: string, ofNone: string
   if (!only) return ofNone;
   return parts.length === 1 ? conditionText(on, only) : `(${parts.map((part) => conditionText(on, part)).join(word)})`;
 };
-
-const oneOfText = (on: Expression, path: string, options: Scalar[]): string =>
-  options.length === 0 ? NEVER : `${path} IN (${options.map((option) => on.value(option)).join(', ')})`;
 
 export interface Stamp {
   token: string;
