@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { after } from 'node:test';
 import { build } from 'esbuild';
 import { type RunningTemplate, startTemplate, type TemplateOptions } from '../../local/template/start-template.ts';
 import { atEndOf, type Owner } from '../support/server-process.ts';
@@ -79,6 +80,18 @@ export const TABLE: Resources = {
     },
   },
 };
+
+/** What a suite starts in its `before` ends with the suite; to be called while the suite is described. */
+export const wholeSuite = (): Owner => {
+  const cleanUps: (() => unknown)[] = [];
+  after(async () => {
+    for (const cleanUp of cleanUps) await cleanUp();
+  });
+  return { after: (cleanUp) => void cleanUps.push(cleanUp) };
+};
+
+/** The ARN of a resource with something behind it. */
+export const below = (logicalId: string, path: string) => ({ 'Fn::Join': ['', [getAtt(logicalId), path]] });
 
 export const tempFolder = (owner: Owner): string => {
   const dir = mkdtempSync(join(tmpdir(), 'parley-template-'));
