@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { deploymentOf } from '../../local/template/deployment.ts';
 import { TemplateError } from '../../local/template/template-error.ts';
 import { getAtt, ref, smallTemplate, TABLE, tempFolder } from './small-template.ts';
@@ -155,22 +155,19 @@ describe('a policy is refused if it says what the runner cannot check', () => {
 });
 
 describe('what AWS would refuse at deployment is refused at start', () => {
-  let mapping: Record<'queue' | 'stream', { Type: string; Properties: object }>;
-  before(() => {
-    const Type = 'AWS::Lambda::EventSourceMapping';
-    mapping = {
-      queue: { Type, Properties: { FunctionName: ref('reader'), EventSourceArn: getAtt('Lane') } },
-      stream: {
-        Type,
-        Properties: {
-          FunctionName: ref('reader'),
-          EventSourceArn: getAtt('Table', 'StreamArn'),
-          StartingPosition: 'TRIM_HORIZON',
-          DestinationConfig: { OnFailure: { Destination: getAtt('Failures') } },
-        },
+  const Type = 'AWS::Lambda::EventSourceMapping';
+  const mapping = {
+    queue: { Type, Properties: { FunctionName: ref('reader'), EventSourceArn: getAtt('Lane') } },
+    stream: {
+      Type,
+      Properties: {
+        FunctionName: ref('reader'),
+        EventSourceArn: getAtt('Table', 'StreamArn'),
+        StartingPosition: 'TRIM_HORIZON',
+        DestinationConfig: { OnFailure: { Destination: getAtt('Failures') } },
       },
-    };
-  });
+    },
+  };
 
   it('a queue mapping whose role may not read the queue', async (t) => {
     const allow = [{ Action: ['sqs:ReceiveMessage', 'sqs:GetQueueAttributes'], Resource: getAtt('Lane') }];

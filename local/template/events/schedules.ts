@@ -16,8 +16,10 @@ const MINUTE_MS = 60_000;
  */
 export const runSchedules = (all: readonly Scheduled[], minuteMs = MINUTE_MS): { stop(): void } => {
   let timer: NodeJS.Timeout | undefined;
+  const begun = Date.now();
+  const offset = Math.floor(begun / MINUTE_MS) - Math.floor(begun / minuteMs);
   const tick = (): void => {
-    const minute = Math.floor(Date.now() / minuteMs);
+    const minute = Math.floor(Date.now() / minuteMs) + offset;
     for (const { isDue, fire } of all) if (isDue(minute)) fire(minute);
     sleep();
   };
