@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { deployment } from './deployment.ts';
-import { EventStream, endOfLog, eventsOf } from './event-stream.ts';
+import { EventStream, endOfLog, eventsOf, liveEvents } from './event-stream.ts';
 
 const { address, agent } = await deployment();
 

@@ -37,7 +37,10 @@ export const witnessFor = async (owner: Owner): Promise<Witness> => {
     heard,
     until: (isEnough) =>
       new Promise((resolve, reject) => {
-        const tooLong = setTimeout(() => reject(new Error(`heard only ${JSON.stringify(heard).slice(0, 2000)}`)), PATIENCE_MS);
+        const tooLong = setTimeout(
+          () => reject(new Error(`heard only ${JSON.stringify(heard).slice(0, 2000)}`)),
+          PATIENCE_MS,
+        );
         const look = (): void => {
           if (!isEnough()) return;
           clearTimeout(tooLong);
