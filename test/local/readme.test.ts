@@ -39,7 +39,9 @@ describe('the README', () => {
   });
 
   it('names only npm scripts that exist, and CI runs its commands', () => {
-    const named = [...README.matchAll(/npm (?:run )?((?:start|test|check|bench)(?::\w+)?)/g)].map(([, script]) => script ?? '');
+    const named = [...README.matchAll(/npm (?:run )?((?:start|test|check|bench)(?::\w+)?)/g)].map(
+      ([, script]) => script ?? '',
+    );
     for (const script of named) assert.ok(script in packageJson.scripts, `npm run ${script}`);
     const ci = readFileSync(new URL('../../.ci/run', import.meta.url), 'utf8');
     for (const command of ['npm ci', 'npm run check']) {
