@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { build } from 'esbuild';
 import { FUNCTION_NAMES } from './functions.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -8,16 +8,6 @@ export const BUNDLES = join(ROOT, 'dist', 'functions');
 
 /** Parts of the SDK are CommonJS and call `require` for Node's own modules, which an ES module does not have. */
 const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
-
-/** zod carries its messages in fifty languages, half of a function's size; it speaks English here. */
-const englishOnly: Plugin = {
-  name: 'english-only',
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
-      contents: "export { default as en } from './en.js';",
-    }));
-  },
-};
 
 /** Each function becomes a folder: `index.mjs`, and a chunk for each module that is imported only when it is needed. */
 const bundleFunction = (name: string) =>
@@ -35,7 +25,6 @@ const bundleFunction = (name: string) =>
     sourcemap: 'linked',
     sourcesContent: false,
     legalComments: 'none',
-    plugins: [englishOnly],
     banner: { js: REQUIRE },
     absWorkingDir: ROOT,
     logLevel: 'warning',

@@ -16,7 +16,7 @@ export interface Access {
   bus?: readonly 'PutEvents'[];
   content?: readonly ObjectAction[];
   /** What the stream could not process. */
-  failures?: readonly (ObjectAction | 'ListBucket')[];
+  failures?: readonly ObjectAction[];
 }
 
 export interface FunctionSpec {
@@ -28,7 +28,6 @@ export interface FunctionSpec {
 }
 
 const READ = ['GetItem', 'BatchGetItem', 'Query'] as const;
-const OWNED_BY_STATE: readonly IndexName[] = ['placed', 'held'];
 
 /** The HTTP API gives up after 30 s; a function that ends before it can still say why. */
 const HTTP_TIMEOUT_S = 29;
@@ -58,7 +57,7 @@ export const FUNCTIONS = {
     waits: true,
     access: {
       table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: OWNED_BY_STATE,
+      indexes: ['held'],
       lanes: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
@@ -69,7 +68,7 @@ export const FUNCTIONS = {
     waits: true,
     access: {
       table: [...READ, 'UpdateItem'],
-      indexes: OWNED_BY_STATE,
+      indexes: ['placed'],
       lanes: ['SendMessage'],
       content: ['GetObject'],
     },
@@ -78,12 +77,12 @@ export const FUNCTIONS = {
     memoryMB: 128,
     timeoutS: HTTP_TIMEOUT_S,
     waits: true,
-    access: { table: [...READ, 'UpdateItem'], indexes: OWNED_BY_STATE, content: ['GetObject'] },
+    access: { table: [...READ, 'UpdateItem'], indexes: ['placed'], content: ['GetObject'] },
   },
   agents: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
-    access: { table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'], indexes: OWNED_BY_STATE },
+    access: { table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'], indexes: ['placed'] },
   },
   api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },
   dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH },
@@ -98,7 +97,7 @@ export const FUNCTIONS = {
   replay: {
     memoryMB: 256,
     timeoutS: 300,
-    access: { ...DISPATCH, failures: ['ListBucket', 'GetObject', 'DeleteObject'] },
+    access: { ...DISPATCH, failures: ['GetObject', 'DeleteObject'] },
   },
   'admin-key': { memoryMB: 128, timeoutS: 10, access: { table: ['UpdateItem'] } },
 } as const satisfies Record<string, FunctionSpec>;

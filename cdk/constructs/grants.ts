@@ -36,13 +36,14 @@ export const objectsOf = (bucket: Bucket, role: Role): string => {
   return bucket.arnForObjects('*');
 };
 
-const onBucket = (bucket: Bucket, role: Role, actions: readonly string[] = []): PolicyStatement[] => {
-  const onObjects = actions.filter((action) => action !== 'ListBucket');
-  return [
-    ...(actions.includes('ListBucket') ? allow('s3', ['ListBucket'], [bucket.bucketArn]) : []),
-    ...(onObjects.length > 0 ? allow('s3', onObjects, [objectsOf(bucket, role)]) : []),
-  ];
-};
+/** Whoever may not list a bucket is told 403 for an object that is not there, so that a missing one would look like a missing grant. */
+const onBucket = (bucket: Bucket, role: Role, actions: readonly string[] | undefined): PolicyStatement[] =>
+  actions === undefined
+    ? []
+    : [
+        ...allow('s3', actions.includes('GetObject') ? ['ListBucket'] : undefined, [bucket.bucketArn]),
+        ...allow('s3', actions, [objectsOf(bucket, role)]),
+      ];
 
 /** A function's whole policy, action by action and resource by resource. */
 export const grant = (role: Role, access: Access, to: Surroundings): void => {

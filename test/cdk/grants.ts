@@ -76,7 +76,8 @@ describe('the functions may', () => {
         .flatMap((grant) => grant.match(/^dynamodb:Query Table[0-9A-F]{8}\/index\/(\w+)$/)?.[1] ?? [])
         .sort();
     assert.deepEqual(indexes('sweep'), ['due']);
-    assert.deepEqual(indexes('claims'), ['held', 'placed']);
+    assert.deepEqual(indexes('claims'), ['held']);
+    assert.deepEqual(indexes('inbox'), ['placed']);
     assert.deepEqual(indexes('ingest'), []);
   });
 
@@ -86,6 +87,18 @@ describe('the functions may', () => {
     assert.deepEqual(reach('GetObject'), ['replay']);
     assert.deepEqual(reach('DeleteObject'), ['replay']);
     assert.deepEqual(reach('PutObject'), ['dispatch']);
+  });
+
+  it('list every bucket that they read from, so that what is missing is not taken for forbidden', () => {
+    const onBuckets = (action: string) =>
+      FUNCTION_NAMES.flatMap((name) =>
+        granted(name)
+          .flatMap((grant) => grant.match(`^s3:${action} (Content|Failures)`)?.[1] ?? [])
+          .map((bucket) => `${name} ${bucket}`),
+      );
+    const listed = onBuckets('ListBucket').filter((of) => of !== 'dispatch Failures');
+    assert.deepEqual(listed, onBuckets('GetObject'));
+    assert.deepEqual(listed, ['ingest Content', 'claims Content', 'tasks Content', 'inbox Content', 'replay Failures']);
   });
 
   it('set an administrator’s key and nothing else, with admin-key', () => {
