@@ -11,6 +11,7 @@ export interface Access {
   table?: readonly TableAction[];
   /** Which indexes it may query. */
   indexes?: readonly IndexName[];
+  /** Whoever sends to a lane also writes to the table that the lane is in use, and so may put items. */
   lanes?: readonly QueueAction[];
   delayQueue?: readonly QueueAction[];
   bus?: readonly 'PutEvents'[];
@@ -67,7 +68,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     waits: true,
     access: {
-      table: [...READ, 'UpdateItem'],
+      table: [...READ, 'PutItem', 'UpdateItem'],
       indexes: ['placed'],
       lanes: ['SendMessage'],
       content: ['GetObject'],
@@ -92,8 +93,12 @@ export const FUNCTIONS = {
     timeoutS: 55,
     access: { table: ['GetItem'], indexes: ['due'], delayQueue: ['SendMessage'] },
   },
-  due: { memoryMB: 256, timeoutS: 30, access: { table: ['GetItem', 'UpdateItem'], lanes: ['SendMessage'] } },
-  'dead-letters': { memoryMB: 128, timeoutS: 30, access: { table: ['GetItem', 'UpdateItem'], lanes: ['SendMessage'] } },
+  due: { memoryMB: 256, timeoutS: 30, access: { table: ['GetItem', 'PutItem', 'UpdateItem'], lanes: ['SendMessage'] } },
+  'dead-letters': {
+    memoryMB: 128,
+    timeoutS: 30,
+    access: { table: ['GetItem', 'PutItem', 'UpdateItem'], lanes: ['SendMessage'] },
+  },
   replay: {
     memoryMB: 256,
     timeoutS: 300,

@@ -63,10 +63,14 @@ describe('the functions may', () => {
     assert.deepEqual(receivers, ['claims']);
   });
 
-  it('send to every lane, where they send to lanes', () => {
+  it('send to every lane, where they send to lanes, and write that it is in use', () => {
     for (const name of ['ingest', 'claims', 'tasks', 'dispatch', 'due', 'dead-letters', 'replay']) {
       const lanes = granted(name).filter((grant) => grant.startsWith('sqs:SendMessage Lanes'));
       assert.equal(lanes.length, 3 * 4, name);
+      assert.ok(
+        granted(name).some((grant) => grant.startsWith('dynamodb:PutItem Table')),
+        name,
+      );
     }
   });
 
