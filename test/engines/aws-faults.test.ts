@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { awsClients } from '../../shared/engines/aws/clients.ts';
+import { queuesOn } from '../../shared/engines/aws/queues.ts';
 import { recordsOn, tableOf } from '../../shared/engines/aws/records.ts';
 import { ParleyError } from '../../shared/errors.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
@@ -92,5 +93,53 @@ describe('the records of DynamoDB', () => {
     const create = () => records.transact([{ kind: 'create', item: { ...sampleRef() } }], token());
     assert.deepEqual(await create(), { outcome: 'written' });
     await assert.rejects(create(), (error: unknown) => error instanceof ParleyError && error.code === 'conflict');
+  });
+});
+
+describe('the lanes of SQS', () => {
+  const lane = { project: 'p', kind: 'domain', name: 'security', priority: 'normal' } as const;
+  const message = (body: string) => ({ lane, group: body, dedup: body, at: 0, body });
+
+  const queuesMeeting = async (t: { after(end: () => unknown): void }, fateOf: () => Fate) => {
+    services.queues.createQueue('p-security-normal.fifo', { attributes: { FifoQueue: 'true' } });
+    const proxy = await faultyProxy(services.faux.endpoint, fateOf);
+    const { sqs } = awsClients({ ...services.faux, endpoint: proxy.endpoint });
+    const { dynamo } = awsClients(services.dynamo);
+    t.after(async () => {
+      sqs.destroy();
+      dynamo.destroy();
+      await proxy.close();
+    });
+    const records = recordsOn(tableOf(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock));
+    const lists = { records, clock: systemClock, newId: token };
+    const urlPrefix = `${services.faux.endpoint}/000000000000/`;
+    return { proxy, queues: queuesOn({ sqs, urlPrefix, clock: systemClock, newId: token }, lists) };
+  };
+
+  it('share requests where many are sent at the same time, and each arrives', async (t) => {
+    const { proxy, queues } = await queuesMeeting(t, () => 'pass');
+    const sent = Array.from({ length: 30 }, () => token());
+    await Promise.all(sent.map((body) => queues.send([message(body)])));
+    assert.ok(proxy.calls.length <= 5, `${proxy.calls.length} requests`);
+    const arrived = new Set<unknown>();
+    while (arrived.size < sent.length) {
+      const received = await queues.receive([lane], { max: 10, waitMs: 0, visibilityMs: 30_000 });
+      for (const { body } of received) arrived.add(body);
+      await queues.delete(received);
+    }
+    assert.deepEqual([...arrived].toSorted(), sent.toSorted());
+  });
+
+  it('try again what is throttled, and tell those who sent it where that does not end', async (t) => {
+    let refusals = 2;
+    const throttled: Fate = { status: 400, error: 'ThrottlingException' };
+    const { queues } = await queuesMeeting(t, () => (refusals-- > 0 ? throttled : 'pass'));
+    await queues.send([message(token())]);
+    refusals = Number.POSITIVE_INFINITY;
+    const both = await Promise.allSettled([queues.send([message(token())]), queues.send([message(token())])]);
+    assert.deepEqual(
+      both.map((outcome) => outcome.status === 'rejected' && outcome.reason.code),
+      ['storage_unavailable', 'storage_unavailable'],
+    );
   });
 });

@@ -1,8 +1,9 @@
 import { nap } from '../../ports/clock.ts';
-import type { Lane, Queues, Received, ReceiveOptions } from '../../ports/queues.ts';
+import type { Lane, Outgoing, Queues, Received, ReceiveOptions } from '../../ports/queues.ts';
 import { deleteFromLanes, receiveFromLane, releaseToLanes, type SqsLanes, sendToLanes } from './lane-queues.ts';
 import { type LaneMemory, LanesInUseBook } from './lanes-in-use.ts';
 import { addToLists, releaseToLists, removeFromLists, takeFromList } from './ready-list.ts';
+import { together } from './together.ts';
 
 /** One round of waiting asks every lane, for as long as the shortest long poll takes. */
 const LONG_POLL_SECONDS = 1;
@@ -12,11 +13,12 @@ const LIST_ROUND_MS = 250;
 /** Domains' lanes are FIFO queues, agents' lanes lists in the table. */
 export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
   const book = new LanesInUseBook(lists);
+  const sendDomain = together((messages: Outgoing[]) => sendToLanes(sqs, messages));
   const queues: Queues = {
     send: async (messages) => {
       const [domain, agent] = parted(messages);
       await Promise.all([
-        sendToLanes(sqs, domain),
+        domain.length > 0 && sendDomain(domain),
         book.note(messages.map(({ lane }) => lane)),
         addToLists(lists, agent),
       ]);
