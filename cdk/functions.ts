@@ -47,7 +47,7 @@ export const FUNCTIONS = {
     memoryMB: 512,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
-      table: [...READ, 'PutItem', 'UpdateItem'],
+      table: ['GetItem', 'Query', 'PutItem', 'UpdateItem'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
@@ -91,7 +91,7 @@ export const FUNCTIONS = {
   sweep: {
     memoryMB: 128,
     timeoutS: 55,
-    access: { table: ['GetItem'], indexes: ['due'], delayQueue: ['SendMessage'] },
+    access: { indexes: ['due'], delayQueue: ['SendMessage'] },
   },
   due: { memoryMB: 256, timeoutS: 30, access: { table: ['GetItem', 'PutItem', 'UpdateItem'], lanes: ['SendMessage'] } },
   'dead-letters': {
