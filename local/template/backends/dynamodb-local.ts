@@ -16,7 +16,7 @@ export interface DynamoDbLocal {
   stop(): Promise<void>;
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 const ASK_AGAIN_MS = 25;
 
 export const startDynamoDbLocal = async (dir: string, region: string): Promise<DynamoDbLocal> => {
@@ -63,7 +63,7 @@ const ready = async (call: DynamoDbLocal['call']): Promise<void> => {
       await call('DynamoDB_20120810.ListTables', {});
       return;
     } catch (error) {
-      if (Date.now() > until) throw new StartError('DynamoDB Local did not answer within 30 s.', { cause: error });
+      if (Date.now() > until) throw new StartError('DynamoDB Local did not answer within a minute.', { cause: error });
       await pause(ASK_AGAIN_MS);
     }
   }

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { jsonAnswer, jsonRequest } from '../../local/template/backends/json-call.ts';
+import { below, deployed, getAtt, ref, type SmallDeployment, TABLE, tempFolder, wholeSuite } from './small-template.ts';
+import { TELL, witnessFor } from './witness.ts';
+
+const READ = ['dynamodb:GetRecords', 'dynamodb:GetShardIterator', 'dynamodb:DescribeStream', 'dynamodb:ListStreams'];
+
+const OTHERS = {
+  ...TABLE,
+  Lane: { Type: 'AWS::SQS::Queue', Properties: { QueueName: 'lane', VisibilityTimeout: 0 } },
+  Content: { Type: 'AWS::S3::Bucket', Properties: { BucketName: 'content' } },
+  Mapping: {
+    Type: 'AWS::Lambda::EventSourceMapping',
+    Properties: {
+      FunctionName: ref('reader'),
+      EventSourceArn: getAtt('Table', 'StreamArn'),
+      StartingPosition: 'TRIM_HORIZON',
+      BatchSize: 1,
+    },
+  },
+};
+
+describe('a second start', () => {
+  const owner = wholeSuite();
+
+  it('finds items, messages and objects, and goes on in the stream where the first one was', async (t) => {
+    const witness = await witnessFor(owner);
+    const dir = tempFolder(owner);
+    const start = (code: string) =>
+      deployed(
+        t,
+        {
+          reader: {
+            code,
+            env: { WITNESS: witness.address },
+            allow: [{ Action: READ, Resource: getAtt('Table', 'StreamArn') }],
+          },
+          user: {
+            code: '',
+            allow: [
+              { Action: ['dynamodb:PutItem', 'dynamodb:GetItem'], Resource: getAtt('Table') },
+              { Action: ['sqs:SendMessage', 'sqs:ReceiveMessage'], Resource: getAtt('Lane') },
+              { Action: ['s3:PutObject', 's3:GetObject'], Resource: below('Content', '/*') },
+            ],
+          },
+        },
+        OTHERS,
+        { dir },
+      );
+    const call = async (here: SmallDeployment, service: string, target: string, body: object): Promise<unknown> => {
+      const request = jsonRequest(here.accessKeyOf('user'), 'us-east-1', service, target, body);
+      return jsonAnswer(target, await here.gateway.handle(request));
+    };
+    const object = (here: SmallDeployment, method: string, body = '') => {
+      const { authorization = '' } = jsonRequest(here.accessKeyOf('user'), 'us-east-1', 's3', '', {}).headers;
+      const headers = { authorization, 'content-type': 'text/plain' };
+      return here.gateway.handle({ method, path: '/content/a/b', headers, body: Buffer.from(body) });
+    };
+    const Key = { pk: { S: 'first' }, sk: { S: 'x' } };
+    const QueueUrl = 'https://sqs.us-east-1.amazonaws.com/000000000000/lane';
+
+    // It can do nothing with the second record, which must therefore come again.
+    const first = await start(`${TELL}
+      export const handler = async ({ Records: [{ dynamodb }] }) => {
+        await tell(['first start', dynamodb.Keys.pk.S]);
+        if (dynamodb.Keys.pk.S === 'second') throw new Error('not yet');
+      };`);
+    await call(first, 'dynamodb', 'DynamoDB_20120810.PutItem', { TableName: 'things', Item: Key });
+    const second = { pk: { S: 'second' }, sk: { S: 'x' } };
+    await call(first, 'dynamodb', 'DynamoDB_20120810.PutItem', { TableName: 'things', Item: second });
+    await call(first, 'sqs', 'AmazonSQS.SendMessage', { QueueUrl, MessageBody: 'still here' });
+    assert.equal((await object(first, 'PUT', 'content')).status, 200);
+    await witness.until(() => witness.heard.some(([, key]) => key === 'second'));
+    await first.stop();
+    witness.heard.length = 0;
+
+    const again = await start(`${TELL}
+      export const handler = ({ Records: [{ dynamodb }] }) => tell(['second start', dynamodb.Keys.pk.S]).then(() => {});`);
+    const found = await call(again, 'dynamodb', 'DynamoDB_20120810.GetItem', { TableName: 'things', Key });
+    assert.deepEqual(found, { Item: Key });
+    const received = await call(again, 'sqs', 'AmazonSQS.ReceiveMessage', { QueueUrl });
+    assert.match(JSON.stringify(received), /"Body":"still here"/);
+    assert.equal((await object(again, 'GET')).body.toString(), 'content');
+    await witness.until(() => witness.heard.length > 0);
+    assert.deepEqual(witness.heard, [['second start', 'second']]);
+  });
+});
