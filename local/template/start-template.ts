@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { keyNeedsOf } from './access/key-needs.ts';
 import type { Grant } from './access/role-access.ts';
 import { NO_DYNAMODB, startDynamoDbLocal } from './backends/dynamodb-local.ts';
 import { jsonAnswer, jsonRequest } from './backends/json-call.ts';
@@ -121,6 +122,7 @@ const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTem
       queuesAndBuckets: storage.forward,
       putEvents: busOf(plan, rules, targets.deliver).putEvents,
     },
+    keyNeeds: keyNeedsOf(plan),
     onRefusal: onTrouble,
   });
   const { address: gatewayAddress, close } = await serveGateway((request) => gateway.handle(request));

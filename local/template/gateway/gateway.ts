@@ -1,6 +1,6 @@
 import type { Site } from '../kind.ts';
 import { notKnown } from '../template-error.ts';
-import type { AwsCall, AwsRequest, AwsResponse, Caller, Service } from './aws-call.ts';
+import type { AwsCall, AwsRequest, AwsResponse, Caller, Need, Service } from './aws-call.ts';
 import { isWrite } from './dynamodb-calls.ts';
 import { type AwsError, denied, errorResponse } from './errors.ts';
 import { callOf, parsedBody, signerOf, UnmappedOperation } from './identify-call.ts';
@@ -18,6 +18,8 @@ export interface Backends {
 export interface GatewayOptions {
   site: Site;
   backends: Backends;
+  /** What a permission needs of the key that its resource is encrypted with. */
+  keyNeeds(need: Need): Need[];
   /** Told of what was refused or not understood, because the function that made the call may keep it to itself. */
   onRefusal(line: string): void;
 }
@@ -28,13 +30,15 @@ export class Gateway {
   faults: Faults | undefined;
   readonly #site: Site;
   readonly #backends: Backends;
+  readonly #keyNeeds: (need: Need) => Need[];
   readonly #onRefusal: (line: string) => void;
   readonly #callers = new Map<string, Caller>();
   readonly #writeListeners = new Map<string, (() => void)[]>();
 
-  constructor({ site, backends, onRefusal }: GatewayOptions) {
+  constructor({ site, backends, keyNeeds, onRefusal }: GatewayOptions) {
     this.#site = site;
     this.#backends = backends;
+    this.#keyNeeds = keyNeeds;
     this.#onRefusal = onRefusal;
   }
 
@@ -62,7 +66,9 @@ export class Gateway {
       }
       return errorResponse(service, { status: 400, code: 'ValidationException', message: String(error) });
     }
-    const missing = call.needs.find(({ action, resource }) => !caller.access.allows(action, resource));
+    const missing = call.needs
+      .flatMap((need) => [need, ...this.#keyNeeds(need)])
+      .find(({ action, resource }) => !caller.access.allows(action, resource));
     if (missing)
       return this.#refuse(service, denied(service, whoIs(caller, this.#site), missing.action, missing.resource));
     const fault = await this.faults?.(call);

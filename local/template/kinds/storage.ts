@@ -27,7 +27,13 @@ const tableProperties = {
   GlobalSecondaryIndexes: z.array(Index).default([]),
   StreamSpecification: z.strictObject({ StreamViewType: z.string(), ResourcePolicy: noEffectHere }).optional(),
   TimeToLiveSpecification: z.strictObject({ AttributeName: z.string(), Enabled: z.boolean() }).optional(),
-  SSESpecification: noEffectHere,
+  SSESpecification: z
+    .strictObject({
+      SSEEnabled: z.boolean(),
+      SSEType: z.literal('KMS').optional(),
+      KMSMasterKeyId: z.string().optional(),
+    })
+    .optional(),
   Tags: noEffectHere,
 };
 
@@ -76,12 +82,20 @@ export const GlobalTable = kind(
   { nameProperty: 'TableName', attributes: { ...tableAttributes, TableId: itsName } },
 );
 
+const EncryptionRule = z.strictObject({
+  ServerSideEncryptionByDefault: z.strictObject({ SSEAlgorithm: z.string(), KMSMasterKeyID: z.string().optional() }),
+  BucketKeyEnabled: noEffectHere,
+  BlockedEncryptionTypes: noEffectHere,
+});
+
 /** Object rules that delete by age run in the account only: here, nobody pays for what stays. */
 export const Bucket = kind(
   'AWS::S3::Bucket',
   z.strictObject({
     BucketName: z.string().optional(),
-    BucketEncryption: noEffectHere,
+    BucketEncryption: z
+      .strictObject({ ServerSideEncryptionConfiguration: z.array(EncryptionRule) })
+      .default({ ServerSideEncryptionConfiguration: [] }),
     LifecycleConfiguration: noEffectHere,
     OwnershipControls: noEffectHere,
     PublicAccessBlockConfiguration: noEffectHere,
