@@ -22,7 +22,8 @@ describe('cdk synth', () => {
     folder = await mkdtemp(join(tmpdir(), 'parley-synth-'));
     connections = join(folder, 'connections');
   });
-  after(() => rm(folder, { recursive: true, force: true }));
+  // The command line leaves a process behind for a moment that writes to its home.
+  after(() => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
 
   /** No account, no home, no network: whatever the machine is configured with is out of reach. */
   const offline = () => ({
