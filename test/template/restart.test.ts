@@ -9,6 +9,16 @@ const READ = ['dynamodb:GetRecords', 'dynamodb:GetShardIterator', 'dynamodb:Desc
 const OTHERS = {
   ...TABLE,
   Lane: { Type: 'AWS::SQS::Queue', Properties: { QueueName: 'lane', VisibilityTimeout: 0 } },
+  Fast: {
+    Type: 'AWS::SQS::Queue',
+    Properties: {
+      QueueName: 'fast.fifo',
+      FifoQueue: true,
+      DeduplicationScope: 'messageGroup',
+      FifoThroughputLimit: 'perMessageGroupId',
+      RedrivePolicy: { deadLetterTargetArn: getAtt('Lane'), maxReceiveCount: 5 },
+    },
+  },
   Content: { Type: 'AWS::S3::Bucket', Properties: { BucketName: 'content' } },
   Mapping: {
     Type: 'AWS::Lambda::EventSourceMapping',

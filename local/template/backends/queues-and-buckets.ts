@@ -37,11 +37,10 @@ export const startQueuesAndBuckets = async (plan: Plan, dir: string): Promise<Qu
   };
 };
 
+/** All but those of high throughput, which the local SQS does not know and does not need: it has no limits. */
 const ATTRIBUTES = [
   'FifoQueue',
   'ContentBasedDeduplication',
-  'DeduplicationScope',
-  'FifoThroughputLimit',
   'VisibilityTimeout',
   'DelaySeconds',
   'MessageRetentionPeriod',
