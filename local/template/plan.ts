@@ -1,7 +1,8 @@
 import type { z } from 'zod';
-import { holds, NO_VALUE, resolved, type Scope, Unresolvable } from './intrinsics.ts';
+import { NO_VALUE, resolved, type Scope, Unresolvable } from './intrinsics.ts';
 import type { Kind, Site } from './kind.ts';
 import { KINDS } from './kinds/kinds.ts';
+import { nameOf, scopeOf } from './scope.ts';
 import { type RawResource, Template } from './template.ts';
 import { Mistakes, notKnown } from './template-error.ts';
 
@@ -75,59 +76,6 @@ const parsedTemplate = (source: unknown, mistakes: Mistakes): Template => {
   for (const issue of parsed.error.issues) mistakes.add('template', issueText('a template', issue));
   mistakes.throwIfAny();
   throw parsed.error;
-};
-
-const nameOf = (logicalId: string, raw: RawResource, kind: Kind, scope: Scope, site: Site): string => {
-  const given = kind.nameProperty === undefined ? undefined : raw.Properties[kind.nameProperty];
-  const chosen = given === undefined ? NO_VALUE : resolved(given, scope);
-  if (typeof chosen === 'string') return chosen;
-  return kind.madeName?.(logicalId, site, raw.Properties) ?? `${site.stackName}-${logicalId}`;
-};
-
-const scopeOf = (template: Template, site: Site): Scope => {
-  const pseudo: Record<string, unknown> = {
-    'AWS::Region': site.region,
-    'AWS::AccountId': site.account,
-    'AWS::Partition': 'aws',
-    'AWS::URLSuffix': 'amazonaws.com',
-    'AWS::StackName': site.stackName,
-    'AWS::StackId': `arn:aws:cloudformation:${site.region}:${site.account}:stack/${site.stackName}/local`,
-    'AWS::NoValue': NO_VALUE,
-  };
-  const named = (logicalId: string) => {
-    const raw = template.Resources[logicalId];
-    const kind = raw && KINDS.get(raw.Type);
-    if (!raw) throw new Unresolvable(`there is no resource ${logicalId}`);
-    if (!kind) throw new Unresolvable(notKnown(`${logicalId}, which is a ${raw.Type},`));
-    return { kind, raw, named: { logicalId, site, name: nameOf(logicalId, raw, kind, scope, site) } };
-  };
-  const scope: Scope = {
-    ref: (name) => {
-      if (name in pseudo) return pseudo[name];
-      if (name.startsWith('AWS::')) throw new Unresolvable(notKnown(`the pseudo parameter ${name}`));
-      const parameter = template.Parameters[name];
-      if (parameter?.Default !== undefined) return parameter.Default;
-      if (parameter) throw new Unresolvable(`the parameter ${name} has no default, and the local runner asks nobody`);
-      const { kind, named: known } = named(name);
-      return kind.ref(known);
-    },
-    attribute: (logicalId, attribute) => {
-      const { kind, raw, named: known } = named(logicalId);
-      const of = kind.attributes[attribute];
-      if (!of) throw new Unresolvable(notKnown(`the attribute ${attribute} of ${raw.Type}`));
-      return of(known);
-    },
-    condition: (name) => {
-      if (!(name in template.Conditions)) throw new Unresolvable(`there is no condition ${name}`);
-      return holds(template.Conditions[name], scope);
-    },
-    mapping: (map, key, second) => {
-      const value = template.Mappings[map]?.[key]?.[second];
-      if (value === undefined) throw new Unresolvable(`the mapping ${map} has no ${key}.${second}`);
-      return value;
-    },
-  };
-  return scope;
 };
 
 /** Property by property, so that one that cannot be resolved hides no mistake in the others. */

@@ -2,10 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyNeedsOf } from './access/key-needs.ts';
 import type { Grant } from './access/role-access.ts';
-import { NO_DYNAMODB, startDynamoDbLocal } from './backends/dynamodb-local.ts';
-import { jsonAnswer, jsonRequest } from './backends/json-call.ts';
-import { startQueuesAndBuckets } from './backends/queues-and-buckets.ts';
-import { hasTables, makeTables } from './backends/tables.ts';
+import { startBackends } from './backends/start-backends.ts';
 import { deploymentOf } from './deployment.ts';
 import { busOf } from './events/bus.ts';
 import { runSchedules } from './events/schedules.ts';
@@ -65,6 +62,8 @@ export interface RunningTemplate {
 const REGION = 'us-east-1';
 /** The one that the local SQS uses. */
 const ACCOUNT = '000000000000';
+/** So long may a function take for its last batch when all is stopped. */
+const LAST_BATCH_MS = 3000;
 
 export const startTemplate = async (options: TemplateOptions): Promise<RunningTemplate> => {
   const undo = new Undo();
@@ -93,27 +92,10 @@ const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTem
   const { plan, functions, api, rules, schedules, mappings } = deploymentOf(template, site, assets);
 
   // The first to start is the last to stop, and what calls others stops before them.
-  const [dynamodb, storage] = await Promise.all([
-    (hasTables(plan) ? startDynamoDbLocal(join(dir, 'dynamodb'), REGION) : Promise.resolve(NO_DYNAMODB)).then(
-      (running) => {
-        undo.later(running.stop);
-        return running;
-      },
-    ),
-    startQueuesAndBuckets(plan, join(dir, 'sqs-s3')).then((running) => {
-      undo.later(running.stop);
-      return running;
-    }),
-  ]);
-  await makeTables(plan, dynamodb);
+  const { dynamodb, storage, sendMessage } = await startBackends(plan, dir, undo);
 
   const stopping = new AbortController();
   const running = new Map<string, ReturnType<typeof runFunction>>();
-  const sendMessage = async (queueUrl: string, body: string, groupId: string | undefined): Promise<unknown> => {
-    const target = 'AmazonSQS.SendMessage';
-    const message = { QueueUrl: queueUrl, MessageBody: body, MessageGroupId: groupId };
-    return jsonAnswer(target, await storage.forward(jsonRequest('local', REGION, 'sqs', target, message)));
-  };
   const targets = targetsOf({ plan, functions: running, sendMessage, onError: onTrouble, signal: stopping.signal });
   const gateway = new Gateway({
     site,
@@ -132,19 +114,23 @@ const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTem
     const logs = join(dir, 'logs');
     running.set(planned.name, runFunction(planned, { plan, gateway, gatewayAddress, logs, onFailure: onTrouble }));
   }
-  undo.later(async () => {
+  const endFunctions = async (): Promise<void> => {
     stopping.abort();
     await Promise.all([...running.values()].map((each) => each.stop()));
-  });
+  };
+  undo.later(endFunctions);
 
   const positions = new StreamPositions(join(dir, 'stream-positions.json'));
   undo.later(() => positions.write());
-  for (const mapping of mappings) {
+  const reading = mappings.flatMap((mapping) => {
     const target = running.get(mapping.function.name);
-    if (!target) continue;
-    const started = runMapping(mapping, { site, gateway, dynamodb, positions, target, onError: onTrouble });
-    undo.later(started.stop, 'with the next');
-  }
+    return target ? [runMapping(mapping, { site, gateway, dynamodb, positions, target, onError: onTrouble })] : [];
+  });
+  undo.later(async () => {
+    const tooLong = setTimeout(endFunctions, LAST_BATCH_MS);
+    await Promise.all(reading.map((each) => each.stop()));
+    clearTimeout(tooLong);
+  });
   const clock = runSchedules(
     schedules.map((schedule) => ({
       isDue: schedule.isDue,

@@ -27,7 +27,7 @@ export class LambdaFunction {
   readonly #options: FunctionOptions;
   readonly #idle: Instance[] = [];
   readonly #all = new Set<Instance>();
-  readonly #waiting: ((instance: Instance) => void)[] = [];
+  readonly #waiting: ((instance: Instance | undefined) => void)[] = [];
   #running = 0;
   #starting = 0;
   #isStopped = false;
@@ -44,6 +44,7 @@ export class LambdaFunction {
     this.#running += 1;
     try {
       const instance = await this.#instance();
+      if (!instance) return { ok: 'throttled' };
       const begun = performance.now();
       const requestId = randomUUID();
       const invocation = { requestId, event: JSON.stringify(event), deadline: Date.now() + timeoutMs };
@@ -60,13 +61,14 @@ export class LambdaFunction {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
+    for (const turnAway of this.#waiting.splice(0)) turnAway(undefined);
     await Promise.all([...this.#all].map((instance) => instance.end()));
   }
 
-  #instance(): Promise<Instance> | Instance {
+  #instance(): Promise<Instance | undefined> | Instance {
     const idle = this.#takeIdle();
     if (idle) return idle;
-    const { promise, resolve } = Promise.withResolvers<Instance>();
+    const { promise, resolve } = Promise.withResolvers<Instance | undefined>();
     this.#waiting.push(resolve);
     if (this.#all.size === 0) this.#startOne();
     else setTimeout(() => this.#startOne(), WORTH_WAITING_MS).unref();

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import type { Plan } from '../plan.ts';
+import type { Undo } from '../undo.ts';
+import { type DynamoDbLocal, NO_DYNAMODB, startDynamoDbLocal } from './dynamodb-local.ts';
+import { jsonAnswer, jsonRequest } from './json-call.ts';
+import { type QueuesAndBuckets, startQueuesAndBuckets } from './queues-and-buckets.ts';
+import { hasTables, makeTables } from './tables.ts';
+
+export interface StartedBackends {
+  dynamodb: DynamoDbLocal;
+  storage: QueuesAndBuckets;
+  /** For a service that sends by itself, such as EventBridge. */
+  sendMessage(queueUrl: string, body: string, groupId: string | undefined): Promise<unknown>;
+}
+
+/** Starts what keeps the state, with the tables, queues and buckets of the plan in it. */
+export const startBackends = async (plan: Plan, dir: string, undo: Undo): Promise<StartedBackends> => {
+  const { region } = plan.site;
+  const undone = <T extends { stop(): Promise<void> }>(running: T): T => {
+    undo.later(running.stop);
+    return running;
+  };
+  const starting = {
+    dynamodb: hasTables(plan) ? startDynamoDbLocal(join(dir, 'dynamodb'), region) : Promise.resolve(NO_DYNAMODB),
+    storage: startQueuesAndBuckets(plan, join(dir, 'sqs-s3')),
+  };
+  // Should one fail, the other must have started before it can be stopped.
+  await Promise.allSettled(Object.values(starting));
+  const [dynamodb, storage] = await Promise.all([starting.dynamodb.then(undone), starting.storage.then(undone)]);
+  await makeTables(plan, dynamodb);
+  return {
+    dynamodb,
+    storage,
+    sendMessage: async (queueUrl, body, groupId) => {
+      const target = 'AmazonSQS.SendMessage';
+      const message = { QueueUrl: queueUrl, MessageBody: body, MessageGroupId: groupId };
+      return jsonAnswer(target, await storage.forward(jsonRequest('local', region, 'sqs', target, message)));
+    },
+  };
+};
