@@ -19,7 +19,13 @@ export const handler = middy<SQSEvent, SQSBatchResponse>()
   );
 
 const rescue = async ({ body }: SQSRecord): Promise<void> => {
-  const { project, body: message } = LaneMessage.parse(JSON.parse(body));
+  const { data } = LaneMessage.safeParse(JSON.parse(body));
+  if (!data) {
+    // Nothing can be done for it, and the task that it may have been about is sent again by its own timer.
+    logger.error('a queue gave up a message that says nothing', { bytes: body.length });
+    return;
+  }
+  const { project, body: message } = data;
   const isSent = await sendAgain(deps, project, message.taskId, message.entry);
   logger.warn('a queue gave up a message', { taskId: message.taskId, entry: message.entry, isSent });
 };

@@ -1,6 +1,7 @@
 import type { DynamoDBBatchItemFailure, DynamoDBRecord } from 'aws-lambda';
 import { dispatch } from '../shared/dispatch/dispatch.ts';
 import { onBus } from '../shared/engines/aws/bus.ts';
+import type { Announce } from '../shared/engines/aws/events.ts';
 import { systemClock } from '../shared/ports/clock.ts';
 import type { RecordChange } from '../shared/ports/records.ts';
 import { isTask } from '../shared/tasks/look-up.ts';
@@ -9,7 +10,19 @@ import { FunctionEnv } from './env.ts';
 import { counted } from './metrics.ts';
 import { logger, wired } from './parley.ts';
 
-const { engine, deps } = wired(onBus(FunctionEnv.parse(process.env).BUS_NAME, systemClock));
+const bus = onBus(FunctionEnv.parse(process.env).BUS_NAME, systemClock);
+
+/** The log has the events in any case; what the bus does not take must not hold up everything else. */
+const announce: Announce = async (events) => {
+  try {
+    await bus(events);
+  } catch (error) {
+    logger.error('events were not announced on the bus', { events: events.map(({ id }) => id), error: String(error) });
+    counted({ EventsNotAnnounced: events.length });
+  }
+};
+
+const { engine, deps } = wired(announce);
 
 /**
  * All at once where that works, so that events and messages go in batches. Where it does not, record by record, so that one

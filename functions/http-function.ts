@@ -1,38 +1,60 @@
 import middy from '@middy/core';
-import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 import type { HttpRequest } from '../shared/http/http-message.ts';
 import type { Route } from '../shared/http/route.ts';
 import { router } from '../shared/http/router.ts';
 import { logged } from './logged.ts';
 import { logger, wired } from './parley.ts';
+import { Wait } from './wait.ts';
 
 /** A function behind the HTTP API, or behind a URL of its own: both send the same events. */
 export const httpFunction = (routes: readonly Route[]) => {
-  const handle = router(wired().deps, routes);
+  const { deps } = wired();
+  const handle = router(deps, routes);
   return middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
     .use(logged((event: APIGatewayProxyEventV2) => ({ correlationId: event.requestContext.requestId })))
     .handler(async (event, context) => {
-      const request = requestOf(event, context);
+      const wait = new Wait(deps, Math.max(0, context.getRemainingTimeInMillis() - ANSWER_MS));
+      const request = requestOf(event, wait);
       const { status, headers, body } = await handle(request);
+      const text = typeof body === 'string' ? body : await gathered(body, request);
+      await wait.end();
       logger.info('answered', { method: request.method, path: request.path, status });
-      return { statusCode: status, headers, body: typeof body === 'string' ? body : await gathered(body, request) };
+      return { statusCode: status, headers: { ...headers, ...wait.headers() }, ...encoded(text) };
     });
 };
 
 /** What is left of a function's time when its waits end: enough to answer. */
 const ANSWER_MS = 2000;
 
-const requestOf = (event: APIGatewayProxyEventV2, context: Context): HttpRequest => ({
-  method: event.requestContext.http.method,
-  path: event.rawPath,
-  query: event.rawQueryString,
-  headers: event.headers,
-  body: Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8'),
-  get signal() {
-    return AbortSignal.timeout(Math.max(0, context.getRemainingTimeInMillis() - ANSWER_MS));
-  },
-  note: (facts) => logger.appendKeys(facts),
-});
+const requestOf = (event: APIGatewayProxyEventV2, wait: Wait): HttpRequest => {
+  let project = 'default';
+  return {
+    method: event.requestContext.http.method,
+    path: pathOf(event),
+    query: event.rawQueryString,
+    headers: event.headers,
+    body: Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8'),
+    get signal() {
+      return wait.signal(project);
+    },
+    note: (facts) => {
+      project = facts.project ?? project;
+      logger.appendKeys(facts);
+    },
+  };
+};
+
+/** The HTTP API has decoded the path, a function's own URL has not; the router decodes it. */
+const pathOf = ({ rawPath, requestContext }: APIGatewayProxyEventV2): string =>
+  requestContext.domainName.includes('.lambda-url.') ? rawPath : rawPath.split('/').map(encodeURIComponent).join('/');
+
+/** The answer stands in JSON once more, and has 6 MB there: escaped it may be twice as long, in base64 it is a third. */
+const LARGE_BYTES = 1024 * 1024;
+const encoded = (text: string) =>
+  text.length < LARGE_BYTES
+    ? { body: text }
+    : { body: Buffer.from(text).toString('base64'), isBase64Encoded: true as const };
 
 /**
  * The HTTP API cannot stream. A reader that comes back is answered as soon as there is something to tell; a new one at once,

@@ -1,6 +1,7 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import config from '../parley.config.ts';
 import { directoryOf } from '../shared/agents/directory.ts';
+import { domainsOf } from '../shared/config.ts';
 import type { Deps } from '../shared/deps.ts';
 import { awsClients } from '../shared/engines/aws/clients.ts';
 import { type AwsEngine, awsEngine } from '../shared/engines/aws/engine.ts';
@@ -29,6 +30,8 @@ export const wired = (announce?: Announce): Wired => {
     bucket: env.BUCKET_NAME,
     laneUrlPrefix: env.LANE_URL_PREFIX,
     delayQueueUrl: env.DELAY_QUEUE_URL,
+    hasLane: ({ project, name }) => domainsOf(config, project).includes(name),
+    log,
     announce,
     packing: PACKING,
     eventsKeepMs: config.events.keepMs,

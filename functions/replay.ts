@@ -2,15 +2,17 @@ import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client }
 import middy from '@middy/core';
 import type { Context, DynamoDBRecord } from 'aws-lambda';
 import * as z from 'zod';
+import { PATIENCE } from '../shared/engines/aws/clients.ts';
 import { dispatchRecords } from './dispatch-records.ts';
 import { ReplayEnv } from './env.ts';
 import { logged } from './logged.ts';
 import { logger } from './parley.ts';
 
 const { FAILURE_BUCKET_NAME: bucket } = ReplayEnv.parse(process.env);
-const s3 = new S3Client({ forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined });
+const s3 = new S3Client({ ...PATIENCE, forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined });
 
-const Wanted = z.strictObject({ prefix: z.string().default('') });
+/** A schedule calls it as well, with an event of its own. */
+const Wanted = z.object({ prefix: z.string().default(''), after: z.string().optional() });
 
 /** What Lambda leaves of a batch that it gave up: the records are inside, as text. */
 const Failure = z.object({ payload: z.string().transform((text) => Batch.parse(JSON.parse(text))) });
@@ -19,31 +21,41 @@ const Batch = z.object({ Records: z.array(z.custom<DynamoDBRecord>((value) => ty
 /** Enough to finish one batch. */
 const MARGIN_MS = 30_000;
 
-/** Plays back what the stream gave up, oldest first, and removes what worked. Says what remains. */
-export const handler = middy<unknown, { played: number; failed: number; more: boolean }>()
+interface Played {
+  played: number;
+  failed: number;
+  /** Where to go on, if there is more. */
+  after?: string;
+}
+
+/** Plays back what the stream gave up, oldest first, and removes what worked. What fails again stays. */
+export const handler = middy<unknown, Played>()
   .use(logged(() => ({})))
   .handler(async (event, context: Context) => {
-    const { prefix } = Wanted.parse(event ?? {});
-    const { Contents: objects = [], IsTruncated: isTruncated = false } = await s3.send(
-      new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix }),
+    const { prefix, after } = Wanted.parse(event ?? {});
+    const { Contents: objects = [], IsTruncated: isTruncated } = await s3.send(
+      new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, StartAfter: after }),
     );
-    let [played, failed] = [0, 0];
+    let [played, failed, last] = [0, 0, after];
     for (const { Key: key = '' } of objects) {
-      if (context.getRemainingTimeInMillis() < MARGIN_MS) return { played, failed, more: true };
+      if (context.getRemainingTimeInMillis() < MARGIN_MS) return { played, failed, after: last };
       if (await playBack(key)) played += 1;
       else failed += 1;
+      last = key;
     }
-    return { played, failed, more: isTruncated };
+    return { played, failed, after: isTruncated ? last : undefined };
   });
 
 const playBack = async (key: string): Promise<boolean> => {
-  const { Body: body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
-  const { payload } = Failure.parse(JSON.parse((await body?.transformToString()) ?? '{}'));
-  const failures = await dispatchRecords(payload.Records);
-  if (failures.length > 0) {
-    logger.error('a batch failed again', { object: key });
+  try {
+    const { Body: body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
+    const { payload } = Failure.parse(JSON.parse((await body?.transformToString()) ?? '{}'));
+    const failures = await dispatchRecords(payload.Records);
+    if (failures.length > 0) throw new Error(`the record ${failures[0]?.itemIdentifier} failed again`);
+    await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
+    return true;
+  } catch (error) {
+    logger.error('a batch could not be played back', { object: key, error: String(error) });
     return false;
   }
-  await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
-  return true;
 };

@@ -40,6 +40,8 @@ export const Config = z.strictObject({
       bodyBytes: positive.default(4 * 1024 * 1024),
       /** Of a request's input: what a NATS message can carry on. */
       inputBytes: positive.default(1024 * 1024),
+      /** Of a result. With its input it must fit into one answer, which Lambda bounds at 6 MB. */
+      outputBytes: positive.default(2 * 1024 * 1024),
       /** Of what must stand in a record beside its content: a DynamoDB item holds 400 KB. */
       carriedBytes: positive.default(64 * 1024),
       batch: positive.default(25),

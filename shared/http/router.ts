@@ -56,6 +56,10 @@ const refuse = (
     const cause = error.cause instanceof Error ? error.cause.stack : String(error.cause);
     deps.log('error', 'a request failed', { method: request.method, path: request.path, ...headers, cause });
   }
+  if (status === 503) {
+    const { method, path } = request;
+    deps.log('warn', 'a request could not be served', { method, path, code: error.code, cause: String(error.cause) });
+  }
   const type = { 'content-type': 'application/problem+json' };
   return { status, headers: { ...headers, ...type, ...headersFor(error) }, body: JSON.stringify(body) };
 };

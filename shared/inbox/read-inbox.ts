@@ -35,8 +35,8 @@ export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOpti
   }
 };
 
-/** What one answer holds of contents that are not in the inbox itself; the rest comes with the next. */
-const ANSWER_BYTES = 4 * 1024 * 1024;
+/** What one answer holds; the rest comes with the next. */
+const ANSWER_BYTES = 3 * 1024 * 1024;
 
 const written = async (deps: Deps, { id, dialect }: Agent, entries: InInbox[]): Promise<JsonObject[]> => {
   const messages: JsonObject[] = [];
@@ -44,12 +44,16 @@ const written = async (deps: Deps, { id, dialect }: Agent, entries: InInbox[]): 
   for (const entry of entries) {
     const outcome = entry.sk === 'task' ? outcomeOf(entry, id) : entry.outcome;
     if (!outcome) continue;
-    bytes += outcome.output && 'blob' in outcome.output ? outcome.output.bytes : 0;
+    bytes += bytesOf(outcome);
     if (messages.length > 0 && bytes > ANSWER_BYTES) break;
     messages.push(dialectNamed(dialect).encodeOutcome(outcome, await outputOf(deps, outcome)));
   }
   return messages;
 };
+
+const bytesOf = ({ output, carried, error }: Outcome): number =>
+  JSON.stringify([carried, error]).length +
+  (output && 'blob' in output ? output.bytes : JSON.stringify(output ?? '').length);
 
 /** A result whose content is lost must not keep the reader from all others. */
 const outputOf = async (deps: Deps, { output, task }: Outcome): Promise<Json | undefined> => {

@@ -59,9 +59,20 @@ const isLow = (lane: Lane): boolean => lane.priority === 'low';
 
 /** Work of low priority is for whoever has nothing else to do, and one piece at a time. */
 const suitable = async (deps: Deps, known: Known, received: Received[]): Promise<Received[]> => {
-  const urgent = received.filter(({ lane }) => !isLow(lane));
+  const urgent = inOneAnswer(received.filter(({ lane }) => !isLow(lane)));
   if (urgent.length > 0 || received.length === 0) return urgent;
   return (await holdsNothing(deps, known)) ? received.slice(0, 1) : [];
+};
+
+/** What one answer holds of large inputs; what is beyond comes with the next claim. */
+const ANSWER_BYTES = 3 * 1024 * 1024;
+
+const inOneAnswer = (received: Received[]): Received[] => {
+  let bytes = 0;
+  return received.filter(({ body }, index) => {
+    bytes += isObject(body) && typeof body.bytes === 'number' ? body.bytes : 0;
+    return index === 0 || bytes <= ANSWER_BYTES;
+  });
 };
 
 const chosenDomains = (known: Known, wanted: string[] | undefined): string[] => {

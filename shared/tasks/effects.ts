@@ -38,7 +38,12 @@ const queueMessage = (task: Task): Outgoing => ({
   group: task.id,
   dedup: `${task.id}#${task.entry}#${task.resent}`,
   at: task.queuedAt,
-  body: { taskId: task.id, entry: task.entry, due: task.due ?? task.deadline },
+  body: {
+    taskId: task.id,
+    entry: task.entry,
+    due: task.due ?? task.deadline,
+    bytes: 'blob' in task.input ? task.input.bytes : 0,
+  },
 });
 
 export type Edge = `task.${

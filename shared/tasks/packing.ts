@@ -1,6 +1,7 @@
 /**
  * Which fields only their readers look at, for an engine that stores those smaller (the sizes of records are what DynamoDB
- * bills). A field that a condition names, or that is unset one day, must not be among the fixed ones.
+ * bills). A field that a condition names, or that is unset one day, must not be among the fixed ones. Those are stored by their
+ * order here: new ones come last, and none goes.
  */
 export const PACKING = {
   fixed: [
@@ -12,6 +13,7 @@ export const PACKING = {
     'capability',
     'parent',
     'createdAt',
+    'queuedAt',
     'ttlSeconds',
     'maxAttempts',
     'input',

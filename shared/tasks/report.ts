@@ -16,6 +16,7 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
   const { agent } = sender;
   const by = byAgent(deps, sender);
   refuseTooLarge('What the message carries', besides(message), deps.config.limits.carriedBytes);
+  if (message.kind === 'complete') refuseTooLarge('The result', message.output, deps.config.limits.outputBytes);
   const output = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;
   const { blind, decide } = transitionFor(message, by, output);
   let duplicate = false;

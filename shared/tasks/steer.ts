@@ -1,5 +1,6 @@
 import type { Known } from '../agents/agent.ts';
 import type { Caller } from '../agents/authenticate.ts';
+import { domainsOf } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { changeTask } from './change-task.ts';
@@ -19,7 +20,19 @@ export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task
 
 /** Runs a failed or expired task once more. */
 export const retryTask = (deps: Deps, caller: Caller, id: string): Promise<Task> =>
-  steered(deps, caller, id, (task) => runAgain(task, when(deps)));
+  steered(deps, caller, id, (task) => {
+    const known = domainsOf(deps.config, caller.project);
+    if (task.to === undefined && !known.includes(task.domain)) {
+      return new ParleyError(
+        'unknown_domain',
+        `There is no domain ${task.domain} any more. Known: ${known.join(', ')}.`,
+        {
+          facts: { known },
+        },
+      );
+    }
+    return runAgain(task, when(deps));
+  });
 
 /** The holder needs more time. */
 export const renewLease = async (deps: Deps, holder: Known, id: string, attempt?: number): Promise<Task> => {

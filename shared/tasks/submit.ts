@@ -10,6 +10,7 @@ import { childOf, type Trace } from '../trace.ts';
 import { hurry } from './change-task.ts';
 import { discarded, kept } from './content.ts';
 import { type Content, type Task, taskRef } from './task.ts';
+import { firstLook } from './transitions.ts';
 
 /** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
 export const submit = async (
@@ -69,7 +70,7 @@ const newTask = (
   trace: Trace,
 ): Fresh<Task> => {
   const now = deps.clock.now();
-  const { maxAttempts, resendMs } = deps.config.tasks;
+  const { maxAttempts } = deps.config.tasks;
   const deadline = now + request.ttlSeconds * 1000;
   return {
     ...taskRef(project, request.taskId),
@@ -96,7 +97,7 @@ const newTask = (
     carried: request.carried,
     fingerprint: request.fingerprint,
     ...childOf(trace),
-    due: Math.min(deadline, now + resendMs),
+    due: firstLook(now, deadline, deps.config.tasks),
     placed: { p: inboxPk(project, request.from) },
   };
 };

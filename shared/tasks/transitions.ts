@@ -88,7 +88,7 @@ export const claim = (
         holder: by.agent,
         claimedAt: by.now,
         leaseUntil,
-        held: { p: heldPlace(task.project, by.agent), s: `${sortable(by.now)}#${task.id}` },
+        held: { p: heldPlace(task.project, by.agent), s: sortable(by.now) },
         due: keepsDue ? undefined : leaseUntil,
         claimedBy: seen,
         claimNote: note,
@@ -206,9 +206,16 @@ export const runAgain = (task: Task, when: When): Change | ParleyError =>
     }),
   });
 
+/**
+ * When a queued task is first looked at: before its queue message could be lost, and no later than the lease of whoever
+ * claims it would end, so that a claim need not move it.
+ */
+export const firstLook = (now: number, deadline: number, { resendMs, leaseMs }: Limits): number =>
+  Math.min(deadline, now + Math.min(resendMs, leaseMs));
+
 /** Back to the queue under the next entry. */
 export const queued = (deadline: number, { now, limits }: When): Change => ({
-  set: { status: 'requested', queuedAt: now, resent: 0, deadline, due: Math.min(deadline, now + limits.resendMs) },
+  set: { status: 'requested', queuedAt: now, resent: 0, deadline, due: firstLook(now, deadline, limits) },
   unset: ['notBefore'],
   add: { entry: 1 },
 });

@@ -87,6 +87,8 @@ const open: Open = async (t) => {
     bucket: BUCKET,
     laneUrlPrefix: `${services.faux.endpoint}/000000000000/`,
     delayQueueUrl: delay.queueUrl,
+    hasLane: () => true,
+    log: () => {},
     packing: { fixed: ['title', 'deep', 'by'], bulky: ['batch', 'tags'] },
     eventsKeepMs: 30 * 86_400_000,
     clock,
@@ -191,12 +193,14 @@ const fireAll = async (engine: AwsEngine, url: string, due: Followers['due']): P
   const { Messages: messages = [] } = await clients.sqs.send(
     new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 10 }),
   );
+  if (messages.length === 0) return;
   await Promise.all(
     messages.map(async ({ Body: body = '', ReceiptHandle: receipt }) => {
       await engine.timers.fire(JSON.parse(body), due).catch(() => {});
       await clients.sqs.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: receipt }));
     }),
   );
+  await fireAll(engine, url, due);
 };
 
 const NAME = 'the AWS engine';

@@ -46,6 +46,14 @@ describe('the records of DynamoDB', () => {
     assert.deepEqual([after?.count, after?.v], [1, 2]);
   });
 
+  it('do not wait for ever for an answer, and write once what never had one', async (t) => {
+    const { records, proxy } = await recordsMeeting(t, 'never answer');
+    const ref = sampleRef();
+    const created = await records.create<Sample>(ref, token());
+    assert.deepEqual([created.outcome, proxy.calls.length], ['written', 2]);
+    assert.equal((await records.get(ref))?.v, 1);
+  });
+
   it('take a transaction whose answer was lost for written, and make it once', async (t) => {
     const { records } = await recordsMeeting(t, 'pass', 'lose the answer');
     const [counted, made] = [sampleRef(), sampleRef()];
@@ -113,7 +121,22 @@ describe('the lanes of SQS', () => {
     const records = recordsOn(tableOf(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock));
     const lists = { records, clock: systemClock, newId: token };
     const urlPrefix = `${services.faux.endpoint}/000000000000/`;
-    return { proxy, queues: queuesOn({ sqs, urlPrefix, clock: systemClock, newId: token }, lists) };
+    const lost: unknown[] = [];
+    return {
+      proxy,
+      lost,
+      queues: queuesOn(
+        {
+          sqs,
+          urlPrefix,
+          has: ({ name }) => name === 'security',
+          onLost: ({ body }) => lost.push(body),
+          clock: systemClock,
+          newId: token,
+        },
+        lists,
+      ),
+    };
   };
 
   it('share requests where many are sent at the same time, and each arrives', async (t) => {
@@ -128,6 +151,16 @@ describe('the lanes of SQS', () => {
       await queues.delete(received);
     }
     assert.deepEqual([...arrived].toSorted(), sent.toSorted());
+  });
+
+  it('drop what is for a lane that the deployment does not have, and say so', async (t) => {
+    const { queues, lost } = await queuesMeeting(t, () => 'pass');
+    const [gone, there] = [message('gone'), message(token())];
+    await queues.send([{ ...gone, lane: { ...lane, name: 'gone' } }, there]);
+    assert.deepEqual(lost, ['gone']);
+    const lanes = [{ ...lane, name: 'gone' }, lane];
+    const [received] = await queues.receive(lanes, { max: 1, waitMs: 0, visibilityMs: 30_000 });
+    assert.equal(received?.body, there.body);
   });
 
   it('try again what is throttled, and tell those who sent it where that does not end', async (t) => {

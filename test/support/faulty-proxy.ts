@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 
-/** What happens to a call on its way: it passes, its answer is lost after it took effect, or it is refused before. */
-export type Fate = 'pass' | 'lose the answer' | { status: number; error: string; facts?: object };
+/** What happens to a call on its way: it passes, its answer is lost or never comes after it took effect, or it is refused. */
+export type Fate = 'pass' | 'lose the answer' | 'never answer' | { status: number; error: string; facts?: object };
 
 export interface FaultyProxy {
   endpoint: string;
@@ -26,7 +26,7 @@ export const faultyProxy = async (target: string, fateOf: (operation: string) =>
       );
       return;
     }
-    await forward(target, incoming, body, outgoing, fate === 'lose the answer');
+    await forward(target, incoming, body, outgoing, fate);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -48,14 +48,15 @@ const forward = async (
   incoming: IncomingMessage,
   body: Buffer,
   outgoing: ServerResponse,
-  isLost: boolean,
+  fate: 'pass' | 'lose the answer' | 'never answer',
 ): Promise<void> => {
   const onward = request(target + incoming.url, { method: incoming.method, headers: incoming.headers });
   onward.end(body);
   const [answer]: IncomingMessage[] = await once(onward, 'response');
   if (!answer) throw new Error('no answer');
   const answered = Buffer.concat(await answer.toArray());
-  if (isLost) {
+  if (fate === 'never answer') return;
+  if (fate === 'lose the answer') {
     outgoing.destroy();
     return;
   }

@@ -38,7 +38,7 @@ export const reserveUrls = async (template: unknown, host: string): Promise<Runn
       for (const { logicalId, properties } of plan.all(FunctionUrl)) {
         const functionName = functionNameOf(properties.TargetFunctionArn);
         const route = { key: '$default', functionName, timeoutMs: 15 * 60_000 };
-        const facts = { apiId: logicalId.toLowerCase(), account: plan.site.account };
+        const facts = { apiId: logicalId.toLowerCase(), account: plan.site.account, isFunctionUrl: true as const };
         const api = { logicalId, facts, routes: [route], mayPass: () => true };
         servers.get(logicalId)?.open(answerOf(api, functions, meter));
       }

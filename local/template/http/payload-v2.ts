@@ -9,6 +9,8 @@ const TEXT_TYPES = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xm
 export interface ApiFacts {
   apiId: string;
   account: string;
+  /** A function's own URL hands the path over as it came; an HTTP API decodes it. */
+  isFunctionUrl?: true;
 }
 
 /** The event of payload format 2.0 for a request. */
@@ -16,11 +18,12 @@ export const eventOf = (
   incoming: IncomingMessage,
   body: Buffer,
   { route, pathParameters }: RouteMatch,
-  { apiId, account }: ApiFacts,
+  { apiId, account, isFunctionUrl }: ApiFacts,
 ): object => {
   const { url = '/', method = 'GET' } = incoming;
   const mark = url.indexOf('?');
-  const path = mark < 0 ? url : url.slice(0, mark);
+  const sent = mark < 0 ? url : url.slice(0, mark);
+  const path = isFunctionUrl ? sent : decoded(sent);
   const query = mark < 0 ? '' : url.slice(mark + 1);
   const { cookie, ...headers } = joined(incoming);
   const isText = body.length === 0 || isTextType(headers['content-type']);
@@ -37,7 +40,7 @@ export const eventOf = (
     requestContext: {
       accountId: account,
       apiId,
-      domainName: incoming.headers.host ?? '',
+      domainName: isFunctionUrl ? `${apiId}.lambda-url.us-east-1.on.aws` : (incoming.headers.host ?? ''),
       domainPrefix: apiId,
       http: {
         method,
@@ -55,6 +58,14 @@ export const eventOf = (
     ...(body.length > 0 && { body: isText ? body.toString() : body.toString('base64') }),
     isBase64Encoded: !isText,
   };
+};
+
+const decoded = (path: string): string => {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 };
 
 const isTextType = (type: string | undefined): boolean => type !== undefined && TEXT_TYPES.test(type);

@@ -60,14 +60,21 @@ export class Shelf {
   /** A whole new item. */
   stored(record: Key & object): Attributes {
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
-    const fixed = Object.fromEntries(fields.filter(([field]) => this.#fixed.has(field)));
-    const isPacked = isLarge(fixed);
+    const fixed = [...this.#fixed].map((field) => Reflect.get(record, field) ?? null);
+    const isPacked = isLarge(fields.filter(([field]) => this.#fixed.has(field)));
     const item: Attributes = isPacked ? { [PACK]: packed(fixed) } : {};
     for (const [field, value] of fields) {
       if (isPacked && this.#fixed.has(field)) continue;
       for (const [name, stored] of this.field(record, field, value)) if (stored) item[name] = stored;
     }
     return item;
+  }
+
+  /** They are stored without their names, in their order. */
+  #fixedIn(values: unknown): object {
+    const all: unknown[] = Array.isArray(values) ? values : [];
+    const named = [...this.#fixed].map((field, index) => [field, all[index]]);
+    return Object.fromEntries(named.filter(([, value]) => value !== null && value !== undefined));
   }
 
   /** The attributes of one top-level field. */
@@ -97,7 +104,7 @@ export class Shelf {
   record<T extends Item>(item: Attributes): T {
     const { [PACK]: pack, ttl: _ttl, dueShard: _shard, ...rest } = item;
     const record: Record<string, unknown> = {};
-    if (pack?.B) Object.assign(record, unpacked(pack.B));
+    if (pack?.B) Object.assign(record, this.#fixedIn(unpacked(pack.B)));
     for (const [name, value] of Object.entries(rest)) {
       if (value.B) record[name] = unpacked(value.B);
       else if (this.#bulky.has(name)) record[name] = JSON.parse(value.S ?? 'null');

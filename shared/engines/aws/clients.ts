@@ -17,10 +17,13 @@ export interface ClientOptions {
 }
 
 /**
- * Four attempts of at most 5 s with growing pauses between them end before a function's 29 s do. A receive waits for 1 s, so
- * that 5 s without an answer is a lost connection.
+ * A call is answered within milliseconds, a receive within the second that it waits: who says nothing for longer is gone, as a
+ * connection often is that was kept while its function slept. Four attempts end well before a function's 29 s.
  */
-export const PATIENCE = { maxAttempts: 4, requestHandler: { connectionTimeout: 3000, requestTimeout: 5000 } };
+export const PATIENCE = {
+  maxAttempts: 4,
+  requestHandler: { connectionTimeout: 3000, requestTimeout: 3000, throwOnRequestTimeout: true },
+};
 
 export const awsClients = (options: ClientOptions = {}): AwsClients => {
   const common = { ...PATIENCE, ...options };

@@ -1,5 +1,7 @@
 import type { Ports } from '../../deps.ts';
+import type { Log } from '../../log.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Lane } from '../../ports/queues.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import type { Packing } from './attributes.ts';
 import { blobsOn } from './blobs.ts';
@@ -18,6 +20,9 @@ export interface AwsOptions {
   announce?: Announce;
   laneUrlPrefix: string;
   delayQueueUrl: string;
+  /** Which domains' lanes the deployment has. */
+  hasLane: (lane: Lane) => boolean;
+  log: Log;
   packing: Packing;
   eventsKeepMs: number;
   clock: Clock;
@@ -37,7 +42,18 @@ export const awsEngine = (options: AwsOptions): AwsEngine => {
   const records = recordsOn(table);
   const ports: Ports = {
     records,
-    queues: queuesOn({ sqs: clients.sqs, urlPrefix: options.laneUrlPrefix, clock, newId }, { records, clock, newId }),
+    queues: queuesOn(
+      {
+        sqs: clients.sqs,
+        urlPrefix: options.laneUrlPrefix,
+        has: options.hasLane,
+        onLost: ({ lane, group }) =>
+          options.log('error', 'a task waits for a lane that is gone', { ...lane, taskId: group }),
+        clock,
+        newId,
+      },
+      { records, clock, newId },
+    ),
     events: eventsOn({ records, clock, newId, keepMs: options.eventsKeepMs }, options.announce ?? nowhere),
     blobs: blobsOn(clients.s3, options.bucket),
   };

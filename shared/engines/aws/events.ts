@@ -2,7 +2,8 @@ import { ParleyError } from '../../errors.ts';
 import { type Clock, nap } from '../../ports/clock.ts';
 import type { EventPage, Events, ParleyEvent, ReadOptions } from '../../ports/events.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
-import { backOff, inChunks } from './patience.ts';
+import { inChunks } from './patience.ts';
+import { together } from './together.ts';
 
 /** Tells the world outside. */
 export type Announce = (events: ParleyEvent[]) => Promise<void>;
@@ -21,12 +22,17 @@ interface EventBatch extends Item {
 
 /** The log is this engine's own; the bus is for others, and nothing here depends on it. */
 export const eventsOn = (log: EventLog, announce: Announce): Events => {
-  /** The last number that this instance knows of each project's log; others may have gone on. */
-  const ends = new Map<string, number>();
+  const appenders = new Map<string, (events: ParleyEvent[]) => Promise<void>>();
+  /** One at a time in each instance: writers of one log stand in each other's way. */
+  const appenderOf = (project: string) => {
+    const appender = appenders.get(project) ?? together(appending(log, project));
+    appenders.set(project, appender);
+    return appender;
+  };
   return {
     publish: async (events) => {
       const byProject = [...Map.groupBy(events, ({ project }) => project)];
-      await Promise.all([...byProject.map(([project, own]) => append(log, ends, project, own)), announce(events)]);
+      await Promise.all([...byProject.map(([project, own]) => appenderOf(project)(own)), announce(events)]);
     },
     read: (project, options) => read(log, project, options),
     end: async (project) => cursorOf({ seq: (await lastSeq(log, project)) + 1, index: 0 }),
@@ -48,38 +54,68 @@ const logPk = (project: string): string => `${project}#events`;
 const skOf = (seq: number): string => String(seq).padStart(16, '0');
 const refOf = (project: string, seq: number): Ref<EventBatch> => ({ pk: logPk(project), sk: skOf(seq) });
 
-const lastSeq = async ({ records }: EventLog, project: string): Promise<number> => {
-  const [last] = await records.query<EventBatch>({ p: logPk(project), newestFirst: true, limit: 1 });
-  return Number(last?.sk ?? 0);
+/** The last number in use, or the one that the log begins behind. */
+const lastSeq = async (log: EventLog, project: string): Promise<number> => {
+  const [last] = await log.records.query<EventBatch>({ p: logPk(project), newestFirst: true, limit: 1 });
+  return last ? Number(last.sk) : ((await log.records.get(startRef(project)))?.seq ?? 0);
+};
+
+/** Where a log begins of which nothing is left: at the time, so that no earlier reader's cursor lies ahead of it. */
+interface LogStart extends Item {
+  seq: number;
+}
+
+const startRef = (project: string): Ref<LogStart> => ({ pk: `${project}#events-start`, sk: 'start' });
+const HOUR_MS = 3_600_000;
+
+/** All who begin at once agree on one beginning, so that nobody numbers what comes later before what is there. */
+const beginning = async (log: EventLog, project: string): Promise<number> => {
+  const now = log.clock.now();
+  const start = { ...startRef(project), seq: now, expires: now + log.keepMs - HOUR_MS };
+  const made = await log.records.create<LogStart>(start, log.newId());
+  if (made.outcome === 'written') return made.after.seq;
+  return made.current?.seq ?? now;
 };
 
 /** An item holds 400 KB; events are small, and packed to a fifth. */
 const MOST_IN_BATCH = 250;
+/** Others may be faster, but not for ever. */
+const MOST_ATTEMPTS = 50;
 
 /**
  * Behind the last one, whoever wrote that: where somebody else took the number, the next is tried. So nobody can write
  * before a place that a reader has passed.
  */
-const append = async (log: EventLog, ends: Map<string, number>, project: string, events: ParleyEvent[]) => {
-  const expires = log.clock.now() + log.keepMs;
-  for (const batch of inChunks(events, MOST_IN_BATCH)) {
-    for (let attempt = 0; ; attempt++) {
-      const last = (attempt === 0 ? ends.get(project) : undefined) ?? (await lastSeq(log, project));
-      // A log of which nothing is left begins at the time, so that no cursor of an earlier reader lies ahead of it.
-      const seq = last === 0 ? log.clock.now() : last + 1;
-      const created = await log.records.create<EventBatch>({ ...refOf(project, seq), batch, expires }, log.newId());
-      ends.set(project, seq);
-      if (created.outcome === 'written') break;
-      if (attempt > 0) await backOff(log.clock, Math.min(attempt, MOST_BACKOFF), 'The event log');
+const appending = (log: EventLog, project: string): ((events: ParleyEvent[]) => Promise<void>) => {
+  /** The last number that this instance knows; others may have gone on. */
+  let known: number | undefined;
+  const place = async (batch: ParleyEvent[]): Promise<void> => {
+    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+      const last = known ?? ((await lastSeq(log, project)) || (await beginning(log, project)));
+      const expires = log.clock.now() + log.keepMs;
+      const created = await log.records.create<EventBatch>(
+        { ...refOf(project, last + 1), batch, expires },
+        log.newId(),
+      );
+      known = last + 1;
+      if (created.outcome === 'written') return;
+      // Others are ahead: by one, or by many.
+      if (attempt % 3 === 0) known = undefined;
+      await nap(log.clock, Math.random() * PAUSE_MS * Math.min(attempt, 10)).over;
     }
-  }
+    throw new ParleyError('conflict', `Too many writers of the event log of ${project} at once.`, { retry: 'later' });
+  };
+  return async (events) => {
+    for (const batch of inChunks(events, MOST_IN_BATCH)) await place(batch);
+  };
 };
 
-/** Whoever meets others here wins in the end, so that the pause stops growing. */
-const MOST_BACKOFF = 4;
+const PAUSE_MS = 10;
 
 /** How many events one read looks at, whatever its filter lets through, and how many batches it fetches at a time. */
 const LOOKED_AT = 1000;
+/** An answer of a function has 6 MB at the most. */
+const PAGE_BYTES = 3 * 1024 * 1024;
 const BATCHES = 20;
 
 /** A place between two events: before the one with this number in this batch. */
@@ -92,7 +128,7 @@ const read = async (log: EventLog, project: string, options: ReadOptions): Promi
   const { types, limit, newestFirst = false } = options;
   const events: ParleyEvent[] = [];
   let place = options.after === undefined ? START[newestFirst ? 'newest' : 'oldest'] : placeOf(options.after);
-  let looked = 0;
+  let [looked, bytes] = [0, 0];
   for (;;) {
     // The batch that the place lies in is read once more.
     const after = newestFirst ? skOf(place.seq + 1) : skOf(Math.max(0, place.seq - 1));
@@ -103,7 +139,9 @@ const read = async (log: EventLog, project: string, options: ReadOptions): Promi
         if (!types || types.includes(event.type)) events.push(event);
         place = next;
         looked += 1;
-        if (events.length === limit || looked === LOOKED_AT) return { events, cursor: cursorOf(place) };
+        bytes += JSON.stringify(event.data).length;
+        if (events.length === limit || looked === LOOKED_AT || bytes > PAGE_BYTES)
+          return { events, cursor: cursorOf(place) };
       }
     }
     if (batches.length < BATCHES) return { events, cursor: cursorOf(place) };

@@ -17,6 +17,10 @@ export interface SqsLanes {
   sqs: SQSClient;
   /** A queue's address is this and `<project>-<domain>-<priority>.fifo`. */
   urlPrefix: string;
+  /** Whether the deployment has this lane's queue. A domain may be gone while some of its tasks are not. */
+  has: (lane: Lane) => boolean;
+  /** Told of what was sent to a lane that is gone: the task waits in vain, and expires. */
+  onLost: (message: Outgoing) => void;
   clock: Clock;
   newId: () => string;
 }
@@ -35,7 +39,9 @@ export interface LaneMessage {
 const MOST_IN_BATCH = 10;
 
 export const sendToLanes = async (lanes: SqsLanes, messages: Outgoing[]): Promise<void> => {
-  const byQueue = Map.groupBy(messages, ({ lane }) => urlOf(lanes, lane));
+  for (const lost of messages.filter(({ lane }) => !lanes.has(lane))) lanes.onLost(lost);
+  const deliverable = messages.filter(({ lane }) => lanes.has(lane));
+  const byQueue = Map.groupBy(deliverable, ({ lane }) => urlOf(lanes, lane));
   await inBatches(lanes, byQueue, async (url, batch) => {
     const { Failed: failed } = await lanes.sqs.send(
       new SendMessageBatchCommand({ QueueUrl: url, Entries: batch.map(entryOf) }),

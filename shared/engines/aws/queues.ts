@@ -48,7 +48,7 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
   /** Asks all lanes at once, takes from the first ones, and gives the rest back. */
   const receiveRound = async (lanes: Lane[], options: ReceiveOptions, isWaiting: boolean): Promise<Received[]> => {
     const { max, visibilityMs, signal } = options;
-    const inUse = await book.inUse(lanes);
+    const inUse = await book.inUse(lanes.filter((lane) => !isDomain(lane) || sqs.has(lane)));
     const asked = inUse.filter(isDomain);
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
     const byAgent = Map.groupBy(

@@ -62,6 +62,13 @@ const soonDue = ({ before, after }: RecordChange, now: number): DueMessage[] => 
 
 const messageOf = ({ pk, sk }: Item, due: number): DueMessage => ({ pk, sk, due });
 
+/**
+ * What is overdue by more than this had its message, which waits or was in vain. Should whatever receives them stand still, a
+ * sweep every minute would pile up messages; those that were lost come with every tenth.
+ */
+const LATE_MS = 120_000;
+const isTimeForLate = (now: number): boolean => Math.floor(now / 60_000) % 10 === 0;
+
 const sweepShard = async (
   table: Table,
   shard: string,
@@ -72,8 +79,10 @@ const sweepShard = async (
   let start: Attributes | undefined;
   do {
     const { items, next } = await duePage(table, shard, until, start);
-    await send(items);
-    swept += items.length;
+    const now = table.clock.now();
+    const sent = items.filter(({ due }) => due > now - LATE_MS || isTimeForLate(now));
+    await send(sent);
+    swept += sent.length;
     start = next;
   } while (start);
   return swept;
