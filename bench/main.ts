@@ -1,17 +1,16 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { lookAtMachine } from './machine.ts';
 import { measureCpu } from './measure-cpu.ts';
 import { measureIdle, measureLives } from './measure-lives.ts';
 import { measureMillion } from './measure-million.ts';
 import { type Counts, HELP, type Options, optionsFrom, type Section } from './options.ts';
 import { printCpu, printIdle, printLives, printMachine, printMillion, type Results } from './report.ts';
+import { writeResults } from './write-results.ts';
 
 const run = async ({ sections, counts, quick }: Options): Promise<void> => {
   const results: Results = { machine: lookAtMachine() };
   printMachine(results.machine);
   for (const section of sections) await MEASURE[section](results, counts);
-  console.log(`\nwritten to ${written(results, quick)}`);
+  console.log(`\nwritten to ${writeResults({ quick, ...results }, quick ? '-quick' : '')}`);
 };
 
 const MEASURE: Record<Section, (results: Results, counts: Counts) => Promise<void>> = {
@@ -31,15 +30,6 @@ const MEASURE: Record<Section, (results: Results, counts: Counts) => Promise<voi
     results.million = await measureMillion(counts);
     printMillion(results.million);
   },
-};
-
-const written = (results: Results, quick: boolean): string => {
-  const folder = join(import.meta.dirname, 'results');
-  mkdirSync(folder, { recursive: true });
-  const at = new Date().toISOString();
-  const file = join(folder, `${at.replaceAll(':', '-')}${quick ? '-quick' : ''}.json`);
-  writeFileSync(file, `${JSON.stringify({ at, quick, ...results }, null, 2)}\n`);
-  return file;
 };
 
 try {

@@ -5,6 +5,7 @@ import type { CpuByWay } from './measure-cpu.ts';
 import type { Idle, Lives } from './measure-lives.ts';
 import type { Million } from './measure-million.ts';
 import { median, rounded } from './numbers.ts';
+import { printTable } from './print-table.ts';
 import { WAYS } from './ways.ts';
 
 export interface Results {
@@ -89,11 +90,4 @@ export const printCpu = (cpu: CpuByWay): void => {
       ...functions.map(({ name, part, share }) => [name, percent(share), part]),
     ]);
   }
-};
-
-const printTable = (title: string, rows: string[][]): void => {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length))) ?? [];
-  console.log(`\n${title}`);
-  for (const row of rows)
-    console.log(`  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd());
 };

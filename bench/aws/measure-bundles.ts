@@ -1,0 +1,86 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { z } from 'zod';
+import { BUNDLES } from '../../cdk/bundle.ts';
+import { FUNCTION_NAMES } from '../../cdk/functions.ts';
+import { synthesized } from '../../local/template/synthesize.ts';
+import { median } from '../numbers.ts';
+import { ROOT } from './site.ts';
+
+export interface Bundle {
+  name: string;
+  /** What is loaded at the start: the entry and what it imports. */
+  loadedBytes: number;
+  /** What is loaded only when it is needed. */
+  lazyBytes: number;
+  importMs: number;
+  fastestImportMs: number;
+  /** Of all threads. Unlike the time, it does not grow much with what else the machine does. */
+  importCpuMs: number;
+}
+
+/** The bundles that the template was synthesized with. */
+export const measureBundles = async (processes: number): Promise<Bundle[]> => {
+  await synthesized(ROOT, (line) => console.error(line));
+  return FUNCTION_NAMES.map((name) => {
+    const folder = join(BUNDLES, name);
+    const loaded = importedFrom(folder, 'index.mjs');
+    const all = readdirSync(folder).filter((file) => file.endsWith('.mjs'));
+    const bytesOf = (files: string[]): number =>
+      files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
+    const imports = Array.from({ length: processes }, () => imported(join(folder, 'index.mjs')));
+    const times = imports.map(({ ms }) => ms);
+    return {
+      name,
+      loadedBytes: bytesOf([...loaded]),
+      lazyBytes: bytesOf(all.filter((file) => !loaded.has(file))),
+      importMs: median(times),
+      fastestImportMs: Math.min(...times),
+      importCpuMs: median(imports.map(({ cpuMs }) => cpuMs)),
+    };
+  });
+};
+
+/** As esbuild writes them; what is imported by a call is not among them. */
+const STATIC_IMPORT = /(?:from|import)"\.\/([^"]+)"/g;
+
+const importedFrom = (folder: string, file: string, seen = new Set<string>()): Set<string> => {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  for (const [, imported = ''] of readFileSync(join(folder, file), 'utf8').matchAll(STATIC_IMPORT))
+    importedFrom(folder, imported, seen);
+  return seen;
+};
+
+const ENVIRONMENT = {
+  TABLE_NAME: 'table',
+  BUCKET_NAME: 'bucket',
+  FAILURE_BUCKET_NAME: 'failures',
+  BUS_NAME: 'bus',
+  LANE_URL_PREFIX: 'https://sqs.us-east-1.amazonaws.com/000000000000/parley-',
+  DELAY_QUEUE_URL: 'https://sqs.us-east-1.amazonaws.com/000000000000/delay',
+  AWS_REGION: 'us-east-1',
+  AWS_ACCESS_KEY_ID: 'none',
+  AWS_SECRET_ACCESS_KEY: 'none',
+  POWERTOOLS_SERVICE_NAME: 'bench',
+  POWERTOOLS_METRICS_NAMESPACE: 'Parley',
+  NODE_OPTIONS: '--enable-source-maps',
+};
+
+const Imported = z.object({ ms: z.number(), cpuMs: z.number() });
+
+/** In a process of its own, from the first byte that is read to the handler being there. */
+const imported = (file: string): z.output<typeof Imported> => {
+  const code = `
+    const begun = performance.now();
+    const cpu = process.cpuUsage();
+    await import(${JSON.stringify(pathToFileURL(file).href)});
+    const { user, system } = process.cpuUsage(cpu);
+    console.log(JSON.stringify({ ms: performance.now() - begun, cpuMs: (user + system) / 1000 }));
+    process.exit();`;
+  const args = ['--input-type=module', '--eval', code];
+  const said = execFileSync(process.execPath, args, { env: ENVIRONMENT, encoding: 'utf8' });
+  return Imported.parse(JSON.parse(said.trim().split('\n').at(-1) ?? ''));
+};

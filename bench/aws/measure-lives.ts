@@ -1,0 +1,77 @@
+import { removeFolder, temporaryFolder } from '../own-processes.ts';
+import { billOf, type Line, withoutPolls } from './bill.ts';
+import { CONTENTS, type Content } from './content.ts';
+import { alone, inBatches, oneByOne } from './lives.ts';
+import type { Counts } from './options.ts';
+import { quiet } from './quiet.ts';
+import { type RoundTrips, roundTripsOf } from './round-trips.ts';
+import { metered, type Site, startSite } from './site.ts';
+
+/** A request, a claim and a result each announce one event. */
+const EVENTS_PER_LIFE = 3;
+
+export interface MeasuredLives {
+  label: string;
+  lives: number;
+  lines: Line[];
+  /** The issue's own measure: memory × CPU, as if each function had a whole core. */
+  cpuGbSecondsPerLife: number;
+  logBytesPerLife: number;
+  /** By function. */
+  invocationsPerLife: Record<string, number>;
+}
+
+export interface LivesResults {
+  rows: MeasuredLives[];
+  roundTrips: RoundTrips;
+}
+
+type Live = (site: Site, lives: number, content: Content) => Promise<void>;
+
+export const measureRow = async (site: Site, label: string, lives: number, content: Content, live: Live) => {
+  const logged = site.logBytes();
+  const reading = await metered(site, async () => {
+    await live(site, lives, content);
+    await quiet(site, lives * EVENTS_PER_LIFE);
+  });
+  const { invocations } = reading;
+  const measured: MeasuredLives = {
+    label,
+    lives,
+    lines: billOf(withoutPolls(reading), lives),
+    cpuGbSecondsPerLife: invocations.reduce((sum, { cpuGbSeconds }) => sum + cpuGbSeconds, 0) / lives,
+    logBytesPerLife: (site.logBytes() - logged) / lives,
+    invocationsPerLife: Object.fromEntries(invocations.map((one) => [one.functionName, one.invocations / lives])),
+  };
+  console.error(`  … ${lives} lives, ${label}`);
+  return measured;
+};
+
+/** Every step of a life is dispatched before the next: what a deployment with little to do pays. */
+const sparse: Live = (site, lives, content) => {
+  let calls = 0;
+  return alone(site, lives, content, () => {
+    calls += 1;
+    return quiet(site, calls);
+  });
+};
+
+export const measureLives = async ({ lives, warmUp, sparseLives }: Counts): Promise<LivesResults> => {
+  const dir = temporaryFolder();
+  const site = await startSite(dir);
+  try {
+    const { text, noise, shortResult } = CONTENTS;
+    await measureRow(site, 'to warm up', warmUp, text, oneByOne);
+    const rows = [
+      await measureRow(site, 'one by one', lives, text, oneByOne),
+      await measureRow(site, 'in batches', lives, text, inBatches),
+      await measureRow(site, `one by one, ${noise.label}`, lives, noise, oneByOne),
+      await measureRow(site, `one by one, ${shortResult.label}`, lives, shortResult, oneByOne),
+      await measureRow(site, 'one call at a time', sparseLives, text, sparse),
+    ];
+    return { rows, roundTrips: await roundTripsOf(site) };
+  } finally {
+    await site.stop();
+    removeFolder(dir);
+  }
+};

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { z } from 'zod';
+import { type DynamoDbLocal, startDynamoDbLocal } from '../../local/template/backends/dynamodb-local.ts';
+import { TableStream } from '../../local/template/mappings/stream-records.ts';
+import { type Attributes, Shelf } from '../../shared/engines/aws/attributes.ts';
+import type { ParleyEvent } from '../../shared/ports/events.ts';
+import type { Item } from '../../shared/ports/records.ts';
+import { PACKING } from '../../shared/tasks/packing.ts';
+import type { Task } from '../../shared/tasks/task.ts';
+
+const shelf = new Shelf(PACKING);
+
+const api = (operation: string): string => `DynamoDB_20120810.${operation}`;
+const Tables = z.object({ TableNames: z.tuple([z.string()]) });
+/** Only top-level values are ever binary, and JSON has them as base64. */
+const StoredValue = z.union([
+  z.object({ B: z.string() }).transform(({ B }) => ({ B: Buffer.from(B, 'base64') })),
+  z.custom<AttributeValue>((value) => typeof value === 'object'),
+]);
+const Items = z.object({ Items: z.array(z.record(z.string(), StoredValue)) });
+
+interface EventBatch extends Item {
+  batch: ParleyEvent[];
+}
+
+/** What a life left in the table, to be left there again by others. */
+interface Left {
+  task: Task;
+  log: EventBatch;
+}
+
+/** What one write of DynamoDB takes, and what an item of the log holds at most. */
+const BATCH = 25;
+const EVENTS_IN_ITEM = 240;
+
+/**
+ * Stores as many completed tasks again as are wanted, under new ids, with their events. The site must be down. The stream is
+ * read past all of it, so that nothing of it is dispatched.
+ */
+export const storeTasks = async (dir: string, wanted: number): Promise<void> => {
+  const dynamodb = await startDynamoDbLocal(join(dir, 'dynamodb'), 'us-east-1');
+  try {
+    const [table] = Tables.parse(await dynamodb.call(api('ListTables'), {})).TableNames;
+    const left = await leftByALife(dynamodb, table);
+    const write = async (records: (Task | EventBatch)[]): Promise<void> => {
+      const requests = records.map((record) => ({ PutRequest: { Item: inJson(shelf.stored(record)) } }));
+      await dynamodb.call(api('BatchWriteItem'), { RequestItems: { [table]: requests } });
+    };
+    let events: ParleyEvent[] = [];
+    let seq = Number(left.log.sk);
+    for (let stored = 0; stored < wanted; stored += BATCH) {
+      const tasks = Array.from({ length: Math.min(BATCH, wanted - stored) }, () => another(left.task));
+      events.push(...tasks.flatMap(({ id }) => left.log.batch.map((event) => about(event, id))));
+      await write(tasks);
+      if (events.length < EVENTS_IN_ITEM && stored + BATCH < wanted) continue;
+      seq += 1;
+      await write([{ ...left.log, sk: String(seq).padStart(left.log.sk.length, '0'), batch: events }]);
+      events = [];
+    }
+    await passStream(dynamodb, table, join(dir, 'stream-positions.json'));
+  } finally {
+    await dynamodb.stop();
+  }
+};
+
+const Positions = z.record(z.string(), z.unknown());
+
+/** DynamoDB Local has one open shard, the last. */
+const passStream = async (dynamodb: DynamoDbLocal, table: string, file: string): Promise<void> => {
+  const stream = new TableStream(dynamodb.call, table);
+  const shardId = (await stream.shards()).at(-1)?.ShardId ?? '';
+  const positions = Positions.parse(JSON.parse(readFileSync(file, 'utf8')));
+  const [name = '', position] = Object.entries(positions).find(([key]) => key.endsWith(shardId)) ?? [];
+  let { after } = Position.parse(position);
+  let iterator: string | undefined = await stream.iterator(shardId, { after });
+  while (iterator !== undefined) {
+    const { records, next }: Awaited<ReturnType<TableStream['records']>> = await stream.records(iterator);
+    after = records.at(-1)?.dynamodb.SequenceNumber ?? after;
+    iterator = records.length > 0 ? next : undefined;
+  }
+  writeFileSync(file, JSON.stringify({ ...positions, [name]: { after } }));
+};
+
+const Position = z.object({ after: z.string() });
+
+/** The newest item of the log with the task that it tells of; its three events are those of a whole life. */
+const leftByALife = async (dynamodb: DynamoDbLocal, table: string): Promise<Left> => {
+  const found = async <T extends Item>(pk: string): Promise<T[]> => {
+    const query = {
+      TableName: table,
+      KeyConditionExpression: 'pk = :pk',
+      ExpressionAttributeValues: { ':pk': { S: pk } },
+    };
+    const { Items: items } = Items.parse(await dynamodb.call(api('Query'), query));
+    return items.map((item) => shelf.record<T>(item));
+  };
+  const logs = await found<EventBatch>('default#events');
+  const newest = logs.at(-1);
+  const taskId = newest?.batch.at(-1)?.data.taskId;
+  const [task] = await found<Task>(`default#task#${taskId}`);
+  if (!newest || task?.status !== 'completed') throw new Error('no life is over yet that could be stored again');
+  const batch = logs.flatMap((log) => log.batch).filter((event) => event.data.taskId === taskId);
+  return { task, log: { ...newest, batch } };
+};
+
+const another = (task: Task): Task => {
+  const id = randomUUID();
+  return { ...task, id, pk: task.pk.replace(task.id, id) };
+};
+
+const about = (event: ParleyEvent, id: string): ParleyEvent => ({
+  ...event,
+  id: event.id.replace(String(event.data.taskId), id),
+  data: { ...event.data, taskId: id },
+});
+
+const inJson = (item: Attributes): object =>
+  Object.fromEntries(
+    Object.entries(item).map(([name, value]) => [
+      name,
+      value.B ? { B: Buffer.from(value.B).toString('base64') } : value,
+    ]),
+  );
