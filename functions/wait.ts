@@ -2,6 +2,8 @@ import type { Deps } from '../shared/deps.ts';
 import { takeSeat } from './waiting-room.ts';
 
 const SEATS = 100;
+/** Most find at once what they would wait for: whoever is still here after this needs a seat. */
+const STANDING_MS = 250;
 
 /** The wait of one request, which begins when something asks for its signal, and ends when there is no seat for it. */
 export class Wait {
@@ -9,7 +11,7 @@ export class Wait {
   readonly #longestMs: number;
   readonly #over = new AbortController();
   #seat: ReturnType<typeof takeSeat> | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #timers: NodeJS.Timeout[] = [];
   #isRefused = false;
 
   constructor(deps: Deps, longestMs: number) {
@@ -18,16 +20,22 @@ export class Wait {
   }
 
   signal(project: string): AbortSignal {
-    if (!this.#seat) {
-      this.#timer = setTimeout(() => this.#over.abort(), this.#longestMs);
-      const { waiters = SEATS } = this.#deps.config.aws ?? {};
-      this.#seat = takeSeat(this.#deps, project, Number(waiters), this.#longestMs);
-      this.#seat.then(
-        (seat) => seat ?? this.#refuse(),
-        () => this.#refuse(),
-      );
+    if (this.#timers.length === 0) {
+      this.#timers = [
+        setTimeout(() => this.#sit(project), STANDING_MS),
+        setTimeout(() => this.#over.abort(), this.#longestMs),
+      ];
     }
     return this.#over.signal;
+  }
+
+  #sit(project: string): void {
+    const { waiters = SEATS } = this.#deps.config.aws ?? {};
+    this.#seat = takeSeat(this.#deps, project, Number(waiters), this.#longestMs);
+    this.#seat.then(
+      (seat) => seat ?? this.#refuse(),
+      () => this.#refuse(),
+    );
   }
 
   #refuse(): void {
@@ -37,7 +45,7 @@ export class Wait {
 
   /** Before the function is frozen, so that the seat is free for the next. */
   async end(): Promise<void> {
-    clearTimeout(this.#timer);
+    for (const timer of this.#timers) clearTimeout(timer);
     const seat = await this.#seat?.catch(() => undefined);
     await seat?.leave().catch(() => {});
   }

@@ -3,7 +3,7 @@ import type { Connection } from '../connection.ts';
 import { type Content, requestOf, resultOf } from './content.ts';
 import type { Site } from './site.ts';
 
-const IN_FLIGHT = 8;
+const IN_FLIGHT = 16;
 const CLAIM_MAX = 10;
 const RESULTS_MAX = 25;
 
@@ -14,8 +14,12 @@ const request = async ({ requester }: Site, connection: Connection, content: Con
 };
 
 const claim = async (connection: Connection, max: number): Promise<string[]> => {
-  const answer = await connection.call('POST', '/v1/claims', JSON.stringify({ max, wait: 10 }), 200);
-  return Claims.parse(JSON.parse(answer)).tasks.map(({ message }) => message.id);
+  // What is claimed was requested before, so that there is nothing to wait for.
+  for (;;) {
+    const answer = await connection.call('POST', '/v1/claims', JSON.stringify({ max }), 200);
+    const { tasks } = Claims.parse(JSON.parse(answer));
+    if (tasks.length > 0) return tasks.map(({ message }) => message.id);
+  }
 };
 
 /** Runs the work on so many connections side by side, and closes them. */

@@ -19,6 +19,13 @@ export interface Packing {
 
 /** The attribute that holds the fixed fields. */
 const PACK = 'z';
+/** Stands for what the key says already. No fixed field is ever zero. */
+const IMPLIED = 0;
+const impliedBy = ({ pk }: Pick<Key, 'pk'>): Record<string, unknown> => {
+  const [project, , id] = pk.split('#');
+  return { project, id };
+};
+
 /** Below this, packing gains nothing. */
 const SMALL_BYTES = 64;
 
@@ -60,7 +67,11 @@ export class Shelf {
   /** A whole new item. */
   stored(record: Key & object): Attributes {
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
-    const fixed = [...this.#fixed].map((field) => Reflect.get(record, field) ?? null);
+    const implied = impliedBy(record);
+    const fixed = [...this.#fixed].map((field) => {
+      const value: unknown = Reflect.get(record, field) ?? null;
+      return value !== null && value === implied[field] ? IMPLIED : value;
+    });
     const isPacked = isLarge(fields.filter(([field]) => this.#fixed.has(field)));
     const item: Attributes = isPacked ? { [PACK]: packed(fixed) } : {};
     for (const [field, value] of fields) {
@@ -71,9 +82,10 @@ export class Shelf {
   }
 
   /** They are stored without their names, in their order. */
-  #fixedIn(values: unknown): object {
+  #fixedIn(values: unknown, pk: string): object {
     const all: unknown[] = Array.isArray(values) ? values : [];
-    const named = [...this.#fixed].map((field, index) => [field, all[index]]);
+    const implied = impliedBy({ pk });
+    const named = [...this.#fixed].map((field, index) => [field, all[index] === IMPLIED ? implied[field] : all[index]]);
     return Object.fromEntries(named.filter(([, value]) => value !== null && value !== undefined));
   }
 
@@ -104,7 +116,7 @@ export class Shelf {
   record<T extends Item>(item: Attributes): T {
     const { [PACK]: pack, ttl: _ttl, dueShard: _shard, ...rest } = item;
     const record: Record<string, unknown> = {};
-    if (pack?.B) Object.assign(record, this.#fixedIn(unpacked(pack.B)));
+    if (pack?.B) Object.assign(record, this.#fixedIn(unpacked(pack.B), rest.pk?.S ?? ''));
     for (const [name, value] of Object.entries(rest)) {
       if (value.B) record[name] = unpacked(value.B);
       else if (this.#bulky.has(name)) record[name] = JSON.parse(value.S ?? 'null');
