@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { Code } from 'aws-cdk-lib/aws-lambda';
 import config from '../parley.config.ts';
-import { BUNDLES, bundle } from './bundle.ts';
+import { withBundles } from './bundle.ts';
 import { checkRules, parleyApp } from './parley-app.ts';
 
-await bundle();
-const { app } = parleyApp({ config, code: (name) => Code.fromAsset(join(BUNDLES, name)) });
-checkRules(app);
-app.synth();
+await withBundles((bundles) => {
+  const { app } = parleyApp({ config, code: (name) => Code.fromAsset(join(bundles, name)) });
+  checkRules(app);
+  app.synth();
+});

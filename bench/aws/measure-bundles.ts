@@ -3,11 +3,9 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import { BUNDLES } from '../../cdk/bundle.ts';
+import { withBundles } from '../../cdk/bundle.ts';
 import { FUNCTION_NAMES } from '../../cdk/functions.ts';
-import { synthesized } from '../../local/template/synthesize.ts';
 import { median } from '../numbers.ts';
-import { ROOT } from './site.ts';
 
 export interface Bundle {
   name: string;
@@ -21,26 +19,24 @@ export interface Bundle {
   importCpuMs: number;
 }
 
-/** The bundles that the template was synthesized with. */
-export const measureBundles = async (processes: number): Promise<Bundle[]> => {
-  await synthesized(ROOT, (line) => console.error(line));
-  return FUNCTION_NAMES.map((name) => {
-    const folder = join(BUNDLES, name);
-    const loaded = importedFrom(folder, 'index.mjs');
-    const all = readdirSync(folder).filter((file) => file.endsWith('.mjs'));
-    const bytesOf = (files: string[]): number =>
-      files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
-    const imports = Array.from({ length: processes }, () => imported(join(folder, 'index.mjs')));
-    const times = imports.map(({ ms }) => ms);
-    return {
-      name,
-      loadedBytes: bytesOf([...loaded]),
-      lazyBytes: bytesOf(all.filter((file) => !loaded.has(file))),
-      importMs: median(times),
-      fastestImportMs: Math.min(...times),
-      importCpuMs: median(imports.map(({ cpuMs }) => cpuMs)),
-    };
-  });
+/** The bundles that a template is synthesized with. */
+export const measureBundles = (processes: number): Promise<Bundle[]> =>
+  withBundles((bundles) => FUNCTION_NAMES.map((name) => measureBundle(join(bundles, name), name, processes)));
+
+const measureBundle = (folder: string, name: string, processes: number): Bundle => {
+  const loaded = importedFrom(folder, 'index.mjs');
+  const all = readdirSync(folder).filter((file) => file.endsWith('.mjs'));
+  const bytesOf = (files: string[]): number => files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
+  const imports = Array.from({ length: processes }, () => imported(join(folder, 'index.mjs')));
+  const times = imports.map(({ ms }) => ms);
+  return {
+    name,
+    loadedBytes: bytesOf([...loaded]),
+    lazyBytes: bytesOf(all.filter((file) => !loaded.has(file))),
+    importMs: median(times),
+    fastestImportMs: Math.min(...times),
+    importCpuMs: median(imports.map(({ cpuMs }) => cpuMs)),
+  };
 };
 
 /** As esbuild writes them; what is imported by a call is not among them. */
