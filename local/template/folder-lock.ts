@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** Keeps a folder for one process; whatever ends the process frees it. */
 export const lockFolder = (dir: string): { release(): void } => {
@@ -11,4 +12,17 @@ export const lockFolder = (dir: string): { release(): void } => {
     throw error;
   }
   return { release: () => lock.close() };
+};
+
+const ASK_AGAIN_MS = 100;
+
+/** The same, once whoever has it is done. */
+export const lockFolderWhenFree = async (dir: string, patienceMs: number): Promise<{ release(): void }> => {
+  for (const until = Date.now() + patienceMs; ; await pause(ASK_AGAIN_MS)) {
+    try {
+      return lockFolder(dir);
+    } catch (error) {
+      if (Date.now() > until) throw error;
+    }
+  }
 };

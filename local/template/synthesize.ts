@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { StartError } from '../options.ts';
+import { lockFolderWhenFree } from './folder-lock.ts';
 
 const SOURCES = ['{cdk,functions,shared}/**/*.ts', 'parley.config.ts', 'package-lock.json', 'cdk.json'];
 const STACK = 'Parley';
@@ -13,26 +14,47 @@ export interface Synthesized {
   assets: string;
 }
 
+/** Which app makes the template, and into which folder. */
+export interface App {
+  file: string;
+  out: string;
+}
+
+const APP: App = { file: 'cdk/app.ts', out: 'cdk.out' };
+/** How long another process may take to synthesize the same. */
+const PATIENCE_MS = 120_000;
+
 /** The template in `cdk.out`, synthesized anew if it is missing, older than its sources, or made for another target. */
-export const synthesized = async (root: string, onProgress: (line: string) => void): Promise<Synthesized> => {
-  const assets = join(root, 'cdk.out');
+export const synthesized = async (
+  root: string,
+  onProgress: (line: string) => void,
+  app = APP,
+): Promise<Synthesized> => {
+  const assets = join(root, app.out);
   const file = join(assets, `${STACK}.template.json`);
   const isCurrent = (): boolean => {
     const made = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    const sources = globSync(SOURCES, { cwd: root }).map((source) => statSync(join(root, source)).mtimeMs);
+    const all = globSync([...SOURCES, `${dirname(app.file)}/*.ts`], { cwd: root });
+    const sources = all.map((source) => statSync(join(root, source)).mtimeMs);
     return made > Math.max(...sources) && readFileSync(file, 'utf8').includes('"AWS::ApiGatewayV2::Api"');
   };
-  if (!isCurrent()) {
-    onProgress('Synthesizing the AWS template …');
-    await synthesize(root, assets);
+  mkdirSync(assets, { recursive: true });
+  const lock = await lockFolderWhenFree(assets, PATIENCE_MS);
+  try {
+    if (!isCurrent()) {
+      onProgress('Synthesizing the AWS template …');
+      await synthesize(root, app.file, assets);
+    }
+    return { template: JSON.parse(readFileSync(file, 'utf8')), assets };
+  } finally {
+    lock.release();
   }
-  return { template: JSON.parse(readFileSync(file, 'utf8')), assets };
 };
 
 /** Runs the CDK app as the CDK's own command does, without that command: it would ask the network for its version. */
-const synthesize = async (root: string, assets: string): Promise<void> => {
+const synthesize = async (root: string, app: string, assets: string): Promise<void> => {
   const context = { 'aws:cdk:enable-asset-metadata': true, 'aws:cdk:enable-path-metadata': true };
-  const child = spawn(process.execPath, ['cdk/app.ts'], {
+  const child = spawn(process.execPath, [app], {
     cwd: root,
     env: { ...process.env, CDK_OUTDIR: assets, CDK_CONTEXT_JSON: JSON.stringify(context) },
     stdio: ['ignore', 'ignore', 'pipe'],
