@@ -22,14 +22,18 @@ export interface Sent {
   /** The dialect that the sender named, if any. */
   dialect?: string;
   trace: Trace;
+  /** Told which task a message is about as soon as that is known, so that whatever is logged from then on says so. */
+  note?: (taskId: string) => void;
 }
 
 /** One message of any dialect, carried out. */
 export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Promise<Accepted> => {
   const { name, command } = understood(deps, sent, message);
+  const taskId = 'taskId' in command ? command.taskId : undefined;
+  if (taskId !== undefined) sent.note?.(taskId);
   const sender = await agentBehind(deps, sent.caller, command.from);
   const { duplicate } = await carryOut(deps, sent, name, sender, command);
-  return { id: command.messageId, dialect: name, duplicate, taskId: 'taskId' in command ? command.taskId : undefined };
+  return { id: command.messageId, dialect: name, duplicate, taskId };
 };
 
 const understood = (deps: Deps, sent: Sent, message: JsonObject): { name: string; command: Command } => {

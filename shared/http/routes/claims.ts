@@ -3,6 +3,7 @@ import { agentBehind } from '../../agents/authenticate.ts';
 import { jsonObject } from '../../json/checked.ts';
 import { claimTasks, handOverAll } from '../../tasks/claim-tasks.ts';
 import { claimOnce } from '../../tasks/repeatable-claim.ts';
+import { noteTasks } from '../note-tasks.ts';
 import { noQuery, type Route, route, signalFor } from '../route.ts';
 import { speaksFor, wireMessage } from './agent-fields.ts';
 import { receiveAll } from './messages.ts';
@@ -40,14 +41,15 @@ export const claimRoutes: Route[] = [
     },
     handle: async ({ deps, caller, body, trace, request }) => {
       const known = await agentBehind(deps, caller, body.agent);
-      const results =
-        body.messages &&
-        (await receiveAll(deps, { caller, trace, dialect: request.headers['parley-dialect'] }, body.messages));
+      const note = noteTasks(request);
+      const sent = { caller, trace, dialect: request.headers['parley-dialect'], note };
+      const results = body.messages && (await receiveAll(deps, sent, body.messages));
       const waitMs = body.wait * 1000;
       const options = { max: body.max, waitMs, domains: body.domains, signal: signalFor(waitMs, request) };
       const tasks = body.claimId
         ? await claimOnce(deps, known, body.claimId, options)
         : await claimTasks(deps, known, options);
+      for (const { id } of tasks) note(id);
       return {
         status: 200,
         body: { results, tasks: await handOverAll(deps, known, tasks) },

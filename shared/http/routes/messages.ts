@@ -10,6 +10,7 @@ import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
 import { lookUp } from '../../tasks/look-up.ts';
 import { isOpen } from '../../tasks/task.ts';
 import { inDialect } from '../../tasks/task-view.ts';
+import { noteTasks } from '../note-tasks.ts';
 import { problemOf, tellable } from '../problem.ts';
 import { type Route, route, signalFor, waitUpTo } from '../route.ts';
 
@@ -42,13 +43,12 @@ export const messageRoutes: Route[] = [
       202: { description: 'Accepted, and on disk', schema: AcceptedMessage },
     },
     handle: async ({ deps, caller, query, body, trace, request }) => {
-      const sent = { caller, trace, dialect: request.headers['parley-dialect'] };
+      const sent = { caller, trace, dialect: request.headers['parley-dialect'], note: noteTasks(request) };
       if (Array.isArray(body.messages)) {
         if (query.wait > 0) throw new ParleyError('invalid_request', 'Only a single message can be waited for.');
         return { status: 200, body: { results: await receiveAll(deps, sent, body.messages) } };
       }
       const accepted = await receive(deps, sent, body);
-      if (accepted.taskId !== undefined) request.note?.({ taskId: accepted.taskId });
       const outcome = await outcomeOf(deps, caller, accepted, query.wait, signalFor(query.wait, request));
       return { status: statusOf(accepted), body: { ...accepted, outcome } };
     },
