@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { type Parley, type ParleyOptions, startParley } from '../../local/parley.ts';
 import baseConfig from '../../parley.config.ts';
 import type { Config } from '../../shared/config.ts';
@@ -30,7 +29,10 @@ export interface TestOptions extends Pick<ParleyOptions, 'through'> {
 }
 
 /** The whole system in this process, without a socket, on a folder of its own, with a clock that the test moves. */
-export const testParley = async (t: TestContext, options: TestOptions = {}): Promise<TestParley> => {
+export const testParley = async (
+  t: { after(cleanUp: () => unknown): void },
+  options: TestOptions = {},
+): Promise<TestParley> => {
   const dir = mkdtempSync(join(tmpdir(), 'parley-test-'));
   const clock = new TestClock();
   const logged: string[] = [];

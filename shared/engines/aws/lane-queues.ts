@@ -51,7 +51,7 @@ export const sendToLanes = async (lanes: SqsLanes, messages: Outgoing[]): Promis
 };
 
 /** Group and deduplication id may have 128 characters of few kinds, and a task's id may have others. */
-const entryOf = ({ lane, group, dedup, body }: Outgoing, index: number) => ({
+export const entryOf = ({ lane, group, dedup, body }: Outgoing, index: number) => ({
   Id: String(index),
   MessageGroupId: fingerprint(group),
   MessageDeduplicationId: fingerprint(dedup),

@@ -1,0 +1,12 @@
+import { configured } from '../../../shared/config.ts';
+
+const domains = { security: { description: 'briefings' }, home: { description: 'scenes' } };
+
+/** Two projects with the same domains, and times that a test can wait for. */
+export default configured({
+  projects: { default: { domains }, lab: { domains } },
+  roundTableVersion: '1.0',
+  tasks: { leaseMs: 10_000 },
+  agents: { heartbeatMs: 1000 },
+  aws: { stage: 'test' },
+});

@@ -1,0 +1,59 @@
+import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
+import type { AwsError } from '../../local/template/gateway/errors.ts';
+import type { RunningParley } from './running-parley.ts';
+
+/** An error that nobody tries again: the service is there and says no. */
+const BROKEN: AwsError = { status: 400, code: 'KmsAccessDenied', message: 'as the test wanted it' };
+
+export interface Fault {
+  /** How many calls it has met. */
+  readonly met: number;
+  end(): void;
+}
+
+const fault = (parley: RunningParley, meet: (call: AwsCall) => Promise<AwsError> | AwsError | undefined): Fault => {
+  let met = 0;
+  parley.gateway.faults = (call) => {
+    const error = meet(call);
+    if (error) met += 1;
+    return error;
+  };
+  return {
+    get met() {
+      return met;
+    },
+    end: () => {
+      parley.gateway.faults = undefined;
+    },
+  };
+};
+
+/** Every such call fails, until the fault ends. */
+export const broken = (
+  parley: RunningParley,
+  isMeant: (call: AwsCall) => boolean,
+  error: (call: AwsCall) => AwsError = () => BROKEN,
+): Fault => fault(parley, (call) => (isMeant(call) ? error(call) : undefined));
+
+/** The first such calls are never answered, so that their invocations run into their timeouts and are ended there. */
+export const unanswered = (parley: RunningParley, isMeant: (call: AwsCall) => boolean, times = 1): Fault => {
+  const over = Promise.withResolvers<AwsError>();
+  let left = times;
+  const made = fault(parley, (call) => {
+    if (left === 0 || !isMeant(call)) return undefined;
+    left -= 1;
+    return over.promise;
+  });
+  return {
+    get met() {
+      return made.met;
+    },
+    end: () => {
+      made.end();
+      over.resolve(BROKEN);
+    },
+  };
+};
+
+export const by = (name: string, operation?: string) => (call: AwsCall) =>
+  call.caller.endsWith(`-${name}`) && (operation === undefined || call.operation === operation);

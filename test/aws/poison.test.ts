@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import { z } from 'zod';
+import { taskRef } from '../../shared/tasks/task.ts';
+import { eventually } from '../support/eventually.ts';
+import { broken, by } from './faults.ts';
+import { runParley } from './running-parley.ts';
+
+const parley = await runParley({ after }, { streamRetries: 3 });
+
+const PATIENCE_MS = 60_000;
+const Replayed = z.object({ played: z.number(), failed: z.number(), more: z.boolean() });
+
+const idsOf = (tasks: { message: { id: string } }[]): string[] => tasks.map(({ message }) => message.id);
+
+/** What is in the failure bucket, as text. */
+const given = async (): Promise<{ key: string; body: string }[]> => {
+  const listing = await parley.s3('GET', `/${parley.failures}?list-type=2`);
+  const keys = [...listing.matchAll(/<Key>([^<]+)<\/Key>/g)].map(([, key = '']) => key);
+  return Promise.all(keys.map(async (key) => ({ key, body: await parley.s3('GET', `/${parley.failures}/${key}`) })));
+};
+
+const givenUp = (id: string): Promise<string> =>
+  eventually(async () => {
+    const found = (await given()).filter(({ body }) => body.includes(id));
+    assert.equal(found.length, 1, parley.trouble.join('\n'));
+    return found[0]?.key ?? '';
+  }, PATIENCE_MS);
+
+/** An item of a task with a field that cannot be read, written past everything. */
+const poison = async (): Promise<string> => {
+  const id = randomUUID();
+  const { pk, sk } = taskRef('default', id);
+  const item = { pk: { S: pk }, sk: { S: sk }, v: { N: '1' }, at: { N: '1' }, error: { S: 'this is no JSON' } };
+  await parley.aws('dynamodb', 'PutItem', { TableName: parley.table, Item: item });
+  return id;
+};
+
+describe('a record that cannot be carried out', { concurrency: 1 }, () => {
+  it('ends in the failure bucket, and what comes after it is carried out', async () => {
+    const [tim, lance] = [await parley.agent('tim', {}), await parley.agent('lance', { domains: ['home'] })];
+    const bad = await poison();
+    // Only the stream can queue these.
+    const fault = broken(parley, by('ingest', 'SendMessageBatch'));
+    const ids = await Promise.all(Array.from({ length: 8 }, () => tim.request({ payload: { task: 'home.status' } })));
+    const claimed: string[] = [];
+    await eventually(async () => {
+      claimed.push(...idsOf(await lance.claim({ max: 10, wait: 2 })));
+      assert.equal(claimed.length, 8);
+    }, PATIENCE_MS);
+    fault.end();
+    assert.deepEqual(claimed.sort(), ids.sort());
+    await Promise.all(claimed.map((id) => lance.complete(id)));
+    await givenUp(bad);
+  });
+
+  it('stays in the bucket when it is played back and still cannot be carried out', async () => {
+    const key = await givenUp(await poison());
+    const { played, failed } = Replayed.parse(await parley.ask('replay', { prefix: key }));
+    assert.deepEqual({ played, failed }, { played: 0, failed: 1 });
+    assert.ok((await given()).some((object) => object.key === key));
+  });
+
+  it('is carried out when it is played back after what broke it was mended, and leaves the bucket', async () => {
+    const [tim, bors] = [await parley.agent('tim-2', {}), await parley.agent('bors', { domains: ['home'] })];
+    const isSend = (name: string) => by(name, 'SendMessageBatch');
+    const fault = broken(parley, (call) => isSend('ingest')(call) || isSend('dispatch')(call));
+    const id = await tim.request({ payload: { task: 'home.status' } });
+    const key = await givenUp(id);
+    fault.end();
+    assert.deepEqual(await bors.claim({ wait: 1 }), []);
+    const outcome = Replayed.parse(await parley.ask('replay', { prefix: key }));
+    assert.deepEqual(outcome, { played: 1, failed: 0, more: false });
+    assert.ok(!(await given()).some((object) => object.key === key));
+    assert.deepEqual(idsOf(await bors.claim({ wait: 10 })), [id]);
+    assert.equal((await bors.complete(id)).status, 202);
+  });
+});

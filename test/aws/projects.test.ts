@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { registered } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import config from './app/parley.config.ts';
+import { runParley } from './running-parley.ts';
+import { allItems } from './stored-items.ts';
+
+const parley = await runParley({ after });
+const PROJECTS = Object.keys(config.projects);
+
+const heartbeat = (from: string) => ({
+  id: crypto.randomUUID(),
+  version: '1.0',
+  type: 'heartbeat',
+  from,
+  timestamp: new Date().toISOString(),
+  payload: { status: 'healthy', capabilities: [] },
+});
+
+/** Agents of the same names in every project, and a task for each way that something comes to be stored. */
+const live = async (project: string): Promise<void> => {
+  const admin = await parley.adminOf(project);
+  const tim = await registered(parley.transport, admin, 'tim', {});
+  const galahad = await registered(parley.transport, admin, 'galahad');
+  assert.equal((await galahad.send(heartbeat(galahad.id))).status, 202);
+  const claim = async (id: string, options: object = {}): Promise<void> => {
+    const [claimed] = await galahad.claim({ wait: 10, ...options });
+    assert.equal(claimed?.message.id, id, `${project} has only its own task`);
+  };
+  const done = await tim.request();
+  await claim(done, { claimId: 'the same in both' });
+  await galahad.progress(done);
+  await galahad.complete(done);
+  const failed = await tim.request({ to: galahad.id });
+  await claim(failed);
+  await galahad.fail(failed, { error: 'skill_missing', message: 'no' });
+  const repeated = await tim.request({ priority: 'high' });
+  await claim(repeated);
+  await galahad.fail(repeated, { error: 'rate_limited', message: 'later', retryAfterSeconds: 0 });
+  await claim(repeated);
+  const expired = await tim.request({ ttl: 1, to: tim.id });
+  assert.equal((await tim.task(expired, 20)).state, 'expired');
+  await tim.request({ to: galahad.id, priority: 'low' });
+  const { body } = await tim.call('GET', '/v1/tasks');
+  assert.equal(body.tasks.length, 5);
+  await eventually(async () => assert.equal((await tim.inbox()).length, 3), 30_000);
+};
+
+describe('two projects in one table', () => {
+  it('share no partition key, of the table or of an index, but for the one of what is due', async () => {
+    await Promise.all(PROJECTS.map(live));
+    const items = await allItems(parley);
+    const kinds = new Set(items.map(({ sk }) => String(sk?.S).split('#')[0]));
+    for (const kind of ['task', 'agent', 'health', 'admin', 'history', 'delivery', 'in-use']) {
+      assert.ok(kinds.has(kind), `nothing of the kind ${kind} among ${[...kinds]}`);
+    }
+    for (const attribute of ['pk', 'placedP', 'heldP']) {
+      const keys = items.flatMap((item) => (item[attribute]?.S === undefined ? [] : [String(item[attribute].S)]));
+      for (const project of PROJECTS) {
+        assert.ok(
+          keys.some((key) => key.startsWith(`${project}#`)),
+          `no ${attribute} of ${project}`,
+        );
+      }
+      assert.deepEqual(
+        keys.filter((key) => !PROJECTS.some((project) => key.startsWith(`${project}#`))),
+        [],
+      );
+    }
+    // What is stored with a project must be stored under it.
+    for (const { pk, project } of items) {
+      if (project?.S !== undefined) assert.ok(String(pk?.S).startsWith(`${project.S}#`));
+    }
+    assert.deepEqual(parley.trouble, []);
+  });
+});
