@@ -1,5 +1,7 @@
+import { Aws } from 'aws-cdk-lib';
 import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
@@ -101,8 +103,7 @@ const rules = (watched: Watched, { alarms }: AwsConfig): Rule[] => {
 export class Alarms extends Construct {
   constructor(scope: Construct, id: string, { aws, watched }: { aws: AwsConfig; watched: Watched }) {
     super(scope, id);
-    const topic = new Topic(this, 'Topic', { topicName: `parley-${aws.stage}-alarms`, enforceSSL: true });
-    if (aws.alarms.email) topic.addSubscription(new EmailSubscription(aws.alarms.email));
+    const topic = this.addTopic(aws);
     for (const { heading, says, metrics, atLeast, lessThan, periods = 1, missing } of rules(watched, aws)) {
       for (const [at, metric] of metrics.entries()) {
         const name = metrics.length === 1 ? heading : `${heading}-${at + 1}`;
@@ -121,5 +122,20 @@ export class Alarms extends Construct {
         alarm.addAlarmAction(new SnsAction(topic));
       }
     }
+  }
+
+  private addTopic({ stage, alarms }: AwsConfig): Topic {
+    const topic = new Topic(this, 'Topic', { topicName: `parley-${stage}-alarms`, enforceSSL: true });
+    // A policy, and `enforceSSL` makes one, takes the place of the one by which the whole account may publish.
+    topic.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+        actions: ['sns:Publish'],
+        resources: [topic.topicArn],
+        conditions: { StringEquals: { 'aws:SourceAccount': Aws.ACCOUNT_ID } },
+      }),
+    );
+    if (alarms.email) topic.addSubscription(new EmailSubscription(alarms.email));
+    return topic;
   }
 }

@@ -68,6 +68,32 @@ describe('the alarms', () => {
     assert.deepEqual(subscription?.properties, { Protocol: 'email', Endpoint: 'ops@example.com' });
   });
 
+  it('may be published by CloudWatch, from this account alone', () => {
+    const Statement = z.object({
+      Effect: z.string(),
+      Action: z.unknown(),
+      Principal: z.unknown(),
+      Condition: z.unknown(),
+    });
+    const TopicPolicy = z.object({
+      Topics: z.array(Reference),
+      PolicyDocument: z.object({ Statement: z.array(Statement) }),
+    });
+    const [policy, ...others] = all('AWS::SNS::TopicPolicy', TopicPolicy);
+    assert.deepEqual(others, [], 'a second policy would take the place of the first');
+    const [topic] = all('AWS::SNS::Topic', z.unknown());
+    assert.deepEqual(policy?.properties.Topics, [topic?.id]);
+    const allowed = policy.properties.PolicyDocument.Statement.filter(({ Effect }) => Effect === 'Allow');
+    assert.deepEqual(allowed, [
+      {
+        Effect: 'Allow',
+        Action: 'sns:Publish',
+        Principal: { Service: 'cloudwatch.amazonaws.com' },
+        Condition: { StringEquals: { 'aws:SourceAccount': { Ref: 'AWS::AccountId' } } },
+      },
+    ]);
+  });
+
   it('watch every dead-letter queue', () => {
     const Queue = z.object({ RedrivePolicy: z.object({ deadLetterTargetArn: Reference }).optional() });
     const dead = new Set(
