@@ -37,8 +37,8 @@ export const AwsConfig = z.strictObject({
     .optional(),
   /** Calls a second over all agents, and how many may come at once. */
   throttle: z.strictObject({ rate: positive.default(1000), burst: positive.default(2000) }).prefault({}),
-  /** How many invocations of each of claims, tasks and inbox may wait at once. Reserving needs 100 unreserved ones beside. */
-  waiters: z.union([positive, z.literal('unreserved')]).default(100),
+  /** How many calls of each project may wait at once. Each occupies a function, of which a new account has 10. */
+  waiters: positive.default(100),
   /** How many batches of each stream shard are worked on at once. */
   streamParallelism: z.number().int().min(1).max(10).default(2),
   logDays: z

@@ -14,7 +14,6 @@ import {
   oldestInLanes,
   PERIOD,
   together,
-  unbounded,
   type Watched,
 } from './metrics.ts';
 
@@ -37,8 +36,8 @@ const FAILED_ANSWERS = 5;
 
 const rules = (watched: Watched, { alarms }: AwsConfig): Rule[] => {
   const { functions, delay, api } = watched;
-  const each = (names: typeof automatic, metric: 'Errors' | 'Throttles') =>
-    names.map((name) => functions[name].lambda.metric(metric, { period: PERIOD, statistic: 'Sum' }));
+  const each = (metric: 'Errors' | 'Throttles') =>
+    automatic.map((name) => functions[name].lambda.metric(metric, { period: PERIOD, statistic: 'Sum' }));
   return [
     {
       heading: 'dead-letters',
@@ -67,13 +66,13 @@ const rules = (watched: Watched, { alarms }: AwsConfig): Rule[] => {
     {
       heading: 'function-errors',
       says: 'A function ended with an error that it did not handle, or ran out of time.',
-      metrics: together('SUM', 'errors', each(automatic, 'Errors')),
+      metrics: together('SUM', 'errors', each('Errors')),
       atLeast: 1,
     },
     {
       heading: 'function-throttles',
       says: "The account's bound on concurrent functions is reached.",
-      metrics: together('SUM', 'throttles', each(unbounded, 'Throttles')),
+      metrics: together('SUM', 'throttles', each('Throttles')),
       atLeast: 1,
       periods: 2,
     },

@@ -2,7 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import type { HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import { type IMetric, MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import type { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
-import { BY_HAND, FUNCTION_NAMES, FUNCTIONS, type FunctionName, type FunctionSpec } from '../functions.ts';
+import { BY_HAND, FUNCTION_NAMES, type FunctionName } from '../functions.ts';
 import type { DelayQueue } from './delay-queue.ts';
 import type { Lanes } from './lanes.ts';
 import type { ParleyFunction } from './parley-function.ts';
@@ -38,12 +38,6 @@ export const together = (how: 'MAX' | 'SUM', label: string, metrics: IMetric[]):
 };
 
 export const automatic = FUNCTION_NAMES.filter((name) => !BY_HAND.includes(name));
-
-/** Those whose number is bounded by the configuration are throttled on purpose. */
-export const unbounded = automatic.filter((name) => {
-  const spec: FunctionSpec = FUNCTIONS[name];
-  return !spec.waits;
-});
 
 export const oldestInLanes = ({ lanes }: Watched): IMetric[] =>
   lanes.lanes

@@ -20,8 +20,6 @@ export interface ParleyFunctionProps {
   code: Code;
   env: FunctionEnv & Record<string, string>;
   logDays: number;
-  /** How many may wait at once; without it, the account's own bound holds. */
-  waiters?: number;
   surroundings: Surroundings;
 }
 
@@ -54,7 +52,6 @@ export class ParleyFunction extends Construct {
       architecture: Architecture.ARM_64,
       memorySize: spec.memoryMB,
       timeout: Duration.seconds(spec.timeoutS),
-      reservedConcurrentExecutions: spec.waits && props.waiters,
       // Parley carries `traceparent` itself and logs it; X-Ray would cost more than the call and need a grant on everything.
       tracing: Tracing.DISABLED,
       logGroup: log,

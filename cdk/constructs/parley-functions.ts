@@ -31,7 +31,6 @@ export const parleyFunctions = (
       code: code(name),
       env: { ...env, ...more },
       logDays: aws.logDays,
-      waiters: aws.waiters === 'unreserved' ? undefined : aws.waiters,
       surroundings,
     });
   return {
