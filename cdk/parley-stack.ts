@@ -32,6 +32,10 @@ export interface ParleyStackProps {
   code: (name: FunctionName) => Code;
 }
 
+/** Of a queue's batches: a burst of due times must not take all of the account's concurrency. Lambda takes 2 or more. */
+const DUE_AT_ONCE = 20;
+const FEWEST_AT_ONCE = 2;
+
 /** One deployment of Parley. */
 export class ParleyStack extends Stack {
   constructor(scope: Construct, id: string, props: ParleyStackProps) {
@@ -45,15 +49,21 @@ export class ParleyStack extends Stack {
     const onAws = target === 'aws';
     const surroundings = surroundingsOf(this, props, onAws);
     const functions = parleyFunctions(this, { aws, code, surroundings });
-    const stream = streamMapping(functions.dispatch, {
-      table: surroundings.table,
-      failures: surroundings.failures,
-      parallelism: aws.streamParallelism,
-      counted: onAws,
-    });
-    queueMapping(functions.due, surroundings.delay.queue);
-    for (const queue of surroundings.lanes.deadLetters) queueMapping(functions['dead-letters'], queue);
-    sweepSchedule(functions.sweep);
+    const enabled = !aws.paused;
+    // Left out and not switched off: a restored table has another stream, and so it needs another mapping and grant.
+    const stream = enabled
+      ? streamMapping(functions.dispatch, {
+          table: surroundings.table,
+          failures: surroundings.failures,
+          parallelism: aws.streamParallelism,
+          counted: onAws,
+        })
+      : undefined;
+    queueMapping(functions.due, surroundings.delay.queue, { enabled, atOnce: DUE_AT_ONCE });
+    for (const queue of surroundings.lanes.deadLetters) {
+      queueMapping(functions['dead-letters'], queue, { enabled, atOnce: FEWEST_AT_ONCE });
+    }
+    sweepSchedule(functions.sweep, enabled);
     if (onAws) {
       const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: surroundings.key });
       const watched = { functions, lanes: surroundings.lanes, delay: surroundings.delay, stream, api: http.api };

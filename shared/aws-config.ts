@@ -39,6 +39,8 @@ export const AwsConfig = z.strictObject({
   throttle: z.strictObject({ rate: positive.default(1000), burst: positive.default(2000) }).prefault({}),
   /** How many calls of each project may wait at once. Each occupies a function, of which a new account has 10. */
   waiters: positive.default(100),
+  /** Nothing runs by itself: stream, queues and schedules stand still, for as long as the table is being restored. */
+  paused: z.boolean().default(false),
   /** How many batches of each stream shard are worked on at once. */
   streamParallelism: z.number().int().min(1).max(10).default(2),
   logDays: z

@@ -12,7 +12,8 @@ export interface Watched {
   functions: Record<FunctionName, ParleyFunction>;
   lanes: Lanes;
   delay: DelayQueue;
-  stream: EventSourceMapping;
+  /** There is none while the deployment is paused. */
+  stream?: EventSourceMapping;
   api: HttpApi;
 }
 
@@ -55,13 +56,15 @@ export const iteratorAge = ({ functions }: Watched): IMetric =>
 
 /** Of the stream's records: those that went to the failure bucket, and those that were lost. */
 export const givenUp = ({ stream }: Watched): IMetric[] =>
-  ['OnFailureDestinationDeliveredEventCount', 'DroppedEventCount'].map(
-    (metricName) =>
-      new Metric({
-        namespace: 'AWS/Lambda',
-        metricName,
-        dimensionsMap: { EventSourceMappingUUID: stream.eventSourceMappingId },
-        statistic: Stats.SUM,
-        period: PERIOD,
-      }),
-  );
+  stream === undefined
+    ? []
+    : ['OnFailureDestinationDeliveredEventCount', 'DroppedEventCount'].map(
+        (metricName) =>
+          new Metric({
+            namespace: 'AWS/Lambda',
+            metricName,
+            dimensionsMap: { EventSourceMappingUUID: stream.eventSourceMappingId },
+            statistic: Stats.SUM,
+            period: PERIOD,
+          }),
+      );

@@ -7,7 +7,11 @@ import type { ParleyFunction } from './parley-function.ts';
 const BATCH = 10;
 
 /** A queue to its function. What the function reports as failed is given again, the rest of the batch is done. */
-export const queueMapping = (reader: ParleyFunction, queue: Queue): void => {
+export const queueMapping = (
+  reader: ParleyFunction,
+  queue: Queue,
+  { enabled, atOnce }: { enabled: boolean; atOnce: number },
+): void => {
   reader.role.addToPolicy(
     new PolicyStatement({
       actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'],
@@ -19,5 +23,7 @@ export const queueMapping = (reader: ParleyFunction, queue: Queue): void => {
     eventSourceArn: queue.queueArn,
     batchSize: BATCH,
     reportBatchItemFailures: true,
+    maxConcurrency: atOnce,
+    enabled,
   });
 };

@@ -33,6 +33,7 @@ describe('the configuration of a deployment', () => {
       customerKey: false,
       throttle: { rate: 1000, burst: 2000 },
       waiters: 100,
+      paused: false,
       streamParallelism: 2,
       logDays: 30,
       alarms: { on: true, oldestMessageMs: 3_600_000 },

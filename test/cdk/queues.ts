@@ -62,7 +62,7 @@ describe('queues', () => {
     assert.deepEqual(policies.flatMap(({ properties }) => properties.Queues).sort(), queues.map(({ id }) => id).sort());
   });
 
-  it('hide what a mapping reads for six times the timeout of its function', () => {
+  it('are read by few at once, and hide what is read for six times the timeout of its function', () => {
     const functions = new Map(
       all('AWS::Lambda::Function', z.object({ Timeout: z.number() })).map(({ id, properties }) => [
         id,
@@ -76,17 +76,22 @@ describe('queues', () => {
         FunctionName: Reference,
         BatchSize: z.number(),
         FunctionResponseTypes: z.array(z.string()),
+        ScalingConfig: z.object({ MaximumConcurrency: z.number() }).optional(),
       }),
     ).flatMap(({ properties }) => {
       const queue = queues.find(({ id }) => id === properties.EventSourceArn);
       return queue ? [{ ...properties, queue }] : [];
     });
     assert.deepEqual(
-      mappings.map(({ queue, FunctionName }) => [queue.properties.QueueName, FunctionName.replace(/Function.*/, '')]),
+      mappings.map(({ queue, FunctionName, ScalingConfig }) => [
+        queue.properties.QueueName,
+        FunctionName.replace(/Function.*/, ''),
+        ScalingConfig?.MaximumConcurrency,
+      ]),
       [
-        ['parley-test-delay', 'due'],
-        ['parley-test-default-dead.fifo', 'deadletters'],
-        ['parley-test-lab-dead.fifo', 'deadletters'],
+        ['parley-test-delay', 'due', 20],
+        ['parley-test-default-dead.fifo', 'deadletters', 2],
+        ['parley-test-lab-dead.fifo', 'deadletters', 2],
       ],
     );
     for (const { queue, FunctionName, BatchSize, FunctionResponseTypes } of mappings) {
