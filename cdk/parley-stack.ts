@@ -77,6 +77,7 @@ export class ParleyStack extends Stack {
       TableName: surroundings.table.tableName,
       BusName: surroundings.bus.eventBusName,
       QueuePrefix: surroundings.lanes.namePrefix,
+      ContentBucketName: surroundings.content.bucketName,
       FailureBucketName: surroundings.failures.bucketName,
       AdminKeyCommand: invocation(functions['admin-key']),
       ReplayCommand: invocation(functions.replay),

@@ -11,7 +11,15 @@ export interface BucketProps {
 /** The longest that anybody may take to find out why a record failed. */
 const FAILURES_KEPT = Duration.days(90);
 
-const safeBucket = (scope: Construct, id: string, { removal, key }: BucketProps, rule: LifecycleRule): Bucket => {
+/** As long as the table can be restored to an earlier moment, its content can be too. */
+const DELETED_KEPT = Duration.days(35);
+
+const safeBucket = (
+  scope: Construct,
+  id: string,
+  { removal, key }: BucketProps,
+  { versioned, ...rule }: LifecycleRule & { versioned: boolean },
+): Bucket => {
   const bucket = new Bucket(scope, id, {
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
     enforceSSL: true,
@@ -21,6 +29,7 @@ const safeBucket = (scope: Construct, id: string, { removal, key }: BucketProps,
       ? { encryption: BucketEncryption.KMS, encryptionKey: key, bucketKeyEnabled: true }
       : { encryption: BucketEncryption.S3_MANAGED }),
     lifecycleRules: [{ abortIncompleteMultipartUploadAfter: Duration.days(1), ...rule }],
+    versioned,
     removalPolicy: removal,
   });
   Validations.of(bucket).acknowledge({
@@ -31,9 +40,14 @@ const safeBucket = (scope: Construct, id: string, { removal, key }: BucketProps,
   return bucket;
 };
 
-/** Content that is too large for a record. It goes when its record goes. */
-export const contentBucket = (scope: Construct, props: BucketProps): Bucket => safeBucket(scope, 'Content', props, {});
+/** Content that is too large for a record. It is deleted when its record goes, and is really gone some weeks later. */
+export const contentBucket = (scope: Construct, props: BucketProps): Bucket =>
+  safeBucket(scope, 'Content', props, {
+    versioned: true,
+    noncurrentVersionExpiration: DELETED_KEPT,
+    expiredObjectDeleteMarker: true,
+  });
 
 /** What the stream's function could not process, whole, until it is played back. */
 export const failureBucket = (scope: Construct, props: BucketProps): Bucket =>
-  safeBucket(scope, 'Failures', props, { expiration: FAILURES_KEPT });
+  safeBucket(scope, 'Failures', props, { versioned: false, expiration: FAILURES_KEPT });

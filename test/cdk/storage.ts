@@ -80,6 +80,27 @@ describe('the buckets', () => {
     }
   });
 
+  it('keep deleted content for as long as the table can be restored, and no upload that was broken off', () => {
+    const Kept = z.object({
+      VersioningConfiguration: z.unknown().optional(),
+      LifecycleConfiguration: z.object({ Rules: z.array(z.record(z.string(), z.unknown())) }),
+    });
+    const abort = { AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: 'Enabled' };
+    const kept = usual.all('AWS::S3::Bucket', Kept).map(({ id, properties }) => ({
+      name: id.replace(/[0-9A-F]{8}$/, ''),
+      versions: properties.VersioningConfiguration,
+      rules: properties.LifecycleConfiguration.Rules,
+    }));
+    assert.deepEqual(kept, [
+      {
+        name: 'Content',
+        versions: { Status: 'Enabled' },
+        rules: [{ ...abort, NoncurrentVersionExpiration: { NoncurrentDays: 35 }, ExpiredObjectDeleteMarker: true }],
+      },
+      { name: 'Failures', versions: undefined, rules: [{ ...abort, ExpirationInDays: 90 }] },
+    ]);
+  });
+
   it('refuse whoever comes without TLS', () => {
     const Statement = z.object({
       Effect: z.string(),
