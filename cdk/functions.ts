@@ -105,8 +105,8 @@ export const FUNCTIONS = {
 export type FunctionName = keyof typeof FUNCTIONS;
 export const FUNCTION_NAMES = Object.keys(FUNCTIONS).filter((name): name is FunctionName => name in FUNCTIONS);
 
-/** An operator calls these and sees their answer: no alarm watches them. */
-export const BY_HAND: readonly FunctionName[] = ['replay', 'admin-key'];
+/** An operator alone calls these and sees their answer: no alarm watches them. */
+export const BY_HAND: readonly FunctionName[] = ['admin-key'];
 
 export interface RouteSpec {
   method: 'ANY' | 'POST';

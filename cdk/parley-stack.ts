@@ -1,4 +1,4 @@
-import { CfnOutput, DefaultStackSynthesizer, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { CfnOutput, DefaultStackSynthesizer, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import type { AwsConfig } from '../shared/aws-config.ts';
@@ -16,8 +16,8 @@ import { Lanes } from './constructs/lanes.ts';
 import type { ParleyFunction } from './constructs/parley-function.ts';
 import { parleyFunctions } from './constructs/parley-functions.ts';
 import { queueMapping } from './constructs/queue-mapping.ts';
+import { schedule } from './constructs/schedule.ts';
 import { streamMapping } from './constructs/stream-mapping.ts';
-import { sweepSchedule } from './constructs/sweep-schedule.ts';
 import { parleyTable } from './constructs/table.ts';
 import type { FunctionName } from './functions.ts';
 
@@ -63,7 +63,16 @@ export class ParleyStack extends Stack {
     for (const queue of surroundings.lanes.deadLetters) {
       queueMapping(functions['dead-letters'], queue, { enabled, atOnce: FEWEST_AT_ONCE });
     }
-    sweepSchedule(functions.sweep, enabled);
+    schedule(functions.sweep, {
+      description: 'Looks for what is due within the next minutes',
+      every: Duration.minutes(1),
+      enabled,
+    });
+    schedule(functions.replay, {
+      description: 'Plays back what the stream gave up, which is mostly nothing',
+      every: Duration.hours(1),
+      enabled,
+    });
     if (onAws) {
       const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: surroundings.key });
       const watched = { functions, lanes: surroundings.lanes, delay: surroundings.delay, stream, api: http.api };
@@ -80,7 +89,8 @@ export class ParleyStack extends Stack {
       ContentBucketName: surroundings.content.bucketName,
       FailureBucketName: surroundings.failures.bucketName,
       AdminKeyCommand: invocation(functions['admin-key']),
-      ReplayCommand: invocation(functions.replay),
+      // It may run for longer than the command line waits by itself, which would then call it again.
+      ReplayCommand: invocation(functions.replay, '--cli-read-timeout 0'),
     });
   }
 }
@@ -105,5 +115,5 @@ const output = (stack: Stack, values: Record<string, string>): void => {
   for (const [name, value] of Object.entries(values)) new CfnOutput(stack, name, { value });
 };
 
-const invocation = ({ lambda }: ParleyFunction): string =>
-  `aws lambda invoke --function-name ${lambda.functionName} --cli-binary-format raw-in-base64-out --payload '{}' /dev/stdout`;
+const invocation = ({ lambda }: ParleyFunction, ...options: string[]): string =>
+  `aws lambda invoke --function-name ${[lambda.functionName, ...options].join(' ')} --cli-binary-format raw-in-base64-out --payload '{}' /dev/stdout`;

@@ -89,15 +89,42 @@ describe('functions', () => {
     }
   });
 
-  it('include a sweep every minute, which ends before the next', () => {
-    const [rule, ...more] = all(
-      'AWS::Events::Rule',
-      z.object({ ScheduleExpression: z.string(), Targets: z.tuple([z.object({ Arn: Reference })]) }),
+  const Rule = z.object({
+    ScheduleExpression: z.string(),
+    Targets: z.tuple([z.object({ Arn: Reference, Input: z.string(), RetryPolicy: z.unknown() })]),
+  });
+  const scheduled = all('AWS::Events::Rule', Rule).map(({ properties }) => {
+    const [{ Arn, Input, RetryPolicy }] = properties.Targets;
+    const { FunctionName, Timeout } = functions.find(({ id }) => id === Arn)?.properties ?? {};
+    return { id: Arn, every: properties.ScheduleExpression, FunctionName, Timeout, Input, RetryPolicy };
+  });
+
+  it('include a sweep every minute, which ends before the next, and a replay every hour', () => {
+    assert.deepEqual(
+      scheduled.map(({ FunctionName, every }) => [FunctionName, every]),
+      [
+        ['parley-test-sweep', 'rate(1 minute)'],
+        ['parley-test-replay', 'rate(1 hour)'],
+      ],
     );
-    assert.deepEqual(more, []);
-    assert.equal(rule?.properties.ScheduleExpression, 'rate(1 minute)');
-    const sweep = functions.find(({ id }) => id === rule?.properties.Targets[0].Arn);
-    assert.equal(sweep?.properties.FunctionName, 'parley-test-sweep');
-    assert.ok(sweep.properties.Timeout < 60);
+    assert.ok((scheduled[0]?.Timeout ?? Number.NaN) < 60);
+    // Replay refuses an event that it does not know.
+    for (const { Input } of scheduled) assert.equal(Input, '{}');
+  });
+
+  it('that run by the clock are not tried again, neither by the rule nor by Lambda', () => {
+    const once = { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 0 };
+    for (const { RetryPolicy } of scheduled) assert.deepEqual(RetryPolicy, once);
+    const Config = z.object({ FunctionName: Reference, Qualifier: z.literal('$LATEST') }).loose();
+    assert.deepEqual(
+      all('AWS::Lambda::EventInvokeConfig', Config).map(({ properties }) => properties),
+      scheduled.map(({ id }) => ({ FunctionName: id, Qualifier: '$LATEST', ...once })),
+    );
+  });
+
+  it('that an operator runs may take their time', () => {
+    const { ReplayCommand, AdminKeyCommand } = synthesized().template.Outputs;
+    assert.match(JSON.stringify(ReplayCommand), /--cli-read-timeout 0 /);
+    assert.match(JSON.stringify(AdminKeyCommand), /aws lambda invoke --function-name /);
   });
 });
