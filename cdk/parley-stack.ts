@@ -75,7 +75,7 @@ export class ParleyStack extends Stack {
     });
     if (onAws) {
       const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: surroundings.key });
-      const watched = { functions, lanes: surroundings.lanes, delay: surroundings.delay, stream, api: http.api };
+      const watched = { ...surroundings, functions, stream, api: http.api };
       if (aws.alarms.on) new Alarms(this, 'Alarms', { aws, watched });
       dashboard(this, aws.stage, watched);
       output(this, { Endpoint: http.url, ...(http.domainTarget ? { DomainTarget: http.domainTarget } : {}) });

@@ -2,6 +2,8 @@ import * as z from 'zod';
 
 /** What every function is told of its surroundings: the construct fills exactly this, so that the names cannot drift. */
 export const FunctionEnv = z.object({
+  /** Which deployment this is; metrics carry it. */
+  STAGE: z.string().min(1),
   TABLE_NAME: z.string().min(1),
   BUCKET_NAME: z.string().min(1),
   BUS_NAME: z.string().min(1),

@@ -12,10 +12,13 @@ import {
   iteratorAge,
   oldestDeadLetters,
   oldestInLanes,
-  PERIOD,
+  streamNotRead,
+  tableFaults,
   together,
   type Watched,
 } from './metrics.ts';
+import { eventsNotAnnounced } from './own-metrics.ts';
+import { PERIOD } from './period.ts';
 
 interface Rule {
   /** Also the heading in the runbook. */
@@ -33,8 +36,10 @@ const DEAD_LETTER_AGE_S = 15 * 60;
 /** A record is normally worked off within a second, and the stream keeps it for a day: there are 24 hours left to act. */
 const STREAM_AGE_MS = 5 * 60 * 1000;
 const FAILED_ANSWERS = 5;
+/** The SDK tries each again by itself, so that a few reach nobody. */
+const FAILED_CALLS = 10;
 
-const rules = (watched: Watched, { alarms }: AwsConfig): Rule[] => {
+const rules = (watched: Watched, { alarms, stage }: AwsConfig): Rule[] => {
   const { functions, delay, api } = watched;
   const each = (metric: 'Errors' | 'Throttles') =>
     automatic.map((name) => functions[name].lambda.metric(metric, { period: PERIOD, statistic: 'Sum' }));
@@ -58,10 +63,29 @@ const rules = (watched: Watched, { alarms }: AwsConfig): Rule[] => {
       atLeast: STREAM_AGE_MS,
     },
     {
+      heading: 'stream-not-read',
+      says: 'Messages come in and nothing follows from them: the stream is not read at all.',
+      metrics: [streamNotRead(watched)],
+      atLeast: 1,
+      periods: 3,
+    },
+    {
       heading: 'stream-failures',
       says: 'Changes were given up after ten attempts. They lie in the failure bucket until they are replayed.',
       metrics: together('SUM', 'records given up', givenUp(watched)),
       atLeast: 1,
+    },
+    {
+      heading: 'events-not-announced',
+      says: 'The bus did not take events. Tasks are not held up by it, but whoever follows the bus has missed them.',
+      metrics: together('SUM', 'events not announced', eventsNotAnnounced(stage)),
+      atLeast: 1,
+    },
+    {
+      heading: 'table-faults',
+      says: 'DynamoDB throttles the table, or fails.',
+      metrics: together('SUM', 'refused and failed calls', tableFaults(watched)),
+      atLeast: FAILED_CALLS,
     },
     {
       heading: 'function-errors',

@@ -1,7 +1,18 @@
 import { Dashboard, GraphWidget, type IMetric, type IWidget, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 import { DEFAULT_ROUTE_TO, ROUTES } from '../functions.ts';
-import { automatic, givenUp, iteratorAge, oldestDeadLetters, PERIOD, together, type Watched } from './metrics.ts';
+import {
+  automatic,
+  givenUp,
+  iteratorAge,
+  oldestDeadLetters,
+  streamNotRead,
+  tableFaults,
+  together,
+  type Watched,
+} from './metrics.ts';
+import { changesDispatched, dueSwept, eventsNotAnnounced, taskCounts } from './own-metrics.ts';
+import { PERIOD } from './period.ts';
 
 const graph = (title: string, left: IMetric[], right: IMetric[] = []): IWidget =>
   new GraphWidget({ title, left, right, width: 8, height: 6, period: PERIOD });
@@ -43,7 +54,14 @@ export const dashboard = (scope: Construct, stage: string, watched: Watched): Da
         graph('Timers', [
           functions.sweep.lambda.metricInvocations({ label: 'sweeps' }),
           delay.queue.metricNumberOfMessagesReceived({ label: 'fired' }),
+          dueSwept(stage),
         ]),
+        graph('Stream not read', [streamNotRead(watched)], [changesDispatched(stage)]),
+      ],
+      [
+        graph('Tasks', taskCounts(stage)),
+        graph('Events not announced', together('SUM', 'events', eventsNotAnnounced(stage))),
+        graph('Table: throttled and failed calls', tableFaults(watched)),
       ],
     ],
   });

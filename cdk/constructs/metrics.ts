@@ -1,23 +1,23 @@
-import { Duration } from 'aws-cdk-lib';
 import type { HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import { type IMetric, MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
+import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import type { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
 import { BY_HAND, FUNCTION_NAMES, type FunctionName } from '../functions.ts';
 import type { DelayQueue } from './delay-queue.ts';
 import type { Lanes } from './lanes.ts';
 import type { ParleyFunction } from './parley-function.ts';
+import { PERIOD } from './period.ts';
 
 /** What alarms and dashboard look at. */
 export interface Watched {
   functions: Record<FunctionName, ParleyFunction>;
+  table: Table;
   lanes: Lanes;
   delay: DelayQueue;
   /** There is none while the deployment is paused. */
   stream?: EventSourceMapping;
   api: HttpApi;
 }
-
-export const PERIOD = Duration.minutes(5);
 
 /** CloudWatch takes ten metrics into one expression of an alarm. */
 const METRICS_AN_EXPRESSION = 10;
@@ -68,3 +68,31 @@ export const givenUp = ({ stream }: Watched): IMetric[] =>
             period: PERIOD,
           }),
       );
+
+/** 1 where messages came in and the stream brought none of what followed from them. */
+export const streamNotRead = ({ functions }: Watched): IMetric => {
+  const invocations = ({ lambda }: ParleyFunction) =>
+    lambda.metricInvocations({ period: PERIOD, statistic: Stats.SUM });
+  return new MathExpression({
+    label: 'messages and no dispatch',
+    period: PERIOD,
+    expression: 'IF(FILL(ingest,0) > 0 AND FILL(dispatch,0) < 1, 1, 0)',
+    usingMetrics: { ingest: invocations(functions.ingest), dispatch: invocations(functions.dispatch) },
+  });
+};
+
+/** DynamoDB counts these by operation only. */
+const OPERATIONS = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'TransactWriteItems'];
+
+/** Calls that the table refused as too many, and those that failed inside DynamoDB. */
+export const tableFaults = ({ table }: Watched): IMetric[] =>
+  ['ThrottledRequests', 'SystemErrors'].flatMap((name) =>
+    OPERATIONS.map((operation) =>
+      table.metric(name, {
+        dimensionsMap: { TableName: table.tableName, Operation: operation },
+        statistic: Stats.SUM,
+        period: PERIOD,
+        label: `${name} ${operation}`,
+      }),
+    ),
+  );

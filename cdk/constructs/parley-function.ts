@@ -13,6 +13,7 @@ import { Construct } from 'constructs';
 import type { FunctionEnv } from '../../functions/env.ts';
 import { FUNCTIONS, type FunctionName, type FunctionSpec } from '../functions.ts';
 import { grant, type Surroundings } from './grants.ts';
+import { NAMESPACE } from './own-metrics.ts';
 
 export interface ParleyFunctionProps {
   stage: string;
@@ -60,7 +61,7 @@ export class ParleyFunction extends Construct {
         ...props.env,
         NODE_OPTIONS: '--enable-source-maps',
         POWERTOOLS_SERVICE_NAME: props.name,
-        POWERTOOLS_METRICS_NAMESPACE: 'Parley',
+        POWERTOOLS_METRICS_NAMESPACE: NAMESPACE,
         POWERTOOLS_LOG_LEVEL: 'INFO',
       },
     });

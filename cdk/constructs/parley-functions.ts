@@ -18,6 +18,7 @@ export const parleyFunctions = (
   { aws, code, surroundings }: FunctionsProps,
 ): Record<FunctionName, ParleyFunction> => {
   const env: FunctionEnv = {
+    STAGE: aws.stage,
     TABLE_NAME: surroundings.table.tableName,
     BUCKET_NAME: surroundings.content.bucketName,
     BUS_NAME: surroundings.bus.eventBusName,

@@ -23,10 +23,11 @@ const Alarm = z.object({
   TreatMissingData: z.string(),
   ComparisonOperator: z.string(),
   Threshold: z.number(),
+  EvaluationPeriods: z.number(),
   MetricName: z.string().optional(),
   Dimensions: z.array(z.object({ Name: z.string(), Value: Name })).optional(),
   Metrics: z
-    .array(z.object({ Expression: z.string().optional(), MetricStat: z.object({ Metric }).optional() }))
+    .array(z.object({ Id: z.string(), Expression: z.string().optional(), MetricStat: z.object({ Metric }).optional() }))
     .default([]),
 });
 type Alarm = z.output<typeof Alarm>;
@@ -36,15 +37,14 @@ const alarms = all('AWS::CloudWatch::Alarm', Alarm).map(({ properties }) => prop
 const headingOf = ({ AlarmDescription }: Alarm) => AlarmDescription.match(/docs\/runbook\.md#([a-z0-9-]+)$/)?.[1];
 const withHeading = (heading: string) => alarms.filter((alarm) => headingOf(alarm) === heading);
 
+const watchedBy = ({ MetricName, Dimensions }: z.output<typeof Metric>): string =>
+  `${MetricName} ${Dimensions.map(({ Value }) => Value).join()}`;
+
 /** `['Errors ingestFunction…', …]` */
 const watches = (found: Alarm[]): string[] =>
   found.flatMap(({ MetricName, Dimensions, Metrics }) => [
     ...(MetricName ? [`${MetricName} ${Dimensions?.map(({ Value }) => Value).join()}`] : []),
-    ...Metrics.flatMap(({ MetricStat }) =>
-      MetricStat
-        ? [`${MetricStat.Metric.MetricName} ${MetricStat.Metric.Dimensions.map(({ Value }) => Value).join()}`]
-        : [],
-    ),
+    ...Metrics.flatMap(({ MetricStat }) => (MetricStat ? [watchedBy(MetricStat.Metric)] : [])),
   ]);
 
 describe('the alarms', () => {
@@ -144,6 +144,59 @@ describe('the alarms', () => {
     for (const metric of givenUp) assert.match(metric, / dispatchStream/);
   });
 
+  it('ring when messages come in and the stream brings nothing, for a quarter of an hour', () => {
+    const [alarm, ...more] = withHeading('stream-not-read');
+    assert.ok(alarm);
+    assert.deepEqual(more, []);
+    const ids = alarm.Metrics.map(({ Id, MetricStat }) => [Id, MetricStat && watchedBy(MetricStat.Metric)]);
+    assert.match(String(ids.find(([id]) => id === 'ingest')?.[1]), /^Invocations ingestFunction/);
+    assert.match(String(ids.find(([id]) => id === 'dispatch')?.[1]), /^Invocations dispatchFunction/);
+    const expression = alarm.Metrics.find((metric) => metric.Expression)?.Expression;
+    assert.equal(expression, 'IF(FILL(ingest,0) > 0 AND FILL(dispatch,0) < 1, 1, 0)');
+    assert.deepEqual([alarm.Threshold, alarm.EvaluationPeriods], [1, 3]);
+  });
+
+  it('watch every operation of the table for throttling and failures', () => {
+    const watched = watches(withHeading('table-faults'));
+    const operations = [
+      'GetItem',
+      'BatchGetItem',
+      'Query',
+      'PutItem',
+      'UpdateItem',
+      'DeleteItem',
+      'TransactWriteItems',
+    ];
+    const [table] = all('AWS::DynamoDB::Table', z.unknown());
+    const expected = ['ThrottledRequests', 'SystemErrors'].flatMap((name) =>
+      operations.map((operation) => `${name} ${operation},${table?.id}`),
+    );
+    assert.deepEqual(watched.sort(), expected.sort());
+  });
+
+  it('watch for events that the bus did not take, by the dimensions that functions write', () => {
+    const watched = withHeading('events-not-announced').flatMap(({ Metrics }) =>
+      Metrics.flatMap(({ MetricStat }) => MetricStat?.Metric ?? []),
+    );
+    assert.deepEqual(
+      watched,
+      ['dispatch', 'replay'].map((service) => ({
+        Namespace: 'Parley',
+        MetricName: 'EventsNotAnnounced',
+        Dimensions: [
+          { Name: 'service', Value: service },
+          { Name: 'stage', Value: 'test' },
+        ],
+      })),
+    );
+  });
+
+  it('take no more metrics into one expression than CloudWatch does', () => {
+    for (const { AlarmName, Metrics } of alarms) {
+      assert.ok(Metrics.filter(({ MetricStat }) => MetricStat).length <= 10, AlarmName);
+    }
+  });
+
   it('are not made where they are switched off', () => {
     const quiet = synthesized({ alarms: { on: false } });
     assert.deepEqual(quiet.all('AWS::CloudWatch::Alarm', z.unknown()), []);
@@ -152,5 +205,18 @@ describe('the alarms', () => {
 });
 
 describe('the dashboard', () => {
-  it('is one', () => assert.equal(all('AWS::CloudWatch::Dashboard', z.unknown()).length, 1));
+  const found = all('AWS::CloudWatch::Dashboard', z.object({ DashboardBody: z.unknown() }));
+
+  it('is one', () => assert.equal(found.length, 1));
+
+  it('shows what functions count, and every metric of the new alarms', () => {
+    const body = JSON.stringify(found[0]?.properties.DashboardBody);
+    for (const name of ['Requested', 'Completed', 'Failed', 'Expired'].map((status) => `Tasks${status}`)) {
+      assert.ok(body.includes(name), name);
+    }
+    for (const name of ['ChangesDispatched', 'EventsNotAnnounced', 'DueSwept', 'ThrottledRequests', 'SystemErrors']) {
+      assert.ok(body.includes(name), name);
+    }
+    assert.ok(body.includes('FILL(dispatch,0) < 1'));
+  });
 });
