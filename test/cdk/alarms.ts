@@ -191,12 +191,6 @@ describe('the alarms', () => {
     );
   });
 
-  it('take no more metrics into one expression than CloudWatch does', () => {
-    for (const { AlarmName, Metrics } of alarms) {
-      assert.ok(Metrics.filter(({ MetricStat }) => MetricStat).length <= 10, AlarmName);
-    }
-  });
-
   it('are not made where they are switched off', () => {
     const quiet = synthesized({ alarms: { on: false } });
     assert.deepEqual(quiet.all('AWS::CloudWatch::Alarm', z.unknown()), []);
