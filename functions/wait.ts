@@ -31,7 +31,7 @@ export class Wait {
 
   #sit(project: string): void {
     const { waiters = SEATS } = this.#deps.config.aws ?? {};
-    this.#seat = takeSeat(this.#deps, project, Number(waiters), this.#longestMs);
+    this.#seat = takeSeat(this.#deps, project, waiters, this.#longestMs);
     this.#seat.then(
       (seat) => seat ?? this.#refuse(),
       () => this.#refuse(),
