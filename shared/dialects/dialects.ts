@@ -6,13 +6,13 @@ import { roundTable } from './round-table/round-table.ts';
 /** Every dialect, in the order in which a message is tried against them. */
 export const dialects: readonly Dialect[] = [roundTable];
 
-export const dialectNames = ['round-table'] as const;
+export const dialectNames = dialects.map(({ name }) => name);
 
 export const dialectNamed = (name: string): Dialect => {
   const dialect = dialects.find((candidate) => candidate.name === name);
   if (dialect) return dialect;
   throw new ParleyError('unknown_dialect', `There is no dialect "${name}". Known: ${dialectNames.join(', ')}.`, {
-    facts: { known: [...dialectNames] },
+    facts: { known: dialectNames },
   });
 };
 
@@ -27,6 +27,6 @@ export const dialectOf = (message: JsonObject, named: string | undefined): Diale
   throw new ParleyError(
     'unknown_dialect',
     `The message has the shape of no dialect. Known: ${dialectNames.join(', ')}. What it lacks of the nearest, ${nearest?.name}, is listed.`,
-    { facts: { known: [...dialectNames], nearest: nearest?.name ?? null }, issues: nearest?.issues },
+    { facts: { known: dialectNames, nearest: nearest?.name ?? null }, issues: nearest?.issues },
   );
 };
