@@ -3,10 +3,10 @@ import { hash, randomBytes } from 'node:crypto';
 /** 96 random bits: names a write or a file. It stands in every record, and records are billed by their size. */
 export const newId = (): string => randomBytes(12).toString('base64url');
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const UUID = /^(?:msg-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
-/** A UUID is the same in upper and lower case; any other id is what it is. */
-export const canonicalId = (id: string): string => (UUID.test(id) ? id.toLowerCase() : id);
+/** A UUID is the same in upper and lower case, and behind the `msg-` that some put before it; any other id is what it is. */
+export const canonicalId = (id: string): string => UUID.exec(id)?.[1]?.toLowerCase() ?? id;
 
 /** A UUID with the shape of version 4 that is always the same for the same seed. */
 export const idFrom = (seed: string): string => {

@@ -3,6 +3,7 @@ import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { EventSourceMapping, FilterCriteria, FilterRule, MetricType, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import { WATCHED } from '../../shared/dispatch/watched.ts';
 import { objectsOf } from './grants.ts';
 import type { ParleyFunction } from './parley-function.ts';
 
@@ -13,9 +14,6 @@ export interface StreamMappingProps {
   /** Counts of what was given up, for the alarm. */
   counted: boolean;
 }
-
-/** Only these records have effects; the rest of the stream is not paid for. */
-const FOLLOWED = ['task', 'health'];
 
 /**
  * The stream to `dispatch`. A record that fails again and again blocks its shard, so that it is singled out by halving, tried
@@ -50,7 +48,8 @@ export const streamMapping = (
     retryAttempts: 10,
     // The stream itself keeps a record for a day.
     maxRecordAge: Duration.days(1),
-    filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: FilterRule.or(...FOLLOWED) } } } })],
+    // The rest of the stream is not paid for.
+    filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: FilterRule.or(...WATCHED) } } } })],
     onFailure: { bind: () => ({ destination: failures.bucketArn }) },
     supportS3OnFailureDestination: true,
     ...(counted ? { metricsConfig: { metrics: [MetricType.EVENT_COUNT] } } : {}),

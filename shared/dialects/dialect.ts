@@ -4,6 +4,7 @@ import type { Issue } from '../errors.ts';
 import type { Outcome } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Command } from '../messages/command.ts';
+import type { Note } from '../notes/note.ts';
 import type { Task } from '../tasks/task.ts';
 
 /** One protocol: how its messages become commands, and how tasks and outcomes become its messages. */
@@ -23,4 +24,6 @@ export interface Dialect {
   encodeReport(task: Task): JsonObject;
   /** How a task ended, for the one who must know. */
   encodeOutcome(outcome: Outcome, output: Json | undefined): JsonObject;
+  /** A message that is no task, for its recipient. */
+  encodeNote(note: Note, content: Json): JsonObject;
 }

@@ -2,14 +2,13 @@ import { isHealth } from '../agents/agent.ts';
 import { healthEvents } from '../agents/health.ts';
 import type { Ports } from '../deps.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
+import { isNote } from '../notes/note.ts';
+import { noteEffects } from '../notes/note-changes.ts';
 import { absent, any, below, isNot } from '../ports/conditions.ts';
 import type { Fresh, Item, RecordChange } from '../ports/records.ts';
 import { type Effect, effectsOf } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
 import { isTask } from '../tasks/look-up.ts';
-
-/** The records whose changes have effects, by their sort key. */
-export const WATCHED: readonly string[] = ['task', 'health'];
 
 /**
  * Carries out what follows from some changes. It may be called again with the same ones: every effect is safe to repeat.
@@ -28,6 +27,7 @@ export const dispatch = async (ports: Ports, changes: RecordChange[], newId: () 
 
 const effectsOfAny = ({ before, after }: RecordChange): Effect[] => {
   if (isEither(isTask, before, after)) return effectsOf({ before: only(isTask, before), after: only(isTask, after) });
+  if (isEither(isNote, before, after)) return noteEffects({ before: only(isNote, before), after: only(isNote, after) });
   return healthEvents({ before: only(isHealth, before), after: only(isHealth, after) }).map((event) => ({
     kind: 'announce',
     event,

@@ -1,14 +1,18 @@
 import type { Agent, Known } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
+import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
+import { canonicalId } from '../ids.ts';
 import type { Json, JsonObject } from '../json/json.ts';
+import { isNote, type Note } from '../notes/note.ts';
+import { isOver, read as noteRead } from '../notes/note-changes.ts';
 import { type Change, present } from '../ports/conditions.ts';
 import { loaded } from '../tasks/content.ts';
-import type { Task } from '../tasks/task.ts';
-import { type Delivery, inboxPk, messageIdIn, type Outcome, outcomeOf } from './delivery.ts';
+import type { Content, Task } from '../tasks/task.ts';
+import { type Delivery, inboxPk, messageIdIn, outcomeOf } from './delivery.ts';
 
-/** A task that was completed, or a delivery of what else happened. */
-type InInbox = Task | Delivery;
+/** A task that was completed, a delivery of what else happened to one, or a message that is no task. */
+type InInbox = Task | Delivery | Note;
 
 export interface InboxOptions {
   max: number;
@@ -23,7 +27,7 @@ export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOpti
   const listener = options.waitMs > 0 ? deps.records.listen(p) : undefined;
   try {
     for (;;) {
-      const found = await deps.records.query<InInbox>({ index: 'placed', p, limit: options.max });
+      const found = await waiting(deps, p, options.max);
       const left = until - deps.clock.now();
       if (found.length > 0 || !listener || left <= 0 || options.signal?.aborted) {
         return await written(deps, agent, found);
@@ -35,6 +39,19 @@ export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOpti
   }
 };
 
+/** The first of what stands in the inbox. What nobody read in its time leaves it by itself, and may still be about to. */
+const waiting = async (deps: Deps, p: string, max: number): Promise<InInbox[]> => {
+  const found: InInbox[] = [];
+  let after: string | undefined;
+  for (let looked = 0; looked < LOOKED_AT; looked += max) {
+    const page = await deps.records.query<InInbox>({ index: 'placed', p, after, limit: max });
+    found.push(...page.filter((entry) => !isNote(entry) || !isOver(entry, deps.clock.now())));
+    if (found.length >= max || page.length < max) break;
+    after = page.at(-1)?.placed?.s;
+  }
+  return found.slice(0, max);
+};
+
 /** What one answer holds; the rest comes with the next. */
 const ANSWER_BYTES = 3 * 1024 * 1024;
 
@@ -42,25 +59,35 @@ const written = async (deps: Deps, { id, dialect }: Agent, entries: InInbox[]): 
   const messages: JsonObject[] = [];
   let bytes = 0;
   for (const entry of entries) {
-    const outcome = entry.sk === 'task' ? outcomeOf(entry, id) : entry.outcome;
-    if (!outcome) continue;
-    bytes += bytesOf(outcome);
+    const { content, encode } = messageIn(entry, id, dialectNamed(dialect)) ?? {};
+    if (!encode) continue;
+    const message = encode(await contentOf(deps, entry, content));
+    bytes += JSON.stringify(message).length;
     if (messages.length > 0 && bytes > ANSWER_BYTES) break;
-    messages.push(dialectNamed(dialect).encodeOutcome(outcome, await outputOf(deps, outcome)));
+    messages.push(message);
   }
   return messages;
 };
 
-const bytesOf = ({ output, carried, error }: Outcome): number =>
-  JSON.stringify([carried, error]).length +
-  (output && 'blob' in output ? output.bytes : JSON.stringify(output ?? '').length);
+interface Readable {
+  content?: Content;
+  encode: (content: Json | undefined) => JsonObject;
+}
+
+const messageIn = (entry: InInbox, reader: string, dialect: Dialect): Readable | undefined => {
+  if (entry.sk === 'note') {
+    return { content: entry.content, encode: (content) => dialect.encodeNote(entry, content ?? null) };
+  }
+  const outcome = entry.sk === 'task' ? outcomeOf(entry, reader) : entry.outcome;
+  return outcome && { content: outcome.output, encode: (output) => dialect.encodeOutcome(outcome, output) };
+};
 
 /** A result whose content is lost must not keep the reader from all others. */
-const outputOf = async (deps: Deps, { output, task }: Outcome): Promise<Json | undefined> => {
+const contentOf = async (deps: Deps, { pk }: InInbox, content: Content | undefined): Promise<Json | undefined> => {
   try {
-    return output && (await loaded(deps.blobs, output));
+    return content && (await loaded(deps.blobs, content));
   } catch (error) {
-    deps.log('error', 'the content of a result is lost', { taskId: task.id, error: String(error) });
+    deps.log('error', 'the content of a result is lost', { record: pk, error: String(error) });
     return undefined;
   }
 };
@@ -71,12 +98,16 @@ const TOMBSTONE_MS = 48 * 3_600_000;
 /** Removes what the agent has read. Ids that are not there, or no longer, are fine. */
 export const acknowledge = async (deps: Deps, { agent }: Known, ids: string[]): Promise<number> => {
   const read = await standing(deps, inboxPk(agent.project, agent.id), ids);
-  const expires = deps.clock.now() + TOMBSTONE_MS;
-  const written = read.map(({ pk, sk }) => {
-    const gone: Change = sk === 'task' ? { unset: ['placed'] } : { set: { expires }, unset: ['placed', 'outcome'] };
-    return deps.records.update({ pk, sk }, { ...gone, if: present('placed.s') }, deps.newId());
-  });
+  const now = deps.clock.now();
+  const written = read.map(({ pk, sk }) =>
+    deps.records.update({ pk, sk }, { ...gone(sk, now), if: present('placed.s') }, deps.newId()),
+  );
   return (await Promise.all(written)).filter(({ outcome }) => outcome === 'written').length;
+};
+
+const gone = (sk: InInbox['sk'], now: number): Change => {
+  if (sk === 'note') return noteRead(now);
+  return sk === 'task' ? { unset: ['placed'] } : { set: { expires: now + TOMBSTONE_MS }, unset: ['placed', 'outcome'] };
 };
 
 /** Whoever acknowledges has read the first of what stands in the inbox, a hundred at the most. */
@@ -85,7 +116,7 @@ const PAGE = 100;
 
 /** What stands in the inbox under the ids, the oldest of each: a sender may have used one twice. */
 const standing = async (deps: Deps, p: string, ids: string[]): Promise<InInbox[]> => {
-  const left = [...ids];
+  const left = ids.map(canonicalId);
   const found: InInbox[] = [];
   let after: string | undefined;
   for (let looked = 0; left.length > 0 && looked < LOOKED_AT; ) {
@@ -93,7 +124,7 @@ const standing = async (deps: Deps, p: string, ids: string[]): Promise<InInbox[]
     const page = await deps.records.query<InInbox>({ index: 'placed', p, after, limit });
     for (const entry of page) {
       after = entry.placed?.s ?? '';
-      const at = left.indexOf(messageIdIn(after));
+      const at = left.indexOf(canonicalId(messageIdIn(after)));
       if (at < 0) continue;
       left.splice(at, 1);
       found.push(entry);

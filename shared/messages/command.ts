@@ -56,6 +56,20 @@ export interface HeartbeatMessage extends Message {
   heartbeat: Heartbeat;
 }
 
+/** A message to another agent that is no task. */
+export interface NoteMessage extends Message {
+  kind: 'note';
+  to: string;
+  /** What it is, with its dialect: `agent-os.gap`. */
+  type: string;
+  priority: Priority;
+  ttlSeconds: number;
+  /** The message or task that it belongs to. */
+  correlation?: string;
+  content: Json;
+  carried: JsonObject;
+}
+
 /** What a message of any dialect asks for. */
 export type TaskReport = ClaimMessage | ProgressMessage | CompleteMessage | FailMessage;
-export type Command = Request | TaskReport | HeartbeatMessage;
+export type Command = Request | TaskReport | HeartbeatMessage | NoteMessage;

@@ -5,6 +5,7 @@ import type { Deps } from '../deps.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
+import { sendNote } from '../notes/send-note.ts';
 import { report } from '../tasks/report.ts';
 import { submit } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
@@ -55,6 +56,8 @@ const carryOut = async (deps: Deps, { caller, trace }: Sent, dialect: string, se
     case 'heartbeat':
       await beat(deps, sender, command.heartbeat);
       return { duplicate: false };
+    case 'note':
+      return sendNote(deps, caller.project, dialect, command, trace);
     default:
       return report(deps, sender, command);
   }

@@ -21,6 +21,9 @@ export const PACKING = {
     'fingerprint',
     'traceparent',
     'tracestate',
+    'type',
+    'correlation',
+    'content',
   ],
   bulky: [
     'output',

@@ -46,7 +46,7 @@ describe('the stream', () => {
 
   it('calls dispatch only for records that have effects', () => {
     const [{ Pattern }] = mapping.FilterCriteria.Filters;
-    assert.deepEqual(JSON.parse(Pattern), { dynamodb: { Keys: { sk: { S: ['task', 'health'] } } } });
+    assert.deepEqual(JSON.parse(Pattern), { dynamodb: { Keys: { sk: { S: ['task', 'health', 'note'] } } } });
   });
 
   it('is worked off as widely as the configuration says', () => {

@@ -1,6 +1,7 @@
 import { idFrom } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import type { Note } from '../../notes/note.ts';
 import type { Task } from '../../tasks/task.ts';
 
 /** Where the sender named none: the first version of the contract, which every later minor one understands. */
@@ -17,7 +18,8 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => ({
   priority: task.priority,
   ttl: task.ttlSeconds,
   ...part(task.carried, 'envelope'),
-  payload: { task: task.capability, params: input, ...part(task.carried, 'payload') },
+  ...foreign(task.carried),
+  payload: { task: task.capability, params: asObject(input), ...part(task.carried, 'payload') },
 });
 
 export const encodeReport = (task: Task): JsonObject => {
@@ -44,11 +46,31 @@ export const encodeOutcome = (outcome: Outcome, output: Json | undefined): JsonO
   correlationId: outcome.task.id,
   priority: outcome.task.priority,
   ttl: outcome.task.ttlSeconds,
-  ...(outcome.from === PARLEY ? {} : part(outcome.carried, 'envelope')),
+  ...(outcome.from === PARLEY ? {} : { ...part(outcome.carried, 'envelope'), ...foreign(outcome.carried) }),
   payload:
     outcome.status === 'completed'
-      ? { ...part(outcome.carried, 'payload'), status: 'completed', result: output }
+      ? {
+          ...part(outcome.carried, 'payload'),
+          status: 'completed',
+          result: output === undefined ? undefined : asObject(output),
+        }
       : { ...(outcome.from === PARLEY ? {} : part(outcome.carried, 'payload')), ...failureOf(outcome) },
+});
+
+/** Round Table has no message that is not about a task; this one says what it was, and gives it whole. */
+export const encodeNote = (note: Note, content: Json): JsonObject => ({
+  id: note.id,
+  version: VERSION,
+  type: 'message',
+  from: note.from,
+  to: note.to,
+  timestamp: iso(note.createdAt),
+  correlationId: note.correlation,
+  priority: note.priority,
+  ttl: note.ttlSeconds,
+  ...part(note.carried, 'envelope'),
+  ...foreign(note.carried),
+  payload: { type: note.type, content, ...part(note.carried, 'payload') },
 });
 
 const failureOf = ({ status, task, error }: Outcome): JsonObject => {
@@ -71,5 +93,13 @@ const part = (carried: JsonObject, name: 'envelope' | 'payload'): JsonObject => 
   const value = carried[name];
   return isObject(value) ? value : {};
 };
+
+/** What other dialects said and this one has no place for, under their names. */
+const foreign = ({ envelope: _envelope, payload: _payload, ...parley }: JsonObject): JsonObject =>
+  Object.keys(parley).length > 0 ? { parley } : {};
+
+/** Parameters and results are objects here. */
+const asObject = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : { content: value });
+const isJsonObject = (value: Json | undefined): value is JsonObject => isObject(value);
 
 const iso = (at: number): string => new Date(at).toISOString();

@@ -1,7 +1,7 @@
 import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
-import { encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
+import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { isTyped, RoundTableMessage, UntypedMessage } from './schema.ts';
 
 /** The message contract of the Round Table: tasks, claims, progress, results, failures and heartbeats. */
@@ -14,4 +14,5 @@ export const roundTable: Dialect = {
   encodeRequest,
   encodeReport,
   encodeOutcome,
+  encodeNote,
 };

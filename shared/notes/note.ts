@@ -1,0 +1,41 @@
+import type { JsonObject } from '../json/json.ts';
+import type { Priority } from '../ports/queues.ts';
+import type { Item, Ref } from '../ports/records.ts';
+import type { Content } from '../tasks/task.ts';
+
+/**
+ * A message from one agent to another that is no task. It stands in its recipient's inbox itself, until it is acknowledged or
+ * its time is over, and is kept for as long as a task, so that the same message again is known.
+ */
+export interface Note extends Item {
+  sk: 'note';
+  project: string;
+  /** Its message id, which is unique for its sender. */
+  id: string;
+  dialect: string;
+  from: string;
+  to: string;
+  /** What it is, with its dialect: `agent-os.gap`. */
+  type: string;
+  priority: Priority;
+  createdAt: number;
+  ttlSeconds: number;
+  /** When it leaves the inbox unread, in epoch milliseconds. */
+  deadline: number;
+  /** The message or task that it belongs to, where it names one. */
+  correlation?: string;
+  content: Content;
+  /** What its dialect has no canonical place for, given back to readers of that dialect. */
+  carried: JsonObject;
+  fingerprint: string;
+  traceparent: string;
+  tracestate?: string;
+  readAt?: number;
+}
+
+export const isNote = (item: Item): item is Note => item.sk === 'note';
+
+export const noteRef = (project: string, from: string, id: string): Ref<Note> => ({
+  pk: `${project}#note#${from}#${id}`,
+  sk: 'note',
+});

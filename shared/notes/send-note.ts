@@ -1,0 +1,79 @@
+import { find } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
+import { refuseTooLarge } from '../json/size.ts';
+import type { NoteMessage } from '../messages/command.ts';
+import type { Fresh } from '../ports/records.ts';
+import { discarded, kept } from '../tasks/content.ts';
+import type { Content } from '../tasks/task.ts';
+import { childOf, type Trace } from '../trace.ts';
+import { type Note, noteRef } from './note.ts';
+
+/** Puts the message into its recipient's inbox, or finds that it was there already. */
+export const sendNote = async (
+  deps: Deps,
+  project: string,
+  dialect: string,
+  message: NoteMessage,
+  trace: Trace,
+): Promise<{ duplicate: boolean }> => {
+  const { inputBytes, carriedBytes } = deps.config.limits;
+  refuseTooLarge('The content of the message', message.content, inputBytes);
+  refuseTooLarge('What the message carries beside it', message.carried, carriedBytes);
+  if (!(await find(deps, project, message.to))) {
+    // What was accepted once stays accepted, though its recipient may be gone by now.
+    const accepted = await deps.records.get(noteRef(project, message.from, message.messageId));
+    if (accepted?.fingerprint === message.fingerprint) return { duplicate: true };
+    throw new ParleyError(
+      'unknown_agent',
+      `No agent ${message.to} is registered, so that nobody would ever read this.`,
+    );
+  }
+  const content = await kept(deps, project, message.messageId, message.content);
+  const created = await deps.records.create<Note>(
+    newNote(deps, project, dialect, message, content, trace),
+    deps.newId(),
+  );
+  if (created.outcome === 'written') return { duplicate: false };
+  await discarded(deps.blobs, content);
+  if (created.current?.fingerprint === message.fingerprint) return { duplicate: true };
+  throw new ParleyError(
+    'id_reused',
+    `An earlier message with the id ${message.messageId} had other content. Repeat a message unchanged; give a new one a new id.`,
+  );
+};
+
+const newNote = (
+  deps: Deps,
+  project: string,
+  dialect: string,
+  message: NoteMessage,
+  content: Content,
+  trace: Trace,
+): Fresh<Note> => {
+  const now = deps.clock.now();
+  const deadline = now + message.ttlSeconds * 1000;
+  return {
+    ...noteRef(project, message.from, message.messageId),
+    sk: 'note',
+    project,
+    id: message.messageId,
+    dialect,
+    from: message.from,
+    to: message.to,
+    type: message.type,
+    priority: message.priority,
+    createdAt: now,
+    ttlSeconds: message.ttlSeconds,
+    deadline,
+    correlation: message.correlation,
+    content,
+    carried: message.carried,
+    fingerprint: message.fingerprint,
+    ...childOf(trace),
+    due: deadline,
+    expires: Math.max(deadline, now + deps.config.tasks.keepMs),
+    placed: { p: inboxPk(project, message.to), s: inboxOrder(now, message.messageId) },
+  };
+};
