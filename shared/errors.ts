@@ -30,6 +30,7 @@ export const CODES = {
   too_large: 413,
   unknown_agent: 422,
   unknown_domain: 422,
+  fabrication_detected: 422,
   internal: 500,
   conflict: 503,
   storage_unavailable: 503,

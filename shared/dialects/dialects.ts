@@ -1,10 +1,11 @@
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
+import { agentOs } from './agent-os/agent-os.ts';
 import type { Dialect } from './dialect.ts';
 import { roundTable } from './round-table/round-table.ts';
 
 /** Every dialect, in the order in which a message is tried against them. */
-export const dialects: readonly Dialect[] = [roundTable];
+export const dialects: readonly Dialect[] = [roundTable, agentOs];
 
 export const dialectNames = dialects.map(({ name }) => name);
 

@@ -14,7 +14,7 @@ export interface Outcome {
   to: string;
   happenedAt: number;
   status: Status;
-  task: Pick<Task, 'id' | 'from' | 'capability' | 'domain' | 'priority' | 'ttlSeconds' | 'traceparent'>;
+  task: Pick<Task, 'id' | 'from' | 'capability' | 'domain' | 'priority' | 'ttlSeconds' | 'traceparent' | 'carried'>;
   output?: Content;
   error?: TaskError;
   carried: JsonObject;
@@ -55,14 +55,14 @@ export const deliveriesOf = (before: Task | undefined, after: Task): Fresh<Deliv
 };
 
 export const outcomeOf = (task: Task, to: string): Outcome => {
-  const { id, from, capability, domain, priority, ttlSeconds, traceparent } = task;
+  const { id, from, capability, domain, priority, ttlSeconds, traceparent, carried } = task;
   return {
     id: task.endedBy?.id ?? idFrom(sourceOf(task)),
     from: (task.endedBy && task.holder) ?? PARLEY,
     to,
     happenedAt: task.endedAt ?? task.at,
     status: task.status,
-    task: { id, from, capability, domain, priority, ttlSeconds, traceparent },
+    task: { id, from, capability, domain, priority, ttlSeconds, traceparent, carried },
     output: task.output,
     error: task.error,
     carried: task.outcomeCarried ?? {},

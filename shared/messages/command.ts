@@ -1,13 +1,17 @@
 import type { Heartbeat } from '../agents/health.ts';
+import type { Code } from '../errors.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Priority } from '../ports/queues.ts';
 import type { Progress, TaskError } from '../tasks/task.ts';
+import type { Action, Severity } from '../violations/violation.ts';
 
 interface Message {
   messageId: string;
   /** Tells a repeated message from another one under the same id. */
   fingerprint: string;
   from: string;
+  /** The id as its sender wrote it, where that is another spelling. */
+  givenId?: string;
 }
 
 export interface Request extends Message {
@@ -19,6 +23,8 @@ export interface Request extends Message {
   priority: Priority;
   ttlSeconds: number;
   parent?: string;
+  /** What its sender files it under: a message that names no task may be about the one that has it. */
+  thread?: string;
   input: Json;
   carried: JsonObject;
 }
@@ -27,6 +33,8 @@ export interface Request extends Message {
 interface About extends Message {
   taskId: string;
   attempt?: number;
+  /** What it is instead where the task is not one that its sender was given. */
+  otherwise?: Request | NoteMessage;
 }
 
 export interface ClaimMessage extends About {
@@ -68,8 +76,24 @@ export interface NoteMessage extends Message {
   correlation?: string;
   content: Json;
   carried: JsonObject;
+  /** It fails the one task of this thread that its sender holds for its recipient, if there is exactly one. */
+  failing?: { thread: string; error: TaskError };
+  /** It stays on a list until somebody closes it. */
+  ticket?: boolean;
+}
+
+/** A message that breaks a law of its protocol. It is refused, and that it came is kept. */
+export interface ViolationMessage extends Message {
+  kind: 'violation';
+  code: Code;
+  law: string;
+  severity: Severity;
+  action: Action;
+  detail: string;
+  taskId?: string;
+  to?: string;
 }
 
 /** What a message of any dialect asks for. */
 export type TaskReport = ClaimMessage | ProgressMessage | CompleteMessage | FailMessage;
-export type Command = Request | TaskReport | HeartbeatMessage | NoteMessage;
+export type Command = Request | TaskReport | HeartbeatMessage | NoteMessage | ViolationMessage;

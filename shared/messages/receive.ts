@@ -5,10 +5,13 @@ import type { Deps } from '../deps.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
+import { failByThread } from '../notes/fail-by-thread.ts';
 import { sendNote } from '../notes/send-note.ts';
 import { report } from '../tasks/report.ts';
 import { submit } from '../tasks/submit.ts';
+import { taskRef } from '../tasks/task.ts';
 import type { Trace } from '../trace.ts';
+import { refuseViolation } from '../violations/violation.ts';
 import type { Command } from './command.ts';
 
 export interface Accepted {
@@ -29,12 +32,25 @@ export interface Sent {
 
 /** One message of any dialect, carried out. */
 export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Promise<Accepted> => {
-  const { name, command } = understood(deps, sent, message);
-  const taskId = 'taskId' in command ? command.taskId : undefined;
-  if (taskId !== undefined) sent.note?.(taskId);
-  const sender = await agentBehind(deps, sent.caller, command.from);
+  const { name, command: said } = understood(deps, sent, message);
+  if ('taskId' in said && said.taskId !== undefined) sent.note?.(said.taskId);
+  const sender = await agentBehind(deps, sent.caller, said.from);
+  const command = await meant(deps, sender, said);
   const { duplicate } = await carryOut(deps, sent, name, sender, command);
-  return { id: command.messageId, dialect: name, duplicate, taskId };
+  const { messageId, givenId } = command;
+  return {
+    id: givenId ?? messageId,
+    dialect: name,
+    duplicate,
+    taskId: 'taskId' in command ? command.taskId : undefined,
+  };
+};
+
+/** Some messages are reports only where their sender was given the task that they name. */
+const meant = async (deps: Deps, { agent }: Known, command: Command): Promise<Command> => {
+  if (!('otherwise' in command) || !command.otherwise) return command;
+  const task = await deps.records.get(taskRef(agent.project, command.taskId));
+  return task && [task.to, task.holder].includes(agent.id) ? command : command.otherwise;
 };
 
 const understood = (deps: Deps, sent: Sent, message: JsonObject): { name: string; command: Command } => {
@@ -56,8 +72,12 @@ const carryOut = async (deps: Deps, { caller, trace }: Sent, dialect: string, se
     case 'heartbeat':
       await beat(deps, sender, command.heartbeat);
       return { duplicate: false };
-    case 'note':
-      return sendNote(deps, caller.project, dialect, command, trace);
+    case 'note': {
+      const isShown = !(await failByThread(deps, sender, command));
+      return sendNote(deps, { project: caller.project, dialect, trace, isShown }, command);
+    }
+    case 'violation':
+      return refuseViolation(deps, caller.project, dialect, command);
     default:
       return report(deps, sender, command);
   }

@@ -10,14 +10,17 @@ import type { Content } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { type Note, noteRef } from './note.ts';
 
-/** Puts the message into its recipient's inbox, or finds that it was there already. */
-export const sendNote = async (
-  deps: Deps,
-  project: string,
-  dialect: string,
-  message: NoteMessage,
-  trace: Trace,
-): Promise<{ duplicate: boolean }> => {
+/** In whose name and language a note is sent, and whether its recipient is shown it. */
+interface Sending {
+  project: string;
+  dialect: string;
+  trace: Trace;
+  isShown: boolean;
+}
+
+/** Puts the message into its recipient's inbox, or only keeps it, or finds that it came before. */
+export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessage): Promise<{ duplicate: boolean }> => {
+  const { project } = sending;
   const { inputBytes, carriedBytes } = deps.config.limits;
   refuseTooLarge('The content of the message', message.content, inputBytes);
   refuseTooLarge('What the message carries beside it', message.carried, carriedBytes);
@@ -31,10 +34,7 @@ export const sendNote = async (
     );
   }
   const content = await kept(deps, project, message.messageId, message.content);
-  const created = await deps.records.create<Note>(
-    newNote(deps, project, dialect, message, content, trace),
-    deps.newId(),
-  );
+  const created = await deps.records.create<Note>(newNote(deps, sending, message, content), deps.newId());
   if (created.outcome === 'written') return { duplicate: false };
   await discarded(deps.blobs, content);
   if (created.current?.fingerprint === message.fingerprint) return { duplicate: true };
@@ -46,11 +46,9 @@ export const sendNote = async (
 
 const newNote = (
   deps: Deps,
-  project: string,
-  dialect: string,
+  { project, dialect, trace, isShown }: Sending,
   message: NoteMessage,
   content: Content,
-  trace: Trace,
 ): Fresh<Note> => {
   const now = deps.clock.now();
   const deadline = now + message.ttlSeconds * 1000;
@@ -72,8 +70,10 @@ const newNote = (
     carried: message.carried,
     fingerprint: message.fingerprint,
     ...childOf(trace),
-    due: deadline,
     expires: Math.max(deadline, now + deps.config.tasks.keepMs),
-    placed: { p: inboxPk(project, message.to), s: inboxOrder(now, message.messageId) },
+    ...(isShown && {
+      due: deadline,
+      placed: { p: inboxPk(project, message.to), s: inboxOrder(now, message.messageId) },
+    }),
   };
 };

@@ -21,6 +21,7 @@ export const PACKING = {
     'fingerprint',
     'traceparent',
     'tracestate',
+    'thread',
     'type',
     'correlation',
     'content',

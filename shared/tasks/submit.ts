@@ -85,6 +85,7 @@ const newTask = (
     domain: request.domain,
     capability: request.capability,
     parent: request.parent,
+    thread: request.thread,
     createdAt: now,
     ttlSeconds: request.ttlSeconds,
     deadline,

@@ -37,6 +37,8 @@ export interface Progress {
   percent?: number;
   message?: string;
   subTasks?: Json[];
+  /** What its dialect has no canonical place for. */
+  carried?: JsonObject;
 }
 
 /** A message about the task that was carried out: the same id again is a duplicate, or a mistake if its content differs. */
@@ -58,6 +60,8 @@ export interface Task extends Item {
   domain: string;
   capability: string;
   parent?: string;
+  /** What its requester files it under. */
+  thread?: string;
   createdAt: number;
   ttlSeconds: number;
   /** When it expires unless somebody has claimed it, in epoch milliseconds. */

@@ -3,6 +3,7 @@ import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Task } from '../../tasks/task.ts';
+import { nearestCode } from './nearest-code.ts';
 
 /** Where the sender named none: the first version of the contract, which every later minor one understands. */
 const VERSION = '1.0';
@@ -32,6 +33,7 @@ export const encodeReport = (task: Task): JsonObject => {
     to: task.from,
     timestamp: iso(task.at),
     correlationId: task.id,
+    ...foreign(task.progress?.carried ?? {}),
     payload: task.progress ? { percent, message, subTasks } : (task.claimNote ?? {}),
   };
 };
@@ -80,11 +82,14 @@ const failureOf = ({ status, task, error }: Outcome): JsonObject => {
   if (status === 'expired') {
     return { error: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, retryable: true };
   }
+  if (!error) return { error: 'internal_error', message: 'The task failed.', retryable: false };
+  const code = nearestCode(error);
   return {
-    error: error?.code ?? 'internal_error',
-    message: error?.message ?? 'The task failed.',
-    retryable: error?.retryable ?? false,
-    retryAfterSeconds: error?.retryAfterSeconds,
+    error: code,
+    message: error.message,
+    retryable: error.retryable,
+    retryAfterSeconds: error.retryAfterSeconds,
+    parley: code === error.code ? undefined : { code: error.code },
   };
 };
 

@@ -1,0 +1,19 @@
+import { complaints } from '../../json/checked.ts';
+import { isObject } from '../../json/json.ts';
+import type { Dialect } from '../dialect.ts';
+import { decode, NAME } from './decode.ts';
+import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
+import { AgentOsMessage, isTyped, UntypedMessage } from './schema.ts';
+
+/** The runtime messages of AgentOS: queries and commands with their answers, and messages that need none, all with evidence. */
+export const agentOs: Dialect = {
+  name: NAME,
+  schema: AgentOsMessage,
+  complaints: (message) => complaints(isTyped(message) ? AgentOsMessage : UntypedMessage, message),
+  recognises: (message) => isObject(message.from),
+  decode,
+  encodeRequest,
+  encodeReport,
+  encodeOutcome,
+  encodeNote,
+};

@@ -1,0 +1,178 @@
+import { canonicalId, idFrom } from '../../ids.ts';
+import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
+import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import type { Note } from '../../notes/note.ts';
+import type { Priority } from '../../ports/queues.ts';
+import type { Task } from '../../tasks/task.ts';
+import { NAME, VERSION } from './decode.ts';
+import { codeFor } from './error-codes.ts';
+import { NO_EVIDENCE } from './evidence.ts';
+
+export const encodeRequest = (task: Task, input: Json): JsonObject => {
+  const said = own(task.carried);
+  const isOwn = task.capability.startsWith(`${NAME}.`);
+  return message(said, {
+    id: task.id,
+    timestamp: task.createdAt,
+    from: task.from,
+    to: task.to ?? task.holder ?? PARLEY,
+    // What another dialect asks for is something to be done, by a name.
+    type: isOwn ? task.capability.slice(NAME.length + 1) : 'command',
+    content: isOwn ? input : { command: task.capability, parameters: input },
+    thread: task.parent ?? task.id,
+    replyTo: task.parent,
+    priority: task.priority,
+    ttl: task.ttlSeconds,
+    retryCount: numberIn(said.retryCount) + Math.max(0, task.attempt - 1),
+    parley: { ...foreign(task.carried), lastError: task.error && told(task.error) },
+  });
+};
+
+export const encodeReport = (task: Task): JsonObject => {
+  const { carried = {}, percent, message: text, subTasks } = task.progress ?? {};
+  const { content = null, ...said } = own(carried);
+  const made = task.progress
+    ? { status: 'in_progress', percent, message: text, subTasks }
+    : { status: task.status, note: task.claimNote };
+  return message(said, {
+    id: idFrom(`${task.id}#${task.v}`),
+    timestamp: task.at,
+    from: task.holder ?? PARLEY,
+    to: task.from,
+    type: 'event',
+    content: content ?? made,
+    asked: own(task.carried),
+    thread: task.id,
+    replyTo: task.id,
+    priority: task.priority,
+    ttl: task.ttlSeconds,
+    parley: foreign(carried),
+  });
+};
+
+export const encodeOutcome = (outcome: Outcome, output: Json | undefined): JsonObject => {
+  const isParleys = outcome.from === PARLEY;
+  const { content, ...said } = isParleys ? {} : own(outcome.carried);
+  const isGood = outcome.status === 'completed';
+  return message(said, {
+    id: outcome.id,
+    timestamp: outcome.happenedAt,
+    from: outcome.from,
+    to: outcome.to,
+    type: isGood ? 'response' : 'error',
+    content: isGood ? (output ?? null) : (content ?? failureOf(outcome)),
+    // Whoever asked gets the answer where it asked.
+    asked: outcome.to === outcome.task.from ? own(outcome.task.carried) : undefined,
+    thread: outcome.task.id,
+    replyTo: outcome.task.id,
+    priority: outcome.task.priority,
+    ttl: outcome.task.ttlSeconds,
+    parley: isParleys ? {} : foreign(outcome.carried),
+  });
+};
+
+export const encodeNote = (note: Note, content: Json): JsonObject => {
+  const isOwn = note.type.startsWith(`${NAME}.`);
+  return message(own(note.carried), {
+    id: note.id,
+    timestamp: note.createdAt,
+    from: note.from,
+    to: note.to,
+    type: isOwn ? note.type.slice(NAME.length + 1) : 'event',
+    content: isOwn ? content : { type: note.type, content },
+    thread: note.correlation ?? note.id,
+    replyTo: note.correlation,
+    priority: note.priority,
+    ttl: note.ttlSeconds,
+    parley: foreign(note.carried),
+  });
+};
+
+interface Told {
+  id: string;
+  timestamp: number;
+  from: string;
+  to: string;
+  type: string;
+  content: Json;
+  /** What the message that this one answers carried. */
+  asked?: JsonObject;
+  /** What the message belongs to, for a reader that wants a session and a request. */
+  thread: string;
+  replyTo?: string;
+  priority: Priority;
+  ttl: number;
+  retryCount?: number;
+  /** What only other dialects have words for. */
+  parley: JsonObject;
+}
+
+/** A whole message: as its sender wrote it where that was in this dialect, and complete in any case. */
+const message = (said: JsonObject, tell: Told): JsonObject => {
+  const { asked = {} } = tell;
+  const parley = { ...tell.parley, priority: tell.priority === 'critical' ? tell.priority : undefined };
+  return {
+    version: VERSION,
+    timestamp: new Date(tell.timestamp).toISOString(),
+    evidence: NO_EVIDENCE,
+    type: tell.type,
+    context: asked.context ?? { sessionId: tell.thread, requestId: tell.thread, locale: 'en-US', timezone: 'UTC' },
+    from: partyOf(tell.from),
+    ...said,
+    id: spelled(said.id, tell.id),
+    to: asked.from ?? said.to ?? partyOf(tell.to),
+    replyTo: asked.id ?? said.replyTo ?? tell.replyTo,
+    payload: { ...PLAIN, ...languageOf(asked), ...objectIn(said.payload), content: tell.content },
+    priority: said.priority ?? (tell.priority === 'critical' ? 'high' : tell.priority),
+    ttl: said.ttl ?? tell.ttl,
+    retryCount: tell.retryCount ?? numberIn(said.retryCount),
+    ...(Object.values(parley).some((value) => value !== undefined) ? { parley } : {}),
+  };
+};
+
+const PLAIN = { format: 'json', language: 'en', encoding: 'utf-8' };
+
+const languageOf = ({ payload }: JsonObject): JsonObject => {
+  const { language } = objectIn(payload);
+  return language === undefined ? {} : { language };
+};
+
+/** The id as it was sent, unless the message had to be given another. */
+const spelled = (sent: Json | undefined, id: string): string =>
+  typeof sent === 'string' && canonicalId(sent) === id ? sent : id;
+
+const partyOf = (agentId: string): JsonObject => ({ agentId, instanceId: agentId });
+
+const failureOf = ({ status, task, error }: Outcome): JsonObject => {
+  if (status === 'cancelled') {
+    const text = `The task ${task.id} was cancelled.`;
+    return { code: 'VALIDATION_FAILED', message: text, recoverable: false, parley: { code: 'cancelled' } };
+  }
+  if (status === 'expired') {
+    return { code: 'TIMEOUT', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, recoverable: true };
+  }
+  return told(error ?? { code: 'internal_error', message: 'The task failed.', retryable: false });
+};
+
+/** The nearest of this dialect's codes, and beside it the code that was said. */
+const told = (error: NonNullable<Outcome['error']>): JsonObject => {
+  const code = codeFor(error);
+  const { suggestion, ...details } = error.details ?? {};
+  return {
+    code,
+    message: error.message,
+    details: Object.keys(details).length > 0 ? details : undefined,
+    recoverable: error.retryable,
+    suggestion,
+    parley: code === error.code ? undefined : { code: error.code, retryAfterSeconds: error.retryAfterSeconds },
+  };
+};
+
+/** What `decode` put aside; what came in another dialect has nothing there. */
+const own = (carried: JsonObject): JsonObject => objectIn(carried[NAME]);
+
+const foreign = ({ [NAME]: _own, ...rest }: JsonObject): JsonObject => rest;
+
+const objectIn = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {});
+const isJsonObject = (value: Json | undefined): value is JsonObject => isObject(value);
+const numberIn = (value: Json | undefined): number => (typeof value === 'number' ? value : 0);

@@ -1,0 +1,90 @@
+import * as z from 'zod';
+import { AGENT_ID } from '../../agents/agent.ts';
+import type { Json, JsonObject } from '../../json/json.ts';
+import { ERROR_CODE_NAMES } from './error-codes.ts';
+import { EvidenceChain, NO_EVIDENCE, RequiredEvidence } from './evidence.ts';
+
+const MAX_TTL_SECONDS = 7 * 86_400;
+
+/** Any UUID of RFC 9562: the document asks for version 4 and shows others, with `msg-` before them. */
+const MESSAGE_ID = /^(?:msg-)?[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+const messageId = z.string().regex(MESSAGE_ID, 'must be a UUID, with or without "msg-" before it');
+const label = z.string().max(256);
+
+const party = z.looseObject({
+  agentId: z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -'),
+  instanceId: z.string().min(1).max(128).optional(),
+});
+
+const payloadWith = <T extends z.ZodType>(content: T) =>
+  z.looseObject({
+    content,
+    format: z.enum(['json', 'text', 'markdown']).default('json'),
+    language: z.enum(['en', 'ar']).default('en'),
+    encoding: z.literal('utf-8').default('utf-8'),
+  });
+
+const anyContent = z.custom<Json>((value) => value !== undefined, 'is required').describe('any JSON');
+
+const errorContent = z.looseObject({
+  code: z.enum(ERROR_CODE_NAMES),
+  message: z.string().max(4000),
+  details: z.unknown().optional(),
+  recoverable: z.boolean().optional(),
+  suggestion: z.string().max(4000).optional(),
+});
+
+/** What every message has. Fields that are not named here are carried along. */
+const envelope = {
+  id: messageId,
+  timestamp: z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' }),
+  version: z.string().regex(/^\d{1,4}\.\d{1,4}\.\d{1,4}$/, 'must be a version such as 1.0.0'),
+  from: party,
+  to: party,
+  replyTo: messageId.optional().describe('the id of the message that this one answers'),
+  context: z
+    .looseObject({
+      sessionId: label.optional(),
+      userId: label.optional(),
+      requestId: label.optional(),
+      conversationId: label.optional(),
+      locale: label.optional(),
+      timezone: label.optional(),
+    })
+    .optional(),
+  priority: z.enum(['high', 'normal', 'low']).default('normal'),
+  ttl: z.number().int().min(1).max(MAX_TTL_SECONDS).default(3600).describe('seconds'),
+  retryCount: z.number().int().min(0).max(1000).default(0),
+};
+
+const evidence = EvidenceChain.default(NO_EVIDENCE);
+const payload = payloadWith(anyContent);
+const usual = { ...envelope, evidence, payload };
+
+export const AgentOsMessage = z.discriminatedUnion('type', [
+  z.looseObject({ ...usual, type: z.literal('query') }),
+  z.looseObject({
+    ...envelope,
+    type: z.literal('response'),
+    replyTo: messageId.describe('the id of the query or command'),
+    evidence: RequiredEvidence,
+    payload,
+  }),
+  z.looseObject({ ...usual, type: z.literal('command') }),
+  z.looseObject({ ...usual, type: z.literal('event') }),
+  z.looseObject({ ...envelope, evidence, type: z.literal('error'), payload: payloadWith(errorContent) }),
+  z.looseObject({ ...usual, type: z.literal('validation') }),
+  z.looseObject({ ...usual, type: z.literal('evidence') }),
+  z.looseObject({ ...usual, type: z.literal('gap') }),
+  z.looseObject({ ...usual, type: z.literal('correction') }),
+]);
+export type AgentOsMessage = z.output<typeof AgentOsMessage>;
+export type ErrorContent = z.output<typeof errorContent>;
+
+export const TYPES = AgentOsMessage.options.map((option) => option.shape.type.value);
+export type AgentOsType = AgentOsMessage['type'];
+
+/** For a message that does not say which of them it is, and is to learn what else is wrong with it. */
+export const UntypedMessage = z.looseObject({ ...usual, type: z.enum(TYPES) });
+
+export const isTyped = ({ type }: JsonObject): boolean => TYPES.some((known) => known === type);

@@ -1,0 +1,91 @@
+import type { Caller } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import type { ViolationMessage } from '../messages/command.ts';
+import type { Item, Ref } from '../ports/records.ts';
+import { sortable } from '../tasks/task.ts';
+
+export const SEVERITIES = ['critical', 'major', 'minor'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+export const ACTIONS = ['blocked', 'flagged', 'corrected'] as const;
+export type Action = (typeof ACTIONS)[number];
+
+/** That an agent broke a law of its protocol, and what was done about it. */
+export interface Violation extends Item {
+  sk: 'violation';
+  project: string;
+  id: string;
+  dialect: string;
+  law: string;
+  code: string;
+  severity: Severity;
+  action: Action;
+  detail: string;
+  agent: string;
+  to?: string;
+  messageId: string;
+  taskId?: string;
+  happenedAt: number;
+}
+
+const violationRef = (project: string, agent: string, messageId: string): Ref<Violation> => ({
+  pk: `${project}#violation#${agent}#${messageId}`,
+  sk: 'violation',
+});
+const violationsPlace = (project: string): string => `${project}#violations`;
+
+/** Keeps that it happened, once for each message, and refuses the message. */
+export const refuseViolation = async (
+  deps: Deps,
+  project: string,
+  dialect: string,
+  message: ViolationMessage,
+): Promise<never> => {
+  const { code, law, severity, action, detail, messageId, taskId, to, from } = message;
+  const now = deps.clock.now();
+  const ref = violationRef(project, from, messageId);
+  await deps.records.create<Violation>(
+    {
+      ...ref,
+      sk: 'violation',
+      project,
+      id: `${from}:${messageId}`,
+      dialect,
+      law,
+      code,
+      severity,
+      action,
+      detail,
+      agent: from,
+      to,
+      messageId,
+      taskId,
+      happenedAt: now,
+      expires: now + deps.config.events.keepMs,
+      placed: { p: violationsPlace(project), s: `${sortable(now)}#${from}:${messageId}` },
+    },
+    deps.newId(),
+  );
+  throw new ParleyError(code, `The message breaks the law ${law}. ${detail}`, { facts: { law, severity, action } });
+};
+
+export interface ViolationPage {
+  violations: Violation[];
+  cursor?: string;
+}
+
+/** The newest first. */
+export const listViolations = async (
+  deps: Deps,
+  { project }: Caller,
+  { limit, cursor }: { limit: number; cursor?: string },
+): Promise<ViolationPage> => {
+  const violations = await deps.records.query<Violation>({
+    index: 'placed',
+    p: violationsPlace(project),
+    after: cursor,
+    newestFirst: true,
+    limit,
+  });
+  return { violations, cursor: violations.length === limit ? violations.at(-1)?.placed?.s : undefined };
+};
