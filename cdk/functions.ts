@@ -46,6 +46,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: ['GetItem', 'Query', 'PutItem', 'UpdateItem'],
+      indexes: ['held'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
@@ -78,7 +79,11 @@ export const FUNCTIONS = {
   agents: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
-    access: { table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'], indexes: ['placed'] },
+    access: {
+      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
+      indexes: ['placed', 'held'],
+      content: ['GetObject'],
+    },
   },
   api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },
   dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH },
@@ -126,4 +131,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/inbox/ack', to: 'inbox' },
   { method: 'ANY', path: '/v1/agents', to: 'agents' },
   { method: 'ANY', path: '/v1/agents/{proxy+}', to: 'agents' },
+  { method: 'ANY', path: '/v1/manifest', to: 'agents' },
+  { method: 'ANY', path: '/v1/violations', to: 'agents' },
+  { method: 'ANY', path: '/v1/gaps', to: 'agents' },
+  { method: 'ANY', path: '/v1/gaps/{proxy+}', to: 'agents' },
 ];

@@ -26,4 +26,13 @@ export interface Dialect {
   encodeOutcome(outcome: Outcome, output: Json | undefined): JsonObject;
   /** A message that is no task, for its recipient. */
   encodeNote(note: Note, content: Json): JsonObject;
+  /** The agents that a manifest file of the dialect lists; absent where it has no such files. */
+  readManifest?(file: JsonObject): Listed[];
+}
+
+export interface Listed {
+  id: string;
+  capabilities: string[];
+  /** What the file says of it, to be kept and shown. */
+  manifest: JsonObject;
 }

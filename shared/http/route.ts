@@ -98,6 +98,9 @@ export const countUpTo = (most: number, otherwise: number) =>
     .default(otherwise)
     .describe(`at most ${most}`);
 
+/** Where a page of what stands in an index ended. */
+export const placeCursor = z.string().regex(/^\d{14}#[ -~]{1,200}$/, 'must be one that an earlier page gave');
+
 /** What ends a wait early; a call that does not wait needs none. */
 export const signalFor = (waitMs: number, request: HttpRequest): AbortSignal | undefined =>
   waitMs > 0 ? request.signal : undefined;

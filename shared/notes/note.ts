@@ -31,6 +31,8 @@ export interface Note extends Item {
   traceparent: string;
   tracestate?: string;
   readAt?: number;
+  /** Where it is on a list until somebody closes it. */
+  closedAt?: number;
 }
 
 export const isNote = (item: Item): item is Note => item.sk === 'note';

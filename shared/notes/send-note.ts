@@ -9,6 +9,7 @@ import { discarded, kept } from '../tasks/content.ts';
 import type { Content } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { type Note, noteRef } from './note.ts';
+import { ticketPlace } from './tickets.ts';
 
 /** In whose name and language a note is sent, and whether its recipient is shown it. */
 interface Sending {
@@ -70,7 +71,9 @@ const newNote = (
     carried: message.carried,
     fingerprint: message.fingerprint,
     ...childOf(trace),
-    expires: Math.max(deadline, now + deps.config.tasks.keepMs),
+    ...(message.ticket
+      ? { held: ticketPlace({ project, from: message.from, id: message.messageId }, 'open', now) }
+      : { expires: Math.max(deadline, now + deps.config.tasks.keepMs) }),
     ...(isShown && {
       due: deadline,
       placed: { p: inboxPk(project, message.to), s: inboxOrder(now, message.messageId) },

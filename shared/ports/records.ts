@@ -21,7 +21,7 @@ export interface IndexKey {
   s?: string;
 }
 
-/** `held` is for what an agent has in hand, `placed` for every other list. */
+/** `held` is for what an agent has in hand and for notes that are kept as tickets, `placed` for every other list. */
 export type IndexName = 'placed' | 'held';
 
 /** What every stored record carries beside its own fields. */

@@ -82,7 +82,7 @@ describe('the functions may', () => {
     assert.deepEqual(indexes('sweep'), ['due']);
     assert.deepEqual(indexes('claims'), ['held']);
     assert.deepEqual(indexes('inbox'), ['placed']);
-    assert.deepEqual(indexes('ingest'), []);
+    assert.deepEqual(indexes('ingest'), ['held']);
   });
 
   it('read what the stream gave up only to replay it, and only the stream may write it', () => {
@@ -102,7 +102,14 @@ describe('the functions may', () => {
       );
     const listed = onBuckets('ListBucket').filter((of) => of !== 'dispatch Failures');
     assert.deepEqual(listed, onBuckets('GetObject'));
-    assert.deepEqual(listed, ['ingest Content', 'claims Content', 'tasks Content', 'inbox Content', 'replay Failures']);
+    assert.deepEqual(listed, [
+      'ingest Content',
+      'claims Content',
+      'tasks Content',
+      'inbox Content',
+      'agents Content',
+      'replay Failures',
+    ]);
   });
 
   it('set an administrator’s key and nothing else, with admin-key', () => {

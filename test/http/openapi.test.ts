@@ -97,6 +97,7 @@ describe('/openapi.json', () => {
     assert.deepEqual(withBody.sort(), [
       'post /v1/claims',
       'post /v1/inbox/ack',
+      'post /v1/manifest',
       'post /v1/messages',
       'post /v1/tasks/{id}/renew',
       'put /v1/agents/{id}',

@@ -3,6 +3,7 @@ import { isObject } from '../../json/json.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
+import { readManifest } from './manifest.ts';
 import { AgentOsMessage, isTyped, UntypedMessage } from './schema.ts';
 
 /** The runtime messages of AgentOS: queries and commands with their answers, and messages that need none, all with evidence. */
@@ -16,4 +17,5 @@ export const agentOs: Dialect = {
   encodeReport,
   encodeOutcome,
   encodeNote,
+  readManifest,
 };

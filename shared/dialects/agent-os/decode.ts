@@ -30,7 +30,7 @@ export const decode = (wire: JsonObject): Command => {
       { facts: { known: TYPES } },
     );
   }
-  return withRules(() => {
+  return withRules(wire, () => {
     if (wire.type === undefined || typeof wire.type !== 'string')
       checked(UntypedMessage, wire, 'invalid_message', WHAT);
     return commandOf(checked(Messages, wire, 'invalid_message', WHAT));

@@ -2,10 +2,13 @@ import type { Route } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { claimRoutes } from './claims.ts';
 import { eventRoutes } from './events.ts';
+import { gapRoutes } from './gaps.ts';
 import { inboxRoutes } from './inbox.ts';
+import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
 import { systemRoutes } from './system.ts';
 import { taskRoutes } from './tasks.ts';
+import { violationRoutes } from './violations.ts';
 
 /** The whole API. */
 export const routes: readonly Route[] = [
@@ -15,5 +18,8 @@ export const routes: readonly Route[] = [
   ...inboxRoutes,
   ...agentRoutes,
   ...eventRoutes,
+  ...manifestRoutes,
+  ...violationRoutes,
+  ...gapRoutes,
   ...systemRoutes(() => routes),
 ];

@@ -1,0 +1,50 @@
+import { domainsOf } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import { ParleyError } from '../errors.ts';
+import type { JsonObject } from '../json/json.ts';
+import { domainOf } from './agent.ts';
+import { Registration, register } from './register.ts';
+
+export interface Imported {
+  id: string;
+  outcome: 'registered' | 'changed' | 'refused';
+  /** Only for a new agent, and only now. */
+  key?: string;
+  /** Why it was refused. */
+  code?: string;
+  detail?: string;
+}
+
+/** Registers every agent that the file lists. One that is refused does not keep the others out. */
+export const importManifest = async (
+  deps: Deps,
+  project: string,
+  dialect: Dialect,
+  file: JsonObject,
+): Promise<Imported[]> => {
+  if (!dialect.readManifest) {
+    throw new ParleyError('invalid_request', `The dialect ${dialect.name} has no manifest files.`);
+  }
+  const known = domainsOf(deps.config, project);
+  const imported: Imported[] = [];
+  for (const { id, capabilities, manifest } of dialect.readManifest(file)) {
+    // A manifest knows nothing of this deployment's domains, and its capabilities may look like any.
+    const domains = [...new Set(capabilities.map(domainOf))].filter((one) => one !== undefined && known.includes(one));
+    const wanted = Registration.parse({ dialect: dialect.name, capabilities, domains, manifest });
+    imported.push(await outcomeOf(deps, project, id, wanted));
+  }
+  return imported;
+};
+
+const outcomeOf = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<Imported> => {
+  try {
+    const { key } = await register(deps, project, id, wanted);
+    return { id, outcome: key ? 'registered' : 'changed', key };
+  } catch (error) {
+    if (error instanceof ParleyError && error.retry === 'never') {
+      return { id, outcome: 'refused', code: error.code, detail: error.message };
+    }
+    throw error;
+  }
+};

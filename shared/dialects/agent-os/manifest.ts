@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import { AGENT_ID } from '../../agents/agent.ts';
+import { checked } from '../../json/checked.ts';
+import type { JsonObject } from '../../json/json.ts';
+import type { Listed } from '../dialect.ts';
+
+const text = z.string().max(4000);
+const names = z.array(z.string().min(1).max(128)).max(256).optional();
+
+const entry = z.looseObject({
+  id: z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -'),
+  name: text.optional(),
+  version: z.string().max(64).optional(),
+  category: text.optional(),
+  description: text.optional(),
+  dependencies: names,
+  policies: names,
+  capabilities: names,
+  tier: z.union([text, z.number()]).optional(),
+});
+
+/** One call registers so many at most. */
+const MOST_AGENTS = 100;
+
+export const Manifest = z.looseObject({
+  agents: z
+    .array(entry)
+    .min(1)
+    .max(MOST_AGENTS)
+    .refine((agents) => new Set(agents.map(({ id }) => id)).size === agents.length, 'names an agent twice'),
+});
+
+/** The agents of an AGENTOS_MANIFEST. Each entry is kept whole, and shown with its agent. */
+export const readManifest = (file: JsonObject): Listed[] =>
+  checked(Manifest, file, 'invalid_request', 'The manifest').agents.map(({ id, capabilities = [], ...more }) => ({
+    id,
+    capabilities,
+    manifest: Object.fromEntries(Object.entries({ id, capabilities, ...more })),
+  }));

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { refusedWithoutTrace } from '../http/refusal.ts';
+import { AgentOsAgent, agentOsAgent } from '../support/agent-os-agent.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const entry = (id: string, overrides: object = {}) => ({
+  id,
+  name: `The ${id}`,
+  version: '1.2.0',
+  category: 'analysis',
+  description: 'Reads what others wrote down.',
+  dependencies: ['one-brain'],
+  policies: ['R0'],
+  capabilities: ['gdp_analysis', 'macro.forecast', 'security.briefing'],
+  tier: 2,
+  ...overrides,
+});
+
+describe('a manifest', () => {
+  it('registers all its agents with one call, each with a key that works and all that it says of it', async (t) => {
+    const { admin, transport } = await testParley(t);
+    const reply = await admin.call('POST', '/v1/manifest', {
+      version: '0',
+      agents: [entry('scribe'), entry('one-brain')],
+    });
+    assert.equal(reply.status, 200);
+    const [scribe, brain] = reply.body.agents;
+    assert.deepEqual([scribe.id, scribe.outcome, brain.outcome], ['scribe', 'registered', 'registered']);
+    const shown = (await admin.call('GET', '/v1/agents/scribe')).body;
+    assert.deepEqual([shown.dialect, shown.manifest], ['agent-os', entry('scribe')]);
+    assert.deepEqual([shown.capabilities, shown.domains], [entry('scribe').capabilities, ['security']]);
+    await new AgentOsAgent('one-brain', brain.key, transport).say('query', 'scribe');
+    assert.equal((await new AgentOsAgent('scribe', scribe.key, transport).claim()).length, 1);
+  });
+
+  it('changes agents that are there, and leaves them their keys', async (t) => {
+    const parley = await testParley(t);
+    const scribe = await agentOsAgent(parley, 'scribe');
+    const file = { agents: [entry('scribe', { tier: 'gold' }), entry('new')] };
+    const { body } = await parley.admin.call('POST', '/v1/manifest', file);
+    assert.deepEqual(body.agents[0], { id: 'scribe', outcome: 'changed' });
+    assert.equal(body.agents[1].outcome, 'registered');
+    assert.equal((await scribe.call('GET', '/v1/agents/scribe')).body.manifest.tier, 'gold');
+  });
+
+  it('tells why it refused an agent, and registers the others', async (t) => {
+    const { admin } = await testParley(t);
+    const { body } = await admin.call('POST', '/v1/manifest', { agents: [entry('parley'), entry('scribe')] });
+    assert.deepEqual(
+      body.agents.map(({ outcome, code }: { outcome: string; code?: string }) => [outcome, code]),
+      [
+        ['refused', 'invalid_request'],
+        ['registered', undefined],
+      ],
+    );
+  });
+
+  const refused: [what: string, file: unknown, paths: string[]][] = [
+    ['no agents', {}, ['agents']],
+    ['an empty list', { agents: [] }, ['agents']],
+    ['too many', { agents: Array.from({ length: 101 }, (_, at) => entry(`a${at}`)) }, ['agents']],
+    ['one twice', { agents: [entry('a'), entry('a')] }, ['agents']],
+    [
+      'several mistakes',
+      { agents: [entry('A B'), entry('b', { capabilities: 'all', dependencies: [1], tier: [] })] },
+      ['agents[0].id', 'agents[1].dependencies[0]', 'agents[1].capabilities', 'agents[1].tier'],
+    ],
+  ];
+  it('that is not right is refused with everything that is wrong, and changes nothing', async (t) => {
+    const parley = await testParley(t);
+    for (const [what, file, paths] of refused) {
+      await t.test(what, async () => {
+        const { body } = await refusedWithoutTrace(parley, 400, 'invalid_request', () =>
+          parley.admin.call('POST', '/v1/manifest', file),
+        );
+        assert.deepEqual(
+          body.issues.map(({ path }: { path: string }) => path),
+          paths,
+        );
+      });
+    }
+  });
+
+  it('is taken from an administrator only, and for a dialect that has such files', async (t) => {
+    const parley = await testParley(t);
+    const scribe = await agentOsAgent(parley, 'scribe');
+    const file = { agents: [entry('a')] };
+    await refusedWithoutTrace(parley, 403, 'forbidden', () => scribe.call('POST', '/v1/manifest', file));
+    for (const [dialect, code] of [
+      ['round-table', 'invalid_request'],
+      ['latin', 'unknown_dialect'],
+    ] as const) {
+      const send = () => parley.admin.call('POST', `/v1/manifest?dialect=${dialect}`, file);
+      await refusedWithoutTrace(parley, 400, code, send);
+    }
+  });
+});
