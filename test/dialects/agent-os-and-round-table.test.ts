@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { settled } from '../http/refusal.ts';
+import { agentOsAgent, content, evidence } from '../support/agent-os-agent.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const start = async (t: Parameters<typeof testParley>[0]) => {
+  const parley = await testParley(t);
+  return { parley, brain: await agentOsAgent(parley, 'one-brain'), galahad: await parley.agent('galahad') };
+};
+
+describe('a Round Table agent', () => {
+  it('is given a query as a task with everything that was said, and its result is a response', async (t) => {
+    const { brain, galahad } = await start(t);
+    const query = await brain.say('query', 'galahad', { priority: 'high', ttl: 90 });
+    const [{ message }] = await galahad.claim();
+    assert.deepEqual(
+      [message.type, message.from, message.to, message.priority, message.ttl, message.payload.task],
+      ['task.request', 'one-brain', 'galahad', 'high', 90, 'agent-os.query'],
+    );
+    assert.deepEqual(message.payload.params, { question: 'How large was the harvest?' });
+    assert.deepEqual(message.parley['agent-os'].context, query.context);
+    assert.equal(`msg-${message.id}`, query.id);
+    assert.equal((await galahad.progress(message.id, { percent: 50, message: 'half' })).status, 202);
+    const report = (await brain.call('GET', `/v1/tasks/${query.id}?dialect=agent-os`)).body;
+    assert.deepEqual([report.type, report.replyTo, report.payload.content.percent], ['event', query.id, 50]);
+    await galahad.complete(message.id, { format: 'markdown', content: 'Large.' });
+    const [response] = await brain.inbox();
+    assert.deepEqual(
+      [response.type, response.replyTo, response.from.agentId, response.to, response.context],
+      ['response', query.id, 'galahad', query.from, query.context],
+    );
+    assert.deepEqual(response.payload.content, { format: 'markdown', content: 'Large.' });
+    assert.deepEqual([response.evidence.confidence, response.parley.envelope.version], [0, '1.0']);
+    assert.equal(await brain.ack(response.id), 1);
+  });
+
+  it('is given content that is no object as one', async (t) => {
+    const { brain, galahad } = await start(t);
+    await brain.say('query', 'galahad', { payload: content('كم؟', { format: 'text', language: 'ar' }) });
+    const [{ message }] = await galahad.claim();
+    assert.deepEqual(message.payload.params, { content: 'كم؟' });
+    await galahad.complete(message.id, { n: 1 });
+    assert.equal((await brain.inbox())[0].payload.language, 'ar');
+  });
+
+  const codes: [said: string, read: string, recoverable: boolean][] = [
+    ['skill_missing', 'VALIDATION_FAILED', false],
+    ['invalid_params', 'VALIDATION_FAILED', false],
+    ['rate_limited', 'SOURCE_ERROR', true],
+    ['timeout', 'TIMEOUT', true],
+    ['model_error', 'SOURCE_ERROR', true],
+    ['internal_error', 'SOURCE_ERROR', true],
+  ];
+  for (const [said, read, recoverable] of codes) {
+    it(`fails with ${said}, which is read as ${read} with the code that was said`, async (t) => {
+      const { parley, brain, galahad } = await start(t);
+      const query = await brain.say('query', 'galahad', { ttl: 600_000 });
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const [task] = await galahad.claim();
+        if (task) await galahad.fail(task.message.id, { error: said, message: 'it broke' });
+        parley.clock.advance(60_000);
+        await settled(parley);
+      }
+      assert.equal((await brain.task(query.id)).state, 'failed');
+      const [error] = await brain.inbox();
+      assert.deepEqual([error.type, error.replyTo], ['error', query.id]);
+      const { code, message, recoverable: can, parley: kept } = error.payload.content;
+      assert.deepEqual([code, message, can, kept.code], [read, 'it broke', recoverable, said]);
+    });
+  }
+});
+
+describe('an AgentOS agent', () => {
+  it('is given a Round Table task as a command, and its response is a result with the evidence', async (t) => {
+    const { parley, brain, galahad } = await start(t);
+    const tim = await parley.agent('tim');
+    const id = await tim.request({
+      to: 'one-brain',
+      priority: 'critical',
+      ttl: 90,
+      payload: { responseFormat: 'markdown' },
+    });
+    const [{ message }] = await brain.claim();
+    assert.deepEqual(
+      [message.id, message.type, message.from, message.to.agentId, message.priority, message.ttl],
+      [id, 'command', { agentId: 'tim', instanceId: 'tim' }, 'one-brain', 'high', 90],
+    );
+    assert.deepEqual(message.payload.content, { command: 'security.briefing', parameters: { scope: 'daily' } });
+    assert.equal(message.parley.priority, 'critical');
+    assert.equal(message.parley.payload.responseFormat, 'markdown');
+    await brain.say('event', 'tim', { replyTo: id, payload: content({ percent: 10 }) });
+    assert.equal((await tim.task(id)).progress.percent, 10);
+    assert.equal((await brain.respond('tim', id)).status, 202);
+    const [result] = await tim.inbox();
+    assert.deepEqual([result.type, result.correlationId, result.from], ['task.result', id, 'one-brain']);
+    assert.deepEqual(result.payload, { status: 'completed', result: { answer: 'Large.' } });
+    assert.deepEqual(result.parley['agent-os'].evidence, evidence());
+    assert.deepEqual(await galahad.claim(), []);
+  });
+
+  const codes: [said: string, read: string, retryable: boolean][] = [
+    ['DATA_UNAVAILABLE', 'model_error', true],
+    ['SOURCE_ERROR', 'model_error', true],
+    ['TIMEOUT', 'timeout', true],
+    ['VALIDATION_FAILED', 'invalid_params', false],
+    ['FABRICATION_DETECTED', 'invalid_params', false],
+    ['SAFETY_VIOLATION', 'invalid_params', false],
+    ['UNAUTHORIZED', 'skill_missing', false],
+  ];
+  for (const [said, read, retryable] of codes) {
+    it(`fails with ${said}, which is read as ${read} with the code that was said`, async (t) => {
+      const { parley, brain } = await start(t);
+      const tim = await parley.agent('tim');
+      const id = await tim.request({ to: 'one-brain', ttl: 600_000 });
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const [task] = await brain.claim();
+        if (task) await brain.err('tim', { code: said, message: 'it broke', suggestion: 'ask' }, { replyTo: id });
+        parley.clock.advance(60_000);
+        await settled(parley);
+      }
+      const [failure] = await tim.inbox();
+      const { error, message, retryable: can, parley: kept } = failure.payload;
+      assert.deepEqual([error, message, can, kept.code], [read, 'it broke', retryable, said]);
+      assert.equal(failure.parley['agent-os'].content.suggestion, 'ask');
+    });
+  }
+});
