@@ -27,6 +27,8 @@ export const Config = z.strictObject({
     })
     .prefault({}),
   events: z.strictObject({ keepMs: positive.default(30 * DAY_MS) }).prefault({}),
+  /** Whose messages `GET /v1/log` shows, by dialect, where that is not what the dialect itself asks for. */
+  messageLog: z.record(z.string(), z.boolean()).prefault({}),
   agents: z
     .strictObject({
       /** How often an agent says that it lives. */

@@ -10,6 +10,8 @@ import type { Task } from '../tasks/task.ts';
 /** One protocol: how its messages become commands, and how tasks and outcomes become its messages. */
 export interface Dialect {
   name: string;
+  /** Whether its messages are logged where the configuration does not say. */
+  isLogged: boolean;
   /** Every message of the dialect. */
   schema: z.ZodType;
   /** Everything that is wrong with a message that is meant to be of this dialect. */

@@ -12,6 +12,8 @@ interface Message {
   from: string;
   /** The id as its sender wrote it, where that is another spelling. */
   givenId?: string;
+  /** What the log of messages says of it beside its id and type. */
+  told?: JsonObject;
 }
 
 export interface Request extends Message {

@@ -2,6 +2,7 @@ import type { Known } from '../agents/agent.ts';
 import { agentBehind, type Caller } from '../agents/authenticate.ts';
 import { beat } from '../agents/health.ts';
 import type { Deps } from '../deps.ts';
+import type { Dialect } from '../dialects/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
@@ -46,6 +47,15 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
   };
 };
 
+/** What is not to be logged is not told either, so that it costs nothing. */
+const withTold = <T extends Command>(deps: Deps, dialect: Dialect, { type }: JsonObject, command: T): T => {
+  const isLogged = deps.config.messageLog[dialect.name] ?? dialect.isLogged;
+  const { messageId, givenId = messageId } = command;
+  const told = isLogged ? { id: givenId, type: type ?? command.kind, ...command.told } : undefined;
+  const { otherwise } = 'otherwise' in command ? command : {};
+  return { ...command, told, ...(otherwise && { otherwise: { ...otherwise, told } }) };
+};
+
 /** Some messages are reports only where their sender was given the task that they name. */
 const meant = async (deps: Deps, { agent }: Known, command: Command): Promise<Command> => {
   if (!('otherwise' in command) || !command.otherwise) return command;
@@ -56,7 +66,8 @@ const meant = async (deps: Deps, { agent }: Known, command: Command): Promise<Co
 const understood = (deps: Deps, sent: Sent, message: JsonObject): { name: string; command: Command } => {
   const dialect = dialectOf(message, sent.dialect);
   try {
-    return { name: dialect.name, command: dialect.decode(message, deps.config) };
+    const command = dialect.decode(message, deps.config);
+    return { name: dialect.name, command: withTold(deps, dialect, message, command) };
   } catch (error) {
     if (error instanceof ParleyError && error.code === 'unsupported_version') {
       deps.log('warn', 'a message of another major version was refused', { dialect: dialect.name, ...error.facts });

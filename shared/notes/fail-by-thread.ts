@@ -14,7 +14,7 @@ const LOOKED_AT = 100;
  * Says whether it did; it is then kept as a note that nobody is shown, so that the same message again is known.
  */
 export const failByThread = async (deps: Deps, sender: Known, message: NoteMessage): Promise<boolean> => {
-  const { failing, to, from, messageId, fingerprint, carried } = message;
+  const { failing, to, from, messageId, fingerprint, carried, told } = message;
   if (!failing) return false;
   const { project, id } = sender.agent;
   if (await deps.records.get(noteRef(project, from, messageId))) return false;
@@ -30,6 +30,7 @@ export const failByThread = async (deps: Deps, sender: Known, message: NoteMessa
       taskId: task.id,
       error: failing.error,
       carried,
+      told,
     });
     return true;
   } catch (error) {

@@ -38,5 +38,6 @@ const eventOf = (type: `message.${'sent' | 'read' | 'expired'}`, note: Note): Pa
     correlation: note.correlation,
     traceparent: note.traceparent,
     waitedMs: type === 'message.sent' ? undefined : note.at - note.createdAt,
+    logged: note.told && { ...note.told, waitedMs: note.at - note.createdAt },
   },
 });

@@ -27,6 +27,8 @@ export interface Note extends Item {
   content: Content;
   /** What its dialect has no canonical place for, given back to readers of that dialect. */
   carried: JsonObject;
+  /** What the log of messages says of it. */
+  told?: JsonObject;
   fingerprint: string;
   traceparent: string;
   tracestate?: string;

@@ -69,6 +69,8 @@ const newNote = (
     correlation: message.correlation,
     content,
     carried: message.carried,
+    // A message that nobody is shown was something else, and has been told of there.
+    told: isShown ? message.told : undefined,
     fingerprint: message.fingerprint,
     ...childOf(trace),
     ...(message.ticket

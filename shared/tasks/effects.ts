@@ -1,3 +1,4 @@
+import { canonicalId } from '../ids.ts';
 import { type Delivery, deliveriesOf } from '../inbox/delivery.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { ParleyEvent } from '../ports/events.ts';
@@ -94,11 +95,40 @@ const eventOf = (type: Edge, task: Task): ParleyEvent => ({
     attempt: task.attempt,
     traceparent: task.traceparent,
     to: task.to,
-    agent: task.holder,
+    agent: task.holder ?? (type === 'task.retrying' ? task.error?.agent : undefined),
     ...(type === 'task.progress' && progressOf(task)),
+    logged: loggedIn(type, task),
     error: task.error && { code: task.error.code, message: task.error.message },
   },
 });
+
+/** The message that took the task this step, where messages of its dialect are logged. */
+const loggedIn = (type: Edge, task: Task): JsonObject | undefined => {
+  const told = toldBy(type, task);
+  return told && { ...told, waitedMs: task.at - task.createdAt };
+};
+
+const toldBy = (type: Edge, task: Task): JsonObject | undefined => {
+  switch (type) {
+    case 'task.requested':
+      return task.entry === 1 ? task.told : undefined;
+    case 'task.claimed':
+    case 'task.expired':
+      return task.told;
+    case 'task.progress':
+      return task.progress?.told;
+    case 'task.completed':
+    case 'task.failed':
+    case 'task.retrying': {
+      const last = type === 'task.retrying' ? task.seen?.at(-1) : task.endedBy;
+      // An earlier attempt may have ended with a message that was logged, and this one without.
+      const isIts = last !== undefined && canonicalId(String(task.outcomeTold?.id)) === last.id;
+      return isIts ? task.outcomeTold : undefined;
+    }
+    default:
+      return undefined;
+  }
+};
 
 const progressOf = ({ progress }: Task): JsonObject => ({
   percent: progress?.percent,

@@ -21,6 +21,7 @@ export const PACKING = {
     'fingerprint',
     'traceparent',
     'tracestate',
+    'told',
     'thread',
     'type',
     'correlation',
@@ -29,6 +30,7 @@ export const PACKING = {
   bulky: [
     'output',
     'outcomeCarried',
+    'outcomeTold',
     'outcome',
     'progress',
     'error',

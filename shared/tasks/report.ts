@@ -49,7 +49,7 @@ interface Planned {
 
 const transitionFor = (message: TaskReport, by: By, output: Content | undefined): Planned => {
   const seen: Seen = { id: message.messageId, fingerprint: message.fingerprint };
-  const told: Report = { seen, attempt: message.attempt };
+  const told: Report = { seen, attempt: message.attempt, told: message.told };
   switch (message.kind) {
     case 'claim':
       return {
@@ -60,7 +60,7 @@ const transitionFor = (message: TaskReport, by: By, output: Content | undefined)
             : onSeen(task, claim(task, by, { due: task.due, seen, note: message.note })),
       };
     case 'progress':
-      return { decide: (task) => progress(task, by, told, { ...message.progress, at: by.now }) };
+      return { decide: (task) => progress(task, by, told, { ...message.progress, told: message.told, at: by.now }) };
     case 'complete': {
       const completed = complete(by, told, output ?? { json: message.output }, message.carried);
       // Only where the id cannot be that of an earlier message about the task.

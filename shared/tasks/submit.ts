@@ -96,6 +96,7 @@ const newTask = (
     maxAttempts,
     input,
     carried: request.carried,
+    told: request.told,
     fingerprint: request.fingerprint,
     ...childOf(trace),
     due: firstLook(now, deadline, deps.config.tasks),

@@ -86,10 +86,16 @@ export const viewOf = (task: Task): TaskView => ({
   maxAttempts: task.maxAttempts,
   lease: task.leaseUntil === undefined ? undefined : { until: new Date(task.leaseUntil).toISOString() },
   claim: task.claimNote,
-  progress: task.progress && { ...task.progress, at: iso(task.progress.at) },
+  progress: progressOf(task),
   deadLettered: task.status === 'failed',
   traceparent: task.traceparent,
 });
+
+const progressOf = ({ progress }: Task): object | undefined => {
+  if (!progress) return undefined;
+  const { carried: _carried, told: _told, ...shown } = progress;
+  return { ...shown, at: iso(progress.at) };
+};
 
 const errorOf = (task: Task): TaskView['error'] => {
   if (task.status === 'expired') {

@@ -39,6 +39,7 @@ export interface Progress {
   subTasks?: Json[];
   /** What its dialect has no canonical place for. */
   carried?: JsonObject;
+  told?: JsonObject;
 }
 
 /** A message about the task that was carried out: the same id again is a duplicate, or a mistake if its content differs. */
@@ -96,6 +97,9 @@ export interface Task extends Item {
   /** What the requester's dialect has no canonical place for, given back to readers of that dialect. */
   carried: JsonObject;
   outcomeCarried?: JsonObject;
+  /** What the log of messages says of the request, and of the last message that ended it or an attempt. */
+  told?: JsonObject;
+  outcomeTold?: JsonObject;
   /** The request itself. */
   fingerprint: string;
   claimedBy?: Seen;

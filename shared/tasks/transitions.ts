@@ -105,6 +105,8 @@ export interface Report {
   seen: Seen;
   /** The attempt that it is about, where it says so. */
   attempt?: number;
+  /** What the log of messages says of it. */
+  told?: JsonObject;
 }
 
 const byHolder = (by: By, report: Report) => [heldBy(by.agent), ...thisAttempt(report.attempt)];
@@ -133,7 +135,13 @@ export const renew = (by: By, attempt?: number): Transition => ({
 export const complete = (by: By, report: Report, output: Content, carried: JsonObject): Transition => ({
   rules: byHolder(by, report),
   change: inOrder(endedAs('completed', by), {
-    set: { output, outcomeCarried: carried, endedBy: report.seen, 'placed.s': inboxOrder(by.now, report.seen.id) },
+    set: {
+      output,
+      outcomeCarried: carried,
+      outcomeTold: report.told,
+      endedBy: report.seen,
+      'placed.s': inboxOrder(by.now, report.seen.id),
+    },
     unset: ['error'],
   }),
 });
@@ -147,6 +155,7 @@ export const fail = (task: Task, by: By, report: Report, error: TaskError, carri
       seen: remembered(held, report.seen),
       endedBy: isEnd ? report.seen : undefined,
       outcomeCarried: carried,
+      outcomeTold: report.told,
     };
     return { rules: byHolder(by, report), change: inOrder(change, { set: said }) };
   });
@@ -202,7 +211,7 @@ export const runAgain = (task: Task, when: When): Change | ParleyError =>
         maxAttempts: task.attempt + when.limits.maxAttempts,
         placed: { p: inboxPk(task.project, task.from) },
       },
-      unset: [...HOLD, 'endedAt', 'expires', 'error', 'outcomeCarried', 'endedBy'],
+      unset: [...HOLD, 'endedAt', 'expires', 'error', 'outcomeCarried', 'outcomeTold', 'endedBy'],
     }),
   });
 

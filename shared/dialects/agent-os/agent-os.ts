@@ -9,6 +9,7 @@ import { AgentOsMessage, isTyped, UntypedMessage } from './schema.ts';
 /** The runtime messages of AgentOS: queries and commands with their answers, and messages that need none, all with evidence. */
 export const agentOs: Dialect = {
   name: NAME,
+  isLogged: true,
   schema: AgentOsMessage,
   complaints: (message) => complaints(isTyped(message) ? AgentOsMessage : UntypedMessage, message),
   recognises: (message) => isObject(message.from),

@@ -89,6 +89,7 @@ const named = (wire: AgentOsMessage) => ({
   givenId: wire.id,
   fingerprint: fingerprint({ ...wire, id: canonicalId(wire.id), replyTo: wire.replyTo && canonicalId(wire.replyTo) }),
   from: wire.from.agentId,
+  told: { evidenceCount: wire.evidence.sources.length, confidenceScore: wire.evidence.confidence },
 });
 
 /** Always for one agent, so that the domain says only where the task comes from. */

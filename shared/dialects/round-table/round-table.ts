@@ -7,6 +7,7 @@ import { isTyped, RoundTableMessage, UntypedMessage } from './schema.ts';
 /** The message contract of the Round Table: tasks, claims, progress, results, failures and heartbeats. */
 export const roundTable: Dialect = {
   name: 'round-table',
+  isLogged: false,
   schema: RoundTableMessage,
   complaints: (message) => complaints(isTyped(message) ? RoundTableMessage : UntypedMessage, message),
   recognises: (message) => typeof message.from === 'string' && message.version !== undefined,

@@ -4,6 +4,7 @@ import { claimRoutes } from './claims.ts';
 import { eventRoutes } from './events.ts';
 import { gapRoutes } from './gaps.ts';
 import { inboxRoutes } from './inbox.ts';
+import { logRoutes } from './log.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
 import { systemRoutes } from './system.ts';
@@ -21,5 +22,6 @@ export const routes: readonly Route[] = [
   ...manifestRoutes,
   ...violationRoutes,
   ...gapRoutes,
+  ...logRoutes,
   ...systemRoutes(() => routes),
 ];

@@ -1,0 +1,128 @@
+import type { Caller } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import { isObject } from '../json/json.ts';
+import type { ParleyEvent } from '../ports/events.ts';
+
+export const LOG_STATUSES = ['success', 'error', 'timeout'] as const;
+
+/** One message as its sender or its recipient would log it. */
+export interface LogEntry {
+  messageId: string;
+  timestamp: string;
+  direction: 'sent' | 'received';
+  fromAgent: string;
+  toAgent?: string;
+  type: string;
+  status: (typeof LOG_STATUSES)[number];
+  /** How long a request waited to be claimed or answered, and any other message to be read. */
+  latencyMs: number;
+  evidenceCount: number;
+  confidenceScore: number;
+  taskId?: string;
+}
+
+export interface LogFilter {
+  agent?: string;
+  type?: string;
+  status?: LogEntry['status'];
+  /** Epoch milliseconds, the first and the last that count. */
+  from?: number;
+  to?: number;
+  limit: number;
+  cursor?: string;
+}
+
+export interface LogPage {
+  entries: LogEntry[];
+  /** Absent at the end. A page with a cursor may still be short, or empty: its filter found little so far. */
+  cursor?: string;
+}
+
+/** How often one call reads the events, whatever its filter lets through. */
+const READS = 5;
+/** An event tells of one message, and so of at most a sending and a receipt. */
+const MOST_OF_EVENT = 2;
+/** Events are told in about the order in which they happened; none is this late. */
+const DISORDER_MS = 10 * 60_000;
+
+/**
+ * The log of messages, newest first. It is read out of the event log, and so costs nothing to write but what events tell of the
+ * messages of those dialects that are logged.
+ */
+export const readLog = async (deps: Deps, caller: Caller, filter: LogFilter): Promise<LogPage> => {
+  const entries: LogEntry[] = [];
+  const seen = new Set<string>();
+  let cursor = filter.cursor ?? (await deps.events.end(caller.project));
+  for (let reads = 0; reads < READS; reads++) {
+    const limit = Math.floor((filter.limit - entries.length) / MOST_OF_EVENT);
+    if (limit === 0) break;
+    const options = { after: cursor, types: Object.keys(LOGGED), newestFirst: true, limit };
+    const page = await deps.events.read(caller.project, options);
+    if (page.cursor === cursor) return { entries };
+    cursor = page.cursor;
+    for (const event of page.events) {
+      if (filter.from !== undefined && event.at < filter.from - DISORDER_MS) return { entries };
+      if (seen.has(event.id) || event.at < (filter.from ?? 0) || event.at > (filter.to ?? Infinity)) continue;
+      seen.add(event.id);
+      entries.push(...entriesOf(event).filter((entry) => isWanted(caller, entry, filter)));
+    }
+  }
+  return { entries, cursor };
+};
+
+/** Whose line of the log it is: the sender's own or the recipient's own. */
+const ownerOf = ({ direction, fromAgent, toAgent }: LogEntry): string | undefined =>
+  direction === 'sent' ? fromAgent : toAgent;
+
+const isWanted = (caller: Caller, entry: LogEntry, { agent, type, status }: LogFilter): boolean =>
+  (caller.role === 'admin' || ownerOf(entry) === caller.known.agent.id) &&
+  (agent === undefined || ownerOf(entry) === agent) &&
+  (type === undefined || entry.type === type) &&
+  (status === undefined || entry.status === status);
+
+type Direction = LogEntry['direction'];
+
+/** What an event says about a message: who spoke, and whether that was its sending, its receipt or both. */
+const LOGGED: Record<string, { by: 'requester' | 'holder' | 'sender'; directions: Direction[] }> = {
+  'task.requested': { by: 'requester', directions: ['sent'] },
+  'task.claimed': { by: 'requester', directions: ['received'] },
+  'task.expired': { by: 'requester', directions: ['received'] },
+  'task.progress': { by: 'holder', directions: ['sent'] },
+  'task.retrying': { by: 'holder', directions: ['sent'] },
+  // An outcome stands in its reader's inbox by the write that tells of it.
+  'task.completed': { by: 'holder', directions: ['sent', 'received'] },
+  'task.failed': { by: 'holder', directions: ['sent', 'received'] },
+  'message.sent': { by: 'sender', directions: ['sent'] },
+  'message.read': { by: 'sender', directions: ['received'] },
+  'message.expired': { by: 'sender', directions: ['received'] },
+};
+
+const entriesOf = ({ type: told, at, data }: ParleyEvent): LogEntry[] => {
+  const { logged: message } = data;
+  const step = LOGGED[told];
+  if (!step || !isObject(message)) return [];
+  const { id, type, waitedMs, evidenceCount, confidenceScore } = message;
+  const [from, to] = step.by === 'holder' ? [data.agent, data.from] : [data.from, data.to ?? data.agent];
+  return step.directions.map((direction) => ({
+    messageId: String(id),
+    timestamp: new Date(at).toISOString(),
+    direction,
+    fromAgent: String(from),
+    toAgent: to === undefined ? undefined : String(to),
+    type: String(type),
+    status: statusOf(told, data),
+    latencyMs: numberOr0(waitedMs),
+    evidenceCount: numberOr0(evidenceCount),
+    confidenceScore: numberOr0(confidenceScore),
+    taskId: data.taskId === undefined ? undefined : String(data.taskId),
+  }));
+};
+
+const statusOf = (told: string, { error }: ParleyEvent['data']): LogEntry['status'] => {
+  if (told.endsWith('.expired')) return 'timeout';
+  if (told !== 'task.failed' && told !== 'task.retrying') return 'success';
+  const code = isObject(error) ? String(error.code).toLowerCase() : '';
+  return code === 'timeout' ? 'timeout' : 'error';
+};
+
+const numberOr0 = (value: unknown): number => (typeof value === 'number' ? value : 0);
