@@ -45,7 +45,7 @@ export const FUNCTIONS = {
     memoryMB: 512,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
-      table: ['GetItem', 'Query', 'PutItem', 'UpdateItem'],
+      table: [...READ, 'PutItem', 'UpdateItem'],
       indexes: ['held'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],

@@ -162,6 +162,18 @@ describe('an error', () => {
     );
   });
 
+  it('that names no message and another request is delivered and fails nothing', async (t) => {
+    const { brain, scribe } = await start(t);
+    const query = await brain.say('query', 'scribe');
+    await scribe.claim();
+    const payload = content({ code: 'UNAUTHORIZED', message: 'no' });
+    for (const context of [{ requestId: 'req-2' }, {}, undefined]) {
+      assert.equal((await scribe.send(scribe.message('error', 'one-brain', { payload, context }))).status, 202);
+    }
+    assert.equal((await brain.inbox()).length, 3);
+    assert.equal((await brain.task(query.id)).state, 'claimed');
+  });
+
   it('that names no message, and could be about two tasks or none, is delivered and fails nothing', async (t) => {
     const { brain, scribe } = await start(t);
     const queries = [await brain.say('query', 'scribe'), await brain.say('query', 'scribe')];

@@ -40,6 +40,7 @@ describe('the log of messages', () => {
     parley.clock.advance(10);
     await brain.ack(gap.id);
     await settled(parley);
+    for (const limit of [2, 3, 4, 5]) assert.ok((await logged(parley.admin, `?limit=${limit}`)).length <= limit);
     const entries = await logged(parley.admin);
     assert.deepEqual(lines(entries).reverse(), [
       'sent query one-brain>scribe success 0',
@@ -75,6 +76,7 @@ describe('the log of messages', () => {
       'sent error scribe>one-brain error 0',
       'sent error scribe>one-brain error 1000',
     ]);
+    assert.equal((await logged(parley.admin, '?type=error')).length, 3);
     assert.deepEqual(lines(await logged(parley.admin, '?status=timeout')).sort(), [
       'received event one-brain>scribe timeout 30000',
       'received query one-brain>scribe timeout 30000',

@@ -77,6 +77,27 @@ describe('a message that is no task', () => {
     assert.deepEqual(await monitor.inbox(), []);
   });
 
+  it('is not shown after its time though the timers are late', async (t) => {
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          update: (ref, change, ...rest) =>
+            ref.sk === 'note' && change.set === undefined
+              ? Promise.resolve({ outcome: 'refused' })
+              : ports.records.update(ref, change, ...rest),
+        },
+      }),
+    });
+    const [scout, monitor] = [await agentOsAgent(parley, 'scout'), await agentOsAgent(parley, 'monitor')];
+    for (let times = 0; times < 3; times++) await scout.say('event', 'monitor', { ttl: 30 });
+    parley.clock.advance(30_000);
+    assert.deepEqual(await monitor.inbox(), []);
+    const { id } = await scout.say('event', 'monitor', { ttl: 30 });
+    assert.equal((await monitor.call('GET', '/v1/inbox?max=1')).body.messages[0].id, id);
+  });
+
   it('is announced when it is sent and when it is read, to its sender, its recipient and nobody else', async (t) => {
     const { parley, scout, monitor } = await start(t);
     const other = await agentOsAgent(parley, 'other');
