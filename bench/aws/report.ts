@@ -18,6 +18,13 @@ export interface Results {
 }
 
 const number = (value: number): string => rounded(value).toLocaleString('en');
+/**
+ * Two ways to count a function's CPU: memory × CPU, as if each had a whole core; and by the share of a core that its memory buys,
+ * which is nearer to the bill of a function that never waits.
+ */
+const coreShare = (lines: Line[]): number =>
+  lines.find(({ what }) => what === 'GB-seconds of CPU')?.dollarsPerMillion ?? 0;
+
 const dollars = (value: number): string => `$${value.toFixed(2)}`;
 const kb = (bytes: number): string => `${Math.round(bytes / 1000)} KB`;
 const ms = (value: number): string => `${Math.round(value)} ms`;
@@ -25,17 +32,27 @@ const ms = (value: number): string => `${Math.round(value)} ms`;
 export const printLives = ({ rows, roundTrips }: LivesResults): void => {
   for (const row of rows) printBill(row);
   printTable('Dollars per million lives (targets: $15 one by one, $12 in batches; 12 write units)', [
-    ['', 'write units', 'read units', 'SQS requests', 'invocations', 'dollars', 'logs, beside it'],
-    ...rows.map(({ label, lines, logBytesPerLife }) => [
+    [
+      '',
+      'write units',
+      'read units',
+      'SQS requests',
+      'invocations',
+      'dollars',
+      'with the share of a core',
+      'logs, beside it',
+    ],
+    ...rows.map(({ label, lines, logBytesPerLife, cpuGbSecondsPerLife }) => [
       label,
       number(totalOf(lines, 'DynamoDB writes').perLife),
       number(totalOf(lines, 'DynamoDB reads').perLife),
       number(totalOf(lines, 'SQS').perLife),
       number(lines.find(({ what }) => what === 'invocations')?.perLife ?? 0),
+      dollars(totalOf(lines).dollarsPerMillion - coreShare(lines) + cpuGbSecondsPerLife * PRICES.gbSecond * 1e6),
       dollars(totalOf(lines).dollarsPerMillion),
       dollars((logBytesPerLife / 1e9) * PRICES.logGb * 1e6),
     ]),
-    ...ELSEWHERE.map(({ name, dollars: price }) => [name, '', '', '', '', dollars(price), '']),
+    ...ELSEWHERE.map(({ name, dollars: price }) => [name, '', '', '', '', dollars(price), '', '']),
   ]);
   const step = (label: string, { groups, writeUnits }: Step): string[] => [
     label,
