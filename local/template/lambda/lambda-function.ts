@@ -45,6 +45,8 @@ export class LambdaFunction {
     try {
       const instance = await this.#instance();
       if (!instance) return { ok: 'throttled' };
+      // Loading has its own time on Lambda, and does not count against the function's.
+      await instance.loaded;
       const begun = performance.now();
       const requestId = randomUUID();
       const invocation = { requestId, event: JSON.stringify(event), deadline: Date.now() + timeoutMs };
