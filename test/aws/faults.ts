@@ -35,15 +35,10 @@ export const broken = (
   error: (call: AwsCall) => AwsError = () => BROKEN,
 ): Fault => fault(parley, (call) => (isMeant(call) ? error(call) : undefined));
 
-/** The first such calls are never answered, so that their invocations run into their timeouts and are ended there. */
-export const unanswered = (parley: RunningParley, isMeant: (call: AwsCall) => boolean, times = 1): Fault => {
+/** No such call is answered, until the fault ends, so that invocations run into their timeouts and are ended there. */
+export const unanswered = (parley: RunningParley, isMeant: (call: AwsCall) => boolean): Fault => {
   const over = Promise.withResolvers<AwsError>();
-  let left = times;
-  const made = fault(parley, (call) => {
-    if (left === 0 || !isMeant(call)) return undefined;
-    left -= 1;
-    return over.promise;
-  });
+  const made = fault(parley, (call) => (isMeant(call) ? over.promise : undefined));
   return {
     get met() {
       return made.met;

@@ -6,7 +6,9 @@ import { eventually } from '../support/eventually.ts';
 import { broken, by, unanswered } from './faults.ts';
 import { runParley } from './running-parley.ts';
 
-const parley = await runParley({ after }, { timeouts: { ingest: 8, claims: 6, dispatch: 6 } });
+const parley = await runParley({ after }, { timeouts: { ingest: 8, claims: 6, dispatch: 8 } });
+
+const PATIENCE_MS = 60_000;
 
 const requester = () => parley.agent(`tim-${randomUUID()}`, {});
 /** One that serves no domain, so that each test sees only its own tasks. */
@@ -20,7 +22,7 @@ const claimAll = async (agent: TestAgent, count: number): Promise<string[]> => {
   await eventually(async () => {
     ids.push(...idsOf(await agent.claim({ max: 10, wait: 2 })));
     assert.ok(ids.length >= count, `only ${ids.length} of ${count} came`);
-  }, 60_000);
+  }, PATIENCE_MS);
   return ids;
 };
 
@@ -55,7 +57,7 @@ describe('nothing is lost and nothing is doubled', { concurrency: 1 }, () => {
     const message = taskRequest(tim.id, { payload: { task: 'home.status' } });
     const fault = unanswered(parley, by('ingest', 'SendMessageBatch'));
     assert.ok((await tim.send(message)).status >= 500);
-    assert.equal(fault.met, 1);
+    assert.ok(fault.met > 0);
     fault.end();
     const again = await tim.send(message);
     assert.deepEqual([again.status, again.body.duplicate], [200, true]);
@@ -68,7 +70,7 @@ describe('nothing is lost and nothing is doubled', { concurrency: 1 }, () => {
     const message = taskRequest(tim.id, { to: galahad.id });
     const fault = unanswered(parley, by('ingest', 'PutItem'));
     assert.ok((await tim.send(message)).status >= 500);
-    assert.equal(fault.met, 1);
+    assert.ok(fault.met > 0);
     fault.end();
     const again = await tim.send(message);
     assert.deepEqual([again.status, again.body.duplicate], [202, false]);
@@ -83,7 +85,7 @@ describe('nothing is lost and nothing is doubled', { concurrency: 1 }, () => {
     const claim = { claimId: randomUUID(), wait: 5 };
     const fault = unanswered(parley, by('claims', 'DeleteMessageBatch'));
     assert.ok((await lance.call('POST', '/v1/claims', claim)).status >= 500);
-    assert.equal(fault.met, 1);
+    assert.ok(fault.met > 0);
     fault.end();
     const tasks = await lance.claim(claim);
     assert.deepEqual(idsOf(tasks), [id]);
@@ -98,19 +100,19 @@ describe('nothing is lost and nothing is doubled', { concurrency: 1 }, () => {
     const ids = await Promise.all(Array.from({ length: 6 }, () => tim.request({ to: galahad.id })));
     assert.equal((await claimAll(galahad, 6)).length, 6);
     const before = parley.trouble.length;
-    const fault = unanswered(parley, by('dispatch', 'PutEvents'), 2);
+    const fault = unanswered(parley, by('dispatch', 'PutEvents'));
     const failed = await Promise.all(ids.map((id) => galahad.fail(id, { error: 'skill_missing', message: 'no' })));
     assert.ok(failed.every(({ status }) => status === 202));
-    await eventually(async () => assert.equal((await tim.inbox()).length, 6), 60_000);
+    await eventually(() => {
+      const ends = parley.trouble.slice(before).filter((line) => line.includes('dispatch failed: Sandbox.Timedout'));
+      assert.ok(ends.length >= 2, parley.trouble.join('\n'));
+    }, PATIENCE_MS);
+    fault.end();
+    await eventually(async () => assert.equal((await tim.inbox()).length, 6), PATIENCE_MS);
     await eventually(async () => {
       const told = new Set((await eventsOf(tim, 'task.failed')).map(({ data }) => data.taskId));
       assert.deepEqual([...told].sort(), ids.toSorted());
-    }, 60_000);
-    await eventually(() => {
-      const ends = parley.trouble.slice(before).filter((line) => line.includes('dispatch failed: Sandbox.Timedout'));
-      assert.equal(ends.length, 2, parley.trouble.join('\n'));
-    }, 30_000);
-    fault.end();
+    }, PATIENCE_MS);
     const inbox = await tim.inbox();
     assert.deepEqual(inbox.map(({ correlationId }) => correlationId).sort(), ids.toSorted());
     // The same event may be told again, under the same id.
