@@ -68,7 +68,7 @@ export const FUNCTIONS = {
       table: [...READ, 'PutItem', 'UpdateItem'],
       indexes: ['placed'],
       lanes: ['SendMessage'],
-      content: ['GetObject'],
+      content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
   },
   inbox: {

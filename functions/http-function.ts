@@ -17,10 +17,10 @@ export const httpFunction = (routes: readonly Route[]) => {
       const wait = new Wait(deps, Math.max(0, context.getRemainingTimeInMillis() - ANSWER_MS));
       const request = requestOf(event, wait);
       const { status, headers, body } = await handle(request);
-      const text = typeof body === 'string' ? body : await gathered(body, request);
+      const content = typeof body === 'string' || body instanceof Uint8Array ? body : await gathered(body, request);
       await wait.end();
       logger.info('answered', { method: request.method, path: request.path, status });
-      return { statusCode: status, headers: { ...headers, ...wait.headers() }, ...encoded(text) };
+      return { statusCode: status, headers: { ...headers, ...wait.headers() }, ...encoded(content) };
     });
 };
 
@@ -51,10 +51,10 @@ const pathOf = ({ rawPath, requestContext }: APIGatewayProxyEventV2): string =>
 
 /** The answer stands in JSON once more, and has 6 MB there: escaped it may be twice as long, in base64 it is a third. */
 const LARGE_BYTES = 1024 * 1024;
-const encoded = (text: string) =>
-  text.length < LARGE_BYTES
-    ? { body: text }
-    : { body: Buffer.from(text).toString('base64'), isBase64Encoded: true as const };
+const encoded = (content: string | Uint8Array) =>
+  typeof content === 'string' && content.length < LARGE_BYTES
+    ? { body: content }
+    : { body: Buffer.from(content).toString('base64'), isBase64Encoded: true as const };
 
 /**
  * The HTTP API cannot stream. A reader that comes back is answered as soon as there is something to tell; a new one at once,

@@ -131,7 +131,7 @@ const headersOf = ({ headers }: IncomingMessage): Record<string, string | undefi
 };
 
 const send = async (outgoing: ServerResponse, { status, headers, body }: HttpResponse): Promise<void> => {
-  if (typeof body === 'string') {
+  if (typeof body === 'string' || body instanceof Uint8Array) {
     const length = status === 204 ? {} : { 'content-length': Buffer.byteLength(body) };
     outgoing.writeHead(status, { ...headers, ...length });
     outgoing.end(body);

@@ -1,4 +1,4 @@
-import type { Json } from './json/json.ts';
+import type { JsonObject } from './json/json.ts';
 
 /** What can go wrong, as callers see it. A code never changes its meaning. */
 export const CODES = {
@@ -22,15 +22,19 @@ export const CODES = {
   id_reused: 409,
   not_holder: 409,
   not_retryable: 409,
+  not_waiting: 409,
   retry_pending: 409,
   stale_attempt: 409,
   task_cancelled: 409,
   task_ended: 409,
   task_expired: 409,
   too_large: 413,
+  capability_not_found: 422,
+  delegation_cycle: 422,
   unknown_agent: 422,
   unknown_domain: 422,
   fabrication_detected: 422,
+  unknown_parent: 422,
   internal: 500,
   conflict: 503,
   storage_unavailable: 503,
@@ -49,12 +53,12 @@ export class ParleyError extends Error {
   readonly retry: 'never' | 'later';
   readonly issues: Issue[] | undefined;
   /** Facts that explain the error, such as the holder of a task: they become members of the problem. */
-  readonly facts: Record<string, Json>;
+  readonly facts: JsonObject;
 
   constructor(
     code: Code,
     message: string,
-    options: { issues?: Issue[]; facts?: Record<string, Json>; retry?: 'never' | 'later'; cause?: unknown } = {},
+    options: { issues?: Issue[]; facts?: JsonObject; retry?: 'never' | 'later'; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'ParleyError';

@@ -14,6 +14,17 @@ export const traceFrom = (traceparent: string | undefined, tracestate: string | 
     ? { traceparent, tracestate: tracestate?.slice(0, 512) }
     : { traceparent: `00-${randomUUID().replaceAll('-', '')}-${spanId()}-01` };
 
+/** A trace and a span by their ids, where both are what OpenTelemetry makes. */
+export const traceOf = (traceId: string | undefined, spanId: string | undefined): Trace | undefined => {
+  const traceparent = `00-${traceId}-${spanId}-01`;
+  return TRACEPARENT.test(traceparent) ? { traceparent } : undefined;
+};
+
+export const idsOf = (traceparent: string): { traceId: string; spanId: string } => ({
+  traceId: traceparent.slice(TRACE_AT, PARENT_AT - 1),
+  spanId: traceparent.slice(PARENT_AT, PARENT_AT + 16),
+});
+
 /** The same trace, one span further down. */
 export const childOf = ({ traceparent, tracestate }: Trace): Trace => ({
   traceparent: `${traceparent.slice(0, PARENT_AT)}${spanId()}${traceparent.slice(PARENT_AT + 16)}`,
@@ -22,6 +33,7 @@ export const childOf = ({ traceparent, tracestate }: Trace): Trace => ({
 
 /** Behind `00-`, the trace id and a dash. */
 const PARENT_AT = 36;
+const TRACE_AT = 3;
 
 /** Random for each process and counted within it: unique, and far cheaper than random every time. */
 const spanId = (): string => {

@@ -56,6 +56,17 @@ export interface Known {
 export const servedDomains = ({ agent }: Known): string[] =>
   agent.domains ?? [...new Set(agent.capabilities.map(domainOf).filter((domain) => domain !== undefined))];
 
+/** Whether work of this kind, addressed to nobody, may be claimed by the agent. */
+export const serves = (known: Known, work: { domain?: unknown; skill?: unknown }): boolean =>
+  work.skill === undefined
+    ? servedDomains(known).some((domain) => domain === work.domain)
+    : known.agent.capabilities.some((capability) => capability === work.skill);
+
+/** The capabilities that belong to no domain, each with a queue of its own. */
+export const skillsAmong = (capabilities: readonly string[]): string[] => [
+  ...new Set(capabilities.filter((capability) => domainOf(capability) === undefined)),
+];
+
 /** `security` of `security.briefing`; a capability without a dot belongs to no domain. */
 export const domainOf = (capability: string): string | undefined => {
   const dot = capability.indexOf('.');

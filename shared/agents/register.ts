@@ -6,8 +6,9 @@ import { ParleyError } from '../errors.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import { jsonObject } from '../json/checked.ts';
 import { refuseTooLarge } from '../json/size.ts';
-import type { Change } from '../ports/conditions.ts';
+import { type Change, is } from '../ports/conditions.ts';
 import { AGENT_ID, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
+import { offersChanged } from './capabilities.ts';
 import { hashOf, newKey } from './keys.ts';
 
 const name = z.string().min(1).max(128);
@@ -51,14 +52,25 @@ export const register = async (deps: Deps, project: string, id: string, wanted: 
     [
       { kind: 'create', item: { ...agent, project, id, ...wanted, ...fields } },
       { kind: 'create', item: { ...health, project, agent: id, online: false } },
+      ...offersChanged(project, id, [], wanted.capabilities),
     ],
     deps.newId(),
   );
-  const changed = made.outcome === 'refused' ? await deps.records.update(agent, replacing(wanted), deps.newId()) : made;
+  const isChanged = made.outcome === 'written' || (await replaced(deps, project, id, wanted));
   deps.directory.forget(project, id);
-  if (changed.outcome === 'refused')
-    throw new ParleyError('conflict', `The agent ${id} was removed meanwhile. Try again.`);
+  if (!isChanged) throw new ParleyError('conflict', `The agent ${id} was changed or removed meanwhile. Try again.`);
   return made.outcome === 'written' ? { key } : {};
+};
+
+/** Written only if nobody wrote in between: what the agent offers is told by how its registration was. */
+const replaced = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<boolean> => {
+  const key = agentRef(project, id);
+  const before = await deps.records.get(key);
+  if (!before) return false;
+  const offers = offersChanged(project, id, before.capabilities, wanted.capabilities);
+  const change = { ...replacing(wanted), if: is('v', before.v) };
+  const written = await deps.records.transact([{ kind: 'update', key, change }, ...offers], deps.newId());
+  return written.outcome === 'written';
 };
 
 /** The whole registration is replaced: what is no longer said is gone. */
@@ -87,12 +99,13 @@ export const rotateKey = async (deps: Deps, project: string, id: string): Promis
 };
 
 export const deregister = async (deps: Deps, project: string, id: string): Promise<void> => {
-  if (!AGENT_ID.test(id) || !(await deps.records.get(agentRef(project, id)))) {
+  const agent = AGENT_ID.test(id) ? await deps.records.get(agentRef(project, id)) : undefined;
+  if (!agent) {
     throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
   }
   const keys = [agentRef(project, id), healthRef(project, id)];
   await deps.records.transact(
-    keys.map((key) => ({ kind: 'remove', key })),
+    [...keys.map((key) => ({ kind: 'remove' as const, key })), ...offersChanged(project, id, agent.capabilities, [])],
     deps.newId(),
   );
   deps.directory.forget(project, id);

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Config } from '../config.ts';
-import type { Issue } from '../errors.ts';
+import type { Issue, ParleyError } from '../errors.ts';
 import type { Outcome } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Command } from '../messages/command.ts';
@@ -18,16 +18,21 @@ export interface Dialect {
   complaints(message: JsonObject): Issue[];
   /** Whether a message has this dialect's shape. The first dialect that says so decodes it. */
   recognises(message: JsonObject): boolean;
-  /** Throws `invalid_message`, `unknown_type` or `unsupported_version`, with everything that is wrong at once. */
-  decode(message: JsonObject, config: Config): Command;
+  /**
+   * `sender` is the agent whose key brought the message, for dialects that need not name it. Throws `invalid_message`, `unknown_type` or `unsupported_version`, with everything
+   * that is wrong at once.
+   */
+  decode(message: JsonObject, config: Config, sender: string | undefined): Command;
   /** The task as a request to whoever claimed it. */
   encodeRequest(task: Task, input: Json): JsonObject;
   /** What the holder of an open task said last. */
   encodeReport(task: Task): JsonObject;
-  /** How a task ended, for the one who must know. */
-  encodeOutcome(outcome: Outcome, output: Json | undefined): JsonObject;
+  /** How a task ended, what its holder asks or what it was answered, for the one who must know. */
+  encodeOutcome(outcome: Outcome, output: Json | undefined, artifacts: JsonObject[] | undefined): JsonObject;
   /** A message that is no task, for its recipient. */
   encodeNote(note: Note, content: Json): JsonObject;
+  /** A refusal in the dialect's own words, to stand beside the problem. */
+  explained?(refusal: ParleyError): JsonObject;
   /** The agents that a manifest file of the dialect lists; absent where it has no such files. */
   readManifest?(file: JsonObject): Listed[];
 }

@@ -3,9 +3,10 @@ import type { JsonObject } from '../json/json.ts';
 import { agentOs } from './agent-os/agent-os.ts';
 import type { Dialect } from './dialect.ts';
 import { roundTable } from './round-table/round-table.ts';
+import { taskFormat } from './task-format/task-format.ts';
 
 /** Every dialect, in the order in which a message is tried against them. */
-export const dialects: readonly Dialect[] = [roundTable, agentOs];
+export const dialects: readonly Dialect[] = [roundTable, agentOs, taskFormat];
 
 export const dialectNames = dialects.map(({ name }) => name);
 

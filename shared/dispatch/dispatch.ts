@@ -4,11 +4,13 @@ import type { Ports } from '../deps.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
 import { isNote } from '../notes/note.ts';
 import { noteEffects } from '../notes/note-changes.ts';
-import { absent, any, below, isNot } from '../ports/conditions.ts';
+import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
 import type { Fresh, Item, RecordChange } from '../ports/records.ts';
 import { type Effect, effectsOf } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
+import { linksOf } from '../tasks/lineage.ts';
 import { isTask } from '../tasks/look-up.ts';
+import { type Task, taskRef } from '../tasks/task.ts';
 
 /**
  * Carries out what follows from some changes. It may be called again with the same ones: every effect is safe to repeat.
@@ -43,7 +45,19 @@ const only = <T extends Item>(kind: (item: Item) => item is T, item: Item | unde
 const carryOut = async (ports: Ports, effect: Effect, newId: () => string): Promise<void> => {
   if (effect.kind === 'deliver') await deliver(ports, effect.delivery, newId);
   if (effect.kind === 'remember') await remember(ports, effect.entry, newId());
+  if (effect.kind === 'cancelChildren') await cancelChildren(ports, effect.of, effect.change, newId);
   if (effect.kind === 'forget') await ports.blobs.delete(effect.blob);
+};
+
+/** Each of them then cancels its own. */
+const cancelChildren = async ({ records }: Ports, parent: Task, change: Change, newId: () => string): Promise<void> => {
+  for (let links = await linksOf(records, parent.pk); links.length > 0; ) {
+    const children = await Promise.all(links.map(({ taskId }) => records.get(taskRef(parent.project, taskId))));
+    // Another task may have the id of one that is long gone.
+    const own = children.filter((child) => child?.parent === parent.id);
+    await Promise.all(own.map((child) => child && records.update(taskRef(child.project, child.id), change, newId())));
+    links = await linksOf(records, parent.pk, links.at(-1)?.sk);
+  }
 };
 
 const deliver = async ({ records }: Ports, delivery: Fresh<Delivery>, newId: () => string): Promise<void> => {

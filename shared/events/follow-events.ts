@@ -1,4 +1,4 @@
-import { servedDomains } from '../agents/agent.ts';
+import { serves } from '../agents/agent.ts';
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import type { EventPage, ParleyEvent } from '../ports/events.ts';
@@ -26,7 +26,7 @@ const mayHear = (caller: Caller, { type, data }: ParleyEvent): boolean => {
   if (caller.role === 'admin' || type.startsWith('agent.')) return true;
   const { id } = caller.known.agent;
   if ([data.from, data.to, data.agent].includes(id)) return true;
-  return data.to === undefined && typeof data.domain === 'string' && servedDomains(caller.known).includes(data.domain);
+  return data.to === undefined && serves(caller.known, data);
 };
 
 /** Often enough that no proxy takes the stream for dead. */

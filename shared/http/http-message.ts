@@ -18,5 +18,5 @@ export interface HttpResponse {
   status: number;
   headers: Record<string, string>;
   /** Pieces that come with time end when the request's signal fires. */
-  body: string | AsyncIterable<string>;
+  body: string | Uint8Array | AsyncIterable<string>;
 }

@@ -31,6 +31,8 @@ export interface Answer {
   body?: object;
   /** Sent instead, piece by piece, as an event stream. */
   stream?: AsyncIterable<string>;
+  /** Sent instead, as it is. */
+  file?: { type: string; bytes: Uint8Array };
 }
 
 interface About {
@@ -71,12 +73,12 @@ export const route = <Q, B>(definition: Definition<Q, B>): Route => ({
 });
 
 /** The same for a call that anyone may make, without a key. */
-export const openRoute = (about: About, handle: (deps: Deps) => Promise<Answer>): Route => ({
+export const openRoute = (about: About, handle: (deps: Deps, params: Call['params']) => Promise<Answer>): Route => ({
   ...about,
   query: noQuery,
   body: noBody,
   access: 'open',
-  handle: ({ deps }) => handle(deps),
+  handle: ({ deps, params }) => handle(deps, params),
 });
 
 /** A number of seconds to wait, in milliseconds. */

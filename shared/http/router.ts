@@ -36,7 +36,16 @@ const answer = async (deps: Deps, { route, params }: Match, request: HttpRequest
   return route.handle(call);
 };
 
-const respond = ({ status, body, stream }: Answer, headers: Record<string, string>): HttpResponse => {
+const respond = ({ status, body, stream, file }: Answer, headers: Record<string, string>): HttpResponse => {
+  if (file) {
+    // What an agent made is never shown as a page of this address.
+    const type = {
+      'content-type': file.type,
+      'content-disposition': 'attachment',
+      'x-content-type-options': 'nosniff',
+    };
+    return { status, headers: { ...headers, ...type }, body: file.bytes };
+  }
   if (stream) {
     const type = { 'content-type': 'text/event-stream', 'cache-control': 'no-store' };
     return { status, headers: { ...headers, ...type }, body: stream };

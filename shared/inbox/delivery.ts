@@ -1,12 +1,13 @@
 import { idFrom } from '../ids.ts';
-import type { JsonObject } from '../json/json.ts';
+import type { Json, JsonObject } from '../json/json.ts';
 import type { Fresh, Item } from '../ports/records.ts';
+import type { KeptArtifacts } from '../tasks/artifacts.ts';
 import { type Content, isHeld, type Status, sortable, type Task, type TaskError } from '../tasks/task.ts';
 
 /** What the sender is called where Parley itself speaks. */
 export const PARLEY = 'parley';
 
-/** How a task ended, told to somebody who must know. */
+/** How a task ended, told to somebody who must know; or that it waits for input, or has been given it. */
 export interface Outcome {
   /** The id of the message that ended the task, or one made for a message from Parley itself. */
   id: string;
@@ -14,10 +15,27 @@ export interface Outcome {
   to: string;
   happenedAt: number;
   status: Status;
-  task: Pick<Task, 'id' | 'from' | 'capability' | 'domain' | 'priority' | 'ttlSeconds' | 'traceparent' | 'carried'>;
+  task: Pick<
+    Task,
+    | 'id'
+    | 'from'
+    | 'capability'
+    | 'domain'
+    | 'priority'
+    | 'ttlSeconds'
+    | 'traceparent'
+    | 'carried'
+    | 'holder'
+    | 'claimedAt'
+    | 'attempt'
+  >;
   output?: Content;
+  artifacts?: KeptArtifacts;
   error?: TaskError;
   carried: JsonObject;
+  /** What the holder asked, and what it was answered. */
+  prompt?: JsonObject;
+  answer?: Json;
 }
 
 /**
@@ -40,7 +58,8 @@ export const messageIdIn = (order: string): string => order.slice(order.indexOf(
 
 /** The requester learns how its task ended otherwise than well, and the holder that it was cancelled; not who did it himself. */
 export const deliveriesOf = (before: Task | undefined, after: Task): Fresh<Delivery>[] => {
-  if (!before || before.endedAt !== undefined || after.endedAt === undefined) return [];
+  if (!before || before.endedAt !== undefined) return [];
+  if (after.endedAt === undefined) return dialogueOf(before, after);
   if (after.status === 'completed') return [];
   const interested = new Set([after.from]);
   if (
@@ -54,16 +73,44 @@ export const deliveriesOf = (before: Task | undefined, after: Task): Fresh<Deliv
   return [...interested].map((agent) => delivery(after, outcomeOf(after, agent)));
 };
 
+/** The requester finds the question, and the holder the answer. */
+const dialogueOf = (before: Task, after: Task): Fresh<Delivery>[] => {
+  if (before.status !== 'input_required' && after.status === 'input_required')
+    return [delivery(after, questionOf(after))];
+  if (before.status === 'input_required' && after.status === 'claimed')
+    return [delivery(after, answerOf(before, after))];
+  return [];
+};
+
+export const questionOf = (task: Task): Outcome => ({
+  ...outcomeOf(task, task.from),
+  id: task.seen?.at(-1)?.id ?? idFrom(sourceOf(task)),
+  from: task.holder ?? PARLEY,
+  error: undefined,
+  carried: {},
+  prompt: task.prompt,
+});
+
+const answerOf = (before: Task, after: Task): Outcome => ({
+  ...outcomeOf(after, after.holder ?? after.from),
+  from: after.from,
+  error: undefined,
+  carried: {},
+  prompt: before.prompt,
+  answer: after.answer,
+});
+
 export const outcomeOf = (task: Task, to: string): Outcome => {
-  const { id, from, capability, domain, priority, ttlSeconds, traceparent, carried } = task;
+  const { id, from, capability, domain, priority, ttlSeconds, traceparent, carried, holder, claimedAt, attempt } = task;
   return {
     id: task.endedBy?.id ?? idFrom(sourceOf(task)),
     from: (task.endedBy && task.holder) ?? PARLEY,
     to,
     happenedAt: task.endedAt ?? task.at,
     status: task.status,
-    task: { id, from, capability, domain, priority, ttlSeconds, traceparent, carried },
+    task: { id, from, capability, domain, priority, ttlSeconds, traceparent, carried, holder, claimedAt, attempt },
     output: task.output,
+    artifacts: task.artifacts,
     error: task.error,
     carried: task.outcomeCarried ?? {},
   };
@@ -75,8 +122,11 @@ const delivery = (task: Task, outcome: Outcome): Fresh<Delivery> => ({
   ...inInbox(task.project, outcome),
   project: task.project,
   source: sourceOf(task),
-  expires: task.expires,
+  expires: task.expires ?? task.at + KEPT_MS,
 });
+
+/** For what is told of a task that is still open. */
+const KEPT_MS = 7 * 86_400_000;
 
 const inInbox = (project: string, outcome: Outcome) => {
   const pk = inboxPk(project, outcome.to);

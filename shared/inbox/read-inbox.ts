@@ -3,12 +3,13 @@ import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { canonicalId } from '../ids.ts';
-import type { Json, JsonObject } from '../json/json.ts';
+import type { JsonObject } from '../json/json.ts';
 import { isNote, type Note } from '../notes/note.ts';
 import { isOver, read as noteRead } from '../notes/note-changes.ts';
 import { type Change, present } from '../ports/conditions.ts';
+import { shownArtifacts } from '../tasks/artifacts.ts';
 import { loaded } from '../tasks/content.ts';
-import type { Content, Task } from '../tasks/task.ts';
+import type { Task } from '../tasks/task.ts';
 import { type Delivery, inboxPk, messageIdIn, outcomeOf } from './delivery.ts';
 
 /** A task that was completed, a delivery of what else happened to one, or a message that is no task. */
@@ -59,9 +60,8 @@ const written = async (deps: Deps, { id, dialect }: Agent, entries: InInbox[]): 
   const messages: JsonObject[] = [];
   let bytes = 0;
   for (const entry of entries) {
-    const { content, encode } = messageIn(entry, id, dialectNamed(dialect)) ?? {};
-    if (!encode) continue;
-    const message = encode(await contentOf(deps, entry, content));
+    const message = await messageIn(deps, entry, id, dialectNamed(dialect));
+    if (!message) continue;
     bytes += JSON.stringify(message).length;
     if (messages.length > 0 && bytes > ANSWER_BYTES) break;
     messages.push(message);
@@ -69,23 +69,30 @@ const written = async (deps: Deps, { id, dialect }: Agent, entries: InInbox[]): 
   return messages;
 };
 
-interface Readable {
-  content?: Content;
-  encode: (content: Json | undefined) => JsonObject;
-}
-
-const messageIn = (entry: InInbox, reader: string, dialect: Dialect): Readable | undefined => {
+const messageIn = async (
+  deps: Deps,
+  entry: InInbox,
+  reader: string,
+  dialect: Dialect,
+): Promise<JsonObject | undefined> => {
   if (entry.sk === 'note') {
-    return { content: entry.content, encode: (content) => dialect.encodeNote(entry, content ?? null) };
+    const content = await unlessLost(deps, entry, loaded(deps.blobs, entry.content));
+    return dialect.encodeNote(entry, content ?? null);
   }
   const outcome = entry.sk === 'task' ? outcomeOf(entry, reader) : entry.outcome;
-  return outcome && { content: outcome.output, encode: (output) => dialect.encodeOutcome(outcome, output) };
+  if (!outcome) return undefined;
+  const { output, artifacts, task } = outcome;
+  return dialect.encodeOutcome(
+    outcome,
+    await unlessLost(deps, entry, output && loaded(deps.blobs, output)),
+    await unlessLost(deps, entry, shownArtifacts(deps.blobs, task.id, artifacts)),
+  );
 };
 
 /** A result whose content is lost must not keep the reader from all others. */
-const contentOf = async (deps: Deps, { pk }: InInbox, content: Content | undefined): Promise<Json | undefined> => {
+const unlessLost = async <T>(deps: Deps, { pk }: InInbox, content: Promise<T> | undefined): Promise<T | undefined> => {
   try {
-    return content && (await loaded(deps.blobs, content));
+    return await content;
   } catch (error) {
     deps.log('error', 'the content of a result is lost', { record: pk, error: String(error) });
     return undefined;
@@ -110,6 +117,12 @@ const gone = (sk: InInbox['sk'], now: number): Change => {
   return sk === 'task' ? { unset: ['placed'] } : { set: { expires: now + TOMBSTONE_MS }, unset: ['placed', 'outcome'] };
 };
 
+/** By which a message is known in a dialect whose messages have no ids of their own. */
+const taskIdOf = (entry: InInbox): string | undefined => {
+  if (entry.sk === 'note') return undefined;
+  return entry.sk === 'task' ? entry.id : entry.outcome?.task.id;
+};
+
 /** Whoever acknowledges has read the first of what stands in the inbox, a hundred at the most. */
 const LOOKED_AT = 1000;
 const PAGE = 100;
@@ -124,7 +137,8 @@ const standing = async (deps: Deps, p: string, ids: string[]): Promise<InInbox[]
     const page = await deps.records.query<InInbox>({ index: 'placed', p, after, limit });
     for (const entry of page) {
       after = entry.placed?.s ?? '';
-      const at = left.indexOf(canonicalId(messageIdIn(after)));
+      const messageId = canonicalId(messageIdIn(after));
+      const at = left.findIndex((id) => id === messageId || id === taskIdOf(entry));
       if (at < 0) continue;
       left.splice(at, 1);
       found.push(entry);

@@ -1,9 +1,12 @@
 import * as z from 'zod';
 import { type Code, type Issue, ParleyError } from '../errors.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { isObject, type Json, type JsonObject } from './json.ts';
 
 /** Any object. What came as JSON is JSON all the way down, so that nothing inside needs a look. */
 export const jsonObject = z.custom<JsonObject>(isObject, 'must be an object').meta({ type: 'object' });
+
+/** Any value at all, as long as there is one. */
+export const jsonValue = z.custom<Json>((value) => value !== undefined, 'must be there').meta({});
 
 /** The value in the schema's shape, or one error with everything that is wrong with it. */
 export const checked = <T>(schema: z.ZodType<T>, value: unknown, code: Code, what: string): T => {

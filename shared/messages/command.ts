@@ -2,7 +2,9 @@ import type { Heartbeat } from '../agents/health.ts';
 import type { Code } from '../errors.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Priority } from '../ports/queues.ts';
-import type { Progress, TaskError } from '../tasks/task.ts';
+import type { Artifact } from '../tasks/artifacts.ts';
+import type { Progress, RetryPolicy, TaskError } from '../tasks/task.ts';
+import type { Trace } from '../trace.ts';
 import type { Action, Severity } from '../violations/violation.ts';
 
 interface Message {
@@ -21,7 +23,8 @@ export interface Request extends Message {
   taskId: string;
   to?: string;
   capability: string;
-  domain: string;
+  /** Absent where the capability decides: its domain, or else whoever offers it. */
+  domain?: string;
   priority: Priority;
   ttlSeconds: number;
   parent?: string;
@@ -29,6 +32,15 @@ export interface Request extends Message {
   thread?: string;
   input: Json;
   carried: JsonObject;
+  /** The parent must be a task that the sender can see, and the task is linked to it. */
+  isSubtask?: true;
+  /** Who had the work in hand before. */
+  chain?: string[];
+  retry?: RetryPolicy;
+  /** Where the dialect allows another number of attempts than the configuration. */
+  maxAttempts?: number;
+  /** The trace that the message itself names. */
+  trace?: Trace;
 }
 
 /** A message about a task that is there already. */
@@ -53,6 +65,7 @@ export interface CompleteMessage extends About {
   kind: 'complete';
   output: Json;
   carried: JsonObject;
+  artifacts?: Artifact[];
 }
 
 export interface FailMessage extends About {
@@ -96,6 +109,18 @@ export interface ViolationMessage extends Message {
   to?: string;
 }
 
+/** The holder cannot go on without an answer. */
+export interface AskMessage extends About {
+  kind: 'ask';
+  prompt: JsonObject;
+}
+
+/** The requester answers. */
+export interface AnswerMessage extends About {
+  kind: 'answer';
+  answer: Json;
+}
+
 /** What a message of any dialect asks for. */
-export type TaskReport = ClaimMessage | ProgressMessage | CompleteMessage | FailMessage;
-export type Command = Request | TaskReport | HeartbeatMessage | NoteMessage | ViolationMessage;
+export type TaskReport = ClaimMessage | ProgressMessage | CompleteMessage | FailMessage | AskMessage;
+export type Command = Request | TaskReport | HeartbeatMessage | NoteMessage | ViolationMessage | AnswerMessage;

@@ -8,6 +8,7 @@ import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import { failByThread } from '../notes/fail-by-thread.ts';
 import { sendNote } from '../notes/send-note.ts';
+import { answerTask } from '../tasks/answer-task.ts';
 import { report } from '../tasks/report.ts';
 import { submit } from '../tasks/submit.ts';
 import { taskRef } from '../tasks/task.ts';
@@ -33,18 +34,26 @@ export interface Sent {
 
 /** One message of any dialect, carried out. */
 export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Promise<Accepted> => {
-  const { name, command: said } = understood(deps, sent, message);
-  if ('taskId' in said && said.taskId !== undefined) sent.note?.(said.taskId);
-  const sender = await agentBehind(deps, sent.caller, said.from);
-  const command = await meant(deps, sender, said);
-  const { duplicate } = await carryOut(deps, sent, name, sender, command);
-  const { messageId, givenId } = command;
-  return {
-    id: givenId ?? messageId,
-    dialect: name,
-    duplicate,
-    taskId: 'taskId' in command ? command.taskId : undefined,
-  };
+  const dialect = dialectOf(message, sent.dialect);
+  try {
+    const said = understood(deps, sent.caller, dialect, message);
+    if ('taskId' in said && said.taskId !== undefined) sent.note?.(said.taskId);
+    const sender = await agentBehind(deps, sent.caller, said.from);
+    const command = await meant(deps, sender, said);
+    const { duplicate } = await carryOut(deps, sent, dialect.name, sender, command);
+    const { messageId, givenId = messageId } = command;
+    const taskId = 'taskId' in command ? command.taskId : undefined;
+    return { id: givenId, dialect: dialect.name, duplicate, taskId };
+  } catch (error) {
+    throw error instanceof ParleyError ? inWordsOf(dialect, error) : error;
+  }
+};
+
+const inWordsOf = (dialect: Dialect, error: ParleyError): ParleyError => {
+  const words = dialect.explained?.(error);
+  if (!words) return error;
+  const { code, message, issues, retry, cause, facts } = error;
+  return new ParleyError(code, message, { issues, retry, cause, facts: { ...facts, ...words } });
 };
 
 /** What is not to be logged is not told either, so that it costs nothing. */
@@ -63,11 +72,10 @@ const meant = async (deps: Deps, { agent }: Known, command: Command): Promise<Co
   return task && [task.to, task.holder].includes(agent.id) ? command : command.otherwise;
 };
 
-const understood = (deps: Deps, sent: Sent, message: JsonObject): { name: string; command: Command } => {
-  const dialect = dialectOf(message, sent.dialect);
+const understood = (deps: Deps, caller: Caller, dialect: Dialect, message: JsonObject): Command => {
+  const sender = caller.role === 'agent' ? caller.known.agent.id : undefined;
   try {
-    const command = dialect.decode(message, deps.config);
-    return { name: dialect.name, command: withTold(deps, dialect, message, command) };
+    return withTold(deps, dialect, message, dialect.decode(message, deps.config, sender));
   } catch (error) {
     if (error instanceof ParleyError && error.code === 'unsupported_version') {
       deps.log('warn', 'a message of another major version was refused', { dialect: dialect.name, ...error.facts });
@@ -79,7 +87,7 @@ const understood = (deps: Deps, sent: Sent, message: JsonObject): { name: string
 const carryOut = async (deps: Deps, { caller, trace }: Sent, dialect: string, sender: Known, command: Command) => {
   switch (command.kind) {
     case 'request':
-      return submit(deps, caller.project, dialect, command, trace);
+      return submit(deps, caller, dialect, command, trace);
     case 'heartbeat':
       await beat(deps, sender, command.heartbeat);
       return { duplicate: false };
@@ -89,6 +97,8 @@ const carryOut = async (deps: Deps, { caller, trace }: Sent, dialect: string, se
     }
     case 'violation':
       return refuseViolation(deps, caller.project, dialect, command);
+    case 'answer':
+      return answerTask(deps, caller, command.taskId, command.answer);
     default:
       return report(deps, sender, command);
   }

@@ -3,10 +3,10 @@ import type { Json } from '../json/json.ts';
 export const PRIORITIES = ['critical', 'high', 'normal', 'low'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/** Where tasks of one priority wait: for whoever serves a domain, or for one agent. */
+/** Where tasks of one priority wait: for whoever serves a domain, for one agent, or for whoever has a capability. */
 export interface Lane {
   project: string;
-  kind: 'domain' | 'agent';
+  kind: 'domain' | 'agent' | 'capability';
   name: string;
   priority: Priority;
 }

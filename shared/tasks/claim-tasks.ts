@@ -1,4 +1,4 @@
-import { type Known, servedDomains } from '../agents/agent.ts';
+import { type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
@@ -38,7 +38,11 @@ export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions
   const { max, waitMs, signal } = options;
   const begun = deps.clock.now();
   const until = begun + waitMs;
-  let lanes = lanesOf(known, chosenDomains(known, options.domains));
+  let lanes = lanesOf(
+    known,
+    chosenDomains(known, options.domains),
+    options.domains ? [] : skillsAmong(known.agent.capabilities),
+  );
   for (;;) {
     const left = Math.max(0, until - deps.clock.now());
     const received = await deps.queues.receive(lanes, { max, waitMs: left, visibilityMs: VISIBILITY_MS, signal });
@@ -82,12 +86,14 @@ const chosenDomains = (known: Known, wanted: string[] | undefined): string[] => 
   throw new ParleyError('not_eligible', `The agent ${known.agent.id} does not serve ${foreign.join(', ')}.`);
 };
 
-const lanesOf = ({ agent: { project, id } }: Known, domains: string[]): Lane[] => {
+/** Whoever asks for some domains only is given no other work but what is addressed to it. */
+const lanesOf = ({ agent: { project, id } }: Known, domains: string[], skills: string[]): Lane[] => {
   const lanes = PRIORITIES.flatMap((priority) => [
     { project, kind: 'agent' as const, name: id, priority },
     ...domains.map((name) => ({ project, kind: 'domain' as const, name, priority })),
+    ...skills.map((name) => ({ project, kind: 'capability' as const, name, priority })),
   ]);
-  const rank = (lane: Lane): number => (isLow(lane) ? 2 : lane.kind === 'domain' ? 1 : 0);
+  const rank = (lane: Lane): number => (isLow(lane) ? 2 : lane.kind === 'agent' ? 0 : 1);
   return lanes.toSorted((a, b) => rank(a) - rank(b));
 };
 
@@ -98,7 +104,7 @@ const holdsNothing = async (deps: Deps, { agent }: Known): Promise<boolean> => {
 
 /** A queue message whose task cannot be claimed has become pointless, and goes. */
 const claimReceived = async (deps: Deps, known: Known, received: Received[], claimId?: string): Promise<Task[]> => {
-  const outcomes = await Promise.allSettled(received.map((message) => claimOne(deps, known, message.body, claimId)));
+  const outcomes = await Promise.allSettled(received.map((message) => claimOne(deps, known, message, claimId)));
   const settled = received.filter((_, index) => {
     const outcome = outcomes[index];
     return (
@@ -114,10 +120,11 @@ const claimReceived = async (deps: Deps, known: Known, received: Received[], cla
   return tasks;
 };
 
-const claimOne = async (deps: Deps, known: Known, body: Json, claimId?: string): Promise<Task> => {
+const claimOne = async (deps: Deps, known: Known, { lane, body }: Received, claimId?: string): Promise<Task> => {
   const { taskId, entry, due } = queueBody(body);
   const { project } = known.agent;
-  const by = byAgent(deps, known);
+  // A condition holds a hundred values at most, and an agent may have more capabilities.
+  const by = { ...byAgent(deps, known), skills: lane.kind === 'capability' ? [lane.name] : [] };
   const blind = unseen(claim({ project, id: taskId }, by, { entry, due, claimId }));
   const done = await changeTask(deps, project, taskId, blind, (task) =>
     onSeen(task, claim(task, by, { entry, due: task.due, claimId })),

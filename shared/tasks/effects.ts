@@ -1,11 +1,14 @@
 import { canonicalId } from '../ids.ts';
-import { type Delivery, deliveriesOf } from '../inbox/delivery.ts';
+import { type Delivery, deliveriesOf, PARLEY } from '../inbox/delivery.ts';
 import type { JsonObject } from '../json/json.ts';
+import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
+import { unseen } from './rules.ts';
 import { type Content, isHeld, laneOf, type Task } from './task.ts';
+import { cancel } from './transitions.ts';
 
 /** What must follow from a write, each safe to be carried out twice. */
 export type Effect =
@@ -13,7 +16,9 @@ export type Effect =
   | { kind: 'announce'; event: ParleyEvent }
   | { kind: 'deliver'; delivery: Fresh<Delivery> }
   | { kind: 'remember'; entry: Fresh<HistoryEntry> }
-  | { kind: 'forget'; blob: string };
+  | { kind: 'forget'; blob: string }
+  /** The children of a task, all that are still open. */
+  | { kind: 'cancelChildren'; of: Task; change: Change };
 
 /** Everything that follows from one write to a task, and nothing that does not. */
 export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
@@ -23,8 +28,18 @@ export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
   for (const type of edges(before, after)) effects.push({ kind: 'announce', event: eventOf(type, after) });
   for (const entry of historyOf(before, after)) effects.push({ kind: 'remember', entry });
   for (const delivery of deliveriesOf(before, after)) effects.push({ kind: 'deliver', delivery });
+  if (hasJustBeenCancelled(before, after) && after.children !== undefined) {
+    effects.push({ kind: 'cancelChildren', of: after, change: cancelWith(after) });
+  }
   return effects;
 };
+
+const hasJustBeenCancelled = (before: Task | undefined, after: Task): boolean =>
+  before?.status !== 'cancelled' && after.status === 'cancelled';
+
+/** As the parent was: by the same one, at the same time, to be kept for as long. */
+const cancelWith = ({ cancelledBy = PARLEY, endedAt = 0, expires = endedAt }: Task): Change =>
+  unseen(cancel(cancelledBy, { now: endedAt, limits: { keepMs: expires - endedAt } }));
 
 /** The part that agents wait for. */
 export const queuedBy = ({ before, after }: RecordChange<Task>): Outgoing[] => {
@@ -90,6 +105,7 @@ const eventOf = (type: Edge, task: Task): ParleyEvent => ({
     status: task.status,
     capability: task.capability,
     domain: task.domain,
+    skill: task.skill,
     priority: task.priority,
     from: task.from,
     attempt: task.attempt,
@@ -137,6 +153,6 @@ const progressOf = ({ progress }: Task): JsonObject => ({
 });
 
 const blobsOf = (task: Task): Effect[] =>
-  [task.input, task.output]
+  [task.input, task.output, task.artifacts?.content]
     .filter((content): content is Content & { blob: string } => content !== undefined && 'blob' in content)
     .map(({ blob }) => ({ kind: 'forget', blob }));

@@ -1,4 +1,4 @@
-import { servedDomains } from '../agents/agent.ts';
+import { serves } from '../agents/agent.ts';
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
@@ -11,7 +11,7 @@ export interface Found {
   entries: HistoryEntry[];
 }
 
-/** The task and its history. With `waitMs`, the answer comes when the task has ended, or after that time. */
+/** The task and its history. With `waitMs`, the answer comes when the task has ended or asks for input, or after that time. */
 export const lookUp = async (
   deps: Deps,
   caller: Caller,
@@ -21,7 +21,7 @@ export const lookUp = async (
 ): Promise<Found> => {
   const ref = taskRef(caller.project, id);
   const found = visible(caller, id, await deps.records.get(ref));
-  const isAwaited = waitMs > 0 && isOpen(found);
+  const isAwaited = waitMs > 0 && isUnderWay(found);
   // What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it.
   const task = isAwaited ? visible(caller, id, await ended(deps, ref, waitMs, signal)) : found;
   return { task, entries: hasHistory(task) ? await entriesOf(deps, task) : [] };
@@ -37,7 +37,10 @@ const entriesOf = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
   return entries.filter((entry) => entry.life === task.createdAt);
 };
 
-/** The task once it is no longer open, or as it is after `waitMs`. */
+/** Nobody but the agents can bring it further. */
+export const isUnderWay = (task: Task): boolean => isOpen(task) && task.status !== 'input_required';
+
+/** The task once it is no longer under way, or as it is after `waitMs`. */
 const ended = async (deps: Deps, ref: Ref<Task>, waitMs: number, signal?: AbortSignal): Promise<Task | undefined> => {
   const until = deps.clock.now() + waitMs;
   const listener = deps.records.listen(ref.pk);
@@ -45,7 +48,7 @@ const ended = async (deps: Deps, ref: Ref<Task>, waitMs: number, signal?: AbortS
     for (;;) {
       const task = await deps.records.get(ref);
       const left = until - deps.clock.now();
-      if (!task || !isOpen(task) || left <= 0 || signal?.aborted) return task;
+      if (!task || !isUnderWay(task) || left <= 0 || signal?.aborted) return task;
       await listener.heard(left, signal);
     }
   } finally {
@@ -55,12 +58,10 @@ const ended = async (deps: Deps, ref: Ref<Task>, waitMs: number, signal?: AbortS
 
 export const isTask = (item: Item): item is Task => item.sk === 'task';
 
-/** An agent sees what it asked for, what it holds or was given, and what waits in its domains. */
+/** An agent sees what it asked for, what it holds or was given, and what waits in its domains and for its capabilities. */
 export const maySee = (caller: Caller, task: Task): boolean => {
   if (caller.role === 'admin') return true;
   const { id } = caller.known.agent;
-  return (
-    [task.from, task.to, task.holder].includes(id) ||
-    (task.status === 'requested' && task.to === undefined && servedDomains(caller.known).includes(task.domain))
-  );
+  if ([task.from, task.to, task.holder].includes(id)) return true;
+  return task.status === 'requested' && task.to === undefined && serves(caller.known, task);
 };

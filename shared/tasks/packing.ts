@@ -26,9 +26,12 @@ export const PACKING = {
     'type',
     'correlation',
     'content',
+    'chain',
+    'retry',
   ],
   bulky: [
     'output',
+    'artifacts',
     'outcomeCarried',
     'outcomeTold',
     'outcome',

@@ -5,19 +5,24 @@ import { ParleyError } from '../errors.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { CompleteMessage, TaskReport } from '../messages/command.ts';
 import { absent, type Change, isNot } from '../ports/conditions.ts';
+import { refuseUnreadable } from './answer-schema.ts';
+import { type KeptArtifacts, keptArtifacts } from './artifacts.ts';
 import { changeTask } from './change-task.ts';
 import { discarded, kept } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
 import type { Content, Seen, Task } from './task.ts';
-import { asHolder, type By, claim, complete, fail, progress, type Report } from './transitions.ts';
+import { asHolder, askInput, type By, claim, complete, fail, progress, type Report } from './transitions.ts';
 
 /** What an agent says about a task: that it takes it, how far it is, how it ended. Each message counts once. */
 export const report = async (deps: Deps, sender: Known, message: TaskReport): Promise<{ duplicate: boolean }> => {
   const { agent } = sender;
   const by = byAgent(deps, sender);
+  if (message.kind === 'ask') refuseUnreadable(message.prompt.schema);
   refuseTooLarge('What the message carries', besides(message), deps.config.limits.carriedBytes);
   if (message.kind === 'complete') refuseTooLarge('The result', message.output, deps.config.limits.outputBytes);
   const output = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;
+  const discard = () =>
+    Promise.all([discarded(deps.blobs, output?.output), discarded(deps.blobs, output?.artifacts?.content)]);
   const { blind, decide } = transitionFor(message, by, output);
   let duplicate = false;
   try {
@@ -27,16 +32,17 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
     });
   } catch (error) {
     // Only a refusal is certain to have changed nothing.
-    if (error instanceof ParleyError && error.retry === 'never') await discarded(deps.blobs, output);
+    if (error instanceof ParleyError && error.retry === 'never') await discard();
     throw error;
   }
-  if (duplicate) await discarded(deps.blobs, output);
+  if (duplicate) await discard();
   return { duplicate };
 };
 
 export const byAgent = (deps: Deps, known: Known): By => ({
   agent: known.agent.id,
   domains: servedDomains(known),
+  skills: known.agent.capabilities,
   now: deps.clock.now(),
   limits: deps.config.tasks,
 });
@@ -47,7 +53,7 @@ interface Planned {
   decide: (task: Task) => Change | ParleyError | 'unchanged';
 }
 
-const transitionFor = (message: TaskReport, by: By, output: Content | undefined): Planned => {
+const transitionFor = (message: TaskReport, by: By, stored: Stored | undefined): Planned => {
   const seen: Seen = { id: message.messageId, fingerprint: message.fingerprint };
   const told: Report = { seen, attempt: message.attempt, told: message.told };
   switch (message.kind) {
@@ -62,22 +68,41 @@ const transitionFor = (message: TaskReport, by: By, output: Content | undefined)
     case 'progress':
       return { decide: (task) => progress(task, by, told, { ...message.progress, told: message.told, at: by.now }) };
     case 'complete': {
-      const completed = complete(by, told, output ?? { json: message.output }, message.carried);
+      const completed = complete(
+        by,
+        told,
+        stored?.output ?? { json: message.output },
+        message.carried,
+        stored?.artifacts,
+      );
       // Only where the id cannot be that of an earlier message about the task.
       const blind = unseen(completed, absent('seen'), isNot('claimedBy.id', message.messageId));
       return { blind, decide: (task) => asHolder(task, by, () => completed) };
     }
     case 'fail':
       return { decide: (task) => fail(task, by, told, message.error, message.carried) };
+    case 'ask':
+      return { decide: (task) => askInput(task, by, told, message.prompt) };
   }
 };
 
-const storedOutput = (deps: Deps, project: string, message: CompleteMessage): Promise<Content> =>
-  kept(deps, project, message.taskId, message.output);
+interface Stored {
+  output: Content;
+  artifacts?: KeptArtifacts;
+}
+
+const storedOutput = async (deps: Deps, project: string, message: CompleteMessage): Promise<Stored> => {
+  const { taskId, output, artifacts } = message;
+  return {
+    output: await kept(deps, project, taskId, output),
+    artifacts: artifacts && (await keptArtifacts(deps, project, taskId, artifacts)),
+  };
+};
 
 /** What is kept in the record itself. */
 const besides = (message: TaskReport): unknown => {
   if (message.kind === 'claim') return message.note;
+  if (message.kind === 'ask') return message.prompt;
   return message.kind === 'progress' ? message.progress : message.carried;
 };
 

@@ -46,16 +46,29 @@ export const notWaiting = (now: number): Rule => ({
     ),
 });
 
-export const eligible = (agent: string, domains: readonly string[]): Rule => ({
-  holds: any(is('to', agent), all(absent('to'), oneOf('domain', ...domains))),
+interface Candidate {
+  agent: string;
+  domains: readonly string[];
+  skills: readonly string[];
+}
+
+export const eligible = ({ agent, domains, skills }: Candidate): Rule => ({
+  holds: any(
+    is('to', agent),
+    all(absent('to'), absent('skill'), oneOf('domain', ...domains)),
+    all(absent('to'), oneOf('skill', ...skills)),
+  ),
   refusal: (task) =>
     new ParleyError(
       'not_eligible',
-      task.to === undefined
-        ? `The agent ${agent} does not serve the domain ${task.domain}.`
-        : `The task ${task.id} is for the agent ${task.to}.`,
+      task.to === undefined ? notServed(agent, task) : `The task ${task.id} is for the agent ${task.to}.`,
     ),
 });
+
+const notServed = (agent: string, { skill, domain }: Task): string =>
+  skill === undefined
+    ? `The agent ${agent} does not serve the domain ${domain}.`
+    : `The agent ${agent} has no capability ${skill}.`;
 
 export const currentEntry = (entry: number): Rule => ({
   holds: is('entry', entry),
@@ -96,7 +109,7 @@ export const waitingForInput: Rule = {
 };
 
 const notAsked = (task: Task): ParleyError =>
-  new ParleyError('invalid_params', `The task ${task.id} is ${task.status} and waits for no input.`);
+  new ParleyError('not_waiting', `The task ${task.id} is ${task.status} and waits for no input.`);
 
 export const retryable: Rule = {
   holds: oneOf('status', 'failed', 'expired'),

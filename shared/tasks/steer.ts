@@ -22,14 +22,11 @@ export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task
 export const retryTask = (deps: Deps, caller: Caller, id: string): Promise<Task> =>
   steered(deps, caller, id, (task) => {
     const known = domainsOf(deps.config, caller.project);
-    if (task.to === undefined && !known.includes(task.domain)) {
-      return new ParleyError(
-        'unknown_domain',
-        `There is no domain ${task.domain} any more. Known: ${known.join(', ')}.`,
-        {
-          facts: { known },
-        },
-      );
+    const { to, skill, domain = '' } = task;
+    if (to === undefined && skill === undefined && !known.includes(domain)) {
+      return new ParleyError('unknown_domain', `There is no domain ${domain} any more. Known: ${known.join(', ')}.`, {
+        facts: { known },
+      });
     }
     return runAgain(task, when(deps));
   });
@@ -44,7 +41,7 @@ export const renewLease = async (deps: Deps, holder: Known, id: string, attempt?
 const when = (deps: Deps): When => ({ now: deps.clock.now(), limits: deps.config.tasks });
 
 /** Only the requester and an administrator decide about a task. */
-const steered = async (
+export const steered = async (
   deps: Deps,
   caller: Caller,
   id: string,

@@ -1,38 +1,41 @@
-import { find } from '../agents/authenticate.ts';
-import { domainsOf } from '../config.ts';
+import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { Request } from '../messages/command.ts';
-import type { Fresh } from '../ports/records.ts';
+import type { Fresh, Write, Written } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { hurry } from './change-task.ts';
 import { discarded, kept } from './content.ts';
+import { lineageOf, linkWrites } from './lineage.ts';
+import { wayFor } from './route-task.ts';
 import { type Content, type Task, taskRef } from './task.ts';
 import { firstLook } from './transitions.ts';
 
 /** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
 export const submit = async (
   deps: Deps,
-  project: string,
+  caller: Caller,
   dialect: string,
   request: Request,
   trace: Trace,
 ): Promise<{ duplicate: boolean }> => {
+  const { project } = caller;
   const { inputBytes, carriedBytes } = deps.config.limits;
   refuseTooLarge('The input of the task', request.input, inputBytes);
   refuseTooLarge('What the message carries beside it', request.carried, carriedBytes);
-  const unroutable = await whyUnroutable(deps, project, request);
-  if (unroutable) {
+  const way = await wayFor(deps, project, request);
+  const lineage = way instanceof Error ? way : await lineageOf(deps, caller, request);
+  if (way instanceof Error || lineage instanceof Error) {
     // What was accepted once stays accepted, though its addressee may be gone by now.
     const accepted = await deps.records.get(taskRef(project, request.taskId));
     if (accepted?.fingerprint === request.fingerprint) return { duplicate: true };
-    throw unroutable;
+    throw way instanceof Error ? way : lineage;
   }
   const input = await kept(deps, project, request.taskId, request.input);
-  const task = newTask(deps, project, dialect, request, input, trace);
-  const created = await deps.records.create<Task>(task, deps.newId());
+  const task = { ...newTask(deps, project, dialect, request, input, trace), ...way, chain: lineage.chain };
+  const created = await made(deps, task, lineage.parent);
   if (created.outcome === 'written') {
     if (!created.again) await hurry(deps, { after: created.after });
     return { duplicate: false };
@@ -45,20 +48,16 @@ export const submit = async (
   );
 };
 
-const whyUnroutable = async (
-  deps: Deps,
-  project: string,
-  { to, domain }: Request,
-): Promise<ParleyError | undefined> => {
-  if (to !== undefined) {
-    if (await find(deps, project, to)) return undefined;
-    return new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
-  }
-  const known = domainsOf(deps.config, project);
-  if (known.includes(domain)) return undefined;
-  return new ParleyError('unknown_domain', `There is no domain ${domain}. Known: ${known.join(', ')}.`, {
-    facts: { known },
-  });
+const made = async (deps: Deps, task: Fresh<Task>, parent: Task | undefined): Promise<Written<Task>> => {
+  const token = deps.newId();
+  if (!parent) return deps.records.create<Task>(task, token);
+  const at = deps.clock.now();
+  const writes: Write[] = [{ kind: 'create', item: { ...task } }, ...linkWrites(parent, task.id, at)];
+  const linked = await deps.records.transact(writes, token);
+  if (linked.outcome === 'written') return { outcome: 'written', after: { ...task, v: 1, token, at } };
+  const current = await deps.records.get(taskRef(task.project, task.id));
+  if (current) return { outcome: 'refused', current };
+  throw new ParleyError('task_cancelled', `The task ${parent.id}, of which this one would be a part, was cancelled.`);
 };
 
 const newTask = (
@@ -81,8 +80,6 @@ const newTask = (
     status: 'requested',
     priority: request.priority,
     from: request.from,
-    to: request.to,
-    domain: request.domain,
     capability: request.capability,
     parent: request.parent,
     thread: request.thread,
@@ -93,12 +90,13 @@ const newTask = (
     queuedAt: now,
     resent: 0,
     attempt: 0,
-    maxAttempts,
+    maxAttempts: request.maxAttempts ?? maxAttempts,
+    retry: request.retry,
     input,
     carried: request.carried,
     told: request.told,
     fingerprint: request.fingerprint,
-    ...childOf(trace),
+    ...childOf(request.trace ?? trace),
     due: firstLook(now, deadline, deps.config.tasks),
     placed: { p: inboxPk(project, request.from) },
   };

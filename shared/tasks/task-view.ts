@@ -1,11 +1,13 @@
 import * as z from 'zod';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
-import { outcomeOf } from '../inbox/delivery.ts';
+import { outcomeOf, questionOf } from '../inbox/delivery.ts';
 import type { JsonObject } from '../json/json.ts';
 import { PRIORITIES } from '../ports/queues.ts';
+import { shownArtifacts } from './artifacts.ts';
 import { loaded } from './content.ts';
 import { type HistoryEntry, story } from './history.ts';
+import { linksOf } from './lineage.ts';
 import { isOpen, STATUSES, type Status, type Task } from './task.ts';
 
 const time = z.iso.datetime().optional();
@@ -15,8 +17,9 @@ const whatever = z.unknown();
 export const TaskView = z.object({
   id: z.string(),
   status: z.enum(['pending', 'in_progress', 'input_required', 'completed', 'failed', 'cancelled']),
-  input: whatever.optional().describe('what was asked for'),
   result: whatever.optional(),
+  artifacts: z.array(z.looseObject({ name: z.string(), type: z.string() })).optional(),
+  input: whatever.optional().describe('what the agent asks, while the status is input_required'),
   error: z
     .object({ code: z.string(), message: z.string(), recoverable: z.boolean(), details: whatever.optional() })
     .optional(),
@@ -29,12 +32,14 @@ export const TaskView = z.object({
   }),
   state: z.enum(STATUSES).describe("the task's state, finer than its status"),
   type: z.string(),
-  domain: z.string(),
+  payload: whatever.optional().describe('what was asked for'),
+  domain: z.string().optional(),
   priority: z.enum(PRIORITIES),
   dialect: z.string(),
   from: z.string(),
   to: z.string().optional(),
   parentTaskId: z.string().optional(),
+  subtasks: z.array(z.string()).optional().describe('the ids of the first hundred'),
   createdAt: z.iso.datetime(),
   expiresAt: time.describe('when it expires unless it is claimed'),
   retryAt: time.describe('when a failed attempt is repeated'),
@@ -64,6 +69,7 @@ export const viewOf = (task: Task): TaskView => ({
   id: task.id,
   status: RESPONSE_STATUS[task.status],
   error: errorOf(task),
+  input: task.prompt,
   metadata: {
     startedAt: iso(task.claimedAt),
     completedAt: iso(task.endedAt),
@@ -116,16 +122,25 @@ const iso = (at: number | undefined): string | undefined => (at === undefined ? 
 /** The task with its result and its story. */
 export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => ({
   ...viewOf(task),
-  input: await loaded(deps.blobs, task.input),
+  payload: await loaded(deps.blobs, task.input),
+  artifacts: await shownArtifacts(deps.blobs, task.id, task.artifacts),
   result: task.output && (await loaded(deps.blobs, task.output)),
+  subtasks: task.children === undefined ? undefined : await childrenOf(deps, task),
   history: story(task, entries).map((line) => ({ ...line, at: new Date(line.at).toISOString() })),
 });
+
+const childrenOf = async (deps: Deps, task: Task): Promise<string[]> =>
+  (await linksOf(deps.records, task.pk)).map(({ taskId }) => taskId);
 
 /** The newest message about the task, as an agent of the dialect would have sent it. */
 export const inDialect = async (deps: Deps, task: Task, name: string): Promise<JsonObject> => {
   const dialect = dialectNamed(name);
-  if (!isOpen(task))
-    return dialect.encodeOutcome(outcomeOf(task, task.from), task.output && (await loaded(deps.blobs, task.output)));
+  if (!isOpen(task)) {
+    const output = task.output && (await loaded(deps.blobs, task.output));
+    const artifacts = await shownArtifacts(deps.blobs, task.id, task.artifacts);
+    return dialect.encodeOutcome(outcomeOf(task, task.from), output, artifacts);
+  }
+  if (task.status === 'input_required') return dialect.encodeOutcome(questionOf(task), undefined, undefined);
   return task.status === 'requested'
     ? dialect.encodeRequest(task, await loaded(deps.blobs, task.input))
     : dialect.encodeReport(task);

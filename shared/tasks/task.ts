@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Lane, Priority } from '../ports/queues.ts';
 import type { Item, Ref } from '../ports/records.ts';
+import type { KeptArtifacts } from './artifacts.ts';
 
 export const STATUSES = [
   'requested',
@@ -20,6 +21,15 @@ export const isHeld = (task: Task): boolean => task.status === 'claimed' || task
 /** A value in the record itself, or the key and size of the blob that holds it. */
 export type Content = { json: Json } | { blob: string; bytes: number };
 
+export type Backoff = 'exponential' | 'linear' | 'fixed';
+
+/** What the requester wants instead of what an error's own rule says. */
+export interface RetryPolicy {
+  maxAttempts?: number;
+  backoff?: Backoff;
+  initialMs?: number;
+}
+
 export interface TaskError {
   code: string;
   message: string;
@@ -27,6 +37,8 @@ export interface TaskError {
   retryAfterSeconds?: number;
   /** How many attempts this kind of error allows in all, where that is fewer than the task's own limit. */
   attempts?: number;
+  /** How the delay grows, where this kind of error says so. */
+  backoff?: Backoff;
   /** Who failed. */
   agent?: string;
   details?: JsonObject;
@@ -58,11 +70,18 @@ export interface Task extends Item {
   priority: Priority;
   from: string;
   to?: string;
-  domain: string;
+  /** Absent where the capability belongs to none. */
+  domain?: string;
   capability: string;
+  /** The capability once more, where it alone decides who may claim the task. */
+  skill?: string;
   parent?: string;
   /** What its requester files it under. */
   thread?: string;
+  /** Who had the work in hand before, the requester last. */
+  chain?: string[];
+  /** How many tasks have it as their parent; absent for none. */
+  children?: number;
   createdAt: number;
   ttlSeconds: number;
   /** When it expires unless somebody has claimed it, in epoch milliseconds. */
@@ -76,6 +95,7 @@ export interface Task extends Item {
   notBefore?: number;
   attempt: number;
   maxAttempts: number;
+  retry?: RetryPolicy;
   holder?: string;
   claimedAt?: number;
   startedAt?: number;
@@ -94,6 +114,7 @@ export interface Task extends Item {
   error?: TaskError;
   input: Content;
   output?: Content;
+  artifacts?: KeptArtifacts;
   /** What the requester's dialect has no canonical place for, given back to readers of that dialect. */
   carried: JsonObject;
   outcomeCarried?: JsonObject;
@@ -116,12 +137,12 @@ export const SEEN_LIMIT = 16;
 
 export const taskRef = (project: string, id: string): Ref<Task> => ({ pk: `${project}#task#${id}`, sk: 'task' });
 
-export const laneOf = (task: Task): Lane => ({
-  project: task.project,
-  kind: task.to === undefined ? 'domain' : 'agent',
-  name: task.to ?? task.domain,
-  priority: task.priority,
-});
+export const laneOf = ({ project, priority, to, skill, domain = '' }: Task): Lane => {
+  if (to !== undefined) return { project, kind: 'agent', name: to, priority };
+  return skill === undefined
+    ? { project, kind: 'domain', name: domain, priority }
+    : { project, kind: 'capability', name: skill, priority };
+};
 
 export const heldPlace = (project: string, agent: string): string => `${project}#held#${agent}`;
 export const failedPlace = (project: string): string => `${project}#failed`;

@@ -2,6 +2,7 @@ import type { ParleyError } from '../errors.ts';
 import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Change } from '../ports/conditions.ts';
+import type { KeptArtifacts } from './artifacts.ts';
 import {
   currentEntry,
   dueAt,
@@ -48,9 +49,16 @@ export interface When {
   limits: Limits;
 }
 
+interface End {
+  now: number;
+  limits: Pick<Limits, 'keepMs'>;
+}
+
 export interface By extends When {
   agent: string;
   domains: readonly string[];
+  /** Its capabilities, for tasks that only a capability decides on. */
+  skills: readonly string[];
 }
 
 export interface Claim {
@@ -78,7 +86,7 @@ export const claim = (
       unclaimed,
       notExpired(by.now),
       notWaiting(by.now),
-      eligible(by.agent, by.domains),
+      eligible(by),
       ...(entry === undefined ? [] : [currentEntry(entry)]),
       ...(keepsDue ? [dueAt(due)] : []),
     ],
@@ -132,11 +140,18 @@ export const renew = (by: By, attempt?: number): Transition => ({
 });
 
 /** `→ completed`, without a look at the task: whoever holds it may end it. It then stands in its requester's inbox itself. */
-export const complete = (by: By, report: Report, output: Content, carried: JsonObject): Transition => ({
+export const complete = (
+  by: By,
+  report: Report,
+  output: Content,
+  carried: JsonObject,
+  artifacts?: KeptArtifacts,
+): Transition => ({
   rules: byHolder(by, report),
   change: inOrder(endedAs('completed', by), {
     set: {
       output,
+      artifacts,
       outcomeCarried: carried,
       outcomeTold: report.told,
       endedBy: report.seen,
@@ -197,7 +212,7 @@ export const asHolder = (task: Task, by: By, then: (held: Task) => Transition): 
 };
 
 /** Whoever asked for it, or an administrator, no longer wants it. */
-export const cancel = (who: string, when: When): Transition => ({
+export const cancel = (who: string, when: End): Transition => ({
   rules: [open],
   change: inOrder(endedAs('cancelled', when), { set: { cancelledBy: who } }),
 });
@@ -208,7 +223,7 @@ export const runAgain = (task: Task, when: When): Change | ParleyError =>
     rules: [retryable],
     change: inOrder(queued(when.now + task.ttlSeconds * 1000, when), {
       set: {
-        maxAttempts: task.attempt + when.limits.maxAttempts,
+        maxAttempts: task.attempt + (task.retry?.maxAttempts ?? when.limits.maxAttempts),
         placed: { p: inboxPk(task.project, task.from) },
       },
       unset: [...HOLD, 'endedAt', 'expires', 'error', 'outcomeCarried', 'outcomeTold', 'endedBy'],
@@ -229,7 +244,7 @@ export const queued = (deadline: number, { now, limits }: When): Change => ({
   add: { entry: 1 },
 });
 
-export const endedAs = (status: Status, { now, limits }: When): Change => ({
+export const endedAs = (status: Status, { now, limits }: End): Change => ({
   set: { status, endedAt: now, expires: now + limits.keepMs },
   unset: ['held', 'due', 'leaseUntil', 'notBefore', 'prompt', 'askedAt'],
 });
@@ -242,14 +257,21 @@ export const failed = (task: Task, when: When, error: TaskError): Change =>
 
 export const afterFailure = (task: Task, when: When, error: TaskError): Change => {
   const { now, limits } = when;
-  const attempts = Math.min(task.maxAttempts, error.attempts ?? task.maxAttempts);
+  const attempts = task.retry?.maxAttempts ? task.maxAttempts : Math.min(task.maxAttempts, error.attempts ?? Infinity);
   if (!error.retryable || task.attempt >= attempts) return failed(task, when, error);
-  const growing = Math.min(limits.retryMs * 2 ** (task.attempt - 1), limits.longestRetryMs);
+  const growing = delayMs(task, error, limits);
   const notBefore = now + (error.retryAfterSeconds === undefined ? growing : error.retryAfterSeconds * 1000);
   return {
     set: { status: 'requested', error, notBefore, due: notBefore, deadline: notBefore + task.ttlSeconds * 1000 },
     unset: HOLD,
   };
+};
+
+/** The requester's own policy comes before the rule of the error, and that before the usual doubling. */
+const delayMs = ({ attempt, retry }: Task, error: TaskError, limits: Limits): number => {
+  const first = retry?.initialMs ?? limits.retryMs;
+  const delay = { fixed: first, linear: first * attempt, exponential: first * 2 ** (attempt - 1) };
+  return Math.min(delay[retry?.backoff ?? error.backoff ?? 'exponential'], limits.longestRetryMs);
 };
 
 /** What a task forgets when its holder loses it. */

@@ -101,16 +101,20 @@ export const queuesContract = (name: string, open: Open): void => {
 
     it('keeps lanes apart by project, kind, name and priority', async (t) => {
       const { queues } = (await open(t)).ports;
-      const one = lane();
-      const others: Lane[] = [
-        { ...one, project: 'q' },
-        { ...one, kind: 'agent' },
-        { ...one, name: `${one.name}2` },
-        { ...one, priority: 'high' },
-      ];
-      await queues.send([message(one, 'mine')]);
-      for (const other of others) assert.deepEqual(await queues.receive([other], AT_ONCE), []);
-      assert.deepEqual(bodies(await receiveSome(queues, [one])), ['mine']);
+      for (const kind of ['domain', 'agent', 'capability'] as const) {
+        const one = lane({ kind });
+        const others: Lane[] = [
+          { ...one, project: 'q' },
+          { ...one, kind: kind === 'agent' ? 'capability' : 'agent' },
+          { ...one, name: `${one.name}2` },
+          { ...one, priority: 'high' },
+        ];
+        await queues.send([message(one, 'mine')]);
+        // A lane that nothing was ever sent to is not even asked.
+        await queues.send(others.map((other) => message(other, 'theirs')));
+        for (const other of others) assert.deepEqual(bodies(await receiveSome(queues, [other])), ['theirs']);
+        assert.deepEqual(bodies(await receiveSome(queues, [one])), ['mine']);
+      }
     });
 
     it('delivers a message again whose time of invisibility is over, and not before', async (t) => {

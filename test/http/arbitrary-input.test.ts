@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { CODES } from '../../shared/errors.ts';
 import { about, taskRequest } from '../support/api.ts';
+import { tfRequest } from '../support/task-format.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
 /** The same inputs in every run; another seed makes others. */
@@ -117,6 +118,13 @@ describe('whatever is sent', () => {
       (task) => about('task.result', 'tim', task, { status: 'failed', error: 'timeout' }),
       (task) => about('task.failed', 'tim', task, { error: 'model_error', retryable: true, retryAfterSeconds: 1 }),
       (task) => about('heartbeat', 'tim', task, { status: 'healthy', capabilities: ['security.briefing'], uptime: 1 }),
+      (task) =>
+        tfRequest({ type: 'home.dinner', context: { parentTaskId: task }, routing: { delegationChain: ['a'] } }),
+      (id) => ({ id, status: 'in_progress', metadata: { progress: 5 } }),
+      (id) => ({ id, status: 'completed', result: 1, artifacts: [{ name: 'a', type: 'a/b', content: '' }] }),
+      (id) => ({ id, status: 'failed', error: { code: 'TIMEOUT', message: '', details: {} } }),
+      (id) => ({ id, status: 'input_required', input: { prompt: 'x', schema: { type: 'object' } } }),
+      (id) => ({ id, input: 1 }),
     ];
     const seen = new Set<number>();
     await fc.assert(
@@ -140,6 +148,8 @@ describe('whatever is sent', () => {
     ['POST', '/v1/claims', { max: 3, wait: 1, domains: ['security'], claimId: 'once', agent: 'tim' }, 'agent'],
     ['POST', '/v1/inbox/ack', { ids: ['a', 'b'], agent: 'tim' }, 'agent'],
     ['POST', '/v1/tasks/none/renew', { agent: 'tim', attempt: 1 }, 'agent'],
+    ['POST', '/v1/tasks/none/input', { input: 1 }, 'agent'],
+    ['POST', '/v1/tasks', { ...tfRequest({ type: 'home.dinner', id: 'x' }), retryPolicy: { maxAttempts: 2 } }, 'agent'],
     [
       'PUT',
       '/v1/agents/kay',

@@ -99,6 +99,8 @@ describe('/openapi.json', () => {
       'post /v1/inbox/ack',
       'post /v1/manifest',
       'post /v1/messages',
+      'post /v1/tasks',
+      'post /v1/tasks/{id}/input',
       'post /v1/tasks/{id}/renew',
       'put /v1/agents/{id}',
     ]);

@@ -44,7 +44,8 @@ export const testParley = async (
   const transport: Transport = async (method, target, headers, body = '') => {
     const [path = '', query = ''] = target.split('?');
     const response = await parley.handle({ method, path, query, headers, body: Buffer.from(body) });
-    const text = typeof response.body === 'string' ? response.body : '';
+    const { body: sent } = response;
+    const text = sent instanceof Uint8Array ? Buffer.from(sent).toString() : typeof sent === 'string' ? sent : '';
     return { status: response.status, headers: response.headers, body: parsed(text) };
   };
   const admin = callerWith(transport, ADMIN_KEY);

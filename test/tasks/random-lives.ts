@@ -110,7 +110,7 @@ export interface QueueMessage {
 
 /** What the move would write to the task as it is, or undefined where the rules refuse it. */
 export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessage[]): Change | undefined => {
-  const by = (agent: string): By => ({ agent, domains: ['security'], now, limits: LIMITS });
+  const by = (agent: string): By => ({ agent, domains: ['security'], skills: [], now, limits: LIMITS });
   const report = () => ({ seen: { id: `m${++messages}`, fingerprint: 'x' } });
   switch (move.do) {
     case 'claim':

@@ -45,6 +45,16 @@ const everyLife = (check: (steps: Step[]) => void): void =>
     { numRuns: 2000 },
   );
 
+/** The status that each delivery to the agent tells of. */
+const deliveredTo = (agent: string, steps: Step[]): (string | undefined)[] =>
+  steps
+    .flatMap(effectsOf)
+    .flatMap((effect) =>
+      effect.kind === 'deliver' && effect.delivery.pk === `default#inbox#${agent}`
+        ? [effect.delivery.outcome?.status]
+        : [],
+    );
+
 const holderOf = (task: Task): string | undefined => (task.endedAt === undefined ? task.holder : undefined);
 
 describe('the state machine of a task, whatever happens in whatever order', () => {
@@ -131,7 +141,7 @@ describe('the state machine of a task, whatever happens in whatever order', () =
   it('is judged alike by the condition of a blind write and by the rules on the record seen', () =>
     everyLife((steps) => {
       for (const { after: task } of steps) {
-        const by: By = { agent: 'galahad', domains: ['security'], now: task.at, limits: LIMITS };
+        const by: By = { agent: 'galahad', domains: ['security'], skills: [], now: task.at, limits: LIMITS };
         const report = { seen: { id: 'm', fingerprint: 'f' }, attempt: 1 };
         const transitions = [
           claim(task, by, { entry: 1, due: task.due }),
@@ -168,13 +178,25 @@ describe('what follows from the writes to a task', () => {
       const ends = effects(steps).filter(
         (effect) => effect.kind === 'announce' && /completed|failed|expired|cancelled/.test(effect.event.type),
       );
-      const told = effects(steps).filter(
-        (effect) => effect.kind === 'deliver' && effect.delivery.pk === 'default#inbox#tim',
-      );
+      const told = deliveredTo('tim', steps).filter((status) => status !== 'input_required');
       const hasEnded = last?.endedAt !== undefined;
       const stands = last?.placed?.p === 'default#inbox#tim' && last.placed.s !== undefined ? 1 : 0;
       assert.equal(ends.length, hasEnded ? 1 : 0);
       assert.equal(told.length + stands, hasEnded && last.status !== 'cancelled' ? 1 : 0);
+    }));
+
+  it('tells the requester each question once, and the holder each answer', () =>
+    everyLife((steps) => {
+      const asks = steps.filter(
+        ({ before, after }) => before.status !== after.status && after.status === 'input_required',
+      );
+      const questions = deliveredTo('tim', steps).filter((status) => status === 'input_required');
+      assert.equal(questions.length, asks.length);
+      const given = steps.filter(({ move }) => move.do === 'answer').map(({ before }) => before.holder ?? '');
+      for (const agent of ['galahad', 'percival']) {
+        const answers = deliveredTo(agent, steps).filter((status) => status === 'claimed');
+        assert.equal(answers.length, given.filter((holder) => holder === agent).length);
+      }
     }));
 
   it('announces each attempt once', () =>

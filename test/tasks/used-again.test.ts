@@ -23,8 +23,8 @@ describe('the id of a task that is no longer kept', () => {
     assert.equal(claimed?.message.payload.params.text.length, 20_000);
     await galahad.progress(request.id, { percent: 8 });
     await eventually(async () => {
-      const { history, input } = await tim.task(request.id);
-      assert.equal(input.text.length, 20_000);
+      const { history, payload } = await tim.task(request.id);
+      assert.equal(payload.text.length, 20_000);
       const events = history.map(({ event, percent }: { event: string; percent?: number }) => [event, percent]);
       assert.deepEqual(events, [
         ['requested', undefined],

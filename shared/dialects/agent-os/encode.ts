@@ -24,7 +24,12 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
     priority: task.priority,
     ttl: task.ttlSeconds,
     retryCount: numberIn(said.retryCount) + Math.max(0, task.attempt - 1),
-    parley: { ...foreign(task.carried), lastError: task.error && told(task.error) },
+    parley: {
+      ...foreign(task.carried),
+      chain: task.chain,
+      retry: task.retry && { ...task.retry },
+      lastError: task.error && told(task.error),
+    },
   });
 };
 
@@ -50,26 +55,43 @@ export const encodeReport = (task: Task): JsonObject => {
   });
 };
 
-export const encodeOutcome = (outcome: Outcome, output: Json | undefined): JsonObject => {
+export const encodeOutcome = (
+  outcome: Outcome,
+  output: Json | undefined,
+  artifacts: JsonObject[] | undefined,
+): JsonObject => {
   const isParleys = outcome.from === PARLEY;
   const { content, ...said } = isParleys ? {} : own(outcome.carried);
-  const isGood = outcome.status === 'completed';
+  const made = { response: output ?? null, error: content ?? failureOf(outcome), event: dialogueOf(outcome) };
+  const type = typeOf(outcome);
   return message(said, {
     id: outcome.id,
     timestamp: outcome.happenedAt,
     from: outcome.from,
     to: outcome.to,
-    type: isGood ? 'response' : 'error',
-    content: isGood ? (output ?? null) : (content ?? failureOf(outcome)),
+    type,
+    content: made[type],
     // Whoever asked gets the answer where it asked.
     asked: outcome.to === outcome.task.from ? own(outcome.task.carried) : undefined,
     thread: outcome.task.id,
     replyTo: outcome.task.id,
     priority: outcome.task.priority,
     ttl: outcome.task.ttlSeconds,
-    parley: isParleys ? {} : foreign(outcome.carried),
+    parley: { ...(isParleys ? {} : foreign(outcome.carried)), artifacts },
   });
 };
+
+const typeOf = ({ status }: Outcome): 'response' | 'error' | 'event' => {
+  if (status === 'input_required' || status === 'claimed') return 'event';
+  return status === 'completed' ? 'response' : 'error';
+};
+
+/** AgentOS has no question about a task in hand: it is told as progress, and so is the answer. */
+const dialogueOf = ({ status, prompt, answer }: Outcome): JsonObject => ({
+  status: status === 'claimed' ? 'input_given' : status,
+  message: prompt?.prompt,
+  input: { ...prompt, answer },
+});
 
 export const encodeNote = (note: Note, content: Json): JsonObject => {
   const isOwn = note.type.startsWith(`${NAME}.`);

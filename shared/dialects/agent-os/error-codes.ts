@@ -23,19 +23,19 @@ export const ERROR_CODE_NAMES = [
 ] as const satisfies readonly ErrorCode[];
 
 /** The nearest to what other dialects say, by their codes in lower case. */
-const NEAREST: Record<string, ErrorCode> = {
-  timeout: 'TIMEOUT',
-  invalid_params: 'VALIDATION_FAILED',
-  invalid_input: 'VALIDATION_FAILED',
-  missing_required_field: 'VALIDATION_FAILED',
-  invalid_field_type: 'VALIDATION_FAILED',
-  invalid_field_value: 'VALIDATION_FAILED',
-  mcp_auth_failed: 'UNAUTHORIZED',
-  knowledge_not_found: 'DATA_UNAVAILABLE',
-};
+const NEAREST: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+  ['timeout', 'TIMEOUT'],
+  ['invalid_params', 'VALIDATION_FAILED'],
+  ['invalid_input', 'VALIDATION_FAILED'],
+  ['missing_required_field', 'VALIDATION_FAILED'],
+  ['invalid_field_type', 'VALIDATION_FAILED'],
+  ['invalid_field_value', 'VALIDATION_FAILED'],
+  ['mcp_auth_failed', 'UNAUTHORIZED'],
+  ['knowledge_not_found', 'DATA_UNAVAILABLE'],
+]);
 
 /** A code that has no neighbour keeps at least whether trying again can help. */
 export const codeFor = ({ code, retryable }: Pick<TaskError, 'code' | 'retryable'>): ErrorCode => {
   const own = ERROR_CODE_NAMES.find((name) => name === code);
-  return own ?? NEAREST[code.toLowerCase()] ?? (retryable ? 'SOURCE_ERROR' : 'VALIDATION_FAILED');
+  return own ?? NEAREST.get(code.toLowerCase()) ?? (retryable ? 'SOURCE_ERROR' : 'VALIDATION_FAILED');
 };

@@ -19,7 +19,7 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => ({
   priority: task.priority,
   ttl: task.ttlSeconds,
   ...part(task.carried, 'envelope'),
-  ...foreign(task.carried),
+  ...foreign({ ...task.carried, chain: task.chain, retry: task.retry && { ...task.retry } }),
   payload: { task: task.capability, params: asObject(input), ...part(task.carried, 'payload') },
 });
 
@@ -38,10 +38,14 @@ export const encodeReport = (task: Task): JsonObject => {
   };
 };
 
-export const encodeOutcome = (outcome: Outcome, output: Json | undefined): JsonObject => ({
+export const encodeOutcome = (
+  outcome: Outcome,
+  output: Json | undefined,
+  artifacts: JsonObject[] | undefined,
+): JsonObject => ({
   id: outcome.id,
   version: VERSION,
-  type: outcome.status === 'completed' ? 'task.result' : 'task.failed',
+  type: typeOf(outcome),
   from: outcome.from,
   to: outcome.to,
   timestamp: iso(outcome.happenedAt),
@@ -49,15 +53,36 @@ export const encodeOutcome = (outcome: Outcome, output: Json | undefined): JsonO
   priority: outcome.task.priority,
   ttl: outcome.task.ttlSeconds,
   ...(outcome.from === PARLEY ? {} : { ...part(outcome.carried, 'envelope'), ...foreign(outcome.carried) }),
-  payload:
-    outcome.status === 'completed'
-      ? {
-          ...part(outcome.carried, 'payload'),
-          status: 'completed',
-          result: output === undefined ? undefined : asObject(output),
-        }
-      : { ...(outcome.from === PARLEY ? {} : part(outcome.carried, 'payload')), ...failureOf(outcome) },
+  payload: payloadOf(outcome, output, artifacts),
 });
+
+const isDialogue = ({ status }: Outcome): boolean => status === 'input_required' || status === 'claimed';
+
+const typeOf = (outcome: Outcome): string => {
+  if (isDialogue(outcome)) return 'task.progress';
+  return outcome.status === 'completed' ? 'task.result' : 'task.failed';
+};
+
+/** What Round Table has no word for stands under `parley`. */
+const payloadOf = (outcome: Outcome, output: Json | undefined, artifacts: JsonObject[] | undefined): JsonObject => {
+  const { status, prompt, answer } = outcome;
+  if (isDialogue(outcome)) {
+    return { message: prompt?.prompt, parley: { status: stageOf(status), input: { ...prompt, answer } } };
+  }
+  const carried = outcome.from === PARLEY ? {} : outcome.carried;
+  const said = { artifacts, code: originalCode(outcome), details: outcome.error?.details };
+  const parley = Object.values(said).some((value) => value !== undefined) ? said : undefined;
+  if (status === 'completed') {
+    const result = output === undefined ? undefined : asObject(output);
+    return { ...part(carried, 'payload'), status, result, parley };
+  }
+  return { ...part(carried, 'payload'), ...failureOf(outcome), parley };
+};
+
+const stageOf = (status: Outcome['status']): string => (status === 'claimed' ? 'input_given' : status);
+
+const originalCode = ({ error, status }: Outcome): string | undefined =>
+  status === 'failed' && error && nearestCode(error) !== error.code ? error.code : undefined;
 
 /** Round Table has no message that is not about a task; this one says what it was, and gives it whole. */
 export const encodeNote = (note: Note, content: Json): JsonObject => ({
@@ -89,7 +114,6 @@ const failureOf = ({ status, task, error }: Outcome): JsonObject => {
     message: error.message,
     retryable: error.retryable,
     retryAfterSeconds: error.retryAfterSeconds,
-    parley: code === error.code ? undefined : { code: error.code },
   };
 };
 
@@ -101,7 +125,7 @@ const part = (carried: JsonObject, name: 'envelope' | 'payload'): JsonObject => 
 
 /** What other dialects said and this one has no place for, under their names. */
 const foreign = ({ envelope: _envelope, payload: _payload, ...parley }: JsonObject): JsonObject =>
-  Object.keys(parley).length > 0 ? { parley } : {};
+  Object.values(parley).some((value) => value !== undefined) ? { parley } : {};
 
 /** Parameters and results are objects here. */
 const asObject = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : { content: value });

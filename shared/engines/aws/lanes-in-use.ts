@@ -3,7 +3,7 @@ import type { Lane, Priority } from '../../ports/queues.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
 
 /**
- * When something was last sent to the lanes of a domain or an agent. Asking an empty queue costs four times as much as reading
+ * When something was last sent to the lanes of a domain, an agent or a capability. Asking an empty queue costs four times as much as reading
  * this, and most use one priority: a lane that nothing was sent to for long is not asked. A domain's normal lane always is.
  */
 interface LanesInUse extends Item, Partial<Record<Priority, number>> {}

@@ -10,17 +10,17 @@ const LONG_POLL_SECONDS = 1;
 /** Where there are only lists to look at, a round is as long as this. */
 const LIST_ROUND_MS = 250;
 
-/** Domains' lanes are FIFO queues, agents' lanes lists in the table. */
+/** Domains' lanes are FIFO queues; those of agents and capabilities, of which there may be any number, lists in the table. */
 export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
   const book = new LanesInUseBook(lists);
-  const sendDomain = together((messages: Outgoing[]) => sendToLanes(sqs, messages));
+  const sendQueued = together((messages: Outgoing[]) => sendToLanes(sqs, messages));
   const queues: Queues = {
     send: async (messages) => {
-      const [domain, agent] = parted(messages);
+      const [queued, listed] = parted(messages);
       await Promise.all([
-        domain.length > 0 && sendDomain(domain),
+        queued.length > 0 && sendQueued(queued),
         book.note(messages.map(({ lane }) => lane)),
-        addToLists(lists, agent),
+        addToLists(lists, listed),
       ]);
     },
     receive: async (lanes, options) => {
@@ -36,12 +36,12 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
       }
     },
     delete: async (messages) => {
-      const [domain, agent] = parted(messages);
-      await Promise.all([deleteFromLanes(sqs, domain), removeFromLists(lists, agent)]);
+      const [queued, listed] = parted(messages);
+      await Promise.all([deleteFromLanes(sqs, queued), removeFromLists(lists, listed)]);
     },
     release: async (messages) => {
-      const [domain, agent] = parted(messages);
-      await Promise.all([releaseToLanes(sqs, domain), releaseToLists(lists, agent)]);
+      const [queued, listed] = parted(messages);
+      await Promise.all([releaseToLanes(sqs, queued), releaseToLists(lists, listed)]);
     },
   };
 
@@ -51,14 +51,14 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
     const inUse = await book.inUse(lanes.filter((lane) => !isDomain(lane) || sqs.has(lane)));
     const asked = inUse.filter(isDomain);
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
-    const byAgent = Map.groupBy(
+    const byList = Map.groupBy(
       inUse.filter((lane) => !isDomain(lane)),
-      ({ project, name }) => `${project}/${name}`,
+      ({ project, kind, name }) => `${project}/${kind}/${name}`,
     );
     // None of the receives is given up: what one finds after that would be hidden for nobody.
     const [outcomes] = await Promise.all([
       Promise.allSettled([
-        ...[...byAgent.values()].map((own) => takeFromList(lists, own, max, visibilityMs)),
+        ...[...byList.values()].map((own) => takeFromList(lists, own, max, visibilityMs)),
         ...asked.map((lane) => receiveFromLane(sqs, lane, { max, waitSeconds, visibilityMs })),
       ]),
       isWaiting && asked.length === 0 ? nap(sqs.clock, LIST_ROUND_MS, signal).over : undefined,
@@ -78,7 +78,7 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
 
 const isDomain = (lane: Lane): boolean => lane.kind === 'domain';
 
-const parted = <T extends { lane: Lane }>(messages: T[]): [domain: T[], agent: T[]] => {
-  const { domain = [], agent = [] } = Object.groupBy(messages, ({ lane }) => lane.kind);
-  return [domain, agent];
+const parted = <T extends { lane: Lane }>(messages: T[]): [queued: T[], listed: T[]] => {
+  const { queued = [], listed = [] } = Object.groupBy(messages, ({ lane }) => (isDomain(lane) ? 'queued' : 'listed'));
+  return [queued, listed];
 };

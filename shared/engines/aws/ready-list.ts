@@ -6,7 +6,7 @@ import { type Lane, type Outgoing, PRIORITIES, type Received } from '../../ports
 import type { Item, Records, Ref } from '../../ports/records.ts';
 import { PLACE_SHARDS, shardsOf } from './attributes.ts';
 
-/** A task that waits for one agent. There may be any number of agents, so that their lanes are lists in the table. */
+/** A task that waits for one agent, or for one of those with a capability. */
 interface Ready extends Item {
   group: string;
   body: Json;
@@ -20,7 +20,9 @@ export interface ReadyLists {
   newId: () => string;
 }
 
-const listPk = ({ project, name }: Lane): string => `${project}#ready#${name}`;
+/** No agent's name has the sign that parts a kind from a name. */
+const listPk = ({ project, kind, name }: Lane): string =>
+  kind === 'agent' ? `${project}#ready#${name}` : `${project}#ready#${kind}#${name}`;
 /** As for the places of an index: a busy agent's list is spread. */
 const shardFor = (lane: Lane, dedup: string): string => `${listPk(lane)}#${(dedup.codePointAt(0) ?? 0) % PLACE_SHARDS}`;
 const prefixOf = ({ priority }: Lane): string => `${PRIORITIES.indexOf(priority)}#`;
@@ -45,7 +47,7 @@ export const addToLists = async ({ records, clock, newId }: ReadyLists, messages
 /** How many a receive looks at beyond what it wants, past those that others are working on. */
 const LOOKED_AT = 25;
 
-/** From the lanes of one agent, which are one list: those of higher priority come first in it. */
+/** From the lanes of one name, which are one list: those of higher priority come first in it. */
 export const takeFromList = async (
   { records, clock, newId }: ReadyLists,
   lanes: Lane[],

@@ -7,8 +7,7 @@ import { canonicalId } from '../../ids.ts';
 import { jsonObject } from '../../json/checked.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
-import { lookUp } from '../../tasks/look-up.ts';
-import { isOpen } from '../../tasks/task.ts';
+import { isUnderWay, lookUp } from '../../tasks/look-up.ts';
 import { inDialect } from '../../tasks/task-view.ts';
 import { noteTasks } from '../note-tasks.ts';
 import { problemOf, tellable } from '../problem.ts';
@@ -19,7 +18,7 @@ const AcceptedMessage = z.object({
   dialect: z.string(),
   duplicate: z.boolean().describe('whether the very same message had arrived before'),
   taskId: z.string().optional(),
-  outcome: z.looseObject({}).optional().describe('with wait: the result or failure, if it came in time'),
+  outcome: z.looseObject({}).optional().describe('with wait: the result, failure or question, if it came in time'),
 });
 
 /** Which dialect checks a message shows only when it is looked at. */
@@ -65,7 +64,7 @@ const outcomeOf = async (
 ): Promise<JsonObject | undefined> => {
   if (waitMs === 0 || taskId === undefined) return undefined;
   const { task } = await lookUp(deps, caller, taskId, waitMs, signal);
-  return isOpen(task) ? undefined : inDialect(deps, task, dialect);
+  return isUnderWay(task) ? undefined : inDialect(deps, task, dialect);
 };
 
 const statusOf = ({ duplicate }: Accepted): number => (duplicate ? 200 : 202);
@@ -97,8 +96,11 @@ export const receiveAll = async (deps: Deps, sent: Sent, messages: readonly Json
 
 /** Whatever a dialect calls it, a message names itself, and the task that it is about or the parent of the one it asks for. */
 const namesIn = (message: Json): string[] => {
-  const { id, correlationId, replyTo, correlation_id } = isObject(message) ? message : {};
-  return [id, correlationId, replyTo, correlation_id].filter((name) => typeof name === 'string').map(canonicalId);
+  const { id, correlationId, replyTo, correlation_id, context } = isObject(message) ? message : {};
+  const { parentTaskId } = isObject(context) ? context : {};
+  return [id, correlationId, replyTo, correlation_id, parentTaskId]
+    .filter((name) => typeof name === 'string')
+    .map(canonicalId);
 };
 
 const receiveOne = async (deps: Deps, sent: Sent, message: Json): Promise<Result> => {

@@ -7,6 +7,7 @@ import { inboxRoutes } from './inbox.ts';
 import { logRoutes } from './log.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
+import { schemaRoutes } from './schemas.ts';
 import { systemRoutes } from './system.ts';
 import { taskRoutes } from './tasks.ts';
 import { violationRoutes } from './violations.ts';
@@ -23,5 +24,6 @@ export const routes: readonly Route[] = [
   ...violationRoutes,
   ...gapRoutes,
   ...logRoutes,
+  ...schemaRoutes,
   ...systemRoutes(() => routes),
 ];

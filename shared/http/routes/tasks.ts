@@ -1,18 +1,21 @@
 import * as z from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
-import { canonicalId } from '../../ids.ts';
+import { taskFormat } from '../../dialects/task-format/task-format.ts';
+import { ParleyError } from '../../errors.ts';
+import { jsonObject, jsonValue } from '../../json/checked.ts';
+import { receive } from '../../messages/receive.ts';
+import { answerTask } from '../../tasks/answer-task.ts';
 import { listTasks } from '../../tasks/list-tasks.ts';
-import { lookUp } from '../../tasks/look-up.ts';
+import { isUnderWay, lookUp } from '../../tasks/look-up.ts';
 import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
 import { STATUSES } from '../../tasks/task.ts';
 import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
-import { type Call, countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
+import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
+import { artifactRoutes } from './artifacts.ts';
+import { taskId } from './task-id.ts';
 
-const taskId = ({ params, request }: Pick<Call, 'params' | 'request'>): string => {
-  const id = canonicalId(params.id ?? '');
-  request.note?.({ taskId: id });
-  return id;
-};
+/** The dialect itself checks it, as any message. */
+const TaskFormatRequest = jsonObject.meta({ $ref: `#/components/schemas/${taskFormat.name}` });
 
 const notFound = { 404: { description: 'No such task' } };
 const Tasks = z.object({ tasks: z.array(TaskView), cursor: z.string().optional() });
@@ -37,9 +40,30 @@ export const taskRoutes: Route[] = [
     },
   }),
   route({
+    method: 'POST',
+    path: '/v1/tasks',
+    summary: 'Ask for a task in the task format; with wait, the answer comes when it has ended or asks for input',
+    query: z.strictObject({ wait: waitUpTo(25) }),
+    body: TaskFormatRequest,
+    answers: {
+      200: { description: 'It has ended, or asks for input', schema: TaskView },
+      202: { description: 'Accepted, and on disk; it is pending or in progress', schema: TaskView },
+    },
+    handle: async ({ deps, caller, query, body, trace, request }) => {
+      if (body.status !== undefined || (body.input !== undefined && body.type === undefined)) {
+        throw new ParleyError('invalid_message', 'This call takes requests. Responses and answers go to /v1/messages.');
+      }
+      const { taskId: id } = await receive(deps, { caller, trace, dialect: taskFormat.name }, body);
+      if (id === undefined) throw new Error('a request always has a task');
+      request.note?.({ taskId: id });
+      const { task, entries } = await lookUp(deps, caller, id, query.wait, signalFor(query.wait, request));
+      return { status: isUnderWay(task) ? 202 : 200, body: await fullView(deps, task, entries) };
+    },
+  }),
+  route({
     method: 'GET',
     path: '/v1/tasks/{id}',
-    summary: 'One task with its result and history; with wait, as soon as it has ended',
+    summary: 'One task with its result and history; with wait, as soon as it has ended or asks for input',
     query: z.strictObject({ wait: waitUpTo(25), dialect: z.string().max(64).optional() }),
     body: noBody,
     answers: { 200: { description: 'The task', schema: TaskView }, ...notFound },
@@ -66,6 +90,23 @@ export const taskRoutes: Route[] = [
       status: 200,
       body: viewOf(await cancelTask(deps, caller, taskId(call))),
     }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/tasks/{id}/input',
+    summary: 'Answer what the agent asks, so that it goes on',
+    query: noQuery,
+    body: z.strictObject({ input: jsonValue }),
+    answers: {
+      200: { description: 'The very same answer had been given before', schema: TaskView },
+      202: { description: 'The task, which goes on', schema: TaskView },
+      ...notFound,
+      409: { description: 'It waits for no input' },
+    },
+    handle: async ({ deps, caller, body, ...call }) => {
+      const { duplicate, task } = await answerTask(deps, caller, taskId(call), body.input);
+      return { status: duplicate ? 200 : 202, body: viewOf(task) };
+    },
   }),
   route({
     method: 'POST',
@@ -111,4 +152,5 @@ export const taskRoutes: Route[] = [
       return { status: 200, body: { tasks: tasks.map(viewOf), cursor } };
     },
   }),
+  ...artifactRoutes,
 ];

@@ -1,0 +1,138 @@
+import * as z from 'zod';
+import { AGENT_ID } from '../../agents/agent.ts';
+import { canonicalId } from '../../ids.ts';
+import { jsonObject, jsonValue } from '../../json/checked.ts';
+import type { JsonObject } from '../../json/json.ts';
+
+const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
+const taskId = z
+  .string()
+  .regex(/^[ -~]{1,128}$/, 'must be 1 to 128 printable characters')
+  .overwrite(canonicalId);
+const time = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' });
+const text = z.string().max(4000);
+const label = z.string().max(256);
+const count = z.number().int().min(0);
+
+const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
+const BACKOFFS = ['exponential', 'linear', 'fixed'] as const;
+const MAX_DELAY_MS = 300_000;
+
+/** Blocks take what is not named here, and carry it along; the message itself does not, for its keys are what it is known by. */
+export const TaskRequest = z.strictObject({
+  id: taskId.describe('unique; a UUID is recommended'),
+  type: z.string().min(1).max(128).describe('the capability that is asked for'),
+  payload: jsonObject,
+  context: z
+    .looseObject({
+      conversationId: label.optional(),
+      parentTaskId: taskId.optional(),
+      user: label.optional(),
+      timestamp: time.optional(),
+      priority: z.enum(PRIORITIES).default('normal'),
+    })
+    .prefault({}),
+  routing: z
+    .looseObject({
+      source: agentId.optional(),
+      target: agentId.optional(),
+      delegationChain: z.array(agentId).max(64).optional(),
+    })
+    .prefault({}),
+  observability: z
+    .looseObject({ traceId: label.optional(), spanId: label.optional(), baggage: jsonObject.optional() })
+    .prefault({}),
+  retryPolicy: z
+    .strictObject({
+      maxAttempts: z.number().int().min(1).max(10).optional(),
+      backoffType: z.enum(BACKOFFS).optional(),
+      initialDelay: z.number().int().min(0).max(MAX_DELAY_MS).optional().describe('milliseconds'),
+    })
+    .optional(),
+});
+export type TaskRequest = z.output<typeof TaskRequest>;
+
+const Metadata = z.looseObject({
+  startedAt: time.optional(),
+  completedAt: time.optional(),
+  duration_ms: count.optional(),
+  agent: agentId.optional(),
+  retryCount: count.optional(),
+  progress: z.number().min(0).max(100).optional().describe('percent'),
+  message: text.optional(),
+});
+
+const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(; ?[\w-]{1,64}=("[\w .:+-]{1,64}"|[\w.:+-]{1,64}))*$/;
+
+export const ArtifactShape = z.looseObject({
+  name: z.string().regex(/^[^\p{Cc}]{1,255}$/u, 'must be 1 to 255 characters without control characters'),
+  type: z.string().max(255).regex(MEDIA_TYPE, 'must be a media type'),
+  content: z.string(),
+  encoding: z.enum(['base64']).optional().describe('where the content is not text'),
+});
+
+const response = { id: taskId.describe('of the task'), metadata: Metadata.prefault({}) };
+
+export const TaskResponse = z.discriminatedUnion('status', [
+  z.strictObject({ ...response, status: z.literal('pending') }),
+  z.strictObject({ ...response, status: z.literal('in_progress') }),
+  z.strictObject({
+    ...response,
+    status: z.literal('completed'),
+    result: jsonValue.optional(),
+    artifacts: z
+      .array(ArtifactShape)
+      .max(64)
+      .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, 'must have names that differ')
+      .optional(),
+  }),
+  z.strictObject({
+    ...response,
+    status: z.literal('failed'),
+    error: z.looseObject({
+      code: z.string().min(1).max(128),
+      message: text,
+      details: jsonObject.optional(),
+      recoverable: z.boolean().optional(),
+    }),
+  }),
+  z.strictObject({ ...response, status: z.literal('cancelled') }),
+  z.strictObject({
+    ...response,
+    status: z.literal('input_required'),
+    input: z.looseObject({
+      prompt: text.min(1),
+      schema: jsonObject.optional().describe('JSON Schema that the answer must have'),
+      state: jsonValue.optional().describe('given back with the answer'),
+    }),
+  }),
+]);
+export type TaskResponse = z.output<typeof TaskResponse>;
+
+/** The answer to `input_required`. */
+export const TaskUpdate = z.strictObject({ id: taskId, input: jsonValue });
+export type TaskUpdate = z.output<typeof TaskUpdate>;
+
+export const TaskFormatMessage = z.union([TaskRequest, TaskResponse, TaskUpdate]);
+
+/** For a response of no known status, which is to learn what else is wrong with it. */
+export const UnknownResponse = z.looseObject({
+  ...response,
+  status: z.enum(TaskResponse.options.map((option) => option.shape.status.value)),
+});
+
+const KEYS = ['status', 'result', 'error', 'metadata', 'artifacts', 'input', ...Object.keys(TaskRequest.shape)];
+
+export const hasOwnKeysOnly = (message: JsonObject): boolean => {
+  const keys = Object.keys(message);
+  return keys.every((key) => KEYS.includes(key)) && ['id', 'type', 'status'].some((key) => keys.includes(key));
+};
+
+/** Which of the three a message is meant to be. */
+export const shapeOf = (message: JsonObject) => {
+  if (message.status !== undefined) {
+    const isKnown = TaskResponse.options.some((option) => option.shape.status.value === message.status);
+    return isKnown ? TaskResponse : UnknownResponse;
+  }
+  return message.input !== undefined && message.type === undefined ? TaskUpdate : TaskRequest;
+};

@@ -1,0 +1,32 @@
+import type { Code } from '../../errors.ts';
+import { complaints } from '../../json/checked.ts';
+import type { Dialect } from '../dialect.ts';
+import { decode, NAME } from './decode.ts';
+import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
+import { hasOwnKeysOnly, shapeOf, TaskFormatMessage } from './schema.ts';
+
+/** The task format: requests, responses of six statuses, and answers to those that ask for input. */
+export const taskFormat: Dialect = {
+  name: NAME,
+  isLogged: false,
+  schema: TaskFormatMessage,
+  complaints: (message) => complaints(shapeOf(message), message),
+  recognises: hasOwnKeysOnly,
+  decode,
+  encodeRequest,
+  encodeReport,
+  encodeOutcome,
+  encodeNote,
+  explained: ({ code, message }) => {
+    const known = PROBLEMS[code];
+    return known ? { error: { code: known, message, recoverable: false } } : {};
+  },
+};
+
+/** What the document calls a refusal. */
+const PROBLEMS: Partial<Record<Code, string>> = {
+  invalid_message: 'INVALID_INPUT',
+  unknown_agent: 'AGENT_NOT_FOUND',
+  capability_not_found: 'CAPABILITY_NOT_FOUND',
+  delegation_cycle: 'TASK_GRAPH_CYCLE',
+};

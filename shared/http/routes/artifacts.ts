@@ -1,0 +1,48 @@
+import * as z from 'zod';
+import { ParleyError } from '../../errors.ts';
+import { bytesOf, loadedArtifacts, uriOf } from '../../tasks/artifacts.ts';
+import { lookUp } from '../../tasks/look-up.ts';
+import { noBody, noQuery, type Route, route } from '../route.ts';
+import { taskId } from './task-id.ts';
+
+const Artifacts = z.object({
+  artifacts: z.array(z.object({ name: z.string(), type: z.string(), bytes: z.number(), uri: z.string() })),
+});
+
+export const artifactRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/v1/tasks/{id}/artifacts',
+    summary: 'What the task produced, by name',
+    query: noQuery,
+    body: noBody,
+    answers: {
+      200: { description: 'The artifacts, without their contents', schema: Artifacts },
+      404: { description: 'No such task' },
+    },
+    handle: async ({ deps, caller, ...call }) => {
+      const { task } = await lookUp(deps, caller, taskId(call));
+      const artifacts = task.artifacts?.index ?? [];
+      return {
+        status: 200,
+        body: { artifacts: artifacts.map((entry) => ({ ...entry, uri: uriOf(task.id, entry.name) })) },
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/tasks/{id}/artifacts/{name}',
+    summary: 'One artifact, as it is, with its own media type',
+    query: noQuery,
+    body: noBody,
+    answers: { 200: { description: 'The artifact' }, 404: { description: 'No such task or artifact' } },
+    handle: async ({ deps, caller, ...call }) => {
+      const { task } = await lookUp(deps, caller, taskId(call));
+      const { name } = call.params;
+      const artifacts = task.artifacts ? await loadedArtifacts(deps.blobs, task.artifacts) : [];
+      const artifact = artifacts.find((candidate) => candidate.name === name);
+      if (!artifact) throw new ParleyError('not_found', `The task ${task.id} has no artifact ${name}.`);
+      return { status: 200, file: { type: artifact.type, bytes: bytesOf(artifact) } };
+    },
+  }),
+];

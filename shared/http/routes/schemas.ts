@@ -1,0 +1,30 @@
+import * as z from 'zod';
+import { dialects } from '../../dialects/dialects.ts';
+import { taskFormat } from '../../dialects/task-format/task-format.ts';
+import { ParleyError } from '../../errors.ts';
+import { openRoute, type Route } from '../route.ts';
+
+/** Each schema by the name of its file. The task format's document has a name of its own for its schema. */
+const schemas: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
+  ...dialects.map(({ name, schema }) => [`${name}.json`, schema] as const),
+  ['task.schema.json', taskFormat.schema] as const,
+]);
+
+const documentOf = (name: string): object => {
+  const schema = schemas.get(name);
+  if (schema) return { $id: `/schemas/${name}`, ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) };
+  const known = [...schemas.keys()];
+  throw new ParleyError('not_found', `There is no schema ${name}. Known: ${known.join(', ')}.`, { facts: { known } });
+};
+
+export const schemaRoutes: Route[] = [
+  openRoute(
+    {
+      method: 'GET',
+      path: '/schemas/{name}',
+      summary: 'The messages of a dialect as JSON Schema 2020-12: task.schema.json, or <dialect>.json',
+      answers: { 200: { description: 'The schema' }, 404: { description: 'No such schema' } },
+    },
+    async (_deps, { name = '' }) => ({ status: 200, body: documentOf(name) }),
+  ),
+];

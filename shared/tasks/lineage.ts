@@ -1,0 +1,64 @@
+import type { Caller } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import type { Request } from '../messages/command.ts';
+import { isNot } from '../ports/conditions.ts';
+import type { Item, Write } from '../ports/records.ts';
+import { chainOf } from './chain.ts';
+import { maySee } from './look-up.ts';
+import { type Task, taskRef } from './task.ts';
+
+/** That a task has this one as its parent; it stands with the parent. */
+export interface ChildLink extends Item {
+  sk: `child#${string}`;
+  taskId: string;
+}
+
+/** Where a task comes from. */
+export interface Lineage {
+  /** The parent that it is linked to. */
+  parent?: Task;
+  /** Who had the work in hand before; absent where that is the requester alone. */
+  chain?: string[];
+}
+
+export const lineageOf = async (
+  deps: Deps,
+  caller: Caller,
+  { isSubtask, parent: parentId = '', chain: said = [], from, to }: Request,
+): Promise<Lineage | ParleyError> => {
+  const parent = isSubtask && (await deps.records.get(taskRef(caller.project, parentId)));
+  if (isSubtask && !(parent && maySee(caller, parent))) {
+    return new ParleyError('unknown_parent', `There is no task ${parentId} that this one could be a part of.`);
+  }
+  const handled = parent ? [...chainOf(parent), ...said] : said;
+  const chain = handled.filter((agent, at) => handled.indexOf(agent) === at);
+  if (chain.at(-1) !== from) chain.push(from);
+  if (to !== undefined && handled.length > 0 && chain.includes(to)) {
+    return new ParleyError('delegation_cycle', `${to} has had this work in hand already: ${chain.join(' → ')}.`, {
+      facts: { delegationChain: chain },
+    });
+  }
+  return { parent: parent || undefined, chain: chain.length > 1 ? chain : undefined };
+};
+
+/** Longer than a task is kept. */
+const LINK_KEPT_MS = 30 * 86_400_000;
+
+/** Written with the task: the link, and with it that the parent has not been cancelled, which would cancel its children. */
+export const linkWrites = (parent: Task, taskId: string, now: number): Write[] => [
+  { kind: 'create', item: { ...linkKey(parent, taskId), taskId, expires: now + LINK_KEPT_MS } },
+  {
+    kind: 'update',
+    key: taskRef(parent.project, parent.id),
+    change: { if: isNot('status', 'cancelled'), add: { children: 1 } },
+  },
+];
+
+const linkKey = (parent: Task, taskId: string) => ({ pk: parent.pk, sk: `child#${taskId}` });
+
+const PAGE = 100;
+
+/** Links to the children, a page at a time. */
+export const linksOf = (records: Deps['records'], pk: string, after?: string): Promise<ChildLink[]> =>
+  records.query<ChildLink>({ p: pk, prefix: 'child#', after, limit: PAGE });

@@ -1,0 +1,32 @@
+import { domainOf } from '../agents/agent.ts';
+import { find } from '../agents/authenticate.ts';
+import { isOffered } from '../agents/capabilities.ts';
+import { domainsOf } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import type { Request } from '../messages/command.ts';
+import type { Task } from './task.ts';
+
+/** Who may claim a task: one agent, whoever serves a domain, or whoever has a capability. */
+export type Way = Pick<Task, 'to' | 'domain' | 'skill'>;
+
+export const wayFor = async (deps: Deps, project: string, request: Request): Promise<Way | ParleyError> => {
+  const { to, capability } = request;
+  const known = domainsOf(deps.config, project);
+  const named = request.domain ?? domainOf(capability);
+  const domain = named !== undefined && known.includes(named) ? named : undefined;
+  if (to !== undefined) {
+    if (await find(deps, project, to)) return { to, domain: domain ?? request.domain };
+    return new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
+  }
+  if (domain !== undefined) return { domain };
+  if (request.domain !== undefined) {
+    return new ParleyError('unknown_domain', `There is no domain ${request.domain}. Known: ${known.join(', ')}.`, {
+      facts: { known },
+    });
+  }
+  if (await isOffered(deps.records, project, capability)) return { skill: capability };
+  return new ParleyError('capability_not_found', `No registered agent has the capability ${capability}.`, {
+    facts: { capability },
+  });
+};

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import config from '../../parley.config.ts';
+import { taskFormat } from '../../shared/dialects/task-format/task-format.ts';
+import type { Outcome } from '../../shared/inbox/delivery.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
+import type { Command, TaskReport } from '../../shared/messages/command.ts';
+import type { Task } from '../../shared/tasks/task.ts';
+import { childOf } from '../../shared/trace.ts';
+import { newTask } from '../tasks/random-lives.ts';
+
+const hex = (length: number) =>
+  fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length });
+const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)));
+const object = fc
+  .dictionary(fc.string(), json, { maxKeys: 3 })
+  .map((value) => JSON.parse(JSON.stringify(value)))
+  .filter((value) => !Object.hasOwn(value, '__proto__'));
+const agent = fc.constantFrom('tim', 'cook', 'orchestrator');
+const time = fc.constantFrom('2025-01-05T10:30:00Z', '2026-02-08T15:00:00.123+02:00');
+const id = fc.string({ unit: fc.constantFrom(...'aB-_. #/~'), minLength: 1, maxLength: 128 });
+const some = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(fields, { requiredKeys: [] });
+
+const request = fc.record(
+  {
+    id,
+    type: fc.string({ minLength: 1, maxLength: 128 }),
+    payload: object,
+    context: some({
+      conversationId: fc.string(),
+      parentTaskId: id,
+      user: fc.string(),
+      timestamp: time,
+      priority: fc.constantFrom('low', 'normal', 'high', 'urgent'),
+      more: json,
+    }),
+    routing: some({ source: fc.constant('tim'), target: agent, delegationChain: fc.array(agent), more: json }),
+    observability: some({ traceId: hex(32), spanId: fc.oneof(hex(16), fc.string()), baggage: object, more: json }),
+    retryPolicy: some({
+      maxAttempts: fc.integer({ min: 1, max: 10 }),
+      backoffType: fc.constantFrom('exponential', 'linear', 'fixed'),
+      initialDelay: fc.integer({ min: 0, max: 300_000 }),
+    }),
+  },
+  { requiredKeys: ['id', 'type', 'payload'] },
+);
+
+const metadata = some({
+  startedAt: time,
+  completedAt: time,
+  duration_ms: fc.nat(),
+  agent: fc.constant('cook'),
+  retryCount: fc.nat(),
+  progress: fc.integer({ min: 0, max: 100 }),
+  message: fc.string(),
+  more: json,
+});
+const artifact = fc.record(
+  {
+    name: fc.constantFrom('a', 'b'),
+    type: fc.constantFrom('text/plain', 'image/png'),
+    content: fc.string(),
+    more: json,
+  },
+  { requiredKeys: ['name', 'type', 'content'] },
+);
+const error = fc.record(
+  {
+    code: fc.constantFrom('MCP_ERROR', 'INVALID_INPUT', 'OWN'),
+    message: fc.string(),
+    details: object,
+    recoverable: fc.boolean(),
+    more: json,
+  },
+  { requiredKeys: ['code', 'message'] },
+);
+const status = <T extends object>(value: string, more: fc.Arbitrary<T>) =>
+  fc
+    .tuple(fc.record({ id, status: fc.constant(value), metadata }, { requiredKeys: ['id', 'status'] }), more)
+    .map(([response, rest]) => ({ ...response, ...rest }));
+const artifacts = fc.uniqueArray(artifact, { selector: ({ name }) => name });
+const end = fc.oneof(
+  status('completed', some({ result: json, artifacts })),
+  status('failed', fc.record({ error })),
+  status('cancelled', fc.constant({})),
+);
+
+const decoded = (wire: unknown, sender: string): Command =>
+  taskFormat.decode(JSON.parse(JSON.stringify(wire)), config, sender);
+
+/** All that a message says, but for what tells it from another. */
+const said = ({ messageId: _id, fingerprint: _print, ...rest }: Command): object => JSON.parse(JSON.stringify(rest));
+
+const taskFrom = (wire: object): { task: Task; input: JsonObject } => {
+  const command = decoded(wire, 'tim');
+  assert.ok(command.kind === 'request');
+  const {
+    taskId,
+    from,
+    to,
+    capability,
+    priority,
+    ttlSeconds,
+    parent,
+    chain,
+    retry,
+    maxAttempts = 0,
+    carried,
+  } = command;
+  const trace = command.trace ?? { traceparent: newTask().traceparent };
+  const fields = { id: taskId, from, to, capability, priority, ttlSeconds, parent, chain, retry, maxAttempts, carried };
+  return { task: { ...newTask({ domain: undefined }), ...fields, ...childOf(trace) }, input: Object(command.input) };
+};
+
+const outcomeFrom = (report: TaskReport): Outcome => ({
+  id: report.messageId,
+  from: 'cook',
+  to: 'tim',
+  happenedAt: 1_770_000_000_000,
+  status: report.kind === 'complete' ? 'completed' : 'failed',
+  task: { ...newTask({ id: report.taskId, holder: 'cook', attempt: 1, claimedAt: 1_769_999_999_000 }) },
+  error: report.kind === 'fail' ? report.error : undefined,
+  carried: report.kind === 'complete' || report.kind === 'fail' ? report.carried : {},
+});
+
+describe('the codec of the task format', () => {
+  it('gives every request back as it was, but for the span, which is the next one', () =>
+    fc.assert(
+      fc.property(request, (wire) => {
+        const { task, input } = taskFrom(wire);
+        const back = taskFormat.encodeRequest(task, input);
+        const [was, is] = [decoded(wire, 'tim'), decoded(back, 'tim')];
+        assert.ok(was.kind === 'request' && is.kind === 'request');
+        const sameTrace = (command: typeof was) => command.trace?.traceparent.slice(0, 36);
+        if (was.trace) assert.equal(sameTrace(is), sameTrace(was));
+        // What was not said is filled in: a time, the chain of the requester alone, and a trace.
+        const filled = (command: typeof was) => {
+          const { context, ...carried } = Object(command.carried['task-format']);
+          const { trace: _trace, chain = ['tim'], ...rest } = command;
+          const timestamp = new Date(task.createdAt).toISOString();
+          return said({ ...rest, chain, carried: { ...carried, context: { timestamp, ...context } } });
+        };
+        assert.deepEqual(filled(is), filled(was));
+      }),
+    ));
+
+  it('gives every end back as it was', () =>
+    fc.assert(
+      fc.property(end, (wire) => {
+        const was = decoded(wire, 'cook');
+        assert.ok(was.kind === 'complete' || was.kind === 'fail');
+        const { output, artifacts } = was.kind === 'complete' ? was : {};
+        const back = taskFormat.encodeOutcome(outcomeFrom(was), output, artifacts);
+        // What Parley knows of the task is filled in where the agent said nothing.
+        const filled = { ...wire, metadata: { ...Object(back.metadata), ...wire.metadata, parley: undefined } };
+        assert.deepEqual(said(decoded(back, 'cook')), said(decoded(filled, 'cook')));
+        // Whether an error can be retried is for its code to say.
+        const {
+          error: { recoverable: _recoverable, ...error } = {},
+          ...rest
+        }: Record<string, Record<string, unknown>> = JSON.parse(JSON.stringify(wire));
+        assert.partialDeepStrictEqual(JSON.parse(JSON.stringify(back)), 'error' in wire ? { ...rest, error } : rest);
+      }),
+    ));
+});

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
+import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+
+const QUESTION = {
+  prompt: 'How many servings?',
+  schema: { type: 'object', properties: { servings: { type: 'integer', minimum: 1 } }, required: ['servings'] },
+  state: { step: 3, seen: ['basil'] },
+  choices: [2, 4],
+};
+
+const asked = async (parley: TestParley, input: object = QUESTION) => {
+  const { orchestrator, cook } = await kitchen(parley);
+  const { id } = tfRequest();
+  await orchestrator.send(tfRequest({ id }));
+  const reply = await cook.send({ id, status: 'input_required', input });
+  assert.equal(reply.status, 202, JSON.stringify(reply.body));
+  const answer = (given: unknown, who = orchestrator) => who.call('POST', `/v1/tasks/${id}/input`, { input: given });
+  return { orchestrator, cook, id, answer };
+};
+
+describe('an agent that asks for input', () => {
+  it('is answered by the requester, and goes on with the answer and its earlier state', async (t) => {
+    const { orchestrator, cook, id, answer } = await asked(await testParley(t));
+    const [question] = await orchestrator.inbox(20);
+    assert.deepEqual([question.id, question.status, question.input], [id, 'input_required', QUESTION]);
+    assert.equal(question.metadata.agent, 'cook');
+    const shown = await orchestrator.task(id, 20);
+    assert.deepEqual([shown.status, shown.input], ['input_required', QUESTION]);
+    const answered = await answer({ servings: 4 });
+    assert.deepEqual([answered.status, answered.body.status], [202, 'in_progress']);
+    assert.deepEqual(await cook.inbox(20), [{ id, input: { ...QUESTION, answer: { servings: 4 } } }]);
+    assert.equal((await cook.send({ id, status: 'completed', result: 'for four' })).status, 202);
+    assert.equal((await orchestrator.task(id)).result, 'for four');
+  });
+
+  it('is answered by a message of its requester as well', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook, id } = await asked(parley, { prompt: 'Why?' });
+    await refusedWithoutTrace(parley, 403, 'forbidden', () => cook.send({ id, input: 'because' }));
+    const said = { id, input: ['because'] };
+    const replies = [await orchestrator.send(said), await orchestrator.send(said)];
+    assert.deepEqual(
+      replies.map(({ status, body }) => [status, body.duplicate]),
+      [
+        [202, false],
+        [200, true],
+      ],
+    );
+    assert.deepEqual(await cook.inbox(20), [{ id, input: { prompt: 'Why?', answer: ['because'] } }]);
+  });
+
+  it('takes one answer: the same again is a duplicate, another is refused', async (t) => {
+    const parley = await testParley(t);
+    const { answer, id } = await asked(parley);
+    assert.equal((await answer({ servings: 4 })).status, 202);
+    assert.equal((await answer({ servings: 4 })).status, 200);
+    await refusedWithoutTrace(parley, 409, 'not_waiting', () => answer({ servings: 2 }));
+    await settled(parley);
+    const { messages } = (await parley.admin.call('GET', '/v1/inbox?agent=cook')).body;
+    assert.equal(messages.filter((message: { id: string }) => message.id === id).length, 1);
+  });
+
+  it('is answered by nobody else but an administrator', async (t) => {
+    const parley = await testParley(t);
+    const { cook, id, answer } = await asked(parley);
+    const kay = await parley.agent('kay', taskFormat);
+    await refusedWithoutTrace(parley, 404, 'task_not_found', () => answer({ servings: 1 }, kay));
+    await refusedWithoutTrace(parley, 403, 'forbidden', () => answer({ servings: 1 }, cook));
+    const byAdmin = await parley.admin.call('POST', `/v1/tasks/${id}/input`, { input: { servings: 1 } });
+    assert.equal(byAdmin.status, 202);
+  });
+
+  it('gets only answers that have the shape it asked for', async (t) => {
+    const parley = await testParley(t);
+    const { answer } = await asked(parley);
+    for (const [given, path] of [
+      ['four', 'input'],
+      [{}, 'input.servings'],
+      [{ servings: 0 }, 'input.servings'],
+      [{ servings: 'four' }, 'input.servings'],
+    ] as const) {
+      const reply = await refusedWithoutTrace(parley, 400, 'invalid_request', () => answer(given));
+      assert.deepEqual(
+        reply.body.issues.map((issue: { path: string }) => issue.path),
+        [path],
+      );
+    }
+    assertRefused(await answer(undefined), 400, 'invalid_request');
+    assert.equal((await answer({ servings: 1 })).status, 202);
+  });
+
+  it('is refused with a schema that nobody can read', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    const { id } = tfRequest();
+    await orchestrator.send(tfRequest({ id }));
+    const reply = await refusedWithoutTrace(parley, 400, 'invalid_message', () =>
+      cook.send({ id, status: 'input_required', input: { prompt: 'x', schema: { type: 'colour' } } }),
+    );
+    assert.equal(reply.body.issues[0].path, 'input.schema');
+  });
+
+  it('keeps the task while it waits, however long: neither lease nor time to live runs', async (t) => {
+    const parley = await testParley(t);
+    const { cook, id, answer } = await asked(parley);
+    parley.clock.advance(3 * 86_400_000);
+    await settled(parley);
+    assert.equal((await cook.task(id)).status, 'input_required');
+    await answer({ servings: 1 });
+    assert.equal((await cook.send({ id, status: 'in_progress' })).status, 202);
+    parley.clock.advance(299_000);
+    await settled(parley);
+    assert.equal((await cook.send({ id, status: 'completed' })).status, 202);
+  });
+
+  it('brings who waits for the end of the task the question at once', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    const request = tfRequest();
+    const waiting = orchestrator.call('POST', '/v1/tasks?wait=20', request);
+    const [{ message }] = await cook.claim({ wait: 20 });
+    await cook.send({ id: message.id, status: 'input_required', input: { prompt: 'Why?' } });
+    const { status, body } = await waiting;
+    assert.deepEqual([status, body.status, body.input], [200, 'input_required', { prompt: 'Why?' }]);
+  });
+
+  it('is told where the task is cancelled meanwhile', async (t) => {
+    const { orchestrator, cook, id, answer } = await asked(await testParley(t));
+    await orchestrator.call('POST', `/v1/tasks/${id}/cancel`);
+    const [message] = await cook.inbox(20);
+    assert.deepEqual([message.id, message.status], [id, 'cancelled']);
+    assertRefused(await answer({ servings: 1 }), 409, 'task_cancelled');
+  });
+
+  it('reaches a requester that speaks Round Table, in its own way', async (t) => {
+    const parley = await testParley(t);
+    const { cook } = await kitchen(parley);
+    const tim = await parley.agent('tim');
+    const id = await tim.request({ payload: { task: 'home.dinner' } });
+    await cook.send({ id, status: 'input_required', input: { prompt: 'Why?' } });
+    const [question] = await tim.inbox(20);
+    assert.deepEqual([question.type, question.correlationId, question.from], ['task.progress', id, 'cook']);
+    assert.deepEqual(question.payload, {
+      message: 'Why?',
+      parley: { status: 'input_required', input: { prompt: 'Why?' } },
+    });
+    assert.equal((await tim.call('POST', `/v1/tasks/${id}/input`, { input: 'hunger' })).status, 202);
+    assert.equal((await cook.inbox(20))[0].input.answer, 'hunger');
+  });
+});

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { refusedWithoutTrace } from '../http/refusal.ts';
+import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
+import { testParley } from '../support/test-parley.ts';
+
+describe('a request in the task format', () => {
+  it('goes to the agent that is its target, and to no other', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    const baker = await parley.agent('baker', { ...taskFormat, capabilities: ['parse_recipe'] });
+    const request = tfRequest({ routing: { target: 'baker' } });
+    await orchestrator.send(request);
+    assert.deepEqual(await cook.claim(), []);
+    assert.equal((await baker.claim())[0].message.id, request.id);
+  });
+
+  it('goes to whoever serves the domain of its type', async (t) => {
+    const { orchestrator, cook } = await kitchen(await testParley(t));
+    const request = tfRequest({ type: 'home.dinner' });
+    await orchestrator.send(request);
+    assert.equal((await orchestrator.task(request.id)).domain, 'home');
+    assert.equal((await cook.claim({ domains: ['home'] }))[0].message.id, request.id);
+  });
+
+  it('goes to one of those with its capability, by priority', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    const baker = await parley.agent('baker', { dialect: 'round-table', capabilities: ['parse_recipe'] });
+    const waiter = await parley.agent('waiter', { ...taskFormat, capabilities: ['serve', 'parse_recipes'] });
+    const [normal, urgent] = [tfRequest(), tfRequest({ context: { priority: 'urgent' } })];
+    await orchestrator.send(normal);
+    await orchestrator.send(urgent);
+    assert.deepEqual(await waiter.claim(), []);
+    assert.equal((await waiter.call('GET', `/v1/tasks/${normal.id}`)).status, 404);
+    await refusedWithoutTrace(parley, 403, 'not_eligible', () => waiter.send({ id: normal.id, status: 'pending' }));
+    assert.equal((await cook.claim())[0].message.id, urgent.id);
+    assert.equal((await baker.call('GET', `/v1/tasks/${normal.id}`)).status, 200);
+    assert.equal((await baker.claim())[0].message.id, normal.id);
+    assert.deepEqual(await cook.claim(), []);
+  });
+
+  it('of a waiting agent comes at once', async (t) => {
+    const { orchestrator, cook } = await kitchen(await testParley(t));
+    const waiting = cook.claim({ wait: 20 });
+    const request = tfRequest();
+    await orchestrator.send(request);
+    assert.equal((await waiting)[0].message.id, request.id);
+  });
+
+  it('is refused where no agent has its capability, or had it', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const refused = async (type: string) => {
+      const reply = await refusedWithoutTrace(parley, 422, 'capability_not_found', () =>
+        orchestrator.send(tfRequest({ type })),
+      );
+      assert.equal(reply.body.error.code, 'CAPABILITY_NOT_FOUND');
+      assert.equal(reply.body.error.recoverable, false);
+    };
+    await refused('write_poems');
+    await refused('alchemy.gold');
+    const change = (capabilities: string[]) =>
+      parley.admin.call('PUT', '/v1/agents/cook', { ...taskFormat, capabilities });
+    assert.equal((await change(['write_poems', 'write_poems'])).status, 200);
+    assert.equal((await orchestrator.send(tfRequest({ type: 'write_poems' }))).status, 202);
+    await refused('parse_recipe');
+    assert.equal((await change(['parse_recipe'])).status, 200);
+    assert.equal((await orchestrator.send(tfRequest())).status, 202);
+    await refused('write_poems');
+    await parley.admin.call('DELETE', '/v1/agents/cook');
+    await refused('parse_recipe');
+    await parley.agent('cook', { ...taskFormat, capabilities: ['parse_recipe'] });
+    assert.equal((await orchestrator.send(tfRequest())).status, 202);
+  });
+
+  it('is refused for a target that nobody is', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const reply = await refusedWithoutTrace(parley, 422, 'unknown_agent', () =>
+      orchestrator.send(tfRequest({ routing: { target: 'nobody' } })),
+    );
+    assert.equal(reply.body.error.code, 'AGENT_NOT_FOUND');
+  });
+
+  it('is refused in the name of another', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    const request = tfRequest();
+    await refusedWithoutTrace(parley, 403, 'from_mismatch', () =>
+      orchestrator.send({ ...request, routing: { source: 'cook' } }),
+    );
+    await orchestrator.send(request);
+    const done = { id: request.id, status: 'completed', metadata: { agent: 'orchestrator' } };
+    await refusedWithoutTrace(parley, 403, 'from_mismatch', () => cook.send(done));
+  });
+});
+
+describe('capabilities', () => {
+  it('without a domain are refused where a registration has too many at once', async (t) => {
+    const { admin } = await testParley(t);
+    const capabilities = Array.from({ length: 99 }, (_, index) => `skill_${index}`);
+    const put = (list: string[]) => admin.call('PUT', '/v1/agents/many', { ...taskFormat, capabilities: list });
+    assert.equal((await put(capabilities)).status, 413);
+    assert.equal((await put(capabilities.slice(1))).status, 201);
+  });
+});

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+import { assertRefused } from './refusal.ts';
+
+const completed = async (parley: TestParley, artifacts: object[]) => {
+  const { orchestrator, cook } = await kitchen(parley);
+  const { id } = tfRequest();
+  await orchestrator.send(tfRequest({ id }));
+  assert.equal((await cook.send({ id, status: 'completed', result: {}, artifacts })).status, 202);
+  return { orchestrator, cook, id };
+};
+
+describe('the artifacts of a task', () => {
+  it('are listed by name, type and size, and fetched one by one with their own media type', async (t) => {
+    const parley = await testParley(t);
+    const image = randomBytes(300);
+    const { orchestrator, id } = await completed(parley, [
+      { name: 'draft.md', type: 'text/markdown; charset=utf-8', content: '# Entwürfe' },
+      { name: 'a/b ä.png', type: 'image/png', content: image.toString('base64'), encoding: 'base64' },
+    ]);
+    const list = await orchestrator.call('GET', `/v1/tasks/${id}/artifacts`);
+    assert.deepEqual(list.body.artifacts, [
+      { name: 'draft.md', type: 'text/markdown; charset=utf-8', bytes: 11, uri: `/v1/tasks/${id}/artifacts/draft.md` },
+      { name: 'a/b ä.png', type: 'image/png', bytes: 300, uri: `/v1/tasks/${id}/artifacts/a%2Fb%20%C3%A4.png` },
+    ]);
+    const draft = await orchestrator.call('GET', list.body.artifacts[0].uri);
+    assert.deepEqual(
+      [draft.status, draft.headers['content-type'], draft.body],
+      [200, 'text/markdown; charset=utf-8', '# Entwürfe'],
+    );
+    assert.equal(draft.headers['content-disposition'], 'attachment');
+    assert.equal(draft.headers['x-content-type-options'], 'nosniff');
+    const headers = { authorization: `Bearer ${orchestrator.key}` };
+    const path = list.body.artifacts[1].uri;
+    const { body } = await parley.parley.handle({ method: 'GET', path, query: '', headers, body: Buffer.of() });
+    assert.ok(body instanceof Uint8Array);
+    assert.deepEqual(Buffer.from(body), image);
+  });
+
+  it('are in the message where they are small, and named in it with where they are where they are large', async (t) => {
+    const parley = await testParley(t);
+    const large = { name: 'large.txt', type: 'text/plain', content: 'x'.repeat(300_000) };
+    const { orchestrator, id } = await completed(parley, [large]);
+    const uri = `/v1/tasks/${id}/artifacts/large.txt`;
+    const card = { name: 'large.txt', type: 'text/plain', bytes: 300_000, uri };
+    assert.deepEqual((await orchestrator.inbox(20))[0].artifacts, [card]);
+    assert.deepEqual((await orchestrator.task(id)).artifacts, [card]);
+    assert.equal((await orchestrator.call('GET', uri)).body, large.content);
+  });
+
+  it('of middle size come back whole', async (t) => {
+    const parley = await testParley(t);
+    const artifacts = [{ name: 'm.txt', type: 'text/plain', content: 'x'.repeat(20_000) }];
+    const { orchestrator } = await completed(parley, artifacts);
+    assert.deepEqual((await orchestrator.inbox(20))[0].artifacts, artifacts);
+  });
+
+  it('are not there for those who may not see the task, nor under another name', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, id } = await completed(parley, [{ name: 'a', type: 'text/plain', content: 'a' }]);
+    assertRefused(await orchestrator.call('GET', `/v1/tasks/${id}/artifacts/b`), 404, 'not_found');
+    const kay = await parley.agent('kay', taskFormat);
+    assertRefused(await kay.call('GET', `/v1/tasks/${id}/artifacts`), 404, 'task_not_found');
+    assertRefused(await kay.call('GET', `/v1/tasks/${id}/artifacts/a`), 404, 'task_not_found');
+  });
+
+  it('leave nothing behind when the task is gone, or when they are sent twice', async (t) => {
+    const blobs = new Set<string>();
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        blobs: {
+          ...ports.blobs,
+          put: async (key, content) => {
+            blobs.add(key);
+            await ports.blobs.put(key, content);
+          },
+          delete: async (key) => {
+            blobs.delete(key);
+            await ports.blobs.delete(key);
+          },
+        },
+      }),
+    });
+    const artifacts = [{ name: 'm.txt', type: 'text/plain', content: 'x'.repeat(20_000) }];
+    const { cook, id } = await completed(parley, artifacts);
+    assert.equal(blobs.size, 1);
+    assert.equal((await cook.send({ id, status: 'completed', result: {}, artifacts })).status, 200);
+    assert.equal((await cook.send({ id, status: 'completed', result: 1, artifacts })).status, 409);
+    assert.equal(blobs.size, 1);
+    parley.clock.advance(8 * 86_400_000);
+    await eventually(() => assert.equal(blobs.size, 0));
+  });
+});

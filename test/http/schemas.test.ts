@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as z from 'zod';
+import { dialectNames } from '../../shared/dialects/dialects.ts';
+import { callerWith, taskRequest } from '../support/api.ts';
+import { tfRequest } from '../support/task-format.ts';
+import { testParley } from '../support/test-parley.ts';
+import { assertRefused } from './refusal.ts';
+
+const NAMES = ['task.schema.json', ...dialectNames.map((name) => `${name}.json`)];
+
+describe('/schemas', () => {
+  it('has one for each dialect, and one for tasks, open to all, in JSON Schema 2020-12', async (t) => {
+    const { transport } = await testParley(t);
+    const nobody = callerWith(transport, undefined);
+    for (const name of NAMES) {
+      const { status, body } = await nobody.call('GET', `/schemas/${name}`);
+      assert.equal(status, 200);
+      assert.equal(body.$schema, 'https://json-schema.org/draft/2020-12/schema');
+      assert.equal(body.$id, `/schemas/${name}`);
+      assert.doesNotThrow(() => z.fromJSONSchema(body), name);
+    }
+  });
+
+  it('tells right messages from wrong ones', async (t) => {
+    const { admin } = await testParley(t);
+    const judge = async (name: string) => {
+      const schema = z.fromJSONSchema((await admin.call('GET', `/schemas/${name}`)).body);
+      return (message: object) => schema.safeParse(JSON.parse(JSON.stringify(message))).success;
+    };
+    const isTask = await judge('task.schema.json');
+    const error = { code: 'TIMEOUT', message: 'too slow' };
+    const right = [
+      tfRequest(),
+      { id: 'a', status: 'pending' },
+      { id: 'a', status: 'failed', error },
+      { id: 'a', input: 1 },
+    ];
+    for (const message of right) assert.ok(isTask(message), JSON.stringify(message));
+    const wrong = [
+      tfRequest({ payload: 1 }),
+      tfRequest({ colour: 1 }),
+      { id: 'a', status: 'done' },
+      { id: 'a', status: 'failed' },
+    ];
+    for (const message of wrong) assert.ok(!isTask(message), JSON.stringify(message));
+    const isRoundTable = await judge('round-table.json');
+    assert.ok(isRoundTable(taskRequest('tim')));
+    assert.ok(!isRoundTable(taskRequest('tim', { ttl: 0 })));
+  });
+
+  it('names those that there are', async (t) => {
+    const { transport } = await testParley(t);
+    const reply = await callerWith(transport, undefined).call('GET', '/schemas/latin.json');
+    assertRefused(reply, 404, 'not_found');
+    assert.deepEqual(reply.body.known.toSorted(), NAMES.toSorted());
+  });
+});
