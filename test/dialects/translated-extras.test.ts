@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Reply } from '../support/api.ts';
+import { speakers } from '../support/speakers.ts';
+import { taskFormat, tfRequest } from '../support/task-format.ts';
+import { testParley } from '../support/test-parley.ts';
+
+type Wire = Reply['body'];
+
+const QUESTION = { prompt: 'How many servings?', state: { step: 3 } };
+const ARTIFACTS = [{ name: 'menu.md', type: 'text/markdown', content: '# Menu' }];
+const RETRY = { maxAttempts: 2, backoffType: 'fixed', initialDelay: 5 };
+
+/** Where dialects that have no word for it show what Task Format says. */
+const PLACES = [
+  {
+    dialect: 'round-table',
+    questionIn: ({ type, payload }: Wire) => [type, payload.message, payload.parley.status, payload.parley.input],
+    question: ['task.progress', QUESTION.prompt, 'input_required', QUESTION],
+    answer: ['task.progress', QUESTION.prompt, 'input_given', { ...QUESTION, answer: 4 }],
+    artifactsIn: ({ payload }: Wire) => payload.parley.artifacts,
+  },
+  {
+    dialect: 'agent-os',
+    questionIn: ({ type, payload: { content } }: Wire) => [type, content.message, content.status, content.input],
+    question: ['event', QUESTION.prompt, 'input_required', QUESTION],
+    answer: ['event', QUESTION.prompt, 'input_given', { ...QUESTION, answer: 4 }],
+    artifactsIn: ({ parley }: Wire) => parley.artifacts,
+  },
+];
+
+for (const { dialect, questionIn, question, answer, artifactsIn } of PLACES) {
+  describe(`what only Task Format has a word for, in ${dialect}`, () => {
+    it('is a question that the requester reads and answers, and artifacts', async (t) => {
+      const parley = await testParley(t);
+      const requester = await parley.agent('requester', { dialect });
+      const cook = await parley.agent('cook', taskFormat);
+      const asking = speakers.find((speaker) => speaker.dialect === dialect);
+      const request = asking?.request('requester', 'cook', {});
+      await requester.send(request ?? {});
+      const [{ message }] = await cook.claim();
+      await cook.send({ id: message.id, status: 'input_required', input: QUESTION });
+      const [asked] = await requester.inbox(20);
+      assert.deepEqual(questionIn(asked), question);
+      const { body: shown } = await requester.call('GET', `/v1/tasks/${request?.id}?dialect=${dialect}`);
+      assert.deepEqual(questionIn(shown), question);
+      assert.equal((await requester.call('POST', '/v1/inbox/ack', { ids: [asked.id] })).body.acknowledged, 1);
+      const answered = await requester.call('POST', `/v1/tasks/${request?.id}/input`, { input: 4 });
+      assert.equal(answered.status, 202, JSON.stringify(answered.body));
+      assert.deepEqual((await cook.inbox(20))[0].input, { ...QUESTION, answer: 4 });
+      await cook.send({ id: message.id, status: 'completed', result: {}, artifacts: ARTIFACTS });
+      const [result] = await requester.inbox(20);
+      assert.deepEqual(artifactsIn(result), ARTIFACTS);
+    });
+
+    it('is the answer that its holder reads, and how the task came to it', async (t) => {
+      const parley = await testParley(t);
+      const requester = await parley.agent('requester', taskFormat);
+      const holder = await parley.agent('holder', { dialect });
+      const routing = { target: 'holder', delegationChain: ['first'] };
+      const { id } = tfRequest();
+      await requester.send(tfRequest({ id, routing, retryPolicy: RETRY }));
+      const [{ message }] = await holder.claim();
+      assert.deepEqual(message.parley.chain, ['first', 'requester']);
+      assert.deepEqual(message.parley.retry, { maxAttempts: 2, backoff: 'fixed', initialMs: 5 });
+      await holder.send({ id, status: 'input_required', input: QUESTION });
+      await requester.send({ id, input: 4 });
+      const [told] = await holder.inbox(20);
+      assert.deepEqual(questionIn(told), answer);
+    });
+  });
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { canonicalId } from '../../shared/ids.ts';
+import { settled } from '../http/refusal.ts';
+import { agentOsAgent, content } from '../support/agent-os-agent.ts';
+import { type Speaker, speakers } from '../support/speakers.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+const traceparent = `00-${TRACE_ID}-b7ad6b7169203331-01`;
+
+/** A result and a failure, as their readers call them. */
+const KINDS: Record<string, [result: string, failure: string]> = {
+  'round-table': ['task.result', 'task.failed'],
+  'agent-os': ['response', 'error'],
+  'task-format': ['completed', 'failed'],
+};
+
+/** One code of each dialect that can be tried again and one that cannot, and what the readers of the others make of it. */
+const CODES: Record<string, { code: string; retryable: boolean; read: Record<string, string> }[]> = {
+  'round-table': [
+    { code: 'rate_limited', retryable: true, read: { 'agent-os': 'SOURCE_ERROR', 'task-format': 'RATE_LIMITED' } },
+    {
+      code: 'invalid_params',
+      retryable: false,
+      read: { 'agent-os': 'VALIDATION_FAILED', 'task-format': 'INVALID_INPUT' },
+    },
+  ],
+  'agent-os': [
+    { code: 'SOURCE_ERROR', retryable: true, read: { 'round-table': 'model_error', 'task-format': 'MCP_ERROR' } },
+    {
+      code: 'SAFETY_VIOLATION',
+      retryable: false,
+      read: { 'round-table': 'invalid_params', 'task-format': 'INVALID_INPUT' },
+    },
+  ],
+  'task-format': [
+    { code: 'MCP_RATE_LIMITED', retryable: true, read: { 'round-table': 'rate_limited', 'agent-os': 'SOURCE_ERROR' } },
+    {
+      code: 'constructor',
+      retryable: false,
+      read: { 'round-table': 'invalid_params', 'agent-os': 'VALIDATION_FAILED' },
+    },
+  ],
+};
+
+/** A task of one, given to the other. */
+const start = async (t: Parameters<typeof testParley>[0], asking: Speaker, doing: Speaker) => {
+  const parley = await testParley(t);
+  const requester = await parley.agent('requester', { dialect: asking.dialect });
+  const worker = await parley.agent('worker', { dialect: doing.dialect });
+  const request = asking.request('requester', 'worker', { scope: 'daily' });
+  const reply = await requester.call('POST', '/v1/messages', request, { traceparent });
+  assert.equal(reply.status, 202, JSON.stringify(reply.body));
+  const say = async (message: object) => {
+    const { status, body } = await worker.send(message);
+    assert.equal(status, 202, JSON.stringify(body));
+  };
+  return { parley, requester, worker, request, say };
+};
+
+for (const asking of speakers) {
+  for (const doing of speakers.filter((speaker) => speaker !== asking)) {
+    describe(`a task given in ${asking.dialect} to an agent of ${doing.dialect}`, () => {
+      it('is claimed, reported on and completed, and its requester reads it all in its own dialect', async (t) => {
+        const { requester, worker, request, say } = await start(t, asking, doing);
+        const [{ message }] = await worker.claim();
+        assert.deepEqual(doing.readRequest(message), {
+          ...asking.asked,
+          from: 'requester',
+          input: { scope: 'daily' },
+        });
+        assert.equal(canonicalId(message.id), canonicalId(request.id));
+        const talk = { from: worker, to: 'requester', taskId: message.id };
+        await say(doing.progress(talk, 50, 'half'));
+        const { body } = await requester.call('GET', `/v1/tasks/${request.id}?dialect=${asking.dialect}`);
+        assert.deepEqual(asking.readProgress(body), { taskId: request.id, percent: 50, text: 'half' });
+        await say(doing.complete(talk, { answer: 'Large.' }));
+        const [result] = await requester.inbox(20);
+        assert.deepEqual(asking.readResult(result), {
+          kind: KINDS[asking.dialect]?.[0],
+          taskId: request.id,
+          from: 'worker',
+          output: { answer: 'Large.' },
+        });
+        assert.equal((await requester.task(request.id)).traceparent.split('-')[1], TRACE_ID);
+      });
+
+      for (const { code, retryable, read } of CODES[doing.dialect] ?? []) {
+        it(`fails ${retryable ? 'after some tries' : 'at once'} with ${code}, of which nothing is lost`, async (t) => {
+          const { parley, requester, worker, request, say } = await start(t, asking, doing);
+          let tries = 0;
+          for (let round = 0; round < 5; round++) {
+            const [task] = await worker.claim();
+            if (!task) continue;
+            tries++;
+            const talk = { from: worker, to: 'requester', taskId: task.message.id };
+            await say(doing.fail(talk, code, 'it broke', round));
+            parley.clock.advance(60_000);
+            await settled(parley);
+          }
+          assert.equal(tries > 1, retryable, `${tries} tries`);
+          const [failure] = await requester.inbox(20);
+          assert.deepEqual(asking.readFailure(failure), {
+            kind: KINDS[asking.dialect]?.[1],
+            taskId: request.id,
+            code: read[asking.dialect],
+            retryable,
+            text: 'it broke',
+            original: code,
+          });
+        });
+      }
+    });
+  }
+}
+
+describe('a note of AgentOS', () => {
+  for (const { dialect, readNote } of speakers) {
+    it(`is read in ${dialect}, whole, and acknowledged by the id that it has there`, async (t) => {
+      const parley = await testParley(t);
+      const brain = await agentOsAgent(parley, 'one-brain');
+      const reader = await parley.agent('reader', { dialect });
+      const gap = await brain.say('gap', 'reader', { payload: content({ missing: 'the harvest of 2023' }) });
+      const [message] = await reader.inbox(20);
+      const read = { type: 'agent-os.gap', from: 'one-brain', content: { missing: 'the harvest of 2023' } };
+      assert.deepEqual(readNote(message), read);
+      assert.ok(JSON.stringify(message).includes(JSON.stringify(gap.context)));
+      assert.equal((await reader.call('POST', '/v1/inbox/ack', { ids: [message.id] })).body.acknowledged, 1);
+      assert.deepEqual(await reader.inbox(), []);
+    });
+  }
+});
