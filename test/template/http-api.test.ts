@@ -108,7 +108,7 @@ describe('an HTTP API', { concurrency: 1 }, () => {
     });
     assert.equal(event.version, '2.0');
     assert.equal(event.routeKey, 'GET /things/{id}');
-    assert.equal(event.rawPath, '/things/a%20b');
+    assert.equal(event.rawPath, '/things/a b');
     assert.equal(event.rawQueryString, 'x=1&y=2&x=3');
     assert.deepEqual(event.queryStringParameters, { x: '1,3', y: '2' });
     assert.deepEqual(event.pathParameters, { id: 'a b' });
@@ -117,7 +117,7 @@ describe('an HTTP API', { concurrency: 1 }, () => {
     assert.equal(event.headers.cookie, undefined);
     assert.equal(event.isBase64Encoded, false);
     const { http, stage } = event.requestContext;
-    assert.deepEqual([http.method, http.path, http.userAgent, stage], ['GET', '/things/a%20b', 'test', '$default']);
+    assert.deepEqual([http.method, http.path, http.userAgent, stage], ['GET', '/things/a b', 'test', '$default']);
   });
 
   it('finds the most exact route', async () => {

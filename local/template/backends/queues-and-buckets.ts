@@ -11,7 +11,10 @@ export interface QueuesAndBuckets {
   stop(): Promise<void>;
 }
 
-/** SQS and S3 in this process, with their state in a folder. */
+/**
+ * SQS and S3 in this process, with their state in a folder. With one, its SQS refuses to make a received message visible again:
+ * what a claim gives back comes only when its 30 seconds are over.
+ */
 export const startQueuesAndBuckets = async (plan: Plan, dir: string): Promise<QueuesAndBuckets> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const { region, account } = plan.site;

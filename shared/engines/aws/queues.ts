@@ -45,14 +45,30 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
     },
   };
 
-  /** Asks all lanes at once, takes from the first ones, and gives the rest back. */
+  /**
+   * The lists that come before any queue are looked at first: what they fill needs no queue. Then all the rest is asked at once;
+   * the first lanes are taken from, and what is too much goes back.
+   */
   const receiveRound = async (lanes: Lane[], options: ReceiveOptions, isWaiting: boolean): Promise<Received[]> => {
-    const { max, visibilityMs, signal } = options;
     const inUse = await book.inUse(lanes.filter((lane) => !isDomain(lane) || sqs.has(lane)));
-    const asked = inUse.filter(isDomain);
+    const firstQueue = inUse.findIndex(isDomain);
+    const leading = firstQueue < 0 ? inUse : inUse.slice(0, firstQueue);
+    const first = await receiveFrom(leading, options, false);
+    if (first.length === options.max) return first;
+    const rest = await receiveFrom(
+      inUse.slice(leading.length),
+      { ...options, max: options.max - first.length },
+      isWaiting && first.length === 0,
+    );
+    return [...first, ...rest];
+  };
+
+  const receiveFrom = async (lanes: Lane[], options: ReceiveOptions, isWaiting: boolean): Promise<Received[]> => {
+    const { max, visibilityMs, signal } = options;
+    const asked = lanes.filter(isDomain);
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
     const byList = Map.groupBy(
-      inUse.filter((lane) => !isDomain(lane)),
+      lanes.filter((lane) => !isDomain(lane)),
       ({ project, kind, name }) => `${project}/${kind}/${name}`,
     );
     // None of the receives is given up: what one finds after that would be hidden for nobody.
