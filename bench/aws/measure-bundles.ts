@@ -57,6 +57,7 @@ const ENVIRONMENT = {
   BUS_NAME: 'bus',
   LANE_URL_PREFIX: 'https://sqs.us-east-1.amazonaws.com/000000000000/parley-',
   DELAY_QUEUE_URL: 'https://sqs.us-east-1.amazonaws.com/000000000000/delay',
+  STAGE: 'bench',
   AWS_REGION: 'us-east-1',
   AWS_ACCESS_KEY_ID: 'none',
   AWS_SECRET_ACCESS_KEY: 'none',
