@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type Chosen, chosenFrom } from './chosen.ts';
 
 export const SECTIONS = ['idle', 'lives', 'cpu', 'million'] as const;
 export type Section = (typeof SECTIONS)[number];
@@ -46,23 +46,7 @@ export const HELP = `Measures the embedded engine over HTTP, with submitter, age
 It prints a table, and writes the same as JSON to bench/results/.
 `;
 
-export interface Options {
-  sections: readonly Section[];
-  quick: boolean;
-  counts: Counts;
-}
+export type Options = Chosen<Section, Counts>;
 
-export const optionsFrom = (args: string[]): Options | 'help' => {
-  const { values } = parseArgs({
-    args,
-    options: {
-      quick: { type: 'boolean', default: false },
-      only: { type: 'string' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return 'help';
-  const sections = SECTIONS.filter((section) => values.only === undefined || section === values.only);
-  if (sections.length === 0) throw new Error(`--only must be one of ${SECTIONS.join(', ')}, not "${values.only}".`);
-  return { sections, quick: values.quick, counts: values.quick ? QUICK : FULL };
-};
+export const optionsFrom = (args: string[]): Options | 'help' =>
+  chosenFrom(args, SECTIONS, { quick: QUICK, full: FULL });

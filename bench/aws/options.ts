@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type Chosen, chosenFrom } from '../chosen.ts';
 
 export const SECTIONS = ['lives', 'stored', 'idle', 'bundles'] as const;
 export type Section = (typeof SECTIONS)[number];
@@ -44,23 +44,7 @@ export const HELP = `Counts what a life costs on AWS, with the synthesized templ
 It prints tables, and writes the same as JSON to bench/results/. docs/costs.md says what they mean.
 `;
 
-export interface Options {
-  sections: readonly Section[];
-  quick: boolean;
-  counts: Counts;
-}
+export type Options = Chosen<Section, Counts>;
 
-export const optionsFrom = (args: string[]): Options | 'help' => {
-  const { values } = parseArgs({
-    args,
-    options: {
-      quick: { type: 'boolean', default: false },
-      only: { type: 'string' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return 'help';
-  const sections = SECTIONS.filter((section) => values.only === undefined || section === values.only);
-  if (sections.length === 0) throw new Error(`--only must be one of ${SECTIONS.join(', ')}, not "${values.only}".`);
-  return { sections, quick: values.quick, counts: values.quick ? QUICK : FULL };
-};
+export const optionsFrom = (args: string[]): Options | 'help' =>
+  chosenFrom(args, SECTIONS, { quick: QUICK, full: FULL });

@@ -133,7 +133,7 @@ export class Shelf {
 const INDEX_NAMES = new Set<string>(Object.values(INDEX_ATTRIBUTES).flatMap(({ p, s }) => [p, s]));
 
 /** The table holds what this engine wrote, and nothing else writes to it. */
-const asRecord = <T extends Item>(record: Record<string, unknown>): T => record as unknown as T;
+export const asRecord = <T extends Item>(record: Record<string, unknown>): T => record as unknown as T;
 
 const plain = (field: string, value: unknown): StoredField => [[field, marshalled(value)]];
 const optional = (value: unknown): AttributeValue | undefined => (typeof value === 'string' ? { S: value } : undefined);

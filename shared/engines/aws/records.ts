@@ -11,7 +11,7 @@ import { ParleyError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { applied, type Change, holds } from '../../ports/conditions.ts';
 import type { Fresh, Item, Key, Records, Ref, Written } from '../../ports/records.ts';
-import { type Attributes, type Packing, Shelf } from './attributes.ts';
+import { type Attributes, asRecord, type Packing, Shelf } from './attributes.ts';
 import { conditionText, Expression, type Stamp, updateText } from './expressions.ts';
 import { answerOf, isInTheWay, isMissingMap, pastOthers } from './failures.ts';
 import { pollingListener } from './listener.ts';
@@ -198,7 +198,7 @@ const changed = <T extends Item>(
   stamp: { token: string; at: number },
 ): T => {
   const after = applied(before ?? { pk, sk }, change);
-  return Object.assign(after, { v: (before?.v ?? 0) + 1, ...stamp }) as unknown as T;
+  return asRecord({ ...after, v: (before?.v ?? 0) + 1, ...stamp });
 };
 
 /** Where no single expression can say it: a map is missing that the change writes into, or the record has expired. */
