@@ -3,8 +3,8 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { perform } from '../perform.ts';
 import { absent, all, any, below, type Change, is } from '../ports/conditions.ts';
-import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
+import type { Effect } from '../tasks/effects.ts';
 import { type Health, healthRef, type Known } from './agent.ts';
 
 export interface Heartbeat {
@@ -56,22 +56,28 @@ export const alive = async (deps: Deps, { agent, health }: Known): Promise<void>
 };
 
 /** What time alone does to the health of an agent: too long a silence is offline. */
-export const silence = (health: Health, config: Config, now: number): Change => {
+const silence = (health: Health, config: Config, now: number): Change => {
   const silentAt = (health.lastSeen ?? 0) + silentMs(config);
   const change: Change = silentAt > now ? { set: { due: silentAt } } : { set: { online: false }, unset: ['due'] };
   return { ...change, if: is('v', health.v) };
 };
 
-export const healthEvents = ({ before, after }: RecordChange<Health>): ParleyEvent[] => {
+export const onHealthDue = async (deps: Deps, health: Health): Promise<void> => {
+  const change = silence(health, deps.config, deps.clock.now());
+  await deps.records.update(healthRef(health.project, health.agent), change, deps.newId());
+  deps.directory.forget(health.project, health.agent);
+};
+
+/** What follows from one write to the health of an agent: it is announced when it comes and when it falls silent. */
+export const healthEffects = ({ before, after }: RecordChange<Health>): Effect[] => {
   if (!after || (before?.online ?? false) === after.online) return [];
   const type = after.online ? 'agent.online' : 'agent.offline';
-  return [
-    {
-      id: `agent/${after.agent}:${after.v}:${type}`,
-      project: after.project,
-      type,
-      at: after.at,
-      data: { agent: after.agent, lastSeen: after.lastSeen },
-    },
-  ];
+  const event = {
+    id: `agent/${after.agent}:${after.v}:${type}`,
+    project: after.project,
+    type,
+    at: after.at,
+    data: { agent: after.agent, lastSeen: after.lastSeen },
+  };
+  return [{ kind: 'announce', event }];
 };

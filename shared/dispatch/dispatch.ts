@@ -1,16 +1,12 @@
-import { isHealth } from '../agents/agent.ts';
-import { healthEvents } from '../agents/health.ts';
 import type { Ports } from '../deps.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
-import { isNote } from '../notes/note.ts';
-import { noteEffects } from '../notes/note-changes.ts';
 import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
-import type { Fresh, Item, RecordChange } from '../ports/records.ts';
-import { type Effect, effectsOf } from '../tasks/effects.ts';
+import type { Fresh, RecordChange } from '../ports/records.ts';
+import type { Effect } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
 import { linksOf } from '../tasks/lineage.ts';
-import { isTask } from '../tasks/look-up.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
+import { kindOf } from './kinds.ts';
 
 /**
  * Carries out what follows from some changes. It may be called again with the same ones: every effect is safe to repeat.
@@ -27,20 +23,10 @@ export const dispatch = async (ports: Ports, changes: RecordChange[], newId: () 
   ]);
 };
 
-const effectsOfAny = ({ before, after }: RecordChange): Effect[] => {
-  if (isEither(isTask, before, after)) return effectsOf({ before: only(isTask, before), after: only(isTask, after) });
-  if (isEither(isNote, before, after)) return noteEffects({ before: only(isNote, before), after: only(isNote, after) });
-  return healthEvents({ before: only(isHealth, before), after: only(isHealth, after) }).map((event) => ({
-    kind: 'announce',
-    event,
-  }));
+const effectsOfAny = (change: RecordChange): Effect[] => {
+  const record = change.after ?? change.before;
+  return record ? kindOf(record).effects(change) : [];
 };
-
-const isEither = (kind: (item: Item) => boolean, ...items: (Item | undefined)[]): boolean =>
-  items.some((item) => item !== undefined && kind(item));
-
-const only = <T extends Item>(kind: (item: Item) => item is T, item: Item | undefined): T | undefined =>
-  item && kind(item) ? item : undefined;
 
 const carryOut = async (ports: Ports, effect: Effect, newId: () => string): Promise<void> => {
   if (effect.kind === 'deliver') await deliver(ports, effect.delivery, newId);

@@ -1,8 +1,9 @@
+import type { Deps } from '../deps.ts';
 import { type Change, is } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
 import type { Effect } from '../tasks/effects.ts';
-import type { Note } from './note.ts';
+import { type Note, noteRef } from './note.ts';
 
 export const isOver = (note: Note, now: number): boolean => note.deadline <= now;
 
@@ -10,10 +11,14 @@ export const isOver = (note: Note, now: number): boolean => note.deadline <= now
 export const read = (now: number): Change => ({ set: { readAt: now }, unset: ['placed', 'due'] });
 
 /** What time alone does to a note: unread after its time, it leaves the inbox. */
-export const lapse = (note: Note, now: number): Change => ({
+const lapse = (note: Note, now: number): Change => ({
   ...(isOver(note, now) ? { unset: ['placed', 'due'] } : { set: { due: note.deadline } }),
   if: is('v', note.v),
 });
+
+export const onNoteDue = async (deps: Deps, note: Note): Promise<void> => {
+  await deps.records.update(noteRef(note.project, note.from, note.id), lapse(note, deps.clock.now()), deps.newId());
+};
 
 /** Everything that follows from one write to a note. */
 export const noteEffects = ({ before, after }: RecordChange<Note>): Effect[] => {

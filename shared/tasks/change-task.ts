@@ -5,6 +5,7 @@ import type { Change } from '../ports/conditions.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { queuedBy } from './effects.ts';
 import { type Task, taskRef } from './task.ts';
+import { pass } from './time.ts';
 
 /** Changes one task by one conditional write, and hurries what must be queued after it. */
 export const changeTask = async (
@@ -39,4 +40,11 @@ export const hurry = async (deps: Deps, change: RecordChange<Task>): Promise<voi
       error: String(error),
     });
   }
+};
+
+/** What time alone does to a task whose due time has come. */
+export const onTaskDue = async (deps: Deps, task: Task): Promise<void> => {
+  const change = pass(task, { now: deps.clock.now(), limits: deps.config.tasks });
+  const written = await deps.records.update(taskRef(task.project, task.id), change, deps.newId());
+  if (written.outcome === 'written' && !written.again) await hurry(deps, written);
 };

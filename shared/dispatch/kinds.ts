@@ -1,0 +1,46 @@
+import { isHealth } from '../agents/agent.ts';
+import { healthEffects, onHealthDue } from '../agents/health.ts';
+import type { Deps } from '../deps.ts';
+import { isNote } from '../notes/note.ts';
+import { noteEffects, onNoteDue } from '../notes/note-changes.ts';
+import type { Item, RecordChange } from '../ports/records.ts';
+import { onTaskDue } from '../tasks/change-task.ts';
+import { type Effect, effectsOf } from '../tasks/effects.ts';
+import { isTask } from '../tasks/look-up.ts';
+
+/** Records whose changes have effects, or to which time does something. */
+interface Kind<T extends Item> {
+  is: (item: Item) => item is T;
+  effects: (change: RecordChange<T>) => Effect[];
+  /** Its due time has come. Whatever it writes is refused if somebody wrote in between; if it is then still due, it comes again. */
+  due: (deps: Deps, record: T) => Promise<void>;
+}
+
+interface AnyKind {
+  is: (item: Item) => boolean;
+  effects: (change: RecordChange) => Effect[];
+  due: (deps: Deps, record: Item) => Promise<void>;
+}
+
+const kind = <T extends Item>({ is, effects, due }: Kind<T>): AnyKind => {
+  const only = (item: Item | undefined): T | undefined => (item && is(item) ? item : undefined);
+  return {
+    is,
+    effects: ({ before, after }) => effects({ before: only(before), after: only(after) }),
+    due: async (deps, record) => {
+      if (is(record)) await due(deps, record);
+    },
+  };
+};
+
+const KINDS: readonly AnyKind[] = [
+  kind({ is: isTask, effects: effectsOf, due: onTaskDue }),
+  kind({ is: isNote, effects: noteEffects, due: onNoteDue }),
+  kind({ is: isHealth, effects: healthEffects, due: onHealthDue }),
+];
+
+export const kindOf = (item: Item): AnyKind => {
+  const found = KINDS.find(({ is }) => is(item));
+  if (found) return found;
+  throw new Error(`nothing is known about records such as ${item.pk} ${item.sk}`);
+};
