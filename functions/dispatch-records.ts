@@ -46,7 +46,7 @@ export const dispatchRecords = async (records: DynamoDBRecord[]): Promise<Dynamo
 
 const carryOut = async (records: DynamoDBRecord[]): Promise<void> => {
   const changes = records.flatMap(({ dynamodb = {} }) => engine.changesIn(dynamodb));
-  await Promise.all([dispatch(deps, changes, deps.newId), engine.timers.hurry(changes)]);
+  await Promise.all([dispatch(deps, changes), engine.timers.hurry(changes)]);
   counted(countsOf(changes));
 };
 

@@ -57,9 +57,10 @@ export const startParley = async (options: ParleyOptions): Promise<Parley> => {
   const ports = through({ ...engine.ports, queues: engine.derived.queues });
   const deps: Deps = { ...ports, clock, config, log, newId, directory: directoryOf(ports.records, clock) };
   await setAdminKey(engine.ports.records, 'default', options.adminKey, newId());
-  const derived = through(engine.derived);
+  // What follows from a change is done again should it be lost, so that nothing there waits for the disk.
+  const following: Deps = { ...deps, ...through(engine.derived) };
   engine.start({
-    changes: follow((changes) => dispatch(derived, changes, newId)),
+    changes: follow((changes) => dispatch(following, changes)),
     due: (record) => onDue(deps, record),
   });
   return { deps, handle: router(deps, routes), stop: () => engine.stop() };

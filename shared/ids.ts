@@ -8,6 +8,9 @@ const UUID = /^(?:msg-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 /** A UUID is the same in upper and lower case, and behind the `msg-` that some put before it; any other id is what it is. */
 export const canonicalId = (id: string): string => UUID.exec(id)?.[1]?.toLowerCase() ?? id;
 
+/** The id where only UUIDs can be said: itself, or one that is always made of it. */
+export const asUuid = (id: string): string => (UUID.test(id) ? id : idFrom(`alias#${id}`));
+
 /** A UUID with the shape of version 4 that is always the same for the same seed. */
 export const idFrom = (seed: string): string => {
   const hex = hash('sha256', seed, 'hex');

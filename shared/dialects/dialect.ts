@@ -23,6 +23,8 @@ export interface Dialect {
    * that is wrong at once.
    */
   decode(message: JsonObject, config: Config, sender: string | undefined): Command;
+  /** By which id its agents are told a task, where they cannot say every id; it then becomes an alias of the task. */
+  spoken?(taskId: string): string;
   /** The task as a request to whoever claimed it. */
   encodeRequest(task: Task, input: Json): JsonObject;
   /** What the holder of an open task said last. */

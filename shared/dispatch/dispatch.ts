@@ -1,4 +1,4 @@
-import type { Ports } from '../deps.ts';
+import type { Deps } from '../deps.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
 import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
@@ -12,14 +12,14 @@ import { kindOf } from './kinds.ts';
  * Carries out what follows from some changes. It may be called again with the same ones: every effect is safe to repeat.
  * Queues come first, because agents wait for them.
  */
-export const dispatch = async (ports: Ports, changes: RecordChange[], newId: () => string): Promise<void> => {
+export const dispatch = async (deps: Deps, changes: RecordChange[]): Promise<void> => {
   const effects = changes.flatMap(effectsOfAny);
   const messages = effects.flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message] : []));
   const events = effects.flatMap((effect) => (effect.kind === 'announce' ? [effect.event] : []));
   await Promise.all([
-    messages.length > 0 && ports.queues.send(messages),
-    events.length > 0 && ports.events.publish(events),
-    ...effects.map((effect) => carryOut(ports, effect, newId)),
+    messages.length > 0 && deps.queues.send(messages),
+    events.length > 0 && deps.events.publish(events),
+    ...effects.map((effect) => carryOut(deps, effect)),
   ]);
 };
 
@@ -28,15 +28,15 @@ const effectsOfAny = (change: RecordChange): Effect[] => {
   return record ? kindOf(record).effects(change) : [];
 };
 
-const carryOut = async (ports: Ports, effect: Effect, newId: () => string): Promise<void> => {
-  if (effect.kind === 'deliver') await deliver(ports, effect.delivery, newId);
-  if (effect.kind === 'remember') await remember(ports, effect.entry, newId());
-  if (effect.kind === 'cancelChildren') await cancelChildren(ports, effect.of, effect.change, newId);
-  if (effect.kind === 'forget') await ports.blobs.delete(effect.blob);
+const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
+  if (effect.kind === 'deliver') await deliver(deps, effect.delivery);
+  if (effect.kind === 'remember') await remember(deps, effect.entry);
+  if (effect.kind === 'cancelChildren') await cancelChildren(deps, effect.of, effect.change);
+  if (effect.kind === 'forget') await deps.blobs.delete(effect.blob);
 };
 
 /** Each of them then cancels its own. */
-const cancelChildren = async ({ records }: Ports, parent: Task, change: Change, newId: () => string): Promise<void> => {
+const cancelChildren = async ({ records, newId }: Deps, parent: Task, change: Change): Promise<void> => {
   for (let links = await linksOf(records, parent.pk); links.length > 0; ) {
     const children = await Promise.all(links.map(({ taskId }) => records.get(taskRef(parent.project, taskId))));
     // Another task may have the id of one that is long gone.
@@ -46,7 +46,7 @@ const cancelChildren = async ({ records }: Ports, parent: Task, change: Change, 
   }
 };
 
-const deliver = async ({ records }: Ports, delivery: Fresh<Delivery>, newId: () => string): Promise<void> => {
+const deliver = async ({ records, newId }: Deps, delivery: Fresh<Delivery>): Promise<void> => {
   const created = await records.create<Delivery>(delivery, newId());
   if (created.outcome === 'refused' && created.current?.source !== delivery.source) {
     await records.create<Delivery>(renamed(delivery), newId());
@@ -57,9 +57,9 @@ const deliver = async ({ records }: Ports, delivery: Fresh<Delivery>, newId: () 
 const OPTIONAL = ['agent', 'claimedAt', 'endedAt', 'status', 'error', 'progress'] as const;
 
 /** A later entry may have taken the place already. */
-const remember = async ({ records }: Ports, entry: Fresh<HistoryEntry>, token: string): Promise<void> => {
+const remember = async ({ records, newId }: Deps, entry: Fresh<HistoryEntry>): Promise<void> => {
   const older = any(absent('version'), below('version', entry.version), isNot('life', entry.life));
   const { pk: _pk, sk: _sk, ...set } = entry;
   const unset = OPTIONAL.filter((field) => entry[field] === undefined);
-  await records.update(historyRef(entry), { if: older, set, unset }, token, 'orCreate');
+  await records.update(historyRef(entry), { if: older, set, unset }, newId(), 'orCreate');
 };

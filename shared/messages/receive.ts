@@ -8,10 +8,10 @@ import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import { failByThread } from '../notes/fail-by-thread.ts';
 import { sendNote } from '../notes/send-note.ts';
+import { byAnyId, taskByAnyId } from '../tasks/alias.ts';
 import { answerTask } from '../tasks/answer-task.ts';
 import { report } from '../tasks/report.ts';
 import { submit } from '../tasks/submit.ts';
-import { taskRef } from '../tasks/task.ts';
 import type { Trace } from '../trace.ts';
 import { refuseViolation } from '../violations/violation.ts';
 import type { Command } from './command.ts';
@@ -68,7 +68,7 @@ const withTold = <T extends Command>(deps: Deps, dialect: Dialect, { type }: Jso
 /** Some messages are reports only where their sender was given the task that they name. */
 const meant = async (deps: Deps, { agent }: Known, command: Command): Promise<Command> => {
   if (!('otherwise' in command) || !command.otherwise) return command;
-  const task = await deps.records.get(taskRef(agent.project, command.taskId));
+  const task = await taskByAnyId(deps.records, agent.project, command.taskId);
   return task && [task.to, task.holder].includes(agent.id) ? command : command.otherwise;
 };
 
@@ -100,6 +100,6 @@ const carryOut = async (deps: Deps, { caller, trace }: Sent, dialect: string, se
     case 'answer':
       return answerTask(deps, caller, command.taskId, command.answer);
     default:
-      return report(deps, sender, command);
+      return byAnyId(deps, caller.project, command.taskId, (taskId) => report(deps, sender, { ...command, taskId }));
   }
 };

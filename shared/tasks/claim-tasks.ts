@@ -1,9 +1,11 @@
 import { type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
+import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { isObject, type Json, type JsonObject } from '../json/json.ts';
 import { type Lane, PRIORITIES, type Received } from '../ports/queues.ts';
+import { keepAlias } from './alias.ts';
 import { changeTask } from './change-task.ts';
 import { loaded } from './content.ts';
 import { byAgent } from './report.ts';
@@ -155,11 +157,21 @@ export const handOverAll = async (deps: Deps, known: Known, tasks: Task[]): Prom
 };
 
 /** The claimed task as a message in the agent's own dialect. */
-const handOver = async (deps: Deps, known: Known, task: Task): Promise<ClaimedTask> => ({
-  message: dialectNamed(known.agent.dialect).encodeRequest(task, await loaded(deps.blobs, task.input)),
-  attempt: task.attempt,
-  lease: { until: new Date(task.leaseUntil ?? 0).toISOString() },
-});
+const handOver = async (deps: Deps, { agent }: Known, task: Task): Promise<ClaimedTask> => {
+  const dialect = dialectNamed(agent.dialect);
+  const named = [task.id, ...(task.parent === undefined ? [] : [task.parent])];
+  await Promise.all(named.map((id) => told(deps, dialect, task.project, id)));
+  return {
+    message: dialect.encodeRequest(task, await loaded(deps.blobs, task.input)),
+    attempt: task.attempt,
+    lease: { until: new Date(task.leaseUntil ?? 0).toISOString() },
+  };
+};
+
+const told = async (deps: Deps, { spoken }: Dialect, project: string, taskId: string): Promise<void> => {
+  const id = spoken?.(taskId) ?? taskId;
+  if (id !== taskId) await keepAlias(deps, project, id, taskId);
+};
 
 /** The tasks of an earlier claim that the agent still holds. */
 export const stillHeld = async (deps: Deps, { agent }: Known, claimId: string, taskIds: string[]): Promise<Task[]> => {

@@ -3,6 +3,7 @@ import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { Item, Ref } from '../ports/records.ts';
+import { byAnyId } from './alias.ts';
 import { HISTORY_LIMIT, type HistoryEntry, hasHistory } from './history.ts';
 import { isOpen, type Task, taskRef } from './task.ts';
 
@@ -12,18 +13,21 @@ export interface Found {
 }
 
 /** The task and its history. With `waitMs`, the answer comes when the task has ended or asks for input, or after that time. */
-export const lookUp = async (
+export const lookUp = (deps: Deps, caller: Caller, id: string, waitMs = 0, signal?: AbortSignal): Promise<Found> =>
+  byAnyId(deps, caller.project, id, (taskId) => found(deps, caller, taskId, waitMs, signal));
+
+const found = async (
   deps: Deps,
   caller: Caller,
   id: string,
-  waitMs = 0,
-  signal?: AbortSignal,
+  waitMs: number,
+  signal: AbortSignal | undefined,
 ): Promise<Found> => {
   const ref = taskRef(caller.project, id);
-  const found = visible(caller, id, await deps.records.get(ref));
-  const isAwaited = waitMs > 0 && isUnderWay(found);
+  const first = visible(caller, id, await deps.records.get(ref));
+  const isAwaited = waitMs > 0 && isUnderWay(first);
   // What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it.
-  const task = isAwaited ? visible(caller, id, await ended(deps, ref, waitMs, signal)) : found;
+  const task = isAwaited ? visible(caller, id, await ended(deps, ref, waitMs, signal)) : first;
   return { task, entries: hasHistory(task) ? await entriesOf(deps, task) : [] };
 };
 

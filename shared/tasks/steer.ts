@@ -3,6 +3,7 @@ import type { Caller } from '../agents/authenticate.ts';
 import { domainsOf } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
+import { byAnyId } from './alias.ts';
 import { changeTask } from './change-task.ts';
 import { maySee } from './look-up.ts';
 import { byAgent } from './report.ts';
@@ -34,7 +35,10 @@ export const retryTask = (deps: Deps, caller: Caller, id: string): Promise<Task>
 /** The holder needs more time. */
 export const renewLease = async (deps: Deps, holder: Known, id: string, attempt?: number): Promise<Task> => {
   const renewal = renew(byAgent(deps, holder), attempt);
-  const done = await changeTask(deps, holder.agent.project, id, unseen(renewal), (task) => onSeen(task, renewal));
+  const { project } = holder.agent;
+  const done = await byAnyId(deps, project, id, (taskId) =>
+    changeTask(deps, project, taskId, unseen(renewal), (task) => onSeen(task, renewal)),
+  );
   return done.outcome === 'changed' ? done.after : done.record;
 };
 
@@ -47,15 +51,17 @@ export const steered = async (
   id: string,
   decide: Parameters<typeof changeTask>[4],
 ): Promise<Task> => {
-  const done = await changeTask(deps, caller.project, id, undefined, (task) => {
-    if (!maySee(caller, task)) return new ParleyError('task_not_found', `There is no task ${id}.`);
-    if (caller.role === 'agent' && caller.known.agent.id !== task.from) {
-      return new ParleyError(
-        'forbidden',
-        `Only ${task.from}, who asked for the task ${id}, or an admin key may do this.`,
-      );
-    }
-    return decide(task);
-  });
+  const done = await byAnyId(deps, caller.project, id, (taskId) =>
+    changeTask(deps, caller.project, taskId, undefined, (task) => {
+      if (!maySee(caller, task)) return new ParleyError('task_not_found', `There is no task ${id}.`);
+      if (caller.role === 'agent' && caller.known.agent.id !== task.from) {
+        return new ParleyError(
+          'forbidden',
+          `Only ${task.from}, who asked for the task ${id}, or an admin key may do this.`,
+        );
+      }
+      return decide(task);
+    }),
+  );
   return done.outcome === 'changed' ? done.after : done.record;
 };

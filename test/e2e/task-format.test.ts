@@ -55,6 +55,16 @@ describe('in the task format', () => {
     assert.equal((await orchestrator.task(task.id, 20)).result, 4);
   });
 
+  it('a task whose id is no UUID is done by an agent that can only say UUIDs', async () => {
+    const orchestrator = await agent('orchestrator', taskFormat);
+    const knight = await agent('knight');
+    const task = request({ id: `dinner #${knight.id}`, routing: { target: knight.id } });
+    assert.equal((await orchestrator.send(task)).status, 202);
+    const [{ message }] = await knight.claim({ wait: 20 });
+    assert.equal((await knight.complete(message.id, { dish: 'soup' })).status, 202);
+    assert.deepEqual((await orchestrator.task(task.id, 20)).result, { dish: 'soup' });
+  });
+
   it('cancelling a task cancels what was made of it', async () => {
     const orchestrator = await agent('orchestrator', taskFormat);
     const [cook, butcher] = [await agent('cook', taskFormat), await agent('butcher', taskFormat)];

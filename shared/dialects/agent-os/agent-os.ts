@@ -1,3 +1,4 @@
+import { asUuid } from '../../ids.ts';
 import { complaints } from '../../json/checked.ts';
 import { isObject } from '../../json/json.ts';
 import type { Dialect } from '../dialect.ts';
@@ -14,6 +15,7 @@ export const agentOs: Dialect = {
   complaints: (message) => complaints(isTyped(message) ? AgentOsMessage : UntypedMessage, message),
   recognises: (message) => isObject(message.from),
   decode,
+  spoken: asUuid,
   encodeRequest,
   encodeReport,
   encodeOutcome,

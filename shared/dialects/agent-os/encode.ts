@@ -1,4 +1,4 @@
-import { canonicalId, idFrom } from '../../ids.ts';
+import { asUuid, canonicalId, idFrom } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
@@ -12,7 +12,7 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
   const said = own(task.carried);
   const isOwn = task.capability.startsWith(`${NAME}.`);
   return message(said, {
-    id: task.id,
+    id: asUuid(task.id),
     timestamp: task.createdAt,
     from: task.from,
     to: task.to ?? task.holder ?? PARLEY,
@@ -20,12 +20,13 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
     type: isOwn ? task.capability.slice(NAME.length + 1) : 'command',
     content: isOwn ? input : { command: task.capability, parameters: input },
     thread: task.parent ?? task.id,
-    replyTo: task.parent,
+    replyTo: task.parent && asUuid(task.parent),
     priority: task.priority,
     ttl: task.ttlSeconds,
     retryCount: numberIn(said.retryCount) + Math.max(0, task.attempt - 1),
     parley: {
       ...foreign(task.carried),
+      taskId: unsaid(task.id),
       chain: task.chain,
       retry: task.retry && { ...task.retry },
       lastError: task.error && told(task.error),
@@ -48,7 +49,7 @@ export const encodeReport = (task: Task): JsonObject => {
     content: content ?? made,
     asked: own(task.carried),
     thread: task.id,
-    replyTo: task.id,
+    replyTo: asUuid(task.id),
     priority: task.priority,
     ttl: task.ttlSeconds,
     parley: foreign(carried),
@@ -74,10 +75,10 @@ export const encodeOutcome = (
     // Whoever asked gets the answer where it asked.
     asked: outcome.to === outcome.task.from ? own(outcome.task.carried) : undefined,
     thread: outcome.task.id,
-    replyTo: outcome.task.id,
+    replyTo: asUuid(outcome.task.id),
     priority: outcome.task.priority,
     ttl: outcome.task.ttlSeconds,
-    parley: { ...(isParleys ? {} : foreign(outcome.carried)), artifacts },
+    parley: { ...(isParleys ? {} : foreign(outcome.carried)), taskId: unsaid(outcome.task.id), artifacts },
   });
 };
 
@@ -162,6 +163,9 @@ const languageOf = ({ payload }: JsonObject): JsonObject => {
 /** The id as it was sent, unless the message had to be given another. */
 const spelled = (sent: Json | undefined, id: string): string =>
   typeof sent === 'string' && canonicalId(sent) === id ? sent : id;
+
+/** The task's own id, where it had to be given another. */
+const unsaid = (taskId: string): string | undefined => (asUuid(taskId) === taskId ? undefined : taskId);
 
 const partyOf = (agentId: string): JsonObject => ({ agentId, instanceId: agentId });
 

@@ -1,4 +1,4 @@
-import { idFrom } from '../../ids.ts';
+import { asUuid, idFrom } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
@@ -9,17 +9,22 @@ import { nearestCode } from './nearest-code.ts';
 const VERSION = '1.0';
 
 export const encodeRequest = (task: Task, input: Json): JsonObject => ({
-  id: task.id,
+  id: asUuid(task.id),
   version: VERSION,
   type: 'task.request',
   from: task.from,
   to: task.to,
   timestamp: iso(task.createdAt),
-  correlationId: task.parent,
+  correlationId: task.parent && asUuid(task.parent),
   priority: task.priority,
   ttl: task.ttlSeconds,
   ...part(task.carried, 'envelope'),
-  ...foreign({ ...task.carried, chain: task.chain, retry: task.retry && { ...task.retry } }),
+  ...foreign({
+    ...task.carried,
+    taskId: unsaid(task.id),
+    chain: task.chain,
+    retry: task.retry && { ...task.retry },
+  }),
   payload: { task: task.capability, params: asObject(input), ...part(task.carried, 'payload') },
 });
 
@@ -32,7 +37,7 @@ export const encodeReport = (task: Task): JsonObject => {
     from: task.holder,
     to: task.from,
     timestamp: iso(task.at),
-    correlationId: task.id,
+    correlationId: asUuid(task.id),
     ...foreign(task.progress?.carried ?? {}),
     payload: task.progress ? { percent, message, subTasks } : (task.claimNote ?? {}),
   };
@@ -49,7 +54,7 @@ export const encodeOutcome = (
   from: outcome.from,
   to: outcome.to,
   timestamp: iso(outcome.happenedAt),
-  correlationId: outcome.task.id,
+  correlationId: asUuid(outcome.task.id),
   priority: outcome.task.priority,
   ttl: outcome.task.ttlSeconds,
   ...(outcome.from === PARLEY ? {} : { ...part(outcome.carried, 'envelope'), ...foreign(outcome.carried) }),
@@ -70,7 +75,12 @@ const payloadOf = (outcome: Outcome, output: Json | undefined, artifacts: JsonOb
     return { message: prompt?.prompt, parley: { status: stageOf(status), input: { ...prompt, answer } } };
   }
   const carried = outcome.from === PARLEY ? {} : outcome.carried;
-  const said = { artifacts, code: originalCode(outcome), details: outcome.error?.details };
+  const said = {
+    taskId: unsaid(outcome.task.id),
+    artifacts,
+    code: originalCode(outcome),
+    details: outcome.error?.details,
+  };
   const parley = Object.values(said).some((value) => value !== undefined) ? said : undefined;
   if (status === 'completed') {
     const result = output === undefined ? undefined : asObject(output);
@@ -116,6 +126,9 @@ const failureOf = ({ status, task, error }: Outcome): JsonObject => {
     retryAfterSeconds: error.retryAfterSeconds,
   };
 };
+
+/** The task's own id, where it had to be given another. */
+const unsaid = (taskId: string): string | undefined => (asUuid(taskId) === taskId ? undefined : taskId);
 
 /** What `decode` put aside; a task that came in another dialect has nothing there. */
 const part = (carried: JsonObject, name: 'envelope' | 'payload'): JsonObject => {

@@ -1,3 +1,4 @@
+import { asUuid } from '../../ids.ts';
 import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
@@ -12,6 +13,7 @@ export const roundTable: Dialect = {
   complaints: (message) => complaints(isTyped(message) ? RoundTableMessage : UntypedMessage, message),
   recognises: (message) => typeof message.from === 'string' && message.version !== undefined,
   decode,
+  spoken: asUuid,
   encodeRequest,
   encodeReport,
   encodeOutcome,

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { asUuid } from '../../shared/ids.ts';
+import { assertRefused, settled } from '../http/refusal.ts';
+import { speakers } from '../support/speakers.ts';
+import { taskFormat, tfRequest } from '../support/task-format.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const ID = 'dinner for eight #2';
+
+/** A task whose id is no UUID, given to an agent of the dialect. */
+const given = async (t: Parameters<typeof testParley>[0], dialect: string, overrides: object = {}) => {
+  const parley = await testParley(t);
+  const orchestrator = await parley.agent('orchestrator', taskFormat);
+  const worker = await parley.agent('worker', { dialect });
+  const task = tfRequest({ id: ID, routing: { target: 'worker' }, ...overrides });
+  assert.equal((await orchestrator.send(task)).status, 202);
+  const [{ message }] = await worker.claim();
+  return { parley, orchestrator, worker, message };
+};
+
+describe('a task whose id is no UUID', () => {
+  for (const { dialect, progress, complete } of speakers) {
+    it(`is reported on in ${dialect} under the id that it was given with`, async (t) => {
+      const { orchestrator, worker, message } = await given(t, dialect);
+      assert.equal(message.id, dialect === 'task-format' ? ID : asUuid(ID));
+      const talk = { from: worker, to: 'orchestrator', taskId: message.id };
+      const say = async (said: object) => (await worker.send(said)).status;
+      const half = progress(talk, 50, 'half');
+      assert.deepEqual([await say(half), await say(half)], [202, 200]);
+      const done = complete(talk, { dish: 'soup' });
+      assert.deepEqual([await say(done), await say(done)], [202, 200]);
+      const [outcome] = await orchestrator.inbox(20);
+      assert.deepEqual([outcome.id, outcome.result], [ID, { dish: 'soup' }]);
+      assert.equal((await worker.task(message.id)).id, ID);
+    });
+  }
+
+  it('tells its own id beside the other', async (t) => {
+    const { message } = await given(t, 'round-table');
+    assert.equal(message.parley.taskId, ID);
+  });
+
+  it('is renewed and cancelled by either, and its holder is told by the one that it knows', async (t) => {
+    const { parley, orchestrator, worker, message } = await given(t, 'agent-os');
+    assert.equal((await worker.call('POST', `/v1/tasks/${message.id}/renew`)).status, 200);
+    assert.equal((await orchestrator.call('POST', `/v1/tasks/${message.id}/cancel`)).status, 200);
+    await settled(parley);
+    const [told] = await worker.inbox();
+    assert.deepEqual([told.replyTo, told.parley.taskId], [message.id, ID]);
+  });
+
+  it('gives its parts a parent that can be found', async (t) => {
+    const { parley, worker } = await given(t, 'task-format');
+    const reader = await parley.agent('reader');
+    const part = tfRequest({ routing: { target: 'reader' }, context: { parentTaskId: ID } });
+    assert.equal((await worker.send(part)).status, 202);
+    const [{ message }] = await reader.claim();
+    assert.equal((await worker.task(message.correlationId)).id, ID);
+  });
+
+  it('is found by its other id only once somebody was told it, and only by who may see it', async (t) => {
+    const parley = await testParley(t);
+    const orchestrator = await parley.agent('orchestrator', taskFormat);
+    const stranger = await parley.agent('stranger');
+    await parley.agent('worker');
+    assert.equal((await orchestrator.send(tfRequest({ id: ID, routing: { target: 'worker' } }))).status, 202);
+    const path = `/v1/tasks/${asUuid(ID)}`;
+    assertRefused(await orchestrator.call('GET', path), 404, 'task_not_found');
+    assert.equal((await parley.admin.call('POST', '/v1/claims', { agent: 'worker' })).body.tasks.length, 1);
+    assert.equal((await orchestrator.call('GET', path)).status, 200);
+    assertRefused(await stranger.call('GET', path), 404, 'task_not_found');
+    assertRefused(await stranger.complete(asUuid(ID)), 409, 'not_holder');
+  });
+});
