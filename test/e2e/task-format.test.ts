@@ -58,7 +58,7 @@ describe('in the task format', () => {
   it('a task whose id is no UUID is done by an agent that can only say UUIDs', async () => {
     const orchestrator = await agent('orchestrator', taskFormat);
     const knight = await agent('knight');
-    const task = request({ id: `dinner #${knight.id}`, routing: { target: knight.id } });
+    const task = request({ id: `dinner-${knight.id}`, routing: { target: knight.id } });
     assert.equal((await orchestrator.send(task)).status, 202);
     const [{ message }] = await knight.claim({ wait: 20 });
     assert.equal((await knight.complete(message.id, { dish: 'soup' })).status, 202);
