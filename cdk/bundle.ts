@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { join, parse } from 'node:path';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { FUNCTION_NAMES } from './functions.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -18,27 +18,85 @@ const configuredBy = (file: string): Plugin => ({
   },
 });
 
-/** Each function becomes a folder: `index.mjs`, and a chunk for each module that is imported only when it is needed. */
-const bundleFunction = (name: string, folder: string, plugins: Plugin[]) =>
-  build({
-    entryPoints: { index: join(ROOT, 'functions', `${name}.ts`) },
-    outdir: join(folder, name),
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    mainFields: ['module', 'main'],
-    minify: true,
-    sourcemap: 'linked',
-    sourcesContent: false,
-    legalComments: 'none',
-    plugins,
-    banner: { js: REQUIRE },
-    absWorkingDir: ROOT,
-    logLevel: 'warning',
+const OPTIONS = {
+  outExtension: { '.js': '.mjs' },
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node24',
+  mainFields: ['module', 'main'],
+  minify: true,
+  sourcemap: 'linked',
+  sourcesContent: false,
+  legalComments: 'none',
+  banner: { js: REQUIRE },
+  absWorkingDir: ROOT,
+  logLevel: 'warning',
+} satisfies BuildOptions;
+
+/**
+ * What the SDK imports when it finds no credentials, which Lambda gives in the environment, when an answer is a stream of
+ * events, which none of ours is, or in a browser.
+ */
+const NEVER_IMPORTED = [
+  '@aws-sdk/credential-provider-http',
+  '@aws-sdk/credential-provider-ini',
+  '@aws-sdk/credential-provider-process',
+  '@aws-sdk/credential-provider-sso',
+  '@aws-sdk/credential-provider-web-identity',
+  '@smithy/credential-provider-imds',
+  '@smithy/core/event-streams',
+  'bowser',
+];
+
+const withoutThem: Plugin = {
+  name: 'without-what-is-never-imported',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^[@\w]/ }, ({ kind, path }) =>
+      kind === 'dynamic-import' && NEVER_IMPORTED.includes(path) ? { path, external: true } : undefined,
+    );
+  },
+};
+
+/** A second copy of our own code would not know the first one's errors. */
+const onlyPackages: Plugin = {
+  name: 'only-packages',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, importer }) => ({
+      errors: [{ text: `${importer} is imported on demand and must not import ${path}, but for its types` }],
+    }));
+  },
+};
+
+/**
+ * What our code imports only when it is needed gets a bundle of its own, with its own copies of the packages in it. If it
+ * shared them with the function, everything in them that either uses would be loaded at the function's start.
+ */
+const onDemand = (found: Set<string>): Plugin => ({
+  name: 'on-demand',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ kind, path, resolveDir }) => {
+      if (kind !== 'dynamic-import') return undefined;
+      found.add(join(resolveDir, path));
+      return { path: `./${parse(path).name}.mjs`, external: true };
+    });
+  },
+});
+
+/** Each function becomes a folder: `index.mjs`, and a file for each module that is imported only when it is needed. */
+const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): Promise<void> => {
+  const outdir = join(folder, name);
+  const needed = new Set<string>();
+  const entry = join(ROOT, 'functions', `${name}.ts`);
+  await build({
+    ...OPTIONS,
+    outdir,
+    entryPoints: { index: entry },
+    plugins: [...plugins, onDemand(needed), withoutThem],
   });
+  const entries = Object.fromEntries([...needed].map((file) => [parse(file).name, file]));
+  await build({ ...OPTIONS, outdir, entryPoints: entries, plugins: [onlyPackages, withoutThem] });
+};
 
 const bundleInto = async (folder: string, config?: string): Promise<void> => {
   const plugins = config === undefined ? [] : [configuredBy(config)];

@@ -4,14 +4,23 @@ import { checked } from '../json/checked.ts';
 import { isObject, type Json } from '../json/json.ts';
 import type { Task } from './task.ts';
 
-/** Where the question came with a JSON Schema, the answer must have its shape. */
-export const refuseUnsuitable = ({ id, prompt }: Task, answer: Json): void => {
-  const shape = shapeOf(prompt?.schema);
-  if (shape) checked(z.object({ input: shape }), { input: answer }, 'invalid_request', `The answer for the task ${id}`);
+/** Most tasks come without a question, and do without this. */
+const jsonSchema = () => import('../json/json-schema.ts');
+
+/** Refuses an answer that has not the shape which the question came with. */
+export const answerCheck = async (): Promise<(asked: Task, answer: Json) => void> => {
+  const { shapeOf } = await jsonSchema();
+  return ({ id, prompt }, answer) => {
+    if (!isObject(prompt?.schema)) return;
+    const shape = z.object({ input: shapeOf(prompt.schema) });
+    checked(shape, { input: answer }, 'invalid_request', `The answer for the task ${id}`);
+  };
 };
 
 /** For an agent that asks with a schema that nobody could answer to. */
-export const refuseUnreadable = (schema: Json | undefined): void => {
+export const refuseUnreadable = async (schema: Json | undefined): Promise<void> => {
+  if (!isObject(schema)) return;
+  const { shapeOf } = await jsonSchema();
   try {
     shapeOf(schema);
   } catch (cause) {
@@ -22,10 +31,3 @@ export const refuseUnreadable = (schema: Json | undefined): void => {
     });
   }
 };
-
-const shapeOf = (schema: Json | undefined): z.ZodType | undefined =>
-  isObject(schema) ? z.fromJSONSchema(withoutPatterns(schema)) : undefined;
-
-/** A regular expression of a stranger may take forever; what it says is carried, not checked. */
-const withoutPatterns = (schema: Record<string, unknown>): Record<string, unknown> =>
-  JSON.parse(JSON.stringify(schema, (key, value) => (/^pattern(Properties)?$/.test(key) ? undefined : value)));

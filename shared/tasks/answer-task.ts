@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { Json } from '../json/json.ts';
 import { refuseTooLarge } from '../json/size.ts';
-import { refuseUnsuitable } from './answer-schema.ts';
+import { answerCheck } from './answer-schema.ts';
 import { steered } from './steer.ts';
 import type { Task } from './task.ts';
 import { giveInput } from './transitions.ts';
@@ -16,6 +16,7 @@ export const answerTask = async (
   answer: Json,
 ): Promise<{ duplicate: boolean; task: Task }> => {
   refuseTooLarge('The answer', answer, deps.config.limits.carriedBytes);
+  const refuseUnsuitable = await answerCheck();
   let duplicate = false;
   const task = await steered(deps, caller, id, (asked) => {
     duplicate = asked.status !== 'input_required' && isGiven(asked, answer);

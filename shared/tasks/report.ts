@@ -17,7 +17,7 @@ import { asHolder, askInput, type By, claim, complete, fail, progress, type Repo
 export const report = async (deps: Deps, sender: Known, message: TaskReport): Promise<{ duplicate: boolean }> => {
   const { agent } = sender;
   const by = byAgent(deps, sender);
-  if (message.kind === 'ask') refuseUnreadable(message.prompt.schema);
+  if (message.kind === 'ask') await refuseUnreadable(message.prompt.schema);
   refuseTooLarge('What the message carries', besides(message), deps.config.limits.carriedBytes);
   if (message.kind === 'complete') refuseTooLarge('The result', message.output, deps.config.limits.outputBytes);
   const output = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;

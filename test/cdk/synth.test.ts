@@ -13,6 +13,11 @@ const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 const GUARD = join(import.meta.dirname, 'no-network.ts');
 
+/** A cold start compiles what is loaded at the start: the hot path's is kept small. */
+const INGEST_BYTES = 500_000;
+const LOADED_AT_THE_START = /\b(?:from|import) ?"\.\//;
+const LOADED_ON_DEMAND = /\bimport\("\.\/([^"]+)"\)/g;
+
 const Asset = z.object({ displayName: z.string(), source: z.object({ path: z.string(), packaging: z.string() }) });
 
 describe('cdk synth', () => {
@@ -50,10 +55,16 @@ describe('cdk synth', () => {
       .parse(JSON.parse(readFileSync(join(out, 'Parley.assets.json'), 'utf8')));
     const bundles = Object.values(files).filter(({ source }) => source.packaging === 'zip');
     assert.deepEqual(bundles.map(({ displayName }) => displayName.split('/')[0]).sort(), [...FUNCTION_NAMES].sort());
-    for (const { source } of bundles) {
-      const code = readFileSync(join(out, source.path, 'index.mjs'), 'utf8');
+    for (const { displayName, source } of bundles) {
+      const folder = join(out, source.path);
+      const code = readFileSync(join(folder, 'index.mjs'), 'utf8');
       assert.match(code, /\bas handler\b/);
       assert.match(code, /\/\/# sourceMappingURL=index\.mjs\.map\s*$/);
+      assert.doesNotMatch(code, LOADED_AT_THE_START);
+      if (displayName.startsWith('ingest/')) assert.ok(code.length < INGEST_BYTES, `ingest has ${code.length} bytes`);
+      const onDemand = new Set([...code.matchAll(LOADED_ON_DEMAND)].map(([, file = '']) => file));
+      assert.ok(onDemand.has('s3-client.mjs'));
+      for (const file of onDemand) assert.notDeepEqual(Object.keys(await import(join(folder, file))), []);
     }
   });
 });

@@ -22,12 +22,14 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^parley\.config\.ts$/, /^shared\/config\.ts$/],
 ];
 
-const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
+const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
 const files = globSync('{cdk,functions,shared,local}/**/*.ts').concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
-  const targets = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, from, bare]) => from ?? bare ?? '');
+  const targets = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(
+    ([, from, bare, called]) => from ?? bare ?? called ?? '',
+  );
   return targets
     .map((target) => (target.startsWith('.') ? normalize(join(dirname(file), target)) : target))
     .filter((target) => !allowed?.test(target))
