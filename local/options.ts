@@ -29,6 +29,8 @@ export const AWS_HELP = `Runs the synthesized AWS template on this machine: its 
   --help            this text
 
   PARLEY_ADMIN_KEY  the admin key, at least 16 characters (otherwise one is made and kept in <folder>/admin-key)
+
+  Behind it run DynamoDB Local and a local SQS and S3, which listen on free ports of all addresses and ask for no key.
 `;
 
 export const LOCALSTACK_HELP = `Starts LocalStack with Docker, deploys Parley into it, and puts one address in front of its functions.

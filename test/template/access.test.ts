@@ -50,6 +50,10 @@ describe('a call to AWS', { concurrency: 1 }, () => {
       { Action: 'dynamodb:Query', Resource: below('Table', '/index/*') },
       { Action: 'dynamodb:DeleteItem', Resource: getAtt('Table') },
       { Action: 'sqs:SendMessage', Resource: getAtt('Lane') },
+      {
+        Action: ['sqs:SendMessage', 'sqs:ReceiveMessage', 'sqs:ChangeMessageVisibility'],
+        Resource: getAtt('Returns'),
+      },
       { Action: ['s3:PutObject', 's3:GetObject'], Resource: below('Content', '/*') },
       { Action: 'events:PutEvents', Resource: getAtt('Bus') },
       { Action: 'logs:PutLogEvents', Resource: '*' },
@@ -71,6 +75,7 @@ describe('a call to AWS', { concurrency: 1 }, () => {
       {
         ...TABLE,
         Lane: { Type: 'AWS::SQS::Queue', Properties: { QueueName: 'lane.fifo', FifoQueue: true } },
+        Returns: { Type: 'AWS::SQS::Queue', Properties: { QueueName: 'returns.fifo', FifoQueue: true } },
         Content: { Type: 'AWS::S3::Bucket', Properties: { BucketName: 'content' } },
         Bus: { Type: 'AWS::Events::EventBus', Properties: { Name: 'news' } },
       },
@@ -104,6 +109,27 @@ describe('a call to AWS', { concurrency: 1 }, () => {
     await call('writer', 's3', 'PutObject', { Bucket: 'content', Key: 'a/b c.txt', Body: 'text' });
     assert.equal((await call('writer', 's3', 'GetObject', { Bucket: 'content', Key: 'a/b c.txt' })).Body, 'text');
     assert.deepEqual(here.trouble, []);
+  });
+
+  it('can give back to a queue what it received from it, for the next to receive', async () => {
+    const queue = { QueueUrl: `${here.gatewayAddress}/000000000000/returns.fifo` };
+    const sent = { ...queue, MessageBody: 'again', MessageGroupId: 'g', MessageDeduplicationId: 'd' };
+    await call('writer', 'sqs', 'SendMessage', sent);
+    const receive = async () => (await call('writer', 'sqs', 'ReceiveMessage', queue)).Messages ?? [];
+    const release = { VisibilityTimeout: 0 };
+    const [first] = await receive();
+    assert.equal(first.Body, 'again');
+    assert.deepEqual(await receive(), []);
+    await call('writer', 'sqs', 'ChangeMessageVisibility', {
+      ...queue,
+      ...release,
+      ReceiptHandle: first.ReceiptHandle,
+    });
+    const [second] = await receive();
+    assert.equal(second.Body, 'again');
+    const Entries = [{ Id: '1', ReceiptHandle: second.ReceiptHandle, ...release }];
+    await call('writer', 'sqs', 'ChangeMessageVisibilityBatch', { ...queue, Entries });
+    assert.equal((await receive())[0].Body, 'again');
   });
 
   const refusals: [service: string, command: string, input: object, error: string, action: string, resource: string][] =

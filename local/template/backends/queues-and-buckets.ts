@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { startFauxqs } from 'fauxqs';
+import type { AwsRequest } from '../gateway/aws-call.ts';
 import { Queue, queueUrl } from '../kinds/messaging.ts';
 import { Bucket } from '../kinds/storage.ts';
 import type { Plan } from '../plan.ts';
@@ -11,10 +12,7 @@ export interface QueuesAndBuckets {
   stop(): Promise<void>;
 }
 
-/**
- * SQS and S3 in this process, with their state in a folder. With one, its SQS refuses to make a received message visible again:
- * what a claim gives back comes only when its 30 seconds are over.
- */
+/** SQS and S3 in this process, with their state in a folder. */
 export const startQueuesAndBuckets = async (plan: Plan, dir: string): Promise<QueuesAndBuckets> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const { region, account } = plan.site;
@@ -32,12 +30,21 @@ export const startQueuesAndBuckets = async (plan: Plan, dir: string): Promise<Qu
   }
   for (const { name } of plan.all(Bucket)) server.createBucket(name);
   return {
-    forward,
+    forward: (request) => forward(withVisibility(request)),
     stop: async () => {
       close();
       await server.stop();
     },
   };
+};
+
+/** Where its state is in a folder, this SQS forgets a message that is to be visible at once. After a millisecond is as good. */
+const withVisibility = (request: AwsRequest): AwsRequest => {
+  if (!request.headers['x-amz-target']?.startsWith('AmazonSQS.ChangeMessageVisibility')) return request;
+  const body = JSON.parse(request.body.toString(), (name, value) =>
+    name === 'VisibilityTimeout' && value === 0 ? 0.001 : value,
+  );
+  return { ...request, body: Buffer.from(JSON.stringify(body)) };
 };
 
 /** All but those of high throughput, which the local SQS does not know and does not need: it has no limits. */
