@@ -85,6 +85,14 @@ export const FUNCTIONS = {
       content: ['GetObject'],
     },
   },
+  cards: {
+    memoryMB: 256,
+    timeoutS: HTTP_TIMEOUT_S,
+    access: {
+      table: [...READ, 'PutItem', 'UpdateItem'],
+      content: ['GetObject', 'PutObject', 'DeleteObject'],
+    },
+  },
   api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },
   dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH },
   /** It runs every minute and ends before the next. */
@@ -135,4 +143,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/violations', to: 'agents' },
   { method: 'ANY', path: '/v1/gaps', to: 'agents' },
   { method: 'ANY', path: '/v1/gaps/{proxy+}', to: 'agents' },
+  { method: 'ANY', path: '/v1/cards', to: 'cards' },
+  { method: 'ANY', path: '/v1/cards/{proxy+}', to: 'cards' },
+  { method: 'ANY', path: '/v1/boxes', to: 'cards' },
+  { method: 'ANY', path: '/v1/boxes/{proxy+}', to: 'cards' },
 ];

@@ -26,6 +26,14 @@ export const Config = z.strictObject({
       longestRetryMs: positive.default(5 * MINUTE_MS),
     })
     .prefault({}),
+  cards: z
+    .strictObject({
+      /** How long a card stays after it was last made or put into a box, at the least half of this; a box, after it was last written. */
+      keepMs: positive.default(30 * DAY_MS),
+      /** A box is one record and names each of its cards in 50 bytes: 2,000 of them take 100 of the 400 KB that DynamoDB allows. */
+      perBox: positive.max(2000).default(500),
+    })
+    .prefault({}),
   events: z.strictObject({ keepMs: positive.default(30 * DAY_MS) }).prefault({}),
   /** Whose messages `GET /v1/log` shows, by dialect, where that is not what the dialect itself asks for. */
   messageLog: z.record(z.string(), z.boolean()).prefault({}),
@@ -42,7 +50,7 @@ export const Config = z.strictObject({
       bodyBytes: positive.default(4 * 1024 * 1024),
       /** Of a request's input: what a NATS message can carry on. */
       inputBytes: positive.default(1024 * 1024),
-      /** Of a result. With its input it must fit into one answer, which Lambda bounds at 6 MB. */
+      /** Of a result, or of a card. With its input it must fit into one answer, which Lambda bounds at 6 MB. */
       outputBytes: positive.default(2 * 1024 * 1024),
       /** Of what must stand in a record beside its content: a DynamoDB item holds 400 KB. */
       carriedBytes: positive.default(64 * 1024),

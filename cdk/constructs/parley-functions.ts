@@ -40,6 +40,7 @@ export const parleyFunctions = (
     tasks: make('tasks'),
     inbox: make('inbox'),
     agents: make('agents'),
+    cards: make('cards'),
     api: make('api'),
     dispatch: make('dispatch'),
     sweep: make('sweep'),

@@ -43,6 +43,9 @@ export const agentBehind = async (deps: Deps, caller: Caller, named: string | un
   return known;
 };
 
+/** Under what name its doings are remembered. */
+export const nameOf = (caller: Caller): string => (caller.role === 'admin' ? 'admin' : caller.known.agent.id);
+
 export const requireAdmin = (caller: Caller): void => {
   if (caller.role !== 'admin') throw new ParleyError('forbidden', 'Only an admin key may do this.');
 };

@@ -1,5 +1,6 @@
 import { isHealth } from '../agents/agent.ts';
 import { healthEffects, onHealthDue } from '../agents/health.ts';
+import { cardEffects, isCard } from '../cards/card.ts';
 import type { Deps } from '../deps.ts';
 import { isNote } from '../notes/note.ts';
 import { noteEffects, onNoteDue } from '../notes/note-changes.ts';
@@ -13,7 +14,7 @@ interface Kind<T extends Item> {
   is: (item: Item) => item is T;
   effects: (change: RecordChange<T>) => Effect[];
   /** Its due time has come. Whatever it writes is refused if somebody wrote in between; if it is then still due, it comes again. */
-  due: (deps: Deps, record: T) => Promise<void>;
+  due?: (deps: Deps, record: T) => Promise<void>;
 }
 
 interface AnyKind {
@@ -28,7 +29,7 @@ const kind = <T extends Item>({ is, effects, due }: Kind<T>): AnyKind => {
     is,
     effects: ({ before, after }) => effects({ before: only(before), after: only(after) }),
     due: async (deps, record) => {
-      if (is(record)) await due(deps, record);
+      if (is(record)) await due?.(deps, record);
     },
   };
 };
@@ -37,6 +38,7 @@ const KINDS: readonly AnyKind[] = [
   kind({ is: isTask, effects: effectsOf, due: onTaskDue }),
   kind({ is: isNote, effects: noteEffects, due: onNoteDue }),
   kind({ is: isHealth, effects: healthEffects, due: onHealthDue }),
+  kind({ is: isCard, effects: cardEffects }),
 ];
 
 export const kindOf = (item: Item): AnyKind => {

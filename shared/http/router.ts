@@ -1,4 +1,4 @@
-import { authenticate } from '../agents/authenticate.ts';
+import { authenticate, nameOf } from '../agents/authenticate.ts';
 import { alive } from '../agents/health.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
@@ -28,7 +28,7 @@ export const router = (deps: Deps, routes: readonly Route[]): Handle => {
 const answer = async (deps: Deps, { route, params }: Match, request: HttpRequest, trace: Trace): Promise<Answer> => {
   if (route.access === 'open') return route.handle({ deps, params, query: {}, body: undefined, trace, request });
   const caller = await authenticate(deps, request.headers.authorization);
-  request.note?.({ project: caller.project, agent: caller.role === 'agent' ? caller.known.agent.id : 'admin' });
+  request.note?.({ project: caller.project, agent: nameOf(caller) });
   if (caller.role === 'agent') await alive(deps, caller.known);
   const query = Object.fromEntries(new URLSearchParams(request.query));
   const body = readBody(request.body, deps.config.limits.bodyBytes);

@@ -11,11 +11,17 @@ import type { Content } from './task.ts';
 const INLINE_BYTES = 4096;
 
 /** Keeps a value inside the record, or where it is large in a blob that nothing else will ever refer to. */
-export const kept = async ({ blobs, newId }: Deps, project: string, taskId: string, value: Json): Promise<Content> => {
+export const kept = async (
+  { blobs, newId }: Deps,
+  project: string,
+  ownerId: string,
+  value: Json,
+  inlineBytes = INLINE_BYTES,
+): Promise<Content> => {
   const text = JSON.stringify(value);
   const bytes = Buffer.byteLength(text);
-  if (bytes <= INLINE_BYTES) return { json: value };
-  const blob = `${project}/${taskId}/${newId()}`;
+  if (bytes <= inlineBytes) return { json: value };
+  const blob = `${project}/${ownerId}/${newId()}`;
   await blobs.put(blob, text);
   return { blob, bytes };
 };

@@ -44,5 +44,6 @@ export const PACKING = {
     'domains',
     'manifest',
     'batch',
+    'cards',
   ],
 } as const;

@@ -1,5 +1,5 @@
 import type { Known } from '../agents/agent.ts';
-import type { Caller } from '../agents/authenticate.ts';
+import { type Caller, nameOf } from '../agents/authenticate.ts';
 import { domainsOf } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
@@ -13,7 +13,7 @@ import { cancel, renew, runAgain, type When } from './transitions.ts';
 
 /** Ends an open task, whoever works on it. Cancelling twice is the same as once. */
 export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task> => {
-  const who = caller.role === 'admin' ? 'admin' : caller.known.agent.id;
+  const who = nameOf(caller);
   return steered(deps, caller, id, (task) =>
     task.status === 'cancelled' ? 'unchanged' : onSeen(task, cancel(who, when(deps))),
   );

@@ -41,7 +41,7 @@ const lines = (): Line[] =>
     .filter((text) => text.includes('"level"'))
     .map((text) => Line.parse(JSON.parse(text)));
 
-const HTTP_FUNCTIONS = ['ingest', 'claims', 'tasks', 'inbox', 'agents', 'api'];
+const HTTP_FUNCTIONS = ['ingest', 'claims', 'tasks', 'inbox', 'agents', 'cards', 'api'];
 
 describe('the logs of all functions', { concurrency: 1 }, () => {
   const keys: string[] = [];
@@ -71,6 +71,7 @@ describe('the logs of all functions', { concurrency: 1 }, () => {
     await tim.inbox(5);
     await tim.call('GET', '/v1/events');
     await tim.call('GET', '/v1/tasks');
+    await tim.call('POST', '/v1/cards', { type: 'agent.thought', content: MARKER });
     await tim.send({ ...taskRequest(tim.id), payload: MARKER });
     await tim.call('POST', '/v1/messages', `{"${MARKER}`);
     await parley.transport('GET', '/v1/inbox', { authorization: `Bearer ${tim.key}x` }, undefined);

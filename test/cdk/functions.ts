@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { FUNCTION_NAMES } from '../../cdk/functions.ts';
 import { FunctionEnv } from '../../functions/env.ts';
-import { Reference, synthesized } from './synthesized.ts';
+import { HTTP_FUNCTIONS, Reference, synthesized } from './synthesized.ts';
 
 const LambdaFunction = z.object({
   FunctionName: z.string(),
@@ -72,7 +72,7 @@ describe('functions', () => {
 
   it('answer before the HTTP API gives up after 30 s', () => {
     const behindHttp = all('AWS::ApiGatewayV2::Integration', z.object({ IntegrationUri: Reference }));
-    assert.equal(behindHttp.length, 6);
+    assert.equal(behindHttp.length, HTTP_FUNCTIONS.size);
     for (const { properties } of behindHttp) {
       const timeout = functions.find(({ id }) => id === properties.IntegrationUri)?.properties.Timeout ?? Number.NaN;
       assert.ok(timeout < 30, `${properties.IntegrationUri}: ${timeout} s`);

@@ -108,6 +108,7 @@ describe('the functions may', () => {
       'tasks Content',
       'inbox Content',
       'agents Content',
+      'cards Content',
       'replay Failures',
     ]);
   });

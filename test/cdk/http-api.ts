@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { routes } from '../../shared/http/routes/routes.ts';
-import { Reference, synthesized } from './synthesized.ts';
+import { HTTP_FUNCTIONS, Reference, synthesized } from './synthesized.ts';
 
 const { all } = synthesized();
 
@@ -42,6 +42,7 @@ describe('the HTTP API', () => {
       [/^\w+ \/v1\/(tasks|dead)/, 'tasks'],
       [/^\w+ \/v1\/inbox/, 'inbox'],
       [/^\w+ \/v1\/(agents|manifest|violations|gaps)/, 'agents'],
+      [/^\w+ \/v1\/(cards|boxes)/, 'cards'],
       [/./, 'api'],
     ] as const;
     for (const { method, path } of routes) {
@@ -61,7 +62,7 @@ describe('the HTTP API', () => {
       ({ properties }) => properties.Principal !== 'events.amazonaws.com',
     );
     for (const { properties } of callers) assert.equal(properties.Principal, 'apigateway.amazonaws.com');
-    assert.equal(new Set(callers.map(({ properties }) => properties.FunctionName)).size, 6);
+    assert.equal(new Set(callers.map(({ properties }) => properties.FunctionName)).size, HTTP_FUNCTIONS.size);
     assert.deepEqual(all('AWS::Lambda::Url', z.unknown()), []);
   });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
+import { WATCHED } from '../../shared/dispatch/watched.ts';
 import { Reference, synthesized } from './synthesized.ts';
 
 const StreamMapping = z.object({
@@ -46,7 +47,7 @@ describe('the stream', () => {
 
   it('calls dispatch only for records that have effects', () => {
     const [{ Pattern }] = mapping.FilterCriteria.Filters;
-    assert.deepEqual(JSON.parse(Pattern), { dynamodb: { Keys: { sk: { S: ['task', 'health', 'note'] } } } });
+    assert.deepEqual(JSON.parse(Pattern), { dynamodb: { Keys: { sk: { S: WATCHED } } } });
   });
 
   it('is worked off as widely as the configuration says', () => {

@@ -2,6 +2,7 @@ import type { Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Code } from 'aws-cdk-lib/aws-lambda';
 import { z } from 'zod';
+import { DEFAULT_ROUTE_TO, ROUTES } from '../../cdk/functions.ts';
 import { parleyApp } from '../../cdk/parley-app.ts';
 import type { Target } from '../../cdk/parley-stack.ts';
 import type { AwsConfig } from '../../shared/aws-config.ts';
@@ -79,3 +80,6 @@ export const Reference = z.union([
   z.object({ 'Fn::GetAtt': z.tuple([z.string(), z.string()]) }).transform((value) => value['Fn::GetAtt'][0]),
   z.object({ Ref: z.string() }).transform((value) => value.Ref),
 ]);
+
+/** The functions that some route leads to. */
+export const HTTP_FUNCTIONS = new Set([...ROUTES.map(({ to }) => to), DEFAULT_ROUTE_TO]);

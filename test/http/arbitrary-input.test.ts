@@ -150,6 +150,9 @@ describe('whatever is sent', () => {
     ['POST', '/v1/tasks/none/renew', { agent: 'tim', attempt: 1 }, 'agent'],
     ['POST', '/v1/tasks/none/input', { input: 1 }, 'agent'],
     ['POST', '/v1/tasks', { ...tfRequest({ type: 'home.dinner', id: 'x' }), retryPolicy: { maxAttempts: 2 } }, 'agent'],
+    ['POST', '/v1/cards', { type: 'tool.call', content: { a: 1 } }, 'agent'],
+    ['POST', '/v1/boxes', { kind: 'output', box_id: 'out', agent_id: 'tim', cards: [] }, 'agent'],
+    ['POST', '/v1/boxes/none/append', { cards: [`card_${'x'.repeat(43)}`] }, 'agent'],
     [
       'PUT',
       '/v1/agents/kay',

@@ -95,6 +95,9 @@ describe('/openapi.json', () => {
       Object.entries(methods).flatMap(([method, { requestBody }]) => (requestBody ? [`${method} ${path}`] : [])),
     );
     assert.deepEqual(withBody.sort(), [
+      'post /v1/boxes',
+      'post /v1/boxes/{id}/append',
+      'post /v1/cards',
       'post /v1/claims',
       'post /v1/inbox/ack',
       'post /v1/manifest',

@@ -1,5 +1,7 @@
 import type { Route } from '../route.ts';
 import { agentRoutes } from './agents.ts';
+import { boxRoutes } from './boxes.ts';
+import { cardRoutes } from './cards.ts';
 import { claimRoutes } from './claims.ts';
 import { eventRoutes } from './events.ts';
 import { gapRoutes } from './gaps.ts';
@@ -20,6 +22,8 @@ export const routes: readonly Route[] = [
   ...inboxRoutes,
   ...agentRoutes,
   ...eventRoutes,
+  ...cardRoutes,
+  ...boxRoutes,
   ...manifestRoutes,
   ...violationRoutes,
   ...gapRoutes,

@@ -1,0 +1,70 @@
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { digest } from '../json/fingerprint.ts';
+import { below } from '../ports/conditions.ts';
+import type { Fresh } from '../ports/records.ts';
+import { type Box, boxRef, refuseTooMany } from './box.ts';
+import { requireCards } from './keep-card.ts';
+
+export interface Made {
+  box: Box;
+  isNew: boolean;
+}
+
+/** A context box is known by its content, as a card is: the same cards in the same order are the same box. */
+export const makeContextBox = async (deps: Deps, project: string, from: string, cards: string[]): Promise<Made> => {
+  const id = `box_${digest(['context', cards])}`;
+  return made(deps, { ...newBox(deps, project, id, from), kind: 'context', cards });
+};
+
+export interface OutputBox {
+  id: string;
+  writer: string;
+  turn?: string;
+  cards?: string[];
+}
+
+/** For whoever makes it with other records in one transaction. */
+export const newOutputBox = (
+  deps: Deps,
+  project: string,
+  from: string,
+  { id, writer, turn, cards = [] }: OutputBox,
+): Fresh<Box> => ({ ...newBox(deps, project, id, from), kind: 'output', cards, writer, turn });
+
+/** The same box again is the same box, whatever has been appended to it since. */
+export const makeOutputBox = async (deps: Deps, project: string, from: string, wanted: OutputBox): Promise<Made> => {
+  const result = await made(deps, newOutputBox(deps, project, from, wanted));
+  const { kind, writer, turn } = result.box;
+  if (kind === 'output' && writer === wanted.writer && turn === wanted.turn) return result;
+  throw new ParleyError('id_reused', `There is another box with the id ${wanted.id}. Give a new one a new id.`);
+};
+
+const newBox = ({ clock, config }: Deps, project: string, id: string, from: string) => {
+  const now = clock.now();
+  return {
+    ...boxRef(project, id),
+    sk: 'box' as const,
+    project,
+    id,
+    from,
+    createdAt: now,
+    expires: now + config.cards.keepMs,
+  };
+};
+
+const made = async (deps: Deps, box: Fresh<Box>): Promise<Made> => {
+  refuseTooMany(box.cards, deps.config.cards.perBox);
+  await requireCards(deps, box.project, box.cards);
+  const created = await deps.records.create<Box>(box, deps.newId());
+  if (created.outcome === 'written') return { box: created.after, isNew: true };
+  const { expires } = box;
+  const renewed = await deps.records.update<Box>(
+    boxRef(box.project, box.id),
+    { if: below('expires', expires), set: { expires } },
+    deps.newId(),
+  );
+  const current = renewed.outcome === 'written' ? renewed.after : renewed.current;
+  if (current) return { box: current, isNew: false };
+  throw new ParleyError('conflict', `The box ${box.id} has just expired. Try again.`);
+};

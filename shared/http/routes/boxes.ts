@@ -1,0 +1,132 @@
+import * as z from 'zod';
+import { agentBehind, nameOf } from '../../agents/authenticate.ts';
+import { appendToBox } from '../../cards/append-to-box.ts';
+import { BOX_KINDS, type Box, findBox } from '../../cards/box.ts';
+import { CARD_ID } from '../../cards/card.ts';
+import { makeContextBox, makeOutputBox } from '../../cards/make-box.ts';
+import { cardsIn } from '../../cards/read-box.ts';
+import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
+import { CardView, viewOf as cardView } from './cards.ts';
+
+const CardIds = z.array(z.string().regex(CARD_ID, 'must be the id of a card'));
+/** A transaction, and an answer, stay small. */
+const MOST_AT_ONCE = 100;
+
+const NewBox = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('context').describe('made whole, and never changed'),
+    cards: CardIds.min(1),
+  }),
+  z.strictObject({
+    kind: z.literal('output').describe('grows at its end, by one writer'),
+    box_id: z
+      .string()
+      .regex(/^(?!box_)[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -, and not begin with box_')
+      .optional()
+      .describe('chosen by the caller, so that making it again finds it; made where it is absent'),
+    agent_id: z.string().optional().describe('who may append; by default whose key it is'),
+    cards: CardIds.default([]),
+  }),
+]);
+
+const BoxView = z.object({
+  box_id: z.string(),
+  kind: z.enum(BOX_KINDS),
+  cards: z.array(z.string()).describe('ids, in order'),
+  agent_id: z.string().optional().describe('who may append'),
+  agent_turn_id: z.string().optional(),
+  created_by: z.string(),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime(),
+});
+
+const viewOf = (box: Box): z.output<typeof BoxView> => ({
+  box_id: box.id,
+  kind: box.kind,
+  cards: box.cards,
+  agent_id: box.writer,
+  agent_turn_id: box.turn,
+  created_by: box.from,
+  created_at: new Date(box.createdAt).toISOString(),
+  expires_at: new Date(box.expires).toISOString(),
+});
+
+const notFound = { 404: { description: 'No such box' } };
+
+export const boxRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/v1/boxes',
+    summary: 'Make an ordered list of cards',
+    query: noQuery,
+    body: NewBox,
+    answers: {
+      200: { description: 'The same box was there already', schema: BoxView },
+      201: { description: 'Made', schema: BoxView },
+    },
+    handle: async ({ deps, caller, body }) => {
+      const { project } = caller;
+      const { box, isNew } =
+        body.kind === 'context'
+          ? await makeContextBox(deps, project, nameOf(caller), body.cards)
+          : await makeOutputBox(deps, project, nameOf(caller), {
+              id: body.box_id ?? `box_${deps.newId()}`,
+              writer: (await agentBehind(deps, caller, body.agent_id)).agent.id,
+              cards: body.cards,
+            });
+      return { status: isNew ? 201 : 200, body: viewOf(box) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/boxes/{id}',
+    summary: 'One box with the ids of its cards',
+    query: noQuery,
+    body: noBody,
+    answers: { 200: { description: 'The box', schema: BoxView }, ...notFound },
+    handle: async ({ deps, caller, params }) => ({
+      status: 200,
+      body: viewOf(await findBox(deps, caller.project, params.id ?? '')),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/boxes/{id}/cards',
+    summary: 'The cards of a box with their contents, a page at a time',
+    query: z.strictObject({
+      from: z
+        .string()
+        .regex(/^\d{1,4}$/, 'must be a place in the box')
+        .transform(Number)
+        .default(0)
+        .describe('the place of the first one, counted from 0'),
+      limit: countUpTo(MOST_AT_ONCE, 20),
+    }),
+    body: noBody,
+    answers: {
+      200: {
+        description: 'Cards in their order, but for those that have expired; with next, there are more',
+        schema: z.object({ cards: z.array(CardView), next: z.number().optional() }),
+      },
+      ...notFound,
+    },
+    handle: async ({ deps, caller, params, query }) => {
+      const box = await findBox(deps, caller.project, params.id ?? '');
+      const { cards, next } = await cardsIn(deps, box, query.from, query.limit);
+      return { status: 200, body: { cards: await Promise.all(cards.map((card) => cardView(deps, card))), next } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/boxes/{id}/append',
+    summary: 'Put cards at the end of an output box; those that it has already are not put in again',
+    query: noQuery,
+    body: z.strictObject({ cards: CardIds.min(1).max(MOST_AT_ONCE) }),
+    answers: { 200: { description: 'The box as it is now', schema: BoxView }, ...notFound },
+    handle: async ({ deps, caller, params, body }) => {
+      const writer = caller.role === 'agent' ? caller.known.agent.id : undefined;
+      const box = await appendToBox(deps, caller.project, { boxId: params.id ?? '', cards: body.cards, writer });
+      return { status: 200, body: viewOf(box) };
+    },
+  }),
+];

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import config from '../../parley.config.ts';
+import { ADMIN, newKey, setAdminKey } from '../../shared/agents/keys.ts';
+import { assertRefused } from '../http/refusal.ts';
+import { callerWith } from '../support/api.ts';
+import { cardOf } from '../support/cards.ts';
+import { eventually } from '../support/eventually.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+
+const DAY_MS = 86_400_000;
+
+const blobsOf = ({ dir }: TestParley) =>
+  readdirSync(join(dir, 'blobs'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+
+describe('a card', () => {
+  it('is what was put in, whatever JSON that is, with its type and who made it', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, kay] = [await agent('tim'), await agent('kay')];
+    for (const content of [
+      'text',
+      0,
+      false,
+      null,
+      [],
+      {},
+      { deep: [{ er: 'ü' }] },
+      'x'.repeat(8190),
+      'x'.repeat(8191),
+    ]) {
+      const made = await tim.call('POST', '/v1/cards', { type: 'tool.result', content });
+      assert.equal(made.status, 201);
+      const { status, body } = await kay.call('GET', `/v1/cards/${made.body.card_id}`);
+      assert.equal(status, 200);
+      assert.deepEqual(body.content, content);
+      assert.equal(body.card_id, made.body.card_id);
+      assert.equal(body.type, 'tool.result');
+      assert.equal(body.created_by, 'tim');
+      assert.equal(body.created_at, '2026-03-01T12:00:00.000Z');
+    }
+  });
+
+  it('is the same card where type and content are the same, and another where one of them differs', async (t) => {
+    const { agent } = await testParley(t);
+    const [tim, kay] = [await agent('tim'), await agent('kay')];
+    const first = await tim.call('POST', '/v1/cards', { type: 'tool.call', content: { a: 1, b: [1, 2] } });
+    const again = await kay.call('POST', '/v1/cards', { type: 'tool.call', content: { b: [1, 2], a: 1 } });
+    assert.deepEqual([first.status, again.status], [201, 200]);
+    assert.equal(again.body.card_id, first.body.card_id);
+    assert.equal((await kay.call('GET', `/v1/cards/${first.body.card_id}`)).body.created_by, 'tim');
+    const others = [
+      await cardOf(tim, { a: 1, b: [2, 1] }, 'tool.call'),
+      await cardOf(tim, { a: 1, b: [1, 2] }, 'tool.result'),
+      await cardOf(tim, { a: '1', b: [1, 2] }, 'tool.call'),
+    ];
+    assert.equal(new Set([first.body.card_id, ...others]).size, 4);
+  });
+
+  it('is one of the known types or a system card; any other is refused by name', async (t) => {
+    const { agent } = await testParley(t);
+    const tim = await agent('tim');
+    const types = [
+      'task.instruction',
+      'agent.thought',
+      'tool.call',
+      'tool.result',
+      'task.deliverable',
+      'sys.prompt',
+      'sys.a.b_2',
+    ];
+    for (const type of types)
+      assert.equal((await tim.call('POST', '/v1/cards', { type, content: 1 })).status, 201, type);
+    for (const type of ['tool.guess', 'sys', 'sys.', 'sys.A', 'system.x', 'Tool.call', `sys.${'x'.repeat(61)}`, 7]) {
+      const reply = await tim.call('POST', '/v1/cards', { type, content: 1 });
+      assertRefused(reply, 400, 'invalid_request');
+      assert.match(JSON.stringify(reply.body.issues), new RegExp(`${String(type).slice(0, 40)}.*no type of card`));
+    }
+  });
+
+  it('is refused without content, with more than type and content, and where it is too large', async (t) => {
+    const { agent } = await testParley(t, { config: { limits: { ...config.limits, outputBytes: 1000 } } });
+    const tim = await agent('tim');
+    assertRefused(await tim.call('POST', '/v1/cards', { type: 'tool.call' }), 400, 'invalid_request');
+    assertRefused(
+      await tim.call('POST', '/v1/cards', { type: 'tool.call', content: 1, id: 'x' }),
+      400,
+      'invalid_request',
+    );
+    assertRefused(
+      await tim.call('POST', '/v1/cards', { type: 'tool.call', content: 'x'.repeat(1000) }),
+      413,
+      'too_large',
+    );
+    assert.equal((await tim.call('POST', '/v1/cards', { type: 'tool.call', content: 'x'.repeat(998) })).status, 201);
+  });
+
+  it('that nobody made is not found, whatever its name', async (t) => {
+    const { admin } = await testParley(t);
+    for (const id of ['x', `card_${'a'.repeat(43)}`, '%23', '..', `card_${'a'.repeat(42)}%23`]) {
+      assertRefused(await admin.call('GET', `/v1/cards/${id}`), 404, 'card_not_found');
+    }
+  });
+
+  it('that is large leaves one blob, however often and at the same time it is made', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    const content = { text: 'x'.repeat(20_000) };
+    const made = await Promise.all(
+      Array.from({ length: 5 }, () => tim.call('POST', '/v1/cards', { type: 'tool.result', content })),
+    );
+    assert.deepEqual(made.map(({ status }) => status).sort(), [200, 200, 200, 200, 201]);
+    assert.equal(blobsOf(parley).length, 1);
+    assert.deepEqual((await tim.call('GET', `/v1/cards/${made[0]?.body.card_id}`)).body.content, content);
+  });
+
+  it('goes when its time is over, with its blob, and can then be made anew', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    const content = 'y'.repeat(20_000);
+    const id = await cardOf(tim, content);
+    parley.clock.advance(30 * DAY_MS - 1000);
+    assert.equal((await tim.call('GET', `/v1/cards/${id}`)).status, 200);
+    parley.clock.advance(62_000);
+    assertRefused(await tim.call('GET', `/v1/cards/${id}`), 404, 'card_not_found');
+    await eventually(() => assert.deepEqual(blobsOf(parley), []));
+    assert.equal(await cardOf(tim, content), id);
+    assert.deepEqual((await tim.call('GET', `/v1/cards/${id}`)).body.content, content);
+  });
+
+  it('that is made again stays for at least half its time from then on', async (t) => {
+    const { agent, clock } = await testParley(t);
+    const tim = await agent('tim');
+    const id = await cardOf(tim, 'a thought');
+    for (let round = 0; round < 4; round++) {
+      clock.advance(14 * DAY_MS);
+      const again = await tim.call('POST', '/v1/cards', { type: 'agent.thought', content: 'a thought' });
+      assert.deepEqual([again.status, again.body.card_id], [200, id]);
+    }
+    clock.advance(15 * DAY_MS - 1000);
+    assert.equal((await tim.call('GET', `/v1/cards/${id}`)).status, 200);
+  });
+
+  it('belongs to its project', async (t) => {
+    const { default: project } = config.projects;
+    assert.ok(project);
+    const parley = await testParley(t, { config: { projects: { default: project, other: project } } });
+    const id = await cardOf(parley.admin, 'ours');
+    const key = newKey('other', ADMIN);
+    await setAdminKey(parley.parley.deps.records, 'other', key, 'the-admin-of-other');
+    const other = callerWith(parley.transport, key);
+    assertRefused(await other.call('GET', `/v1/cards/${id}`), 404, 'card_not_found');
+    assert.equal((await other.call('POST', '/v1/cards', { type: 'agent.thought', content: 'ours' })).status, 201);
+  });
+});
