@@ -143,6 +143,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/violations', to: 'agents' },
   { method: 'ANY', path: '/v1/gaps', to: 'agents' },
   { method: 'ANY', path: '/v1/gaps/{proxy+}', to: 'agents' },
+  { method: 'ANY', path: '/v1/tools', to: 'agents' },
+  { method: 'ANY', path: '/v1/tools/{proxy+}', to: 'agents' },
   { method: 'ANY', path: '/v1/cards', to: 'cards' },
   { method: 'ANY', path: '/v1/cards/{proxy+}', to: 'cards' },
   { method: 'ANY', path: '/v1/boxes', to: 'cards' },

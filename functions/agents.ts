@@ -1,8 +1,15 @@
 import { agentRoutes } from '../shared/http/routes/agents.ts';
 import { gapRoutes } from '../shared/http/routes/gaps.ts';
 import { manifestRoutes } from '../shared/http/routes/manifest.ts';
+import { toolRoutes } from '../shared/http/routes/tools.ts';
 import { violationRoutes } from '../shared/http/routes/violations.ts';
 import { httpFunction } from './http-function.ts';
 
-/** The agents, and what they and those who look after them keep lists of. */
-export const handler = httpFunction([...agentRoutes, ...manifestRoutes, ...violationRoutes, ...gapRoutes]);
+/** The agents and their tools, and what they and those who look after them keep lists of. */
+export const handler = httpFunction([
+  ...agentRoutes,
+  ...manifestRoutes,
+  ...violationRoutes,
+  ...gapRoutes,
+  ...toolRoutes,
+]);

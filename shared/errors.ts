@@ -19,6 +19,7 @@ export const CODES = {
   box_not_found: 404,
   card_not_found: 404,
   task_not_found: 404,
+  tool_not_found: 404,
   method_not_allowed: 405,
   already_claimed: 409,
   box_full: 409,

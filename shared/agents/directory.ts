@@ -1,5 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Item, Records } from '../ports/records.ts';
+import { type Tool, toolRef } from '../tools/tool.ts';
 import { type Agent, agentPk, type Health, isHealth, type Known } from './agent.ts';
 import { ADMIN, type Admin, adminRef } from './keys.ts';
 
@@ -7,17 +8,20 @@ import { ADMIN, type Admin, adminRef } from './keys.ts';
 const BELIEVED_MS = 5000;
 const MAX_ENTRIES = 10_000;
 
-/** Agents and administrators by name, without a read for each request. What is absent is asked for every time. */
+/** Agents, administrators and tools by name, without a read for each request. What is absent is asked for every time. */
 export interface Directory {
   agent(project: string, id: string): Promise<Known | undefined>;
   admin(project: string): Promise<Admin | undefined>;
   /** Whoever changed an agent or an administrator forgets it here, so that this process sees the change at once. */
   forget(project: string, id: string): void;
+  tool(project: string, name: string): Promise<Tool | undefined>;
+  forgetTool(project: string, name: string): void;
 }
 
 export const directoryOf = (records: Records, clock: Clock): Directory => {
   const agents = believed<Known>(clock);
   const admins = believed<Admin>(clock);
+  const tools = believed<Tool>(clock);
   return {
     agent: (project, id) => agents.get(agentPk(project, id), () => lookUp(records, project, id)),
     admin: (project) => admins.get(project, () => records.get(adminRef(project))),
@@ -25,6 +29,11 @@ export const directoryOf = (records: Records, clock: Clock): Directory => {
       if (id === ADMIN) admins.delete(project);
       else agents.delete(agentPk(project, id));
     },
+    tool: (project, name) => {
+      const ref = toolRef(project, name);
+      return tools.get(ref.pk, () => records.get(ref));
+    },
+    forgetTool: (project, name) => tools.delete(toolRef(project, name).pk),
   };
 };
 

@@ -45,5 +45,7 @@ export const PACKING = {
     'manifest',
     'batch',
     'cards',
+    'parameters',
+    'options',
   ],
 } as const;

@@ -41,7 +41,7 @@ describe('the HTTP API', () => {
       [/^POST \/v1\/claims$/, 'claims'],
       [/^\w+ \/v1\/(tasks|dead)/, 'tasks'],
       [/^\w+ \/v1\/inbox/, 'inbox'],
-      [/^\w+ \/v1\/(agents|manifest|violations|gaps)/, 'agents'],
+      [/^\w+ \/v1\/(agents|manifest|violations|gaps|tools)/, 'agents'],
       [/^\w+ \/v1\/(cards|boxes)/, 'cards'],
       [/./, 'api'],
     ] as const;

@@ -153,6 +153,7 @@ describe('whatever is sent', () => {
     ['POST', '/v1/cards', { type: 'tool.call', content: { a: 1 } }, 'agent'],
     ['POST', '/v1/boxes', { kind: 'output', box_id: 'out', agent_id: 'tim', cards: [] }, 'agent'],
     ['POST', '/v1/boxes/none/append', { cards: [`card_${'x'.repeat(43)}`] }, 'agent'],
+    ['PUT', '/v1/tools/x', { target_subject: 'cmd.tool.x.y', parameters: { type: 'object' }, options: {} }, 'admin'],
     [
       'PUT',
       '/v1/agents/kay',

@@ -106,6 +106,7 @@ describe('/openapi.json', () => {
       'post /v1/tasks/{id}/input',
       'post /v1/tasks/{id}/renew',
       'put /v1/agents/{id}',
+      'put /v1/tools/{name}',
     ]);
   });
 

@@ -12,6 +12,7 @@ import { messageRoutes } from './messages.ts';
 import { schemaRoutes } from './schemas.ts';
 import { systemRoutes } from './system.ts';
 import { taskRoutes } from './tasks.ts';
+import { toolRoutes } from './tools.ts';
 import { violationRoutes } from './violations.ts';
 
 /** The whole API. */
@@ -24,6 +25,7 @@ export const routes: readonly Route[] = [
   ...eventRoutes,
   ...cardRoutes,
   ...boxRoutes,
+  ...toolRoutes,
   ...manifestRoutes,
   ...violationRoutes,
   ...gapRoutes,

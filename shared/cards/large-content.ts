@@ -1,0 +1,26 @@
+import type { Deps } from '../deps.ts';
+import type { Json, JsonObject } from '../json/json.ts';
+import type { CardType } from './card.ts';
+import { keepCard } from './keep-card.ts';
+
+/** What a message carries instead of content that is too large for it. */
+export interface CardReference extends JsonObject {
+  card_id: string;
+  type: CardType;
+  bytes: number;
+  uri: string;
+}
+
+export const cardUri = (id: string): string => `/v1/cards/${id}`;
+
+/** The content itself, or where it has more bytes than fit, a card that holds it. The same content is always the same card. */
+export const orCard = async (
+  deps: Deps,
+  { project, from, type, fits }: { project: string; from: string; type: CardType; fits: number },
+  content: Json,
+): Promise<Json | CardReference> => {
+  const bytes = Buffer.byteLength(JSON.stringify(content));
+  if (bytes <= fits) return content;
+  const { id } = await keepCard(deps, project, from, type, content);
+  return { card_id: id, type, bytes, uri: cardUri(id) } satisfies CardReference;
+};

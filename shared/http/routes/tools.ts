@@ -1,0 +1,84 @@
+import * as z from 'zod';
+import { requireAdmin } from '../../agents/authenticate.ts';
+import { findTool, listTools, registerTool, removeTool, ToolRegistration } from '../../tools/register-tool.ts';
+import type { Tool } from '../../tools/tool.ts';
+import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
+
+const ToolView = z.object({ name: z.string(), ...ToolRegistration.shape, updated_at: z.iso.datetime() });
+
+const viewOf = (tool: Tool): z.output<typeof ToolView> => ({
+  name: tool.name,
+  description: tool.description,
+  parameters: tool.parameters,
+  target_subject: tool.targetSubject,
+  after_execution: tool.afterExecution,
+  ui_allowed: tool.uiAllowed,
+  options: tool.options,
+  updated_at: new Date(tool.updatedAt).toISOString(),
+});
+
+const notFound = { 404: { description: 'No such tool' } };
+
+export const toolRoutes: Route[] = [
+  route({
+    method: 'PUT',
+    path: '/v1/tools/{name}',
+    summary: 'Register a tool, or replace its registration (admin)',
+    query: noQuery,
+    body: ToolRegistration,
+    answers: {
+      200: { description: 'Replaced', schema: ToolView },
+      201: { description: 'Registered', schema: ToolView },
+    },
+    handle: async ({ deps, caller, params, body }) => {
+      requireAdmin(caller);
+      const { tool, isNew } = await registerTool(deps, caller.project, params.name ?? '', body);
+      return { status: isNew ? 201 : 200, body: viewOf(tool) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/tools',
+    summary: 'The tools, by name',
+    query: z.strictObject({ limit: countUpTo(100, 50), cursor: z.string().max(64).optional() }),
+    body: noBody,
+    answers: {
+      200: {
+        description: 'A page; with a cursor, there may be more',
+        schema: z.object({ tools: z.array(ToolView), cursor: z.string().optional() }),
+      },
+    },
+    handle: async ({ deps, caller, query: { limit, cursor } }) => {
+      const tools = await listTools(deps, caller.project, limit, cursor);
+      return {
+        status: 200,
+        body: { tools: tools.map(viewOf), cursor: tools.length === limit ? tools.at(-1)?.name : undefined },
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/tools/{name}',
+    summary: 'One tool',
+    query: noQuery,
+    body: noBody,
+    answers: { 200: { description: 'The tool', schema: ToolView }, ...notFound },
+    handle: async ({ deps, caller, params }) => ({
+      status: 200,
+      body: viewOf(await findTool(deps, caller.project, params.name ?? '')),
+    }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/v1/tools/{name}',
+    summary: 'Remove a tool (admin)',
+    query: noQuery,
+    body: noBody,
+    answers: { 204: { description: 'Removed' }, ...notFound },
+    handle: async ({ deps, caller, params }) => {
+      requireAdmin(caller);
+      await removeTool(deps, caller.project, params.name ?? '');
+      return { status: 204 };
+    },
+  }),
+];

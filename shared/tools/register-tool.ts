@@ -1,0 +1,80 @@
+import * as z from 'zod';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { jsonObject } from '../json/checked.ts';
+import { JsonSchema } from '../json/meta-schema.ts';
+import { refuseTooLarge } from '../json/size.ts';
+import { AFTER_EXECUTION, TOOL_NAME, type Tool, toolRef, toolsPlace } from './tool.ts';
+
+/** Project and channel are those of each call, so that a subject is kept from its category on. */
+const SUBJECT = /^(?:cg\.[\w*-]+\.[\w*-]+\.[\w*-]+\.)?(cmd\.(?:tool\.[\w-]+|sys\.pmo\.internal)(?:\.[\w-]+)+)$/;
+
+export const ToolRegistration = z.strictObject({
+  description: z.string().max(4096).default(''),
+  parameters: JsonSchema.default({ type: 'object', properties: {} }),
+  target_subject: z
+    .string()
+    .max(256)
+    .refine((text) => SUBJECT.test(text), 'must be cmd.tool.<target>.<suffix> or cmd.sys.pmo.internal.<name>')
+    .describe('where its commands go, from the category on'),
+  after_execution: z.enum(AFTER_EXECUTION).default('suspend').describe('whether the turn goes on after it or ends'),
+  ui_allowed: z.boolean().default(false).describe('whether a user interface may call it'),
+  options: jsonObject.default({}).describe('anything that its service should know'),
+});
+export type ToolRegistration = z.output<typeof ToolRegistration>;
+
+/** Registers the tool, or replaces its registration. */
+export const registerTool = async (
+  deps: Deps,
+  project: string,
+  name: string,
+  wanted: ToolRegistration,
+): Promise<{ tool: Tool; isNew: boolean }> => {
+  if (!TOOL_NAME.test(name)) {
+    throw new ParleyError(
+      'invalid_request',
+      `"${name.slice(0, 64)}" is no name of a tool: 1 to 64 of A-Z, a-z, 0-9, _, . and -.`,
+    );
+  }
+  refuseTooLarge('The registration', wanted, deps.config.limits.carriedBytes);
+  const ref = toolRef(project, name);
+  const fields = {
+    description: wanted.description,
+    parameters: wanted.parameters,
+    targetSubject: SUBJECT.exec(wanted.target_subject)?.[1],
+    afterExecution: wanted.after_execution,
+    uiAllowed: wanted.ui_allowed,
+    options: wanted.options,
+    updatedAt: deps.clock.now(),
+  };
+  const placed = { p: toolsPlace(project), s: name };
+  const written = await deps.records.update<Tool>(
+    ref,
+    { set: { project, name, ...fields, placed } },
+    deps.newId(),
+    'orCreate',
+  );
+  deps.directory.forgetTool(project, name);
+  if (written.outcome !== 'written')
+    throw new ParleyError('conflict', `The tool ${name} was changed meanwhile. Try again.`);
+  return { tool: written.after, isNew: written.after.v === 1 };
+};
+
+export const findTool = async (deps: Deps, project: string, name: string): Promise<Tool> => {
+  const tool = TOOL_NAME.test(name) ? await deps.directory.tool(project, name) : undefined;
+  if (tool) return tool;
+  throw new ParleyError(
+    'tool_not_found',
+    `No tool ${name.slice(0, 64)} is registered. PUT /v1/tools/{name} registers one.`,
+  );
+};
+
+export const removeTool = async (deps: Deps, project: string, name: string): Promise<void> => {
+  await findTool(deps, project, name);
+  await deps.records.remove(toolRef(project, name));
+  deps.directory.forgetTool(project, name);
+};
+
+/** By name, a page at a time. */
+export const listTools = (deps: Deps, project: string, limit: number, after?: string): Promise<Tool[]> =>
+  deps.records.query<Tool>({ index: 'placed', p: toolsPlace(project), after, limit });
