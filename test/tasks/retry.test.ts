@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { refusedWithoutTrace } from '../http/refusal.ts';
+import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
+import { testParley } from '../support/test-parley.ts';
+
+describe('running a task again by hand', () => {
+  it('is refused where nobody has its capability any more, or its agent is gone', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    const error = { code: 'INVALID_INPUT', message: 'burnt' };
+    const failed = async (routing: object) => {
+      const task = tfRequest({ routing });
+      await orchestrator.send(task);
+      await cook.claim();
+      assert.equal((await cook.send({ id: task.id, status: 'failed', error })).status, 202);
+      return () => orchestrator.call('POST', `/v1/tasks/${task.id}/retry`);
+    };
+    const [byCapability, byName] = [await failed({}), await failed({ target: 'cook' })];
+    await parley.admin.call('PUT', '/v1/agents/cook', { ...taskFormat, capabilities: ['other'] });
+    await refusedWithoutTrace(parley, 422, 'capability_not_found', byCapability);
+    assert.equal((await byName()).status, 202);
+    await parley.admin.call('PUT', '/v1/agents/cook', { ...taskFormat, capabilities: ['parse_recipe'] });
+    assert.equal((await byCapability()).status, 202);
+    const third = await failed({ target: 'cook' });
+    await parley.admin.call('DELETE', '/v1/agents/cook');
+    await refusedWithoutTrace(parley, 422, 'unknown_agent', third);
+  });
+});
