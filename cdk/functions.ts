@@ -32,7 +32,7 @@ const READ = ['GetItem', 'BatchGetItem', 'Query'] as const;
 const HTTP_TIMEOUT_S = 29;
 
 const DISPATCH: Access = {
-  table: ['GetItem', 'Query', 'PutItem', 'UpdateItem'],
+  table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
   lanes: ['SendMessage'],
   delayQueue: ['SendMessage'],
   bus: ['PutEvents'],
@@ -101,7 +101,16 @@ export const FUNCTIONS = {
     timeoutS: 55,
     access: { indexes: ['due'], delayQueue: ['SendMessage'] },
   },
-  due: { memoryMB: 256, timeoutS: 30, access: { table: ['GetItem', 'PutItem', 'UpdateItem'], lanes: ['SendMessage'] } },
+  /** It also makes the tasks of a graph whose maker died half-way. */
+  due: {
+    memoryMB: 256,
+    timeoutS: 30,
+    access: {
+      table: [...READ, 'PutItem', 'UpdateItem'],
+      lanes: ['SendMessage'],
+      content: ['GetObject', 'PutObject', 'DeleteObject'],
+    },
+  },
   'dead-letters': {
     memoryMB: 128,
     timeoutS: 30,
@@ -135,6 +144,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/tasks', to: 'tasks' },
   { method: 'ANY', path: '/v1/tasks/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/dead', to: 'tasks' },
+  { method: 'ANY', path: '/v1/graphs', to: 'tasks' },
+  { method: 'ANY', path: '/v1/graphs/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/inbox', to: 'inbox' },
   { method: 'ANY', path: '/v1/inbox/ack', to: 'inbox' },
   { method: 'ANY', path: '/v1/agents', to: 'agents' },

@@ -1,4 +1,5 @@
+import { graphRoutes } from '../shared/http/routes/graphs.ts';
 import { taskRoutes } from '../shared/http/routes/tasks.ts';
 import { httpFunction } from './http-function.ts';
 
-export const handler = httpFunction(taskRoutes);
+export const handler = httpFunction([...taskRoutes, ...graphRoutes]);

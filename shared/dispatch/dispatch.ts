@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
 import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
+import { lookAtDependencies, lookAtWaiters } from '../tasks/dependencies.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
 import { linksOf } from '../tasks/lineage.ts';
@@ -32,6 +33,8 @@ const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
   if (effect.kind === 'deliver') await deliver(deps, effect.delivery);
   if (effect.kind === 'remember') await remember(deps, effect.entry);
   if (effect.kind === 'cancelChildren') await cancelChildren(deps, effect.of, effect.change);
+  if (effect.kind === 'lookAtDependencies') await lookAtDependencies(deps, effect.of.project, effect.of.id);
+  if (effect.kind === 'lookAtWaiters') await lookAtWaiters(deps, effect.of);
   if (effect.kind === 'forget') await deps.blobs.delete(effect.blob);
 };
 

@@ -2,6 +2,8 @@ import { isHealth } from '../agents/agent.ts';
 import { healthEffects, onHealthDue } from '../agents/health.ts';
 import { cardEffects, isCard } from '../cards/card.ts';
 import type { Deps } from '../deps.ts';
+import { isGraph } from '../graphs/graph.ts';
+import { graphEffects, onGraphDue } from '../graphs/grow-graph.ts';
 import { isNote } from '../notes/note.ts';
 import { noteEffects, onNoteDue } from '../notes/note-changes.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
@@ -36,6 +38,7 @@ const kind = <T extends Item>({ is, effects, due }: Kind<T>): AnyKind => {
 
 const KINDS: readonly AnyKind[] = [
   kind({ is: isTask, effects: effectsOf, due: onTaskDue }),
+  kind({ is: isGraph, effects: graphEffects, due: onGraphDue }),
   kind({ is: isNote, effects: noteEffects, due: onNoteDue }),
   kind({ is: isHealth, effects: healthEffects, due: onHealthDue }),
   kind({ is: isCard, effects: cardEffects }),

@@ -3,7 +3,7 @@ import type { Code } from '../errors.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Priority } from '../ports/queues.ts';
 import type { Artifact } from '../tasks/artifacts.ts';
-import type { Progress, RetryPolicy, TaskError } from '../tasks/task.ts';
+import type { Joins, OnFailure, Progress, RetryPolicy, TaskError } from '../tasks/task.ts';
 import type { Trace } from '../trace.ts';
 import type { Action, Severity } from '../violations/violation.ts';
 
@@ -36,6 +36,12 @@ export interface Request extends Message {
   isSubtask?: true;
   /** Who had the work in hand before. */
   chain?: string[];
+  /** Tasks, by their own ids, that must be completed before this one is queued; its time to live counts from then. */
+  waitsFor?: string[];
+  /** What becomes of it where one of those ends otherwise; by default it fails. */
+  onFailure?: OnFailure;
+  /** Which child of which batch it is. */
+  joins?: Joins;
   retry?: RetryPolicy;
   /** Where the dialect allows another number of attempts than the configuration. */
   maxAttempts?: number;

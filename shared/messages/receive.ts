@@ -45,11 +45,13 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     const taskId = 'taskId' in command ? command.taskId : undefined;
     return { id: givenId, dialect: dialect.name, duplicate, taskId };
   } catch (error) {
-    throw error instanceof ParleyError ? inWordsOf(dialect, error) : error;
+    throw inWordsOf(dialect, error);
   }
 };
 
-const inWordsOf = (dialect: Dialect, error: ParleyError): ParleyError => {
+/** A refusal with what the dialect calls it beside it; anything else as it is. */
+export const inWordsOf = (dialect: Dialect, error: unknown): unknown => {
+  if (!(error instanceof ParleyError)) return error;
   const words = dialect.explained?.(error);
   if (!words) return error;
   const { code, message, issues, retry, cause, facts } = error;

@@ -1,6 +1,5 @@
-import { type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
+import { type Agent, type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
-import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { isObject, type Json, type JsonObject } from '../json/json.ts';
@@ -125,6 +124,8 @@ const claimReceived = async (deps: Deps, known: Known, received: Received[], cla
 const claimOne = async (deps: Deps, known: Known, { lane, body }: Received, claimId?: string): Promise<Task> => {
   const { taskId, entry, due } = queueBody(body);
   const { project } = known.agent;
+  // Before the claim, for without it the agent would hold what it cannot report on.
+  await makeSayable(deps, known.agent, taskId);
   // A condition holds a hundred values at most, and an agent may have more capabilities.
   const by = { ...byAgent(deps, known), skills: lane.kind === 'capability' ? [lane.name] : [] };
   const blind = unseen(claim({ project, id: taskId }, by, { entry, due, claimId }));
@@ -158,18 +159,16 @@ export const handOverAll = async (deps: Deps, known: Known, tasks: Task[]): Prom
 
 /** The claimed task as a message in the agent's own dialect. */
 const handOver = async (deps: Deps, { agent }: Known, task: Task): Promise<ClaimedTask> => {
-  const dialect = dialectNamed(agent.dialect);
-  const named = [task.id, ...(task.parent === undefined ? [] : [task.parent])];
-  await Promise.all(named.map((id) => told(deps, dialect, task.project, id)));
+  if (task.parent !== undefined) await makeSayable(deps, agent, task.parent);
   return {
-    message: dialect.encodeRequest(task, await loaded(deps.blobs, task.input)),
+    message: dialectNamed(agent.dialect).encodeRequest(task, await loaded(deps.blobs, task.input)),
     attempt: task.attempt,
     lease: { until: new Date(task.leaseUntil ?? 0).toISOString() },
   };
 };
 
-const told = async (deps: Deps, { spoken }: Dialect, project: string, taskId: string): Promise<void> => {
-  const id = spoken?.(taskId) ?? taskId;
+const makeSayable = async (deps: Deps, { project, dialect }: Agent, taskId: string): Promise<void> => {
+  const id = dialectNamed(dialect).spoken?.(taskId) ?? taskId;
   if (id !== taskId) await keepAlias(deps, project, id, taskId);
 };
 

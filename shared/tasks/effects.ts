@@ -7,8 +7,9 @@ import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
 import { unseen } from './rules.ts';
-import { type Content, isHeld, laneOf, type Task } from './task.ts';
+import { type Content, isHeld, isOpen, laneOf, type Task } from './task.ts';
 import { cancel } from './transitions.ts';
+import { endedWaiting } from './waiting.ts';
 
 /** What must follow from a write, each safe to be carried out twice. */
 export type Effect =
@@ -18,7 +19,10 @@ export type Effect =
   | { kind: 'remember'; entry: Fresh<HistoryEntry> }
   | { kind: 'forget'; blob: string }
   /** The children of a task, all that are still open. */
-  | { kind: 'cancelChildren'; of: Task; change: Change };
+  | { kind: 'cancelChildren'; of: Task; change: Change }
+  /** What a task waits for, and all that wait for a task. */
+  | { kind: 'lookAtDependencies'; of: Task }
+  | { kind: 'lookAtWaiters'; of: Task };
 
 /** Everything that follows from one write to a task, and nothing that does not. */
 export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
@@ -31,6 +35,12 @@ export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
   if (hasJustBeenCancelled(before, after) && after.children !== undefined) {
     effects.push({ kind: 'cancelChildren', of: after, change: cancelWith(after) });
   }
+  const hasEndedOrBegunAgain = before !== undefined && isOpen(before) !== isOpen(after);
+  // One that ended by what it waited for is looked at too: that may run again by now.
+  if (after.status === 'waiting' || (hasEndedOrBegunAgain && endedWaiting(after))) {
+    effects.push({ kind: 'lookAtDependencies', of: after });
+  }
+  if (after.waiters !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtWaiters', of: after });
   return effects;
 };
 
@@ -67,6 +77,7 @@ export type Edge = `task.${
   | 'claimed'
   | 'progress'
   | 'retrying'
+  | 'ready'
   | 'released'
   | 'input_required'
   | 'input_given'
@@ -80,6 +91,7 @@ const edges = (before: Task | undefined, after: Task): Edge[] => {
   if (!before) return ['task.requested'];
   const claims: Edge[] = after.attempt > before.attempt ? ['task.claimed'] : [];
   if (after.status === 'claimed') return before.status === 'input_required' ? ['task.input_given'] : claims;
+  if (after.status === 'waiting') return before.endedAt === undefined ? [] : ['task.requested'];
   if (after.status === 'in_progress') return hasReported(before, after) ? [...claims, 'task.progress'] : [];
   if (after.status === 'requested') return [...claims, ...edgesBackToQueue(before, after)];
   return before.status === after.status ? [] : [...claims, `task.${after.status}`];
@@ -87,6 +99,7 @@ const edges = (before: Task | undefined, after: Task): Edge[] => {
 
 const edgesBackToQueue = (before: Task, after: Task): Edge[] => {
   if (before.endedAt !== undefined) return ['task.requested'];
+  if (before.status === 'waiting') return ['task.ready'];
   if (after.attempt > before.attempt || isHeld(before)) {
     return [after.notBefore === undefined ? 'task.released' : 'task.retrying'];
   }
@@ -127,7 +140,7 @@ const loggedIn = (type: Edge, task: Task): JsonObject | undefined => {
 const toldBy = (type: Edge, task: Task): JsonObject | undefined => {
   switch (type) {
     case 'task.requested':
-      return task.entry === 1 ? task.told : undefined;
+      return task.v === 1 ? task.told : undefined;
     case 'task.claimed':
     case 'task.expired':
       return task.told;

@@ -25,7 +25,8 @@ export const HISTORY_LIMIT = 64;
 const KEEP_MS = 30 * 86_400_000;
 
 /** Whether an entry may have been written: a task that went straight through has none. */
-export const hasHistory = (task: Task): boolean => task.attempt > 1 || task.entry > 1 || task.seen !== undefined;
+export const hasHistory = (task: Task): boolean =>
+  task.attempt > 1 || task.entry > 1 || task.seen !== undefined || task.waitsFor !== undefined;
 
 export const historyOf = (before: Task | undefined, after: Task): Fresh<HistoryEntry>[] => {
   if (!before) return [];

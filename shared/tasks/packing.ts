@@ -28,6 +28,10 @@ export const PACKING = {
     'content',
     'chain',
     'retry',
+    'waitsFor',
+    'onFailure',
+    'joins',
+    'conversation',
   ],
   bulky: [
     'output',
@@ -47,5 +51,9 @@ export const PACKING = {
     'cards',
     'parameters',
     'options',
+    'nodes',
+    'seeds',
+    'refused',
+    'parts',
   ],
 } as const;

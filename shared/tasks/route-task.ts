@@ -10,7 +10,11 @@ import type { Task } from './task.ts';
 /** Who may claim a task: one agent, whoever serves a domain, or whoever has a capability. */
 export type Way = Pick<Task, 'to' | 'domain' | 'skill'>;
 
-export const wayFor = async (deps: Deps, project: string, request: Request): Promise<Way | ParleyError> => {
+export const wayFor = async (
+  deps: Deps,
+  project: string,
+  request: Pick<Request, 'to' | 'capability' | 'domain'>,
+): Promise<Way | ParleyError> => {
   const { to, capability } = request;
   const known = domainsOf(deps.config, project);
   const named = request.domain ?? domainOf(capability);

@@ -28,7 +28,10 @@ export const onSeen = (task: Task, { rules, change }: Transition): Change | Parl
 
 export const unclaimed: Rule = {
   holds: is('status', 'requested'),
-  refusal: (task) => (task.endedAt === undefined ? alreadyClaimed(task) : ended(task)),
+  refusal: (task) => {
+    if (task.endedAt !== undefined) return ended(task);
+    return task.status === 'waiting' ? waiting(task) : alreadyClaimed(task);
+  },
 };
 
 export const notExpired = (now: number): Rule => ({
@@ -82,6 +85,7 @@ export const heldBy = (agent: string): Rule => ({
   holds: all(oneOf('status', 'claimed', 'in_progress'), is('holder', agent)),
   refusal: (task) => {
     if (task.endedAt !== undefined) return ended(task);
+    if (task.status === 'waiting') return waiting(task);
     const holder = task.holder ?? null;
     const whose = holder === null ? 'is held by nobody' : `is held by ${holder}`;
     return new ParleyError('not_holder', `The task ${task.id} ${whose}, not by ${agent}.`, { facts: { holder } });
@@ -116,6 +120,11 @@ export const retryable: Rule = {
   refusal: (task) =>
     new ParleyError('not_retryable', `The task ${task.id} is ${task.status}; only a failed or expired one runs again.`),
 };
+
+const waiting = ({ id, waitsFor = [] }: Task): ParleyError =>
+  new ParleyError('task_waiting', `The task ${id} waits until others are completed: ${waitsFor.join(', ')}.`, {
+    facts: { waitsFor },
+  });
 
 const alreadyClaimed = (task: Task): ParleyError =>
   new ParleyError('already_claimed', `The task ${task.id} is held by ${task.holder}.`, {

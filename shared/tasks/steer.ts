@@ -1,15 +1,16 @@
 import type { Known } from '../agents/agent.ts';
 import { type Caller, nameOf } from '../agents/authenticate.ts';
-import { domainsOf } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { byAnyId } from './alias.ts';
+import { byAnyId, taskByAnyId } from './alias.ts';
 import { changeTask } from './change-task.ts';
 import { maySee } from './look-up.ts';
 import { byAgent } from './report.ts';
+import { wayFor } from './route-task.ts';
 import { onSeen, unseen } from './rules.ts';
 import type { Task } from './task.ts';
 import { cancel, renew, runAgain, type When } from './transitions.ts';
+import { endedWaiting, waitAgain } from './waiting.ts';
 
 /** Ends an open task, whoever works on it. Cancelling twice is the same as once. */
 export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task> => {
@@ -19,18 +20,15 @@ export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task
   );
 };
 
-/** Runs a failed or expired task once more. */
-export const retryTask = (deps: Deps, caller: Caller, id: string): Promise<Task> =>
-  steered(deps, caller, id, (task) => {
-    const known = domainsOf(deps.config, caller.project);
-    const { to, skill, domain = '' } = task;
-    if (to === undefined && skill === undefined && !known.includes(domain)) {
-      return new ParleyError('unknown_domain', `There is no domain ${domain} any more. Known: ${known.join(', ')}.`, {
-        facts: { known },
-      });
-    }
-    return runAgain(task, when(deps));
+/** Runs a failed or expired task once more, if there is still somebody who could claim it. */
+export const retryTask = async (deps: Deps, caller: Caller, id: string): Promise<Task> => {
+  const found = await taskByAnyId(deps.records, caller.project, id);
+  const way = found && (await wayFor(deps, caller.project, found));
+  return steered(deps, caller, id, (task) => {
+    if (way instanceof Error) return way;
+    return endedWaiting(task) ? waitAgain(task, when(deps)) : runAgain(task, when(deps));
   });
+};
 
 /** The holder needs more time. */
 export const renewLease = async (deps: Deps, holder: Known, id: string, attempt?: number): Promise<Task> => {

@@ -4,12 +4,13 @@ import { ParleyError } from '../errors.ts';
 import { inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { Request } from '../messages/command.ts';
-import type { Fresh, Write, Written } from '../ports/records.ts';
+import type { Fresh, Written } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { hurry } from './change-task.ts';
 import { discarded, kept } from './content.ts';
-import { lineageOf, linkWrites } from './lineage.ts';
-import { wayFor } from './route-task.ts';
+import { awaitedBy, heldBack, waiterWrites } from './dependencies.ts';
+import { type Lineage, lineageOf, linkWrites } from './lineage.ts';
+import { type Way, wayFor } from './route-task.ts';
 import { type Content, type Task, taskRef } from './task.ts';
 import { firstLook } from './transitions.ts';
 
@@ -22,20 +23,26 @@ export const submit = async (
   trace: Trace,
 ): Promise<{ duplicate: boolean }> => {
   const { project } = caller;
-  const { inputBytes, carriedBytes } = deps.config.limits;
-  refuseTooLarge('The input of the task', request.input, inputBytes);
-  refuseTooLarge('What the message carries beside it', request.carried, carriedBytes);
-  const way = await wayFor(deps, project, request);
-  const lineage = way instanceof Error ? way : await lineageOf(deps, caller, request);
-  if (way instanceof Error || lineage instanceof Error) {
+  refuseLarge(deps, request);
+  const origin = await originOf(deps, caller, request);
+  if (origin instanceof Error) {
     // What was accepted once stays accepted, though its addressee may be gone by now.
     const accepted = await deps.records.get(taskRef(project, request.taskId));
     if (accepted?.fingerprint === request.fingerprint) return { duplicate: true };
-    throw way instanceof Error ? way : lineage;
+    throw origin;
   }
   const input = await kept(deps, project, request.taskId, request.input);
-  const task = { ...newTask(deps, project, dialect, request, input, trace), ...way, chain: lineage.chain };
-  const created = await made(deps, task, lineage.parent);
+  const { way, lineage, awaited } = origin;
+  const created = await made(
+    deps,
+    {
+      ...newTask(deps, project, dialect, request, input, trace),
+      ...way,
+      ...heldBack(awaited, deps.clock.now()),
+      chain: lineage.chain,
+    },
+    origin,
+  );
   if (created.outcome === 'written') {
     if (!created.again) await hurry(deps, { after: created.after });
     return { duplicate: false };
@@ -48,16 +55,42 @@ export const submit = async (
   );
 };
 
-const made = async (deps: Deps, task: Fresh<Task>, parent: Task | undefined): Promise<Written<Task>> => {
+export const refuseLarge = ({ config }: Deps, { input, carried }: Request): void => {
+  const { inputBytes, carriedBytes } = config.limits;
+  refuseTooLarge('The input of the task', input, inputBytes);
+  refuseTooLarge('What the message carries beside it', carried, carriedBytes);
+};
+
+/** Where a task goes, where it comes from, and what it must wait for. */
+interface Origin {
+  way: Way;
+  lineage: Lineage;
+  awaited: Task[];
+}
+
+const originOf = async (deps: Deps, caller: Caller, request: Request): Promise<Origin | ParleyError> => {
+  const way = await wayFor(deps, caller.project, request);
+  if (way instanceof Error) return way;
+  const lineage = await lineageOf(deps, caller, request);
+  if (lineage instanceof Error) return lineage;
+  const awaited = await awaitedBy(deps, caller, request);
+  return awaited instanceof Error ? awaited : { way, lineage, awaited };
+};
+
+const made = async (deps: Deps, task: Fresh<Task>, { lineage, awaited }: Origin): Promise<Written<Task>> => {
   const token = deps.newId();
-  if (!parent) return deps.records.create<Task>(task, token);
   const at = deps.clock.now();
-  const writes: Write[] = [{ kind: 'create', item: { ...task } }, ...linkWrites(parent, task.id, at)];
-  const linked = await deps.records.transact(writes, token);
+  const { parent } = lineage;
+  const toParent = parent ? linkWrites(parent, task.id, at) : [];
+  const links = [...toParent, ...waiterWrites(awaited, task.id, at)];
+  if (links.length === 0) return deps.records.create<Task>(task, token);
+  const linked = await deps.records.transact([{ kind: 'create', item: { ...task } }, ...links], token);
   if (linked.outcome === 'written') return { outcome: 'written', after: { ...task, v: 1, token, at } };
   const current = await deps.records.get(taskRef(task.project, task.id));
   if (current) return { outcome: 'refused', current };
-  throw new ParleyError('task_cancelled', `The task ${parent.id}, of which this one would be a part, was cancelled.`);
+  throw linked.at <= toParent.length
+    ? new ParleyError('task_cancelled', `The task ${parent?.id}, of which this one would be a part, was cancelled.`)
+    : new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');
 };
 
 const newTask = (
@@ -83,6 +116,9 @@ const newTask = (
     capability: request.capability,
     parent: request.parent,
     thread: request.thread,
+    waitsFor: request.waitsFor,
+    onFailure: request.onFailure,
+    joins: request.joins,
     createdAt: now,
     ttlSeconds: request.ttlSeconds,
     deadline,
@@ -98,6 +134,7 @@ const newTask = (
     fingerprint: request.fingerprint,
     ...childOf(request.trace ?? trace),
     due: firstLook(now, deadline, deps.config.tasks),
-    placed: { p: inboxPk(project, request.from) },
+    // What belongs to a batch comes to its requester with the batch.
+    ...(!request.joins && { placed: { p: inboxPk(project, request.from) } }),
   };
 };

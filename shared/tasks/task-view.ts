@@ -39,6 +39,7 @@ export const TaskView = z.object({
   from: z.string(),
   to: z.string().optional(),
   parentTaskId: z.string().optional(),
+  waitsFor: z.array(z.string()).optional().describe('the tasks that must be completed before it is queued'),
   subtasks: z.array(z.string()).optional().describe('the ids of the first hundred'),
   createdAt: z.iso.datetime(),
   expiresAt: time.describe('when it expires unless it is claimed'),
@@ -55,6 +56,7 @@ export const TaskView = z.object({
 export type TaskView = z.output<typeof TaskView>;
 
 const RESPONSE_STATUS: Record<Status, TaskView['status']> = {
+  waiting: 'pending',
   requested: 'pending',
   claimed: 'in_progress',
   in_progress: 'in_progress',
@@ -85,6 +87,7 @@ export const viewOf = (task: Task): TaskView => ({
   from: task.from,
   to: task.to,
   parentTaskId: task.parent,
+  waitsFor: task.waitsFor,
   createdAt: new Date(task.createdAt).toISOString(),
   expiresAt: task.status === 'requested' ? iso(task.deadline) : undefined,
   retryAt: iso(task.notBefore),
@@ -141,7 +144,7 @@ export const inDialect = async (deps: Deps, task: Task, name: string): Promise<J
     return dialect.encodeOutcome(outcomeOf(task, task.from), output, artifacts);
   }
   if (task.status === 'input_required') return dialect.encodeOutcome(questionOf(task), undefined, undefined);
-  return task.status === 'requested'
+  return task.status === 'requested' || task.status === 'waiting'
     ? dialect.encodeRequest(task, await loaded(deps.blobs, task.input))
     : dialect.encodeReport(task);
 };

@@ -4,6 +4,7 @@ import type { Item, Ref } from '../ports/records.ts';
 import type { KeptArtifacts } from './artifacts.ts';
 
 export const STATUSES = [
+  'waiting',
   'requested',
   'claimed',
   'in_progress',
@@ -20,6 +21,16 @@ export const isHeld = (task: Task): boolean => task.status === 'claimed' || task
 
 /** A value in the record itself, or the key and size of the blob that holds it. */
 export type Content = { json: Json } | { blob: string; bytes: number };
+
+/** What becomes of a task where one that it waits for ends otherwise than completed; one that is skipped is cancelled. */
+export const ON_FAILURE = ['fail', 'skip'] as const;
+export type OnFailure = (typeof ON_FAILURE)[number];
+
+/** A batch that is told when the task ends, and as which of its children. */
+export interface Joins {
+  batch: string;
+  child: number;
+}
 
 export type Backoff = 'exponential' | 'linear' | 'fixed';
 
@@ -82,6 +93,12 @@ export interface Task extends Item {
   chain?: string[];
   /** How many tasks have it as their parent; absent for none. */
   children?: number;
+  /** The tasks that must be completed before it is queued. */
+  waitsFor?: string[];
+  onFailure?: OnFailure;
+  joins?: Joins;
+  /** How many tasks have begun to wait for it; absent for none. */
+  waiters?: number;
   createdAt: number;
   ttlSeconds: number;
   /** When it expires unless somebody has claimed it, in epoch milliseconds. */

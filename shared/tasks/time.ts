@@ -2,9 +2,13 @@ import { type Change, is } from '../ports/conditions.ts';
 import type { Task, TaskError } from './task.ts';
 import { afterFailure, endedAs, failed, HOLD, inOrder, type Limits, queued, type When } from './transitions.ts';
 
+/** How often a task that waits for others is looked at without any news of them. */
+export const LOOK_AGAIN_MS = 86_400_000;
+
 /** When the task must next be looked at. Its `due` is never later than this; it may be earlier. */
 export const nextLook = (task: Task, limits: Limits): number | undefined => {
   if (task.endedAt !== undefined || task.status === 'input_required') return undefined;
+  if (task.status === 'waiting') return task.at + LOOK_AGAIN_MS;
   if (task.status !== 'requested') return task.leaseUntil;
   if (task.notBefore !== undefined) return task.notBefore;
   return Math.min(task.deadline, task.queuedAt + limits.resendMs * 2 ** task.resent);
@@ -17,6 +21,8 @@ const passed = (task: Task, when: When): Change => {
   const look = nextLook(task, when.limits);
   if (look === undefined) return { unset: ['due'] };
   if (look > when.now) return { set: { due: look } };
+  // Whatever is written to a task that waits has it looked at.
+  if (task.status === 'waiting') return { set: { due: when.now + LOOK_AGAIN_MS } };
   if (task.status !== 'requested') return leaseLost(task, when);
   if (task.notBefore !== undefined) return queued(task.deadline, when);
   if (task.deadline <= when.now) return endedAs('expired', when);

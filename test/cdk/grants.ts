@@ -109,6 +109,7 @@ describe('the functions may', () => {
       'inbox Content',
       'agents Content',
       'cards Content',
+      'due Content',
       'replay Failures',
     ]);
   });

@@ -99,6 +99,7 @@ describe('/openapi.json', () => {
       'post /v1/boxes/{id}/append',
       'post /v1/cards',
       'post /v1/claims',
+      'post /v1/graphs',
       'post /v1/inbox/ack',
       'post /v1/manifest',
       'post /v1/messages',

@@ -49,6 +49,7 @@ const NEAREST: ReadonlyMap<string, string> = new Map([
   ['timeout', 'TIMEOUT'],
   ['model_error', 'INTERNAL_ERROR'],
   ['internal_error', 'INTERNAL_ERROR'],
+  ['dependency_failed', 'COORDINATION_FAILED'],
   ['skill_missing', 'CAPABILITY_NOT_FOUND'],
   ['invalid_params', 'INVALID_INPUT'],
   ['DATA_UNAVAILABLE', 'MCP_ERROR'],

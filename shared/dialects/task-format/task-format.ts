@@ -29,4 +29,6 @@ const PROBLEMS: Partial<Record<Code, string>> = {
   unknown_agent: 'AGENT_NOT_FOUND',
   capability_not_found: 'CAPABILITY_NOT_FOUND',
   delegation_cycle: 'TASK_GRAPH_CYCLE',
+  task_graph_cycle: 'TASK_GRAPH_CYCLE',
+  invalid_request: 'INVALID_INPUT',
 };

@@ -5,6 +5,7 @@ import { cardRoutes } from './cards.ts';
 import { claimRoutes } from './claims.ts';
 import { eventRoutes } from './events.ts';
 import { gapRoutes } from './gaps.ts';
+import { graphRoutes } from './graphs.ts';
 import { inboxRoutes } from './inbox.ts';
 import { logRoutes } from './log.ts';
 import { manifestRoutes } from './manifest.ts';
@@ -19,6 +20,7 @@ import { violationRoutes } from './violations.ts';
 export const routes: readonly Route[] = [
   ...messageRoutes,
   ...taskRoutes,
+  ...graphRoutes,
   ...claimRoutes,
   ...inboxRoutes,
   ...agentRoutes,

@@ -1,0 +1,135 @@
+import * as z from 'zod';
+import { ParleyError } from '../../errors.ts';
+import type { GraphNode } from '../../graphs/graph.ts';
+import { jsonObject } from '../../json/checked.ts';
+import { MOST_DEPENDENCIES } from '../../tasks/dependencies.ts';
+import type { Flaw, Seed } from '../../tasks/sow.ts';
+import { ON_FAILURE } from '../../tasks/task.ts';
+import { NAME } from './decode.ts';
+import { TaskRequest } from './schema.ts';
+
+const { id: taskId, type: capability, retryPolicy } = TaskRequest.shape;
+const { conversationId, priority } = TaskRequest.shape.context.unwrap().shape;
+const { target } = TaskRequest.shape.routing.unwrap().shape;
+
+const Node = z.strictObject({
+  taskId,
+  agent: target.describe('by default whoever serves the domain of the capability, or else has it'),
+  capability,
+  dependencies: z.array(taskId).max(MOST_DEPENDENCIES).default([]).describe('the nodes that must be completed first'),
+  payload: jsonObject.default({}),
+  priority,
+  retryPolicy,
+  onFailure: z.enum(ON_FAILURE).optional().describe('for this node, where it differs'),
+  status: z.literal('pending').optional(),
+});
+type Node = z.output<typeof Node>;
+
+/** A graph as it is submitted: what a node depends on is said by the node or by an edge. */
+export const TaskGraph = z.strictObject({
+  graphId: taskId.describe('the same graph again is a duplicate'),
+  conversationId,
+  nodes: z.array(Node).min(1).max(100),
+  edges: z
+    .array(z.strictObject({ from: taskId, to: taskId }))
+    .max(1000)
+    .default([]),
+  onFailure: z
+    .enum(ON_FAILURE)
+    .default('fail')
+    .describe('what becomes of a node where one that it depends on ends otherwise; one that is skipped is cancelled'),
+});
+export type TaskGraph = z.output<typeof TaskGraph>;
+
+/** The nodes as requests, in an order in which none comes before what it depends on, where there is one. */
+export const seedsOf = (graph: TaskGraph, source: string): { nodes: GraphNode[]; seeds: Seed[]; flaws: Flaw[] } => {
+  const nodes = withEdges(graph);
+  const { sorted, cycle } = inOrder(nodes);
+  const seeds = sorted.map(
+    ({
+      taskId: id,
+      agent,
+      capability: type,
+      dependencies,
+      payload,
+      priority: urgency,
+      retryPolicy: retry,
+      onFailure,
+    }) => ({
+      dialect: NAME,
+      graph: graph.graphId,
+      message: {
+        id,
+        type,
+        payload,
+        context: { conversationId: graph.conversationId, priority: urgency },
+        routing: { source, target: agent },
+        retryPolicy: retry,
+      },
+      ...(dependencies.length > 0 && { waitsFor: dependencies, onFailure: onFailure ?? graph.onFailure }),
+    }),
+  );
+  const shown = nodes.map(({ taskId: id, agent, capability: type, dependencies }) => ({
+    taskId: id,
+    agent,
+    capability: type,
+    dependencies,
+  }));
+  return { nodes: shown, seeds, flaws: [...(cycle ? [cycleFlaw(cycle)] : []), ...flawsOf(graph, nodes)] };
+};
+
+const withEdges = ({ nodes, edges }: TaskGraph): Node[] =>
+  nodes.map((node) => {
+    const before = edges.filter(({ to }) => to === node.taskId).map(({ from }) => from);
+    return { ...node, dependencies: [...new Set([...node.dependencies, ...before])] };
+  });
+
+const inOrder = (nodes: Node[]): { sorted: Node[]; cycle?: string[] } => {
+  const sorted: Node[] = [];
+  for (let left = nodes; left.length > 0; ) {
+    const ids = new Set(left.map((node) => node.taskId));
+    const free = left.filter(({ dependencies }) => !dependencies.some((id) => ids.has(id)));
+    if (free.length === 0) return { sorted: [...sorted, ...left], cycle: cycleAmong(left) };
+    sorted.push(...free);
+    left = left.filter((node) => !free.includes(node));
+  }
+  return { sorted };
+};
+
+/** Each of these depends on another of them: whoever goes back from one to the next comes round. */
+const cycleAmong = (nodes: Node[]): string[] => {
+  const path: string[] = [];
+  let at = nodes[0];
+  while (at && !path.includes(at.taskId)) {
+    path.push(at.taskId);
+    const { dependencies } = at;
+    at = nodes.find((node) => dependencies.includes(node.taskId));
+  }
+  return path.slice(path.indexOf(at?.taskId ?? '')).reverse();
+};
+
+const cycleFlaw = (cycle: string[]): Flaw => {
+  const round = [...cycle, cycle[0]].join(' → ');
+  return {
+    path: 'nodes',
+    error: new ParleyError('task_graph_cycle', `go round in a circle: ${round}`, { facts: { cycle } }),
+  };
+};
+
+const flawsOf = ({ nodes, edges }: TaskGraph, joined: Node[]): Flaw[] => {
+  const ids = nodes.map((node) => node.taskId);
+  const flaw = (path: string, message: string): Flaw => ({ path, error: new ParleyError('invalid_request', message) });
+  const known = (path: string, id: string): Flaw[] => (ids.includes(id) ? [] : [flaw(path, `no node is ${id}`)]);
+  return [
+    ...nodes.flatMap((node, at) => [
+      ...(ids.indexOf(node.taskId) < at ? [flaw(`nodes[${at}].taskId`, 'must not be that of another node')] : []),
+      ...node.dependencies.flatMap((id, n) => known(`nodes[${at}].dependencies[${n}]`, id)),
+    ]),
+    ...edges.flatMap(({ from, to }, at) => [...known(`edges[${at}].from`, from), ...known(`edges[${at}].to`, to)]),
+    ...joined.flatMap(({ dependencies }, at) =>
+      dependencies.length > MOST_DEPENDENCIES
+        ? [flaw(`nodes[${at}]`, `must depend on ${MOST_DEPENDENCIES} others at the most`)]
+        : [],
+    ),
+  ];
+};

@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
+import type { TestAgent } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { graphOf, states } from '../support/graphs.ts';
+import { kitchen } from '../support/task-format.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+
+/** Two starters before a main course, and that before the bill. */
+const DINNER = { soup: [], salad: [], roast: ['soup', 'salad'], bill: ['roast'] };
+
+const submitted = async (
+  t: Parameters<typeof testParley>[0],
+  needs: Record<string, string[]>,
+  overrides: Record<string, unknown> = {},
+) => {
+  const parley = await testParley(t);
+  const { orchestrator, cook } = await kitchen(parley);
+  const { graph, id } = graphOf(needs, overrides);
+  const reply = await orchestrator.call('POST', '/v1/graphs', graph);
+  assert.equal(reply.status, 202, JSON.stringify(reply.body));
+  return { parley, orchestrator, cook, graph, id };
+};
+
+const claimed = async (cook: TestAgent): Promise<string[]> =>
+  (await cook.claim({ max: 10 })).map(({ message }) => message.payload.name).toSorted();
+
+const complete = async (cook: TestAgent, taskId: string): Promise<void> => {
+  const { status, body } = await cook.send({ id: taskId, status: 'completed' });
+  assert.equal(status, 202, JSON.stringify(body));
+};
+
+const fail = (cook: TestAgent, taskId: string) =>
+  cook.send({ id: taskId, status: 'failed', error: { code: 'INVALID_INPUT', message: 'burnt' } });
+
+const reached = async ({ parley, orchestrator, graph }: Awaited<ReturnType<typeof submitted>>, wanted: object) => {
+  await settled(parley);
+  await eventually(async () => assert.deepEqual(await states(orchestrator, graph.graphId), wanted));
+};
+
+describe('a task graph', () => {
+  it('starts each node when all that it depends on are completed, and not before', async (t) => {
+    const dinner = await submitted(t, DINNER);
+    const { cook, id, orchestrator, graph } = dinner;
+    await reached(dinner, { soup: 'requested', salad: 'requested', roast: 'waiting', bill: 'waiting' });
+    assert.deepEqual(await claimed(cook), ['salad', 'soup']);
+    await complete(cook, id('soup'));
+    await settled(dinner.parley);
+    assert.deepEqual(await claimed(cook), []);
+    assertRefused(await cook.send({ id: id('roast'), status: 'completed' }), 409, 'task_waiting');
+    assertRefused(await cook.send({ id: id('roast'), status: 'pending' }), 409, 'task_waiting');
+    await complete(cook, id('salad'));
+    await reached(dinner, { soup: 'completed', salad: 'completed', roast: 'requested', bill: 'waiting' });
+    assert.deepEqual(await claimed(cook), ['roast']);
+    await complete(cook, id('roast'));
+    await reached(dinner, { soup: 'completed', salad: 'completed', roast: 'completed', bill: 'requested' });
+    assert.deepEqual(await claimed(cook), ['bill']);
+    await complete(cook, id('bill'));
+    const { body } = await orchestrator.call('GET', `/v1/graphs/${graph.graphId}`);
+    assert.equal(body.status, 'completed');
+    const told = (await orchestrator.inbox()).map((outcome) => outcome.id.slice(9));
+    assert.deepEqual(told.toSorted(), ['bill', 'roast', 'salad', 'soup']);
+  });
+
+  it('says by edges what it can say by dependencies', async (t) => {
+    const { graph, id } = graphOf({ roast: [], soup: [] });
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const edges = [{ from: id('soup'), to: id('roast') }];
+    assert.equal((await orchestrator.call('POST', '/v1/graphs', { ...graph, edges })).status, 202);
+    assert.deepEqual(await states(orchestrator, graph.graphId), { roast: 'waiting', soup: 'requested' });
+    const { body } = await orchestrator.call('GET', `/v1/graphs/${graph.graphId}`);
+    assert.deepEqual([body.edges, body.conversationId], [edges, graph.conversationId]);
+    assert.deepEqual((await orchestrator.task(id('roast'))).waitsFor, [id('soup')]);
+  });
+
+  it('counts the time to live of a node from when it starts', async (t) => {
+    const dinner = await submitted(t, { soup: [], roast: ['soup'] });
+    const { cook, id, parley, orchestrator } = dinner;
+    await claimed(cook);
+    for (let hours = 0; hours < 5; hours++) {
+      // Progress keeps the soup with its cook for longer than the roast could live.
+      for (let minutes = 0; minutes < 60; minutes += 4) {
+        parley.clock.advance(4 * 60_000);
+        await cook.call('POST', `/v1/tasks/${id('soup')}/renew`);
+      }
+    }
+    await complete(cook, id('soup'));
+    await reached(dinner, { soup: 'completed', roast: 'requested' });
+    const { expiresAt } = await orchestrator.task(id('roast'));
+    assert.equal(Date.parse(expiresAt), parley.clock.now() + 3_600_000);
+    parley.clock.advance(3_600_000);
+    await reached(dinner, { soup: 'completed', roast: 'expired' });
+  });
+
+  it('fails what depends on a failed node, and says of what', async (t) => {
+    const dinner = await submitted(t, DINNER);
+    const { cook, id, orchestrator } = dinner;
+    await claimed(cook);
+    await fail(cook, id('soup'));
+    await reached(dinner, { soup: 'failed', salad: 'claimed', roast: 'failed', bill: 'failed' });
+    const roast = (await orchestrator.inbox()).find((outcome) => outcome.id === id('roast'));
+    assert.deepEqual(
+      [roast.error.code, roast.error.recoverable, roast.error.details],
+      ['COORDINATION_FAILED', false, { taskId: id('soup'), status: 'failed' }],
+    );
+    assert.deepEqual(await claimed(cook), []);
+    assert.equal((await orchestrator.call('GET', '/v1/dead')).body.tasks.length, 3);
+  });
+
+  it('skips what depends on a failed node where that is asked for, of all nodes or of one', async (t) => {
+    const dinner = await submitted(t, DINNER, { onFailure: 'skip' });
+    await claimed(dinner.cook);
+    await fail(dinner.cook, dinner.id('soup'));
+    await reached(dinner, { soup: 'failed', salad: 'claimed', roast: 'cancelled', bill: 'cancelled' });
+    assert.equal((await dinner.orchestrator.call('GET', '/v1/dead')).body.tasks.length, 1);
+    const { graph, id } = graphOf({ soup: [], roast: ['soup'], salad: ['soup'] });
+    const nodes = graph.nodes.map((node) => (node.taskId === id('salad') ? { ...node, onFailure: 'skip' } : node));
+    assert.equal((await dinner.orchestrator.call('POST', '/v1/graphs', { ...graph, nodes })).status, 202);
+    await claimed(dinner.cook);
+    await fail(dinner.cook, id('soup'));
+    await reached({ ...dinner, graph }, { soup: 'failed', roast: 'failed', salad: 'cancelled' });
+  });
+
+  it('goes on when a failed node is run again by hand, with all that had ended because of it', async (t) => {
+    for (const onFailure of ['fail', 'skip']) {
+      const dinner = await submitted(t, DINNER, { onFailure });
+      const { cook, id, orchestrator } = dinner;
+      await claimed(cook);
+      await complete(cook, id('salad'));
+      await fail(cook, id('soup'));
+      const ended = onFailure === 'fail' ? 'failed' : 'cancelled';
+      await reached(dinner, { soup: 'failed', salad: 'completed', roast: ended, bill: ended });
+      assert.equal((await orchestrator.call('POST', `/v1/tasks/${id('soup')}/retry`)).status, 202);
+      await reached(dinner, { soup: 'requested', salad: 'completed', roast: 'waiting', bill: 'waiting' });
+      await claimed(cook);
+      await complete(cook, id('soup'));
+      await reached(dinner, { soup: 'completed', salad: 'completed', roast: 'requested', bill: 'waiting' });
+      assert.deepEqual(await claimed(cook), ['roast']);
+    }
+  });
+
+  it('ends a node again that is run again by hand while what it waits for is still failed', async (t) => {
+    const dinner = await submitted(t, { soup: [], roast: ['soup'] });
+    const { cook, id, orchestrator } = dinner;
+    await claimed(cook);
+    await fail(cook, id('soup'));
+    await reached(dinner, { soup: 'failed', roast: 'failed' });
+    assert.equal((await orchestrator.call('POST', `/v1/tasks/${id('roast')}/retry`)).status, 202);
+    await reached(dinner, { soup: 'failed', roast: 'failed' });
+    assert.deepEqual(await claimed(cook), []);
+  });
+
+  it('treats a cancelled or expired node like a failed one, and lets a waiting one be cancelled', async (t) => {
+    const dinner = await submitted(t, { soup: [], salad: [], roast: ['soup'], cheese: ['salad'], bill: ['cheese'] });
+    const { id, orchestrator, parley } = dinner;
+    const cancel = (name: string) => orchestrator.call('POST', `/v1/tasks/${id(name)}/cancel`);
+    assert.deepEqual([(await cancel('soup')).status, (await cancel('cheese')).status], [200, 200]);
+    const after = { soup: 'cancelled', roast: 'failed', cheese: 'cancelled', bill: 'failed' };
+    await reached(dinner, { ...after, salad: 'requested' });
+    parley.clock.advance(3_600_000);
+    await reached(dinner, { ...after, salad: 'expired' });
+  });
+
+  it('is accepted once, however often it is sent', async (t) => {
+    const { orchestrator, graph, cook } = await submitted(t, DINNER);
+    const again = await orchestrator.call('POST', '/v1/graphs', graph);
+    assert.equal(again.status, 200);
+    assert.equal((await claimed(cook)).length, 2);
+    assertRefused(await orchestrator.call('POST', '/v1/graphs', { ...graph, onFailure: 'skip' }), 409, 'id_reused');
+    await cook.call('GET', `/v1/graphs/${graph.graphId}`).then((reply) => assertRefused(reply, 404, 'graph_not_found'));
+  });
+
+  it('looks at a waiting node every day, should no news ever have come', async (t) => {
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          // Whoever waits is forgotten.
+          query: async (query) => (query.prefix === 'waiter#' ? [] : ports.records.query(query)),
+        },
+      }),
+    });
+    const { orchestrator, cook } = await kitchen(parley);
+    const { graph, id } = graphOf({ soup: [], roast: ['soup'] });
+    await orchestrator.call('POST', '/v1/graphs', graph);
+    await claimed(cook);
+    await complete(cook, id('soup'));
+    await settled(parley);
+    assert.deepEqual(await states(orchestrator, graph.graphId), { soup: 'completed', roast: 'waiting' });
+    parley.clock.advance(86_400_000);
+    await eventually(async () => assert.equal((await states(orchestrator, graph.graphId)).roast, 'requested'));
+  });
+});
+
+describe('what is wrong with a task graph', () => {
+  const refused = async (
+    parley: TestParley,
+    orchestrator: TestAgent,
+    graph: object,
+    code: Parameters<typeof refusedWithoutTrace>[2],
+  ) => {
+    const status = code === 'invalid_request' ? 400 : 422;
+    return (await refusedWithoutTrace(parley, status, code, () => orchestrator.call('POST', '/v1/graphs', graph))).body;
+  };
+
+  it('is told when it goes round, with the circle', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const { graph, id } = graphOf({
+      menu: [],
+      soup: ['menu', 'roast'],
+      salad: ['soup'],
+      roast: ['salad'],
+      bill: ['roast'],
+    });
+    const { cycle, error } = await refused(parley, orchestrator, graph, 'task_graph_cycle');
+    const at = cycle.indexOf(id('soup'));
+    assert.deepEqual([...cycle.slice(at), ...cycle.slice(0, at)], ['soup', 'salad', 'roast'].map(id));
+    assert.equal(error.code, 'TASK_GRAPH_CYCLE');
+    const alone = graphOf({ soup: ['soup'] });
+    const self = await refused(parley, orchestrator, alone.graph, 'task_graph_cycle');
+    assert.deepEqual(self.cycle, [alone.id('soup')]);
+  });
+
+  it('is told all at once, and nothing of it remains', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const { graph, id } = graphOf({ soup: ['fish'], salad: ['roast'], roast: ['salad'], cheese: [], bread: [] });
+    const [soup, salad, roast, cheese, bread] = graph.nodes;
+    const nodes = [soup, salad, roast, { ...cheese, agent: 'nobody' }, { ...bread, agent: undefined, capability: 'x' }];
+    const edges = [{ from: 'air', to: id('soup') }];
+    const { issues } = await refused(
+      parley,
+      orchestrator,
+      { ...graph, nodes: [...nodes, { ...soup, dependencies: [] }], edges },
+      'task_graph_cycle',
+    );
+    assert.deepEqual(
+      issues.map(({ path }: { path: string }) => path),
+      ['nodes', 'nodes[0].dependencies[0]', 'nodes[5].taskId', 'edges[0].from', 'nodes[3]', 'nodes[4]'],
+    );
+    assert.match(JSON.stringify(issues), /nobody.*capability x/);
+  });
+
+  it('is told for each field that is not what it must be', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const { graph } = graphOf({ soup: [] });
+    const [soup] = graph.nodes;
+    const bad: Record<string, object> = {
+      graphId: { graphId: '' },
+      nodes: { nodes: [] },
+      'nodes[0].taskId': { nodes: [{ ...soup, taskId: 1 }] },
+      'nodes[0].capability': { nodes: [{ ...soup, capability: undefined }] },
+      'nodes[0].payload': { nodes: [{ ...soup, payload: [] }] },
+      'nodes[0].onFailure': { nodes: [{ ...soup, onFailure: 'run' }] },
+      'nodes[0].priority': { nodes: [{ ...soup, priority: 'critical' }] },
+      'nodes[0].status': { nodes: [{ ...soup, status: 'completed' }] },
+      'edges[0].to': { edges: [{ from: 'a' }] },
+      onFailure: { onFailure: true },
+      conversationId: { conversationId: {} },
+    };
+    for (const [path, change] of Object.entries(bad)) {
+      const { issues } = await refused(parley, orchestrator, { ...graph, ...change }, 'invalid_request');
+      assert.deepEqual(
+        issues.map((issue: { path: string }) => issue.path),
+        [path],
+      );
+    }
+    const twice = await orchestrator.call('POST', '/v1/graphs', { ...graph, extra: 1 });
+    assertRefused(twice, 400, 'invalid_request');
+  });
+
+  it('is told when a node has the id of another task', async (t) => {
+    const { orchestrator, graph, parley } = await submitted(t, { soup: [] });
+    const other = { ...graph, graphId: 'another' };
+    const reply = await refusedWithoutTrace(parley, 409, 'id_reused', () =>
+      orchestrator.call('POST', '/v1/graphs', other),
+    );
+    assert.equal(reply.body.issues[0].path, 'nodes[0]');
+  });
+});
