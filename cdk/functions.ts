@@ -45,7 +45,7 @@ export const FUNCTIONS = {
     memoryMB: 512,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
-      table: [...READ, 'PutItem', 'UpdateItem'],
+      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
       indexes: ['held'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
@@ -74,7 +74,7 @@ export const FUNCTIONS = {
   inbox: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
-    access: { table: [...READ, 'UpdateItem'], indexes: ['placed'], content: ['GetObject'] },
+    access: { table: [...READ, 'UpdateItem', 'DeleteItem'], indexes: ['placed', 'held'], content: ['GetObject'] },
   },
   agents: {
     memoryMB: 256,
@@ -106,7 +106,7 @@ export const FUNCTIONS = {
     memoryMB: 256,
     timeoutS: 30,
     access: {
-      table: [...READ, 'PutItem', 'UpdateItem'],
+      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
@@ -140,6 +140,7 @@ export interface RouteSpec {
 export const DEFAULT_ROUTE_TO: FunctionName = 'api';
 export const ROUTES: readonly RouteSpec[] = [
   { method: 'POST', path: '/v1/messages', to: 'ingest' },
+  { method: 'ANY', path: '/v1/messages/{proxy+}', to: 'inbox' },
   { method: 'POST', path: '/v1/claims', to: 'claims' },
   { method: 'ANY', path: '/v1/tasks', to: 'tasks' },
   { method: 'ANY', path: '/v1/tasks/{proxy+}', to: 'tasks' },

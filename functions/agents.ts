@@ -1,3 +1,4 @@
+import { agentPairRoutes } from '../shared/http/routes/agent-pairs.ts';
 import { agentRoutes } from '../shared/http/routes/agents.ts';
 import { gapRoutes } from '../shared/http/routes/gaps.ts';
 import { manifestRoutes } from '../shared/http/routes/manifest.ts';
@@ -8,6 +9,7 @@ import { httpFunction } from './http-function.ts';
 /** The agents and their tools, and what they and those who look after them keep lists of. */
 export const handler = httpFunction([
   ...agentRoutes,
+  ...agentPairRoutes,
   ...manifestRoutes,
   ...violationRoutes,
   ...gapRoutes,

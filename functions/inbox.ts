@@ -1,4 +1,5 @@
 import { inboxRoutes } from '../shared/http/routes/inbox.ts';
+import { sentMessageRoutes } from '../shared/http/routes/sent-messages.ts';
 import { httpFunction } from './http-function.ts';
 
-export const handler = httpFunction(inboxRoutes);
+export const handler = httpFunction([...inboxRoutes, ...sentMessageRoutes]);

@@ -45,6 +45,16 @@ export const Config = z.strictObject({
       silentPeriods: positive.default(3),
     })
     .prefault({}),
+  messageRouting: z
+    .strictObject({
+      /** An agent of this dialect that is silent for longer is unhealthy. */
+      silentMs: positive.default(30 * SECOND_MS),
+      /** A message that requires an acknowledgement is announced if it has none by then. */
+      acknowledgeMs: positive.default(MINUTE_MS),
+      /** How many messages wait in an inbox at most; tasks and their outcomes do not count. */
+      inboxLimit: positive.max(1000).default(100),
+    })
+    .prefault({}),
   limits: z
     .strictObject({
       bodyBytes: positive.default(4 * 1024 * 1024),

@@ -11,9 +11,18 @@ export const canonicalId = (id: string): string => UUID.exec(id)?.[1]?.toLowerCa
 /** The id where only UUIDs can be said: itself, or one that is always made of it. */
 export const asUuid = (id: string): string => (UUID.test(id) ? id : idFrom(`alias#${id}`));
 
-/** A UUID with the shape of version 4 that is always the same for the same seed. */
-export const idFrom = (seed: string): string => {
+/** A UUID with the shape of version 4 that is always the same for the same seed. It may have to begin with 8 given digits. */
+export const idFrom = (seed: string, head?: string): string => {
   const hex = hash('sha256', seed, 'hex');
   const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) % 4];
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  const rest = `${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  return `${head ?? hex.slice(0, 8)}-${rest}`;
+};
+
+export const SHORT_ID = /^msg_[a-f0-9]{8}$/;
+
+/** What an id is called where there is no room for it: by the digits that a UUID begins with. */
+export const shortId = (id: string): string => {
+  const [, uuid] = UUID.exec(id) ?? [];
+  return `msg_${(uuid?.toLowerCase() ?? hash('sha256', id, 'hex')).slice(0, 8)}`;
 };

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../json/json.ts';
 import type { Item, Ref } from '../ports/records.ts';
+import type { Rest } from './orders.ts';
 
 /** Agent ids become parts of subjects, queue names and keys. */
 export const AGENT_ID = /^[a-z0-9_-]{1,64}$/;
@@ -18,6 +19,11 @@ export interface Agent extends Item {
   publicKey?: string;
   limits?: JsonObject;
   manifest?: JsonObject;
+  /** A coordinator may give orders to other agents, and speak to all of them at once. */
+  role?: string;
+  /** How many messages wait in its inbox at most, and what becomes of the next one. */
+  inboxLimit?: number;
+  overflow?: 'evict' | 'refuse';
   keyHash: string;
   registeredAt: number;
 }
@@ -37,6 +43,26 @@ export interface Health extends Item {
   activeTaskCount?: number;
   model?: string;
   version?: string;
+  /** The share of a processor, 0 to 1. */
+  cpuUsage?: number;
+  memoryMb?: number;
+  /** How long a silence its dialect allows, where that is not what the configuration says. */
+  silentMs?: number;
+  /** What it said of itself last, beside its heartbeats. */
+  saying?: Saying & { at: number };
+  rest?: Rest;
+  /** When it must have shown that it is well. */
+  checkBy?: number;
+}
+
+/** What an agent says it is doing, where that is about no task. */
+export interface Saying {
+  status: string;
+  /** 0 to 1. */
+  progress?: number;
+  message?: string;
+  confidence?: number;
+  blockers?: string[];
 }
 
 export const isHealth = (item: Item): item is Health => item.sk === 'health';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { domainsOf } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { dialectNames } from '../dialects/dialects.ts';
+import { dialectNamed, dialectNames } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import { jsonObject } from '../json/checked.ts';
@@ -10,6 +10,7 @@ import { type Change, is } from '../ports/conditions.ts';
 import { AGENT_ID, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
 import { offersChanged } from './capabilities.ts';
 import { hashOf, newKey } from './keys.ts';
+import { COORDINATOR } from './orders.ts';
 
 const name = z.string().min(1).max(128);
 
@@ -25,6 +26,12 @@ export const Registration = z.strictObject({
   versions: z.array(name).max(16).optional().describe('the protocol versions it speaks'),
   publicKey: z.string().max(4096).optional(),
   limits: jsonObject.optional(),
+  role: z.enum([COORDINATOR]).optional().describe('a coordinator may give orders, and speak to all agents at once'),
+  inboxLimit: z.number().int().min(1).max(1000).optional().describe('how many messages wait in its inbox at most'),
+  overflow: z
+    .enum(['evict', 'refuse'])
+    .optional()
+    .describe('what a full inbox does: evict the oldest, or take no more'),
   manifest: jsonObject.optional().describe('anything worth knowing about it; kept and shown'),
 });
 export type Registration = z.output<typeof Registration>;
@@ -37,7 +44,8 @@ export interface Registered {
   key?: string;
 }
 
-export const register = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<Registered> => {
+export const register = async (deps: Deps, project: string, id: string, asked: Registration): Promise<Registered> => {
+  const wanted = { inboxLimit: dialectNamed(asked.dialect).inboxLimit?.(deps.config), ...asked };
   if (!AGENT_ID.test(id))
     throw new ParleyError('invalid_request', `"${id}" is no agent id: 1 to 64 of a-z, 0-9, _ and -.`);
   if (RESERVED.includes(id))

@@ -12,6 +12,12 @@ export interface Dialect {
   name: string;
   /** Whether its messages are logged where the configuration does not say. */
   isLogged: boolean;
+  /** Whether what is not valid is written to the log of the system. */
+  logsRefusals?: true;
+  /** Its messages speak of tasks by eight digits, so that what these mean must be on record. */
+  usesShortIds?: true;
+  /** How many messages wait in an inbox of its agents at most, where their registration does not say. */
+  inboxLimit?(config: Config): number;
   /** Every message of the dialect. */
   schema: z.ZodType;
   /** Everything that is wrong with a message that is meant to be of this dialect. */

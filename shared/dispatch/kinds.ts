@@ -7,6 +7,7 @@ import { graphEffects, onGraphDue } from '../graphs/grow-graph.ts';
 import { isNote } from '../notes/note.ts';
 import { noteEffects, onNoteDue } from '../notes/note-changes.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
+import { isSequence, sequenceEffects } from '../sequences/sequence.ts';
 import { onTaskDue } from '../tasks/change-task.ts';
 import { type Effect, effectsOf } from '../tasks/effects.ts';
 import { isTask } from '../tasks/look-up.ts';
@@ -42,6 +43,7 @@ const KINDS: readonly AnyKind[] = [
   kind({ is: isNote, effects: noteEffects, due: onNoteDue }),
   kind({ is: isHealth, effects: healthEffects, due: onHealthDue }),
   kind({ is: isCard, effects: cardEffects }),
+  kind({ is: isSequence, effects: sequenceEffects }),
 ];
 
 export const kindOf = (item: Item): AnyKind => {

@@ -95,6 +95,7 @@ const LOGGED: Record<string, { by: 'requester' | 'holder' | 'sender'; directions
   'message.sent': { by: 'sender', directions: ['sent'] },
   'message.read': { by: 'sender', directions: ['received'] },
   'message.expired': { by: 'sender', directions: ['received'] },
+  'message.evicted': { by: 'sender', directions: ['received'] },
 };
 
 const entriesOf = ({ type: told, at, data }: ParleyEvent): LogEntry[] => {
@@ -120,6 +121,7 @@ const entriesOf = ({ type: told, at, data }: ParleyEvent): LogEntry[] => {
 
 const statusOf = (told: string, { error }: ParleyEvent['data']): LogEntry['status'] => {
   if (told.endsWith('.expired')) return 'timeout';
+  if (told === 'message.evicted') return 'error';
   if (told !== 'task.failed' && told !== 'task.retrying') return 'success';
   const code = isObject(error) ? String(error.code).toLowerCase() : '';
   return code === 'timeout' ? 'timeout' : 'error';

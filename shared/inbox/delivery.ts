@@ -31,6 +31,7 @@ export interface Outcome {
   >;
   output?: Content;
   artifacts?: KeptArtifacts;
+  confidence?: number;
   error?: TaskError;
   carried: JsonObject;
   /** What the holder asked, and what it was answered. */
@@ -52,8 +53,9 @@ export interface Delivery extends Item {
 }
 
 export const inboxPk = (project: string, agent: string): string => `${project}#inbox#${agent}`;
-/** What an inbox holds stands in the order of time, then of the id by which it is acknowledged. */
-export const inboxOrder = (at: number, id: string): string => `${sortable(at)}#${id}`;
+/** What an inbox holds stands in the order of time, then of its sender's count, then of the id by which it is acknowledged. */
+export const inboxOrder = (at: number, id: string, sequence?: number): string =>
+  sequence === undefined ? `${sortable(at)}#${id}` : `${sortable(at)}.${String(sequence).padStart(16, '0')}#${id}`;
 export const messageIdIn = (order: string): string => order.slice(order.indexOf('#') + 1);
 
 /** The requester learns how its task ended otherwise than well, and the holder that it was cancelled; not who did it himself. */
@@ -111,6 +113,7 @@ export const outcomeOf = (task: Task, to: string): Outcome => {
     task: { id, from, capability, domain, priority, ttlSeconds, traceparent, carried, holder, claimedAt, attempt },
     output: task.output,
     artifacts: task.artifacts,
+    confidence: task.confidence,
     error: task.error,
     carried: task.outcomeCarried ?? {},
   };

@@ -2,14 +2,15 @@ import type { Agent, Known } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
-import { canonicalId } from '../ids.ts';
+import { canonicalId, shortId } from '../ids.ts';
 import type { JsonObject } from '../json/json.ts';
 import { isNote, type Note } from '../notes/note.ts';
-import { isOver, read as noteRead } from '../notes/note-changes.ts';
+import { isOver, read as noteRead, TOMBSTONE_MS } from '../notes/note-changes.ts';
 import { type Change, present } from '../ports/conditions.ts';
 import { shownArtifacts } from '../tasks/artifacts.ts';
 import { loaded } from '../tasks/content.ts';
 import type { Task } from '../tasks/task.ts';
+import { leave } from './arrivals.ts';
 import { type Delivery, inboxPk, messageIdIn, outcomeOf } from './delivery.ts';
 
 /** A task that was completed, a delivery of what else happened to one, or a message that is no task. */
@@ -17,11 +18,13 @@ type InInbox = Task | Delivery | Note;
 
 export interface InboxOptions {
   max: number;
+  /** What is read is gone, should the answer be lost too. */
+  take?: boolean;
   waitMs: number;
   signal?: AbortSignal;
 }
 
-/** What waits for the agent, oldest first, in its own dialect. It stays until it is acknowledged. */
+/** What waits for the agent, oldest first, in its own dialect. It stays until it is acknowledged, unless it is taken at once. */
 export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOptions): Promise<JsonObject[]> => {
   const p = inboxPk(agent.project, agent.id);
   const until = deps.clock.now() + options.waitMs;
@@ -31,7 +34,9 @@ export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOpti
       const found = await waiting(deps, p, options.max);
       const left = until - deps.clock.now();
       if (found.length > 0 || !listener || left <= 0 || options.signal?.aborted) {
-        return await written(deps, agent, found);
+        const read = await written(deps, agent, found);
+        const given = options.take ? await removed(deps, read) : read;
+        return given.map(({ message }) => message);
       }
       await listener.heard(left, options.signal);
     }
@@ -56,15 +61,20 @@ const waiting = async (deps: Deps, p: string, max: number): Promise<InInbox[]> =
 /** What one answer holds; the rest comes with the next. */
 const ANSWER_BYTES = 3 * 1024 * 1024;
 
-const written = async (deps: Deps, { id, dialect }: Agent, entries: InInbox[]): Promise<JsonObject[]> => {
-  const messages: JsonObject[] = [];
+interface Read {
+  entry: InInbox;
+  message: JsonObject;
+}
+
+const written = async (deps: Deps, { id, dialect }: Agent, entries: InInbox[]): Promise<Read[]> => {
+  const messages: Read[] = [];
   let bytes = 0;
   for (const entry of entries) {
     const message = await messageIn(deps, entry, id, dialectNamed(dialect));
     if (!message) continue;
     bytes += JSON.stringify(message).length;
     if (messages.length > 0 && bytes > ANSWER_BYTES) break;
-    messages.push(message);
+    messages.push({ entry, message });
   }
   return messages;
 };
@@ -99,23 +109,37 @@ const unlessLost = async <T>(deps: Deps, { pk }: InInbox, content: Promise<T> | 
   }
 };
 
-/** A change may come again for as long as the stream keeps it, which is a day; this is twice as long. */
-const TOMBSTONE_MS = 48 * 3_600_000;
-
 /** Removes what the agent has read. Ids that are not there, or no longer, are fine. */
 export const acknowledge = async (deps: Deps, { agent }: Known, ids: string[]): Promise<number> => {
   const read = await standing(deps, inboxPk(agent.project, agent.id), ids);
-  const now = deps.clock.now();
-  const written = read.map(({ pk, sk }) =>
-    deps.records.update({ pk, sk }, { ...gone(sk, now), if: present('placed.s') }, deps.newId()),
-  );
-  return (await Promise.all(written)).filter(({ outcome }) => outcome === 'written').length;
+  return (
+    await removed(
+      deps,
+      read.map((entry) => ({ entry })),
+    )
+  ).length;
 };
 
-const gone = (sk: InInbox['sk'], now: number): Change => {
-  if (sk === 'note') return noteRead(now);
-  return sk === 'task' ? { unset: ['placed'] } : { set: { expires: now + TOMBSTONE_MS }, unset: ['placed', 'outcome'] };
+/** Takes out of the inbox what was still there. Nobody else gets it then. */
+const removed = async <T extends { entry: InInbox }>(deps: Deps, entries: T[]): Promise<T[]> => {
+  const now = deps.clock.now();
+  const { keepMs } = deps.config.tasks;
+  const notes = entries.flatMap(({ entry }) => (isNote(entry) ? [entry] : []));
+  const others = entries.flatMap(({ entry }) => (isNote(entry) ? [] : [entry]));
+  const [left, written] = await Promise.all([
+    leave(deps, notes, (note) => noteRead(note, now, keepMs)),
+    Promise.all(
+      others.map(({ pk, sk }) =>
+        deps.records.update({ pk, sk }, { ...gone(sk, now), if: present('placed.s') }, deps.newId()),
+      ),
+    ),
+  ]);
+  const taken = new Set<InInbox>([...left, ...others.filter((_, at) => written[at]?.outcome === 'written')]);
+  return entries.filter(({ entry }) => taken.has(entry));
 };
+
+const gone = (sk: (Task | Delivery)['sk'], now: number): Change =>
+  sk === 'task' ? { unset: ['placed'] } : { set: { expires: now + TOMBSTONE_MS }, unset: ['placed', 'outcome'] };
 
 /** By which a message is known in a dialect whose messages have no ids of their own. */
 const taskIdOf = (entry: InInbox): string | undefined => {
@@ -138,7 +162,7 @@ const standing = async (deps: Deps, p: string, ids: string[]): Promise<InInbox[]
     for (const entry of page) {
       after = entry.placed?.s ?? '';
       const messageId = canonicalId(messageIdIn(after));
-      const at = left.findIndex((id) => id === messageId || id === taskIdOf(entry));
+      const at = left.findIndex((id) => [messageId, shortId(messageId), taskIdOf(entry)].includes(id));
       if (at < 0) continue;
       left.splice(at, 1);
       found.push(entry);

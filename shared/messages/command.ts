@@ -1,4 +1,6 @@
+import type { Saying } from '../agents/agent.ts';
 import type { Heartbeat } from '../agents/health.ts';
+import type { Order } from '../agents/orders.ts';
 import type { Code } from '../errors.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Priority } from '../ports/queues.ts';
@@ -16,6 +18,15 @@ interface Message {
   givenId?: string;
   /** What the log of messages says of it beside its id and type. */
   told?: JsonObject;
+  /** When its sender wrote it, in epoch milliseconds, and as which of its messages to the same agent, in protocols that count them. */
+  sent?: Sending;
+}
+
+/** How a message was sent. */
+export interface Sending {
+  at: number;
+  sequence: number;
+  to: string;
 }
 
 export interface Request extends Message {
@@ -47,12 +58,19 @@ export interface Request extends Message {
   maxAttempts?: number;
   /** The trace that the message itself names. */
   trace?: Trace;
+  /** Its sender wants to know if nobody has claimed it by then. */
+  acknowledgeMs?: number;
 }
 
 /** A message about a task that is there already. */
 interface About extends Message {
   taskId: string;
   attempt?: number;
+  /**
+   * Given where `taskId` is no id, but what this requester and the sender call the task: eight digits of it, or nothing, which
+   * means the only one that is open.
+   */
+  requester?: string;
   /** What it is instead where the task is not one that its sender was given. */
   otherwise?: Request | NoteMessage;
 }
@@ -70,6 +88,8 @@ export interface ProgressMessage extends About {
 export interface CompleteMessage extends About {
   kind: 'complete';
   output: Json;
+  /** How sure the agent is, 0 to 1. */
+  confidence?: number;
   carried: JsonObject;
   artifacts?: Artifact[];
 }
@@ -92,7 +112,10 @@ export interface NoteMessage extends Message {
   /** What it is, with its dialect: `agent-os.gap`. */
   type: string;
   priority: Priority;
-  ttlSeconds: number;
+  /** Without it, the note waits for as long as it takes. */
+  ttlSeconds?: number;
+  /** Its sender wants to know if it is not acknowledged by then. */
+  acknowledgeMs?: number;
   /** The message or task that it belongs to. */
   correlation?: string;
   content: Json;
@@ -101,6 +124,10 @@ export interface NoteMessage extends Message {
   failing?: { thread: string; error: TaskError };
   /** It stays on a list until somebody closes it. */
   ticket?: boolean;
+  /** What its recipient is told to do. */
+  order?: Order;
+  /** What its sender says of itself. */
+  saying?: Saying;
 }
 
 /** A message that breaks a law of its protocol. It is refused, and that it came is kept. */

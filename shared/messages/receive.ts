@@ -1,6 +1,7 @@
 import type { Known } from '../agents/agent.ts';
 import { agentBehind, type Caller } from '../agents/authenticate.ts';
-import { beat } from '../agents/health.ts';
+import { beat, say } from '../agents/health.ts';
+import { refuseUnlessCoordinator } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
@@ -8,9 +9,11 @@ import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import { failByThread } from '../notes/fail-by-thread.ts';
 import { sendNote } from '../notes/send-note.ts';
+import { counted } from '../sequences/sequence.ts';
 import { byAnyId, taskByAnyId } from '../tasks/alias.ts';
 import { answerTask } from '../tasks/answer-task.ts';
 import { report } from '../tasks/report.ts';
+import { noTaskCalled, taskCalled, unshortened } from '../tasks/short-names.ts';
 import { submit } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
 import { refuseViolation } from '../violations/violation.ts';
@@ -37,10 +40,11 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
   const dialect = dialectOf(message, sent.dialect);
   try {
     const said = understood(deps, sent.caller, dialect, message);
-    if ('taskId' in said && said.taskId !== undefined) sent.note?.(said.taskId);
     const sender = await agentBehind(deps, sent.caller, said.from);
-    const command = await meant(deps, sender, said);
+    const command = await meant(deps, sent.caller, sender, said);
+    if ('taskId' in command && command.taskId !== undefined) sent.note?.(command.taskId);
     const { duplicate } = await carryOut(deps, sent, dialect.name, sender, command);
+    if (command.sent) await counted(deps, sender.agent.project, command, duplicate);
     const { messageId, givenId = messageId } = command;
     const taskId = 'taskId' in command ? command.taskId : undefined;
     return { id: givenId, dialect: dialect.name, duplicate, taskId };
@@ -67,8 +71,17 @@ const withTold = <T extends Command>(deps: Deps, dialect: Dialect, { type }: Jso
   return { ...command, told, ...(otherwise && { otherwise: { ...otherwise, told } }) };
 };
 
-/** Some messages are reports only where their sender was given the task that they name. */
-const meant = async (deps: Deps, { agent }: Known, command: Command): Promise<Command> => {
+/** Some messages are reports only where their sender was given the task that they name, and some name it shortly. */
+const meant = async (deps: Deps, caller: Caller, { agent }: Known, command: Command): Promise<Command> => {
+  if (command.kind === 'request' && command.parent && !command.isSubtask) {
+    return { ...command, parent: await unshortened(deps, caller, command.parent) };
+  }
+  if ('requester' in command && command.requester !== undefined && command.kind !== 'answer') {
+    const taskId = await taskCalled(deps, agent, command);
+    if (taskId !== undefined) return { ...command, taskId };
+    if (!command.otherwise) throw noTaskCalled(command);
+    return command.otherwise;
+  }
   if (!('otherwise' in command) || !command.otherwise) return command;
   const task = await taskByAnyId(deps.records, agent.project, command.taskId);
   return task && [task.to, task.holder].includes(agent.id) ? command : command.otherwise;
@@ -79,11 +92,23 @@ const understood = (deps: Deps, caller: Caller, dialect: Dialect, message: JsonO
   try {
     return withTold(deps, dialect, message, dialect.decode(message, deps.config, sender));
   } catch (error) {
-    if (error instanceof ParleyError && error.code === 'unsupported_version') {
-      deps.log('warn', 'a message of another major version was refused', { dialect: dialect.name, ...error.facts });
-    }
+    if (error instanceof ParleyError) logRefusal(deps, dialect, error);
     throw error;
   }
+};
+
+const logRefusal = (deps: Deps, { name, logsRefusals }: Dialect, { code, issues, facts }: ParleyError): void => {
+  const isOtherMajor = code === 'unsupported_version';
+  if (!isOtherMajor && !logsRefusals) return;
+  const what = isOtherMajor
+    ? 'a message of another major version was refused'
+    : 'a message that is not valid was refused';
+  deps.log('warn', what, {
+    dialect: name,
+    code,
+    issues: issues?.map(({ path, message }) => `${path}: ${message}`),
+    ...facts,
+  });
 };
 
 const carryOut = async (deps: Deps, { caller, trace }: Sent, dialect: string, sender: Known, command: Command) => {
@@ -95,7 +120,10 @@ const carryOut = async (deps: Deps, { caller, trace }: Sent, dialect: string, se
       return { duplicate: false };
     case 'note': {
       const isShown = !(await failByThread(deps, sender, command));
-      return sendNote(deps, { project: caller.project, dialect, trace, isShown }, command);
+      if (command.order) refuseUnlessCoordinator(caller, 'give orders');
+      const sent = await sendNote(deps, { project: caller.project, dialect, trace, isShown }, command);
+      if (command.saying && !sent.duplicate) await say(deps, sender, command.saying);
+      return sent;
     }
     case 'violation':
       return refuseViolation(deps, caller.project, dialect, command);

@@ -19,9 +19,12 @@ export interface Note extends Item {
   type: string;
   priority: Priority;
   createdAt: number;
-  ttlSeconds: number;
-  /** When it leaves the inbox unread, in epoch milliseconds. */
-  deadline: number;
+  ttlSeconds?: number;
+  /** When it leaves the inbox unread, in epoch milliseconds; absent where it stays for as long as it takes. */
+  deadline?: number;
+  /** When its sender is told that it has not been acknowledged, and when it was. */
+  acknowledgeBy?: number;
+  unacknowledgedAt?: number;
   /** The message or task that it belongs to, where it names one. */
   correlation?: string;
   content: Content;
@@ -33,6 +36,10 @@ export interface Note extends Item {
   traceparent: string;
   tracestate?: string;
   readAt?: number;
+  /** It had to go for another, because the inbox was full. */
+  evictedAt?: number;
+  /** Under which it stands in the order of arrival, in an inbox with a limit. */
+  arrival?: string;
   /** Where it is on a list until somebody closes it. */
   closedAt?: number;
 }

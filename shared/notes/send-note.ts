@@ -1,14 +1,20 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Agent } from '../agents/agent.ts';
 import { find } from '../agents/authenticate.ts';
+import { orderWrite, stopped } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
+import { type Entrance, entranceTo } from '../inbox/arrivals.ts';
 import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { NoteMessage } from '../messages/command.ts';
-import type { Fresh } from '../ports/records.ts';
+import { present } from '../ports/conditions.ts';
+import type { Fresh, Write } from '../ports/records.ts';
 import { discarded, kept } from '../tasks/content.ts';
-import type { Content } from '../tasks/task.ts';
+import { type Content, unacknowledgedPlace } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
-import { type Note, noteRef } from './note.ts';
+import { isNote, type Note, noteRef } from './note.ts';
+import { evicted, nextLook } from './note-changes.ts';
 import { ticketPlace } from './tickets.ts';
 
 /** In whose name and language a note is sent, and whether its recipient is shown it. */
@@ -25,7 +31,8 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
   const { inputBytes, carriedBytes } = deps.config.limits;
   refuseTooLarge('The content of the message', message.content, inputBytes);
   refuseTooLarge('What the message carries beside it', message.carried, carriedBytes);
-  if (!(await find(deps, project, message.to))) {
+  const recipient = await find(deps, project, message.to);
+  if (!recipient) {
     // What was accepted once stays accepted, though its recipient may be gone by now.
     const accepted = await deps.records.get(noteRef(project, message.from, message.messageId));
     if (accepted?.fingerprint === message.fingerprint) return { duplicate: true };
@@ -35,14 +42,77 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
     );
   }
   const content = await kept(deps, project, message.messageId, message.content);
-  const created = await deps.records.create<Note>(newNote(deps, sending, message, content), deps.newId());
-  if (created.outcome === 'written') return { duplicate: false };
+  const note = newNote(deps, sending, message, content);
+  const met = await written(deps, recipient.agent, note, message);
+  if (met === 'written') return { duplicate: false };
   await discarded(deps.blobs, content);
-  if (created.current?.fingerprint === message.fingerprint) return { duplicate: true };
+  if (met?.fingerprint === message.fingerprint) return { duplicate: true };
   throw new ParleyError(
     'id_reused',
-    `An earlier message with the id ${message.messageId} had other content. Repeat a message unchanged; give a new one a new id.`,
+    `An earlier message with the id ${message.givenId ?? message.messageId} had other content. Repeat a message unchanged; give a new one a new id.`,
   );
+};
+
+/** Senders that find the inbox full at once want the same place: each that gets it makes the others look again. */
+const MOST_ATTEMPTS = 100;
+const PAUSE_MS = 10;
+
+/** The note that was there before, unless this one could be written. */
+const written = async (
+  deps: Deps,
+  recipient: Agent,
+  note: Fresh<Note>,
+  { order }: NoteMessage,
+): Promise<'written' | Note | undefined> => {
+  const { project, from, to } = note;
+  const orders = order ? [orderWrite(deps, project, to, from, order)] : [];
+  const isCounted = note.placed !== undefined && recipient.inboxLimit !== undefined;
+  if (!isCounted && orders.length === 0) {
+    const created = await deps.records.create<Note>(note, deps.newId());
+    return created.outcome === 'written' ? 'written' : created.current;
+  }
+  const token = deps.newId();
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    const entrance = isCounted ? await entranceFor(deps, recipient, note) : undefined;
+    if (entrance instanceof Error) return accepted(deps, note, entrance);
+    const own: Write = { kind: 'create', item: { ...note, arrival: entrance?.arrival } };
+    const done = await deps.records.transact([own, ...orders, ...(entrance?.writes ?? [])], token);
+    if (done.outcome === 'written') {
+      deps.directory.forget(project, to);
+      if (entrance) tell(deps, to, entrance);
+      return 'written';
+    }
+    if (done.at === 0) return done.current && isNote(done.current) ? done.current : undefined;
+    if (order && done.at === 1) throw stopped(to);
+    if (attempt > 2) await pause(Math.random() * PAUSE_MS);
+  }
+  throw new ParleyError('conflict', `Too many messages to ${to} at once. Try again.`, { retry: 'later' });
+};
+
+/** What was accepted once stays accepted, though there would be no room for it now. */
+const accepted = async (deps: Deps, { pk, sk }: Fresh<Note>, refusal: ParleyError): Promise<Note> => {
+  const earlier = await deps.records.get<Note>({ pk, sk });
+  if (earlier) return earlier;
+  throw refusal;
+};
+
+const entranceFor = (deps: Deps, recipient: Agent, { project, from, id, held, acknowledgeBy }: Fresh<Note>) => {
+  const isTicket = held !== undefined && acknowledgeBy === undefined ? true : undefined;
+  return entranceTo(deps, recipient, { from, id, isTicket }, (oldest) => ({
+    kind: 'update',
+    key: noteRef(project, oldest.from, oldest.id),
+    change: {
+      ...evicted(deps.clock.now(), deps.config.tasks.keepMs, oldest.isTicket ?? false),
+      if: present('placed.s'),
+    },
+  }));
+};
+
+/** Nothing is lost silently. */
+const tell = (deps: Deps, to: string, { depth, evicted: gone }: Entrance): void => {
+  if (!gone) return;
+  const facts = { agent: to, inboxDepth: depth, evicted: gone.id, from: gone.from };
+  deps.log('warn', 'an inbox was full, and its oldest message was evicted', facts);
 };
 
 const newNote = (
@@ -52,20 +122,23 @@ const newNote = (
   content: Content,
 ): Fresh<Note> => {
   const now = deps.clock.now();
-  const deadline = now + message.ttlSeconds * 1000;
+  const { from, to, messageId: id, ttlSeconds, acknowledgeMs, sent } = message;
+  const deadline = ttlSeconds === undefined ? undefined : now + ttlSeconds * 1000;
+  const acknowledgeBy = acknowledgeMs === undefined ? undefined : now + acknowledgeMs;
   return {
-    ...noteRef(project, message.from, message.messageId),
+    ...noteRef(project, from, id),
     sk: 'note',
     project,
-    id: message.messageId,
+    id,
     dialect,
-    from: message.from,
-    to: message.to,
+    from,
+    to,
     type: message.type,
     priority: message.priority,
     createdAt: now,
-    ttlSeconds: message.ttlSeconds,
+    ttlSeconds,
     deadline,
+    acknowledgeBy,
     correlation: message.correlation,
     content,
     carried: message.carried,
@@ -73,12 +146,20 @@ const newNote = (
     told: isShown ? message.told : undefined,
     fingerprint: message.fingerprint,
     ...childOf(trace),
-    ...(message.ticket
-      ? { held: ticketPlace({ project, from: message.from, id: message.messageId }, 'open', now) }
-      : { expires: Math.max(deadline, now + deps.config.tasks.keepMs) }),
+    ...keptAs(message, project, now, deps.config.tasks.keepMs),
     ...(isShown && {
-      due: deadline,
-      placed: { p: inboxPk(project, message.to), s: inboxOrder(now, message.messageId) },
+      due: nextLook({ acknowledgeBy, deadline }, now),
+      placed: { p: inboxPk(project, to), s: inboxOrder(sent?.at ?? now, id, sent?.sequence) },
     }),
+  };
+};
+
+/** A ticket until it is closed; what never expires until it is read; anything else for as long as a task. */
+const keptAs = (message: NoteMessage, project: string, now: number, keepMs: number) => {
+  const { ticket, from, messageId: id, ttlSeconds, acknowledgeMs } = message;
+  if (ticket) return { held: ticketPlace({ project, from, id }, 'open', now) };
+  return {
+    held: acknowledgeMs === undefined ? undefined : unacknowledgedPlace(project, from, now, id),
+    expires: ttlSeconds === undefined ? undefined : now + Math.max(ttlSeconds * 1000, keepMs),
   };
 };

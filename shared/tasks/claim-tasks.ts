@@ -1,4 +1,5 @@
 import { type Agent, type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
+import { restOf } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
@@ -9,6 +10,7 @@ import { changeTask } from './change-task.ts';
 import { loaded } from './content.ts';
 import { byAgent } from './report.ts';
 import { onSeen, unseen } from './rules.ts';
+import { shortNameOf } from './short-names.ts';
 import { heldPlace, type Task, taskRef } from './task.ts';
 import { claim } from './transitions.ts';
 
@@ -39,6 +41,7 @@ export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions
   const { max, waitMs, signal } = options;
   const begun = deps.clock.now();
   const until = begun + waitMs;
+  if (restOf(known, begun)) return [];
   let lanes = lanesOf(
     known,
     chosenDomains(known, options.domains),
@@ -47,6 +50,10 @@ export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions
   for (;;) {
     const left = Math.max(0, until - deps.clock.now());
     const received = await deps.queues.receive(lanes, { max, waitMs: left, visibilityMs: VISIBILITY_MS, signal });
+    if (received.length > 0 && (await isResting(deps, known))) {
+      await deps.queues.release(received);
+      return [];
+    }
     const taken = await suitable(deps, known, received);
     if (taken.length < received.length) {
       await deps.queues.release(received.filter((message) => !taken.includes(message)));
@@ -58,6 +65,12 @@ export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions
     const deadline = isStale ? Math.max(until, begun + DRAIN_MS) : until;
     if (claimed.length > 0 || deps.clock.now() >= deadline || signal?.aborted) return claimed;
   }
+};
+
+/** It may have been told to pause while it waited. */
+const isResting = async (deps: Deps, { agent }: Known): Promise<boolean> => {
+  const known = await deps.directory.agent(agent.project, agent.id);
+  return known !== undefined && restOf(known, deps.clock.now()) !== undefined;
 };
 
 const isLow = (lane: Lane): boolean => lane.priority === 'low';
@@ -160,8 +173,12 @@ export const handOverAll = async (deps: Deps, known: Known, tasks: Task[]): Prom
 /** The claimed task as a message in the agent's own dialect. */
 const handOver = async (deps: Deps, { agent }: Known, task: Task): Promise<ClaimedTask> => {
   if (task.parent !== undefined) await makeSayable(deps, agent, task.parent);
+  const dialect = dialectNamed(agent.dialect);
+  if (dialect.usesShortIds && task.dialect !== dialect.name) {
+    await deps.records.create(shortNameOf(task, agent.id, task.createdAt, deps.clock.now()), deps.newId());
+  }
   return {
-    message: dialectNamed(agent.dialect).encodeRequest(task, await loaded(deps.blobs, task.input)),
+    message: dialect.encodeRequest(task, await loaded(deps.blobs, task.input)),
     attempt: task.attempt,
     lease: { until: new Date(task.leaseUntil ?? 0).toISOString() },
   };

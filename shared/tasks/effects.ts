@@ -74,6 +74,7 @@ const queueMessage = (task: Task): Outgoing => ({
 
 export type Edge = `task.${
   | 'requested'
+  | 'unacknowledged'
   | 'claimed'
   | 'progress'
   | 'retrying'
@@ -100,6 +101,7 @@ const edges = (before: Task | undefined, after: Task): Edge[] => {
 const edgesBackToQueue = (before: Task, after: Task): Edge[] => {
   if (before.endedAt !== undefined) return ['task.requested'];
   if (before.status === 'waiting') return ['task.ready'];
+  if (before.unacknowledgedAt !== after.unacknowledgedAt) return ['task.unacknowledged'];
   if (after.attempt > before.attempt || isHeld(before)) {
     return [after.notBefore === undefined ? 'task.released' : 'task.retrying'];
   }
@@ -163,6 +165,7 @@ const progressOf = ({ progress }: Task): JsonObject => ({
   percent: progress?.percent,
   message: progress?.message,
   subTasks: progress?.subTasks,
+  blockers: progress?.blockers,
 });
 
 const blobsOf = (task: Task): Effect[] =>

@@ -32,6 +32,8 @@ export const PACKING = {
     'onFailure',
     'joins',
     'conversation',
+    'acknowledgeBy',
+    'arrival',
   ],
   bulky: [
     'output',

@@ -55,7 +55,7 @@ interface Planned {
 
 const transitionFor = (message: TaskReport, by: By, stored: Stored | undefined): Planned => {
   const seen: Seen = { id: message.messageId, fingerprint: message.fingerprint };
-  const told: Report = { seen, attempt: message.attempt, told: message.told };
+  const told: Report = { seen, attempt: message.attempt, told: message.told, sent: message.sent };
   switch (message.kind) {
     case 'claim':
       return {
@@ -68,13 +68,10 @@ const transitionFor = (message: TaskReport, by: By, stored: Stored | undefined):
     case 'progress':
       return { decide: (task) => progress(task, by, told, { ...message.progress, told: message.told, at: by.now }) };
     case 'complete': {
-      const completed = complete(
-        by,
-        told,
-        stored?.output ?? { json: message.output },
-        message.carried,
-        stored?.artifacts,
-      );
+      const completed = complete(by, told, stored?.output ?? { json: message.output }, message.carried, {
+        artifacts: stored?.artifacts,
+        confidence: message.confidence,
+      });
       // Only where the id cannot be that of an earlier message about the task.
       const blind = unseen(completed, absent('seen'), isNot('claimedBy.id', message.messageId));
       return { blind, decide: (task) => asHolder(task, by, () => completed) };

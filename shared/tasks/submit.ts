@@ -11,7 +11,8 @@ import { discarded, kept } from './content.ts';
 import { awaitedBy, heldBack, waiterWrites } from './dependencies.ts';
 import { type Lineage, lineageOf, linkWrites } from './lineage.ts';
 import { type Way, wayFor } from './route-task.ts';
-import { type Content, type Task, taskRef } from './task.ts';
+import { shortNameOf } from './short-names.ts';
+import { type Content, type Task, taskRef, unacknowledgedPlace } from './task.ts';
 import { firstLook } from './transitions.ts';
 
 /** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
@@ -33,16 +34,13 @@ export const submit = async (
   }
   const input = await kept(deps, project, request.taskId, request.input);
   const { way, lineage, awaited } = origin;
-  const created = await made(
-    deps,
-    {
-      ...newTask(deps, project, dialect, request, input, trace),
-      ...way,
-      ...heldBack(awaited, deps.clock.now()),
-      chain: lineage.chain,
-    },
-    origin,
-  );
+  const task = {
+    ...newTask(deps, project, dialect, request, input, trace),
+    ...way,
+    ...heldBack(awaited, deps.clock.now()),
+    chain: lineage.chain,
+  };
+  const [created] = await Promise.all([made(deps, task, origin), nameShortly(deps, task, request)]);
   if (created.outcome === 'written') {
     if (!created.again) await hurry(deps, { after: created.after });
     return { duplicate: false };
@@ -77,6 +75,11 @@ const originOf = async (deps: Deps, caller: Caller, request: Request): Promise<O
   return awaited instanceof Error ? awaited : { way, lineage, awaited };
 };
 
+/** The same name again is refused, which is as good. */
+const nameShortly = async (deps: Deps, task: Fresh<Task>, { sent }: Request): Promise<void> => {
+  if (sent) await deps.records.create(shortNameOf(task, sent.to, sent.at, task.createdAt), deps.newId());
+};
+
 const made = async (deps: Deps, task: Fresh<Task>, { lineage, awaited }: Origin): Promise<Written<Task>> => {
   const token = deps.newId();
   const at = deps.clock.now();
@@ -104,6 +107,7 @@ const newTask = (
   const now = deps.clock.now();
   const { maxAttempts } = deps.config.tasks;
   const deadline = now + request.ttlSeconds * 1000;
+  const acknowledgeBy = request.acknowledgeMs && now + request.acknowledgeMs;
   return {
     ...taskRef(project, request.taskId),
     sk: 'task',
@@ -133,7 +137,9 @@ const newTask = (
     told: request.told,
     fingerprint: request.fingerprint,
     ...childOf(request.trace ?? trace),
-    due: firstLook(now, deadline, deps.config.tasks),
+    due: firstLook(now, Math.min(deadline, acknowledgeBy ?? deadline), deps.config.tasks),
+    acknowledgeBy,
+    held: acknowledgeBy === undefined ? undefined : unacknowledgedPlace(project, request.from, now, request.taskId),
     // What belongs to a batch comes to its requester with the batch.
     ...(!request.joins && { placed: { p: inboxPk(project, request.from) } }),
   };

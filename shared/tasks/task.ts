@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Lane, Priority } from '../ports/queues.ts';
-import type { Item, Ref } from '../ports/records.ts';
+import type { IndexKey, Item, Ref } from '../ports/records.ts';
 import type { KeptArtifacts } from './artifacts.ts';
 
 export const STATUSES = [
@@ -60,6 +60,10 @@ export interface Progress {
   percent?: number;
   message?: string;
   subTasks?: Json[];
+  /** What keeps the holder from going on. */
+  blockers?: string[];
+  /** How sure it is, 0 to 1. */
+  confidence?: number;
   /** What its dialect has no canonical place for. */
   carried?: JsonObject;
   told?: JsonObject;
@@ -132,6 +136,11 @@ export interface Task extends Item {
   input: Content;
   output?: Content;
   artifacts?: KeptArtifacts;
+  /** How sure of its output the holder was, 0 to 1. */
+  confidence?: number;
+  /** When its requester is told that nobody has claimed it yet, and when it was. */
+  acknowledgeBy?: number;
+  unacknowledgedAt?: number;
   /** What the requester's dialect has no canonical place for, given back to readers of that dialect. */
   carried: JsonObject;
   outcomeCarried?: JsonObject;
@@ -162,7 +171,16 @@ export const laneOf = ({ project, priority, to, skill, domain = '' }: Task): Lan
 };
 
 export const heldPlace = (project: string, agent: string): string => `${project}#held#${agent}`;
+/** Where a sender finds what it sent and nobody has acknowledged, be it a note or a task that nobody has claimed. */
+export const unacknowledgedOf = (project: string, from: string): string => `${project}#unacknowledged#${from}`;
+export const unacknowledgedPlace = (project: string, from: string, at: number, id: string): IndexKey => ({
+  p: unacknowledgedOf(project, from),
+  s: `${sortable(at)}#${id}`,
+});
 export const failedPlace = (project: string): string => `${project}#failed`;
 
 /** Epoch milliseconds so that text order is time order. */
-export const sortable = (at: number): string => String(at).padStart(14, '0');
+export const sortable = (at: number): string => String(Math.min(Math.max(at, 0), LATEST)).padStart(14, '0');
+
+/** Far enough, for senders choose their times. */
+const LATEST = 10 ** 14 - 1;

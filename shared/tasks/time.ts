@@ -11,8 +11,12 @@ export const nextLook = (task: Task, limits: Limits): number | undefined => {
   if (task.status === 'waiting') return task.at + LOOK_AGAIN_MS;
   if (task.status !== 'requested') return task.leaseUntil;
   if (task.notBefore !== undefined) return task.notBefore;
-  return Math.min(task.deadline, task.queuedAt + limits.resendMs * 2 ** task.resent);
+  return Math.min(task.deadline, task.queuedAt + limits.resendMs * 2 ** task.resent, acknowledgement(task));
 };
+
+/** Whoever has claimed it once has acknowledged it. */
+const acknowledgement = ({ acknowledgeBy = Infinity, unacknowledgedAt, attempt }: Task): number =>
+  unacknowledgedAt === undefined && attempt === 0 ? acknowledgeBy : Infinity;
 
 /** What time alone does to a task whose `due` has come, if nobody wrote in between. */
 export const pass = (task: Task, when: When): Change => ({ ...passed(task, when), if: is('v', task.v) });
@@ -26,6 +30,10 @@ const passed = (task: Task, when: When): Change => {
   if (task.status !== 'requested') return leaseLost(task, when);
   if (task.notBefore !== undefined) return queued(task.deadline, when);
   if (task.deadline <= when.now) return endedAs('expired', when);
+  if (acknowledgement(task) <= when.now) {
+    const unacknowledgedAt = when.now;
+    return { set: { unacknowledgedAt, due: nextLook({ ...task, unacknowledgedAt }, when.limits) } };
+  }
   // The same entry once more: where its first message still waits, that one keeps its place in the order.
   const resent = task.resent + 1;
   return { set: { resent, due: nextLook({ ...task, resent }, when.limits) } };

@@ -1,6 +1,7 @@
 import type { ParleyError } from '../errors.ts';
 import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
+import type { Sending } from '../messages/command.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { KeptArtifacts } from './artifacts.ts';
 import {
@@ -113,6 +114,8 @@ export interface Report {
   seen: Seen;
   /** The attempt that it is about, where it says so. */
   attempt?: number;
+  /** When its sender wrote it, where its readers find it in that order. */
+  sent?: Sending;
   /** What the log of messages says of it. */
   told?: JsonObject;
 }
@@ -145,7 +148,7 @@ export const complete = (
   report: Report,
   output: Content,
   carried: JsonObject,
-  artifacts?: KeptArtifacts,
+  { artifacts, confidence }: { artifacts?: KeptArtifacts; confidence?: number } = {},
 ): Transition => ({
   rules: byHolder(by, report),
   change: inOrder(endedAs('completed', by), {
@@ -155,7 +158,8 @@ export const complete = (
       outcomeCarried: carried,
       outcomeTold: report.told,
       endedBy: report.seen,
-      'placed.s': inboxOrder(by.now, report.seen.id),
+      'placed.s': inboxOrder(report.sent?.at ?? by.now, report.seen.id, report.sent?.sequence),
+      confidence,
     },
     unset: ['error'],
   }),

@@ -19,6 +19,7 @@ const PLACES = [
     question: ['task.progress', QUESTION.prompt, 'input_required', QUESTION],
     answer: ['task.progress', QUESTION.prompt, 'input_given', { ...QUESTION, answer: 4 }],
     artifactsIn: ({ payload }: Wire) => payload.parley.artifacts,
+    extrasIn: ({ parley }: Wire) => parley,
   },
   {
     dialect: 'agent-os',
@@ -26,10 +27,19 @@ const PLACES = [
     question: ['event', QUESTION.prompt, 'input_required', QUESTION],
     answer: ['event', QUESTION.prompt, 'input_given', { ...QUESTION, answer: 4 }],
     artifactsIn: ({ parley }: Wire) => parley.artifacts,
+    extrasIn: ({ parley }: Wire) => parley,
+  },
+  {
+    dialect: 'message-routing',
+    questionIn: ({ type, payload }: Wire) => [type, payload.message, payload.parley.status, payload.parley.input],
+    question: ['status-update', QUESTION.prompt, 'input_required', QUESTION],
+    answer: ['status-update', QUESTION.prompt, 'input_given', { ...QUESTION, answer: 4 }],
+    artifactsIn: ({ payload }: Wire) => payload.parley.artifacts,
+    extrasIn: ({ payload }: Wire) => payload.parley,
   },
 ];
 
-for (const { dialect, questionIn, question, answer, artifactsIn } of PLACES) {
+for (const { dialect, questionIn, question, answer, artifactsIn, extrasIn } of PLACES) {
   describe(`what only Task Format has a word for, in ${dialect}`, () => {
     it('is a question that the requester reads and answers, and artifacts', async (t) => {
       const parley = await testParley(t);
@@ -37,15 +47,18 @@ for (const { dialect, questionIn, question, answer, artifactsIn } of PLACES) {
       const cook = await parley.agent('cook', taskFormat);
       const asking = speakers.find((speaker) => speaker.dialect === dialect);
       const request = asking?.request('requester', 'cook', {});
-      await requester.send(request ?? {});
+      const { taskId } = (await requester.send(request ?? {})).body;
       const [{ message }] = await cook.claim();
       await cook.send({ id: message.id, status: 'input_required', input: QUESTION });
       const [asked] = await requester.inbox(20);
       assert.deepEqual(questionIn(asked), question);
-      const { body: shown } = await requester.call('GET', `/v1/tasks/${request?.id}?dialect=${dialect}`);
+      const { body: shown } = await requester.call('GET', `/v1/tasks/${taskId}?dialect=${dialect}`);
       assert.deepEqual(questionIn(shown), question);
-      assert.equal((await requester.call('POST', '/v1/inbox/ack', { ids: [asked.id] })).body.acknowledged, 1);
-      const answered = await requester.call('POST', `/v1/tasks/${request?.id}/input`, { input: 4 });
+      assert.equal(
+        (await requester.call('POST', '/v1/inbox/ack', { ids: [asked.msg_id ?? asked.id] })).body.acknowledged,
+        1,
+      );
+      const answered = await requester.call('POST', `/v1/tasks/${taskId}/input`, { input: 4 });
       assert.equal(answered.status, 202, JSON.stringify(answered.body));
       assert.deepEqual((await cook.inbox(20))[0].input, { ...QUESTION, answer: 4 });
       await cook.send({ id: message.id, status: 'completed', result: {}, artifacts: ARTIFACTS });
@@ -61,9 +74,10 @@ for (const { dialect, questionIn, question, answer, artifactsIn } of PLACES) {
       const { id } = tfRequest();
       await requester.send(tfRequest({ id, routing, retryPolicy: RETRY }));
       const [{ message }] = await holder.claim();
-      assert.deepEqual(message.parley.chain, ['first', 'requester']);
-      assert.deepEqual(message.parley.retry, { maxAttempts: 2, backoff: 'fixed', initialMs: 5 });
-      await holder.send({ id, status: 'input_required', input: QUESTION });
+      assert.deepEqual(extrasIn(message).chain, ['first', 'requester']);
+      assert.deepEqual(extrasIn(message).retry, { maxAttempts: 2, backoff: 'fixed', initialMs: 5 });
+      const asked = { id, status: 'input_required', input: QUESTION };
+      await holder.call('POST', '/v1/messages', asked, { 'parley-dialect': 'task-format' });
       await requester.send({ id, input: 4 });
       const [told] = await holder.inbox(20);
       assert.deepEqual(questionIn(told), answer);

@@ -14,6 +14,7 @@ const KINDS: Record<string, [result: string, failure: string]> = {
   'round-table': ['task.result', 'task.failed'],
   'agent-os': ['response', 'error'],
   'task-format': ['completed', 'failed'],
+  'message-routing': ['result success', 'result failure'],
 };
 
 /** One code of each dialect that can be tried again and one that cannot, and what the readers of the others make of it. */
@@ -32,6 +33,13 @@ const CODES: Record<string, { code: string; retryable: boolean; read: Record<str
       code: 'SAFETY_VIOLATION',
       retryable: false,
       read: { 'round-table': 'invalid_params', 'task-format': 'INVALID_INPUT' },
+    },
+  ],
+  'message-routing': [
+    {
+      code: 'failure',
+      retryable: false,
+      read: { 'round-table': 'invalid_params', 'agent-os': 'VALIDATION_FAILED', 'task-format': 'failure' },
     },
   ],
   'task-format': [
@@ -56,45 +64,48 @@ const start = async (t: Parameters<typeof testParley>[0], asking: Speaker, doing
     const { status, body } = await worker.send(message);
     assert.equal(status, 202, JSON.stringify(body));
   };
-  return { parley, requester, worker, request, say };
+  const { taskId } = reply.body;
+  const name = asking.nameOf?.(taskId) ?? String(request.id);
+  return { parley, requester, worker, taskId, name, say };
 };
 
 for (const asking of speakers) {
   for (const doing of speakers.filter((speaker) => speaker !== asking)) {
     describe(`a task given in ${asking.dialect} to an agent of ${doing.dialect}`, () => {
       it('is claimed, reported on and completed, and its requester reads it all in its own dialect', async (t) => {
-        const { requester, worker, request, say } = await start(t, asking, doing);
+        const { requester, worker, taskId, name, say } = await start(t, asking, doing);
         const [{ message }] = await worker.claim();
         assert.deepEqual(doing.readRequest(message), {
           ...asking.asked,
           from: 'requester',
-          input: { scope: 'daily' },
+          input: asking.inputOf?.({ scope: 'daily' }) ?? { scope: 'daily' },
         });
-        assert.equal(canonicalId(message.id), canonicalId(request.id));
-        const talk = { from: worker, to: 'requester', taskId: message.id };
+        const called = message.msg_id ?? message.id;
+        assert.equal(canonicalId(called), (doing.nameOf ?? canonicalId)(taskId));
+        const talk = { from: worker, to: 'requester', taskId: called };
         await say(doing.progress(talk, 50, 'half'));
-        const { body } = await requester.call('GET', `/v1/tasks/${request.id}?dialect=${asking.dialect}`);
-        assert.deepEqual(asking.readProgress(body), { taskId: request.id, percent: 50, text: 'half' });
+        const { body } = await requester.call('GET', `/v1/tasks/${taskId}?dialect=${asking.dialect}`);
+        assert.deepEqual(asking.readProgress(body), { taskId: name, percent: 50, text: 'half' });
         await say(doing.complete(talk, { answer: 'Large.' }));
         const [result] = await requester.inbox(20);
         assert.deepEqual(asking.readResult(result), {
           kind: KINDS[asking.dialect]?.[0],
-          taskId: request.id,
+          taskId: name,
           from: 'worker',
-          output: { answer: 'Large.' },
+          output: doing.outputOf?.({ answer: 'Large.' }) ?? { answer: 'Large.' },
         });
-        assert.equal((await requester.task(request.id)).traceparent.split('-')[1], TRACE_ID);
+        assert.equal((await requester.task(taskId)).traceparent.split('-')[1], TRACE_ID);
       });
 
       for (const { code, retryable, read } of CODES[doing.dialect] ?? []) {
         it(`fails ${retryable ? 'after some tries' : 'at once'} with ${code}, of which nothing is lost`, async (t) => {
-          const { parley, requester, worker, request, say } = await start(t, asking, doing);
+          const { parley, requester, worker, name, say } = await start(t, asking, doing);
           let tries = 0;
           for (let round = 0; round < 5; round++) {
             const [task] = await worker.claim();
             if (!task) continue;
             tries++;
-            const talk = { from: worker, to: 'requester', taskId: task.message.id };
+            const talk = { from: worker, to: 'requester', taskId: task.message.msg_id ?? task.message.id };
             await say(doing.fail(talk, code, 'it broke', round));
             parley.clock.advance(60_000);
             await settled(parley);
@@ -103,8 +114,8 @@ for (const asking of speakers) {
           const [failure] = await requester.inbox(20);
           assert.deepEqual(asking.readFailure(failure), {
             kind: KINDS[asking.dialect]?.[1],
-            taskId: request.id,
-            code: read[asking.dialect],
+            taskId: name,
+            code: read[asking.dialect] ?? 'failure',
             retryable,
             text: 'it broke',
             original: code,
@@ -126,7 +137,10 @@ describe('a note of AgentOS', () => {
       const read = { type: 'agent-os.gap', from: 'one-brain', content: { missing: 'the harvest of 2023' } };
       assert.deepEqual(readNote(message), read);
       assert.ok(JSON.stringify(message).includes(JSON.stringify(gap.context)));
-      assert.equal((await reader.call('POST', '/v1/inbox/ack', { ids: [message.id] })).body.acknowledged, 1);
+      assert.equal(
+        (await reader.call('POST', '/v1/inbox/ack', { ids: [message.msg_id ?? message.id] })).body.acknowledged,
+        1,
+      );
       assert.deepEqual(await reader.inbox(), []);
     });
   }

@@ -1,5 +1,7 @@
+import { shortId } from '../../shared/ids.ts';
 import { agentOsMessage, content, evidence } from './agent-os-agent.ts';
 import { about, type Reply, type TestAgent, taskRequest } from './api.ts';
+import { mrMessage } from './message-routing.ts';
 import { tfRequest } from './task-format.ts';
 
 export type Wire = Reply['body'];
@@ -19,8 +21,13 @@ interface Talk {
 export interface Speaker {
   dialect: string;
   /** As urgent as the dialect can say, and with as little time as it can. */
-  request(from: string, to: string, input: object): { id: string; [field: string]: unknown };
+  request(from: string, to: string, input: object): { id?: string; msg_id?: string; [field: string]: unknown };
   asked: { capability: string; priority: string; ttlSeconds: number };
+  /** What others find of an input, and of an output, where the dialect puts it into more words. */
+  inputOf?(input: object): object;
+  outputOf?(output: object): object;
+  /** What it calls a task where that is not its id. */
+  nameOf?(taskId: string): string;
   readRequest(message: Wire): {
     from: string;
     capability: string;
@@ -151,4 +158,55 @@ const taskFormat: Speaker = {
   readNote: ({ type, routing, payload }) => ({ type, from: routing.source, content: payload }),
 };
 
-export const speakers: readonly Speaker[] = [roundTable, agentOs, taskFormat];
+const DELEGATED = { task: 'The daily briefing', context: { deadline: '2026-02-08T15:50:00.000Z' } };
+const DONE = { status: 'success', deliverables: { files_modified: ['/a.ts'] }, metrics: { confidence: 0.9 } };
+
+const messageRouting: Speaker = {
+  dialect: 'message-routing',
+  request: (from, to, input) => {
+    const message = mrMessage('task-delegation', from, to, { priority: 9, payload: { ...DELEGATED, ...input } });
+    return { ...message, timestamp: '2026-02-08T15:00:00.000Z' };
+  },
+  asked: { capability: 'message-routing.task-delegation', priority: 'critical', ttlSeconds: 3000 },
+  inputOf: (input) => ({ ...DELEGATED, ...input }),
+  outputOf: (output) => ({ ...DONE, ...output }),
+  nameOf: shortId,
+  readRequest: ({ from, timestamp, priority, payload: { task, context, parley } }) => ({
+    from,
+    capability: task,
+    priority: { 10: 'critical', 8: 'high', 5: 'normal', 1: 'low' }[String(priority)] ?? '',
+    ttlSeconds: (Date.parse(context.deadline) - Date.parse(timestamp)) / 1000,
+    input: parley.input,
+  }),
+  progress: ({ from, to, taskId }, percent, message) =>
+    mrMessage('status-update', from.id, to, {
+      correlation_id: taskId,
+      payload: { status: 'in_progress', progress: percent / 100, message },
+    }),
+  readProgress: ({ correlation_id, payload }) => ({
+    taskId: correlation_id,
+    percent: payload.progress * 100,
+    text: payload.message,
+  }),
+  complete: ({ from, to, taskId }, output) =>
+    mrMessage('result', from.id, to, { correlation_id: taskId, payload: { ...DONE, ...output } }),
+  readResult: ({ type, correlation_id, from, payload }) => ({
+    kind: `${type} ${payload.status}`,
+    taskId: correlation_id,
+    from,
+    output: payload.parley.output,
+  }),
+  fail: ({ from, to, taskId }, status, message) =>
+    mrMessage('result', from.id, to, { correlation_id: taskId, payload: { status, issues: [message] } }),
+  readFailure: ({ type, correlation_id, payload }) => ({
+    kind: `${type} ${payload.status}`,
+    taskId: correlation_id,
+    code: payload.status,
+    retryable: payload.parley.error.retryable,
+    text: payload.issues[0],
+    original: payload.parley.error.code,
+  }),
+  readNote: ({ from, payload }) => ({ type: payload.parley.type, from, content: payload.parley.content }),
+};
+
+export const speakers: readonly Speaker[] = [roundTable, agentOs, taskFormat, messageRouting];

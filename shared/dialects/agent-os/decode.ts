@@ -58,7 +58,14 @@ const commandOf = (wire: AgentOsMessage): Command => {
     case 'response': {
       const answer = { ...named(wire), taskId: canonicalId(wire.replyTo) };
       if (isFabricated(wire.payload.content, wire.evidence)) return fabrication(wire, answer.taskId);
-      return { ...answer, kind: 'complete', output: wire.payload.content, carried: carriedFrom(wire, control(wire)) };
+      const confidence = wire.evidence.confidence / 100;
+      return {
+        ...answer,
+        kind: 'complete',
+        output: wire.payload.content,
+        confidence,
+        carried: carriedFrom(wire, control(wire)),
+      };
     }
     case 'error': {
       const error = errorOf(wire.payload.content);

@@ -35,10 +35,10 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
 };
 
 export const encodeReport = (task: Task): JsonObject => {
-  const { carried = {}, percent, message: text, subTasks } = task.progress ?? {};
+  const { carried = {}, percent, message: text, subTasks, blockers, confidence } = task.progress ?? {};
   const { content = null, ...said } = own(carried);
   const made = task.progress
-    ? { status: 'in_progress', percent, message: text, subTasks }
+    ? { status: blockers ? 'blocked' : 'in_progress', percent, message: text, subTasks, blockers }
     : { status: task.status, note: task.claimNote };
   return message(said, {
     id: idFrom(`${task.id}#${task.v}`),
@@ -48,6 +48,7 @@ export const encodeReport = (task: Task): JsonObject => {
     type: 'event',
     content: content ?? made,
     asked: own(task.carried),
+    confidence,
     thread: task.id,
     replyTo: asUuid(task.id),
     priority: task.priority,
@@ -74,6 +75,7 @@ export const encodeOutcome = (
     content: made[type],
     // Whoever asked gets the answer where it asked.
     asked: outcome.to === outcome.task.from ? own(outcome.task.carried) : undefined,
+    confidence: outcome.confidence,
     thread: outcome.task.id,
     replyTo: asUuid(outcome.task.id),
     priority: outcome.task.priority,
@@ -120,11 +122,13 @@ interface Told {
   content: Json;
   /** What the message that this one answers carried. */
   asked?: JsonObject;
+  /** How sure its sender is, 0 to 1, where that was said in another dialect. */
+  confidence?: number;
   /** What the message belongs to, for a reader that wants a session and a request. */
   thread: string;
   replyTo?: string;
   priority: Priority;
-  ttl: number;
+  ttl?: number;
   retryCount?: number;
   /** What only other dialects have words for. */
   parley: JsonObject;
@@ -137,7 +141,7 @@ const message = (said: JsonObject, tell: Told): JsonObject => {
   return {
     version: VERSION,
     timestamp: new Date(tell.timestamp).toISOString(),
-    evidence: NO_EVIDENCE,
+    evidence: { ...NO_EVIDENCE, ...(tell.confidence !== undefined && { confidence: percentOf(tell.confidence) }) },
     type: tell.type,
     context: asked.context ?? { sessionId: tell.thread, requestId: tell.thread, locale: 'en-US', timezone: 'UTC' },
     from: partyOf(tell.from),
@@ -152,6 +156,8 @@ const message = (said: JsonObject, tell: Told): JsonObject => {
     ...(Object.values(parley).some((value) => value !== undefined) ? { parley } : {}),
   };
 };
+
+const percentOf = (share: number): number => Number((share * 100).toFixed(6));
 
 const PLAIN = { format: 'json', language: 'en', encoding: 'utf-8' };
 

@@ -4,7 +4,9 @@ import { find, requireAdmin } from '../../agents/authenticate.ts';
 import { deregister, Registration, register, rotateKey } from '../../agents/register.ts';
 import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
+import { type Depth, depthOf } from '../../inbox/arrivals.ts';
 import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
+import { Resting, restingView } from './resting.ts';
 
 const AgentView = z.object({
   ...Registration.shape,
@@ -20,12 +22,21 @@ const AgentView = z.object({
     model: z.string().optional(),
     version: z.string().optional(),
     capabilities: z.array(z.string()).optional(),
+    cpuUsage: z.number().optional().describe('the share of a processor, 0 to 1'),
+    memoryMb: z.number().optional(),
+    saying: z.looseObject({ status: z.string(), at: z.iso.datetime() }).optional().describe('what it said last'),
   }),
+  resting: Resting.optional().describe('why it is given no work: it was paused or stopped'),
+  inbox: z
+    .object({ depth: z.number(), evicted: z.number() })
+    .optional()
+    .describe('where it has a limit: how many messages wait, and how many had to go for others'),
 });
 
-const viewOf = (known: Known): z.output<typeof AgentView> => {
+const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentView> => {
   const { agent, health } = known;
   const { id, dialect, capabilities, via, versions, publicKey, limits, manifest, registeredAt } = agent;
+  const { inboxLimit, overflow } = agent;
   return {
     id,
     dialect: Registration.shape.dialect.parse(dialect),
@@ -35,6 +46,9 @@ const viewOf = (known: Known): z.output<typeof AgentView> => {
     versions,
     publicKey,
     limits,
+    role: Registration.shape.role.parse(agent.role),
+    inboxLimit,
+    overflow,
     manifest,
     registeredAt: new Date(registeredAt).toISOString(),
     health: {
@@ -46,7 +60,12 @@ const viewOf = (known: Known): z.output<typeof AgentView> => {
       model: health?.model,
       version: health?.version,
       capabilities: health?.capabilities,
+      cpuUsage: health?.cpuUsage,
+      memoryMb: health?.memoryMb,
+      saying: health?.saying && { ...health.saying, at: new Date(health.saying.at).toISOString() },
     },
+    resting: restingView(deps, known),
+    inbox: inboxLimit === undefined ? undefined : { depth: depth?.count ?? 0, evicted: depth?.evicted ?? 0 },
   };
 };
 
@@ -74,7 +93,10 @@ export const agentRoutes: Route[] = [
       requireAdmin(caller);
       const id = params.id ?? '';
       const { key } = await register(deps, caller.project, id, body);
-      return { status: key ? 201 : 200, body: { agent: viewOf(await registeredAgent(deps, caller.project, id)), key } };
+      return {
+        status: key ? 201 : 200,
+        body: { agent: viewOf(deps, await registeredAgent(deps, caller.project, id)), key },
+      };
     },
   }),
   route({
@@ -100,7 +122,10 @@ export const agentRoutes: Route[] = [
       const known = agents.map((agent) => ({ agent, health: healths.find((health) => health.agent === agent.id) }));
       return {
         status: 200,
-        body: { agents: known.map(viewOf), cursor: agents.length === limit ? agents.at(-1)?.id : undefined },
+        body: {
+          agents: known.map((one) => viewOf(deps, one)),
+          cursor: agents.length === limit ? agents.at(-1)?.id : undefined,
+        },
       };
     },
   }),
@@ -112,7 +137,9 @@ export const agentRoutes: Route[] = [
     body: noBody,
     answers: { 200: { description: 'The agent', schema: AgentView }, ...notFound },
     handle: async ({ deps, caller, params }) => {
-      return { status: 200, body: viewOf(await registeredAgent(deps, caller.project, params.id ?? '')) };
+      const known = await registeredAgent(deps, caller.project, params.id ?? '');
+      const depth = known.agent.inboxLimit === undefined ? undefined : await depthOf(deps.records, known.agent);
+      return { status: 200, body: viewOf(deps, known, depth) };
     },
   }),
   route({

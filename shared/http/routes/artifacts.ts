@@ -21,7 +21,7 @@ export const artifactRoutes: Route[] = [
       404: { description: 'No such task' },
     },
     handle: async ({ deps, caller, ...call }) => {
-      const { task } = await lookUp(deps, caller, taskId(call));
+      const { task } = await lookUp(deps, caller, await taskId(deps, caller, call));
       const artifacts = task.artifacts?.index ?? [];
       return {
         status: 200,
@@ -37,7 +37,7 @@ export const artifactRoutes: Route[] = [
     body: noBody,
     answers: { 200: { description: 'The artifact' }, 404: { description: 'No such task or artifact' } },
     handle: async ({ deps, caller, ...call }) => {
-      const { task } = await lookUp(deps, caller, taskId(call));
+      const { task } = await lookUp(deps, caller, await taskId(deps, caller, call));
       const { name } = call.params;
       const artifacts = task.artifacts ? await loadedArtifacts(deps.blobs, task.artifacts) : [];
       const artifact = artifacts.find((candidate) => candidate.name === name);

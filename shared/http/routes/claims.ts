@@ -7,6 +7,7 @@ import { noteTasks } from '../note-tasks.ts';
 import { noQuery, type Route, route, signalFor } from '../route.ts';
 import { speaksFor, wireMessage } from './agent-fields.ts';
 import { receiveAll } from './messages.ts';
+import { Resting, restingView } from './resting.ts';
 
 export const claimRoutes: Route[] = [
   route({
@@ -36,6 +37,7 @@ export const claimRoutes: Route[] = [
           tasks: z.array(
             z.object({ message: wireMessage, attempt: z.number(), lease: z.object({ until: z.iso.datetime() }) }),
           ),
+          resting: Resting.optional().describe('why the agent is given nothing: it was paused or stopped'),
         }),
       },
     },
@@ -52,7 +54,7 @@ export const claimRoutes: Route[] = [
       for (const { id } of tasks) note(id);
       return {
         status: 200,
-        body: { results, tasks: await handOverAll(deps, known, tasks) },
+        body: { results, tasks: await handOverAll(deps, known, tasks), resting: restingView(deps, known) },
       };
     },
   }),

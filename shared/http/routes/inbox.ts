@@ -9,13 +9,19 @@ export const inboxRoutes: Route[] = [
     method: 'GET',
     path: '/v1/inbox',
     summary: "Read the caller's inbox, oldest first; what is read stays until it is acknowledged",
-    query: z.strictObject({ max: countUpTo(100, 20), wait: waitUpTo(20), agent: speaksFor }),
+    query: z.strictObject({
+      max: countUpTo(100, 20),
+      wait: waitUpTo(20),
+      mode: z.enum(['read', 'take']).default('read').describe('take: what is read is acknowledged by it'),
+      agent: speaksFor,
+    }),
     body: noBody,
     answers: { 200: { description: 'The messages', schema: z.object({ messages: z.array(wireMessage) }) } },
     handle: async ({ deps, caller, query, request }) => {
       const known = await agentBehind(deps, caller, query.agent);
       const messages = await readInbox(deps, known, {
         max: query.max,
+        take: query.mode === 'take',
         waitMs: query.wait,
         signal: signalFor(query.wait, request),
       });

@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts';
+import { agentPairRoutes } from './agent-pairs.ts';
 import { agentRoutes } from './agents.ts';
 import { boxRoutes } from './boxes.ts';
 import { cardRoutes } from './cards.ts';
@@ -11,6 +12,7 @@ import { logRoutes } from './log.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
 import { schemaRoutes } from './schemas.ts';
+import { sentMessageRoutes } from './sent-messages.ts';
 import { systemRoutes } from './system.ts';
 import { taskRoutes } from './tasks.ts';
 import { toolRoutes } from './tools.ts';
@@ -23,7 +25,9 @@ export const routes: readonly Route[] = [
   ...graphRoutes,
   ...claimRoutes,
   ...inboxRoutes,
+  ...sentMessageRoutes,
   ...agentRoutes,
+  ...agentPairRoutes,
   ...eventRoutes,
   ...cardRoutes,
   ...boxRoutes,

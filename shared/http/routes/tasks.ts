@@ -68,7 +68,7 @@ export const taskRoutes: Route[] = [
     body: noBody,
     answers: { 200: { description: 'The task', schema: TaskView }, ...notFound },
     handle: async ({ deps, caller, params, query, request }) => {
-      const id = taskId({ params, request });
+      const id = await taskId(deps, caller, { params, request });
       const { task, entries } = await lookUp(deps, caller, id, query.wait, signalFor(query.wait, request));
       const body =
         query.dialect === undefined ? await fullView(deps, task, entries) : await inDialect(deps, task, query.dialect);
@@ -88,7 +88,7 @@ export const taskRoutes: Route[] = [
     },
     handle: async ({ deps, caller, ...call }) => ({
       status: 200,
-      body: viewOf(await cancelTask(deps, caller, taskId(call))),
+      body: viewOf(await cancelTask(deps, caller, await taskId(deps, caller, call))),
     }),
   }),
   route({
@@ -104,7 +104,7 @@ export const taskRoutes: Route[] = [
       409: { description: 'It waits for no input' },
     },
     handle: async ({ deps, caller, body, ...call }) => {
-      const { duplicate, task } = await answerTask(deps, caller, taskId(call), body.input);
+      const { duplicate, task } = await answerTask(deps, caller, await taskId(deps, caller, call), body.input);
       return { status: duplicate ? 200 : 202, body: viewOf(task) };
     },
   }),
@@ -121,7 +121,7 @@ export const taskRoutes: Route[] = [
     },
     handle: async ({ deps, caller, ...call }) => ({
       status: 202,
-      body: viewOf(await retryTask(deps, caller, taskId(call))),
+      body: viewOf(await retryTask(deps, caller, await taskId(deps, caller, call))),
     }),
   }),
   route({
@@ -137,7 +137,10 @@ export const taskRoutes: Route[] = [
     },
     handle: async ({ deps, caller, body, ...call }) => {
       const holder = await agentBehind(deps, caller, body.agent);
-      return { status: 200, body: viewOf(await renewLease(deps, holder, taskId(call), body.attempt)) };
+      return {
+        status: 200,
+        body: viewOf(await renewLease(deps, holder, await taskId(deps, caller, call), body.attempt)),
+      };
     },
   }),
   route({

@@ -1,0 +1,92 @@
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { absent, any, type Change, isNot } from '../ports/conditions.ts';
+import type { Write } from '../ports/records.ts';
+import { type Health, healthRef, type Known } from './agent.ts';
+import type { Caller } from './authenticate.ts';
+
+/** What an agent can be told to do. */
+export interface Order {
+  action: 'start' | 'pause' | 'resume' | 'stop' | 'health_check';
+  reason?: string;
+  /** How long a pause lasts at most, and how soon a sign of health must come. */
+  timeoutMs?: number;
+}
+
+/** Why an agent is given no work for the time being. */
+export interface Rest {
+  action: 'pause' | 'stop';
+  by: string;
+  reason?: string;
+  since: number;
+  /** Absent where only another order ends it. */
+  until?: number;
+}
+
+export const COORDINATOR = 'coordinator';
+
+export const refuseUnlessCoordinator = (caller: Caller, what: string): void => {
+  if (caller.role === 'admin' || caller.known.agent.role === COORDINATOR) return;
+  throw new ParleyError(
+    'forbidden',
+    `Only a coordinator may ${what}: register ${caller.known.agent.id} with "role": "${COORDINATOR}".`,
+  );
+};
+
+export const restOf = ({ health }: Known, now: number): Rest | undefined => {
+  const rest = health?.rest;
+  return rest && (rest.until === undefined || rest.until > now) ? rest : undefined;
+};
+
+/** Where the order says nothing else. */
+const CHECK_MS = 30_000;
+
+/** What the order does to its recipient, to be written together with the message that says it. */
+export const orderWrite = (deps: Deps, project: string, to: string, by: string, order: Order): Write => ({
+  kind: 'update',
+  key: healthRef(project, to),
+  change: ordered(order, by, deps.clock.now()),
+});
+
+const ordered = ({ action, reason, timeoutMs }: Order, by: string, now: number): Change => {
+  const until = timeoutMs === undefined ? undefined : now + timeoutMs;
+  switch (action) {
+    case 'pause':
+      // The timer may be needed earlier for something else, and finds out itself.
+      return {
+        if: unlessStopped,
+        set: { rest: { action, by, reason, since: now, until }, due: until && Math.min(until, now + CHECK_MS) },
+      };
+    case 'stop':
+      return { set: { rest: { action, by, reason, since: now } } };
+    case 'resume':
+      return { if: unlessStopped, unset: ['rest'] };
+    case 'start':
+      return { unset: ['rest'] };
+    case 'health_check': {
+      const checkBy = until ?? now + CHECK_MS;
+      return { set: { checkBy, due: Math.min(checkBy, now + CHECK_MS) } };
+    }
+  }
+};
+
+const unlessStopped = any(absent('rest'), isNot('rest.action', 'stop'));
+
+export const stopped = (to: string): ParleyError =>
+  new ParleyError('agent_stopped', `${to} has been stopped. Only "start" lets it work again.`);
+
+/** What time alone does: a pause ends, and a check that nobody answered finds the agent unhealthy. */
+export const orderLapse = ({ rest, checkBy }: Health, now: number): Change => {
+  const isRestOver = rest?.until !== undefined && rest.until <= now;
+  const isUnanswered = checkBy !== undefined && checkBy <= now;
+  return {
+    set: isUnanswered ? { status: UNHEALTHY } : {},
+    unset: [...(isRestOver ? ['rest'] : []), ...(isUnanswered ? ['checkBy'] : [])],
+  };
+};
+
+export const UNHEALTHY = 'unhealthy';
+
+/** When the timers must look at it because of an order. */
+export const orderDue = ({ rest, checkBy }: Health, now: number): number =>
+  Math.min(...[rest?.until, checkBy].map((at) => (at !== undefined && at > now ? at : Infinity)));

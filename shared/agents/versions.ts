@@ -1,0 +1,28 @@
+import type { Agent } from './agent.ts';
+
+/** Every protocol here is in its first version. */
+const FIRST = '1.0.0';
+
+export const spokenBy = ({ versions }: Agent): string[] => (versions?.length ? versions : [FIRST]);
+
+/** `1.0` and `1.0.0` are the same; what is no version is like none other. */
+const numbersOf = (version: string): number[] | undefined => {
+  const [, major, minor, patch] = /^(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?$/.exec(version) ?? [];
+  return major === undefined ? undefined : [major, minor, patch ?? 0].map(Number);
+};
+
+const compared = (a: string, b: string): number => {
+  const [left = [], right = []] = [numbersOf(a), numbersOf(b)];
+  const at = left.findIndex((number, index) => number !== right[index]);
+  return at < 0 ? 0 : (left[at] ?? 0) - (right[at] ?? 0);
+};
+
+/** The highest version that is in all of the lists. */
+export const highestCommon = ([first = [], ...others]: string[][]): string | undefined =>
+  first
+    .filter((version) => numbersOf(version) !== undefined)
+    .filter((version) =>
+      others.every((list) => list.some((other) => numbersOf(other) && compared(version, other) === 0)),
+    )
+    .toSorted(compared)
+    .at(-1);

@@ -1,0 +1,22 @@
+import { complaints } from '../../json/checked.ts';
+import type { Dialect } from '../dialect.ts';
+import { decode, NAME } from './decode.ts';
+import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
+import { isTyped, MessageRoutingMessage, UntypedMessage } from './schema.ts';
+
+/** The message routing protocol: status updates, delegated tasks, results, commands and heartbeats from inbox to inbox. */
+export const messageRouting: Dialect = {
+  name: NAME,
+  isLogged: false,
+  logsRefusals: true,
+  usesShortIds: true,
+  inboxLimit: ({ messageRouting: { inboxLimit } }) => inboxLimit,
+  schema: MessageRoutingMessage,
+  complaints: (message) => complaints(isTyped(message) ? MessageRoutingMessage : UntypedMessage, message),
+  recognises: (message) => message.msg_id !== undefined,
+  decode,
+  encodeRequest,
+  encodeReport,
+  encodeOutcome,
+  encodeNote,
+};

@@ -1,0 +1,130 @@
+import * as z from 'zod';
+import { AGENT_ID } from '../../agents/agent.ts';
+import { SHORT_ID } from '../../ids.ts';
+import { jsonObject } from '../../json/checked.ts';
+import type { JsonObject } from '../../json/json.ts';
+
+/** A whole message, as UTF-8. */
+export const MESSAGE_BYTES = 10 * 1024;
+
+const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
+const msgId = z.string().regex(SHORT_ID, 'must be msg_ and 8 of 0-9 and a-f');
+const time = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' });
+const share = z.number().min(0, 'must be 0 to 1').max(1, 'must be 0 to 1');
+const count = z.number().int().min(0);
+const texts = z.array(z.string());
+
+/** What every message has. Fields that are not named here are carried along. */
+const envelope = {
+  version: z.string().regex(/^\d{1,4}\.\d{1,4}\.\d{1,4}$/, 'must be a version such as 1.0.0'),
+  msg_id: msgId.describe('unique for its sender and day'),
+  from: agentId,
+  to: agentId,
+  timestamp: time,
+  sequence: z.number().int().min(1).describe('counts what the sender sends to the recipient'),
+  requires_ack: z.boolean().default(false),
+  correlation_id: msgId
+    .nullable()
+    .optional()
+    .transform((id) => id ?? undefined)
+    .describe('the message that this one answers'),
+  priority: z.number().int().min(0).max(10).default(5),
+};
+
+const StatusUpdate = z.looseObject({
+  ...envelope,
+  type: z.literal('status-update'),
+  payload: z.looseObject({
+    status: z.enum(['in_progress', 'completed', 'failed', 'blocked']),
+    progress: share.optional(),
+    message: z.string().optional(),
+    confidence: share.optional(),
+    blockers: texts.optional(),
+  }),
+});
+
+const TaskDelegation = z.looseObject({
+  ...envelope,
+  type: z.literal('task-delegation'),
+  payload: z.looseObject({
+    task: z.string().min(1),
+    context: z
+      .looseObject({ files: texts.optional(), dependencies: texts.optional(), deadline: time.optional() })
+      .optional(),
+    metadata: z
+      .looseObject({ original_requester: agentId.optional(), delegation_reason: z.string().optional() })
+      .optional(),
+  }),
+});
+
+const Result = z.looseObject({
+  ...envelope,
+  type: z.literal('result'),
+  payload: z.looseObject({
+    status: z.enum(['success', 'failure', 'partial']),
+    deliverables: z
+      .looseObject({ files_modified: texts.optional(), tests_added: texts.optional(), artifacts: texts.optional() })
+      .optional(),
+    metrics: z
+      .looseObject({ confidence: share.optional(), test_coverage: share.optional(), duration_ms: count.optional() })
+      .optional(),
+    issues: texts.optional(),
+    next_steps: texts.optional(),
+  }),
+});
+
+/** Longer than any agent is away on purpose. */
+const MOST_TIMEOUT_MS = 7 * 86_400_000;
+
+export const ACTIONS = ['start', 'pause', 'resume', 'stop', 'health_check'] as const;
+
+const Command = z.looseObject({
+  ...envelope,
+  type: z.literal('command'),
+  payload: z.looseObject({
+    action: z.enum(ACTIONS),
+    parameters: z
+      .looseObject({
+        reason: z.string().optional(),
+        timeout_ms: z.number().int().min(1).max(MOST_TIMEOUT_MS).optional(),
+      })
+      .optional(),
+  }),
+});
+
+const Heartbeat = z.looseObject({
+  ...envelope,
+  type: z.literal('heartbeat'),
+  payload: z.looseObject({
+    health: z.enum(['healthy', 'degraded', 'unhealthy']),
+    metrics: z
+      .looseObject({
+        cpu_usage: share.optional(),
+        memory_mb: z.number().min(0).optional(),
+        active_tasks: count.optional(),
+      })
+      .optional(),
+    uptime_ms: count.optional(),
+  }),
+});
+
+export const MessageRoutingMessage = z.discriminatedUnion('type', [
+  StatusUpdate,
+  TaskDelegation,
+  Result,
+  Command,
+  Heartbeat,
+]);
+export type MessageRoutingMessage = z.output<typeof MessageRoutingMessage>;
+export type OfType<T extends MessageRoutingMessage['type']> = Extract<MessageRoutingMessage, { type: T }>;
+
+export const TYPES = MessageRoutingMessage.options.map((option) => option.shape.type.value);
+
+/** For a message of no known type, which is to learn what else is wrong with it. */
+export const UntypedMessage = z.looseObject({
+  ...envelope,
+  type: z.enum(TYPES, `must be one of ${TYPES.join(', ')}`),
+  payload: jsonObject,
+});
+
+export const isTyped = ({ type }: JsonObject): boolean => TYPES.some((known) => known === type);

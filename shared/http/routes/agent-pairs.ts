@@ -1,0 +1,85 @@
+import * as z from 'zod';
+import { AGENT_ID, type Agent } from '../../agents/agent.ts';
+import { type Caller, find } from '../../agents/authenticate.ts';
+import { highestCommon, spokenBy } from '../../agents/versions.ts';
+import type { Deps } from '../../deps.ts';
+import { ParleyError } from '../../errors.ts';
+import { sequenceRef } from '../../sequences/sequence.ts';
+import { noBody, type Route, route } from '../route.ts';
+
+const agentId = z.string().regex(AGENT_ID, 'must be an agent id');
+const count = z.number().int();
+
+const registered = async (deps: Deps, { project }: Caller, id: string): Promise<Agent> => {
+  const known = await find(deps, project, id);
+  if (known) return known.agent;
+  throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
+};
+
+const refuseStrangers = (caller: Caller, ...pair: string[]): void => {
+  if (caller.role === 'admin' || pair.includes(caller.known.agent.id)) return;
+  throw new ParleyError('forbidden', `What ${pair.join(' sends to ')} is for these two and an admin key to know.`);
+};
+
+/** What is between two agents. */
+export const agentPairRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/v1/agents/{id}/sequence',
+    summary: 'How far an agent has counted its messages to another, what is missing, and the next number',
+    query: z.strictObject({ to: agentId }),
+    body: noBody,
+    answers: {
+      200: {
+        description: 'The count',
+        schema: z.object({
+          from: z.string(),
+          to: z.string(),
+          last: count.describe('the highest number that came; 0 before the first'),
+          next: count.describe('the number for the next message'),
+          missing: z.array(z.object({ from: count, to: count })).describe('numbers that never came'),
+          gaps: count,
+          late: count.describe('messages that came after others which were sent later'),
+          repeats: count,
+          resets: count,
+        }),
+      },
+      404: { description: 'No such agent' },
+    },
+    handle: async ({ deps, caller, params, query: { to } }) => {
+      const { id: from } = await registered(deps, caller, params.id ?? '');
+      refuseStrangers(caller, from, to);
+      const seen = await deps.records.get(sequenceRef(caller.project, from, to));
+      const { last = 0, missing = [], gap = 0, late = 0, repeat = 0, reset = 0 } = seen ?? {};
+      const ranges = missing.map(([first, end]) => ({ from: first, to: end }));
+      const counts = { gaps: gap, late, repeats: repeat, resets: reset };
+      return { status: 200, body: { from, to, last, next: last + 1, missing: ranges, ...counts } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/agents/{id}/version',
+    summary: 'The highest protocol version that two agents speak',
+    query: z.strictObject({ with: agentId }),
+    body: noBody,
+    answers: {
+      200: {
+        description: 'The version, and what each of them speaks',
+        schema: z.object({ version: z.string(), spoken: z.record(z.string(), z.array(z.string())) }),
+      },
+      404: { description: 'No such agent' },
+      422: { description: 'They have no version in common' },
+    },
+    handle: async ({ deps, caller, params, query }) => {
+      const agents = [await registered(deps, caller, params.id ?? ''), await registered(deps, caller, query.with)];
+      const version = highestCommon(agents.map(spokenBy));
+      const spoken = Object.fromEntries(agents.map((agent) => [agent.id, spokenBy(agent)]));
+      if (version !== undefined) return { status: 200, body: { version, spoken } };
+      throw new ParleyError(
+        'no_common_version',
+        `${agents.map(({ id }) => id).join(' and ')} speak no version in common.`,
+        { facts: { spoken } },
+      );
+    },
+  }),
+];

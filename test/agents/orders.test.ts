@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { assertRefused, settled } from '../http/refusal.ts';
+import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const start = async (t: Parameters<typeof testParley>[0]) => {
+  const parley = await testParley(t);
+  const coordinator = await parley.agent('coordinator', { ...messageRouting, role: 'coordinator' });
+  const tester = await parley.agent('tester', { ...messageRouting, capabilities: ['security.briefing'] });
+  const order = (action: string, parameters: object = {}) =>
+    coordinator.send(mrMessage('command', 'coordinator', 'tester', { payload: { action, parameters } }));
+  const claim = async () => (await tester.call('POST', '/v1/claims', { max: 10 })).body;
+  const events = async () => {
+    await settled(parley);
+    const { events: all } = (await parley.admin.call('GET', '/v1/events?limit=200')).body;
+    return all.filter(({ type }: Wire) => /^agent\.(paused|stopped|resumed|health)/.test(type));
+  };
+  return { parley, coordinator, tester, order, claim, events };
+};
+
+describe('a command', () => {
+  it('to pause leaves the agent without work and with its inbox, and to resume gives it back', async (t) => {
+    const { coordinator, tester, order, claim, events } = await start(t);
+    assert.equal((await order('pause', { reason: 'a fix is on its way' })).status, 202);
+    await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
+    await coordinator.request();
+    const { tasks, resting } = await claim();
+    assert.deepEqual(
+      [tasks, resting.action, resting.by, resting.reason],
+      [[], 'pause', 'coordinator', 'a fix is on its way'],
+    );
+    assert.equal((await tester.inbox())[0].payload.action, 'pause');
+    assert.equal((await order('resume')).status, 202);
+    const again = await claim();
+    assert.equal(again.resting, undefined);
+    assert.ok(again.tasks.length > 0);
+    assert.deepEqual(
+      (await events()).map(({ type }: Wire) => type),
+      ['agent.paused', 'agent.resumed'],
+    );
+  });
+
+  it('to pause ends by itself after its timeout', async (t) => {
+    const { parley, coordinator, order, claim, events } = await start(t);
+    await order('pause', { timeout_ms: 300_000 });
+    await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
+    parley.clock.advance(299_999);
+    assert.deepEqual((await claim()).tasks, []);
+    parley.clock.advance(1);
+    assert.equal((await claim()).tasks.length, 1);
+    assert.deepEqual(
+      (await events()).map(({ type }: Wire) => type),
+      ['agent.paused', 'agent.resumed'],
+    );
+  });
+
+  it('to stop is undone by start alone', async (t) => {
+    const { parley, coordinator, order, claim } = await start(t);
+    await order('stop', { timeout_ms: 1000 });
+    await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
+    assertRefused(await order('resume'), 409, 'agent_stopped');
+    assertRefused(await order('pause'), 409, 'agent_stopped');
+    parley.clock.advance(60_000);
+    await settled(parley);
+    assert.deepEqual([(await claim()).tasks, (await claim()).resting.action], [[], 'stop']);
+    assert.equal((await order('start')).status, 202);
+    assert.equal((await claim()).tasks.length, 1);
+  });
+
+  it('that is repeated is carried out once', async (t) => {
+    const { coordinator, order, claim } = await start(t);
+    const pause = mrMessage('command', 'coordinator', 'tester');
+    await coordinator.send(pause);
+    await order('resume');
+    assert.equal((await coordinator.send(pause)).body.duplicate, true);
+    assert.equal((await claim()).resting, undefined);
+  });
+
+  it('to check health finds an agent unhealthy that does not answer in time', async (t) => {
+    const { parley, tester, order, events } = await start(t);
+    const health = async () => (await parley.admin.call('GET', '/v1/agents/tester')).body.health.status;
+    const beat = () =>
+      tester.send(
+        mrMessage('heartbeat', 'tester', 'coordinator', { timestamp: new Date(parley.clock.now()).toISOString() }),
+      );
+    await order('health_check', { timeout_ms: 5000 });
+    await beat();
+    parley.clock.advance(5001);
+    await settled(parley);
+    assert.equal(await health(), 'healthy');
+    await order('health_check', { timeout_ms: 5000 });
+    parley.clock.advance(5001);
+    await settled(parley);
+    assert.equal(await health(), 'unhealthy');
+    parley.clock.advance(1);
+    await beat();
+    assert.deepEqual(
+      (await events()).map(({ data }: Wire) => data.status),
+      ['healthy', 'unhealthy', 'healthy'],
+    );
+  });
+
+  it('reaches an agent that waits for work', async (t) => {
+    const { coordinator, tester, order } = await start(t);
+    const waiting = tester.call('POST', '/v1/claims', { wait: 20 });
+    await order('pause');
+    await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
+    assert.deepEqual((await waiting).body.tasks, []);
+    await order('resume');
+    assert.equal((await tester.claim()).length, 1);
+  });
+
+  it('is for coordinators and administrators to give', async (t) => {
+    const { parley, tester, claim } = await start(t);
+    const other = await parley.agent('other', messageRouting);
+    assertRefused(await tester.send(mrMessage('command', 'tester', 'other')), 403, 'forbidden');
+    assert.deepEqual(await other.inbox(), []);
+    const byAdmin = await parley.admin.call('POST', '/v1/messages', mrMessage('command', 'other', 'tester'));
+    assert.equal(byAdmin.status, 202);
+    assert.equal((await claim()).resting.by, 'other');
+    const nobody = mrMessage('command', 'other', 'nobody');
+    assertRefused(await parley.admin.call('POST', '/v1/messages', nobody), 422, 'unknown_agent');
+  });
+});

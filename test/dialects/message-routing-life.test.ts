@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { settled } from '../http/refusal.ts';
+import { messageRouting, mrMessage, newMsgId, type Wire } from '../support/message-routing.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const start = async (t: Parameters<typeof testParley>[0]) => {
+  const parley = await testParley(t);
+  const coordinator = await parley.agent('coordinator-main', { ...messageRouting, role: 'coordinator' });
+  const coder = await parley.agent('coder-1', messageRouting);
+  /** Delegates, and gives the message as its recipient must see it. */
+  const delegate = async (overrides: Record<string, unknown> = {}): Promise<Wire> => {
+    const message = mrMessage('task-delegation', 'coordinator-main', 'coder-1', overrides);
+    const { status, body } = await coordinator.send(message);
+    assert.equal(status, 202, JSON.stringify(body));
+    assert.equal(body.id, message.msg_id);
+    return { requires_ack: false, priority: 5, ...message, taskId: body.taskId };
+  };
+  const say = async (type: string, overrides: Record<string, unknown> = {}): Promise<Wire> => {
+    const message = mrMessage(type, 'coder-1', 'coordinator-main', overrides);
+    const { status, body } = await coder.send(message);
+    assert.equal(status, 202, JSON.stringify(body));
+    return { requires_ack: false, priority: 5, ...message, taskId: body.taskId };
+  };
+  return { parley, coordinator, coder, delegate, say };
+};
+
+/** As it is on the wire, without what the answer to it said. */
+const wire = ({ taskId: _taskId, ...message }: Wire): Wire => message;
+
+describe('a delegated task', () => {
+  it('is claimed, reported on and finished in the very words that were sent', async (t) => {
+    const { coordinator, coder, delegate, say } = await start(t);
+    const asked = await delegate({ requires_ack: true, priority: 8, extra: { of: 'the sender' } });
+    const [{ message }] = await coder.claim();
+    assert.deepEqual(message, wire(asked));
+    const update = await say('status-update', { correlation_id: asked.msg_id });
+    assert.equal(update.taskId, asked.taskId);
+    const shown = await coordinator.call('GET', `/v1/tasks/${asked.msg_id}?dialect=message-routing`);
+    assert.deepEqual(shown.body, wire(update));
+    const result = await say('result', { correlation_id: asked.msg_id });
+    assert.deepEqual(await coordinator.inbox(20), [wire(result)]);
+    const task = await coordinator.task(asked.msg_id);
+    assert.deepEqual([task.id, task.state, task.result], [asked.taskId, 'completed', result.payload]);
+    const acknowledged = await coordinator.call('POST', '/v1/inbox/ack', { ids: [result.msg_id] });
+    assert.equal(acknowledged.body.acknowledged, 1);
+    assert.deepEqual(await coordinator.inbox(), []);
+  });
+
+  it('may be answered without a claim, and by nobody else', async (t) => {
+    const { parley, coordinator, delegate, say } = await start(t);
+    const asked = await delegate();
+    const other = await parley.agent('coder-2', messageRouting);
+    const stolen = mrMessage('result', 'coder-2', 'coordinator-main', { correlation_id: asked.msg_id });
+    const { status, body } = await other.send(stolen);
+    assert.deepEqual([status, body.code], [404, 'task_not_found']);
+    await say('result', { correlation_id: asked.msg_id });
+    assert.equal((await coordinator.task(asked.taskId)).state, 'completed');
+  });
+
+  it('is the same one only by its sender, its id and its time together', async (t) => {
+    const { coordinator, delegate } = await start(t);
+    const asked = await delegate();
+    const { taskId, ...same } = asked;
+    const again = await coordinator.send(same);
+    assert.deepEqual([again.status, again.body.duplicate, again.body.taskId], [200, true, taskId]);
+    const clash = await coordinator.send({ ...same, payload: { task: 'Something else' } });
+    assert.deepEqual([clash.status, clash.body.code], [409, 'id_reused']);
+    const nextDay = await delegate({ msg_id: asked.msg_id, timestamp: '2026-02-09T15:00:00.000Z' });
+    assert.notEqual(nextDay.taskId, taskId);
+    assert.equal((await coordinator.task(taskId)).payload.task, asked.payload.task);
+  });
+
+  it('is meant by its id as the newest that is open, and a repeated answer means the one that it ended', async (t) => {
+    const { coordinator, coder, delegate, say } = await start(t);
+    const msg_id = newMsgId();
+    const older = await delegate({ msg_id });
+    const newer = await delegate({ msg_id, timestamp: '2026-02-09T15:00:00.000Z' });
+    const state = async ({ taskId }: Wire) => (await coordinator.task(taskId)).state;
+    const first = await say('result', { correlation_id: msg_id });
+    assert.deepEqual([await state(older), await state(newer)], ['requested', 'completed']);
+    const again = await coder.send(wire(first));
+    assert.deepEqual([again.status, again.body.duplicate, again.body.taskId], [200, true, newer.taskId]);
+    assert.equal(await state(older), 'requested');
+    await say('result', { correlation_id: msg_id });
+    assert.equal(await state(older), 'completed');
+  });
+
+  it('has the deadline as its time to live, and nobody gets it later', async (t) => {
+    const { parley, coordinator, coder, delegate } = await start(t);
+    const context = { deadline: '2026-02-08T15:02:00.000Z' };
+    const asked = await delegate({ payload: { task: 'Be quick', context } });
+    parley.clock.advance(120_001);
+    await settled(parley);
+    assert.deepEqual(await coder.claim(), []);
+    const [told] = await coordinator.inbox(20);
+    assert.deepEqual([told.type, told.correlation_id, told.from], ['result', asked.msg_id, 'parley']);
+    assert.deepEqual([told.payload.status, told.payload.parley.status], ['failure', 'expired']);
+  });
+
+  it('knows who asked first, and does not go back to them', async (t) => {
+    const { parley, coordinator, coder, delegate } = await start(t);
+    const security = await parley.agent('security', messageRouting);
+    const asked = await delegate();
+    const metadata = { original_requester: 'coordinator-main', delegation_reason: 'Knows more' };
+    const payload = { task: 'Audit it', metadata };
+    const passedOn = mrMessage('task-delegation', 'coder-1', 'security', { correlation_id: asked.msg_id, payload });
+    const { body } = await coder.send(passedOn);
+    assert.equal((await coder.task(body.taskId)).parentTaskId, asked.taskId);
+    const [{ message }] = await security.claim();
+    assert.deepEqual(message.payload, payload);
+    const back = mrMessage('task-delegation', 'coder-1', 'coordinator-main', { payload });
+    const refused = await coder.send(back);
+    assert.deepEqual([refused.status, refused.body.code], [422, 'delegation_cycle']);
+    assert.deepEqual(await coordinator.claim(), []);
+  });
+
+  it('is found by its short id by those two alone', async (t) => {
+    const { parley, delegate } = await start(t);
+    const asked = await delegate();
+    const stranger = await parley.agent('stranger', messageRouting);
+    assert.equal((await stranger.call('GET', `/v1/tasks/${asked.msg_id}`)).status, 404);
+    assert.equal((await parley.admin.call('GET', `/v1/tasks/${asked.msg_id}`)).body.id, asked.taskId);
+    const cancelled = await parley.admin.call('POST', `/v1/tasks/${asked.msg_id}/cancel`);
+    assert.equal(cancelled.body.state, 'cancelled');
+  });
+});
+
+describe('a result', () => {
+  it('that is partial completes the task, and says so to readers of any dialect', async (t) => {
+    const { parley, coder } = await start(t);
+    const asker = await parley.agent('asker', { dialect: 'agent-os' });
+    const id = await asker.call('POST', '/v1/messages', {
+      id: '8b2f5a0e-0000-4000-8000-000000000001',
+      timestamp: '2026-02-08T15:00:00Z',
+      version: '1.0.0',
+      from: { agentId: 'asker' },
+      to: { agentId: 'coder-1' },
+      type: 'query',
+      payload: { content: 'How far?' },
+    });
+    assert.equal(id.status, 202, JSON.stringify(id.body));
+    const [{ message }] = await coder.claim();
+    assert.equal(message.msg_id, 'msg_8b2f5a0e');
+    const payload = { status: 'partial', metrics: { confidence: 0.88 }, next_steps: ['the rest'] };
+    const result = mrMessage('result', 'coder-1', 'asker', { correlation_id: message.msg_id, payload });
+    assert.equal((await coder.send(result)).status, 202);
+    const [read] = await asker.inbox(20);
+    assert.deepEqual([read.type, read.payload.content], ['response', payload]);
+    assert.deepEqual([read.evidence.confidence, read.parley['message-routing'].isPartial], [88, true]);
+  });
+
+  it('that is a failure is final', async (t) => {
+    const { parley, coordinator, coder, delegate, say } = await start(t);
+    const asked = await delegate();
+    await coder.claim();
+    const payload = { status: 'failure', issues: ['no access', 'no time'] };
+    const failure = await say('result', { correlation_id: asked.msg_id, payload });
+    await settled(parley);
+    const task = await coordinator.task(asked.taskId);
+    assert.deepEqual([task.state, task.error.message, task.error.recoverable], ['failed', 'no access\nno time', false]);
+    assert.deepEqual(await coordinator.inbox(20), [wire(failure)]);
+  });
+
+  it('without a correlation is about the only task that its sender holds for its recipient', async (t) => {
+    const { coordinator, coder, delegate, say } = await start(t);
+    const asked = await delegate();
+    const lonely = mrMessage('result', 'coder-1', 'coordinator-main');
+    const early = await coder.send(lonely);
+    assert.deepEqual([early.status, early.body.code], [404, 'task_not_found']);
+    await coder.claim();
+    const result = await say('result', { correlation_id: null });
+    assert.equal(result.taskId, asked.taskId);
+    const again = await coder.send(wire(result));
+    assert.deepEqual([again.status, again.body.duplicate], [200, true]);
+    assert.equal((await coordinator.task(asked.taskId)).state, 'completed');
+  });
+});
+
+describe('a status update', () => {
+  it('that is blocked shows its blockers', async (t) => {
+    const { parley, coordinator, coder, delegate, say } = await start(t);
+    const asked = await delegate();
+    await coder.claim();
+    const payload = { status: 'blocked', progress: 0.29, message: 'waiting', confidence: 0.5, blockers: ['a key'] };
+    await say('status-update', { payload });
+    const { progress } = await coordinator.task(asked.taskId);
+    assert.deepEqual([progress.percent, progress.blockers, progress.confidence], [29, ['a key'], 0.5]);
+    await settled(parley);
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=task.progress')).body;
+    const told = events.find(({ data }: Wire) => data.taskId === asked.taskId);
+    assert.deepEqual(told.data.blockers, ['a key']);
+  });
+
+  it('that is completed announces the result, and one that is failed ends the task', async (t) => {
+    const { coordinator, coder, delegate, say } = await start(t);
+    const asked = await delegate();
+    await coder.claim();
+    await say('status-update', { correlation_id: asked.msg_id, payload: { status: 'completed' } });
+    const task = await coordinator.task(asked.taskId);
+    assert.deepEqual([task.state, task.progress.percent], ['in_progress', 100]);
+    const failed = { status: 'failed', message: 'the tests broke' };
+    const last = await say('status-update', { correlation_id: asked.msg_id, payload: failed });
+    assert.equal((await coordinator.task(asked.taskId)).state, 'failed');
+    assert.deepEqual(await coordinator.inbox(20), [{ ...wire(last) }]);
+  });
+
+  it('that is about no task is about the agent, and stands in the inbox of its recipient', async (t) => {
+    const { coordinator, parley, say } = await start(t);
+    const update = await say('status-update', { payload: { status: 'blocked', blockers: ['nothing to do'] } });
+    assert.deepEqual(await coordinator.inbox(), [wire(update)]);
+    const { health } = (await parley.admin.call('GET', '/v1/agents/coder-1')).body;
+    assert.deepEqual([health.saying.status, health.saying.blockers], ['blocked', ['nothing to do']]);
+  });
+});
+
+describe('a heartbeat', () => {
+  it('feeds health, and a silence of 30 s is unhealthy', async (t) => {
+    const { parley, say } = await start(t);
+    const health = async () => (await parley.admin.call('GET', '/v1/agents/coder-1')).body.health;
+    await say('heartbeat', {
+      payload: { health: 'degraded', metrics: { cpu_usage: 0.9, memory_mb: 12.5 }, uptime_ms: 90_000 },
+    });
+    const { online, status, cpuUsage, memoryMb, uptime } = await health();
+    assert.deepEqual([online, status, cpuUsage, memoryMb, uptime], [true, 'degraded', 0.9, 12.5, 90]);
+    parley.clock.advance(29_000);
+    await settled(parley);
+    assert.equal((await health()).status, 'degraded');
+    parley.clock.advance(1500);
+    await settled(parley);
+    assert.deepEqual([(await health()).status, (await health()).online], ['unhealthy', false]);
+    await say('heartbeat', { timestamp: '2026-03-01T12:00:40.000Z' });
+    assert.equal((await health()).status, 'healthy');
+    await settled(parley);
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=agent.health')).body;
+    const told = events.map(({ data }: Wire) => data.status);
+    assert.deepEqual(told, ['degraded', 'unhealthy', 'healthy']);
+  });
+});

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { settled } from '../http/refusal.ts';
+import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const start = async (t: Parameters<typeof testParley>[0]) => {
+  const parley = await testParley(t);
+  const sender = await parley.agent('sender', { ...messageRouting, role: 'coordinator' });
+  const reader = await parley.agent('reader', messageRouting);
+  const send = async (overrides: Record<string, unknown> = {}, type = 'status-update'): Promise<Wire> => {
+    const message = mrMessage(type, 'sender', 'reader', overrides);
+    const { status, body } = await sender.send(message);
+    assert.equal(status, 202, JSON.stringify(body));
+    return { ...message, taskId: body.taskId };
+  };
+  const take = async (): Promise<string[]> =>
+    (await reader.call('GET', '/v1/inbox?mode=take')).body.messages.map(({ msg_id }: Wire) => msg_id);
+  const unacknowledged = async (): Promise<Wire[]> =>
+    (await sender.call('GET', '/v1/messages/unacknowledged')).body.messages;
+  return { parley, sender, reader, send, take, unacknowledged };
+};
+
+describe('an inbox', () => {
+  it('is read in the order of timestamps, then of sequences', async (t) => {
+    const { reader, send } = await start(t);
+    const at = (seconds: number) => `2026-02-08T15:00:0${seconds}.000Z`;
+    const sent = [
+      await send({ timestamp: at(3), sequence: 1 }),
+      await send({ timestamp: at(1), sequence: 10 }),
+      await send({ timestamp: at(1), sequence: 9 }),
+      await send({ timestamp: '2026-02-08T18:00:02.000+03:00', sequence: 2 }),
+    ];
+    const read = (await reader.inbox()).map(({ msg_id }) => msg_id);
+    assert.deepEqual(
+      read,
+      [2, 1, 3, 0].map((index) => sent[index]?.msg_id),
+    );
+  });
+
+  it('keeps what is read until it is acknowledged, and gives what is taken once, to one of many', async (t) => {
+    const { reader, send, take } = await start(t);
+    const [one, two] = [await send(), await send()];
+    assert.equal((await reader.inbox()).length, 2);
+    assert.equal((await reader.inbox()).length, 2);
+    assert.equal((await reader.call('POST', '/v1/inbox/ack', { ids: [one.msg_id] })).body.acknowledged, 1);
+    const taken = (await Promise.all([take(), take(), take()])).flat();
+    assert.deepEqual(taken, [two.msg_id]);
+    assert.deepEqual(await take(), []);
+  });
+
+  it('gives results once too', async (t) => {
+    const { sender, reader, send } = await start(t);
+    const { msg_id } = await send({}, 'task-delegation');
+    await reader.send(mrMessage('result', 'reader', 'sender', { correlation_id: msg_id }));
+    const [first] = (await sender.call('GET', '/v1/inbox?mode=take')).body.messages;
+    assert.deepEqual([first.type, first.correlation_id], ['result', msg_id]);
+    assert.deepEqual(await sender.inbox(), []);
+  });
+
+  it('answers whoever waits as soon as something comes', async (t) => {
+    const { reader, send } = await start(t);
+    const waiting = reader.inbox(20);
+    const { msg_id } = await send();
+    assert.deepEqual(
+      (await waiting).map((message) => message.msg_id),
+      [msg_id],
+    );
+  });
+
+  it('keeps what nobody reads, however long', async (t) => {
+    const { parley, reader, send } = await start(t);
+    const { msg_id } = await send();
+    parley.clock.advance(100 * 86_400_000);
+    await settled(parley);
+    assert.deepEqual(
+      (await reader.inbox()).map((message) => message.msg_id),
+      [msg_id],
+    );
+  });
+});
+
+describe('a message that requires an acknowledgement', () => {
+  it('is shown to its sender until it has one, and announced if that takes long', async (t) => {
+    const { parley, sender, reader, send, unacknowledged } = await start(t);
+    const { msg_id } = await send({ requires_ack: true });
+    await send();
+    const [shown] = await unacknowledged();
+    assert.deepEqual([shown.shortId, shown.to, shown.state, shown.overdue], [msg_id, 'reader', 'waiting', false]);
+    parley.clock.advance(60_001);
+    await settled(parley);
+    assert.equal((await unacknowledged())[0].overdue, true);
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=message.unacknowledged')).body;
+    assert.deepEqual(
+      events.map(({ data }: Wire) => data.messageId),
+      [shown.id],
+    );
+    await reader.call('POST', '/v1/inbox/ack', { ids: [msg_id] });
+    assert.deepEqual(await unacknowledged(), []);
+    const { body } = await sender.call('GET', `/v1/messages/sender/${shown.id}`);
+    assert.deepEqual([body.state, body.content.status], ['read', 'in_progress']);
+    const stranger = await parley.agent('stranger', messageRouting);
+    assert.equal((await stranger.call('GET', `/v1/messages/sender/${shown.id}`)).status, 404);
+  });
+
+  it('may be a task, which is acknowledged by a claim', async (t) => {
+    const { parley, reader, send, unacknowledged } = await start(t);
+    const { taskId } = await send({ requires_ack: true }, 'task-delegation');
+    const late = await send({ requires_ack: true }, 'task-delegation');
+    assert.deepEqual(
+      (await unacknowledged()).map(({ state, id }) => [state, id]).sort(),
+      [
+        ['unclaimed', taskId],
+        ['unclaimed', late.taskId],
+      ].sort(),
+    );
+    const [{ message }] = await reader.claim();
+    parley.clock.advance(60_001);
+    await settled(parley);
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=task.unacknowledged')).body;
+    assert.deepEqual(events.map(({ data }: Wire) => `msg_${data.taskId.slice(0, 8)}`).length, 1);
+    assert.notEqual(`msg_${events[0].data.taskId.slice(0, 8)}`, message.msg_id);
+    const [left, ...more] = await unacknowledged();
+    assert.deepEqual([left.overdue, more], [true, []]);
+    await reader.claim();
+    assert.deepEqual(await unacknowledged(), []);
+  });
+});

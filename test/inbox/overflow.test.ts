@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { assertRefused, settled } from '../http/refusal.ts';
+import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const start = async (t: Parameters<typeof testParley>[0], registration: object = { inboxLimit: 3 }) => {
+  const parley = await testParley(t);
+  const sender = await parley.agent('sender', messageRouting);
+  const reader = await parley.agent('reader', { ...messageRouting, ...registration });
+  const send = async (overrides: Record<string, unknown> = {}): Promise<Wire> => {
+    const message = mrMessage('status-update', 'sender', 'reader', overrides);
+    const { status, body } = await sender.send(message);
+    assert.equal(status, 202, JSON.stringify(body));
+    // Who arrived when is told by the clock.
+    parley.clock.advance(1);
+    return message;
+  };
+  const waiting = async (): Promise<string[]> =>
+    (await reader.call('GET', '/v1/inbox?max=100')).body.messages.map(({ msg_id }: Wire) => msg_id);
+  const inbox = async () => (await parley.admin.call('GET', '/v1/agents/reader')).body.inbox;
+  const events = async (type: string) => {
+    await settled(parley);
+    return (await parley.admin.call('GET', `/v1/events?type=${type}`)).body.events;
+  };
+  return { parley, sender, reader, send, waiting, inbox, events };
+};
+
+const idsOf = (messages: Wire[]): string[] => messages.map(({ msg_id }) => msg_id);
+
+describe('an inbox with a limit', () => {
+  it('gives up what arrived first for what arrives, whatever their own times are, and tells of it', async (t) => {
+    const { parley, send, waiting, inbox, events } = await start(t);
+    const first = await send({ timestamp: '2026-02-08T19:00:00Z' });
+    const rest = [
+      await send({ timestamp: '2026-02-08T16:00:00Z' }),
+      await send({ timestamp: '2026-02-08T18:00:00Z' }),
+      await send({ timestamp: '2026-02-08T17:00:00Z' }),
+    ];
+    assert.deepEqual(await waiting(), [rest[0]?.msg_id, rest[2]?.msg_id, rest[1]?.msg_id]);
+    assert.deepEqual(await inbox(), { depth: 3, evicted: 1 });
+    const evicted = await events('message.evicted');
+    assert.equal(evicted.length, 1);
+    assert.ok(evicted[0].data.messageId.startsWith(first.msg_id.slice(4)));
+    assert.ok(parley.logged.includes('warn an inbox was full, and its oldest message was evicted'));
+  });
+
+  it('has room again for each that is read, taken or acknowledged', async (t) => {
+    const { reader, send, waiting, inbox } = await start(t);
+    const [one, two] = [await send(), await send(), await send()];
+    assert.equal((await reader.call('POST', '/v1/inbox/ack', { ids: [two.msg_id, two.msg_id] })).body.acknowledged, 1);
+    assert.deepEqual(await inbox(), { depth: 2, evicted: 0 });
+    const { body } = await reader.call('GET', '/v1/inbox?max=1&mode=take');
+    assert.deepEqual(idsOf(body.messages), [one.msg_id]);
+    assert.deepEqual(await inbox(), { depth: 1, evicted: 0 });
+    await send();
+    await send();
+    assert.deepEqual([(await waiting()).length, await inbox()], [3, { depth: 3, evicted: 0 }]);
+  });
+
+  it('knows a message that was evicted or read, and does not let it in again', async (t) => {
+    const { sender, reader, send, inbox } = await start(t, { inboxLimit: 1 });
+    const evicted = await send();
+    const read = await send();
+    await reader.call('POST', '/v1/inbox/ack', { ids: [read.msg_id] });
+    for (const message of [evicted, read]) assert.equal((await sender.send(message)).body.duplicate, true);
+    assert.deepEqual(await inbox(), { depth: 0, evicted: 1 });
+  });
+
+  it('may refuse instead, and takes more once something is read', async (t) => {
+    const { sender, reader, send, inbox } = await start(t, { inboxLimit: 1, overflow: 'refuse' });
+    const first = await send();
+    const second = mrMessage('status-update', 'sender', 'reader');
+    const refused = await sender.send(second);
+    assertRefused(refused, 429, 'inbox_full');
+    assert.equal(refused.headers['retry-after'], '1');
+    assert.deepEqual(await inbox(), { depth: 1, evicted: 0 });
+    assert.equal((await sender.send(first)).body.duplicate, true);
+    await reader.call('GET', '/v1/inbox?mode=take');
+    assert.equal((await sender.send(second)).status, 202);
+  });
+
+  it('is 100 for an agent of this dialect, none for others, and does not count tasks or their results', async (t) => {
+    const { parley, sender, send, inbox } = await start(t, { inboxLimit: 1 });
+    const shown = async (id: string) => (await parley.admin.call('GET', `/v1/agents/${id}`)).body.inboxLimit;
+    await parley.agent('knight');
+    assert.deepEqual([await shown('sender'), await shown('knight')], [100, undefined]);
+    await send();
+    await sender.send(mrMessage('task-delegation', 'sender', 'reader'));
+    assert.deepEqual(await inbox(), { depth: 1, evicted: 0 });
+  });
+
+  it('counts what expires unread', async (t) => {
+    const { parley, inbox } = await start(t);
+    const brain = await parley.agent('brain', { dialect: 'agent-os' });
+    const event = {
+      id: '8b2f5a0e-0000-4000-8000-000000000001',
+      timestamp: '2026-02-08T15:00:00Z',
+      version: '1.0.0',
+      from: { agentId: 'brain' },
+      to: { agentId: 'reader' },
+      type: 'event',
+      ttl: 10,
+      payload: { content: 'soon over' },
+    };
+    assert.equal((await brain.send(event)).status, 202);
+    assert.deepEqual(await inbox(), { depth: 1, evicted: 0 });
+    parley.clock.advance(10_001);
+    await settled(parley);
+    assert.deepEqual(await inbox(), { depth: 0, evicted: 0 });
+  });
+
+  it('never holds more, nor gives up two for one, with fifty senders at once', async (t) => {
+    const { parley, send, waiting, inbox, events } = await start(t, { inboxLimit: 20 });
+    const early = [];
+    for (let index = 0; index < 10; index++) early.push(await send());
+    const senders = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => parley.agent(`sender-${index}`, messageRouting)),
+    );
+    const replies = await Promise.all(
+      senders.map((one) => one.send(mrMessage('status-update', one.id, 'reader', { sequence: 1 }))),
+    );
+    assert.ok(replies.every(({ status }) => status === 202));
+    assert.deepEqual([(await waiting()).length, await inbox()], [20, { depth: 20, evicted: 40 }]);
+    const evicted = await events('message.evicted&limit=100');
+    assert.equal(evicted.length, 40);
+    const gone = evicted.map(({ data }: Wire) => `msg_${data.messageId.slice(0, 8)}`);
+    for (const { msg_id } of early) assert.ok(gone.includes(msg_id));
+  });
+});
