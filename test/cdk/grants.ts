@@ -81,7 +81,7 @@ describe('the functions may', () => {
         .sort();
     assert.deepEqual(indexes('sweep'), ['due']);
     assert.deepEqual(indexes('claims'), ['held']);
-    assert.deepEqual(indexes('inbox'), ['placed']);
+    assert.deepEqual(indexes('inbox'), ['held', 'placed']);
     assert.deepEqual(indexes('ingest'), ['held']);
   });
 

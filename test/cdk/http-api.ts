@@ -25,7 +25,8 @@ const functionBehind = (): ((method: string, path: string) => string | undefined
       integrations.get(properties.Target['Fn::Join'][1][1])?.replace('parley-test-', ''),
     ]),
   );
-  const greedy = (path: string) => `${path.split('/').slice(0, 3).join('/')}/{proxy+}`;
+  const greedy = (path: string) =>
+    path.split('/').length > 3 ? `${path.split('/').slice(0, 3).join('/')}/{proxy+}` : '';
   return (method, path) =>
     [`${method} ${path}`, `ANY ${path}`, `${method} ${greedy(path)}`, `ANY ${greedy(path)}`, '$default']
       .map((key) => targets.get(key))
@@ -40,7 +41,7 @@ describe('the HTTP API', () => {
       [/^POST \/v1\/messages$/, 'ingest'],
       [/^POST \/v1\/claims$/, 'claims'],
       [/^\w+ \/v1\/(tasks|dead|graphs)/, 'tasks'],
-      [/^\w+ \/v1\/inbox/, 'inbox'],
+      [/^\w+ \/v1\/(inbox|messages\/)/, 'inbox'],
       [/^\w+ \/v1\/(agents|manifest|violations|gaps|tools)/, 'agents'],
       [/^\w+ \/v1\/(cards|boxes)/, 'cards'],
       [/./, 'api'],
