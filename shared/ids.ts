@@ -21,8 +21,5 @@ export const idFrom = (seed: string, head?: string): string => {
 
 export const SHORT_ID = /^msg_[a-f0-9]{8}$/;
 
-/** What an id is called where there is no room for it: by the digits that a UUID begins with. */
-export const shortId = (id: string): string => {
-  const [, uuid] = UUID.exec(id) ?? [];
-  return `msg_${(uuid?.toLowerCase() ?? hash('sha256', id, 'hex')).slice(0, 8)}`;
-};
+/** What an id is called where there is no room for it: by the digits that it begins with as a UUID. */
+export const shortId = (id: string): string => `msg_${canonicalId(asUuid(id)).slice(0, 8)}`;

@@ -6,6 +6,7 @@ import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
+import { SHORT_ID } from '../ids.ts';
 import type { JsonObject } from '../json/json.ts';
 import { failByThread } from '../notes/fail-by-thread.ts';
 import { sendNote } from '../notes/send-note.ts';
@@ -17,7 +18,7 @@ import { noTaskCalled, taskCalled, unshortened } from '../tasks/short-names.ts';
 import { submit } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
 import { refuseViolation } from '../violations/violation.ts';
-import type { Command } from './command.ts';
+import type { Command, Request } from './command.ts';
 
 export interface Accepted {
   id: string;
@@ -73,9 +74,7 @@ const withTold = <T extends Command>(deps: Deps, dialect: Dialect, { type }: Jso
 
 /** Some messages are reports only where their sender was given the task that they name, and some name it shortly. */
 const meant = async (deps: Deps, caller: Caller, { agent }: Known, command: Command): Promise<Command> => {
-  if (command.kind === 'request' && command.parent && !command.isSubtask) {
-    return { ...command, parent: await unshortened(deps, caller, command.parent) };
-  }
+  if (command.kind === 'request') return spelledOut(deps, caller, command);
   if ('requester' in command && command.requester !== undefined && command.kind !== 'answer') {
     const taskId = await taskCalled(deps, agent, command);
     if (taskId !== undefined) return { ...command, taskId };
@@ -85,6 +84,15 @@ const meant = async (deps: Deps, caller: Caller, { agent }: Known, command: Comm
   if (!('otherwise' in command) || !command.otherwise) return command;
   const task = await taskByAnyId(deps.records, agent.project, command.taskId);
   return task && [task.to, task.holder].includes(agent.id) ? command : command.otherwise;
+};
+
+/** What a request calls shortly: its parent, and what it waits for. */
+const spelledOut = async (deps: Deps, caller: Caller, request: Request): Promise<Request> => {
+  const { parent, isSubtask, waitsForShort } = request;
+  const whole = parent === undefined || isSubtask ? parent : await unshortened(deps, caller, parent);
+  if (!waitsForShort) return { ...request, parent: whole };
+  const found = await Promise.all(waitsForShort.map((id) => unshortened(deps, caller, id)));
+  return { ...request, parent: whole, waitsFor: found.filter((id) => !SHORT_ID.test(id)) };
 };
 
 const understood = (deps: Deps, caller: Caller, dialect: Dialect, message: JsonObject): Command => {

@@ -115,6 +115,17 @@ describe('a delegated task', () => {
     assert.deepEqual(await coordinator.claim(), []);
   });
 
+  it('waits for the tasks that it names as its dependencies, and for nothing that is none', async (t) => {
+    const { coordinator, coder, delegate, say } = await start(t);
+    const first = await delegate();
+    const dependencies = [first.msg_id, 'msg_00000000', 'a review'];
+    const next = await delegate({ payload: { task: 'Then this', context: { dependencies } } });
+    assert.equal((await coordinator.task(next.taskId)).state, 'waiting');
+    await say('result', { correlation_id: first.msg_id });
+    const [{ message }] = await coder.claim({ wait: 20 });
+    assert.deepEqual(message, wire(next));
+  });
+
   it('is found by its short id by those two alone', async (t) => {
     const { parley, delegate } = await start(t);
     const asked = await delegate();

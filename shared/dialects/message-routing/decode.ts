@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { ParleyError } from '../../errors.ts';
-import { idFrom } from '../../ids.ts';
+import { idFrom, SHORT_ID } from '../../ids.ts';
 import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
@@ -95,6 +95,7 @@ const requestOf = (wire: OfType<'task-delegation'>, acknowledgeMs: number): Requ
     ttlSeconds: ttlOf(wire.timestamp, context?.deadline),
     parent: wire.correlation_id,
     chain: first === undefined || first === wire.from ? undefined : [first],
+    waitsForShort: context?.dependencies?.filter((name) => SHORT_ID.test(name)),
     acknowledgeMs: wire.requires_ack ? acknowledgeMs : undefined,
     input: json(wire.payload),
     carried: carriedFrom(wire),
