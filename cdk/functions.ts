@@ -101,7 +101,7 @@ export const FUNCTIONS = {
     timeoutS: 55,
     access: { indexes: ['due'], delayQueue: ['SendMessage'] },
   },
-  /** It also makes the tasks of a graph whose maker died half-way. */
+  /** It also makes the tasks of a graph or a batch whose maker died half-way. */
   due: {
     memoryMB: 256,
     timeoutS: 30,
@@ -145,6 +145,8 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/tasks', to: 'tasks' },
   { method: 'ANY', path: '/v1/tasks/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/dead', to: 'tasks' },
+  { method: 'ANY', path: '/v1/batches', to: 'tasks' },
+  { method: 'ANY', path: '/v1/batches/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/graphs', to: 'tasks' },
   { method: 'ANY', path: '/v1/graphs/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/inbox', to: 'inbox' },

@@ -1,5 +1,6 @@
+import { batchRoutes } from '../shared/http/routes/batches.ts';
 import { graphRoutes } from '../shared/http/routes/graphs.ts';
 import { taskRoutes } from '../shared/http/routes/tasks.ts';
 import { httpFunction } from './http-function.ts';
 
-export const handler = httpFunction([...taskRoutes, ...graphRoutes]);
+export const handler = httpFunction([...taskRoutes, ...graphRoutes, ...batchRoutes]);

@@ -1,3 +1,5 @@
+import { join } from '../batches/join.ts';
+import { kindOfPart } from '../batches/part-kinds.ts';
 import type { Deps } from '../deps.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
 import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
@@ -35,6 +37,8 @@ const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
   if (effect.kind === 'cancelChildren') await cancelChildren(deps, effect.of, effect.change);
   if (effect.kind === 'lookAtDependencies') await lookAtDependencies(deps, effect.of.project, effect.of.id);
   if (effect.kind === 'lookAtWaiters') await lookAtWaiters(deps, effect.of);
+  if (effect.kind === 'join') await join(deps, effect.project, effect.joins, effect.end);
+  if (effect.kind === 'stopPart') await kindOfPart(effect.part.kind).stop(deps, effect.project, effect.part.id);
   if (effect.kind === 'forget') await deps.blobs.delete(effect.blob);
 };
 

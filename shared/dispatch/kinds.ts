@@ -1,5 +1,7 @@
 import { isHealth } from '../agents/agent.ts';
 import { healthEffects, onHealthDue } from '../agents/health.ts';
+import { isBatch } from '../batches/batch.ts';
+import { batchEffects, onBatchDue } from '../batches/batch-changes.ts';
 import { cardEffects, isCard } from '../cards/card.ts';
 import type { Deps } from '../deps.ts';
 import { isGraph } from '../graphs/graph.ts';
@@ -39,6 +41,7 @@ const kind = <T extends Item>({ is, effects, due }: Kind<T>): AnyKind => {
 
 const KINDS: readonly AnyKind[] = [
   kind({ is: isTask, effects: effectsOf, due: onTaskDue }),
+  kind({ is: isBatch, effects: batchEffects, due: onBatchDue }),
   kind({ is: isGraph, effects: graphEffects, due: onGraphDue }),
   kind({ is: isNote, effects: noteEffects, due: onNoteDue }),
   kind({ is: isHealth, effects: healthEffects, due: onHealthDue }),

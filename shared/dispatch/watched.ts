@@ -1,2 +1,2 @@
 /** The records whose changes have effects, by their sort key. */
-export const WATCHED: readonly string[] = ['task', 'health', 'note', 'card', 'graph', 'sequence'];
+export const WATCHED: readonly string[] = ['task', 'health', 'note', 'card', 'batch', 'graph', 'sequence'];

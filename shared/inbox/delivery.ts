@@ -63,7 +63,8 @@ export const deliveriesOf = (before: Task | undefined, after: Task): Fresh<Deliv
   if (!before || before.endedAt !== undefined) return [];
   if (after.endedAt === undefined) return dialogueOf(before, after);
   if (after.status === 'completed') return [];
-  const interested = new Set([after.from]);
+  // How a part of a batch ended is told with the batch.
+  const interested = new Set(after.joins ? [] : [after.from]);
   if (
     after.status === 'cancelled' &&
     before.holder !== undefined &&

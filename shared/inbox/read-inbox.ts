@@ -1,4 +1,6 @@
 import type { Agent, Known } from '../agents/agent.ts';
+import type { Batch } from '../batches/batch.ts';
+import { batchView, noteOf } from '../batches/batch-view.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
@@ -13,8 +15,8 @@ import type { Task } from '../tasks/task.ts';
 import { leave } from './arrivals.ts';
 import { type Delivery, inboxPk, messageIdIn, outcomeOf } from './delivery.ts';
 
-/** A task that was completed, a delivery of what else happened to one, or a message that is no task. */
-type InInbox = Task | Delivery | Note;
+/** A task that was completed, a delivery of what else happened to one, a message that is no task, or a batch that has ended. */
+type InInbox = Task | Delivery | Note | Batch;
 
 export interface InboxOptions {
   max: number;
@@ -89,6 +91,7 @@ const messageIn = async (
     const content = await unlessLost(deps, entry, loaded(deps.blobs, entry.content));
     return dialect.encodeNote(entry, content ?? null);
   }
+  if (entry.sk === 'batch') return dialect.encodeNote(noteOf(entry), await batchView(deps, entry));
   const outcome = entry.sk === 'task' ? outcomeOf(entry, reader) : entry.outcome;
   if (!outcome) return undefined;
   const { output, artifacts, task } = outcome;
@@ -138,13 +141,15 @@ const removed = async <T extends { entry: InInbox }>(deps: Deps, entries: T[]): 
   return entries.filter(({ entry }) => taken.has(entry));
 };
 
-const gone = (sk: (Task | Delivery)['sk'], now: number): Change =>
-  sk === 'task' ? { unset: ['placed'] } : { set: { expires: now + TOMBSTONE_MS }, unset: ['placed', 'outcome'] };
+const gone = (sk: (Task | Delivery | Batch)['sk'], now: number): Change =>
+  sk === 'task' || sk === 'batch'
+    ? { unset: ['placed'] }
+    : { set: { expires: now + TOMBSTONE_MS }, unset: ['placed', 'outcome'] };
 
 /** By which a message is known in a dialect whose messages have no ids of their own. */
 const taskIdOf = (entry: InInbox): string | undefined => {
   if (entry.sk === 'note') return undefined;
-  return entry.sk === 'task' ? entry.id : entry.outcome?.task.id;
+  return entry.sk === 'task' || entry.sk === 'batch' ? entry.id : entry.outcome?.task.id;
 };
 
 /** Whoever acknowledges has read the first of what stands in the inbox, a hundred at the most. */

@@ -64,7 +64,7 @@ export const inWordsOf = (dialect: Dialect, error: unknown): unknown => {
 };
 
 /** What is not to be logged is not told either, so that it costs nothing. */
-const withTold = <T extends Command>(deps: Deps, dialect: Dialect, { type }: JsonObject, command: T): T => {
+export const withTold = <T extends Command>(deps: Deps, dialect: Dialect, { type }: JsonObject, command: T): T => {
   const isLogged = deps.config.messageLog[dialect.name] ?? dialect.isLogged;
   const { messageId, givenId = messageId } = command;
   const told = isLogged ? { id: givenId, type: type ?? command.kind, ...command.told } : undefined;

@@ -1,3 +1,4 @@
+import type { Part, PartEnd } from '../batches/batch.ts';
 import { canonicalId } from '../ids.ts';
 import { type Delivery, deliveriesOf, PARLEY } from '../inbox/delivery.ts';
 import type { JsonObject } from '../json/json.ts';
@@ -7,7 +8,7 @@ import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
 import { unseen } from './rules.ts';
-import { type Content, isHeld, isOpen, laneOf, type Task } from './task.ts';
+import { type Content, endOf, isHeld, isOpen, type Joins, laneOf, type Task } from './task.ts';
 import { cancel } from './transitions.ts';
 import { endedWaiting } from './waiting.ts';
 
@@ -22,7 +23,11 @@ export type Effect =
   | { kind: 'cancelChildren'; of: Task; change: Change }
   /** What a task waits for, and all that wait for a task. */
   | { kind: 'lookAtDependencies'; of: Task }
-  | { kind: 'lookAtWaiters'; of: Task };
+  | { kind: 'lookAtWaiters'; of: Task }
+  /** A part of a batch has ended. */
+  | { kind: 'join'; project: string; joins: Joins; end: PartEnd }
+  /** A batch has ended before one of its parts. */
+  | { kind: 'stopPart'; project: string; part: Part };
 
 /** Everything that follows from one write to a task, and nothing that does not. */
 export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
@@ -41,6 +46,9 @@ export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
     effects.push({ kind: 'lookAtDependencies', of: after });
   }
   if (after.waiters !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtWaiters', of: after });
+  const { project, joins } = after;
+  const end = hasEndedOrBegunAgain && endOf(after);
+  if (joins && end) effects.push({ kind: 'join', project, joins, end: { status: end } });
   return effects;
 };
 

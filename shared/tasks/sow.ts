@@ -6,6 +6,7 @@ import { type Issue, ParleyError } from '../errors.ts';
 import { jsonObject } from '../json/checked.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { Request } from '../messages/command.ts';
+import { withTold } from '../messages/receive.ts';
 import type { Trace } from '../trace.ts';
 import { loaded } from './content.ts';
 import { lineageOf } from './lineage.ts';
@@ -35,7 +36,8 @@ export const SOW_AGAIN_MS = 30_000;
 
 /** The request that a seed becomes. Under its id only this very one is a duplicate, not the same message sent alone. */
 export const requestIn = (deps: Deps, from: string, { dialect, message, graph, ...rest }: Seed): Request => {
-  const command = dialectNamed(dialect).decode(message, deps.config, from);
+  const spoken = dialectNamed(dialect);
+  const command = withTold(deps, spoken, message, spoken.decode(message, deps.config, from));
   if (command.kind !== 'request') throw new ParleyError('invalid_message', 'Only requests can be asked for here.');
   return { ...command, ...rest, fingerprint: fingerprint([command.fingerprint, graph, rest]) };
 };

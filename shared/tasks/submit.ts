@@ -1,10 +1,11 @@
 import type { Caller } from '../agents/authenticate.ts';
+import { batchRef } from '../batches/batch.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { Request } from '../messages/command.ts';
-import type { Fresh, Written } from '../ports/records.ts';
+import { is } from '../ports/conditions.ts';
+import type { Fresh, Write, Written } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { hurry } from './change-task.ts';
 import { discarded, kept } from './content.ts';
@@ -13,7 +14,7 @@ import { type Lineage, lineageOf, linkWrites } from './lineage.ts';
 import { type Way, wayFor } from './route-task.ts';
 import { shortNameOf } from './short-names.ts';
 import { type Content, type Task, taskRef, unacknowledgedPlace } from './task.ts';
-import { firstLook } from './transitions.ts';
+import { firstLook, inboxPlace } from './transitions.ts';
 
 /** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
 export const submit = async (
@@ -85,15 +86,26 @@ const made = async (deps: Deps, task: Fresh<Task>, { lineage, awaited }: Origin)
   const at = deps.clock.now();
   const { parent } = lineage;
   const toParent = parent ? linkWrites(parent, task.id, at) : [];
-  const links = [...toParent, ...waiterWrites(awaited, task.id, at)];
+  // A batch that has ended stops what it has, so that it must not be given more.
+  const inBatch: Write[] = task.joins
+    ? [{ kind: 'check', key: batchRef(task.project, task.joins.batch), if: is('status', 'open') }]
+    : [];
+  const links = [...toParent, ...inBatch, ...waiterWrites(awaited, task.id, at)];
   if (links.length === 0) return deps.records.create<Task>(task, token);
   const linked = await deps.records.transact([{ kind: 'create', item: { ...task } }, ...links], token);
   if (linked.outcome === 'written') return { outcome: 'written', after: { ...task, v: 1, token, at } };
   const current = await deps.records.get(taskRef(task.project, task.id));
   if (current) return { outcome: 'refused', current };
-  throw linked.at <= toParent.length
-    ? new ParleyError('task_cancelled', `The task ${parent?.id}, of which this one would be a part, was cancelled.`)
-    : new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');
+  if (linked.at <= toParent.length) {
+    throw new ParleyError(
+      'task_cancelled',
+      `The task ${parent?.id}, of which this one would be a part, was cancelled.`,
+    );
+  }
+  if (linked.at <= toParent.length + inBatch.length) {
+    throw new ParleyError('batch_ended', `The batch ${task.joins?.batch} has ended, and takes no more tasks.`);
+  }
+  throw new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');
 };
 
 const newTask = (
@@ -140,7 +152,6 @@ const newTask = (
     due: firstLook(now, Math.min(deadline, acknowledgeBy ?? deadline), deps.config.tasks),
     acknowledgeBy,
     held: acknowledgeBy === undefined ? undefined : unacknowledgedPlace(project, request.from, now, request.taskId),
-    // What belongs to a batch comes to its requester with the batch.
-    ...(!request.joins && { placed: { p: inboxPk(project, request.from) } }),
+    placed: inboxPlace({ project, ...request }),
   };
 };

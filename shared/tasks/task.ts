@@ -16,6 +16,11 @@ export const STATUSES = [
 ] as const;
 export type Status = (typeof STATUSES)[number];
 
+export const ENDS = ['completed', 'failed', 'expired', 'cancelled'] as const satisfies Status[];
+export type End = (typeof ENDS)[number];
+/** How it ended; undefined while it is open. */
+export const endOf = ({ status }: Task): End | undefined => ENDS.find((end) => end === status);
+
 export const isOpen = (task: Task): boolean => task.endedAt === undefined;
 export const isHeld = (task: Task): boolean => task.status === 'claimed' || task.status === 'in_progress';
 

@@ -3,6 +3,7 @@ import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Sending } from '../messages/command.ts';
 import type { Change } from '../ports/conditions.ts';
+import type { IndexKey } from '../ports/records.ts';
 import type { KeptArtifacts } from './artifacts.ts';
 import {
   currentEntry,
@@ -228,11 +229,24 @@ export const runAgain = (task: Task, when: When): Change | ParleyError =>
     change: inOrder(queued(when.now + task.ttlSeconds * 1000, when), {
       set: {
         maxAttempts: task.attempt + (task.retry?.maxAttempts ?? when.limits.maxAttempts),
-        placed: { p: inboxPk(task.project, task.from) },
+        placed: inboxPlace(task),
       },
-      unset: [...HOLD, 'endedAt', 'expires', 'error', 'outcomeCarried', 'outcomeTold', 'endedBy'],
+      unset: [
+        ...HOLD,
+        ...(task.joins ? ['placed'] : []),
+        'endedAt',
+        'expires',
+        'error',
+        'outcomeCarried',
+        'outcomeTold',
+        'endedBy',
+      ],
     }),
   });
+
+/** Where it will stand when it is completed. What belongs to a batch comes to its requester with the batch. */
+export const inboxPlace = ({ project, from, joins }: Pick<Task, 'project' | 'from' | 'joins'>): IndexKey | undefined =>
+  joins ? undefined : { p: inboxPk(project, from) };
 
 /**
  * When a queued task is first looked at: before its queue message could be lost, and no later than the lease of whoever

@@ -1,8 +1,8 @@
-import { inboxPk, PARLEY } from '../inbox/delivery.ts';
+import { PARLEY } from '../inbox/delivery.ts';
 import { type Change, is } from '../ports/conditions.ts';
 import { isOpen, type Task } from './task.ts';
 import { LOOK_AGAIN_MS } from './time.ts';
-import { endedAs, failed, inOrder, queued, type When } from './transitions.ts';
+import { endedAs, failed, inboxPlace, inOrder, queued, type When } from './transitions.ts';
 
 const DEPENDENCY_FAILED = 'dependency_failed';
 
@@ -34,6 +34,6 @@ const withoutRunning = (task: Task, { id, status }: Task, when: When): Change =>
 /** As it was before it ended. It is then looked at, like any task that begins to wait. */
 export const waitAgain = (task: Task, { now }: When): Change => ({
   if: is('v', task.v),
-  set: { status: 'waiting', due: now + LOOK_AGAIN_MS, placed: { p: inboxPk(task.project, task.from) } },
-  unset: ['endedAt', 'expires', 'error', 'cancelledBy'],
+  set: { status: 'waiting', due: now + LOOK_AGAIN_MS, placed: inboxPlace(task) },
+  unset: [...(task.joins ? ['placed'] : []), 'endedAt', 'expires', 'error', 'cancelledBy'],
 });

@@ -95,6 +95,7 @@ describe('/openapi.json', () => {
       Object.entries(methods).flatMap(([method, { requestBody }]) => (requestBody ? [`${method} ${path}`] : [])),
     );
     assert.deepEqual(withBody.sort(), [
+      'post /v1/batches',
       'post /v1/boxes',
       'post /v1/boxes/{id}/append',
       'post /v1/cards',

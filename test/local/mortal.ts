@@ -72,13 +72,23 @@ export class Mortal {
     this.#tell();
   }
 
-  async eventIdsByTask(type: string): Promise<Map<string, Set<string>>> {
+  /** The ids of all events of the type, by the task that they tell of. */
+  eventIdsByTask(type: string): Promise<Map<string, Set<string>>> {
+    return this.#eventIdsBy(type, 'taskId');
+  }
+
+  async eventIds(type: string): Promise<Set<string>> {
+    const [ids = new Set<string>()] = (await this.#eventIdsBy(type, 'nothing')).values();
+    return ids;
+  }
+
+  async #eventIdsBy(type: string, field: string): Promise<Map<string, Set<string>>> {
     const ids = new Map<string, Set<string>>();
     for (let after = '', last: string | undefined; after !== last; ) {
       last = after;
       const { body } = await this.#process.admin.call('GET', `/v1/events?type=${type}&limit=500${after}`);
       after = `&after=${encodeURIComponent(body.cursor)}`;
-      for (const { id, data } of body.events) ids.set(data.taskId, (ids.get(data.taskId) ?? new Set()).add(id));
+      for (const { id, data } of body.events) ids.set(data[field], (ids.get(data[field]) ?? new Set()).add(id));
     }
     return ids;
   }

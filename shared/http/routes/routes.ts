@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts';
 import { agentPairRoutes } from './agent-pairs.ts';
 import { agentRoutes } from './agents.ts';
+import { batchRoutes } from './batches.ts';
 import { boxRoutes } from './boxes.ts';
 import { cardRoutes } from './cards.ts';
 import { claimRoutes } from './claims.ts';
@@ -23,6 +24,7 @@ export const routes: readonly Route[] = [
   ...messageRoutes,
   ...taskRoutes,
   ...graphRoutes,
+  ...batchRoutes,
   ...claimRoutes,
   ...inboxRoutes,
   ...sentMessageRoutes,

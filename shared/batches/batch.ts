@@ -1,0 +1,54 @@
+import type { Item, Ref } from '../ports/records.ts';
+import type { Content, End } from '../tasks/task.ts';
+
+/**
+ * One of the things that a batch waits for. A task is one kind; another, such as a turn, is whatever
+ *  - has a line in `part-kinds.ts`, which says how one is stopped and shown,
+ *  - is made only while the batch is open, by a check of that in the transaction that makes it, so that none is left running,
+ *  - carries `joins`, and has the effect `join` when it ends, with its status and, where nothing else tells it, a summary.
+ */
+export interface Part {
+  kind: string;
+  id: string;
+}
+
+export interface PartEnd {
+  status: End;
+  summary?: string;
+  error?: { code: string; message: string };
+  /** The batch ended before it did. */
+  isStopped?: true;
+}
+
+export const BATCH_ENDS = ['success', 'partial', 'failed', 'timeout'] as const;
+export type BatchEnd = (typeof BATCH_ENDS)[number];
+
+/** Things that were begun together, and whose ends are told as one. */
+export interface Batch extends Item {
+  sk: 'batch';
+  project: string;
+  id: string;
+  from: string;
+  status: 'open' | BatchEnd;
+  parts: Part[];
+  /** The parts that have not ended, by their number, and how many they are. */
+  open: Record<string, true>;
+  left: number;
+  /** How the others ended. */
+  ends: Record<string, PartEnd>;
+  /** The first part that is not completed ends the batch. */
+  failFast: boolean;
+  /** When it ends in any case, in epoch milliseconds. */
+  deadline: number;
+  /** The requests that become its tasks; absent once all of them have. */
+  seeds?: Content;
+  fingerprint: string;
+  createdAt: number;
+  endedAt?: number;
+  traceparent: string;
+  tracestate?: string;
+}
+
+export const isBatch = (item: Item): item is Batch => item.sk === 'batch';
+
+export const batchRef = (project: string, id: string): Ref<Batch> => ({ pk: `${project}#batch#${id}`, sk: 'batch' });

@@ -1,0 +1,116 @@
+import type { Caller } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import { dialectOf } from '../dialects/dialects.ts';
+import { ParleyError } from '../errors.ts';
+import { idFrom } from '../ids.ts';
+import { inboxPk } from '../inbox/delivery.ts';
+import { fingerprint } from '../json/fingerprint.ts';
+import type { JsonObject } from '../json/json.ts';
+import { discarded, kept } from '../tasks/content.ts';
+import { type Flaw, flawsIn, refusalOf, requestIn, type Seed, SOW_AGAIN_MS } from '../tasks/sow.ts';
+import type { Trace } from '../trace.ts';
+import { type Batch, batchRef } from './batch.ts';
+import { begun } from './batch-changes.ts';
+
+export interface NewBatch {
+  id?: string;
+  from: string;
+  /** Requests of any dialect. */
+  messages: JsonObject[];
+  /** The dialect that the sender named, if any. */
+  dialect?: string;
+  failFast: boolean;
+  deadlineSeconds: number;
+  trace: Trace;
+}
+
+/** Accepts all of the requests or none. Their tasks are made before this resolves or, should it die, a little later. */
+export const submitBatch = async (
+  deps: Deps,
+  caller: Caller,
+  wanted: NewBatch,
+): Promise<{ duplicate: boolean; batch: Batch }> => {
+  const { from, messages, failFast, deadlineSeconds, trace } = wanted;
+  const { project } = caller;
+  const print = fingerprint([from, messages, failFast, deadlineSeconds]);
+  const id = wanted.id ?? idFrom(`batch/${print}`);
+  const ref = batchRef(project, id);
+  const earlier = await deps.records.get(ref);
+  if (earlier) return repeated(deps, earlier, print);
+  const { seeds, flaws } = seedsOf(wanted, id);
+  flaws.push(...(await flawsIn(deps, caller, from, seeds, pathOf)));
+  if (flaws.length > 0) throw refusalOf('The batch', flaws);
+  const parts = seeds.map((seed) => ({ kind: 'task', id: requestIn(deps, from, seed).taskId }));
+  refuseRepeated(parts.map((part) => part.id));
+  const content = await kept(deps, project, id, seeds);
+  const now = deps.clock.now();
+  const deadline = now + deadlineSeconds * 1000;
+  const made = await deps.records.create<Batch>(
+    {
+      ...ref,
+      sk: 'batch',
+      project,
+      id,
+      from,
+      status: 'open',
+      parts,
+      open: Object.fromEntries(parts.map((_, n) => [n, true])),
+      left: parts.length,
+      ends: {},
+      failFast,
+      deadline,
+      seeds: content,
+      fingerprint: print,
+      createdAt: now,
+      ...trace,
+      due: Math.min(deadline, now + SOW_AGAIN_MS),
+      placed: { p: inboxPk(project, from) },
+    },
+    deps.newId(),
+  );
+  if (made.outcome === 'written') {
+    await begun(deps, made.after);
+    return { duplicate: false, batch: made.after };
+  }
+  await discarded(deps.blobs, content);
+  if (!made.current) throw new ParleyError('conflict', `The batch ${id} is no longer kept. Try again.`);
+  return repeated(deps, made.current, print);
+};
+
+const pathOf = ({ joins }: Seed): string => `tasks[${joins?.child}]`;
+
+/** What has the shape of no dialect is wrong already. */
+const seedsOf = ({ messages, dialect }: NewBatch, batch: string): { seeds: Seed[]; flaws: Flaw[] } => {
+  const seeds: Seed[] = [];
+  const flaws: Flaw[] = [];
+  for (const [child, message] of messages.entries()) {
+    const joins = { batch, child };
+    try {
+      seeds.push({ dialect: dialectOf(message, dialect).name, message, joins });
+    } catch (error) {
+      if (!(error instanceof ParleyError)) throw error;
+      flaws.push({ path: `tasks[${child}]`, error });
+    }
+  }
+  return { seeds, flaws };
+};
+
+const refuseRepeated = (ids: string[]): void => {
+  const flaws = ids.flatMap((id, child): Flaw[] =>
+    ids.indexOf(id) < child
+      ? [{ path: `tasks[${child}]`, error: new ParleyError('id_reused', `${id} is in the batch already.`) }]
+      : [],
+  );
+  if (flaws.length > 0) throw refusalOf('The batch', flaws);
+};
+
+const repeated = async (deps: Deps, batch: Batch, print: string): Promise<{ duplicate: boolean; batch: Batch }> => {
+  if (batch.fingerprint !== print) {
+    throw new ParleyError(
+      'id_reused',
+      `An earlier batch with the id ${batch.id} had other content. Repeat a batch unchanged; give a new one a new id.`,
+    );
+  }
+  await begun(deps, batch);
+  return { duplicate: true, batch };
+};

@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
+import { agentOsMessage } from '../support/agent-os-agent.ts';
+import { type TestAgent, taskRequest } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { speakers } from '../support/speakers.ts';
+import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
+import { testParley } from '../support/test-parley.ts';
+
+/** A batch of tasks for the cook, who has claimed them all. */
+const begun = async (
+  t: Parameters<typeof testParley>[0],
+  count: number,
+  options: Record<string, unknown> = {},
+  through?: Parameters<typeof testParley>[1],
+) => {
+  const parley = await testParley(t, through);
+  const { orchestrator, cook } = await kitchen(parley);
+  const tasks = Array.from({ length: count }, () => tfRequest());
+  const batch = { batchId: randomUUID(), tasks, ...options };
+  const reply = await orchestrator.call('POST', '/v1/batches', batch);
+  assert.equal(reply.status, 202, JSON.stringify(reply.body));
+  const ids = tasks.map(({ id }) => id);
+  assert.equal((await cook.claim({ max: 10 })).length, Math.min(10, count));
+  return { parley, orchestrator, cook, batch, ids };
+};
+
+const complete = async (cook: TestAgent, id = '', result: unknown = {}): Promise<void> => {
+  const { status, body } = await cook.send({ id, status: 'completed', result });
+  assert.equal(status, 202, JSON.stringify(body));
+};
+
+const fail = async (cook: TestAgent, id = ''): Promise<void> => {
+  const { status } = await cook.send({ id, status: 'failed', error: { code: 'INVALID_INPUT', message: 'burnt' } });
+  assert.equal(status, 202);
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: as in Reply
+const view = async (agent: TestAgent, id: string, wait = 0): Promise<any> =>
+  (await agent.call('GET', `/v1/batches/${id}?wait=${wait}`)).body;
+
+const statuses = ({ results }: { results: { status: string }[] }): string[] => results.map(({ status }) => status);
+
+const endsOf = async ({ admin }: { admin: { call: TestAgent['call'] } }) =>
+  (await admin.call('GET', '/v1/events?type=batch.ended&limit=100')).body.events;
+
+describe('a batch', () => {
+  it('is a success when all are completed, and is told once, with every result', async (t) => {
+    const { parley, orchestrator, cook, batch, ids } = await begun(t, 3);
+    for (const [n, id] of ids.entries()) {
+      await settled(parley);
+      assert.equal((await view(orchestrator, batch.batchId)).status, 'open');
+      assert.deepEqual(await orchestrator.inbox(), []);
+      await complete(cook, id, { n });
+    }
+    const ended = await view(orchestrator, batch.batchId, 20);
+    assert.deepEqual([ended.status, statuses(ended)], ['success', ['completed', 'completed', 'completed']]);
+    const [message, ...more] = await orchestrator.inbox(20);
+    assert.deepEqual(more, []);
+    assert.equal(message.type, 'parley.batch');
+    assert.deepEqual(message.payload, ended);
+    assert.deepEqual(
+      message.payload.results.map(({ result }: { result: unknown }) => result),
+      [{ n: 0 }, { n: 1 }, { n: 2 }],
+    );
+    assert.equal((await orchestrator.call('POST', '/v1/inbox/ack', { ids: [message.id] })).body.acknowledged, 1);
+    assert.deepEqual(await orchestrator.inbox(), []);
+    await settled(parley);
+    const [event, ...others] = await endsOf(parley);
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [event.data.batchId, event.data.status, event.data.ends],
+      [batch.batchId, 'success', { completed: 3 }],
+    );
+  });
+
+  it('is partial when some are completed, and failed when none is', async (t) => {
+    const { orchestrator, cook, batch, ids } = await begun(t, 2);
+    await fail(cook, ids[0]);
+    await complete(cook, ids[1]);
+    const ended = await view(orchestrator, batch.batchId, 20);
+    assert.deepEqual([ended.status, statuses(ended)], ['partial', ['failed', 'completed']]);
+    assert.equal(ended.results[0].error.code, 'INVALID_INPUT');
+    const other = { tasks: [tfRequest(), tfRequest()] };
+    const { body } = await orchestrator.call('POST', '/v1/batches', other);
+    await cook.claim({ max: 2 });
+    await fail(cook, other.tasks[0]?.id);
+    await orchestrator.call('POST', `/v1/tasks/${other.tasks[1]?.id}/cancel`);
+    const none = await view(orchestrator, body.batchId, 20);
+    assert.deepEqual([none.status, statuses(none)], ['failed', ['failed', 'cancelled']]);
+  });
+
+  it('is a timeout at its deadline, to the second, and stops what is still running', async (t) => {
+    const { parley, orchestrator, cook, batch, ids } = await begun(t, 3, { deadlineSeconds: 60 });
+    await complete(cook, ids[1]);
+    await settled(parley);
+    parley.clock.advance(59_999);
+    await settled(parley);
+    assert.equal((await view(orchestrator, batch.batchId)).status, 'open');
+    parley.clock.advance(1);
+    const ended = await view(orchestrator, batch.batchId, 20);
+    assert.deepEqual([ended.status, statuses(ended)], ['timeout', ['cancelled', 'completed', 'cancelled']]);
+    await eventually(async () => assert.equal((await orchestrator.task(ids[2] ?? '')).status, 'cancelled'));
+    assertRefused(await cook.send({ id: ids[0], status: 'completed' }), 409, 'task_cancelled');
+    await settled(parley);
+    assert.deepEqual(
+      (await cook.inbox()).map(({ status }) => status),
+      ['cancelled', 'cancelled'],
+    );
+    assert.equal((await orchestrator.inbox()).length, 1);
+  });
+
+  it('that fails fast ends with the first failure, and stops the others', async (t) => {
+    const { parley, orchestrator, cook, batch, ids } = await begun(t, 12, { failFast: true });
+    await complete(cook, ids[0]);
+    await fail(cook, ids[1]);
+    const ended = await view(orchestrator, batch.batchId, 20);
+    assert.deepEqual([ended.status, statuses(ended).slice(0, 3)], ['partial', ['completed', 'failed', 'cancelled']]);
+    await eventually(async () => assert.equal((await orchestrator.task(ids[11] ?? '')).status, 'cancelled'));
+    await settled(parley);
+    assert.deepEqual(await cook.claim({ max: 10 }), []);
+    assert.equal((await endsOf(parley)).length, 1);
+  });
+
+  it('counts a task once, also when it is run again by hand', async (t) => {
+    const { parley, orchestrator, cook, batch, ids } = await begun(t, 2);
+    await fail(cook, ids[0]);
+    await settled(parley);
+    assert.equal((await orchestrator.call('POST', `/v1/tasks/${ids[0]}/retry`)).status, 202);
+    await cook.claim();
+    await complete(cook, ids[0]);
+    await complete(cook, ids[1]);
+    assert.equal((await view(orchestrator, batch.batchId, 20)).status, 'partial');
+    await settled(parley);
+    assert.equal((await orchestrator.inbox()).length, 1);
+  });
+
+  it('ends when a child dies', async (t) => {
+    const { parley, orchestrator, cook, batch, ids } = await begun(t, 2);
+    await complete(cook, ids[0]);
+    for (let attempt = 0; attempt < 5; attempt++) {
+      parley.clock.advance(5 * 60_000);
+      await settled(parley);
+      await cook.claim();
+    }
+    const ended = await view(orchestrator, batch.batchId, 20);
+    assert.deepEqual([ended.status, statuses(ended)], ['partial', ['completed', 'failed']]);
+  });
+
+  it('takes requests of every dialect at once, and is told in that of its requester', async (t) => {
+    for (const { dialect, readNote } of speakers) {
+      const parley = await testParley(t);
+      const asker = await parley.agent('asker', { dialect });
+      const worker = await parley.agent('worker', taskFormat);
+      const tasks = [
+        taskRequest('asker', { to: 'worker' }),
+        agentOsMessage('query', 'asker', 'worker'),
+        tfRequest({ routing: { target: 'worker' } }),
+      ];
+      assert.equal((await asker.call('POST', '/v1/batches', { batchId: 'all of them', tasks })).status, 202);
+      for (const { message } of await worker.claim({ max: 5 })) await complete(worker, message.id, { done: true });
+      const [message] = await asker.inbox(20);
+      assert.equal(readNote(message).from, 'parley');
+      assert.match(JSON.stringify(message), /"parley\.batch".*"batchId":"all of them","status":"success"/);
+      assert.deepEqual((await asker.inbox()).length, 1);
+    }
+  });
+
+  it('is accepted once, with or without an id of its own', async (t) => {
+    const { parley, orchestrator, batch, cook } = await begun(t, 2);
+    assert.equal((await orchestrator.call('POST', '/v1/batches', batch)).status, 200);
+    assertRefused(await orchestrator.call('POST', '/v1/batches', { ...batch, failFast: true }), 409, 'id_reused');
+    const nameless = { tasks: [tfRequest()] };
+    const [first, second] = [
+      await orchestrator.call('POST', '/v1/batches', nameless),
+      await orchestrator.call('POST', '/v1/batches', nameless),
+    ];
+    assert.deepEqual([first.status, second.status, second.body.batchId], [202, 200, first.body.batchId]);
+    await settled(parley);
+    assert.equal((await cook.claim({ max: 10 })).length, 1);
+    assertRefused(await cook.call('GET', `/v1/batches/${batch.batchId}`), 404, 'batch_not_found');
+  });
+
+  it('large results are named, not told', async (t) => {
+    const { orchestrator, cook, batch, ids } = await begun(t, 1);
+    await complete(cook, ids[0], { text: 'x'.repeat(10_000) });
+    const ended = await view(orchestrator, batch.batchId, 20);
+    assert.deepEqual(ended.results[0].uri, `/v1/tasks/${ids[0]}`);
+    assert.equal((await orchestrator.call('GET', ended.results[0].uri)).body.result.text.length, 10_000);
+  });
+});
+
+describe('a batch whose maker dies half-way', () => {
+  const dying = (death: number): Parameters<typeof testParley>[1] => {
+    let left = death;
+    return {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          transact: (writes, token) =>
+            writes.some((write) => write.kind === 'create' && write.item.sk === 'task') && --left === 0
+              ? Promise.reject(new Error('killed'))
+              : ports.records.transact(writes, token),
+        },
+      }),
+    };
+  };
+
+  it('is begun whole a little later, and joined', async (t) => {
+    for (const death of [1, 2, 3]) {
+      const parley = await testParley(t, dying(death));
+      const { orchestrator, cook } = await kitchen(parley);
+      const batch = { batchId: 'half', tasks: [tfRequest(), tfRequest(), tfRequest()] };
+      assert.equal((await orchestrator.call('POST', '/v1/batches', batch)).status, 500);
+      await parley.restart();
+      parley.clock.advance(30_000);
+      let done = 0;
+      await eventually(async () => {
+        for (const { message } of await cook.claim({ max: 3 })) {
+          await complete(cook, message.id);
+          done += 1;
+        }
+        assert.equal(done, 3);
+      });
+      assert.equal((await view(orchestrator, 'half', 20)).status, 'success');
+    }
+  });
+
+  it('makes no task any more once it has ended', async (t) => {
+    const parley = await testParley(t, dying(2));
+    const { orchestrator, cook } = await kitchen(parley);
+    const batch = { batchId: 'half', deadlineSeconds: 10, tasks: [tfRequest(), tfRequest(), tfRequest()] };
+    assert.equal((await orchestrator.call('POST', '/v1/batches', batch)).status, 500);
+    parley.clock.advance(10_000);
+    assert.equal((await view(orchestrator, 'half', 20)).status, 'timeout');
+    assert.equal((await orchestrator.call('POST', '/v1/batches', batch)).status, 200);
+    parley.clock.advance(60_000);
+    await settled(parley);
+    assert.deepEqual(await cook.claim({ max: 10 }), []);
+  });
+});
+
+describe('what is wrong with a batch', () => {
+  it('is told of all its tasks at once, and nothing of it remains', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const there = tfRequest();
+    await orchestrator.send(there);
+    const tasks = [
+      tfRequest({ type: 'unheard_of' }),
+      tfRequest(),
+      tfRequest({ routing: { target: 'nobody' } }),
+      { id: 'x', status: 'completed' },
+      tfRequest({ routing: { source: 'cook' } }),
+      tfRequest({ payload: 3 }),
+      there,
+    ];
+    const reply = await refusedWithoutTrace(parley, 422, 'capability_not_found', () =>
+      orchestrator.call('POST', '/v1/batches', { tasks }),
+    );
+    const paths = (issues: { path: string }[]) => issues.map(({ path }) => path);
+    assert.deepEqual(paths(reply.body.issues), [
+      'tasks[0]',
+      'tasks[2]',
+      'tasks[3]',
+      'tasks[4]',
+      'tasks[5].payload',
+      'tasks[6]',
+    ]);
+    const shapeless = await orchestrator.call('POST', '/v1/batches', { tasks: [...tasks, { what: 'is this' }] });
+    assertRefused(shapeless, 400, 'unknown_dialect');
+    assert.ok(paths(shapeless.body.issues).includes('tasks[6]'));
+  });
+
+  it('is told where it is no batch at all', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const task = tfRequest();
+    for (const body of [
+      {},
+      { tasks: [] },
+      { tasks: Array.from({ length: 101 }, () => tfRequest()) },
+      { tasks: ['x'] },
+      { tasks: [task], deadlineSeconds: 0 },
+      { tasks: [task], deadlineSeconds: 604_801 },
+      { tasks: [task], failFast: 'yes' },
+      { tasks: [task], batchId: '' },
+      { tasks: [task], more: 1 },
+    ]) {
+      await refusedWithoutTrace(parley, 400, 'invalid_request', () => orchestrator.call('POST', '/v1/batches', body));
+    }
+    await refusedWithoutTrace(parley, 409, 'id_reused', () =>
+      orchestrator.call('POST', '/v1/batches', { tasks: [task, task] }),
+    );
+  });
+});

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Batch, batchRef } from '../../shared/batches/batch.ts';
+import type { Ports } from '../../shared/deps.ts';
+import type { ParleyEvent } from '../../shared/ports/events.ts';
+import { taskRef } from '../../shared/tasks/task.ts';
+import { insist } from '../engines/hostile-lives.ts';
+import { about, type TestAgent, taskRequest } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { hostileParley } from '../support/hostile-parley.ts';
+import { type Random, seeded } from '../support/hostile-ports.ts';
+
+const SEEDS = process.env.HOSTILE_SEED ? [Number(process.env.HOSTILE_SEED)] : [1, 2, 3];
+const BATCHES = 20;
+
+/** Completes most of what it is given, fails some, and loses interest in some. */
+const work = async (agent: TestAgent, random: Random, signal: AbortSignal): Promise<void> => {
+  while (!signal.aborted) {
+    const { body } = await insist(() => agent.call('POST', '/v1/claims', { max: 5 }));
+    for (const { message } of body.tasks) {
+      if (random() < 0.03) continue;
+      const report =
+        random() < 0.1
+          ? about('task.failed', agent.id, message.id, { error: 'invalid_params', message: 'no' })
+          : about('task.result', agent.id, message.id, { status: 'completed', result: {} });
+      await insist(() => agent.send(report));
+    }
+    if (body.tasks.length === 0) await pause(1);
+  }
+};
+
+const liveThrough = async (t: TestContext, random: Random): Promise<void> => {
+  const { truth, agent, errors } = await hostileParley(t, random);
+  const [requester, ...workers] = [await agent('arthur'), await agent('galahad'), await agent('gawain')];
+  const batches = Array.from({ length: BATCHES }, (_, n) => ({
+    batchId: `batch-${n}`,
+    failFast: n % 3 === 0,
+    deadlineSeconds: n % 4 === 0 ? 5 : 86_400,
+    tasks: Array.from({ length: 1 + Math.floor(random() * 12) }, () => taskRequest('arthur')),
+  }));
+  const stop = new AbortController();
+  const working = workers.map((each) => work(each, random, stop.signal));
+  try {
+    for (const batch of batches) {
+      const { status, body } = await insist(() => requester.call('POST', '/v1/batches', batch));
+      assert.ok([200, 202].includes(status), JSON.stringify(body));
+    }
+    await Promise.race([allEnded(truth, batches), Promise.all(working)]);
+  } finally {
+    stop.abort();
+    await Promise.allSettled(working);
+  }
+  for (const { batchId } of batches) await checkEnd(truth, batchId);
+  await checkTold(truth, requester);
+  assert.deepEqual(errors, []);
+};
+
+const batchOf = async (truth: Ports, id: string): Promise<Batch> =>
+  (await truth.records.get(batchRef('default', id))) ?? assert.fail(`no batch ${id}`);
+
+const allEnded = (truth: Ports, batches: { batchId: string }[]): Promise<void> =>
+  eventually(async () => {
+    for (const { batchId } of batches) assert.notEqual((await batchOf(truth, batchId)).status, 'open', batchId);
+  }, 30_000);
+
+/** The end follows from the ends of its parts, and none of them goes on after it. */
+const checkEnd = async (truth: Ports, id: string): Promise<void> => {
+  const batch = await batchOf(truth, id);
+  const ends = batch.parts.map((_, n) => batch.ends[n]?.status ?? assert.fail(`${id} has no end of ${n}`));
+  const completed = ends.filter((status) => status === 'completed').length;
+  const verdict = completed === ends.length ? 'success' : completed > 0 ? 'partial' : 'failed';
+  assert.ok([verdict, 'timeout'].includes(batch.status), `${id} ended ${batch.status} with ${ends}`);
+  assert.deepEqual([batch.left, batch.open, batch.seeds], [0, {}, undefined]);
+  await eventually(async () => {
+    for (const part of batch.parts) {
+      const task = await truth.records.get(taskRef('default', part.id));
+      assert.ok(!task || task.endedAt !== undefined, `${part.id} of ${id} is still ${task?.status}`);
+    }
+  });
+};
+
+/** Each is announced once, and stands in the inbox once; none of its parts does. */
+const checkTold = async (truth: Ports, requester: TestAgent): Promise<void> => {
+  const told = await eventually(async () => {
+    const events = new Map<string, ParleyEvent>();
+    for (let cursor: string | undefined; ; ) {
+      const page = await truth.events.read('default', { after: cursor, types: ['batch.ended'], limit: 500 });
+      if (page.events.length === 0) break;
+      for (const event of page.events) events.set(event.id, event);
+      cursor = page.cursor;
+    }
+    assert.equal(events.size, BATCHES);
+    return [...events.values()].map(({ data }) => data.batchId);
+  });
+  assert.equal(new Set(told).size, BATCHES);
+  const read: string[] = [];
+  await eventually(async () => {
+    const { body } = await insist(() => requester.call('GET', '/v1/inbox?max=100'));
+    const ids = body.messages.map(({ id }: { id: string }) => id);
+    for (const { correlationId, id } of body.messages) if (!read.includes(id)) read.push(correlationId, id);
+    if (ids.length > 0) await insist(() => requester.call('POST', '/v1/inbox/ack', { ids }));
+    assert.equal(read.length, 2 * BATCHES);
+  });
+  assert.deepEqual(read.filter((id) => id.startsWith('batch-')).length, BATCHES);
+};
+
+describe('on an engine that does everything that it may', () => {
+  for (const seed of SEEDS) {
+    it(`every batch ends once, as its parts did, and leaves none of them running (seed ${seed})`, (t) =>
+      liveThrough(t, seeded(seed)));
+  }
+});
