@@ -16,5 +16,6 @@ export default configured({
   roundTableVersion: '1.0',
   // For `cdk deploy`: shared/aws-config.ts says what else can be set. Two stages are two deployments.
   aws: { stage: 'dev' },
+  // Who reads events with a cursor of its own: consumers: { observer: { types: ['task.*'], agents: ['galahad'] } }
   // Times and limits have defaults, all of them in shared/config.ts. To change one: tasks: { leaseMs: 60_000 }
 });

@@ -35,6 +35,19 @@ export const Config = z.strictObject({
     })
     .prefault({}),
   events: z.strictObject({ keepMs: positive.default(30 * DAY_MS) }).prefault({}),
+  /** Who reads events with a cursor of its own, kept here and shared by all its instances. */
+  consumers: z
+    .record(
+      name,
+      z.strictObject({
+        project: name.default('default'),
+        /** `task.completed`, or with a star all that begin alike: `task.*`. */
+        types: z.array(z.string().min(1).max(128)).min(1),
+        /** Which agents may read as this consumer, beside administrators. They are told all events of these types. */
+        agents: z.array(z.string()).default([]),
+      }),
+    )
+    .prefault({}),
   /** Whose messages `GET /v1/log` shows, by dialect, where that is not what the dialect itself asks for. */
   messageLog: z.record(z.string(), z.boolean()).prefault({}),
   agents: z
@@ -78,9 +91,24 @@ export class ConfigError extends Error {}
 export const configured = (values: z.input<typeof Config>): Config => {
   const parsed = Config.safeParse(values);
   const issues = parsed.error?.issues ?? [];
-  const mistakes = [...issues.map(({ path, message }) => `${path.join('.')}: ${message}`), ...laneMistakes(values)];
+  const mistakes = [
+    ...issues.map(({ path, message }) => `${path.join('.')}: ${message}`),
+    ...laneMistakes(values),
+    ...(parsed.data ? consumerMistakes(parsed.data) : []),
+  ];
   if (parsed.success && mistakes.length === 0) return parsed.data;
   throw new ConfigError(`parley.config.ts is not valid:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);
+};
+
+/** A consumer that was away for a week must find what it missed. */
+const SHORTEST_LOG_MS = 7 * DAY_MS;
+
+const consumerMistakes = ({ consumers, projects, events }: Config): string[] => {
+  const lost = Object.entries(consumers)
+    .filter(([, { project }]) => !(project in projects))
+    .map(([consumer, { project }]) => `consumers.${consumer}.project: there is no project ${project}`);
+  const isTooShort = Object.keys(consumers).length > 0 && events.keepMs < SHORTEST_LOG_MS;
+  return isTooShort ? [...lost, 'events.keepMs: must be 7 days or more where there are consumers'] : lost;
 };
 
 export const domainsOf = (config: Config, project: string): string[] =>

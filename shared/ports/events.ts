@@ -23,10 +23,16 @@ export interface EventPage {
 export interface ReadOptions {
   /** A place in the log, from a read in either direction. Without it, the read begins with the oldest, or with the newest. */
   after?: string;
+  /** Another place, which the read does not pass. */
+  until?: string;
+  /** `task.completed`, or with a star all that begin alike: `task.*`. */
   types?: string[];
   newestFirst?: boolean;
   limit: number;
 }
+
+export const isAmong = (types: readonly string[] | undefined, type: string): boolean =>
+  !types || types.some((wanted) => (wanted.endsWith('*') ? type.startsWith(wanted.slice(0, -1)) : wanted === type));
 
 /** The log of what happened, kept for a time and open to be read again from any point in it. */
 export interface Events {
@@ -36,6 +42,8 @@ export interface Events {
   read(project: string, options: ReadOptions): Promise<EventPage>;
   /** Where the log of the project ends now. */
   end(project: string): Promise<string>;
+  /** A place before all that was published at the time, in epoch milliseconds, or later; of what came before it, little lies behind it. */
+  since(project: string, time: number): Promise<string>;
   /** Resolves when there may be more to read behind the cursor, after `ms` at the latest. */
   more(project: string, cursor: string, ms: number, signal?: AbortSignal): Promise<void>;
 }

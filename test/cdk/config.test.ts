@@ -40,6 +40,19 @@ describe('the configuration of a deployment', () => {
     });
   });
 
+  it('is refused where a consumer is of no project, or could not find after a week what it missed', () => {
+    const observer = { types: ['task.*'] };
+    assert.deepEqual(mistakesIn({ ...sound, consumers: { observer } }), []);
+    assert.deepEqual(
+      mistakesIn({ ...sound, consumers: { observer: { ...observer, project: 'x' } }, events: { keepMs: 86_400_000 } }),
+      [
+        'consumers.observer.project: there is no project x',
+        'events.keepMs: must be 7 days or more where there are consumers',
+      ],
+    );
+    assert.match(mistakesIn({ ...sound, consumers: { observer: { types: [] } } }).join(), /consumers.observer.types/);
+  });
+
   it('names all that is wrong with it at once, queue names too', () => {
     const long = 'a'.repeat(32);
     const mistakes = mistakesIn({

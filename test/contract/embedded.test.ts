@@ -6,6 +6,7 @@ import { type EmbeddedEngine, openEngine } from '../../shared/engines/embedded/e
 import { TestClock } from '../support/test-clock.ts';
 import { blobsContract } from './blobs-contract.ts';
 import { changeFeedContract } from './change-feed-contract.ts';
+import { consumersContract } from './consumers-contract.ts';
 import { type Open, WATCHED } from './engine-under-test.ts';
 import { eventsContract } from './events-contract.ts';
 import { queriesContract } from './queries-contract.ts';
@@ -80,6 +81,7 @@ queriesContract(NAME, open);
 transactionsContract(NAME, open);
 queuesContract(NAME, open);
 eventsContract(NAME, open);
+consumersContract(NAME, open);
 timersContract(NAME, open);
 changeFeedContract(NAME, open);
 blobsContract(NAME, open);

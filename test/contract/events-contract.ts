@@ -59,6 +59,57 @@ export const eventsContract = (name: string, open: Open): void => {
       assert.deepEqual((await events.read(project, { types: [], limit: 3 })).events, []);
     });
 
+    it('are chosen by the beginning of their type, where it ends with a star', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      await events.publish(['a.b', 'a.bc', 'a', 'b.a', 'a.b.c'].map((type, number) => event(project, number, type)));
+      const read = async (...types: string[]) => ids((await events.read(project, { types, limit: 9 })).events);
+      assert.deepEqual(await read('a.*'), ['0', '1', '4']);
+      assert.deepEqual(await read('a.b*', 'b.a'), ['0', '1', '3', '4']);
+      assert.deepEqual(await read('*'), ['0', '1', '2', '3', '4']);
+    });
+
+    it('are read up to a place and no further, in either direction, whatever comes behind it', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      const published = numbered(project, 9);
+      await events.publish(published.slice(0, 3));
+      await events.publish(published.slice(3));
+      const { cursor: two } = await events.read(project, { limit: 2 });
+      const { cursor: three } = await events.read(project, { limit: 3 });
+      const { cursor: five } = await events.read(project, { limit: 5 });
+      const between = async (after: string, until: string, newestFirst = false) => {
+        const page = await events.read(project, { after, until, newestFirst, limit: 9 });
+        assert.equal(page.cursor, after === until ? after : until);
+        return ids(page.events);
+      };
+      assert.deepEqual(await between(two, five), ['2', '3', '4']);
+      assert.deepEqual(await between(two, three), ['2']);
+      assert.deepEqual(await between(five, five), []);
+      assert.deepEqual(await between(five, two, true), ['4', '3', '2']);
+      assert.deepEqual(ids((await events.read(project, { until: two, limit: 9 })).events), ['0', '1']);
+      assert.deepEqual((await events.read(project, { after: five, until: two, limit: 9 })).events, []);
+    });
+
+    it('are found by the time of their publication, with nothing missing that came then or later', async (t) => {
+      const engine = await open(t);
+      const { events } = engine.ports;
+      const project = unique('p');
+      assert.deepEqual((await events.read(project, { after: await events.since(project, 0), limit: 9 })).events, []);
+      const times: number[] = [];
+      for (let number = 0; number < 9; number++) {
+        await engine.pass(number === 0 ? 0 : 60_000);
+        times.push(engine.now());
+        await events.publish([event(project, number)]);
+      }
+      const from = async (time: number) =>
+        ids((await events.read(project, { after: await events.since(project, time), limit: 99 })).events);
+      const all = times.map((_, number) => `${number}`);
+      for (const [number, time] of times.entries()) assert.deepEqual(await from(time), all.slice(number));
+      assert.deepEqual(await from(0), all);
+      assert.deepEqual(await from(engine.now() + 60_000), []);
+    });
+
     it('are read newest first, on from a cursor without a gap and without a repetition, until the log ends', async (t) => {
       const { events } = (await open(t)).ports;
       const project = unique('p');

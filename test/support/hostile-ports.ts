@@ -129,6 +129,7 @@ const hostileEvents = (events: Events, chance: Chance): Events => ({
   },
   read: (project, options) => events.read(project, options),
   end: (project) => events.end(project),
+  since: (project, time) => events.since(project, time),
   more: (project, cursor, ms, signal) => (chance(FALSE_ALARM) ? turn() : events.more(project, cursor, ms, signal)),
 });
 

@@ -1,7 +1,8 @@
 import { ParleyError } from '../../errors.ts';
 import { type Clock, nap } from '../../ports/clock.ts';
-import type { EventPage, Events, ParleyEvent, ReadOptions } from '../../ports/events.ts';
+import { type EventPage, type Events, isAmong, type ParleyEvent, type ReadOptions } from '../../ports/events.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
+import { cursorOf, firstSince, isBeyond, OLDEST, type Place, placeOf } from '../event-place.ts';
 import { inChunks } from './patience.ts';
 import { together } from './together.ts';
 
@@ -36,6 +37,7 @@ export const eventsOn = (log: EventLog, announce: Announce): Events => {
     },
     read: (project, options) => read(log, project, options),
     end: async (project) => cursorOf({ seq: (await lastSeq(log, project)) + 1, index: 0 }),
+    since: (project, time) => since(log, project, time),
     more: async (project, cursor, ms, signal) => {
       const until = log.clock.now() + ms;
       for (let pauseMs = POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, LONGEST_POLL_MS)) {
@@ -118,14 +120,9 @@ const LOOKED_AT = 1000;
 const PAGE_BYTES = 3 * 1024 * 1024;
 const BATCHES = 20;
 
-/** A place between two events: before the one with this number in this batch. */
-interface Place {
-  seq: number;
-  index: number;
-}
-
 const read = async (log: EventLog, project: string, options: ReadOptions): Promise<EventPage> => {
   const { types, limit, newestFirst = false } = options;
+  const until = options.until === undefined ? undefined : placeOf(options.until);
   const events: ParleyEvent[] = [];
   let place = options.after === undefined ? START[newestFirst ? 'newest' : 'oldest'] : placeOf(options.after);
   let [looked, bytes] = [0, 0];
@@ -136,7 +133,8 @@ const read = async (log: EventLog, project: string, options: ReadOptions): Promi
     for (const { sk, batch } of batches) {
       const seq = Number(sk);
       for (const { event, next } of passed(seq, batch, place, newestFirst)) {
-        if (!types || types.includes(event.type)) events.push(event);
+        if (isBeyond(next, until, newestFirst)) return { events, cursor: cursorOf(place) };
+        if (isAmong(types, event.type)) events.push(event);
         place = next;
         looked += 1;
         bytes += JSON.stringify(event.data).length;
@@ -148,7 +146,20 @@ const read = async (log: EventLog, project: string, options: ReadOptions): Promi
   }
 };
 
-const START = { oldest: { seq: 0, index: 0 }, newest: { seq: 10 ** 15 - 1, index: 0 } };
+/** Instances' clocks differ a little, and so do the times of batches from their order. */
+const CLOCKS_DIFFER_MS = 5000;
+
+const since = async (log: EventLog, project: string, time: number): Promise<string> => {
+  const firstFrom = async (seq: number) => {
+    const after = skOf(Math.max(0, seq - 1));
+    const batches = await log.records.query<EventBatch>({ p: logPk(project), after, limit: 1 });
+    return batches[0] && { seq: Number(batches[0].sk), at: batches[0].at };
+  };
+  const end = (await lastSeq(log, project)) + 1;
+  return cursorOf({ seq: await firstSince(time - CLOCKS_DIFFER_MS, end, firstFrom), index: 0 });
+};
+
+const START = { oldest: OLDEST, newest: { seq: 10 ** 15 - 1, index: 0 } };
 
 /** The events of a batch that lie behind a place in the direction of the read, each with the place behind it. */
 const passed = (seq: number, batch: ParleyEvent[], from: Place, newestFirst: boolean) => {
@@ -166,12 +177,4 @@ const passed = (seq: number, batch: ParleyEvent[], from: Place, newestFirst: boo
       event,
       next: index + 1 < batch.length ? { seq, index: index + 1 } : { seq: seq + 1, index: 0 },
     }));
-};
-
-const cursorOf = ({ seq, index }: Place): string => `${seq}.${index}`;
-
-const placeOf = (cursor: string): Place => {
-  const [, seq, index] = /^(\d{1,15})\.(\d{1,6})$/.exec(cursor) ?? [];
-  if (seq !== undefined) return { seq: Number(seq), index: Number(index) };
-  throw new ParleyError('invalid_request', 'The cursor is not one that the event log gave.');
 };

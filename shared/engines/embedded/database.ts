@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { ParleyError } from '../../errors.ts';
 
 /** Raised with every change of what is written; a new file has 0. */
-const FORMAT = 2;
+const FORMAT = 3;
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS records (
@@ -19,7 +19,8 @@ CREATE TABLE IF NOT EXISTS parked_changes (seq INTEGER PRIMARY KEY, change TEXT 
 CREATE TABLE IF NOT EXISTS messages (
   lane TEXT NOT NULL, seq INTEGER NOT NULL, grp TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (lane, seq)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, expires INTEGER NOT NULL, batch TEXT NOT NULL);
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, at INTEGER NOT NULL,
+  expires INTEGER NOT NULL, batch TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS events_project ON events (project, seq);
 PRAGMA user_version = ${FORMAT};
 `;

@@ -1,21 +1,13 @@
 import type { StatementSync } from 'node:sqlite';
-import { ParleyError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Events, ParleyEvent, ReadOptions } from '../../ports/events.ts';
+import { type Events, isAmong, type ParleyEvent, type ReadOptions } from '../../ports/events.ts';
+import { cursorOf, firstSince, isBeyond, OLDEST, type Place, type Published, placeOf } from '../event-place.ts';
 import type { Database } from './database.ts';
 import { Listeners } from './listeners.ts';
 import type { Care } from './records.ts';
 
 /** How many events one read looks at, whatever its filter lets through. */
 const LOOKED_AT = 1000;
-
-/** A place between two events, before one of a batch. */
-interface Place {
-  seq: number;
-  index: number;
-}
-
-const OLDEST: Place = { seq: 0, index: 0 };
 
 /** An event, and the place where one is after it. */
 interface Step {
@@ -33,6 +25,7 @@ export class EventStore {
   readonly #forwards: StatementSync;
   readonly #backwards: StatementSync;
   readonly #last: StatementSync;
+  readonly #first: StatementSync;
   readonly #deleteExpired: StatementSync;
 
   constructor(db: Database, clock: Clock, keepMs: number) {
@@ -42,11 +35,12 @@ export class EventStore {
     this.listeners = new Listeners(clock);
     // After a power failure the newest events come again, perhaps in other batches: no place given out may mean another.
     db.sql.exec(`UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
-    this.#insert = db.sql.prepare('INSERT INTO events (project, expires, batch) VALUES (?, ?, ?)');
+    this.#insert = db.sql.prepare('INSERT INTO events (project, at, expires, batch) VALUES (?, ?, ?, ?)');
     const select = 'SELECT seq, batch FROM events WHERE project = ? AND seq';
     this.#forwards = db.sql.prepare(`${select} >= ? ORDER BY seq`);
     this.#backwards = db.sql.prepare(`${select} <= ? ORDER BY seq DESC`);
     this.#last = db.sql.prepare('SELECT max(seq) AS seq FROM events WHERE project = ?');
+    this.#first = db.sql.prepare('SELECT seq, at FROM events WHERE project = ? AND seq >= ? ORDER BY seq LIMIT 1');
     // The oldest come first, so that those whose time is over stand together at the front.
     this.#deleteExpired = db.sql.prepare(
       'DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?) AND expires <= ?',
@@ -54,20 +48,25 @@ export class EventStore {
   }
 
   publish(events: ParleyEvent[]): void {
-    const expires = this.#clock.now() + this.#keepMs;
+    const now = this.#clock.now();
     for (const [project, batch] of Map.groupBy(events, (event) => event.project)) {
-      this.#insert.run(project, expires, JSON.stringify(batch));
+      this.#insert.run(project, now, now + this.#keepMs, JSON.stringify(batch));
       this.#db.afterCommit(() => this.listeners.ring(project));
     }
   }
 
-  read(project: string, { after, types, newestFirst, limit }: ReadOptions): { events: ParleyEvent[]; next: Place } {
+  read(
+    project: string,
+    { after, until, types, newestFirst, limit }: ReadOptions,
+  ): { events: ParleyEvent[]; next: Place } {
     const from = after === undefined ? (newestFirst ? this.end(project) : OLDEST) : placeOf(after);
+    const last = until === undefined ? undefined : placeOf(until);
     const events: ParleyEvent[] = [];
     let next = from;
     let looked = 0;
     for (const step of newestFirst ? this.#before(project, from) : this.#behind(project, from)) {
-      if (!types || types.includes(step.event.type)) events.push(step.event);
+      if (isBeyond(step.next, last, newestFirst)) break;
+      if (isAmong(types, step.event.type)) events.push(step.event);
       next = step.next;
       looked += 1;
       if (events.length === limit || looked === LOOKED_AT) break;
@@ -100,6 +99,11 @@ export class EventStore {
     return { seq: Number(this.#last.get(project)?.seq ?? 0) + 1, index: 0 };
   }
 
+  firstFrom(project: string, seq: number): Published | undefined {
+    const row = this.#first.get(project, seq);
+    return row && { seq: Number(row.seq), at: Number(row.at) };
+  }
+
   removeExpired(limit: number): number {
     return Number(this.#deleteExpired.run(limit, this.#clock.now()).changes);
   }
@@ -116,6 +120,10 @@ export const eventsOn = (db: Database, store: EventStore, care: Care): Events =>
       return { events, cursor: cursorOf(next) };
     }),
   end: (project) => db.read(() => cursorOf(store.end(project))),
+  since: async (project, time) => {
+    const find = async (seq: number) => store.firstFrom(project, seq);
+    return cursorOf({ seq: await firstSince(time, store.end(project).seq, find), index: 0 });
+  },
   more: async (project, cursor, ms, signal) => {
     const listener = store.listeners.listen(project);
     try {
@@ -130,11 +138,3 @@ const batchOf = ({ seq, batch }: Record<string, unknown>): { seq: number; batch:
   seq: Number(seq),
   batch: JSON.parse(String(batch)),
 });
-
-const cursorOf = ({ seq, index }: Place): string => `${seq}.${index}`;
-
-const placeOf = (cursor: string): Place => {
-  const [, seq, index] = /^(\d{1,15})\.(\d{1,6})$/.exec(cursor) ?? [];
-  if (seq !== undefined) return { seq: Number(seq), index: Number(index) };
-  throw new ParleyError('invalid_request', 'The cursor is not one that the event log gave.');
-};

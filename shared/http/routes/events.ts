@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { eventStream, readEvents } from '../../events/follow-events.ts';
 import { countUpTo, noBody, type Route, route } from '../route.ts';
 
-const EventView = z.object({
+export const EventView = z.object({
   id: z.string().describe('the same event may be told twice; it then has the same id'),
   project: z.string(),
   type: z.string(),
@@ -17,7 +17,11 @@ export const eventRoutes: Route[] = [
     summary:
       'The event log from behind a cursor; with Accept: text/event-stream, live from now or from Last-Event-ID on',
     query: z.strictObject({
-      type: z.string().max(300).optional().describe('one type, or several with commas between them'),
+      type: z
+        .string()
+        .max(300)
+        .optional()
+        .describe('one type, or several with commas between them; task.* is all that begin alike'),
       after: z.string().max(300).optional(),
       limit: countUpTo(500, 100),
     }),

@@ -5,6 +5,7 @@ import { batchRoutes } from './batches.ts';
 import { boxRoutes } from './boxes.ts';
 import { cardRoutes } from './cards.ts';
 import { claimRoutes } from './claims.ts';
+import { consumerRoutes } from './consumers.ts';
 import { eventRoutes } from './events.ts';
 import { gapRoutes } from './gaps.ts';
 import { graphRoutes } from './graphs.ts';
@@ -31,6 +32,7 @@ export const routes: readonly Route[] = [
   ...agentRoutes,
   ...agentPairRoutes,
   ...eventRoutes,
+  ...consumerRoutes,
   ...cardRoutes,
   ...boxRoutes,
   ...toolRoutes,

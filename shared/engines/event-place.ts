@@ -1,0 +1,51 @@
+import { ParleyError } from '../errors.ts';
+
+/** A place in an event log, between two events: before the one with this index in the batch with this number. */
+export interface Place {
+  seq: number;
+  index: number;
+}
+
+export const OLDEST: Place = { seq: 0, index: 0 };
+
+export const cursorOf = ({ seq, index }: Place): string => `${seq}.${index}`;
+
+export const placeOf = (cursor: string): Place => {
+  const [, seq, index] = /^(\d{1,15})\.(\d{1,6})$/.exec(cursor) ?? [];
+  if (seq !== undefined) return { seq: Number(seq), index: Number(index) };
+  throw new ParleyError('invalid_request', 'The cursor is not one that the event log gave.');
+};
+
+/** Whether a reader that goes forwards, or newest first backwards, would have passed the last place that it is to reach. */
+export const isBeyond = (place: Place, until: Place | undefined, newestFirst = false): boolean => {
+  if (!until) return false;
+  const ahead = place.seq - until.seq || place.index - until.index;
+  return newestFirst ? ahead < 0 : ahead > 0;
+};
+
+/** A batch, and when it was published, in epoch milliseconds. */
+export interface Published {
+  seq: number;
+  at: number;
+}
+
+/**
+ * The number of the first batch that was published at the time or later, or of the end of the log. Halves what lies in between, so that
+ * a long log takes a few looks more than a short one.
+ */
+export const firstSince = async (
+  time: number,
+  end: number,
+  /** The first batch with this number or a later one. */
+  firstFrom: (seq: number) => Promise<Published | undefined>,
+): Promise<number> => {
+  let low = (await firstFrom(0))?.seq ?? end;
+  let high = end;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const found = await firstFrom(middle);
+    if (!found || found.seq >= high || found.at >= time) high = middle;
+    else low = found.seq + 1;
+  }
+  return low;
+};

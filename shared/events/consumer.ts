@@ -1,0 +1,59 @@
+import type { Caller } from '../agents/authenticate.ts';
+import type { Config } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import type { Item, Ref } from '../ports/records.ts';
+
+/** A stretch of the log that one instance has in hand. */
+export interface Span {
+  id: number;
+  /** Rises whenever it is given out again. */
+  lease: number;
+  /** Places in the log; without a beginning, from the oldest on. */
+  from?: string;
+  to: string;
+  /** Given to another instance after this, in epoch milliseconds. */
+  until: number;
+}
+
+/** How far a durable consumer is. All its instances share this one record. */
+export interface Consumer extends Item {
+  sk: 'consumer';
+  /** Rises with every rewind: what was given out before it can no longer be acknowledged. */
+  generation: number;
+  /** Where the next span begins; absent at the oldest event. */
+  next?: string;
+  /** What was given out and not acknowledged, oldest first. */
+  spans: Span[];
+  /** The id of the last span that was given out. */
+  lastSpan: number;
+}
+
+export type Declared = Config['consumers'][string];
+
+export const consumerRef = (project: string, name: string): Ref<Consumer> => ({
+  pk: `${project}#consumer#${name}`,
+  sk: 'consumer',
+});
+
+/** Which consumers the caller may read as. Declaring one is what opens it to the agents that it names. */
+export const consumersFor = ({ config }: Deps, caller: Caller): [name: string, Declared][] =>
+  Object.entries(config.consumers).filter(
+    ([, { project, agents }]) =>
+      project === caller.project && (caller.role === 'admin' || agents.includes(caller.known.agent.id)),
+  );
+
+export const declaredAs = (deps: Deps, caller: Caller, name: string): Declared => {
+  const [, declared] = consumersFor(deps, caller).find(([known]) => known === name) ?? [];
+  if (declared) return declared;
+  throw new ParleyError(
+    'consumer_not_found',
+    `There is no consumer ${name.slice(0, 64)} for this key. Consumers are declared in parley.config.ts, with the agents that may use them.`,
+  );
+};
+
+/** `generation.span.lease`: says what is acknowledged, and whether it is still in the hands of whoever acknowledges it. */
+export const receiptOf = ({ generation }: Pick<Consumer, 'generation'>, { id, lease }: Span): string =>
+  `${generation}.${id}.${lease}`;
+
+export const RECEIPT = /^(\d{1,10})\.(\d{1,15})\.(\d{1,10})$/;
