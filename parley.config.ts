@@ -11,6 +11,8 @@ export default configured({
         observability: { description: 'health, alerts, capacity' },
         home: { description: 'scenes, status, automation' },
       },
+      // Agents on NATS may take part. A domain that they serve says so: security: { description: '…', via: 'nats' }
+      relay: true,
     },
   },
   roundTableVersion: '1.0',

@@ -13,6 +13,8 @@ export interface Access {
   indexes?: readonly IndexName[];
   /** Whoever sends to a lane also writes to the table that the lane is in use, and so may put items. */
   lanes?: readonly QueueAction[];
+  /** What goes to NATS. */
+  relay?: readonly QueueAction[];
   delayQueue?: readonly QueueAction[];
   bus?: readonly 'PutEvents'[];
   content?: readonly ObjectAction[];
@@ -34,6 +36,7 @@ const HTTP_TIMEOUT_S = 29;
 const DISPATCH: Access = {
   table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
   lanes: ['SendMessage'],
+  relay: ['SendMessage'],
   delayQueue: ['SendMessage'],
   bus: ['PutEvents'],
   content: ['DeleteObject'],
@@ -92,6 +95,11 @@ export const FUNCTIONS = {
       table: [...READ, 'PutItem', 'UpdateItem'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
+  },
+  relay: {
+    memoryMB: 256,
+    timeoutS: HTTP_TIMEOUT_S,
+    access: { table: ['GetItem', 'Query', 'UpdateItem'], content: ['GetObject'] },
   },
   api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },
   dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH },
@@ -153,6 +161,7 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/inbox/ack', to: 'inbox' },
   { method: 'ANY', path: '/v1/agents', to: 'agents' },
   { method: 'ANY', path: '/v1/agents/{proxy+}', to: 'agents' },
+  { method: 'ANY', path: '/v1/relay/{proxy+}', to: 'relay' },
   { method: 'ANY', path: '/v1/manifest', to: 'agents' },
   { method: 'ANY', path: '/v1/violations', to: 'agents' },
   { method: 'ANY', path: '/v1/gaps', to: 'agents' },

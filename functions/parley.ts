@@ -1,12 +1,12 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import config from '../parley.config.ts';
 import { directoryOf } from '../shared/agents/directory.ts';
-import { domainsOf } from '../shared/config.ts';
 import type { Deps } from '../shared/deps.ts';
 import { awsClients } from '../shared/engines/aws/clients.ts';
 import { type AwsEngine, awsEngine } from '../shared/engines/aws/engine.ts';
 import type { Announce } from '../shared/engines/aws/events.ts';
 import { newId } from '../shared/ids.ts';
+import { laneNames, laneSuffix } from '../shared/lane-names.ts';
 import type { Log } from '../shared/log.ts';
 import { systemClock as clock } from '../shared/ports/clock.ts';
 import { PACKING } from '../shared/tasks/packing.ts';
@@ -15,6 +15,9 @@ import { FunctionEnv } from './env.ts';
 export const logger = new Logger();
 
 const log: Log = (level, message, facts = {}) => logger[level](message, facts);
+
+/** Those that the deployment has a queue for. */
+const LANES = new Set(laneNames(config.projects).map(({ suffix }) => suffix));
 
 export interface Wired {
   deps: Deps;
@@ -30,7 +33,8 @@ export const wired = (announce?: Announce): Wired => {
     bucket: env.BUCKET_NAME,
     laneUrlPrefix: env.LANE_URL_PREFIX,
     delayQueueUrl: env.DELAY_QUEUE_URL,
-    hasLane: ({ project, name }) => domainsOf(config, project).includes(name),
+    laneSuffix,
+    hasLane: (lane) => LANES.has(laneSuffix(lane)),
     log,
     announce,
     packing: PACKING,

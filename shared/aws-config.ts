@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { PRIORITIES, type Priority } from './ports/queues.ts';
+import { type LaneName, laneNames } from './lane-names.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -60,43 +60,31 @@ export type AwsConfig = z.output<typeof AwsConfig>;
 
 /** As much of a configuration as the lanes' names need, so that they are checked even where the rest is wrong. */
 const Lanes = z.object({
-  projects: z.record(z.string(), z.object({ domains: z.record(z.string(), z.unknown()) })),
+  projects: z.record(
+    z.string(),
+    z.object({ domains: z.record(z.string(), z.unknown()), relay: z.boolean().default(false) }),
+  ),
   aws: z.object({ stage: z.string() }),
 });
 
-export interface LaneName {
-  project: string;
-  domain: string;
-  priority: Priority;
-  /** What follows the deployment's prefix in the queue's name and in its URL. */
-  suffix: string;
-}
-
 export const queuePrefix = (stage: string): string => `parley-${stage}-`;
-
-export const laneNames = (projects: z.output<typeof Lanes>['projects']): LaneName[] =>
-  Object.entries(projects).flatMap(([project, { domains }]) =>
-    Object.keys(domains).flatMap((domain) =>
-      PRIORITIES.map((priority) => ({ project, domain, priority, suffix: `${project}-${domain}-${priority}.fifo` })),
-    ),
-  );
 
 /** What is wrong with the names of the queues, and with how many there are. */
 export const laneMistakes = (values: unknown): string[] => {
   const { data } = Lanes.safeParse(values);
   if (data === undefined) return [];
-  const lanes = laneNames(data.projects).map((lane) => ({ ...lane, name: queuePrefix(data.aws.stage) + lane.suffix }));
-  const seen = new Map(lanes.map(({ name, project, domain }) => [name, `${project}.domains.${domain}`]));
-  const mistakes = lanes.flatMap(({ project, domain, priority, name }) => {
-    const path = `projects.${project}.domains.${domain}`;
-    const other = seen.get(name);
-    if (other !== `${project}.domains.${domain}`) return [`${path}: shares the queue ${name} with projects.${other}`];
-    const tooLong = priority === 'critical' && name.length > LONGEST_QUEUE_NAME;
+  const lanes = laneNames(data.projects).map((lane) => ({ ...lane, queue: queuePrefix(data.aws.stage) + lane.suffix }));
+  const seen = new Map(lanes.map((lane) => [lane.queue, pathOf(lane)]));
+  const mistakes = lanes.flatMap((lane) => {
+    const { priority, queue } = lane;
+    const other = seen.get(queue);
+    if (other !== pathOf(lane)) return [`${pathOf(lane)}: shares the queue ${queue} with ${other}`];
+    const tooLong = priority === 'critical' && queue.length > LONGEST_QUEUE_NAME;
     return tooLong
-      ? [`${path}: its queue ${name} has ${name.length} characters, SQS allows ${LONGEST_QUEUE_NAME}`]
+      ? [`${pathOf(lane)}: its queue ${queue} has ${queue.length} characters, SQS allows ${LONGEST_QUEUE_NAME}`]
       : [];
   });
-  const characters = lanes.reduce((sum, { name }) => sum + ARN_CHARACTERS_BEFORE_NAME + name.length, 0);
+  const characters = lanes.reduce((sum, { queue }) => sum + ARN_CHARACTERS_BEFORE_NAME + queue.length, 0);
   if (characters > POLICY_CHARACTERS_FOR_LANES) {
     mistakes.push(
       `projects: the names of ${lanes.length} queues take ${characters} characters of a policy, ` +
@@ -105,3 +93,6 @@ export const laneMistakes = (values: unknown): string[] => {
   }
   return mistakes;
 };
+
+const pathOf = ({ project, kind, name }: LaneName): string =>
+  `projects.${project}.${kind === 'relay' ? 'relay' : `domains.${name}`}`;

@@ -8,12 +8,29 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const name = z.string().regex(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -');
 const positive = z.number().int().positive();
 
-const Domain = z.strictObject({ description: z.string() });
+const Domain = z.strictObject({
+  description: z.string(),
+  /** Whether agents in the cloud serve it, over HTTP, or agents on-prem, over NATS. It is never both. */
+  via: z.enum(['http', 'nats']).default('http'),
+});
+
+const Project = z
+  .strictObject({
+    domains: z.record(name, Domain),
+    /** Whether agents on NATS take part: a relay then carries messages between them and Parley. */
+    relay: z.boolean().default(false),
+  })
+  .refine(({ domains, relay }) => relay || Object.values(domains).every(({ via }) => via === 'http'), {
+    error: "has a domain with via: 'nats' and needs relay: true",
+  });
 
 /** What a deployment decides. `parley.config.ts` gives the values. */
 export const Config = z.strictObject({
   /** Each project has its own domains, agents, keys and tasks. */
-  projects: z.record(name, z.strictObject({ domains: z.record(name, Domain) })),
+  projects: z
+    .record(name, Project)
+    // parley.dead.> on NATS has what the cloud refused.
+    .refine((projects) => projects.dead?.relay !== true, { error: 'a project with a relay cannot be called dead' }),
   /** The contract version of Round Table that is spoken; another major version is refused. */
   roundTableVersion: z.string().regex(/^\d+\.\d+(\.\d+)?$/),
   tasks: z
@@ -113,3 +130,9 @@ const consumerMistakes = ({ consumers, projects, events }: Config): string[] => 
 
 export const domainsOf = (config: Config, project: string): string[] =>
   Object.keys(config.projects[project]?.domains ?? {});
+
+export const hasRelay = (config: Config, project: string): boolean => config.projects[project]?.relay ?? false;
+
+/** Whether agents on NATS serve the domain. */
+export const isOnPrem = (config: Config, project: string, domain: string | undefined): boolean =>
+  domain !== undefined && config.projects[project]?.domains[domain]?.via === 'nats';

@@ -12,6 +12,7 @@ import {
   iteratorAge,
   oldestDeadLetters,
   oldestInLanes,
+  relayDeadLetters,
   streamNotRead,
   tableFaults,
   together,
@@ -49,6 +50,12 @@ const rules = (watched: Watched, { alarms, stage }: AwsConfig): Rule[] => {
       says: 'Messages lie in the dead-letter queue of a project, and the function that should put them back does not.',
       metrics: together('MAX', 'oldest dead letter (s)', oldestDeadLetters(watched)),
       atLeast: DEAD_LETTER_AGE_S,
+    },
+    {
+      heading: 'relay-dead-letters',
+      says: 'Messages for agents on NATS lie in the dead-letter queue of a relay: it has received them over and over in vain.',
+      metrics: together('SUM', 'dead letters of relays', relayDeadLetters(watched)),
+      atLeast: 1,
     },
     {
       heading: 'timer-dead-letters',

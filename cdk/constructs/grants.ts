@@ -59,6 +59,13 @@ export const grant = (role: Role, access: Access, to: Surroundings): void => {
       access.lanes,
       to.lanes.lanes.map(({ queue }) => queue.queueArn),
     ),
+    ...(to.lanes.relay.length > 0
+      ? allow(
+          'sqs',
+          access.relay,
+          to.lanes.relay.map(({ queue }) => queue.queueArn),
+        )
+      : []),
     ...allow('sqs', access.delayQueue, [to.delay.queue.queueArn]),
     ...allow('events', access.bus, [to.bus.eventBusArn]),
     ...onBucket(to.content, role, access.content),

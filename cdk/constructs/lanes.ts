@@ -2,8 +2,9 @@ import { Duration, Fn } from 'aws-cdk-lib';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { type LaneName, laneNames, queuePrefix } from '../../shared/aws-config.ts';
+import { queuePrefix } from '../../shared/aws-config.ts';
 import type { Config } from '../../shared/config.ts';
+import { type LaneName, laneNames } from '../../shared/lane-names.ts';
 import { FUNCTIONS } from '../functions.ts';
 import { fifoQueue, visibilityFor } from './queues.ts';
 
@@ -18,10 +19,15 @@ export interface LaneQueue extends LaneName {
   queue: Queue;
 }
 
-/** One FIFO queue for each project, domain and priority, and one for the dead letters of each project. */
+/**
+ * One FIFO queue for each project, domain and priority, and one for the dead letters of each project. A project with a relay has one
+ * for each priority of what goes to NATS, and one for what the relay could not publish.
+ */
 export class Lanes extends Construct {
   readonly lanes: LaneQueue[];
+  readonly relay: LaneQueue[];
   readonly deadLetters: Queue[];
+  readonly relayDeadLetters: Queue[];
   /** What the URL of every lane begins with, taken from a real one, so that no account's form of URL is assumed. */
   readonly urlPrefix: string;
   readonly namePrefix: string;
@@ -29,26 +35,36 @@ export class Lanes extends Construct {
   constructor(scope: Construct, id: string, props: { config: Config; stage: string; key?: IKey }) {
     super(scope, id);
     this.namePrefix = queuePrefix(props.stage);
-    const deadLetters = new Map(
-      Object.keys(props.config.projects).map((project) => [
+    const { projects } = props.config;
+    const deadLetterQueue = (name: string, visibilityTimeout?: Duration): Queue =>
+      fifoQueue(this, name, props.key, { queueName: `${this.namePrefix}${name}.fifo`, visibilityTimeout });
+    const ofDomains = new Map(
+      Object.keys(projects).map((project) => [
         project,
-        fifoQueue(this, `${project}-dead`, props.key, {
-          queueName: `${this.namePrefix}${project}-dead.fifo`,
-          visibilityTimeout: visibilityFor(FUNCTIONS['dead-letters']),
-        }),
+        deadLetterQueue(`${project}-dead`, visibilityFor(FUNCTIONS['dead-letters'])),
       ]),
     );
-    this.deadLetters = [...deadLetters.values()];
-    this.lanes = laneNames(props.config.projects).map((lane) => {
-      const dead = deadLetters.get(lane.project);
-      if (dead === undefined) throw new Error(`no dead-letter queue for ${lane.project}`);
-      const queue = fifoQueue(this, `${lane.project}-${lane.domain}-${lane.priority}`, props.key, {
+    // Nobody reads it by itself: a task is sent again by its own timer, and the rest an operator moves back.
+    const ofRelays = new Map(
+      Object.keys(projects)
+        .filter((project) => projects[project]?.relay)
+        .map((project) => [project, deadLetterQueue(`${project}_relay-dead`)]),
+    );
+    this.deadLetters = [...ofDomains.values()];
+    this.relayDeadLetters = [...ofRelays.values()];
+    const laneQueue = (lane: LaneName): LaneQueue => {
+      const dead = (lane.kind === 'relay' ? ofRelays : ofDomains).get(lane.project);
+      if (dead === undefined) throw new Error(`no dead-letter queue for ${lane.suffix}`);
+      const queue = fifoQueue(this, lane.suffix.replace('.fifo', ''), props.key, {
         queueName: this.namePrefix + lane.suffix,
         visibilityTimeout: LANE_VISIBILITY,
         deadLetterQueue: { queue: dead, maxReceiveCount: LANE_RECEIVES },
       });
       return { ...lane, queue };
-    });
+    };
+    const lanes = laneNames(projects).map(laneQueue);
+    this.lanes = lanes.filter(({ kind }) => kind === 'domain');
+    this.relay = lanes.filter(({ kind }) => kind === 'relay');
     const [first] = this.lanes;
     if (first === undefined) throw new Error('parley.config.ts has no domain');
     this.urlPrefix = Fn.select(0, Fn.split(first.suffix, first.queue.queueUrl));

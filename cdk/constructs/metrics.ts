@@ -51,6 +51,11 @@ export const oldestDeadLetters = ({ lanes }: Watched): IMetric[] =>
     queue.metricApproximateAgeOfOldestMessage({ period: PERIOD, statistic: Stats.MAXIMUM }),
   );
 
+export const relayDeadLetters = ({ lanes }: Watched): IMetric[] =>
+  lanes.relayDeadLetters.map((queue) =>
+    queue.metricApproximateNumberOfMessagesVisible({ period: PERIOD, statistic: Stats.MAXIMUM }),
+  );
+
 export const iteratorAge = ({ functions }: Watched): IMetric =>
   functions.dispatch.lambda.metric('IteratorAge', { period: PERIOD, statistic: Stats.MAXIMUM });
 

@@ -41,6 +41,7 @@ export const parleyFunctions = (
     inbox: make('inbox'),
     agents: make('agents'),
     cards: make('cards'),
+    relay: make('relay'),
     api: make('api'),
     dispatch: make('dispatch'),
     sweep: make('sweep'),

@@ -2,32 +2,36 @@ import type { Clock } from '../ports/clock.ts';
 import type { Item, Records } from '../ports/records.ts';
 import { type Tool, toolRef } from '../tools/tool.ts';
 import { type Agent, agentPk, type Health, isHealth, type Known } from './agent.ts';
-import { ADMIN, type Admin, adminRef } from './keys.ts';
+import { type Office, type OfficeKey, officeNamed, officeRef } from './keys.ts';
 
 /** How long a lookup is believed: a key that was revoked elsewhere works for this long at most. */
 const BELIEVED_MS = 5000;
 const MAX_ENTRIES = 10_000;
 
-/** Agents, administrators and tools by name, without a read for each request. What is absent is asked for every time. */
+/** Agents, offices and tools by name, without a read for each request. What is absent is asked for every time. */
 export interface Directory {
   agent(project: string, id: string): Promise<Known | undefined>;
-  admin(project: string): Promise<Admin | undefined>;
-  /** Whoever changed an agent or an administrator forgets it here, so that this process sees the change at once. */
-  forget(project: string, id: string): void;
+  office(project: string, office: Office): Promise<OfficeKey | undefined>;
+  /** Whoever changed an agent or an office forgets it here, so that this process sees the change at once. */
+  forget(project: string, owner: string): void;
   tool(project: string, name: string): Promise<Tool | undefined>;
   forgetTool(project: string, name: string): void;
 }
 
 export const directoryOf = (records: Records, clock: Clock): Directory => {
   const agents = believed<Known>(clock);
-  const admins = believed<Admin>(clock);
+  const offices = believed<OfficeKey>(clock);
   const tools = believed<Tool>(clock);
   return {
     agent: (project, id) => agents.get(agentPk(project, id), () => lookUp(records, project, id)),
-    admin: (project) => admins.get(project, () => records.get(adminRef(project))),
-    forget: (project, id) => {
-      if (id === ADMIN) admins.delete(project);
-      else agents.delete(agentPk(project, id));
+    office: (project, office) => {
+      const ref = officeRef(project, office);
+      return offices.get(ref.pk, () => records.get(ref));
+    },
+    forget: (project, owner) => {
+      const office = officeNamed(owner);
+      if (office) offices.delete(officeRef(project, office).pk);
+      else agents.delete(agentPk(project, owner));
     },
     tool: (project, name) => {
       const ref = toolRef(project, name);

@@ -117,7 +117,8 @@ export const healthEffects = ({ before, after }: RecordChange<Health>): Effect[]
   if (before?.rest?.since !== after.rest?.since || before?.rest?.action !== after.rest?.action) {
     announced.push([after.rest ? RESTS[after.rest.action] : 'agent.resumed', { ...after.rest }]);
   }
-  return announced.map(([type, data]) => ({
+  const { project, agent, online: isOnline, at } = after;
+  const told: Effect[] = announced.map(([type, data]) => ({
     kind: 'announce',
     event: {
       id: `agent/${after.agent}:${after.v}:${type}`,
@@ -127,6 +128,8 @@ export const healthEffects = ({ before, after }: RecordChange<Health>): Effect[]
       data: { agent: after.agent, ...data },
     },
   }));
+  const hasChanged = (before?.online ?? false) !== isOnline;
+  return hasChanged ? [...told, { kind: 'present', project, agent, isOnline, at }] : told;
 };
 
 /** What others call their status says what they do, not how they are. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { domainsOf } from '../config.ts';
+import { domainsOf, hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed, dialectNames } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
@@ -51,6 +51,12 @@ export const register = async (deps: Deps, project: string, id: string, asked: R
   if (RESERVED.includes(id))
     throw new ParleyError('invalid_request', `"${id}" is the name by which Parley itself speaks or acts.`);
   refuseUnknownDomains(deps, project, wanted);
+  if (wanted.via === 'nats' && !hasRelay(deps.config, project)) {
+    throw new ParleyError(
+      'invalid_request',
+      `The project ${project} has no relay, so that "via": "nats" reaches nobody.`,
+    );
+  }
   refuseTooLarge('The registration', wanted, deps.config.limits.carriedBytes);
   const key = newKey(project, id);
   const [agent, health] = [agentRef(project, id), healthRef(project, id)];

@@ -5,6 +5,7 @@ import type { Outcome } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Command } from '../messages/command.ts';
 import type { Note } from '../notes/note.ts';
+import type { OnNats } from '../relay/on-nats.ts';
 import type { Task } from '../tasks/task.ts';
 
 /** One protocol: how its messages become commands, and how tasks and outcomes become its messages. */
@@ -41,6 +42,8 @@ export interface Dialect {
   encodeNote(note: Note, content: Json): JsonObject;
   /** A refusal in the dialect's own words, to stand beside the problem. */
   explained?(refusal: ParleyError): JsonObject;
+  /** Absent where its messages on NATS go to the inboxes of agents. */
+  onNats?: OnNats;
   /** The agents that a manifest file of the dialect lists; absent where it has no such files. */
   readManifest?(file: JsonObject): Listed[];
 }

@@ -1,9 +1,11 @@
 import { join } from '../batches/join.ts';
 import { kindOfPart } from '../batches/part-kinds.ts';
+import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
 import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
+import { relayedOutcome, relayedPresence } from '../relay/relayed.ts';
 import { lookAtDependencies, lookAtWaiters } from '../tasks/dependencies.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
@@ -16,7 +18,7 @@ import { kindOf } from './kinds.ts';
  * Queues come first, because agents wait for them.
  */
 export const dispatch = async (deps: Deps, changes: RecordChange[]): Promise<void> => {
-  const effects = changes.flatMap(effectsOfAny);
+  const effects = await throughRelay(deps, changes.flatMap(effectsOfAny));
   const messages = effects.flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message] : []));
   const events = effects.flatMap((effect) => (effect.kind === 'announce' ? [effect.event] : []));
   await Promise.all([
@@ -25,6 +27,24 @@ export const dispatch = async (deps: Deps, changes: RecordChange[]): Promise<voi
     ...effects.map((effect) => carryOut(deps, effect)),
   ]);
 };
+
+/** What is for somebody on NATS waits for the relay, in the order of the changes that it follows from. */
+const throughRelay = ({ config, directory }: Deps, effects: Effect[]): Promise<Effect[]> =>
+  Promise.all(
+    effects.map(async (effect): Promise<Effect> => {
+      if (effect.kind === 'present') {
+        const { project, agent, isOnline, at } = effect;
+        return hasRelay(config, project)
+          ? { kind: 'enqueue', message: relayedPresence(project, agent, isOnline, at) }
+          : effect;
+      }
+      if (effect.kind !== 'deliver' || !effect.delivery.outcome) return effect;
+      const { project, outcome } = effect.delivery;
+      if (!hasRelay(config, project)) return effect;
+      const reader = await directory.agent(project, outcome.to);
+      return reader?.agent.via === 'nats' ? { kind: 'enqueue', message: relayedOutcome(project, outcome) } : effect;
+    }),
+  );
 
 const effectsOfAny = (change: RecordChange): Effect[] => {
   const record = change.after ?? change.before;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Caller } from '../agents/authenticate.ts';
+import type { Caller, Relay } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { checked } from '../json/checked.ts';
@@ -10,7 +10,7 @@ import type { HttpRequest } from './http-message.ts';
 export interface Call {
   deps: Deps;
   /** Absent where the route is open to all and no key was sent. */
-  caller?: Caller;
+  caller?: Caller | Relay;
   params: Readonly<Record<string, string>>;
   query: Record<string, string>;
   body: unknown;
@@ -19,8 +19,8 @@ export interface Call {
 }
 
 /** What a handler is given. */
-export interface Checked<Q, B> extends Omit<Call, 'query' | 'body' | 'caller'> {
-  caller: Caller;
+export interface Checked<Q, B, C = Caller> extends Omit<Call, 'query' | 'body' | 'caller'> {
+  caller: C;
   query: Q;
   body: B;
 }
@@ -44,10 +44,10 @@ interface About {
   answers: Record<number, { description: string; schema?: z.ZodType }>;
 }
 
-interface Definition<Q, B> extends About {
+interface Definition<Q, B, C = Caller> extends About {
   query: z.ZodType<Q>;
   body: z.ZodType<B>;
-  handle: (call: Checked<Q, B>) => Promise<Answer>;
+  handle: (call: Checked<Q, B, C>) => Promise<Answer>;
 }
 
 export interface Route extends About {
@@ -61,7 +61,17 @@ export const noQuery = z.strictObject({});
 export const noBody = z.unknown();
 
 /** One call of the API: what it takes, what it answers, and what it does, in one place. */
-export const route = <Q, B>(definition: Definition<Q, B>): Route => ({
+export const route = <Q, B>(definition: Definition<Q, B>): Route =>
+  relayRoute({
+    ...definition,
+    handle: ({ caller, ...call }) => {
+      if (caller.role === 'relay') throw new ParleyError('forbidden', 'The key of the relay is not for this call.');
+      return definition.handle({ ...call, caller });
+    },
+  });
+
+/** The same for a call that the relay may make too. */
+export const relayRoute = <Q, B>(definition: Definition<Q, B, Caller | Relay>): Route => ({
   ...definition,
   access: 'key',
   handle: (call) => {

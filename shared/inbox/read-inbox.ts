@@ -9,11 +9,10 @@ import type { JsonObject } from '../json/json.ts';
 import { isNote, type Note } from '../notes/note.ts';
 import { isOver, read as noteRead, TOMBSTONE_MS } from '../notes/note-changes.ts';
 import { type Change, present } from '../ports/conditions.ts';
-import { shownArtifacts } from '../tasks/artifacts.ts';
-import { loaded } from '../tasks/content.ts';
 import type { Task } from '../tasks/task.ts';
 import { leave } from './arrivals.ts';
 import { type Delivery, inboxPk, messageIdIn, outcomeOf } from './delivery.ts';
+import { noteInWords, outcomeInWords } from './in-words.ts';
 
 /** A task that was completed, a delivery of what else happened to one, a message that is no task, or a batch that has ended. */
 type InInbox = Task | Delivery | Note | Batch;
@@ -87,29 +86,10 @@ const messageIn = async (
   reader: string,
   dialect: Dialect,
 ): Promise<JsonObject | undefined> => {
-  if (entry.sk === 'note') {
-    const content = await unlessLost(deps, entry, loaded(deps.blobs, entry.content));
-    return dialect.encodeNote(entry, content ?? null);
-  }
+  if (entry.sk === 'note') return noteInWords(deps, entry, dialect);
   if (entry.sk === 'batch') return dialect.encodeNote(noteOf(entry), await batchView(deps, entry));
   const outcome = entry.sk === 'task' ? outcomeOf(entry, reader) : entry.outcome;
-  if (!outcome) return undefined;
-  const { output, artifacts, task } = outcome;
-  return dialect.encodeOutcome(
-    outcome,
-    await unlessLost(deps, entry, output && loaded(deps.blobs, output)),
-    await unlessLost(deps, entry, shownArtifacts(deps.blobs, task.id, artifacts)),
-  );
-};
-
-/** A result whose content is lost must not keep the reader from all others. */
-const unlessLost = async <T>(deps: Deps, { pk }: InInbox, content: Promise<T> | undefined): Promise<T | undefined> => {
-  try {
-    return await content;
-  } catch (error) {
-    deps.log('error', 'the content of a result is lost', { record: pk, error: String(error) });
-    return undefined;
-  }
+  return outcome && outcomeInWords(deps, outcome, dialect);
 };
 
 /** Removes what the agent has read. Ids that are not there, or no longer, are fine. */

@@ -1,6 +1,6 @@
 import type { Known } from '../agents/agent.ts';
-import { agentBehind, type Caller } from '../agents/authenticate.ts';
-import { beat, say } from '../agents/health.ts';
+import { agentBehind, type Caller, type Relay } from '../agents/authenticate.ts';
+import { alive, beat, say } from '../agents/health.ts';
 import { refuseUnlessCoordinator } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
@@ -28,7 +28,7 @@ export interface Accepted {
 }
 
 export interface Sent {
-  caller: Caller;
+  caller: Caller | Relay;
   /** The dialect that the sender named, if any. */
   dialect?: string;
   trace: Trace;
@@ -42,9 +42,10 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
   try {
     const said = understood(deps, sent.caller, dialect, message);
     const sender = await agentBehind(deps, sent.caller, said.from);
-    const command = await meant(deps, sent.caller, sender, said);
+    const caller = await inTheNameOf(deps, sent.caller, sender);
+    const command = await meant(deps, caller, sender, said);
     if ('taskId' in command && command.taskId !== undefined) sent.note?.(command.taskId);
-    const { duplicate } = await carryOut(deps, sent, dialect.name, sender, command);
+    const { duplicate } = await carryOut(deps, { ...sent, caller }, dialect.name, sender, command);
     if (command.sent) await counted(deps, sender.agent.project, command, duplicate);
     const { messageId, givenId = messageId } = command;
     const taskId = 'taskId' in command ? command.taskId : undefined;
@@ -52,6 +53,13 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
   } catch (error) {
     throw inWordsOf(dialect, error);
   }
+};
+
+/** What the relay brings is as if its agent had called. */
+const inTheNameOf = async (deps: Deps, caller: Caller | Relay, known: Known): Promise<Caller> => {
+  if (caller.role !== 'relay') return caller;
+  await alive(deps, known);
+  return { project: caller.project, role: 'agent', known };
 };
 
 /** A refusal with what the dialect calls it beside it; anything else as it is. */
@@ -95,7 +103,7 @@ const spelledOut = async (deps: Deps, caller: Caller, request: Request): Promise
   return { ...request, parent: whole, waitsFor: found.filter((id) => !SHORT_ID.test(id)) };
 };
 
-const understood = (deps: Deps, caller: Caller, dialect: Dialect, message: JsonObject): Command => {
+const understood = (deps: Deps, caller: Caller | Relay, dialect: Dialect, message: JsonObject): Command => {
   const sender = caller.role === 'agent' ? caller.known.agent.id : undefined;
   try {
     return withTold(deps, dialect, message, dialect.decode(message, deps.config, sender));
@@ -119,7 +127,13 @@ const logRefusal = (deps: Deps, { name, logsRefusals }: Dialect, { code, issues,
   });
 };
 
-const carryOut = async (deps: Deps, { caller, trace }: Sent, dialect: string, sender: Known, command: Command) => {
+const carryOut = async (
+  deps: Deps,
+  { caller, trace }: Pick<Sent, 'trace'> & { caller: Caller },
+  dialect: string,
+  sender: Known,
+  command: Command,
+) => {
   switch (command.kind) {
     case 'request':
       return submit(deps, caller, dialect, command, trace);

@@ -3,6 +3,7 @@ import { leave } from '../inbox/arrivals.ts';
 import { type Change, is } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
+import { relayedNote } from '../relay/relayed.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { type Note, noteRef } from './note.ts';
 
@@ -56,7 +57,10 @@ export const nextLook = ({ acknowledgeBy, deadline }: Partial<Note>, now: number
 /** Everything that follows from one write to a note. */
 export const noteEffects = ({ before, after }: RecordChange<Note>): Effect[] => {
   if (!after) return before && 'blob' in before.content ? [{ kind: 'forget', blob: before.content.blob }] : [];
-  if (!before) return [{ kind: 'announce', event: eventOf('message.sent', after) }];
+  if (!before) {
+    const sent: Effect = { kind: 'announce', event: eventOf('message.sent', after) };
+    return after.toNats ? [sent, { kind: 'enqueue', message: relayedNote(after) }] : [sent];
+  }
   if (before.unacknowledgedAt !== after.unacknowledgedAt) {
     return [{ kind: 'announce', event: eventOf('message.unacknowledged', after) }];
   }

@@ -42,6 +42,8 @@ export interface Note extends Item {
   arrival?: string;
   /** Where it is on a list until somebody closes it. */
   closedAt?: number;
+  /** Its recipient is reached over NATS: it stands in no inbox. */
+  toNats?: true;
 }
 
 export const isNote = (item: Item): item is Note => item.sk === 'note';

@@ -42,7 +42,7 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
     );
   }
   const content = await kept(deps, project, message.messageId, message.content);
-  const note = newNote(deps, sending, message, content);
+  const note = newNote(deps, sending, recipient.agent, message, content);
   const met = await written(deps, recipient.agent, note, message);
   if (met === 'written') return { duplicate: false };
   await discarded(deps.blobs, content);
@@ -118,6 +118,7 @@ const tell = (deps: Deps, to: string, { depth, evicted: gone }: Entrance): void 
 const newNote = (
   deps: Deps,
   { project, dialect, trace, isShown }: Sending,
+  { via }: Agent,
   message: NoteMessage,
   content: Content,
 ): Fresh<Note> => {
@@ -125,6 +126,7 @@ const newNote = (
   const { from, to, messageId: id, ttlSeconds, acknowledgeMs, sent } = message;
   const deadline = ttlSeconds === undefined ? undefined : now + ttlSeconds * 1000;
   const acknowledgeBy = acknowledgeMs === undefined ? undefined : now + acknowledgeMs;
+  const placed = { p: inboxPk(project, to), s: inboxOrder(sent?.at ?? now, id, sent?.sequence) };
   return {
     ...noteRef(project, from, id),
     sk: 'note',
@@ -149,7 +151,8 @@ const newNote = (
     ...keptAs(message, project, now, deps.config.tasks.keepMs),
     ...(isShown && {
       due: nextLook({ acknowledgeBy, deadline }, now),
-      placed: { p: inboxPk(project, to), s: inboxOrder(sent?.at ?? now, id, sent?.sequence) },
+      // Whoever is on NATS reads no inbox.
+      ...(via === 'nats' ? { toNats: true as const } : { placed }),
     }),
   };
 };

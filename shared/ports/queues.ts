@@ -3,10 +3,13 @@ import type { Json } from '../json/json.ts';
 export const PRIORITIES = ['critical', 'high', 'normal', 'low'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/** Where tasks of one priority wait: for whoever serves a domain, for one agent, or for whoever has a capability. */
+/**
+ * Where tasks of one priority wait: for whoever serves a domain, for one agent, or for whoever has a capability. In the lanes of
+ * the relay waits whatever is on its way to NATS.
+ */
 export interface Lane {
   project: string;
-  kind: 'domain' | 'agent' | 'capability';
+  kind: 'domain' | 'agent' | 'capability' | 'relay';
   name: string;
   priority: Priority;
 }

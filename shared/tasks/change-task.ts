@@ -30,7 +30,8 @@ export const changeTask = async (
  * nothing is lost, because the change itself is on record and the dispatcher works it off.
  */
 export const hurry = async (deps: Deps, change: RecordChange<Task>): Promise<void> => {
-  const messages = queuedBy(change);
+  // What goes to NATS could overtake what went before it, and rides the stream alone.
+  const messages = queuedBy(change).filter(({ lane }) => lane.kind !== 'relay');
   if (messages.length === 0) return;
   try {
     await deps.queues.send(messages);

@@ -1,11 +1,12 @@
 import type { Part, PartEnd } from '../batches/batch.ts';
 import { canonicalId } from '../ids.ts';
-import { type Delivery, deliveriesOf, PARLEY } from '../inbox/delivery.ts';
+import { type Delivery, deliveriesOf, outcomeOf, PARLEY } from '../inbox/delivery.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
+import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
 import { unseen } from './rules.ts';
 import { type Content, endOf, isHeld, isOpen, type Joins, laneOf, type Task } from './task.ts';
@@ -19,6 +20,8 @@ export type Effect =
   | { kind: 'deliver'; delivery: Fresh<Delivery> }
   | { kind: 'remember'; entry: Fresh<HistoryEntry> }
   | { kind: 'forget'; blob: string }
+  /** An agent came or fell silent, and those on NATS are told. */
+  | { kind: 'present'; project: string; agent: string; isOnline: boolean; at: number }
   /** The children of a task, all that are still open. */
   | { kind: 'cancelChildren'; of: Task; change: Change }
   /** What a task waits for, and all that wait for a task. */
@@ -33,8 +36,10 @@ export type Effect =
 export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
   if (!after) return before ? blobsOf(before) : [];
   const effects: Effect[] = [];
+  const taken = edges(before, after);
   for (const message of queuedBy({ before, after })) effects.push({ kind: 'enqueue', message });
-  for (const type of edges(before, after)) effects.push({ kind: 'announce', event: eventOf(type, after) });
+  for (const message of toldOnNats(taken, after)) effects.push({ kind: 'enqueue', message });
+  for (const type of taken) effects.push({ kind: 'announce', event: eventOf(type, after) });
   for (const entry of historyOf(before, after)) effects.push({ kind: 'remember', entry });
   for (const delivery of deliveriesOf(before, after)) effects.push({ kind: 'deliver', delivery });
   if (hasJustBeenCancelled(before, after) && after.children !== undefined) {
@@ -66,8 +71,18 @@ export const queuedBy = ({ before, after }: RecordChange<Task>): Outgoing[] => {
   return isQueuedAnew ? [queueMessage(after)] : [];
 };
 
+/** A requester on NATS is told of each step, and of a result that it cannot read in an inbox; everything else is delivered. */
+const toldOnNats = (taken: Edge[], task: Task): Outgoing[] => {
+  if (!task.fromNats) return [];
+  if (taken.includes('task.completed')) return [relayedOutcome(task.project, outcomeOf(task, task.from))];
+  const isReport = isHeld(task) && (taken.includes('task.claimed') || taken.includes('task.progress'));
+  return isReport ? [relayedReport(task)] : [];
+};
+
+const queueMessage = (task: Task): Outgoing => (task.toNats ? relayedRequest(task) : laneMessage(task));
+
 /** The queue message says just enough to claim the task in one write; the task itself stays in its record. */
-const queueMessage = (task: Task): Outgoing => ({
+const laneMessage = (task: Task): Outgoing => ({
   lane: laneOf(task),
   group: task.id,
   dedup: `${task.id}#${task.entry}#${task.resent}`,

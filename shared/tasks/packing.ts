@@ -34,6 +34,8 @@ export const PACKING = {
     'conversation',
     'acknowledgeBy',
     'arrival',
+    'toNats',
+    'fromNats',
   ],
   bulky: [
     'output',

@@ -1,14 +1,14 @@
 import { domainOf } from '../agents/agent.ts';
 import { find } from '../agents/authenticate.ts';
 import { isOffered } from '../agents/capabilities.ts';
-import { domainsOf } from '../config.ts';
+import { domainsOf, isOnPrem } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { Request } from '../messages/command.ts';
 import type { Task } from './task.ts';
 
 /** Who may claim a task: one agent, whoever serves a domain, or whoever has a capability. */
-export type Way = Pick<Task, 'to' | 'domain' | 'skill'>;
+export type Way = Pick<Task, 'to' | 'domain' | 'skill' | 'toNats'>;
 
 export const wayFor = async (
   deps: Deps,
@@ -20,10 +20,11 @@ export const wayFor = async (
   const named = request.domain ?? domainOf(capability);
   const domain = named !== undefined && known.includes(named) ? named : undefined;
   if (to !== undefined) {
-    if (await find(deps, project, to)) return { to, domain: domain ?? request.domain };
+    const addressee = await find(deps, project, to);
+    if (addressee) return { to, domain: domain ?? request.domain, ...onNats(addressee.agent.via === 'nats') };
     return new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
   }
-  if (domain !== undefined) return { domain };
+  if (domain !== undefined) return { domain, ...onNats(isOnPrem(deps.config, project, domain)) };
   if (request.domain !== undefined) {
     return new ParleyError('unknown_domain', `There is no domain ${request.domain}. Known: ${known.join(', ')}.`, {
       facts: { known },
@@ -34,3 +35,5 @@ export const wayFor = async (
     facts: { capability },
   });
 };
+
+const onNats = (isIt: boolean): Pick<Way, 'toNats'> => (isIt ? { toNats: true } : {});

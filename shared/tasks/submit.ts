@@ -1,4 +1,4 @@
-import type { Caller } from '../agents/authenticate.ts';
+import { type Caller, find } from '../agents/authenticate.ts';
 import { batchRef } from '../batches/batch.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
@@ -35,11 +35,13 @@ export const submit = async (
   }
   const input = await kept(deps, project, request.taskId, request.input);
   const { way, lineage, awaited } = origin;
-  const task = {
+  const requester = await find(deps, project, request.from);
+  const task: Fresh<Task> = {
     ...newTask(deps, project, dialect, request, input, trace),
     ...way,
     ...heldBack(awaited, deps.clock.now()),
     chain: lineage.chain,
+    ...(requester?.agent.via === 'nats' && !request.joins && { fromNats: true, placed: undefined }),
   };
   const [created] = await Promise.all([made(deps, task, origin), nameShortly(deps, task, request)]);
   if (created.outcome === 'written') {

@@ -95,6 +95,9 @@ export interface Task extends Item {
   capability: string;
   /** The capability once more, where it alone decides who may claim the task. */
   skill?: string;
+  /** Whoever is to do it is reached over NATS, and so is whoever asked for it. */
+  toNats?: true;
+  fromNats?: true;
   parent?: string;
   /** What its requester files it under. */
   thread?: string;

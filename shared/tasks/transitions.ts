@@ -233,7 +233,7 @@ export const runAgain = (task: Task, when: When): Change | ParleyError =>
       },
       unset: [
         ...HOLD,
-        ...(task.joins ? ['placed'] : []),
+        ...(inboxPlace(task) ? [] : ['placed']),
         'endedAt',
         'expires',
         'error',
@@ -244,9 +244,17 @@ export const runAgain = (task: Task, when: When): Change | ParleyError =>
     }),
   });
 
-/** Where it will stand when it is completed. What belongs to a batch comes to its requester with the batch. */
-export const inboxPlace = ({ project, from, joins }: Pick<Task, 'project' | 'from' | 'joins'>): IndexKey | undefined =>
-  joins ? undefined : { p: inboxPk(project, from) };
+/**
+ * Where it will stand when it is completed. What belongs to a batch comes to its requester with the batch, and a requester on NATS
+ * reads no inbox.
+ */
+export const inboxPlace = ({
+  project,
+  from,
+  joins,
+  fromNats,
+}: Pick<Task, 'project' | 'from' | 'joins' | 'fromNats'>): IndexKey | undefined =>
+  joins || fromNats ? undefined : { p: inboxPk(project, from) };
 
 /**
  * When a queued task is first looked at: before its queue message could be lost, and no later than the lease of whoever

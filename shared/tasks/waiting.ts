@@ -35,5 +35,5 @@ const withoutRunning = (task: Task, { id, status }: Task, when: When): Change =>
 export const waitAgain = (task: Task, { now }: When): Change => ({
   if: is('v', task.v),
   set: { status: 'waiting', due: now + LOOK_AGAIN_MS, placed: inboxPlace(task) },
-  unset: [...(task.joins ? ['placed'] : []), 'endedAt', 'expires', 'error', 'cancelledBy'],
+  unset: [...(inboxPlace(task) ? [] : ['placed']), 'endedAt', 'expires', 'error', 'cancelledBy'],
 });

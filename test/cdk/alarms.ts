@@ -99,9 +99,8 @@ describe('the alarms', () => {
     const dead = new Set(
       all('AWS::SQS::Queue', Queue).flatMap(({ properties }) => properties.RedrivePolicy?.deadLetterTargetArn ?? []),
     );
-    const watched = watches([...withHeading('dead-letters'), ...withHeading('timer-dead-letters')]).map(
-      (of) => of.split(' ')[1],
-    );
+    const headings = ['dead-letters', 'timer-dead-letters', 'relay-dead-letters'];
+    const watched = watches(headings.flatMap(withHeading)).map((of) => of.split(' ')[1]);
     assert.deepEqual(watched.sort(), [...dead].sort());
   });
 

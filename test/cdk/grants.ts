@@ -65,13 +65,20 @@ describe('the functions may', () => {
 
   it('send to every lane, where they send to lanes, and write that it is in use', () => {
     for (const name of ['ingest', 'claims', 'tasks', 'dispatch', 'due', 'dead-letters', 'replay']) {
-      const lanes = granted(name).filter((grant) => grant.startsWith('sqs:SendMessage Lanes'));
+      const lanes = granted(name).filter((grant) => /^sqs:SendMessage Lanes(?!defaultrelay)/.test(grant));
       assert.equal(lanes.length, 3 * 4, name);
       assert.ok(
         granted(name).some((grant) => grant.startsWith('dynamodb:PutItem Table')),
         name,
       );
     }
+  });
+
+  it('send to NATS only where what follows from a change is carried out', () => {
+    const senders = FUNCTION_NAMES.filter((name) =>
+      granted(name).some((grant) => grant.startsWith('sqs:SendMessage Lanesdefaultrelay')),
+    );
+    assert.deepEqual(senders, ['dispatch', 'replay']);
   });
 
   it('query each index by its name', () => {
@@ -109,6 +116,7 @@ describe('the functions may', () => {
       'inbox Content',
       'agents Content',
       'cards Content',
+      'relay Content',
       'due Content',
       'replay Failures',
     ]);

@@ -44,6 +44,7 @@ describe('the HTTP API', () => {
       [/^\w+ \/v1\/(inbox|messages\/)/, 'inbox'],
       [/^\w+ \/v1\/(agents|manifest|violations|gaps|tools)/, 'agents'],
       [/^\w+ \/v1\/(cards|boxes)/, 'cards'],
+      [/^\w+ \/v1\/relay\//, 'relay'],
       [/./, 'api'],
     ] as const;
     for (const { method, path } of routes) {

@@ -25,14 +25,17 @@ describe('queues', () => {
   it('have a dead-letter queue, all but the dead-letter queues', () => {
     const without = queues.filter(({ id, properties }) => !properties.RedrivePolicy && !isDeadLetterQueue(id));
     assert.deepEqual(without, []);
-    assert.equal(queues.filter(({ id }) => isDeadLetterQueue(id)).length, 3);
+    assert.equal(queues.filter(({ id }) => isDeadLetterQueue(id)).length, 4);
   });
 
-  it('are one lane for each domain and priority, fast and patient', () => {
+  it('are one lane for each domain and priority, and where there is a relay for each priority, fast and patient', () => {
     const names = ['default-security', 'default-home', 'lab-research'].flatMap((domain) =>
       ['critical', 'high', 'normal', 'low'].map((priority) => `parley-test-${domain}-${priority}.fifo`),
     );
-    assert.deepEqual(lanes.map(({ properties }) => properties.QueueName).sort(), names.sort());
+    const relays = ['critical', 'high', 'normal', 'low'].map(
+      (priority) => `parley-test-default_relay-${priority}.fifo`,
+    );
+    assert.deepEqual(lanes.map(({ properties }) => properties.QueueName).sort(), [...names, ...relays].sort());
     for (const { properties } of lanes) {
       assert.equal(properties.FifoQueue, true);
       assert.equal(properties.DeduplicationScope, 'messageGroup');

@@ -159,7 +159,7 @@ describe('a customer key', () => {
         return ServerSideEncryptionByDefault.KMSMasterKeyID;
       }),
     ];
-    assert.equal(used.length, 1 + (12 + 2 + 2) + (FUNCTION_NAMES.length + 1) + 2);
+    assert.equal(used.length, 1 + (12 + 4 + 3 + 2) + (FUNCTION_NAMES.length + 1) + 2);
     for (const id of used) assert.equal(id, key?.id);
   });
 

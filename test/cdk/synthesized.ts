@@ -34,7 +34,7 @@ type AwsInput = z.input<typeof AwsConfig>;
 
 const domain = { description: '' };
 export const PROJECTS = {
-  default: { domains: { security: domain, home: domain } },
+  default: { domains: { security: domain, home: domain }, relay: true },
   lab: { domains: { research: domain } },
 };
 

@@ -6,6 +6,7 @@ import { DeleteMessageCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs
 import type { Ports } from '../../shared/deps.ts';
 import { type AwsClients, awsClients } from '../../shared/engines/aws/clients.ts';
 import { type AwsEngine, awsEngine } from '../../shared/engines/aws/engine.ts';
+import { laneSuffix } from '../../shared/lane-names.ts';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { Followers } from '../../shared/ports/followers.ts';
 import type { Lane } from '../../shared/ports/queues.ts';
@@ -88,6 +89,7 @@ const open: Open = async (t) => {
     bucket: BUCKET,
     laneUrlPrefix: `${services.faux.endpoint}/000000000000/`,
     delayQueueUrl: delay.queueUrl,
+    laneSuffix,
     hasLane: () => true,
     log: () => {},
     packing: { fixed: ['title', 'deep', 'by'], bulky: ['batch', 'tags'] },
@@ -152,8 +154,8 @@ const withQueues = (ports: Ports): Ports => {
   const known = new Set<string>();
   const made = (lanes: Lane[]): void => {
     for (const { kind, project, name, priority } of lanes) {
-      const queue = `${project}-${name}-${priority}.fifo`;
-      if (kind !== 'domain' || known.has(queue)) continue;
+      const queue = laneSuffix({ project, kind, name, priority });
+      if (!['domain', 'relay'].includes(kind) || known.has(queue)) continue;
       known.add(queue);
       services.queues.createQueue(queue, { attributes: { FifoQueue: 'true' } });
     }

@@ -54,6 +54,23 @@ export const queuesContract = (name: string, open: Open): void => {
       assert.deepEqual({ ...received, receipt: '' }, { lane: to, group: 'g', body, receipt: '' });
     });
 
+    it('delivers what is on its way to NATS in the order of each group, however much is sent at once', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane({ project: unique('p'), kind: 'relay', name: 'down' });
+      const sent = Array.from({ length: 12 }, (_, n) =>
+        ['a', 'b'].map((group) => message(to, `${group}${n}`, { group })),
+      );
+      await queues.send(sent.flat());
+      const drained = bodies(await drain(queues, [to], 24));
+      for (const group of ['a', 'b']) {
+        const own = drained.filter((body) => String(body).startsWith(group));
+        assert.deepEqual(
+          own,
+          Array.from({ length: 12 }, (_, n) => `${group}${n}`),
+        );
+      }
+    });
+
     it('delivers the messages of a group in their order, one at a time', async (t) => {
       const { queues } = (await open(t)).ports;
       const to = lane();

@@ -4,6 +4,7 @@ import { awsClients } from '../../shared/engines/aws/clients.ts';
 import { queuesOn } from '../../shared/engines/aws/queues.ts';
 import { recordsOn, tableOf } from '../../shared/engines/aws/records.ts';
 import { ParleyError } from '../../shared/errors.ts';
+import { laneSuffix } from '../../shared/lane-names.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import { is } from '../../shared/ports/conditions.ts';
 import type { Records } from '../../shared/ports/records.ts';
@@ -129,6 +130,7 @@ describe('the lanes of SQS', () => {
         {
           sqs,
           urlPrefix,
+          suffixOf: laneSuffix,
           has: ({ name }) => name === 'security',
           onLost: ({ body }) => lost.push(body),
           clock: systemClock,

@@ -107,6 +107,7 @@ describe('/openapi.json', () => {
       'post /v1/inbox/ack',
       'post /v1/manifest',
       'post /v1/messages',
+      'post /v1/relay/words',
       'post /v1/tasks',
       'post /v1/tasks/{id}/input',
       'post /v1/tasks/{id}/renew',

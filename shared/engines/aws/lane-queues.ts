@@ -15,8 +15,9 @@ import { backOff, inChunks } from './patience.ts';
 
 export interface SqsLanes {
   sqs: SQSClient;
-  /** A queue's address is this and `<project>-<domain>-<priority>.fifo`. */
+  /** A queue's address is this and what its lane is called. */
   urlPrefix: string;
+  suffixOf: (lane: Lane) => string;
   /** Whether the deployment has this lane's queue. A domain may be gone while some of its tasks are not. */
   has: (lane: Lane) => boolean;
   /** Told of what was sent to a lane that is gone: the task waits in vain, and expires. */
@@ -25,8 +26,7 @@ export interface SqsLanes {
   newId: () => string;
 }
 
-const urlOf = ({ urlPrefix }: SqsLanes, { project, name, priority }: Lane): string =>
-  `${urlPrefix}${project}-${name}-${priority}.fifo`;
+const urlOf = ({ urlPrefix, suffixOf }: SqsLanes, lane: Lane): string => urlPrefix + suffixOf(lane);
 
 /** What a queue carries. The project is for whoever finds it in the dead-letter queue. */
 export interface LaneMessage {
@@ -41,13 +41,29 @@ const MOST_IN_BATCH = 10;
 export const sendToLanes = async (lanes: SqsLanes, messages: Outgoing[]): Promise<void> => {
   for (const lost of messages.filter(({ lane }) => !lanes.has(lane))) lanes.onLost(lost);
   const deliverable = messages.filter(({ lane }) => lanes.has(lane));
-  const byQueue = Map.groupBy(deliverable, ({ lane }) => urlOf(lanes, lane));
-  await inBatches(lanes, byQueue, async (url, batch) => {
-    const { Failed: failed } = await lanes.sqs.send(
-      new SendMessageBatchCommand({ QueueUrl: url, Entries: batch.map(entryOf) }),
-    );
-    return failed;
-  });
+  for (const round of inRounds(deliverable)) {
+    const byQueue = Map.groupBy(round, ({ lane }) => urlOf(lanes, lane));
+    await inBatches(lanes, byQueue, async (url, batch) => {
+      const { Failed: failed } = await lanes.sqs.send(
+        new SendMessageBatchCommand({ QueueUrl: url, Entries: batch.map(entryOf) }),
+      );
+      return failed;
+    });
+  }
+};
+
+/** The first of each group, then the second of each: batches go side by side, and a part of one may have to go again. */
+const inRounds = (messages: Outgoing[]): Outgoing[][] => {
+  const rounds: Outgoing[][] = [];
+  const sent = new Map<string, number>();
+  for (const message of messages) {
+    const { group } = message;
+    const round = sent.get(group) ?? 0;
+    sent.set(group, round + 1);
+    rounds[round] ??= [];
+    rounds[round].push(message);
+  }
+  return rounds;
 };
 
 /** Group and deduplication id may have 128 characters of few kinds, and a task's id may have others. */
@@ -65,7 +81,7 @@ const inAscii = (message: LaneMessage): string =>
 export const receiveFromLane = async (
   lanes: SqsLanes,
   lane: Lane,
-  options: { max: number; waitSeconds: number; visibilityMs: number },
+  options: { max: number; waitSeconds: number; visibilityMs: number; signal?: AbortSignal },
 ): Promise<Received[]> => {
   const { Messages: messages = [] } = await answerOf(
     lanes.sqs.send(
@@ -77,6 +93,7 @@ export const receiveFromLane = async (
         // Where the answer is lost and the SDK asks again, it gets the same messages.
         ReceiveRequestAttemptId: lanes.newId(),
       }),
+      { abortSignal: options.signal },
     ),
   );
   return messages.map((message) => receivedIn(lane, message));

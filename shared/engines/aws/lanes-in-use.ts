@@ -24,7 +24,8 @@ const refOf = ({ project, kind, name }: Omit<Lane, 'priority'>): Ref<LanesInUse>
   sk: 'in-use',
 });
 
-const isAlwaysInUse = ({ kind, priority }: Lane): boolean => kind === 'domain' && priority === 'normal';
+const isAlwaysInUse = ({ kind, priority }: Lane): boolean =>
+  kind === 'relay' || (kind === 'domain' && priority === 'normal');
 
 export class LanesInUseBook {
   readonly #memory: LaneMemory;

@@ -10,7 +10,7 @@ const LONG_POLL_SECONDS = 1;
 /** Where there are only lists to look at, a round is as long as this. */
 const LIST_ROUND_MS = 250;
 
-/** Domains' lanes are FIFO queues; those of agents and capabilities, of which there may be any number, lists in the table. */
+/** Domains' lanes and the relay's are FIFO queues; those of agents and capabilities, of which there may be any number, lists in the table. */
 export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
   const book = new LanesInUseBook(lists);
   const sendQueued = together((messages: Outgoing[]) => sendToLanes(sqs, messages));
@@ -50,8 +50,8 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
    * the first lanes are taken from, and what is too much goes back.
    */
   const receiveRound = async (lanes: Lane[], options: ReceiveOptions, isWaiting: boolean): Promise<Received[]> => {
-    const inUse = await book.inUse(lanes.filter((lane) => !isDomain(lane) || sqs.has(lane)));
-    const firstQueue = inUse.findIndex(isDomain);
+    const inUse = await book.inUse(lanes.filter((lane) => !isQueue(lane) || sqs.has(lane)));
+    const firstQueue = inUse.findIndex(isQueue);
     const leading = firstQueue < 0 ? inUse : inUse.slice(0, firstQueue);
     const first = await receiveFrom(leading, options, false);
     if (first.length === options.max) return first;
@@ -65,10 +65,10 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
 
   const receiveFrom = async (lanes: Lane[], options: ReceiveOptions, isWaiting: boolean): Promise<Received[]> => {
     const { max, visibilityMs, signal } = options;
-    const asked = lanes.filter(isDomain);
+    const asked = lanes.filter(isQueue);
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
     const byList = Map.groupBy(
-      lanes.filter((lane) => !isDomain(lane)),
+      lanes.filter((lane) => !isQueue(lane)),
       ({ project, kind, name }) => `${project}/${kind}/${name}`,
     );
     // None of the receives is given up: what one finds after that would be hidden for nobody.
@@ -92,9 +92,9 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
   return queues;
 };
 
-const isDomain = (lane: Lane): boolean => lane.kind === 'domain';
+const isQueue = ({ kind }: Lane): boolean => kind === 'domain' || kind === 'relay';
 
 const parted = <T extends { lane: Lane }>(messages: T[]): [queued: T[], listed: T[]] => {
-  const { queued = [], listed = [] } = Object.groupBy(messages, ({ lane }) => (isDomain(lane) ? 'queued' : 'listed'));
+  const { queued = [], listed = [] } = Object.groupBy(messages, ({ lane }) => (isQueue(lane) ? 'queued' : 'listed'));
   return [queued, listed];
 };

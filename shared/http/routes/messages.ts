@@ -1,17 +1,19 @@
 import * as z from 'zod';
-import type { Caller } from '../../agents/authenticate.ts';
+import type { Caller, Relay } from '../../agents/authenticate.ts';
 import type { Deps } from '../../deps.ts';
 import { dialects } from '../../dialects/dialects.ts';
 import { ParleyError } from '../../errors.ts';
 import { canonicalId } from '../../ids.ts';
-import { jsonObject } from '../../json/checked.ts';
+import { checked, jsonObject } from '../../json/checked.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
+import { Arrival } from '../../relay/nats-message.ts';
+import { receiveFromNats } from '../../relay/receive-from-nats.ts';
 import { isUnderWay, lookUp } from '../../tasks/look-up.ts';
 import { inDialect } from '../../tasks/task-view.ts';
 import { noteTasks } from '../note-tasks.ts';
 import { problemOf, tellable } from '../problem.ts';
-import { type Route, route, signalFor, waitUpTo } from '../route.ts';
+import { type Route, relayRoute, signalFor, waitUpTo } from '../route.ts';
 
 const AcceptedMessage = z.object({
   id: z.string(),
@@ -30,7 +32,7 @@ const AnyMessages = jsonObject.meta({
 });
 
 export const messageRoutes: Route[] = [
-  route({
+  relayRoute({
     method: 'POST',
     path: '/v1/messages',
     summary:
@@ -45,14 +47,26 @@ export const messageRoutes: Route[] = [
       const sent = { caller, trace, dialect: request.headers['parley-dialect'], note: noteTasks(request) };
       if (Array.isArray(body.messages)) {
         if (query.wait > 0) throw new ParleyError('invalid_request', 'Only a single message can be waited for.');
-        return { status: 200, body: { results: await receiveAll(deps, sent, body.messages) } };
+        return {
+          status: 200,
+          body: { results: await receiveAll(deps, sent, body.messages, arrivalsIn(caller, body)) },
+        };
       }
+      if (caller.role === 'relay') throw new ParleyError('invalid_request', 'A relay sends {"messages", "arrivals"}.');
       const accepted = await receive(deps, sent, body);
       const outcome = await outcomeOf(deps, caller, accepted, query.wait, signalFor(query.wait, request));
       return { status: statusOf(accepted), body: { ...accepted, outcome } };
     },
   }),
 ];
+
+/** Where each of the messages came in on NATS, which only a relay knows. */
+const arrivalsIn = ({ role }: Caller | Relay, { messages, arrivals }: JsonObject): Arrival[] => {
+  if (role !== 'relay') return [];
+  const found = checked(z.array(Arrival), arrivals, 'invalid_request', 'arrivals');
+  if (Array.isArray(messages) && found.length === messages.length) return found;
+  throw new ParleyError('invalid_request', 'Each of the messages must have its arrival.');
+};
 
 /** How the task ended, as a message in the dialect of the request, if it ends in time. */
 const outcomeOf = async (
@@ -75,7 +89,12 @@ export interface Result {
 }
 
 /** Messages about one task are carried out in their order; those about different tasks do not wait for each other. */
-export const receiveAll = async (deps: Deps, sent: Sent, messages: readonly Json[]): Promise<Result[]> => {
+export const receiveAll = async (
+  deps: Deps,
+  sent: Sent,
+  messages: readonly Json[],
+  arrivals: readonly Arrival[] = [],
+): Promise<Result[]> => {
   const { batch } = deps.config.limits;
   if (messages.length > batch) {
     throw new ParleyError('too_large', `A batch has ${messages.length} messages; ${batch} are allowed.`, {
@@ -84,10 +103,10 @@ export const receiveAll = async (deps: Deps, sent: Sent, messages: readonly Json
   }
   const last = new Map<string, Promise<Result>>();
   return Promise.all(
-    messages.map((message) => {
+    messages.map((message, index) => {
       const names = namesIn(message);
       const earlier = names.flatMap((name) => last.get(name) ?? []);
-      const result = Promise.all(earlier).then(() => receiveOne(deps, sent, message));
+      const result = Promise.all(earlier).then(() => receiveOne(deps, sent, message, arrivals[index]));
       for (const name of names) last.set(name, result);
       return result;
     }),
@@ -103,10 +122,10 @@ const namesIn = (message: Json): string[] => {
     .map(canonicalId);
 };
 
-const receiveOne = async (deps: Deps, sent: Sent, message: Json): Promise<Result> => {
+const receiveOne = async (deps: Deps, sent: Sent, message: Json, arrival: Arrival | undefined): Promise<Result> => {
   try {
     if (!isJsonObject(message)) throw new ParleyError('invalid_message', 'A message must be an object.');
-    const accepted = await receive(deps, sent, message);
+    const accepted = arrival ? await receiveFromNats(deps, sent, arrival, message) : await receive(deps, sent, message);
     return { status: statusOf(accepted), body: accepted };
   } catch (error) {
     const told = tellable(error);

@@ -13,6 +13,7 @@ import { inboxRoutes } from './inbox.ts';
 import { logRoutes } from './log.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
+import { relayRoutes } from './relay.ts';
 import { schemaRoutes } from './schemas.ts';
 import { sentMessageRoutes } from './sent-messages.ts';
 import { systemRoutes } from './system.ts';
@@ -36,6 +37,7 @@ export const routes: readonly Route[] = [
   ...cardRoutes,
   ...boxRoutes,
   ...toolRoutes,
+  ...relayRoutes,
   ...manifestRoutes,
   ...violationRoutes,
   ...gapRoutes,

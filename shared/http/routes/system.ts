@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { adminRef } from '../../agents/keys.ts';
+import { officeRef } from '../../agents/keys.ts';
 import { openApi } from '../openapi.ts';
 import { noBody, noQuery, openRoute, type Route, route } from '../route.ts';
 
@@ -13,7 +13,7 @@ export const systemRoutes = (all: () => readonly Route[]): Route[] => [
       answers: { 200: { description: 'It is', schema: z.object({ status: z.literal('ok') }) } },
     },
     async (deps) => {
-      await deps.records.get(adminRef('default'));
+      await deps.records.get(officeRef('default', 'admin'));
       return { status: 200, body: { status: 'ok' } };
     },
   ),

@@ -1,0 +1,31 @@
+import type { Deps } from '../deps.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import type { JsonObject } from '../json/json.ts';
+import type { Note } from '../notes/note.ts';
+import { shownArtifacts } from '../tasks/artifacts.ts';
+import { loaded } from '../tasks/content.ts';
+import type { Outcome } from './delivery.ts';
+
+export const noteInWords = async (deps: Deps, note: Note, dialect: Dialect): Promise<JsonObject> => {
+  const content = await unlessLost(deps, note.id, loaded(deps.blobs, note.content));
+  return dialect.encodeNote(note, content ?? null);
+};
+
+export const outcomeInWords = async (deps: Deps, outcome: Outcome, dialect: Dialect): Promise<JsonObject> => {
+  const { id, output, artifacts, task } = outcome;
+  return dialect.encodeOutcome(
+    outcome,
+    await unlessLost(deps, id, output && loaded(deps.blobs, output)),
+    await unlessLost(deps, id, shownArtifacts(deps.blobs, task.id, artifacts)),
+  );
+};
+
+/** A message whose content is lost must not keep its reader from all others. */
+const unlessLost = async <T>(deps: Deps, id: string, content: Promise<T> | undefined): Promise<T | undefined> => {
+  try {
+    return await content;
+  } catch (error) {
+    deps.log('error', 'the content of a message is lost', { messageId: id, error: String(error) });
+    return undefined;
+  }
+};

@@ -1,0 +1,33 @@
+import type { Config } from '../config.ts';
+import type { ParleyError } from '../errors.ts';
+import type { JsonObject } from '../json/json.ts';
+import type { Arrival, NatsMessage } from './nats-message.ts';
+import type { Source, Stream } from './plan.ts';
+
+/** What a message is about, beside what it says itself. */
+export interface About {
+  project: string;
+  config: Config;
+  /** The domain of the task. */
+  domain?: string;
+}
+
+type Addressed = Pick<NatsMessage, 'subject' | 'headers' | 'payload' | 'core'>;
+
+/** How a dialect travels on NATS where its messages have subjects of their own. */
+export interface OnNats {
+  streams: readonly Stream[];
+  sources(project: string, config: Config): Source[];
+  /** Its subjects name domains: it is what on-prem agents are told in of a task that is for whoever serves its domain. */
+  namesDomains?: true;
+  /** Where a message in the dialect goes; undefined for the inbox of its recipient. */
+  outgoing(message: JsonObject, about: About): Addressed | undefined;
+  /** Whether what arrives on the subject is of this dialect. */
+  owns(subject: string): boolean;
+  /** The message as `decode` takes it. Throws `invalid_params` where the subject says something else. */
+  incoming(arrival: Arrival, message: JsonObject): JsonObject;
+  /** What the sender of a refused message is told. */
+  refused?(message: JsonObject, refusal: ParleyError, now: number): NatsMessage | undefined;
+  /** That an agent of the dialect came or fell silent. */
+  presence?(agent: string, isOnline: boolean, at: number): Addressed;
+}

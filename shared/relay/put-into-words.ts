@@ -1,0 +1,118 @@
+import type { Agent } from '../agents/agent.ts';
+import type { Deps } from '../deps.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import { dialectNamed, dialects } from '../dialects/dialects.ts';
+import { idFrom } from '../ids.ts';
+import type { Outcome } from '../inbox/delivery.ts';
+import { noteInWords, outcomeInWords } from '../inbox/in-words.ts';
+import type { JsonObject } from '../json/json.ts';
+import { isOver } from '../notes/note-changes.ts';
+import { keepAlias } from '../tasks/alias.ts';
+import { loaded } from '../tasks/content.ts';
+import { type Task, taskRef } from '../tasks/task.ts';
+import { inboxSubject, type NatsMessage } from './nats-message.ts';
+import type { Ask, Presence, ReportedTask } from './relayed.ts';
+import type { Worded } from './words.ts';
+
+type Said = Omit<NatsMessage, 'id'> | { skip: string };
+
+/** Puts what waits for the relay into the words of whoever it is for, on the subject where that one listens. */
+export const putIntoWords = async (deps: Deps, project: string, ask: Ask, id: string): Promise<Worded> => {
+  const said = await wordsFor(deps, project, ask);
+  return 'skip' in said ? said : { publish: { ...said, id } };
+};
+
+const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
+  switch (ask.kind) {
+    case 'request':
+      return requestInWords(deps, project, ask.taskId, ask.entry);
+    case 'report':
+      return reportInWords(deps, project, ask.task);
+    case 'outcome':
+      return outcomeToReader(deps, project, ask.outcome);
+    case 'note': {
+      const { note } = ask;
+      if (isOver(note, deps.clock.now())) return skipped('its time to live is over');
+      return toReader(deps, { ...note, domain: undefined }, note.to, (dialect) => noteInWords(deps, note, dialect));
+    }
+    case 'presence':
+      return presenceInWords(deps, project, ask);
+  }
+};
+
+const skipped = async (skip: string): Promise<Said> => ({ skip });
+
+const requestInWords = async (deps: Deps, project: string, taskId: string, entry: number): Promise<Said> => {
+  const task = await deps.records.get(taskRef(project, taskId));
+  if (task?.status !== 'requested' || task.entry !== entry) return { skip: 'it is no longer requested' };
+  if (task.deadline <= deps.clock.now()) return { skip: 'it has expired' };
+  const input = await loaded(deps.blobs, task.input);
+  const reader = task.to === undefined ? undefined : await deps.directory.agent(project, task.to);
+  const dialect = reader ? dialectNamed(reader.agent.dialect) : domainsDialect();
+  if (!dialect) return { skip: 'no dialect has subjects for domains' };
+  const id = nameOf(task, dialect);
+  if (id !== task.id) await keepAlias(deps, project, id, task.id);
+  return addressed(deps, task, dialect, dialect.encodeRequest({ ...task, id }, input), task.to);
+};
+
+/** Agents on NATS take an id that they have seen for a repetition: each further attempt goes out under an id of its own. */
+const nameOf = ({ id, entry }: Task, { spoken }: Dialect): string =>
+  entry > 1 ? idFrom(`${id}#${entry}`) : (spoken?.(id) ?? id);
+
+const domainsDialect = (): Dialect | undefined => dialects.find(({ onNats }) => onNats?.namesDomains);
+
+const reportInWords = async (deps: Deps, project: string, task: ReportedTask): Promise<Said> => {
+  if (await hasBeenHeard(deps, project, task.holder, task.from)) return { skip: 'it was said on NATS' };
+  return toReader(deps, task, task.from, async (dialect) => dialect.encodeReport(task));
+};
+
+const outcomeToReader = async (deps: Deps, project: string, outcome: Outcome): Promise<Said> => {
+  const { from, to, task } = outcome;
+  if (await hasBeenHeard(deps, project, from, to)) return { skip: 'it was said on NATS' };
+  return toReader(deps, { ...task, project }, to, (dialect) => outcomeInWords(deps, outcome, dialect));
+};
+
+/** What one agent on NATS said on the subjects of its dialect, all others of that dialect have heard there. */
+const hasBeenHeard = async (deps: Deps, project: string, speaker: string | undefined, listener: string) => {
+  const [said, heard] = await Promise.all([agentOnNats(deps, project, speaker), agentOnNats(deps, project, listener)]);
+  return said?.dialect === heard?.dialect && said !== undefined && dialectNamed(said.dialect).onNats !== undefined;
+};
+
+const agentOnNats = async (deps: Deps, project: string, id: string | undefined): Promise<Agent | undefined> => {
+  const known = id === undefined ? undefined : await deps.directory.agent(project, id);
+  return known?.agent.via === 'nats' ? known.agent : undefined;
+};
+
+/** What a message is about. */
+type Topic = Pick<Task, 'project' | 'traceparent' | 'domain'>;
+
+const toReader = async (
+  deps: Deps,
+  topic: Topic,
+  to: string,
+  encode: (dialect: Dialect) => Promise<JsonObject>,
+): Promise<Said> => {
+  const reader = await deps.directory.agent(topic.project, to);
+  if (!reader) return { skip: `no agent ${to} is registered` };
+  const dialect = dialectNamed(reader.agent.dialect);
+  return addressed(deps, topic, dialect, await encode(dialect), to);
+};
+
+const addressed = (
+  { config }: Deps,
+  { project, traceparent, domain }: Topic,
+  dialect: Dialect,
+  message: JsonObject,
+  to: string | undefined,
+): Said => {
+  const own = dialect.onNats?.outgoing(message, { project, config, domain });
+  if (!own && to === undefined) return { skip: 'nobody on NATS serves it' };
+  const { headers, ...rest } = own ?? { subject: inboxSubject(project, to ?? ''), payload: message };
+  return { headers: { traceparent, ...headers }, ...rest };
+};
+
+const presenceInWords = async (deps: Deps, project: string, { agent, isOnline, at }: Presence): Promise<Said> => {
+  const known = await deps.directory.agent(project, agent);
+  const dialect = known && dialectNamed(known.agent.dialect);
+  return dialect?.onNats?.presence?.(agent, isOnline, at) ?? { skip: 'nobody on NATS is told of it' };
+};
