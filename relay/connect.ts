@@ -1,0 +1,82 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type Authenticator,
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+  type NodeConnectionOptions,
+  nkeyAuthenticator,
+} from '@nats-io/transport-node';
+import { type Settings, StartError } from './settings.ts';
+
+export type NatsOptions = Pick<NodeConnectionOptions, 'servers' | 'tls' | 'authenticator' | 'user' | 'pass' | 'token'>;
+
+export const natsOptions = (settings: Settings): NatsOptions => ({
+  servers: settings.NATS_SERVERS,
+  tls: settings.NATS_TLS_ENABLED ? tlsFrom(settings.NATS_CERT_DIR) : undefined,
+  authenticator: authenticatorFrom(settings),
+  user: settings.NATS_USER,
+  pass: settings.NATS_PASSWORD,
+  token: settings.NATS_TOKEN,
+});
+
+/** Of `ca.pem`, `cert.pem` and `key.pem`, those that are there. Without any, the machine's own authorities count. */
+const tlsFrom = (folder: string | undefined): NonNullable<NodeConnectionOptions['tls']> => {
+  if (folder === undefined) return {};
+  const found = (name: string): string | undefined => {
+    const file = join(folder, name);
+    return existsSync(file) ? file : undefined;
+  };
+  const [caFile, certFile, keyFile] = [found('ca.pem'), found('cert.pem'), found('key.pem')];
+  if (!caFile && !certFile)
+    throw new StartError(`NATS_CERT_DIR: ${folder} has neither ca.pem nor cert.pem and key.pem.`);
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    throw new StartError(`NATS_CERT_DIR: ${folder} has one of cert.pem and key.pem; a client needs both.`);
+  }
+  return { caFile, certFile, keyFile };
+};
+
+const authenticatorFrom = (settings: Settings): Authenticator | undefined => {
+  if (settings.NATS_CREDS_FILE) return credsAuthenticator(bytesOf('NATS_CREDS_FILE', settings.NATS_CREDS_FILE));
+  if (settings.NATS_NKEY_SEED_FILE) {
+    const seed = bytesOf('NATS_NKEY_SEED_FILE', settings.NATS_NKEY_SEED_FILE).toString().trim();
+    return nkeyAuthenticator(new TextEncoder().encode(seed));
+  }
+  return undefined;
+};
+
+const bytesOf = (variable: string, file: string): Buffer => {
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new StartError(`${variable}: ${file} cannot be read.`, { cause });
+  }
+};
+
+const RECONNECT_MS = 250;
+/** A server that says nothing for twice this long is taken for gone. */
+const PING_MS = 10_000;
+
+/** Connected once, it connects again for as long as it lives. */
+export const connectTo = async (options: NatsOptions, name: string, withinMs: number): Promise<NatsConnection> => {
+  const until = Date.now() + withinMs;
+  for (;;) {
+    try {
+      return await connect({
+        ...options,
+        name,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: RECONNECT_MS,
+        pingInterval: PING_MS,
+        ignoreAuthErrorAbort: true,
+      });
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      if (Date.now() >= until) {
+        throw new StartError(`NATS at ${String(options.servers)} cannot be reached: ${why}.`, { cause });
+      }
+      await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
+    }
+  }
+};

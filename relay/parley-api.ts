@@ -1,0 +1,89 @@
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import * as z from 'zod';
+import type { Arrival } from '../shared/relay/nats-message.ts';
+import { NatsMessage } from '../shared/relay/nats-message.ts';
+import { Plan } from '../shared/relay/plan.ts';
+import { Words } from '../shared/relay/words.ts';
+
+/** What Parley said of one message. */
+export const Result = z.object({
+  status: z.number(),
+  body: z.looseObject({ code: z.string().optional(), detail: z.string().optional(), tell: NatsMessage.optional() }),
+});
+export type Result = z.output<typeof Result>;
+
+const Results = z.object({ results: z.array(Result) });
+const Wording = z.object({ words: z.array(Words) });
+
+/** Parley answered with something else than what was asked for. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly problem: Result['body'];
+
+  constructor(status: number, problem: Result['body']) {
+    super(`Parley answered ${status}: ${problem.detail ?? problem.code ?? ''}`);
+    this.status = status;
+    this.problem = problem;
+  }
+}
+
+export interface ParleyApi {
+  plan(): Promise<Plan>;
+  /** Each message is the text of a JSON object; what is sent is put together from these as they are. */
+  send(messages: string[], arrivals: Arrival[]): Promise<Result[]>;
+  words(asks: unknown[]): Promise<Words[]>;
+  close(): void;
+}
+
+/** Longer than Parley takes for any call: its functions end after 29 s. */
+const TIMEOUT_MS = 35_000;
+const MAX_SOCKETS = 32;
+
+/** Parley over HTTP. The key is asked for with every call, because it may be rotated. */
+export const parleyApi = (address: string, key: () => string): ParleyApi => {
+  const isHttps = address.startsWith('https:');
+  const agent = new (isHttps ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: MAX_SOCKETS });
+  const call = (method: string, path: string, body?: string): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const headers: Record<string, string | number> = { authorization: `Bearer ${key()}` };
+      if (body !== undefined) {
+        headers['content-type'] = 'application/json';
+        headers['content-length'] = Buffer.byteLength(body);
+      }
+      const options = { method, headers, agent, timeout: TIMEOUT_MS };
+      const request = (isHttps ? httpsRequest : httpRequest)(address + path, options, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const answer = parsed(Buffer.concat(chunks).toString());
+          const status = response.statusCode ?? 0;
+          if (status >= 200 && status < 300) resolve(answer);
+          else reject(new Refusal(status, Result.shape.body.safeParse(answer).data ?? {}));
+        });
+      });
+      request.on('error', reject);
+      request.on('timeout', () => request.destroy(new Error(`Parley did not answer within ${TIMEOUT_MS / 1000} s`)));
+      request.end(body);
+    });
+  return {
+    plan: async () => Plan.parse(await call('GET', '/v1/relay/plan')),
+    send: async (messages, arrivals) => {
+      const body = `{"messages":[${messages.join(',')}],"arrivals":${JSON.stringify(arrivals)}}`;
+      const { results } = Results.parse(await call('POST', '/v1/messages', body));
+      if (results.length === messages.length) return results;
+      throw new Error(`Parley answered ${results.length} of ${messages.length} messages`);
+    },
+    words: async (asks) => Wording.parse(await call('POST', '/v1/relay/words', JSON.stringify({ asks }))).words,
+    close: () => agent.destroy(),
+  };
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};

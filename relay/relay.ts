@@ -1,0 +1,118 @@
+import { setMaxListeners } from 'node:events';
+import { jetstreamManager } from '@nats-io/jetstream';
+import type { Log } from '../shared/log.ts';
+import { PRIORITIES } from '../shared/ports/queues.ts';
+import type { Plan } from '../shared/relay/plan.ts';
+import { connectTo, type NatsOptions } from './connect.ts';
+import { Down } from './down.ts';
+import { hear } from './hear.ts';
+import { type Gauges, Metrics } from './metrics.ts';
+import { type ParleyApi, Refusal } from './parley-api.ts';
+import { growingMs, pause } from './pause.ts';
+import { StartError } from './settings.ts';
+import { Site } from './site.ts';
+import type { Source } from './source.ts';
+import { coreSubjects, type Durable, prepare } from './streams.ts';
+import { Up } from './up.ts';
+
+export interface RelayOptions {
+  nats: NatsOptions;
+  api: ParleyApi;
+  source: (project: string) => Source;
+  log: Log;
+  batchSize?: number;
+  maxInflight?: number;
+  fetchMs?: number;
+  warmupMs?: number;
+}
+
+/** A relay at work. */
+export interface Relay {
+  metrics: Metrics;
+  /** Whether it carries messages both ways at this moment. */
+  isReady(): boolean;
+  gauges(): Promise<Gauges>;
+  /** Takes nothing more, settles what it has taken, and disconnects. */
+  stop(): Promise<void>;
+}
+
+/** A call that is still under way then comes again, here or elsewhere. */
+const DRAIN_MS = 15_000;
+
+export const startRelay = async (options: RelayOptions): Promise<Relay> => {
+  const { api, log, warmupMs = 30_000 } = options;
+  const until = Date.now() + warmupMs;
+  const plan = await planFrom(api, until);
+  const connection = await connectTo(options.nats, `parley-relay-${plan.project}`, until - Date.now());
+  const site = new Site(connection, plan.project, log);
+  try {
+    const durables = await prepare(await jetstreamManager(connection), plan, log);
+    return run(site, plan, durables, options);
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+};
+
+/** Parley may still be starting; a key that it does not know is a mistake. */
+const planFrom = async (api: ParleyApi, until: number): Promise<Plan> => {
+  for (let attempts = 0; ; attempts++) {
+    try {
+      return await api.plan();
+    } catch (cause) {
+      const isRefused = cause instanceof Refusal && cause.status < 500 && cause.status !== 429;
+      const why = cause instanceof Error ? cause.message : String(cause);
+      if (isRefused)
+        throw new StartError(`${why} Is PARLEY_RELAY_KEY the key of a relay, and PARLEY_URL right?`, { cause });
+      if (Date.now() >= until) throw new StartError(`Parley cannot be reached at PARLEY_URL: ${why}`, { cause });
+      await pause(Math.min(growingMs(attempts), 1000), new AbortController().signal);
+    }
+  }
+};
+
+const run = (site: Site, plan: Plan, durables: Durable[], options: RelayOptions): Relay => {
+  const { api, log, batchSize = 25, maxInflight = 500, fetchMs = 30_000 } = options;
+  const metrics = new Metrics();
+  const ending = new AbortController();
+  const { signal } = ending;
+  setMaxListeners(0, signal);
+  const refused = new Set<string>();
+  const source = options.source(plan.project);
+  const shared = { site, api, metrics, log, signal };
+  const ups = durables.map((durable) => {
+    const onKey = (isGood: boolean): void =>
+      void (isGood ? refused.delete(durable.durable) : refused.add(durable.durable));
+    return new Up(durable, { ...shared, batchSize, maxInflight, fetchMs, onKey });
+  });
+  const downs = PRIORITIES.map((priority) => new Down(priority, { ...shared, source }));
+  for (const subject of coreSubjects(plan.sources)) {
+    hear(subject, { ...shared, batchSize, maxInflight, fetchMs, onKey: () => {} });
+  }
+  const running = Promise.all([...ups, ...downs].map((one) => one.run()));
+  log('info', 'the relay is carrying messages', { project: plan.project, server: site.connection.getServer() });
+  return {
+    metrics,
+    isReady: () => site.isConnected && refused.size === 0 && !signal.aborted,
+    gauges: async () => ({ lag: await lagOf(site, durables), isConnected: site.isConnected }),
+    stop: async () => {
+      ending.abort();
+      await Promise.race([running, pause(DRAIN_MS, new AbortController().signal)]);
+      await Promise.race([site.connection.drain().catch(() => {}), pause(2000, new AbortController().signal)]);
+      await site.connection.close();
+      api.close();
+    },
+  };
+};
+
+/** What waits in each consumer; one that cannot be asked says nothing. */
+const lagOf = async (site: Site, durables: Durable[]): Promise<Record<string, number>> => {
+  if (!site.isConnected) return {};
+  const jsm = await site.js.jetstreamManager(false);
+  const lags = await Promise.allSettled(
+    durables.map(async ({ stream, durable }): Promise<[string, number]> => {
+      const { num_pending: pending, num_ack_pending: unsettled } = await jsm.consumers.info(stream, durable);
+      return [durable, pending + unsettled];
+    }),
+  );
+  return Object.fromEntries(lags.flatMap((lag) => (lag.status === 'fulfilled' ? [lag.value] : [])));
+};

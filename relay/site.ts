@@ -1,0 +1,101 @@
+import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jetstream';
+import { errors, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+import type { Log } from '../shared/log.ts';
+import type { NatsMessage } from '../shared/relay/nats-message.ts';
+
+/** On every message that a relay brought: it is not sent up again. */
+export const BROUGHT = 'Parley-Relay';
+/** On a dead message: why it was given up. */
+const PROBLEM = 'Parley-Problem';
+
+/** Trying again cannot help: no server here will ever take it. */
+export class Unpublishable extends Error {}
+
+const PUBLISH_TIMEOUT_MS = 5000;
+/** JetStream's number for a message that is larger than its stream allows. */
+const MESSAGE_TOO_LARGE = 10054;
+
+/** NATS, as the relay uses it. */
+export class Site {
+  readonly connection: NatsConnection;
+  readonly js: JetStreamClient;
+  readonly project: string;
+  #isConnected = true;
+  #reconnected = Promise.withResolvers<void>();
+  readonly #onReconnect: (() => void)[] = [];
+
+  constructor(connection: NatsConnection, project: string, log: Log) {
+    this.connection = connection;
+    this.js = jetstream(connection, { timeout: PUBLISH_TIMEOUT_MS });
+    this.project = project;
+    this.#reconnected.resolve();
+    this.#watch(log);
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected && !this.connection.isClosed();
+  }
+
+  /** Resolves at once while it is connected. */
+  connected(): Promise<void> {
+    return this.#reconnected.promise;
+  }
+
+  onReconnect(callback: () => void): void {
+    this.#onReconnect.push(callback);
+  }
+
+  /** Resolves when JetStream has it on disk; `str` and its like go to whoever listens. */
+  async publish({ subject, headers: given = {}, payload, id, core }: NatsMessage): Promise<number> {
+    const data = JSON.stringify(payload);
+    const carried = headers();
+    for (const [name, value] of Object.entries(given)) carried.set(name, value);
+    carried.set(BROUGHT, this.project);
+    try {
+      if (core) this.connection.publish(subject, data, { headers: carried });
+      else await this.js.publish(subject, data, { headers: carried, msgID: id });
+      return Buffer.byteLength(data);
+    } catch (error) {
+      throw isFinal(error) ? new Unpublishable(`${subject}: ${String(error)}`, { cause: error }) : error;
+    }
+  }
+
+  /** Keeps a message that came in here and that Parley refused, as it came. */
+  async bury(
+    subject: string,
+    given: MsgHdrs | undefined,
+    data: Uint8Array,
+    problem: object,
+    id: string,
+  ): Promise<void> {
+    const carried = headers();
+    for (const name of given?.keys() ?? []) carried.set(name, given?.get(name) ?? '');
+    carried.set(PROBLEM, oneLine(problem));
+    await this.js.publish(`parley.dead.${subject}`, data, { headers: carried, msgID: id });
+  }
+
+  async #watch(log: Log): Promise<void> {
+    for await (const { type } of this.connection.status()) {
+      if (type === 'disconnect' && this.#isConnected) {
+        this.#isConnected = false;
+        this.#reconnected = Promise.withResolvers();
+        log('warn', 'the connection to NATS is gone', { server: this.connection.getServer() });
+      }
+      if (type === 'reconnect') {
+        this.#isConnected = true;
+        this.#reconnected.resolve();
+        for (const callback of this.#onReconnect) callback();
+        log('info', 'the connection to NATS is back', { server: this.connection.getServer() });
+      }
+    }
+    this.#reconnected.resolve();
+  }
+}
+
+const isFinal = (error: unknown): boolean =>
+  error instanceof errors.InvalidArgumentError ||
+  (error instanceof JetStreamApiError && error.code === MESSAGE_TOO_LARGE);
+
+/** A header is one line of ASCII, and a problem may quote anything. */
+const oneLine = (problem: object): string =>
+  JSON.stringify(problem).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

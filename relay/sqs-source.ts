@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { deleteFromLanes, receiveFromLane, releaseToLanes, type SqsLanes } from '../shared/engines/aws/lane-queues.ts';
+import { laneSuffix } from '../shared/lane-names.ts';
+import { systemClock } from '../shared/ports/clock.ts';
+import { MOST_AT_ONCE, type Source, VISIBILITY_MS } from './source.ts';
+
+/** The longest that SQS lets a receive wait, and the cheapest. */
+const WAIT_SECONDS = 20;
+
+/** The queues of a deployment on AWS. */
+export const sqsSource = (urlPrefix: string, project: string): Source => {
+  const lanes: SqsLanes = {
+    sqs: new SQSClient({
+      useQueueUrlAsEndpoint: false,
+      // A receive says nothing for as long as it waits.
+      requestHandler: {
+        connectionTimeout: 5000,
+        requestTimeout: 1000 * (WAIT_SECONDS + 10),
+        throwOnRequestTimeout: true,
+      },
+    }),
+    urlPrefix,
+    suffixOf: laneSuffix,
+    has: () => true,
+    onLost: () => {},
+    clock: systemClock,
+    newId: randomUUID,
+  };
+  return {
+    receive: (priority, signal) =>
+      receiveFromLane(
+        lanes,
+        { project, kind: 'relay', name: 'down', priority },
+        { max: MOST_AT_ONCE, waitSeconds: WAIT_SECONDS, visibilityMs: VISIBILITY_MS, signal },
+      ),
+    delete: (messages) => deleteFromLanes(lanes, messages),
+    release: (messages) => releaseToLanes(lanes, messages),
+  };
+};

@@ -1,0 +1,188 @@
+import {
+  AckPolicy,
+  DeliverPolicy,
+  DiscardPolicy,
+  JetStreamApiError,
+  type JetStreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from '@nats-io/jetstream';
+import { nanos } from '@nats-io/transport-node';
+import type { Log } from '../shared/log.ts';
+import type { Plan, Source, Stream } from '../shared/relay/plan.ts';
+import { StartError } from './settings.ts';
+
+/** A durable consumer that the relay reads. */
+export interface Durable {
+  stream: string;
+  durable: string;
+  filter: string;
+}
+
+/** JetStream's own numbers for what a relay can do something about. */
+const SUBJECTS_OVERLAP = 10065;
+const STREAM_NOT_FOUND = 10059;
+const CONSUMER_NOT_FOUND = 10014;
+
+/** A publish that is repeated after a crash comes well within this. */
+const DUPLICATE_WINDOW_SECONDS = 600;
+/** Longer than a call to Parley may take; then the message comes again. */
+const ACK_WAIT_MS = 60_000;
+/** What waits to be tried again counts as well, and must not keep the rest from coming. */
+const MAX_ACK_PENDING = 20_000;
+
+/**
+ * Makes what is missing of the streams and durable consumers of the plan, and leaves the rest as it is. Two relays may do so at the
+ * same time.
+ */
+export const prepare = async (jsm: JetStreamManager, plan: Plan, log: Log): Promise<Durable[]> => {
+  const names = new Map<string, { name: string; isNew: boolean; isWorkqueue: boolean }>();
+  for (const stream of plan.streams) names.set(stream.name, await prepareStream(jsm, stream, log));
+  const wanted = plan.sources.flatMap(({ stream, durable, filter }) => {
+    const found = stream === undefined ? undefined : names.get(stream);
+    return found && durable !== undefined ? [{ ...found, durable, filter }] : [];
+  });
+  await refuseOverlaps(jsm, plan, wanted, log);
+  for (const one of wanted) await prepareConsumer(jsm, one, log);
+  return wanted.map(({ name, durable, filter }) => ({ stream: name, durable, filter }));
+};
+
+const isApiError = (error: unknown, code: number): boolean => error instanceof JetStreamApiError && error.code === code;
+
+const prepareStream = async (jsm: JetStreamManager, stream: Stream, log: Log) => {
+  const isWorkqueue = stream.retention === 'workqueue';
+  const wanted = configOf(stream);
+  const existing = await jsm.streams.info(stream.name).catch((error: unknown) => {
+    if (isApiError(error, STREAM_NOT_FOUND)) return undefined;
+    throw error;
+  });
+  if (existing) {
+    tellDifferences(stream.name, existing.config, wanted, log);
+    return { name: stream.name, isNew: false, isWorkqueue: existing.config.retention === RetentionPolicy.Workqueue };
+  }
+  try {
+    await jsm.streams.add(wanted);
+    log('info', 'a stream was made', { stream: stream.name });
+    return { name: stream.name, isNew: true, isWorkqueue };
+  } catch (error) {
+    if (!isApiError(error, SUBJECTS_OVERLAP)) throw error;
+    // Somebody has the subjects in a stream of another name.
+    const name = await jsm.streams.find(stream.subjects[0] ?? '').catch(() => undefined);
+    if (name === undefined) throw new StartError(`The stream ${stream.name} cannot be made: ${String(error)}.`);
+    const { config } = await jsm.streams.info(name);
+    tellDifferences(name, config, wanted, log);
+    return { name, isNew: false, isWorkqueue: config.retention === RetentionPolicy.Workqueue };
+  }
+};
+
+const configOf = (stream: Stream): Partial<StreamConfig> & { name: string } => ({
+  name: stream.name,
+  subjects: stream.subjects,
+  retention: stream.retention === 'workqueue' ? RetentionPolicy.Workqueue : RetentionPolicy.Limits,
+  storage: stream.storage === 'memory' ? StorageType.Memory : StorageType.File,
+  discard: DiscardPolicy.Old,
+  max_age: nanos(stream.maxAgeSeconds * 1000),
+  max_msg_size: stream.maxMessageBytes ?? -1,
+  max_msgs_per_subject: stream.maxPerSubject ?? -1,
+  duplicate_window: nanos(Math.min(DUPLICATE_WINDOW_SECONDS, stream.maxAgeSeconds) * 1000),
+});
+
+const COMPARED = [
+  'name',
+  'subjects',
+  'retention',
+  'storage',
+  'max_age',
+  'max_msg_size',
+  'max_msgs_per_subject',
+] as const;
+
+const tellDifferences = (name: string, found: StreamConfig, wanted: Partial<StreamConfig>, log: Log): void => {
+  const differences = COMPARED.filter((field) => JSON.stringify(found[field]) !== JSON.stringify(wanted[field]));
+  if (differences.length === 0) return;
+  const said = differences.map(
+    (field) => `${field} is ${JSON.stringify(found[field])}, not ${JSON.stringify(wanted[field])}`,
+  );
+  log('warn', 'a stream is not as the relay would have made it, and is left as it is', {
+    stream: name,
+    differences: said,
+  });
+};
+
+interface Wanted {
+  name: string;
+  isNew: boolean;
+  isWorkqueue: boolean;
+  durable: string;
+  filter: string;
+}
+
+/**
+ * A workqueue has one consumer for each subject. One that agents read on-prem must be declared as theirs; a durable that the relay
+ * no longer needs must make room for them.
+ */
+const refuseOverlaps = async (jsm: JetStreamManager, { project }: Plan, wanted: Wanted[], log: Log): Promise<void> => {
+  const mistakes: string[] = [];
+  for (const stream of new Set(wanted.filter(({ isWorkqueue }) => isWorkqueue).map(({ name }) => name))) {
+    const own = wanted.filter(({ name }) => name === stream);
+    for await (const { name, config } of jsm.consumers.list(stream)) {
+      if (own.some(({ durable }) => durable === name)) continue;
+      if (name.startsWith(`parley-${project}-`)) {
+        await jsm.consumers.delete(stream, name);
+        log('info', 'a consumer that is no longer needed was removed', { stream, consumer: name });
+        continue;
+      }
+      const filters = config.filter_subjects ?? [config.filter_subject ?? '>'];
+      for (const { filter } of own.filter((one) => filters.some((other) => overlap(one.filter, other)))) {
+        mistakes.push(`  ${filter} is read in ${stream} by the consumer ${name} (${filters.join(', ')})`);
+      }
+    }
+  }
+  if (mistakes.length === 0) return;
+  throw new StartError(
+    `What the relay reads for the cloud is read on-prem as well:\n${mistakes.join('\n')}\n` +
+      "A domain is served on one side: give it via: 'nats' in parley.config.ts, or remove the consumer.",
+  );
+};
+
+/** Whether some subject matches both. */
+export const overlap = (one: string, other: string): boolean => {
+  const [a, b] = [one.split('.'), other.split('.')];
+  for (let at = 0; ; at++) {
+    const [left, right] = [a[at], b[at]];
+    if (left === undefined || right === undefined) return left === right;
+    if (left === '>' || right === '>') return true;
+    if (left !== '*' && right !== '*' && left !== right) return false;
+  }
+};
+
+const prepareConsumer = async (jsm: JetStreamManager, wanted: Wanted, log: Log): Promise<void> => {
+  const { name: stream, durable, filter, isNew, isWorkqueue } = wanted;
+  try {
+    const { config } = await jsm.consumers.info(stream, durable);
+    if (config.filter_subject === filter) return;
+    log('warn', 'a consumer is not as the relay would have made it, and is left as it is', {
+      stream,
+      consumer: durable,
+    });
+    return;
+  } catch (error) {
+    if (!isApiError(error, CONSUMER_NOT_FOUND)) throw error;
+  }
+  await jsm.consumers.add(stream, {
+    durable_name: durable,
+    filter_subject: filter,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(ACK_WAIT_MS),
+    max_deliver: -1,
+    max_ack_pending: MAX_ACK_PENDING,
+    // What was said before there was a relay is over, but for work that still waits.
+    deliver_policy: isNew || isWorkqueue ? DeliverPolicy.All : DeliverPolicy.New,
+  });
+  log('info', 'a consumer was made', { stream, consumer: durable, filter });
+};
+
+/** Those of the sources that are heard on core NATS. */
+export const coreSubjects = (sources: Source[]): string[] =>
+  sources.flatMap(({ stream, filter }) => (stream === undefined ? [filter] : []));

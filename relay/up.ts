@@ -1,0 +1,294 @@
+import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
+import type { MsgHdrs } from '@nats-io/transport-node';
+import type { Log } from '../shared/log.ts';
+import type { Arrival } from '../shared/relay/nats-message.ts';
+import type { Metrics } from './metrics.ts';
+import { type ParleyApi, Refusal, type Result } from './parley-api.ts';
+import { aborted, growingMs, pause } from './pause.ts';
+import { BROUGHT, type Site } from './site.ts';
+import type { Durable } from './streams.ts';
+import { type Verdict, verdictOn, verdictOnCall } from './verdict.ts';
+
+export interface UpOptions {
+  site: Site;
+  api: ParleyApi;
+  metrics: Metrics;
+  log: Log;
+  batchSize: number;
+  maxInflight: number;
+  fetchMs: number;
+  /** Fires when nothing more is to be taken. */
+  signal: AbortSignal;
+  /** The key does not open anything any more, or does again. */
+  onKey: (isGood: boolean) => void;
+}
+
+/** Messages of 1 MiB are the largest that a NATS server takes unless it is told otherwise. */
+const BATCH_BYTES = 3 * 1024 * 1024;
+/** What is held in memory stays below this, as far as the sizes of the last messages tell. */
+const HELD_BYTES = 16 * 1024 * 1024;
+const POSTS_AT_ONCE = 8;
+
+interface Held {
+  message: JsMsg;
+  text: string;
+  arrival: Arrival;
+}
+
+/** Brings what stands in one durable consumer to Parley. Whatever ends it, nothing is acknowledged that Parley has not taken. */
+export class Up {
+  readonly #options: UpOptions;
+  readonly #durable: Durable;
+  readonly #waiting: Held[] = [];
+  #held = 0;
+  #posts = 0;
+  #averageBytes = 1024;
+  #failures = 0;
+  #isStopped = false;
+  #fetching: ConsumerMessages | undefined;
+  #ended: Promise<void> = Promise.resolve();
+  #wake = Promise.withResolvers<void>();
+
+  constructor(durable: Durable, options: UpOptions) {
+    this.#durable = durable;
+    this.#options = options;
+  }
+
+  /** Runs until the signal fires and everything that was taken is settled. */
+  async run(): Promise<void> {
+    const { site, signal, log } = this.#options;
+    // A server that was restarted has forgotten that it was asked.
+    site.onReconnect(() => this.#fetching?.stop());
+    this.#ended = aborted(signal).then(() => this.#stopFetching());
+    for (let failures = 0; !signal.aborted; ) {
+      await Promise.race([site.connected(), this.#ended]);
+      try {
+        const consumer = await site.js.consumers.get(this.#durable.stream, this.#durable.durable);
+        failures = 0;
+        await this.#fetchFrom(consumer);
+      } catch (error) {
+        if (signal.aborted) break;
+        log('warn', 'a consumer could not be read', { ...this.#durable, error: String(error) });
+        await pause(growingMs(failures++), signal);
+      }
+    }
+    while (this.#held > 0) await this.#changed();
+  }
+
+  async #fetchFrom(consumer: Consumer): Promise<void> {
+    const { signal, fetchMs, maxInflight } = this.#options;
+    while (!signal.aborted) {
+      const most = Math.max(1, Math.min(maxInflight, Math.floor(HELD_BYTES / this.#averageBytes)));
+      const free = most - this.#held;
+      if (free < Math.min(most, this.#options.batchSize) || this.#isStopped) {
+        await Promise.race([this.#changed(), this.#ended]);
+        continue;
+      }
+      const messages = await consumer.fetch({ max_messages: free, expires: fetchMs, idle_heartbeat: HEARTBEAT_MS });
+      this.#fetching = messages;
+      if (signal.aborted) messages.stop();
+      for await (const message of messages) this.#take(message);
+    }
+  }
+
+  #stopFetching(): void {
+    this.#fetching?.stop();
+    this.#notify();
+  }
+
+  #take(message: JsMsg): void {
+    const { metrics, signal } = this.#options;
+    if (signal.aborted) {
+      message.nak();
+      return;
+    }
+    if (message.headers?.has(BROUGHT)) {
+      message.ack();
+      metrics.count('up', 'skipped');
+      return;
+    }
+    this.#held++;
+    this.#averageBytes = Math.max(512, this.#averageBytes * 0.95 + message.data.length * 0.05);
+    const text = jsonObjectIn(message.data);
+    if (text === undefined) {
+      this.#bury(message, { code: 'invalid_json', detail: 'The message is not a JSON object.' });
+      return;
+    }
+    this.#waiting.push({ message, text, arrival: { subject: message.subject, headers: headersIn(message.headers) } });
+    // What arrives in one go is sent in one go.
+    if (this.#waiting.length === 1) setImmediate(() => this.#post());
+  }
+
+  #post(): void {
+    while (this.#waiting.length > 0 && this.#posts < POSTS_AT_ONCE && !this.#isStopped) {
+      this.#posts++;
+      this.#send(this.#nextBatch()).finally(() => {
+        this.#posts--;
+        this.#post();
+        this.#notify();
+      });
+    }
+  }
+
+  #nextBatch(): Held[] {
+    let bytes = 0;
+    const size = this.#waiting.findIndex(({ message }, at) => {
+      bytes += message.data.length;
+      return at === this.#options.batchSize || (at > 0 && bytes > BATCH_BYTES);
+    });
+    return this.#waiting.splice(0, size < 0 ? this.#waiting.length : size);
+  }
+
+  async #send(batch: Held[]): Promise<void> {
+    const { api } = this.#options;
+    try {
+      const results = await api.send(
+        batch.map(({ text }) => text),
+        batch.map(({ arrival }) => arrival),
+      );
+      this.#failures = 0;
+      await Promise.all(
+        batch.map((held, at) => {
+          const result = results[at] ?? { status: 500, body: {} };
+          return this.#settle(held, verdictOn(result, held.message.info.deliveryCount), result);
+        }),
+      );
+    } catch (error) {
+      await this.#settleAll(batch, error);
+    }
+  }
+
+  /** One message that no call can carry must not keep the others of its batch from being taken. */
+  async #settleAll(batch: Held[], error: unknown): Promise<void> {
+    const result: Result = error instanceof Refusal ? { status: error.status, body: error.problem } : NO_ANSWER;
+    const verdict = verdictOnCall(result);
+    if (verdict === 'dead' && batch.length > 1) {
+      for (const held of batch) await this.#send([held]);
+      return;
+    }
+    if (verdict === 'later') {
+      this.#options.log('warn', 'Parley did not take a batch', { messages: batch.length, error: String(error) });
+      // Whoever is in trouble is not asked by all at once.
+      await pause(growingMs(Math.min(this.#failures++, 4)), this.#options.signal);
+    }
+    await Promise.all(batch.map((held) => this.#settle(held, verdict, result)));
+  }
+
+  async #settle(held: Held, verdict: Verdict, { status, body }: Result): Promise<void> {
+    const { metrics, site, log } = this.#options;
+    const { message } = held;
+    switch (verdict) {
+      case 'done':
+        message.ack();
+        metrics.count('up', 'messages');
+        metrics.count('up', 'bytes', message.data.length);
+        metrics.saw('up', message.time.getTime());
+        return this.#release();
+      case 'told':
+        try {
+          if (body.tell) await site.publish(body.tell);
+          message.ack();
+          metrics.count('up', 'told');
+          return this.#release();
+        } catch (error) {
+          log('warn', 'a refusal could not be told', { subject: message.subject, error: String(error) });
+          return this.#again(message);
+        }
+      case 'dead':
+        if (body.tell) await site.publish(body.tell).catch(() => {});
+        return this.#bury(message, { ...body, status });
+      case 'stop':
+        this.#pauseForKey(body.detail);
+        return this.#again(message);
+      case 'later':
+        return this.#again(message);
+    }
+  }
+
+  #again(message: JsMsg): void {
+    this.#options.metrics.count('up', 'retries');
+    message.nak(growingMs(message.info.deliveryCount));
+    this.#release();
+  }
+
+  async #bury(message: JsMsg, problem: Result['body']): Promise<void> {
+    const { site, metrics, log } = this.#options;
+    const { subject, info } = message;
+    try {
+      await site.bury(subject, message.headers, message.data, problem, `dead/${info.stream}/${info.streamSequence}`);
+      message.term();
+      metrics.count('up', 'dead');
+      log('warn', 'a message was refused for good', { subject, code: problem.code, detail: problem.detail });
+      this.#release();
+    } catch (error) {
+      log('error', 'a refused message could not be kept', { subject, error: String(error) });
+      this.#again(message);
+    }
+  }
+
+  /** Nothing is taken until a call is allowed again: a key that is being rotated must cost no message. */
+  #pauseForKey(why: string | undefined): void {
+    if (this.#isStopped) return;
+    const { onKey, log, signal, api } = this.#options;
+    this.#isStopped = true;
+    onKey(false);
+    log('error', 'Parley does not accept the key of the relay; nothing is carried until it does', { why });
+    // What was not sent yet waits its turn on NATS.
+    for (const { message } of this.#waiting.splice(0)) this.#again(message);
+    (async () => {
+      for (let attempts = 0; !signal.aborted && this.#isStopped; attempts++) {
+        await pause(growingMs(attempts), signal);
+        const isGood = await api.plan().then(
+          () => true,
+          () => false,
+        );
+        if (!isGood) continue;
+        this.#isStopped = false;
+        onKey(true);
+        log('info', 'Parley accepts the key of the relay again');
+      }
+      this.#notify();
+    })();
+  }
+
+  #release(): void {
+    this.#held--;
+    this.#notify();
+  }
+
+  #notify(): void {
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  #changed(): Promise<void> {
+    return this.#wake.promise;
+  }
+}
+
+const NO_ANSWER: Result = { status: 503, body: {} };
+/** Two of them missed, and the server is asked anew. */
+const HEARTBEAT_MS = 2500;
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** The text where it is a JSON object: it becomes a part of a larger one as it is. */
+export const jsonObjectIn = (data: Uint8Array): string | undefined => {
+  try {
+    const text = decoder.decode(data);
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? text : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Names in lower case, as HTTP has them; JetStream's own say nothing about the message. */
+export const headersIn = (given: MsgHdrs | undefined): Record<string, string> => {
+  const found: Record<string, string> = {};
+  for (const name of given?.keys() ?? []) {
+    const lower = name.toLowerCase();
+    if (!lower.startsWith('nats-')) found[lower] = given?.get(name) ?? '';
+  }
+  return found;
+};

@@ -1,0 +1,31 @@
+import type { Result } from './parley-api.ts';
+
+/**
+ * What becomes of a message that Parley has answered:
+ * `done`, or `told` where somebody else was first; `dead` where it can never be taken; `later` where it may be; `stop` where no message can
+ * be brought at all until somebody has done something about the key.
+ */
+export type Verdict = 'done' | 'told' | 'dead' | 'later' | 'stop';
+
+/** A task may be on its way here by another stream. With growing pauses, so many deliveries take five minutes. */
+const UNKNOWN_TASK_DELIVERIES = 12;
+
+/** They say something of the key that brought the message, and not of the message. */
+const ABOUT_THE_KEY = ['unauthorized', 'forbidden'];
+
+export const verdictOn = ({ status, body: { code } }: Result, deliveries: number): Verdict => {
+  if (status >= 200 && status < 300) return 'done';
+  if (status === 401 || (status === 403 && ABOUT_THE_KEY.includes(code ?? ''))) return 'stop';
+  if (status === 404 && code === 'task_not_found') return deliveries < UNKNOWN_TASK_DELIVERIES ? 'later' : 'dead';
+  if (status === 409) return 'told';
+  return status === 429 || status >= 500 ? 'later' : 'dead';
+};
+
+/** The same for a call that was refused as a whole, where it brought one message only. */
+export const verdictOnCall = (result: Result): Verdict => {
+  const { status, body } = result;
+  if (status === 401 || status === 403) return 'stop';
+  // An address that knows no such call is not Parley's, or not yet.
+  if (status === 404 || status === 405) return 'later';
+  return body.code === undefined ? 'later' : verdictOn(result, 0);
+};

@@ -1,0 +1,111 @@
+import { type ConsumerConfig, type JsMsg, jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { type Parley, startParley } from '../../local/parley.ts';
+import { serve } from '../../local/server.ts';
+import baseConfig from '../../parley.config.ts';
+import { parleyApi } from '../../relay/parley-api.ts';
+import { type Relay, type RelayOptions, startRelay } from '../../relay/relay.ts';
+import { queueSource } from '../../relay/source.ts';
+import { type Config, configured } from '../../shared/config.ts';
+import type { Log } from '../../shared/log.ts';
+import { type Caller, callerWith, httpTransport, registered, type TestAgent } from './api.ts';
+import { type NatsServer, natsServer } from './nats-server.ts';
+import { atEndOf, lastingPort, type Owner, tempDir } from './server-process.ts';
+
+/** Security is served on-prem, everything else in the cloud. */
+export const SITE_CONFIG: Config = configured({
+  projects: {
+    default: {
+      domains: { security: { description: 'on-prem', via: 'nats' }, intel: { description: 'in the cloud' } },
+      relay: true,
+    },
+  },
+  roundTableVersion: '1.0',
+  tasks: { ...baseConfig.tasks, retryMs: 10 },
+});
+
+const ADMIN_KEY = 'an-admin-key-for-tests';
+
+/** Parley over HTTP, a NATS server, and a client there that has nothing but NATS. */
+export interface RelaySite {
+  parley: Parley;
+  address: string;
+  admin: Caller;
+  nats: NatsServer;
+  client: NatsConnection;
+  key: string;
+  logged: string[];
+  agent(id: string, registration?: object): Promise<TestAgent>;
+  /** Stops taking calls, as an endpoint that is down. */
+  close(): Promise<void>;
+  open(): Promise<void>;
+  relay(options?: Partial<RelayOptions>): Promise<Relay>;
+}
+
+export const relaySite = async (owner: Owner, config: Config = SITE_CONFIG): Promise<RelaySite> => {
+  const nats = await natsServer(owner);
+  const dir = tempDir(owner);
+  const logged: string[] = [];
+  const log: Log = (level, message, facts) => logged.push(`${level} ${message} ${JSON.stringify(facts ?? {})}`);
+  const parley = await startParley({ dir, config, adminKey: ADMIN_KEY, log });
+  atEndOf(owner, () => parley.stop());
+  const port = await lastingPort();
+  const listen = () => serve(parley.handle, port, '127.0.0.1', config.limits.bodyBytes);
+  let server: Awaited<ReturnType<typeof listen>> | undefined = await listen();
+  const close = async (): Promise<void> => {
+    const closing = server;
+    server = undefined;
+    await closing?.close();
+  };
+  atEndOf(owner, close);
+  const address = `http://127.0.0.1:${port}`;
+  const transport = httpTransport(address);
+  const admin = callerWith(transport, ADMIN_KEY);
+  const { body } = await admin.call('POST', '/v1/relay/key');
+  const client = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 100 });
+  atEndOf(owner, () => client.close());
+  return {
+    parley,
+    address,
+    admin,
+    nats,
+    client,
+    key: body.key,
+    logged,
+    agent: (id, registration) => registered(transport, admin, id, registration),
+    close,
+    open: async () => {
+      server ??= await listen();
+    },
+    relay: async (options = {}) => {
+      const relay = await startRelay({
+        nats: { servers: nats.url },
+        api: parleyApi(address, () => body.key),
+        source: (project) => queueSource(parley.deps.queues, project),
+        log,
+        ...options,
+      });
+      atEndOf(owner, () => relay.stop());
+      return relay;
+    },
+  };
+};
+
+/** A durable consumer as an agent on-prem has it. */
+export const consumerOf = async (client: NatsConnection, stream: string, config: Partial<ConsumerConfig>) => {
+  const jsm = await jetstreamManager(client);
+  const { name } = await jsm.consumers.add(stream, { ack_policy: 'explicit', ...config });
+  return jetstream(client).consumers.get(stream, name);
+};
+
+/** The next message of the consumer, acknowledged. */
+export const nextOf = async (
+  consumer: Awaited<ReturnType<typeof consumerOf>>,
+  patienceMs = 10_000,
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came, and fail where it is not there
+): Promise<{ subject: string; body: any; message: JsMsg }> => {
+  const message = await consumer.next({ expires: patienceMs });
+  if (!message) throw new Error(`nothing came within ${patienceMs} ms`);
+  message.ack();
+  return { subject: message.subject, body: message.json(), message };
+};
