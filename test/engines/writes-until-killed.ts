@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openEngine } from '../../shared/engines/embedded/engine.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
@@ -6,11 +7,11 @@ import type { Item } from '../../shared/ports/records.ts';
 
 /**
  * The process that crash.test.ts kills: `node writes-until-killed.ts <folder> <round>`. It says what was acknowledged, one
- * line each, only once its promise has resolved; a pipe takes a line at once, so that none is lost with the process.
+ * line each, only once its promise has resolved, and waits until the pipe has taken it, so that none is lost with the process.
  */
 const [dir = '', round = ''] = process.argv.slice(2);
 
-const say = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
+const say = (line: object): number => writeSync(1, `${JSON.stringify(line)}\n`);
 
 const engine = openEngine({
   dir,
