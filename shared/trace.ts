@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomText } from './ids.ts';
 
 /** W3C trace context, as it travels in headers and is kept with a task. */
 export interface Trace {
@@ -12,7 +12,7 @@ const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-
 export const traceFrom = (traceparent: string | undefined, tracestate: string | undefined): Trace =>
   traceparent !== undefined && TRACEPARENT.test(traceparent)
     ? { traceparent, tracestate: tracestate?.slice(0, 512) }
-    : { traceparent: `00-${randomUUID().replaceAll('-', '')}-${spanId()}-01` };
+    : { traceparent: `00-${randomText(16, 'hex')}-${spanId()}-01` };
 
 /** A trace and a span by their ids, where both are what OpenTelemetry makes. */
 export const traceOf = (traceId: string | undefined, spanId: string | undefined): Trace | undefined => {
@@ -42,4 +42,4 @@ const spanId = (): string => {
 };
 
 let spans = Math.floor(Math.random() * 2 ** 32);
-const PROCESS = randomBytes(4).toString('hex');
+const PROCESS = randomText(4, 'hex');

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isObject } from './json.ts';
 
 /** The same for two values that differ only in the order of their keys, as a message may after a detour over another wire. */
 export const fingerprint = (value: unknown): string =>
@@ -10,10 +11,11 @@ export const digest = (value: unknown): string => hash('sha256', canonical(value
 
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`);
-  return `{${members.join(',')}}`;
+  if (!isObject(value)) return JSON.stringify(value) ?? 'null';
+  let members = '';
+  for (const key of Object.keys(value).sort()) {
+    const member = value[key];
+    if (member !== undefined) members += `${members && ','}${JSON.stringify(key)}:${canonical(member)}`;
+  }
+  return `{${members}}`;
 };
