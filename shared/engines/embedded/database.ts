@@ -1,5 +1,5 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { ParleyError } from '../../errors.ts';
 
 /** Raised with every change of what is written; a new file has 0. */
@@ -36,8 +36,12 @@ export class OtherFormat extends Error {
   }
 }
 
+/** For how many turns of the event loop a group stays open at the most while each of them brings more to it. */
+const MAX_TURNS = 4;
+
 /** What ran together and is committed together. */
 interface Group {
+  operations: number;
   /** How many of its callers wait for the disk. */
   callers: number;
   done: Promise<void>;
@@ -56,6 +60,8 @@ export class Database {
   /** Called once, when the disk no longer takes what is written. */
   onFailure: (error: unknown) => void = () => {};
   readonly #log: number;
+  readonly #beginStatement: StatementSync;
+  readonly #commitStatement: StatementSync;
   #open: Group | undefined;
   /** Committed, and on its way to the disk. */
   #syncing: Group | undefined;
@@ -74,6 +80,8 @@ export class Database {
     this.sql.exec('PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096');
     this.sql.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
     this.#log = openSync(`${file}-wal`, 'r+');
+    this.#beginStatement = this.sql.prepare('BEGIN');
+    this.#commitStatement = this.sql.prepare('COMMIT');
   }
 
   /** Runs a write now; resolves when it is on the disk. */
@@ -161,15 +169,25 @@ export class Database {
 
   #join(isDurable: boolean): Group {
     if (!this.#open) {
-      this.sql.exec('BEGIN');
+      this.#beginStatement.run();
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       promise.catch(() => {});
-      this.#open = { callers: 0, done: promise, resolve, reject };
+      this.#open = { operations: 0, callers: 0, done: promise, resolve, reject };
       // Whoever waits for the disk waits for the sync under way anyhow: until it ends, more can join.
-      if (!this.#syncing) setImmediate(() => this.#commit());
+      if (!this.#syncing) this.#commitSoon();
     }
+    this.#open.operations += 1;
     if (isDurable) this.#open.callers += 1;
     return this.#open;
+  }
+
+  /** Once a turn of the event loop has brought nothing more: where little happens that is the next one, and takes no time. */
+  #commitSoon(turns = 1, before = 0): void {
+    setImmediate(() => {
+      const operations = this.#open?.operations ?? 0;
+      if (turns < MAX_TURNS && operations > before) this.#commitSoon(turns + 1, operations);
+      else this.#commit();
+    });
   }
 
   #commit(): void {
@@ -177,7 +195,7 @@ export class Database {
     if (!group) return;
     try {
       for (const action of this.#beforeCommit.splice(0)) action();
-      this.sql.exec('COMMIT');
+      this.#commitStatement.run();
     } catch (error) {
       this.#fail(error);
       return;
@@ -196,7 +214,7 @@ export class Database {
       this.#syncing = undefined;
       group.resolve();
       // What follows from the answers may join what has gathered meanwhile.
-      if (this.#open) setImmediate(() => this.#commit());
+      if (this.#open) this.#commitSoon();
     });
   }
 
