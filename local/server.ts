@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { HttpResponse } from '../shared/http/http-message.ts';
+import type { HttpRequest, HttpResponse } from '../shared/http/http-message.ts';
 import type { Handle } from '../shared/http/router.ts';
 
 export interface RunningServer {
@@ -50,24 +50,12 @@ const answer = async (
 ): Promise<void> => {
   const body = await readAll(incoming, bodyLimit);
   if (body === 'too large') outgoing.setHeader('connection', 'close');
-  const { url = '/', method = 'GET' } = incoming;
-  const mark = url.indexOf('?');
-  const wait = new Waiting(outgoing, waiting);
-  const response = await handle({
-    method,
-    path: mark < 0 ? url : url.slice(0, mark),
-    query: mark < 0 ? '' : url.slice(mark + 1),
-    headers: headersOf(incoming),
-    body,
-    // Most requests wait for nothing, and a signal costs more than all else here.
-    get signal() {
-      return wait.signal();
-    },
-  });
+  const request = new ServerRequest(incoming, body, outgoing, waiting);
+  const response = await handle(request);
   try {
     await send(outgoing, response);
   } finally {
-    wait.end();
+    request.end();
   }
 };
 
@@ -88,36 +76,51 @@ const readAll = (incoming: IncomingMessage, limit: number): Promise<Buffer | 'to
 };
 
 interface Waitings {
-  all: Set<Waiting>;
+  all: Set<AbortController>;
   isStopping: boolean;
 }
 
-/** Tells a request that waits when the caller has hung up or the server stops, so that nothing waits for nobody. */
-class Waiting {
+/** Most requests wait for nothing; one that does is told when its caller has hung up or the server stops. */
+class ServerRequest implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: HttpRequest['headers'];
+  readonly body: HttpRequest['body'];
   readonly #outgoing: ServerResponse;
-  readonly #others: Waitings;
-  #gone: AbortController | undefined;
+  readonly #waiting: Waitings;
+  #wait: { gone: AbortController; hangUp: () => void } | undefined;
 
-  constructor(outgoing: ServerResponse, others: Waitings) {
+  constructor(incoming: IncomingMessage, body: HttpRequest['body'], outgoing: ServerResponse, waiting: Waitings) {
+    const { url = '/', method = 'GET' } = incoming;
+    const mark = url.indexOf('?');
+    this.method = method;
+    this.path = mark < 0 ? url : url.slice(0, mark);
+    this.query = mark < 0 ? '' : url.slice(mark + 1);
+    this.headers = headersOf(incoming);
+    this.body = body;
     this.#outgoing = outgoing;
-    this.#others = others;
+    this.#waiting = waiting;
   }
 
-  signal(): AbortSignal {
-    if (!this.#gone) {
-      this.#gone = new AbortController();
-      this.#others.all.add(this);
-      this.#outgoing.on('close', this.abort);
-      if (this.#outgoing.destroyed || this.#others.isStopping) this.abort();
-    }
-    return this.#gone.signal;
+  get signal(): AbortSignal {
+    this.#wait ??= this.#begin();
+    return this.#wait.gone.signal;
   }
 
-  readonly abort = (): void => this.#gone?.abort();
+  #begin(): { gone: AbortController; hangUp: () => void } {
+    const gone = new AbortController();
+    const hangUp = (): void => gone.abort();
+    this.#waiting.all.add(gone);
+    this.#outgoing.on('close', hangUp);
+    if (this.#outgoing.destroyed || this.#waiting.isStopping) hangUp();
+    return { gone, hangUp };
+  }
 
   end(): void {
-    this.#others.all.delete(this);
-    this.#outgoing.off('close', this.abort);
+    if (!this.#wait) return;
+    this.#waiting.all.delete(this.#wait.gone);
+    this.#outgoing.off('close', this.#wait.hangUp);
   }
 }
 
