@@ -153,6 +153,7 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/tasks', to: 'tasks' },
   { method: 'ANY', path: '/v1/tasks/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/dead', to: 'tasks' },
+  { method: 'ANY', path: '/v1/dead/retry', to: 'tasks' },
   { method: 'ANY', path: '/v1/batches', to: 'tasks' },
   { method: 'ANY', path: '/v1/batches/{proxy+}', to: 'tasks' },
   { method: 'ANY', path: '/v1/graphs', to: 'tasks' },

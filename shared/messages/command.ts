@@ -39,6 +39,8 @@ export interface Request extends Message {
   priority: Priority;
   ttlSeconds: number;
   parent?: string;
+  /** The conversation that it belongs to, for whoever looks for all of that. */
+  conversation?: string;
   /** What its sender files it under: a message that names no task may be about the one that has it. */
   thread?: string;
   input: Json;

@@ -10,6 +10,7 @@ export interface ListOptions {
   status?: Status;
   domain?: string;
   agent?: string;
+  conversation?: string;
   limit: number;
   cursor?: string;
 }
@@ -73,9 +74,10 @@ const listFailed = async (deps: Deps, caller: Caller, options: ListOptions): Pro
   return { tasks, cursor: found.length === limit ? found.at(-1)?.placed?.s : undefined };
 };
 
-const isWanted = (caller: Caller, task: Task, { status, domain, agent }: ListOptions): boolean =>
+const isWanted = (caller: Caller, task: Task, { status, domain, agent, conversation }: ListOptions): boolean =>
   (status === undefined || task.status === status) &&
   (domain === undefined || task.domain === domain) &&
+  (conversation === undefined || task.conversation === conversation) &&
   (agent === undefined || [task.from, task.to, task.holder].includes(agent)) &&
   maySee(caller, task);
 

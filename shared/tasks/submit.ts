@@ -133,6 +133,7 @@ const newTask = (
     from: request.from,
     capability: request.capability,
     parent: request.parent,
+    conversation: request.conversation,
     thread: request.thread,
     waitsFor: request.waitsFor,
     onFailure: request.onFailure,

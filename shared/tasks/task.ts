@@ -99,6 +99,8 @@ export interface Task extends Item {
   toNats?: true;
   fromNats?: true;
   parent?: string;
+  /** The conversation that it belongs to. */
+  conversation?: string;
   /** What its requester files it under. */
   thread?: string;
   /** Who had the work in hand before, the requester last. */

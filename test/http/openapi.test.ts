@@ -103,6 +103,7 @@ describe('/openapi.json', () => {
       'post /v1/consumers/{name}/ack',
       'post /v1/consumers/{name}/events',
       'post /v1/consumers/{name}/rewind',
+      'post /v1/dead/retry',
       'post /v1/graphs',
       'post /v1/inbox/ack',
       'post /v1/manifest',

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { canonicalId } from '../../shared/ids.ts';
+import { agentOsMessage } from '../support/agent-os-agent.ts';
 import { type Caller, type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
+import { tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
 /** All pages, each of which must be no larger than asked for. */
@@ -49,6 +52,24 @@ describe('the list of tasks', () => {
       pages.slice(0, 8).map(({ length }) => length),
       Array(8).fill(7),
     );
+  });
+
+  it('can be that of one conversation, whatever dialect its tasks came in', async (t) => {
+    const { agent, admin } = await testParley(t);
+    const [cook, brain] = [
+      await agent('cook', { dialect: 'task-format' }),
+      await agent('brain', { dialect: 'agent-os' }),
+    ];
+    const said = (conversationId: string) => tfRequest({ context: { conversationId }, routing: { target: 'cook' } });
+    const [mine, other] = [said('conv-1'), said('conv-2')];
+    for (const task of [mine, other]) assert.equal((await cook.send(task)).status, 202);
+    const query = agentOsMessage('query', 'brain', 'cook');
+    assert.equal((await brain.send(query)).status, 202);
+    await announced(admin, 3);
+    const wanted = [mine.id, canonicalId(query.id)].toSorted();
+    assert.deepEqual((await ids(admin, 'conversation=conv-1')).toSorted(), wanted);
+    assert.deepEqual(await ids(admin, 'conversation=conv-3'), []);
+    assert.equal((await cook.task(mine.id)).conversationId, 'conv-1');
   });
 
   it('has each task once also where many came in the same millisecond', async (t) => {

@@ -4,6 +4,37 @@ import { refusedWithoutTrace } from '../http/refusal.ts';
 import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
+describe('running dead letters again', () => {
+  it('takes those that are named, or the newest, and tells of each what became of it', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    const error = { code: 'INVALID_INPUT', message: 'burnt' };
+    const tasks = [tfRequest(), tfRequest(), tfRequest()];
+    for (const { id } of tasks) {
+      await orchestrator.send(tasks.find((task) => task.id === id) ?? {});
+      await cook.send({ id, status: 'failed', error });
+      parley.clock.advance(10);
+    }
+    const [first, second, third] = tasks.map(({ id }) => id);
+    const retry = async (body?: object) => (await orchestrator.call('POST', '/v1/dead/retry', body)).body.results;
+    assert.deepEqual(
+      (await retry({ ids: [second, 'nothing', second] })).map(({ id, status, code }: Record<string, unknown>) => [
+        id,
+        status,
+        code,
+      ]),
+      [
+        [second, 202, undefined],
+        ['nothing', 404, 'task_not_found'],
+      ],
+    );
+    assert.deepEqual(await retry({ max: 1 }), [{ id: third, status: 202 }]);
+    assert.deepEqual(await retry(), [{ id: first, status: 202 }]);
+    assert.deepEqual(await retry(), []);
+    assert.equal((await cook.claim({ max: 10 })).length, 3);
+  });
+});
+
 describe('running a task again by hand', () => {
   it('is refused where nobody has its capability any more, or its agent is gone', async (t) => {
     const parley = await testParley(t);

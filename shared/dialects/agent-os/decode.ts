@@ -111,6 +111,7 @@ const requestOf = (wire: Exclude<AgentOsMessage, { type: 'error' }>): Request =>
   ttlSeconds: wire.ttl,
   parent: wire.replyTo && canonicalId(wire.replyTo),
   thread: wire.context?.requestId,
+  conversation: wire.context?.conversationId,
   input: wire.payload.content,
   carried: carriedFrom(wire, { replyTo: wire.replyTo }),
 });

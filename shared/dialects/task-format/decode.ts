@@ -52,6 +52,7 @@ const requestOf = (wire: TaskRequest, sender: string | undefined): Request => {
     priority: priority === 'urgent' ? 'critical' : priority,
     ttlSeconds: TTL_SECONDS,
     parent: parentTaskId,
+    conversation: context.conversationId,
     isSubtask: parentTaskId === undefined ? undefined : true,
     chain: delegationChain,
     retry: retryPolicy && retryOf(retryPolicy),

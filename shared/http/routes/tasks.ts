@@ -10,16 +10,16 @@ import { isUnderWay, lookUp } from '../../tasks/look-up.ts';
 import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
 import { STATUSES } from '../../tasks/task.ts';
 import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
-import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
+import { noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
+import { deadRoutes } from './dead.ts';
 import { taskId } from './task-id.ts';
+import { page, Tasks } from './task-page.ts';
 
 /** The dialect itself checks it, as any message. */
 const TaskFormatRequest = jsonObject.meta({ $ref: `#/components/schemas/${taskFormat.name}` });
 
 const notFound = { 404: { description: 'No such task' } };
-const Tasks = z.object({ tasks: z.array(TaskView), cursor: z.string().optional() });
-const page = { limit: countUpTo(100, 20), cursor: z.string().max(300).optional() };
 
 export const taskRoutes: Route[] = [
   route({
@@ -30,6 +30,7 @@ export const taskRoutes: Route[] = [
       status: z.enum(STATUSES).optional(),
       domain: z.string().max(64).optional(),
       agent: z.string().max(64).optional().describe('who asked for it, was named in it, or holds it'),
+      conversation: z.string().max(256).optional(),
       ...page,
     }),
     body: noBody,
@@ -143,17 +144,6 @@ export const taskRoutes: Route[] = [
       };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/v1/dead',
-    summary: 'The dead letters: tasks that failed for good, newest first',
-    query: z.strictObject(page),
-    body: noBody,
-    answers: { 200: { description: 'A page; with a cursor, there may be more', schema: Tasks } },
-    handle: async ({ deps, caller, query }) => {
-      const { tasks, cursor } = await listTasks(deps, caller, { ...query, status: 'failed' });
-      return { status: 200, body: { tasks: tasks.map(viewOf), cursor } };
-    },
-  }),
+  ...deadRoutes,
   ...artifactRoutes,
 ];
