@@ -73,6 +73,8 @@ export const Config = z.strictObject({
       heartbeatMs: positive.default(MINUTE_MS),
       /** After so many silent periods it counts as offline. */
       silentPeriods: positive.default(3),
+      /** How long an instance of an agent counts as live after its last call. */
+      instanceMs: positive.default(MINUTE_MS),
     })
     .prefault({}),
   messageRouting: z

@@ -19,6 +19,7 @@ export interface Outcome {
     Task,
     | 'id'
     | 'from'
+    | 'fromInstance'
     | 'capability'
     | 'domain'
     | 'priority'
@@ -104,14 +105,16 @@ const answerOf = (before: Task, after: Task): Outcome => ({
 });
 
 export const outcomeOf = (task: Task, to: string): Outcome => {
-  const { id, from, capability, domain, priority, ttlSeconds, traceparent, carried, holder, claimedAt, attempt } = task;
+  const { id, from, fromInstance, capability, domain, priority, ttlSeconds, traceparent, carried } = task;
+  const { holder, claimedAt, attempt } = task;
+  const about = { id, from, fromInstance, capability, domain, priority, ttlSeconds, traceparent, carried };
   return {
     id: task.endedBy?.id ?? idFrom(sourceOf(task)),
     from: (task.endedBy && task.holder) ?? PARLEY,
     to,
     happenedAt: task.endedAt ?? task.at,
     status: task.status,
-    task: { id, from, capability, domain, priority, ttlSeconds, traceparent, carried, holder, claimedAt, attempt },
+    task: { ...about, holder, claimedAt, attempt },
     output: task.output,
     artifacts: task.artifacts,
     confidence: task.confidence,

@@ -1,4 +1,5 @@
 import type { Agent, Known } from '../agents/agent.ts';
+import { liveInstances, sawInstance } from '../agents/instances.ts';
 import type { Batch } from '../batches/batch.ts';
 import { batchView, noteOf } from '../batches/batch-view.ts';
 import type { Deps } from '../deps.ts';
@@ -21,6 +22,8 @@ export interface InboxOptions {
   max: number;
   /** What is read is gone, should the answer be lost too. */
   take?: boolean;
+  /** Which of the agent's instances reads, where it says so. */
+  instance?: string;
   waitMs: number;
   signal?: AbortSignal;
 }
@@ -29,10 +32,12 @@ export interface InboxOptions {
 export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOptions): Promise<JsonObject[]> => {
   const p = inboxPk(agent.project, agent.id);
   const until = deps.clock.now() + options.waitMs;
+  if (options.instance !== undefined) await sawInstance(deps, agent, options.instance);
   const listener = options.waitMs > 0 ? deps.records.listen(p) : undefined;
   try {
     for (;;) {
-      const found = await waiting(deps, p, options.max);
+      const others = await otherInstances(deps, agent, options.instance);
+      const found = await waiting(deps, p, options.max, others);
       const left = until - deps.clock.now();
       if (found.length > 0 || !listener || left <= 0 || options.signal?.aborted) {
         const read = await written(deps, agent, found);
@@ -47,16 +52,31 @@ export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOpti
 };
 
 /** The first of what stands in the inbox. What nobody read in its time leaves it by itself, and may still be about to. */
-const waiting = async (deps: Deps, p: string, max: number): Promise<InInbox[]> => {
+const waiting = async (deps: Deps, p: string, max: number, others: string[]): Promise<InInbox[]> => {
+  const isShown = (entry: InInbox): boolean =>
+    (!isNote(entry) || !isOver(entry, deps.clock.now())) && !others.includes(instanceFor(entry) ?? '');
   const found: InInbox[] = [];
   let after: string | undefined;
   for (let looked = 0; looked < LOOKED_AT; looked += max) {
     const page = await deps.records.query<InInbox>({ index: 'placed', p, after, limit: max });
-    found.push(...page.filter((entry) => !isNote(entry) || !isOver(entry, deps.clock.now())));
+    found.push(...page.filter(isShown));
     if (found.length >= max || page.length < max) break;
     after = page.at(-1)?.placed?.s;
   }
   return found.slice(0, max);
+};
+
+/** What is for one of these is left to it. */
+const otherInstances = async (deps: Deps, agent: Agent, own: string | undefined): Promise<string[]> =>
+  own === undefined ? [] : (await liveInstances(deps, agent)).filter((instance) => instance !== own);
+
+/** An answer goes back to the instance that asked, a note to the one that it names. */
+const instanceFor = (entry: InInbox): string | undefined => {
+  if (entry.sk === 'note') return entry.toInstance;
+  if (entry.sk === 'batch') return undefined;
+  if (entry.sk === 'task') return entry.fromInstance;
+  const { to, task } = entry.outcome ?? {};
+  return to === task?.from ? task?.fromInstance : undefined;
 };
 
 /** What one answer holds; the rest comes with the next. */

@@ -33,6 +33,9 @@ export interface Request extends Message {
   kind: 'request';
   taskId: string;
   to?: string;
+  /** Which of the agent's instances gets it, if that is live; and which instance of the sender asks. */
+  instance?: string;
+  fromInstance?: string;
   capability: string;
   /** Absent where the capability decides: its domain, or else whoever offers it. */
   domain?: string;
@@ -113,6 +116,8 @@ export interface HeartbeatMessage extends Message {
 export interface NoteMessage extends Message {
   kind: 'note';
   to: string;
+  /** Which of the recipient's instances reads it, while that is live. */
+  instance?: string;
   /** What it is, with its dialect: `agent-os.gap`. */
   type: string;
   priority: Priority;

@@ -15,6 +15,8 @@ export interface Note extends Item {
   dialect: string;
   from: string;
   to: string;
+  /** Which of the recipient's instances reads it, while that is live. */
+  toInstance?: string;
   /** What it is, with its dialect: `agent-os.gap`. */
   type: string;
   priority: Priority;

@@ -135,6 +135,7 @@ const newNote = (
     dialect,
     from,
     to,
+    toInstance: message.instance,
     type: message.type,
     priority: message.priority,
     createdAt: now,

@@ -1,3 +1,4 @@
+import { isLive } from '../agents/instances.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { type Performed, perform } from '../perform.ts';
@@ -5,7 +6,7 @@ import type { Change } from '../ports/conditions.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { queuedBy } from './effects.ts';
 import { type Task, taskRef } from './task.ts';
-import { pass } from './time.ts';
+import { forAnyInstance, pass } from './time.ts';
 
 /** Changes one task by one conditional write, and hurries what must be queued after it. */
 export const changeTask = async (
@@ -43,9 +44,21 @@ export const hurry = async (deps: Deps, change: RecordChange<Task>): Promise<voi
   }
 };
 
+/** What waits for one instance waits for any as soon as that one is gone. */
+const passing = async (deps: Deps, task: Task): Promise<Change> => {
+  const when = { now: deps.clock.now(), limits: deps.config.tasks };
+  const { status, to, instance } = task;
+  if (status !== 'requested' || to === undefined || instance === undefined) return pass(task, when);
+  if (!(await isLive(deps, task.project, to, instance))) return forAnyInstance(task, when);
+  const change = pass(task, when);
+  const { due } = change.set ?? {};
+  const soon = when.now + deps.config.agents.instanceMs;
+  return typeof due === 'number' && due > soon ? { ...change, set: { ...change.set, due: soon } } : change;
+};
+
 /** What time alone does to a task whose due time has come. */
 export const onTaskDue = async (deps: Deps, task: Task): Promise<void> => {
-  const change = pass(task, { now: deps.clock.now(), limits: deps.config.tasks });
+  const change = await passing(deps, task);
   const written = await deps.records.update(taskRef(task.project, task.id), change, deps.newId());
   if (written.outcome === 'written' && !written.again) await hurry(deps, written);
 };

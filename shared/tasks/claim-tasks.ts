@@ -1,4 +1,5 @@
 import { type Agent, type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
+import { sawInstance } from '../agents/instances.ts';
 import { restOf } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
@@ -11,7 +12,7 @@ import { loaded } from './content.ts';
 import { byAgent } from './report.ts';
 import { onSeen, unseen } from './rules.ts';
 import { shortNameOf } from './short-names.ts';
-import { heldPlace, type Task, taskRef } from './task.ts';
+import { heldPlace, instanceLane, type Task, taskRef } from './task.ts';
 import { claim } from './transitions.ts';
 
 export interface ClaimOptions {
@@ -19,6 +20,8 @@ export interface ClaimOptions {
   waitMs: number;
   /** Of the domains that the agent serves, only these. */
   domains?: string[];
+  /** Which of the agent's instances asks, where it says so. */
+  instance?: string;
   signal?: AbortSignal;
   /** Kept in the tasks that it brings, so that they are found again should the answer never be sent. */
   claimId?: string;
@@ -46,7 +49,9 @@ export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions
     known,
     chosenDomains(known, options.domains),
     options.domains ? [] : skillsAmong(known.agent.capabilities),
+    options.instance,
   );
+  if (options.instance !== undefined) await sawInstance(deps, known.agent, options.instance);
   for (;;) {
     const left = Math.max(0, until - deps.clock.now());
     const received = await deps.queues.receive(lanes, { max, waitMs: left, visibilityMs: VISIBILITY_MS, signal });
@@ -101,9 +106,15 @@ const chosenDomains = (known: Known, wanted: string[] | undefined): string[] => 
 };
 
 /** Whoever asks for some domains only is given no other work but what is addressed to it. */
-const lanesOf = ({ agent: { project, id } }: Known, domains: string[], skills: string[]): Lane[] => {
+const lanesOf = (
+  { agent: { project, id } }: Known,
+  domains: string[],
+  skills: string[],
+  instance: string | undefined,
+): Lane[] => {
+  const names = instance === undefined ? [id] : [instanceLane(id, instance), id];
   const lanes = PRIORITIES.flatMap((priority) => [
-    { project, kind: 'agent' as const, name: id, priority },
+    ...names.map((name) => ({ project, kind: 'agent' as const, name, priority })),
     ...domains.map((name) => ({ project, kind: 'domain' as const, name, priority })),
     ...skills.map((name) => ({ project, kind: 'capability' as const, name, priority })),
   ]);

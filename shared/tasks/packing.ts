@@ -36,6 +36,8 @@ export const PACKING = {
     'arrival',
     'toNats',
     'fromNats',
+    'fromInstance',
+    'toInstance',
   ],
   bulky: [
     'output',

@@ -1,6 +1,7 @@
 import { domainOf } from '../agents/agent.ts';
 import { find } from '../agents/authenticate.ts';
 import { isOffered } from '../agents/capabilities.ts';
+import { isLive } from '../agents/instances.ts';
 import { domainsOf, isOnPrem } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
@@ -8,12 +9,12 @@ import type { Request } from '../messages/command.ts';
 import type { Task } from './task.ts';
 
 /** Who may claim a task: one agent, whoever serves a domain, or whoever has a capability. */
-export type Way = Pick<Task, 'to' | 'domain' | 'skill' | 'toNats'>;
+export type Way = Pick<Task, 'to' | 'instance' | 'domain' | 'skill' | 'toNats'>;
 
 export const wayFor = async (
   deps: Deps,
   project: string,
-  request: Pick<Request, 'to' | 'capability' | 'domain'>,
+  request: Pick<Request, 'to' | 'instance' | 'capability' | 'domain'>,
 ): Promise<Way | ParleyError> => {
   const { to, capability } = request;
   const known = domainsOf(deps.config, project);
@@ -21,7 +22,16 @@ export const wayFor = async (
   const domain = named !== undefined && known.includes(named) ? named : undefined;
   if (to !== undefined) {
     const addressee = await find(deps, project, to);
-    if (addressee) return { to, domain: domain ?? request.domain, ...onNats(addressee.agent.via === 'nats') };
+    if (addressee) {
+      const { instance } = request;
+      const isFor = instance !== undefined && (await isLive(deps, project, to, instance));
+      return {
+        to,
+        instance: isFor ? instance : undefined,
+        domain: domain ?? request.domain,
+        ...onNats(addressee.agent.via === 'nats'),
+      };
+    }
     return new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
   }
   if (domain !== undefined) return { domain, ...onNats(isOnPrem(deps.config, project, domain)) };

@@ -39,6 +39,7 @@ export const submit = async (
   const task: Fresh<Task> = {
     ...newTask(deps, project, dialect, request, input, trace),
     ...way,
+    ...whileLive(deps, way),
     ...heldBack(awaited, deps.clock.now()),
     chain: lineage.chain,
     ...(requester?.agent.via === 'nats' && !request.joins && { fromNats: true, placed: undefined }),
@@ -55,6 +56,10 @@ export const submit = async (
     `An earlier request with the id ${request.taskId} had other content, and every field counts, the timestamp too. Repeat a request unchanged; give a new one a new id.`,
   );
 };
+
+/** What is for one instance is looked at before that one could be gone for long. */
+const whileLive = ({ clock, config }: Deps, { instance }: Way): { due?: number } =>
+  instance === undefined ? {} : { due: clock.now() + config.agents.instanceMs };
 
 export const refuseLarge = ({ config }: Deps, { input, carried }: Request): void => {
   const { inputBytes, carriedBytes } = config.limits;
@@ -133,6 +138,7 @@ const newTask = (
     from: request.from,
     capability: request.capability,
     parent: request.parent,
+    fromInstance: request.fromInstance,
     conversation: request.conversation,
     thread: request.thread,
     waitsFor: request.waitsFor,

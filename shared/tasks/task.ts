@@ -90,6 +90,10 @@ export interface Task extends Item {
   priority: Priority;
   from: string;
   to?: string;
+  /** The one instance of `to` that gets it, while that is live. */
+  instance?: string;
+  /** The instance of the requester that asked, and reads the answer while it is live. */
+  fromInstance?: string;
   /** Absent where the capability belongs to none. */
   domain?: string;
   capability: string;
@@ -173,8 +177,13 @@ export const SEEN_LIMIT = 16;
 
 export const taskRef = (project: string, id: string): Ref<Task> => ({ pk: `${project}#task#${id}`, sk: 'task' });
 
-export const laneOf = ({ project, priority, to, skill, domain = '' }: Task): Lane => {
-  if (to !== undefined) return { project, kind: 'agent', name: to, priority };
+/** What is only for one instance waits beside what is for any. An agent's id has no slash. */
+export const instanceLane = (agent: string, instance: string): string => `${agent}/${instance}`;
+
+export const laneOf = ({ project, priority, to, instance, skill, domain = '' }: Task): Lane => {
+  if (to !== undefined) {
+    return { project, kind: 'agent', name: instance === undefined ? to : instanceLane(to, instance), priority };
+  }
   return skill === undefined
     ? { project, kind: 'domain', name: domain, priority }
     : { project, kind: 'capability', name: skill, priority };

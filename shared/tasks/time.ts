@@ -21,6 +21,12 @@ const acknowledgement = ({ acknowledgeBy = Infinity, unacknowledgedAt, attempt }
 /** What time alone does to a task whose `due` has come, if nobody wrote in between. */
 export const pass = (task: Task, when: When): Change => ({ ...passed(task, when), if: is('v', task.v) });
 
+/** Queued once more, for whoever of its agent comes first; unless something else is due. */
+export const forAnyInstance = (task: Task, when: When): Change =>
+  task.notBefore === undefined && task.deadline > when.now
+    ? { ...inOrder(queued(task.deadline, when), { unset: ['instance'] }), if: is('v', task.v) }
+    : pass(task, when);
+
 const passed = (task: Task, when: When): Change => {
   const look = nextLook(task, when.limits);
   if (look === undefined) return { unset: ['due'] };

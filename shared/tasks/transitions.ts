@@ -234,6 +234,7 @@ export const runAgain = (task: Task, when: When): Change | ParleyError =>
       unset: [
         ...HOLD,
         ...(inboxPlace(task) ? [] : ['placed']),
+        'instance',
         'endedAt',
         'expires',
         'error',

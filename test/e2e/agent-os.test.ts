@@ -61,6 +61,23 @@ describe('agents that speak AgentOS', () => {
     });
   });
 
+  it('run as several instances, each of which gets what is for it', async () => {
+    const [brain, scribe] = await pair();
+    assert.deepEqual(await scribe.claim({ instance: 's1' }), []);
+    const asked = await brain.say('query', scribe.id, {
+      from: { agentId: brain.id, instanceId: 'b1' },
+      to: { agentId: scribe.id, instanceId: 's1' },
+    });
+    assert.deepEqual(await scribe.claim({ instance: 's2' }), []);
+    assert.equal((await scribe.claim({ instance: 's1', wait: 20 }))[0].message.id, asked.id);
+    const inbox = async (instance: string, wait = 0) =>
+      (await brain.call('GET', `/v1/inbox?instance=${instance}&wait=${wait}`)).body.messages.length;
+    assert.equal(await inbox('b1'), 0);
+    assert.equal((await scribe.respond(brain.id, asked.id)).status, 202);
+    assert.equal(await inbox('b1', 20), 1);
+    assert.equal(await inbox('b2'), 0);
+  });
+
   it('are registered by their manifest', async () => {
     const ids = [`${(await speaker('a')).id}`, `${(await speaker('b')).id}`];
     const file = { agents: ids.map((id) => ({ id, name: 'The One', capabilities: ['reading'], tier: 1 })) };

@@ -5,7 +5,7 @@ import { claimTasks, handOverAll } from '../../tasks/claim-tasks.ts';
 import { claimOnce } from '../../tasks/repeatable-claim.ts';
 import { noteTasks } from '../note-tasks.ts';
 import { noQuery, type Route, route, signalFor } from '../route.ts';
-import { speaksFor, wireMessage } from './agent-fields.ts';
+import { instanceId, speaksFor, wireMessage } from './agent-fields.ts';
 import { receiveAll } from './messages.ts';
 import { Resting, restingView } from './resting.ts';
 
@@ -26,6 +26,7 @@ export const claimRoutes: Route[] = [
           .optional()
           .describe('reports to carry out first, as in POST /v1/messages'),
         claimId: z.string().min(1).max(128).optional().describe('the same claim again brings the same tasks'),
+        instance: instanceId.describe('which of its instances asks, for what is only for that one'),
         agent: speaksFor,
       })
       .prefault({}),
@@ -47,7 +48,13 @@ export const claimRoutes: Route[] = [
       const sent = { caller, trace, dialect: request.headers['parley-dialect'], note };
       const results = body.messages && (await receiveAll(deps, sent, body.messages));
       const waitMs = body.wait * 1000;
-      const options = { max: body.max, waitMs, domains: body.domains, signal: signalFor(waitMs, request) };
+      const options = {
+        max: body.max,
+        waitMs,
+        instance: body.instance,
+        domains: body.domains,
+        signal: signalFor(waitMs, request),
+      };
       const tasks = body.claimId
         ? await claimOnce(deps, known, body.claimId, options)
         : await claimTasks(deps, known, options);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
 import { acknowledge, readInbox } from '../../inbox/read-inbox.ts';
 import { countUpTo, noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
-import { speaksFor, wireMessage } from './agent-fields.ts';
+import { instanceId, speaksFor, wireMessage } from './agent-fields.ts';
 
 export const inboxRoutes: Route[] = [
   route({
@@ -13,6 +13,7 @@ export const inboxRoutes: Route[] = [
       max: countUpTo(100, 20),
       wait: waitUpTo(20),
       mode: z.enum(['read', 'take']).default('read').describe('take: what is read is acknowledged by it'),
+      instance: instanceId.describe('which of its instances reads; what is for another live one is left to that'),
       agent: speaksFor,
     }),
     body: noBody,
@@ -22,6 +23,7 @@ export const inboxRoutes: Route[] = [
       const messages = await readInbox(deps, known, {
         max: query.max,
         take: query.mode === 'take',
+        instance: query.instance,
         waitMs: query.wait,
         signal: signalFor(query.wait, request),
       });

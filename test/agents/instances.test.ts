@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { settled } from '../http/refusal.ts';
+import { type AgentOsAgent, agentOsAgent } from '../support/agent-os-agent.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const start = async (t: Parameters<typeof testParley>[0]) => {
+  const parley = await testParley(t);
+  const [brain, scribe] = [await agentOsAgent(parley, 'brain'), await agentOsAgent(parley, 'scribe')];
+  const ask = (instanceId: string, from = 'brain-001') =>
+    brain.say('query', 'scribe', {
+      from: { agentId: 'brain', instanceId: from },
+      to: { agentId: 'scribe', instanceId },
+      ttl: 86_400,
+    });
+  const claim = async (instance?: string) => (await scribe.claim({ instance })).map(({ message }) => message.id);
+  return { parley, brain, scribe, ask, claim };
+};
+
+const inbox = async (agent: AgentOsAgent, instance?: string): Promise<string[]> => {
+  const path = `/v1/inbox${instance === undefined ? '' : `?instance=${instance}`}`;
+  const { status, body } = await agent.call('GET', path);
+  assert.equal(status, 200, JSON.stringify(body));
+  return body.messages.map((message: { replyTo?: string; id: string }) => message.replyTo ?? message.id);
+};
+
+describe('a message to one instance of an agent', () => {
+  it('is given to that one alone while it is live', async (t) => {
+    const { ask, claim, scribe } = await start(t);
+    assert.deepEqual([await claim('s1'), await claim('s2')], [[], []]);
+    const [one, two] = [await ask('s1'), await ask('s2')];
+    assert.deepEqual(await claim('s2'), [two.id]);
+    assert.deepEqual([await claim('s2'), await claim()], [[], []]);
+    assert.deepEqual(await claim('s1'), [one.id]);
+    assert.equal((await scribe.respond('brain', one.id)).status, 202);
+  });
+
+  it('is given to any where that one was never seen, or not lately', async (t) => {
+    const { parley, ask, claim } = await start(t);
+    const unseen = await ask('s9');
+    assert.deepEqual(await claim(), [unseen.id]);
+    await claim('s1');
+    parley.clock.advance(60_000);
+    const gone = await ask('s1');
+    assert.deepEqual(await claim('s2'), [gone.id]);
+  });
+
+  it('is given to any once that one has gone', async (t) => {
+    const { parley, ask, claim, brain } = await start(t);
+    await claim('s1');
+    const query = await ask('s1');
+    parley.clock.advance(40_000);
+    await claim('s1').then((ids) => assert.deepEqual(ids, [query.id]));
+    const next = await ask('s1');
+    for (let seconds = 0; seconds < 300; seconds += 30) {
+      parley.clock.advance(30_000);
+      await settled(parley);
+      // It lives, and has other things to do.
+      await inbox(brain);
+      if (seconds < 120) await parley.admin.call('GET', '/v1/inbox?agent=scribe&instance=s1');
+      if (seconds < 120) assert.deepEqual(await claim('s2'), []);
+    }
+    assert.deepEqual(await claim('s2'), [next.id]);
+  });
+
+  it('that needs no answer is read by that one while it is live', async (t) => {
+    const { parley, brain, scribe } = await start(t);
+    await inbox(scribe, 's1');
+    const event = await brain.say('event', 'scribe', { to: { agentId: 'scribe', instanceId: 's1' }, ttl: 86_400 });
+    assert.deepEqual([await inbox(scribe, 's2'), await inbox(scribe, 's1')], [[], [event.id]]);
+    parley.clock.advance(60_000);
+    assert.deepEqual(await inbox(scribe, 's2'), [event.id]);
+  });
+});
+
+describe('an answer', () => {
+  it('is read by the instance that asked while that is live, and else by any', async (t) => {
+    const { parley, brain, scribe, ask } = await start(t);
+    await inbox(brain, 'b1');
+    const [done, failed] = [await ask('s1', 'b1'), await ask('s1', 'b1')];
+    await scribe.claim({ max: 2 });
+    assert.equal((await scribe.respond('brain', done.id)).status, 202);
+    assert.equal(
+      (await scribe.err('brain', { code: 'UNAUTHORIZED', message: 'no' }, { replyTo: failed.id })).status,
+      202,
+    );
+    await settled(parley);
+    const both = [done.id, failed.id].toSorted();
+    assert.deepEqual(await inbox(brain, 'b2'), []);
+    assert.deepEqual((await inbox(brain, 'b1')).toSorted(), both);
+    assert.deepEqual((await inbox(brain)).toSorted(), both);
+    parley.clock.advance(60_000);
+    assert.deepEqual((await inbox(brain, 'b2')).toSorted(), both);
+  });
+});
