@@ -12,7 +12,7 @@ const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-
 export const traceFrom = (traceparent: string | undefined, tracestate: string | undefined): Trace =>
   traceparent !== undefined && TRACEPARENT.test(traceparent)
     ? { traceparent, tracestate: tracestate?.slice(0, 512) }
-    : { traceparent: `00-${randomText(16, 'hex')}-${spanId()}-01` };
+    : { traceparent: `00-${randomText(16, 'hex')}-${randomText(8, 'hex')}-01` };
 
 /** A trace and a span by their ids, where both are what OpenTelemetry makes. */
 export const traceOf = (traceId: string | undefined, spanId: string | undefined): Trace | undefined => {
@@ -27,19 +27,10 @@ export const idsOf = (traceparent: string): { traceId: string; spanId: string } 
 
 /** The same trace, one span further down. */
 export const childOf = ({ traceparent, tracestate }: Trace): Trace => ({
-  traceparent: `${traceparent.slice(0, PARENT_AT)}${spanId()}${traceparent.slice(PARENT_AT + 16)}`,
+  traceparent: `${traceparent.slice(0, PARENT_AT)}${randomText(8, 'hex')}${traceparent.slice(PARENT_AT + 16)}`,
   tracestate,
 });
 
 /** Behind `00-`, the trace id and a dash. */
 const PARENT_AT = 36;
 const TRACE_AT = 3;
-
-/** Random for each process and counted within it: unique, and far cheaper than random every time. */
-const spanId = (): string => {
-  spans = (spans + 1) % 2 ** 32;
-  return PROCESS + spans.toString(16).padStart(8, '0');
-};
-
-let spans = Math.floor(Math.random() * 2 ** 32);
-const PROCESS = randomText(4, 'hex');

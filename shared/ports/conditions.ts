@@ -62,35 +62,40 @@ const ownField = (record: object, name: string): unknown =>
 
 /** The record after the change. Nothing of the given record is touched. */
 export const applied = (record: object, change: Change): Record<string, unknown> => {
-  const unset = change.unset ?? [];
-  const after: Record<string, unknown> = {};
-  // Left out on copying rather than deleted afterwards: an object that fields were deleted from stays slow for good.
-  for (const [field, value] of Object.entries(record)) if (!unset.includes(field)) after[field] = value;
-  for (const [path, value] of Object.entries(change.set ?? {})) {
-    if (value !== undefined) write(after, path, () => value);
+  const { set = {}, unset = [], add = {} } = change;
+  const after = without(record, unset);
+  for (const path in set) if (set[path] !== undefined) write(after, path, set[path]);
+  for (const path in add) {
+    const value = fieldOf(after, path);
+    write(after, path, (typeof value === 'number' ? value : 0) + (add[path] ?? 0));
   }
-  for (const [path, amount] of Object.entries(change.add ?? {})) {
-    write(after, path, (value) => (typeof value === 'number' ? value : 0) + amount);
-  }
-  for (const path of unset) if (path.includes('.')) write(after, path, () => undefined);
+  for (const path of unset) if (path.includes('.')) write(after, path, undefined);
   return after;
 };
 
-const write = (record: Record<string, unknown>, path: string, next: (value: unknown) => unknown): void => {
+/** A copy. Fields are left out on copying, not deleted afterwards: an object that some were deleted from stays slow for good. */
+const without = (record: object, unset: string[]): Record<string, unknown> => {
+  const copy: Record<string, unknown> = { ...record };
+  if (!unset.some((field) => Object.hasOwn(copy, field))) return copy;
+  const rest: Record<string, unknown> = {};
+  for (const field in copy) if (!unset.includes(field)) rest[field] = copy[field];
+  return rest;
+};
+
+const write = (record: Record<string, unknown>, path: string, value: unknown): void => {
   const dot = path.indexOf('.');
   if (dot < 0) {
-    writeField(record, path, next);
+    writeField(record, path, value);
     return;
   }
   const name = path.slice(0, dot);
   const map = ownField(record, name);
   const copy: Record<string, unknown> = { ...(typeof map === 'object' ? map : undefined) };
-  writeField(copy, path.slice(dot + 1), next);
-  if (map !== undefined || Object.keys(copy).length > 0) writeField(record, name, () => copy);
+  writeField(copy, path.slice(dot + 1), value);
+  if (map !== undefined || Object.keys(copy).length > 0) writeField(record, name, copy);
 };
 
-const writeField = (record: Record<string, unknown>, name: string, next: (value: unknown) => unknown): void => {
-  const value = next(ownField(record, name));
+const writeField = (record: Record<string, unknown>, name: string, value: unknown): void => {
   if (value === undefined) delete record[name];
   // Assigning would set the prototype instead of making a field, and callers choose names in maps.
   else if (name === '__proto__')
