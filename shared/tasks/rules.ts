@@ -1,29 +1,30 @@
 import { ParleyError } from '../errors.ts';
 import { above, absent, all, any, below, type Change, type Condition, holds, is, oneOf } from '../ports/conditions.ts';
+import type { Item } from '../ports/records.ts';
 import type { Task } from './task.ts';
 
-/** One thing that must be true of the task, and what to say where it is not. */
-export interface Rule {
+/** One thing that must be true of a record, and what to say where it is not. */
+export interface Rule<T extends Item = Task> {
   holds: Condition;
-  refusal: (task: Task) => ParleyError;
+  refusal: (record: T) => ParleyError;
 }
 
-/** A change of a task with the rules that allow it: conditions of the write, and reasons for its refusal. */
-export interface Transition {
-  rules: Rule[];
+/** A change of a record with the rules that allow it: conditions of the write, and reasons for its refusal. */
+export interface Transition<T extends Item = Task> {
+  rules: Rule<T>[];
   change: Change;
 }
 
 /** The change as one conditional write that needs no read before it. */
-export const unseen = ({ rules, change }: Transition, ...more: Condition[]): Change => ({
+export const unseen = <T extends Item>({ rules, change }: Transition<T>, ...more: Condition[]): Change => ({
   ...change,
   if: all(...rules.map((rule) => rule.holds), ...more),
 });
 
-/** The same on a task that was seen: refused with its reason, or written only if nobody wrote in between. */
-export const onSeen = (task: Task, { rules, change }: Transition): Change | ParleyError => {
-  const broken = rules.find((rule) => !holds(rule.holds, task));
-  return broken ? broken.refusal(task) : { ...change, if: is('v', task.v) };
+/** The same on a record that was seen: refused with its reason, or written only if nobody wrote in between. */
+export const onSeen = <T extends Item>(record: T, { rules, change }: Transition<T>): Change | ParleyError => {
+  const broken = rules.find((rule) => !holds(rule.holds, record));
+  return broken ? broken.refusal(record) : { ...change, if: is('v', record.v) };
 };
 
 export const unclaimed: Rule = {
