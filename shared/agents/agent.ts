@@ -24,6 +24,10 @@ export interface Agent extends Item {
   /** How many messages wait in its inbox at most, and what becomes of the next one. */
   inboxLimit?: number;
   overflow?: 'evict' | 'refuse';
+  /** The channels that it may use; absent for `public` alone. */
+  channels?: string[];
+  /** What kind of worker runs its turns: only a `ui_worker` takes actions of a user interface. */
+  workerTarget?: string;
   keyHash: string;
   registeredAt: number;
 }

@@ -14,6 +14,17 @@ export const isOffered = async (records: Records, project: string, capability: s
   return offers.length > 0;
 };
 
+/** Some of those who have the capability. */
+export const offeredBy = async (
+  records: Records,
+  project: string,
+  capability: string,
+  limit: number,
+): Promise<string[]> => {
+  const offers = await records.query<Item>({ p: offersPk(project, capability), limit });
+  return offers.map(({ sk }) => sk);
+};
+
 /** A transaction of DynamoDB takes 100 writes, of which the agent and its health are two. */
 const MOST_OFFERS = 98;
 

@@ -9,6 +9,7 @@ import { refuseTooLarge } from '../json/size.ts';
 import { type Change, is } from '../ports/conditions.ts';
 import { AGENT_ID, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
 import { offersChanged } from './capabilities.ts';
+import { CHANNEL_ID } from './channels.ts';
 import { hashOf, newKey } from './keys.ts';
 import { COORDINATOR } from './orders.ts';
 
@@ -33,6 +34,13 @@ export const Registration = z.strictObject({
     .optional()
     .describe('what a full inbox does: evict the oldest, or take no more'),
   manifest: jsonObject.optional().describe('anything worth knowing about it; kept and shown'),
+  channels: z
+    .array(z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>'))
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('the channels it may use; public, where none are given'),
+  workerTarget: name.optional().describe('what kind of worker runs its turns; ui_worker takes actions of a UI'),
 });
 export type Registration = z.output<typeof Registration>;
 

@@ -36,7 +36,7 @@ const AgentView = z.object({
 const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentView> => {
   const { agent, health } = known;
   const { id, dialect, capabilities, via, versions, publicKey, limits, manifest, registeredAt } = agent;
-  const { inboxLimit, overflow } = agent;
+  const { inboxLimit, overflow, channels, workerTarget } = agent;
   return {
     id,
     dialect: Registration.shape.dialect.parse(dialect),
@@ -50,6 +50,8 @@ const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentV
     inboxLimit,
     overflow,
     manifest,
+    channels,
+    workerTarget,
     registeredAt: new Date(registeredAt).toISOString(),
     health: {
       online: health?.sentAt === undefined ? undefined : health.online,
