@@ -101,6 +101,14 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: { table: ['GetItem', 'Query', 'UpdateItem'], content: ['GetObject'] },
   },
+  turns: {
+    memoryMB: 256,
+    timeoutS: HTTP_TIMEOUT_S,
+    access: {
+      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
+      content: ['GetObject'],
+    },
+  },
   api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },
   dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH },
   /** It runs every minute and ends before the next. */
@@ -173,4 +181,6 @@ export const ROUTES: readonly RouteSpec[] = [
   { method: 'ANY', path: '/v1/cards/{proxy+}', to: 'cards' },
   { method: 'ANY', path: '/v1/boxes', to: 'cards' },
   { method: 'ANY', path: '/v1/boxes/{proxy+}', to: 'cards' },
+  { method: 'ANY', path: '/v1/turns', to: 'turns' },
+  { method: 'ANY', path: '/v1/turns/{proxy+}', to: 'turns' },
 ];

@@ -3,6 +3,7 @@ import { agentRoutes } from '../shared/http/routes/agents.ts';
 import { gapRoutes } from '../shared/http/routes/gaps.ts';
 import { manifestRoutes } from '../shared/http/routes/manifest.ts';
 import { toolRoutes } from '../shared/http/routes/tools.ts';
+import { headRoutes } from '../shared/http/routes/turns.ts';
 import { violationRoutes } from '../shared/http/routes/violations.ts';
 import { httpFunction } from './http-function.ts';
 
@@ -14,4 +15,5 @@ export const handler = httpFunction([
   ...violationRoutes,
   ...gapRoutes,
   ...toolRoutes,
+  ...headRoutes,
 ]);

@@ -51,6 +51,23 @@ export const Config = z.strictObject({
       perBox: positive.max(2000).default(500),
     })
     .prefault({}),
+  turns: z
+    .strictObject({
+      /** A turn that was leased and not started is woken again every so often, and one that may go on likewise. */
+      wakeAgainMs: positive.default(10 * SECOND_MS),
+      /** Leased and not started for this long, it is reaped. */
+      dispatchedMs: positive.default(30 * SECOND_MS),
+      /** Running without a sign of life for this long, it is reaped. */
+      runningMs: positive.default(5 * MINUTE_MS),
+      /** A bell for a turn that nobody leased is rung again after this, ever more rarely. */
+      bellMs: positive.default(5 * SECOND_MS),
+      /** How long a suspended turn waits for its tools where it does not say. */
+      resumeMs: positive.default(15 * MINUTE_MS),
+      /** From this depth on, a call is refused. */
+      maxRecursionDepth: positive.default(20),
+      keepMs: positive.default(7 * DAY_MS),
+    })
+    .prefault({}),
   events: z.strictObject({ keepMs: positive.default(30 * DAY_MS) }).prefault({}),
   /** Who reads events with a cursor of its own, kept here and shared by all its instances. */
   consumers: z

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { randomText } from './ids.ts';
 
 /** W3C trace context, as it travels in headers and is kept with a task. */
@@ -28,6 +29,12 @@ export const idsOf = (traceparent: string): { traceId: string; spanId: string } 
 /** The same trace, one span further down. */
 export const childOf = ({ traceparent, tracestate }: Trace): Trace => ({
   traceparent: `${traceparent.slice(0, PARENT_AT)}${randomText(8, 'hex')}${traceparent.slice(PARENT_AT + 16)}`,
+  tracestate,
+});
+
+/** The same for what is made anew whenever it is told: the span follows from its name. */
+export const childNamed = ({ traceparent, tracestate }: Trace, name: string): Trace => ({
+  traceparent: `${traceparent.slice(0, PARENT_AT)}${hash('sha256', name, 'hex').slice(0, 16)}${traceparent.slice(PARENT_AT + 16)}`,
   tracestate,
 });
 

@@ -42,6 +42,7 @@ export const parleyFunctions = (
     agents: make('agents'),
     cards: make('cards'),
     relay: make('relay'),
+    turns: make('turns'),
     api: make('api'),
     dispatch: make('dispatch'),
     sweep: make('sweep'),

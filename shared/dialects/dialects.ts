@@ -1,13 +1,14 @@
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import { agentOs } from './agent-os/agent-os.ts';
+import { commonGround } from './common-ground/common-ground.ts';
 import type { Dialect } from './dialect.ts';
 import { messageRouting } from './message-routing/message-routing.ts';
 import { roundTable } from './round-table/round-table.ts';
 import { taskFormat } from './task-format/task-format.ts';
 
 /** Every dialect, in the order in which a message is tried against them. */
-export const dialects: readonly Dialect[] = [messageRouting, roundTable, agentOs, taskFormat];
+export const dialects: readonly Dialect[] = [commonGround, messageRouting, roundTable, agentOs, taskFormat];
 
 export const dialectNames = dialects.map(({ name }) => name);
 

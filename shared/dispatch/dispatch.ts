@@ -11,6 +11,7 @@ import type { Effect } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
 import { linksOf } from '../tasks/lineage.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
+import { carryOutTurn } from '../turns/carry-out.ts';
 import { kindOf } from './kinds.ts';
 
 /**
@@ -60,6 +61,7 @@ const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
   if (effect.kind === 'join') await join(deps, effect.project, effect.joins, effect.end);
   if (effect.kind === 'stopPart') await kindOfPart(effect.part.kind).stop(deps, effect.project, effect.part.id);
   if (effect.kind === 'forget') await deps.blobs.delete(effect.blob);
+  if (effect.kind === 'turn') await carryOutTurn(deps, effect.effect);
 };
 
 /** Each of them then cancels its own. */

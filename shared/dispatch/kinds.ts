@@ -13,6 +13,10 @@ import { isSequence, sequenceEffects } from '../sequences/sequence.ts';
 import { onTaskDue } from '../tasks/change-task.ts';
 import { type Effect, effectsOf } from '../tasks/effects.ts';
 import { isTask } from '../tasks/look-up.ts';
+import { headEffects, turnEffects } from '../turns/effects.ts';
+import { isHead } from '../turns/head.ts';
+import { isTurn } from '../turns/turn.ts';
+import { onHeadDue, onTurnDue } from '../turns/watchdog.ts';
 
 /** Records whose changes have effects, or to which time does something. */
 interface Kind<T extends Item> {
@@ -47,6 +51,8 @@ const KINDS: readonly AnyKind[] = [
   kind({ is: isHealth, effects: healthEffects, due: onHealthDue }),
   kind({ is: isCard, effects: cardEffects }),
   kind({ is: isSequence, effects: sequenceEffects }),
+  kind({ is: isHead, effects: headEffects, due: onHeadDue }),
+  kind({ is: isTurn, effects: turnEffects, due: onTurnDue }),
 ];
 
 export const kindOf = (item: Item): AnyKind => {

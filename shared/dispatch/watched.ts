@@ -1,2 +1,12 @@
 /** The records whose changes have effects, by their sort key. */
-export const WATCHED: readonly string[] = ['task', 'health', 'note', 'card', 'batch', 'graph', 'sequence'];
+export const WATCHED: readonly string[] = [
+  'task',
+  'health',
+  'note',
+  'card',
+  'batch',
+  'graph',
+  'sequence',
+  'head',
+  'turn',
+];

@@ -1,5 +1,6 @@
 import { serves } from '../agents/agent.ts';
 import type { Caller } from '../agents/authenticate.ts';
+import { mayUse } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { EventPage, ParleyEvent } from '../ports/events.ts';
 
@@ -21,9 +22,13 @@ export const readEvents = async (deps: Deps, caller: Caller, filter: EventFilter
   return { events, cursor: page.cursor };
 };
 
-/** As with tasks: an agent hears of what it asked for, holds or was given, of its domains, and of other agents' health. */
+/**
+ * As with tasks: an agent hears of what it asked for, holds or was given, of its domains, and of other agents' health; and of
+ * turns, what is said on its channels.
+ */
 const mayHear = (caller: Caller, { type, data }: ParleyEvent): boolean => {
   if (caller.role === 'admin' || type.startsWith('agent.')) return true;
+  if (typeof data.channel === 'string') return mayUse(caller, data.channel);
   const { id } = caller.known.agent;
   if ([data.from, data.to, data.agent].includes(id)) return true;
   return data.to === undefined && serves(caller.known, data);

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Caller, Relay } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
+import { type Code, ParleyError } from '../errors.ts';
 import { checked } from '../json/checked.ts';
 import type { Trace } from '../trace.ts';
 import type { HttpRequest } from './http-message.ts';
@@ -47,6 +47,8 @@ interface About {
 interface Definition<Q, B, C = Caller> extends About {
   query: z.ZodType<Q>;
   body: z.ZodType<B>;
+  /** What a body of another shape is called, where a protocol has a name for that. */
+  code?: Code;
   handle: (call: Checked<Q, B, C>) => Promise<Answer>;
 }
 
@@ -77,7 +79,7 @@ export const relayRoute = <Q, B>(definition: Definition<Q, B, Caller | Relay>): 
   handle: (call) => {
     if (!call.caller) throw new ParleyError('unauthorized', 'This call needs a key.');
     const query = checked(definition.query, call.query, 'invalid_request', 'The query');
-    const body = checked(definition.body, call.body, 'invalid_request', 'The body');
+    const body = checked(definition.body, call.body, definition.code ?? 'invalid_request', 'The body');
     return definition.handle({ ...call, caller: call.caller, query, body });
   },
 });

@@ -17,6 +17,7 @@ export interface Outcome {
   status: Status;
   task: Pick<
     Task,
+    | 'project'
     | 'id'
     | 'from'
     | 'fromInstance'
@@ -106,7 +107,7 @@ const answerOf = (before: Task, after: Task): Outcome => ({
 
 export const outcomeOf = (task: Task, to: string): Outcome => {
   const { id, from, fromInstance, capability, domain, priority, ttlSeconds, traceparent, carried } = task;
-  const { holder, claimedAt, attempt } = task;
+  const { project, holder, claimedAt, attempt } = task;
   const about = { id, from, fromInstance, capability, domain, priority, ttlSeconds, traceparent, carried };
   return {
     id: task.endedBy?.id ?? idFrom(sourceOf(task)),
@@ -114,7 +115,7 @@ export const outcomeOf = (task: Task, to: string): Outcome => {
     to,
     happenedAt: task.endedAt ?? task.at,
     status: task.status,
-    task: { ...about, holder, claimedAt, attempt },
+    task: { ...about, project, holder, claimedAt, attempt },
     output: task.output,
     artifacts: task.artifacts,
     confidence: task.confidence,

@@ -1,6 +1,7 @@
 import type { Saying } from '../agents/agent.ts';
 import type { Heartbeat } from '../agents/health.ts';
 import type { Order } from '../agents/orders.ts';
+import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import type { Code } from '../errors.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Priority } from '../ports/queues.ts';
@@ -163,6 +164,19 @@ export interface AnswerMessage extends About {
   answer: Json;
 }
 
+/** What CommonGround asks of the turns of agents. */
+export interface GroundMessage extends Message {
+  kind: 'ground';
+  order: GroundOrder;
+}
+
 /** What a message of any dialect asks for. */
 export type TaskReport = ClaimMessage | ProgressMessage | CompleteMessage | FailMessage | AskMessage;
-export type Command = Request | TaskReport | HeartbeatMessage | NoteMessage | ViolationMessage | AnswerMessage;
+export type Command =
+  | Request
+  | TaskReport
+  | HeartbeatMessage
+  | NoteMessage
+  | ViolationMessage
+  | AnswerMessage
+  | GroundMessage;

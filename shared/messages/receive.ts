@@ -17,8 +17,9 @@ import { report } from '../tasks/report.ts';
 import { noTaskCalled, taskCalled, unshortened } from '../tasks/short-names.ts';
 import { submit } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
+import { carryOutOrder } from '../turns/carry-out-order.ts';
 import { refuseViolation } from '../violations/violation.ts';
-import type { Command, Request } from './command.ts';
+import type { Command, GroundMessage, Request } from './command.ts';
 
 export interface Accepted {
   id: string;
@@ -41,6 +42,10 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
   const dialect = dialectOf(message, sent.dialect);
   try {
     const said = understood(deps, sent.caller, dialect, message);
+    if (said.kind === 'ground') {
+      const { duplicate, taskId } = await carryOutOrder(deps, await asked(deps, sent, said), sent.trace, said.order);
+      return { id: said.messageId, dialect: dialect.name, duplicate, taskId };
+    }
     const sender = await agentBehind(deps, sent.caller, said.from);
     const caller = await inTheNameOf(deps, sent.caller, sender);
     const command = await meant(deps, caller, sender, said);
@@ -54,6 +59,12 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     throw inWordsOf(dialect, error);
   }
 };
+
+type TaskCommand = Exclude<Command, GroundMessage>;
+
+/** An administrator may call agents in its own name. */
+const asked = async (deps: Deps, { caller }: Sent, { from }: GroundMessage): Promise<Caller> =>
+  caller.role === 'admin' ? caller : inTheNameOf(deps, caller, await agentBehind(deps, caller, from));
 
 /** What the relay brings is as if its agent had called. */
 const inTheNameOf = async (deps: Deps, caller: Caller | Relay, known: Known): Promise<Caller> => {
@@ -81,7 +92,7 @@ export const withTold = <T extends Command>(deps: Deps, dialect: Dialect, { type
 };
 
 /** Some messages are reports only where their sender was given the task that they name, and some name it shortly. */
-const meant = async (deps: Deps, caller: Caller, { agent }: Known, command: Command): Promise<Command> => {
+const meant = async (deps: Deps, caller: Caller, { agent }: Known, command: TaskCommand): Promise<TaskCommand> => {
   if (command.kind === 'request') return spelledOut(deps, caller, command);
   if ('requester' in command && command.requester !== undefined && command.kind !== 'answer') {
     const taskId = await taskCalled(deps, agent, command);
@@ -132,7 +143,7 @@ const carryOut = async (
   { caller, trace }: Pick<Sent, 'trace'> & { caller: Caller },
   dialect: string,
   sender: Known,
-  command: Command,
+  command: TaskCommand,
 ) => {
   switch (command.kind) {
     case 'request':

@@ -7,6 +7,7 @@ import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
+import type { TurnEffect } from '../turns/effects.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
 import { unseen } from './rules.ts';
 import { type Content, endOf, isHeld, isOpen, type Joins, laneOf, type Task } from './task.ts';
@@ -30,7 +31,8 @@ export type Effect =
   /** A part of a batch has ended. */
   | { kind: 'join'; project: string; joins: Joins; end: PartEnd }
   /** A batch has ended before one of its parts. */
-  | { kind: 'stopPart'; project: string; part: Part };
+  | { kind: 'stopPart'; project: string; part: Part }
+  | { kind: 'turn'; effect: TurnEffect };
 
 /** Everything that follows from one write to a task, and nothing that does not. */
 export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {

@@ -41,7 +41,7 @@ const lines = (): Line[] =>
     .filter((text) => text.includes('"level"'))
     .map((text) => Line.parse(JSON.parse(text)));
 
-const HTTP_FUNCTIONS = ['ingest', 'claims', 'tasks', 'inbox', 'agents', 'cards', 'api'];
+const HTTP_FUNCTIONS = ['ingest', 'claims', 'tasks', 'inbox', 'agents', 'cards', 'turns', 'api'];
 
 describe('the logs of all functions', { concurrency: 1 }, () => {
   const keys: string[] = [];
@@ -72,6 +72,7 @@ describe('the logs of all functions', { concurrency: 1 }, () => {
     await tim.call('GET', '/v1/events');
     await tim.call('GET', '/v1/tasks');
     await tim.call('POST', '/v1/cards', { type: 'agent.thought', content: MARKER });
+    await tim.call('POST', '/v1/turns', { agent_id: 'nobody', correlation_id: MARKER });
     await tim.send({ ...taskRequest(tim.id), payload: MARKER });
     await tim.call('POST', '/v1/messages', `{"${MARKER}`);
     await parley.transport('GET', '/v1/inbox', { authorization: `Bearer ${tim.key}x` }, undefined);

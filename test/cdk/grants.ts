@@ -116,6 +116,7 @@ describe('the functions may', () => {
       'inbox Content',
       'agents Content',
       'cards Content',
+      'turns Content',
       'relay Content',
       'due Content',
       'replay Failures',

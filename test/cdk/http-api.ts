@@ -45,6 +45,7 @@ describe('the HTTP API', () => {
       [/^\w+ \/v1\/(agents|manifest|violations|gaps|tools)/, 'agents'],
       [/^\w+ \/v1\/(cards|boxes)/, 'cards'],
       [/^\w+ \/v1\/relay\//, 'relay'],
+      [/^\w+ \/v1\/turns/, 'turns'],
       [/./, 'api'],
     ] as const;
     for (const { method, path } of routes) {

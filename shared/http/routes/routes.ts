@@ -19,6 +19,7 @@ import { sentMessageRoutes } from './sent-messages.ts';
 import { systemRoutes } from './system.ts';
 import { taskRoutes } from './tasks.ts';
 import { toolRoutes } from './tools.ts';
+import { headRoutes, turnRoutes } from './turns.ts';
 import { violationRoutes } from './violations.ts';
 
 /** The whole API. */
@@ -32,6 +33,8 @@ export const routes: readonly Route[] = [
   ...sentMessageRoutes,
   ...agentRoutes,
   ...agentPairRoutes,
+  ...turnRoutes,
+  ...headRoutes,
   ...eventRoutes,
   ...consumerRoutes,
   ...cardRoutes,

@@ -1,0 +1,20 @@
+import { complaints } from '../../json/checked.ts';
+import type { Dialect } from '../dialect.ts';
+import { decode } from './decode.ts';
+import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
+import { COMMON_GROUND } from './name.ts';
+import { CommonGroundMessage } from './schema.ts';
+
+/** The protocol of CommonGround: subjects, headers, and turns that are held by an epoch. */
+export const commonGround: Dialect = {
+  name: COMMON_GROUND,
+  isLogged: false,
+  schema: CommonGroundMessage,
+  complaints: (message) => complaints(CommonGroundMessage, message),
+  recognises: (message) => message.subject !== undefined,
+  decode,
+  encodeRequest,
+  encodeReport,
+  encodeOutcome,
+  encodeNote,
+};

@@ -1,0 +1,111 @@
+import type * as z from 'zod';
+import type { Config } from '../../config.ts';
+import { ParleyError } from '../../errors.ts';
+import { checked } from '../../json/checked.ts';
+import { fingerprint } from '../../json/fingerprint.ts';
+import type { JsonObject } from '../../json/json.ts';
+import type { GroundMessage } from '../../messages/command.ts';
+import { depthIn, type Headers, senderIn } from './headers.ts';
+import { Enqueue, Stop, ToolCommand, ToolReport, UiAction, Wakeup } from './payloads.ts';
+import { CommonGroundMessage, inShape } from './schema.ts';
+import { parseSubject, type Subject } from './subject.ts';
+
+interface Told {
+  subject: Subject;
+  text: string;
+  headers: Headers;
+  depth?: number;
+  /** As it was sent, with whatever it says beside what the protocol asks for. */
+  sent: JsonObject;
+}
+
+/** What a message orders, with its payload in the shape that its subject asks for. */
+export type GroundOrder =
+  | (Told & { do: 'wake'; payload: z.output<typeof Wakeup> })
+  | (Told & { do: 'enqueue'; payload: z.output<typeof Enqueue> })
+  | (Told & { do: 'report'; payload: z.output<typeof ToolReport> })
+  | (Told & { do: 'stop'; payload: z.output<typeof Stop> })
+  | (Told & { do: 'callTool' | 'callInternal'; payload: z.output<typeof ToolCommand> })
+  | (Told & { do: 'act'; payload: z.output<typeof UiAction> });
+
+export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): GroundMessage => {
+  const message = checked(CommonGroundMessage, wire, 'protocol_violation', 'The common-ground message');
+  const subject = parseSubject(message.subject);
+  const { headers, payload: sent } = message;
+  const order = orderOf({ subject, text: message.subject, headers, depth: depthIn(headers), sent });
+  return {
+    kind: 'ground',
+    messageId: idOf(order),
+    fingerprint: fingerprint(message),
+    from: sender ?? senderIn(headers) ?? 'admin',
+    order,
+  };
+};
+
+/** By which its sender knows the message. */
+const idOf = (order: GroundOrder): string => {
+  switch (order.do) {
+    case 'act':
+      return order.payload.message_id ?? order.payload.action_id;
+    case 'enqueue':
+      return order.payload.correlation_id;
+    case 'wake':
+      return order.payload.agent_id;
+    case 'stop':
+      return order.payload.agent_turn_id;
+    default:
+      return order.payload.tool_call_id;
+  }
+};
+
+const orderOf = (told: Told): GroundOrder => {
+  const { subject, sent } = told;
+  const kind = `${subject.category}.${subject.component}`;
+  if (kind === 'cmd.tool') return { ...told, do: 'callTool', payload: inShape(ToolCommand, sent, 'The tool command') };
+  if (kind === 'cmd.agent') return agentOrder(told);
+  if (kind === 'cmd.sys' && subject.target === 'pmo' && subject.suffix.startsWith('internal.')) {
+    return { ...told, do: 'callInternal', payload: inShape(ToolCommand, sent, 'The command') };
+  }
+  if (kind === 'cmd.sys' && subject.target === 'ui' && subject.suffix === 'action') {
+    return { ...told, do: 'act', payload: inShape(UiAction, sent, 'The action') };
+  }
+  if (subject.category === 'evt')
+    throw unknown(told, 'Parley itself tells what becomes of turns: /v1/turns says how to advance one');
+  throw unknown(told, 'nobody takes messages of this subject');
+};
+
+const agentOrder = (told: Told): GroundOrder => {
+  const { subject, sent } = told;
+  switch (subject.suffix) {
+    case 'wakeup':
+      return { ...told, do: 'wake', payload: inShape(Wakeup, sent, 'The bell') };
+    case 'turn':
+      return { ...told, do: 'enqueue', payload: enqueued(told) };
+    case 'tool_result':
+    case 'timeout':
+      return {
+        ...told,
+        do: 'report',
+        payload: inShape(ToolReport, { message_type: subject.suffix, ...sent }, 'The report'),
+      };
+    case 'stop':
+      return { ...told, do: 'stop', payload: inShape(Stop, sent, 'The stop') };
+    default:
+      throw unknown(told, 'an agent takes wakeup, turn, tool_result, timeout and stop');
+  }
+};
+
+/** The subject names the agent and the channel; a payload that does as well must agree. */
+const enqueued = ({ subject, sent }: Told): z.output<typeof Enqueue> => {
+  const payload = inShape(Enqueue, { agent_id: subject.target, channel_id: subject.channel, ...sent }, 'The call');
+  if (payload.agent_id === subject.target && payload.channel_id === subject.channel) return payload;
+  throw new ParleyError('protocol_violation', 'The payload names another agent or channel than the subject.', {
+    facts: { violated: 'subject' },
+  });
+};
+
+const unknown = ({ text }: Told, why: string): ParleyError =>
+  new ParleyError('protocol_violation', `The subject ${text.slice(0, 200)} is not for sending: ${why}.`, {
+    facts: { violated: 'subject' },
+    issues: [{ path: 'subject', message: why }],
+  });

@@ -1,0 +1,91 @@
+import { ParleyError } from '../../errors.ts';
+import type { JsonObject } from '../../json/json.ts';
+import { type Trace, traceFrom } from '../../trace.ts';
+import { VERSION } from './subject.ts';
+
+/** Headers of NATS and of HTTP are the same in any case. */
+const DEPTH = 'cg-recursion-depth';
+
+export type Headers = Readonly<Record<string, unknown>>;
+
+/** What Parley puts beside a message of its own. */
+export const inHeaders = (of: Trace & { at: number; type: string; sender: string; depth: number }): JsonObject => ({
+  traceparent: of.traceparent,
+  tracestate: of.tracestate,
+  'CG-Timestamp': new Date(of.at).toISOString(),
+  'CG-Version': VERSION,
+  'CG-Msg-Type': of.type,
+  'CG-Sender': of.sender,
+  'CG-Recursion-Depth': String(of.depth),
+});
+
+/** What a sender left out, and only that. */
+export const completed = (
+  headers: Headers,
+  missing: { at: number; type: string; sender: string },
+  trace: Trace,
+): JsonObject => {
+  const own = traceOfHeaders(headers) ?? trace;
+  const { at, type, sender } = missing;
+  const filled: [string, string | undefined][] = [
+    ['traceparent', own.traceparent],
+    ['tracestate', own.tracestate],
+    ['CG-Timestamp', new Date(at).toISOString()],
+    ['CG-Version', VERSION],
+    ['CG-Msg-Type', type],
+    ['CG-Sender', sender],
+  ];
+  const given = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : [],
+  );
+  const names = new Set(given.filter(([, value]) => value !== '').map(([name]) => name.toLowerCase()));
+  return Object.fromEntries([
+    ...given.filter(([, value]) => value !== ''),
+    ...filled.filter(([name, value]) => value !== undefined && !names.has(name.toLowerCase())),
+  ]);
+};
+
+const headerOf = (headers: Headers, name: string): unknown =>
+  Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1];
+
+/** Who sent it, for whoever brings the messages of others. */
+export const senderIn = (headers: Headers): string | undefined => {
+  const sender = headerOf(headers, 'cg-sender');
+  return typeof sender === 'string' && sender !== '' ? sender : undefined;
+};
+
+/** The trace that a message's own headers name, if one can be read. */
+export const traceOfHeaders = (headers: Headers): Trace | undefined => {
+  const [traceparent, tracestate] = [headerOf(headers, 'traceparent'), headerOf(headers, 'tracestate')];
+  if (typeof traceparent !== 'string') return undefined;
+  const trace = traceFrom(traceparent, typeof tracestate === 'string' ? tracestate : undefined);
+  return trace.traceparent === traceparent ? trace : undefined;
+};
+
+/** How deep in a chain of calls; undefined where it is not said. What is said must be an integer that is not negative. */
+export const depthIn = (headers: Headers): number | undefined => {
+  const said = headerOf(headers, DEPTH);
+  if (said === undefined || said === '') return undefined;
+  if (/^\d{1,9}$/.test(String(said))) return Number(said);
+  throw new ParleyError('protocol_violation', 'CG-Recursion-Depth must be an integer that is not negative.', {
+    facts: { violated: 'CG-Recursion-Depth' },
+    issues: [{ path: 'headers.CG-Recursion-Depth', message: 'must be an integer that is not negative' }],
+  });
+};
+
+/** The same where the protocol asks for it. */
+export const strictDepth = (depth: number | undefined): number => {
+  if (depth !== undefined) return depth;
+  throw new ParleyError(
+    'protocol_violation',
+    'CG-Recursion-Depth is missing: say how deep the turn is, as a header, or over HTTP also as "recursion_depth".',
+    {
+      facts: { violated: 'CG-Recursion-Depth' },
+      issues: [{ path: 'headers.CG-Recursion-Depth', message: 'is missing' }],
+    },
+  );
+};
+
+/** Keys of a payload that look like headers. They are let through, and warned of. */
+export const headersInPayload = (payload: JsonObject): string[] =>
+  Object.keys(payload).filter((key) => key.toLowerCase().startsWith('cg-'));

@@ -1,0 +1,159 @@
+import * as z from 'zod';
+import { AGENT_ID } from '../../agents/agent.ts';
+import { CHANNEL_ID } from '../../agents/channels.ts';
+import { jsonObject } from '../../json/checked.ts';
+import { ENDINGS, HEAD_STATES } from '../../turns/head.ts';
+
+const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
+/** Names that their senders make: printable, so that they can stand in keys and logs. */
+const id = z.string().regex(/^[!-~]{1,128}$/, 'must be 1 to 128 printable characters without blanks');
+const text = z.string().max(4000);
+const word = z.string().min(1).max(64);
+const epoch = z.number().int().min(0);
+const time = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' });
+
+const forbidden = (why: string) =>
+  z
+    .custom<undefined>((value) => value === undefined, why)
+    .optional()
+    .meta({ not: {} });
+
+const INLINE_RESULT = 'must not be sent inline: POST /v1/cards, and send its id as tool_result_card_id';
+const INLINE_ARGS = 'must not be sent inline: POST /v1/cards, and send its id as tool_call_card_id';
+
+export const recursionDepth = z
+  .number()
+  .int()
+  .min(0)
+  .describe('how deep in a chain of calls; or the header CG-Recursion-Depth');
+export const afterExecution = z.enum(['suspend', 'terminate']);
+const ofTurn = { agent_turn_id: id, turn_epoch: epoch, agent_id: agentId };
+
+/** A bell: nothing in it is believed. */
+export const Wakeup = z.looseObject({
+  agent_id: agentId,
+  inbox_id: id.optional(),
+  reason: text.optional(),
+  metadata: jsonObject.optional(),
+});
+
+/** The call of an agent: one turn. */
+export const Enqueue = z.strictObject({
+  agent_id: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an agent or a capability')
+    .describe('an agent, or a capability that a group of agents has'),
+  correlation_id: id,
+  mode: word.default('call').describe('call; nothing else is supported'),
+  channel_id: z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>').default('public'),
+  recursion_depth: recursionDepth.optional(),
+  context_box_id: id.optional(),
+  payload: jsonObject.optional(),
+});
+
+export const ToolReport = z.looseObject({
+  message_type: z.enum(['tool_result', 'timeout']).default('tool_result'),
+  tool_call_id: id,
+  ...ofTurn,
+  after_execution: afterExecution,
+  status: z.enum(ENDINGS),
+  tool_result_card_id: id,
+  result: forbidden(INLINE_RESULT),
+  recursion_depth: recursionDepth.optional(),
+});
+
+export const Stop = z.looseObject({ ...ofTurn, reason: text.optional() });
+
+export const ToolCommand = z.looseObject({
+  tool_call_id: id,
+  ...ofTurn,
+  tool_name: id.optional(),
+  after_execution: afterExecution.optional(),
+  tool_call_card_id: id.optional(),
+  context_box_id: id.optional(),
+  dispatch_requested_at: time.optional(),
+  args: forbidden(INLINE_ARGS),
+  arguments: forbidden(INLINE_ARGS),
+  result: forbidden(INLINE_RESULT),
+});
+
+export const StepEvent = z.looseObject({
+  agent_turn_id: id,
+  step_id: id,
+  phase: word,
+  metadata: jsonObject.optional(),
+});
+
+export const TaskEvent = z.looseObject({
+  agent_turn_id: id,
+  status: z.enum(ENDINGS),
+  deliverable_card_id: id.optional(),
+  output_box_id: id.optional(),
+  tool_result_card_id: id.optional(),
+  error: text.optional(),
+  error_code: word.optional(),
+  stats: jsonObject.optional(),
+});
+
+export const StateEvent = z.looseObject({
+  ...ofTurn,
+  status: z.enum(HEAD_STATES),
+  updated_at: time,
+  output_box_id: id.optional(),
+  metadata: jsonObject.optional(),
+});
+
+export const Chunk = z.looseObject({
+  agent_turn_id: id,
+  step_id: id,
+  chunk_type: word,
+  content: z.string(),
+  index: z.number().int().min(0).optional(),
+  metadata: jsonObject.optional(),
+});
+
+export const UiAction = z.looseObject({
+  action_id: id,
+  agent_id: agentId,
+  tool_name: id,
+  args: jsonObject,
+  metadata: jsonObject.optional(),
+  message_id: id.optional(),
+  parent_step_id: id.optional(),
+});
+
+export const UiActionAck = z.looseObject({
+  action_id: id,
+  agent_id: agentId,
+  status: word.describe('accepted, busy or rejected at once; then how it ended'),
+  message_id: id.optional(),
+  tool_result_card_id: id.optional(),
+  error_code: word.optional(),
+  error: text.optional(),
+});
+
+/** What a worker says of its turn, beside the turn's id in the path. */
+const byWorker = { turn_epoch: epoch, agent_id: agentId.optional().describe('whose turn, where an admin key asks') };
+export const StartBody = z.strictObject(byWorker);
+export const StepBody = z.strictObject({ ...byWorker, step_id: id, phase: word, metadata: jsonObject.optional() });
+export const SuspendBody = z.strictObject({
+  ...byWorker,
+  waiting: z
+    .array(z.strictObject({ tool_call_id: id, step_id: id }))
+    .min(1)
+    .max(32)
+    .refine(
+      (calls) => new Set(calls.map((call) => call.tool_call_id)).size === calls.length,
+      'names a tool call twice',
+    ),
+  deadline_seconds: z.number().min(1).max(86_400).optional(),
+});
+export const DeliverBody = z.strictObject({
+  ...byWorker,
+  status: z.enum(ENDINGS),
+  deliverable_card_id: id,
+  output_box_id: id.optional(),
+  error: text.optional(),
+  error_code: word.optional(),
+});
+export const StopBody = z.strictObject({ ...byWorker, reason: text.optional() });

@@ -1,0 +1,26 @@
+import * as z from 'zod';
+import { ParleyError } from '../../errors.ts';
+import { checked, jsonObject } from '../../json/checked.ts';
+import type { JsonObject } from '../../json/json.ts';
+
+/** A message over HTTP, as NATS would carry it. */
+export const CommonGroundMessage = z.strictObject({
+  subject: z
+    .string()
+    .min(1)
+    .max(1024)
+    .describe('cg.{version}.{project}.{channel}.{category}.{component}.{target}.{suffix}'),
+  headers: z.record(z.string().max(128), z.union([z.string().max(1024), z.number()])).default({}),
+  payload: jsonObject,
+});
+export type CommonGroundMessage = z.output<typeof CommonGroundMessage>;
+
+export const inShape = <T>(schema: z.ZodType<T>, payload: JsonObject, what: string): T => {
+  try {
+    return checked(schema, payload, 'protocol_violation', what);
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error;
+    const issues = error.issues?.map(({ path, message }) => ({ path: `payload.${path}`, message }));
+    throw new ParleyError(error.code, error.message, { issues, facts: { ...error.facts, violated: 'payload' } });
+  }
+};

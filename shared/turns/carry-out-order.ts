@@ -1,0 +1,57 @@
+import type { Caller } from '../agents/authenticate.ts';
+import { PUBLIC } from '../agents/channels.ts';
+import type { Deps } from '../deps.ts';
+import type { GroundOrder } from '../dialects/common-ground/decode.ts';
+import { headersInPayload, strictDepth, traceOfHeaders } from '../dialects/common-ground/headers.ts';
+import { ownSubject } from '../dialects/common-ground/subject.ts';
+import type { Trace } from '../trace.ts';
+import { enqueue, violation } from './enqueue.ts';
+import { stoppable } from './look-up.ts';
+import { receiveReport } from './receive-report.ts';
+import { stopTurn } from './stop.ts';
+
+interface Done {
+  duplicate: boolean;
+  taskId?: string;
+}
+
+/** What a message of CommonGround asks for. */
+export const carryOutOrder = async (
+  deps: Deps,
+  caller: Caller,
+  requestTrace: Trace,
+  order: GroundOrder,
+): Promise<Done> => {
+  ownSubject(order.text, caller.project);
+  const stray = headersInPayload(order.sent);
+  if (stray.length > 0)
+    deps.log('warn', 'a payload has keys that belong to headers', { subject: order.text, keys: stray });
+  const trace = traceOfHeaders(order.headers) ?? requestTrace;
+  switch (order.do) {
+    case 'enqueue': {
+      const { payload, depth } = order;
+      return enqueue(deps, caller, {
+        agent: payload.agent_id,
+        correlation: payload.correlation_id,
+        mode: payload.mode,
+        channel: payload.channel_id ?? PUBLIC,
+        depth: depth ?? payload.recursion_depth,
+        contextBox: payload.context_box_id,
+        payload: payload.payload,
+        trace,
+      });
+    }
+    case 'report': {
+      const depth = strictDepth(order.depth ?? order.payload.recursion_depth);
+      const { ignored } = await receiveReport(deps, caller, order.payload, depth, trace);
+      return { duplicate: ignored !== undefined };
+    }
+    case 'stop': {
+      const { agent_turn_id: id, agent_id: agent, turn_epoch: epoch, reason } = order.payload;
+      const turn = await stoppable(deps, caller, id);
+      return stopTurn(deps, { ...turn, agent }, epoch, reason);
+    }
+    default:
+      throw violation('subject', `The subject ${order.text} has nobody who takes it.`);
+  }
+};

@@ -1,0 +1,95 @@
+import { offeredBy } from '../agents/capabilities.ts';
+import type { Deps } from '../deps.ts';
+import { absent, any, below, is } from '../ports/conditions.ts';
+import { deliverableOf } from './deliverable.ts';
+import type { Bell, TurnEffect } from './effects.ts';
+import { turnEvent } from './events.ts';
+import { headRef, stateOf, turnsPk } from './head.ts';
+import { QUEUED, type QueuedTurn, stepRef, turnRef } from './turn.ts';
+
+/** Carries out what follows from a change of a head or a turn. It may come again, and late: every write says what it must find. */
+export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void> => {
+  switch (effect.do) {
+    case 'lease':
+      await noteLease(deps, effect);
+      return;
+    case 'finish':
+      await finish(deps, effect);
+      return;
+    case 'keepStep':
+      await keepStep(deps, effect);
+      return;
+    case 'ring':
+      await ring(deps, effect.bell);
+      return;
+    case 'ringIfQueued':
+      await ringIfQueued(deps, effect);
+      return;
+    case 'record':
+      await deps.records.create(
+        { ...effect.edge, expires: effect.edge.happenedAt + deps.config.turns.keepMs },
+        deps.newId(),
+      );
+      return;
+  }
+};
+
+type Of<D extends TurnEffect['do']> = Extract<TurnEffect, { do: D }>;
+
+const noteLease = async ({ records, newId }: Deps, { project, turn, agent, epoch, at }: Of<'lease'>): Promise<void> => {
+  const set = { state: 'leased', agent, epoch, leasedAt: at };
+  const change = { if: is('state', 'queued'), set, unset: ['due', 'isForGroup'] };
+  await records.update(turnRef(project, turn), change, newId());
+};
+
+/** The end of the turn, and with it its one task event: a record that has ended stays as it is. */
+const finish = async (deps: Deps, { project, turn, agent, steps, end }: Of<'finish'>): Promise<void> => {
+  const deliverable = end.deliverable ?? (await deliverableOf(deps, { project, id: turn, agent }, end));
+  const set = {
+    state: 'ended',
+    agent,
+    steps,
+    end: { ...end, deliverable },
+    expires: end.at + deps.config.turns.keepMs,
+  };
+  const change = { if: absent('end'), set, unset: ['due', 'isForGroup'] };
+  await deps.records.update(turnRef(project, turn), change, deps.newId());
+};
+
+/** Steps are kept for as long as a turn may take and be looked at. */
+const STEP_KEPT_MS = 30 * 86_400_000;
+
+const keepStep = async ({ records, newId }: Deps, { project, turn, number, step }: Of<'keepStep'>): Promise<void> => {
+  const newer = any(absent('number'), below('number', number));
+  const set = { number, step, expires: step.at + STEP_KEPT_MS };
+  await records.update(stepRef(project, turn, number), { if: newer, set }, newId(), 'orCreate');
+};
+
+const ringIfQueued = async (deps: Deps, { project, agent, cause, at }: Of<'ringIfQueued'>): Promise<void> => {
+  const [next] = await deps.records.query<QueuedTurn>({ p: turnsPk(project, agent), prefix: QUEUED, limit: 1 });
+  if (!next) return;
+  const { channel, depth, traceparent, tracestate } = next;
+  const about = { project, channel, depth, traceparent, tracestate };
+  await ring(deps, { cause, at, target: agent, inboxId: next.correlation, reason: 'enqueue', about });
+};
+
+/** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
+const ring = async (deps: Deps, bell: Bell): Promise<void> => {
+  const { cause, at, target, inboxId, reason, about } = bell;
+  const agent = bell.isForGroup ? await idleAmong(deps, about.project, target) : target;
+  if (agent === undefined) return;
+  const payload = { agent_id: agent, inbox_id: inboxId, reason };
+  const event = turnEvent(cause, 'cmd.agent.wakeup', at, target, payload, about);
+  await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
+};
+
+/** How many agents of a group are looked at to find an idle one. */
+const GROUP_LOOK = 20;
+
+const idleAmong = async ({ records }: Deps, project: string, group: string): Promise<string | undefined> => {
+  const agents = await offeredBy(records, project, group, GROUP_LOOK);
+  const heads = await records.getMany(agents.map((agent) => headRef(project, agent)));
+  const busy = heads.filter((head) => stateOf(head) !== 'idle').map(({ agent }) => agent);
+  const idle = agents.filter((agent) => !busy.includes(agent));
+  return idle[Math.floor(Math.random() * idle.length)];
+};

@@ -1,0 +1,29 @@
+import { keepCard } from '../cards/keep-card.ts';
+import type { Deps } from '../deps.ts';
+import { PARLEY } from '../inbox/delivery.ts';
+import type { TurnEnd } from './head.ts';
+import type { Turn } from './turn.ts';
+
+/** What a turn delivers that ended without its worker's doing: a card that says how. */
+export const deliverableOf = async (
+  deps: Deps,
+  { project, id, agent }: Pick<Turn, 'project' | 'id' | 'agent'>,
+  { status, error, errorCode }: TurnEnd,
+): Promise<string> => {
+  const content = { agent_turn_id: id, agent_id: agent, status, error, error_code: errorCode };
+  const card = await keepCard(deps, project, PARLEY, 'task.deliverable', content);
+  return card.id;
+};
+
+/** What stands for the result of a tool that gave none. */
+export const toolResultOf = async (
+  deps: Deps,
+  project: string,
+  toolCall: string,
+  status: string,
+  error: string,
+): Promise<string> => {
+  const content = { tool_call_id: toolCall, status, result: null, error };
+  const card = await keepCard(deps, project, PARLEY, 'tool.result', content);
+  return card.id;
+};

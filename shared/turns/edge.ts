@@ -1,0 +1,34 @@
+import type { Fresh, Item, Records, Ref } from '../ports/records.ts';
+
+export type Primitive = 'enqueue' | 'report' | 'join' | 'tool_call';
+export type Phase = 'request' | 'response';
+
+/** That something was asked or answered under a correlation id, and how deep in a chain of calls: what comes later must agree. */
+export interface Edge extends Item {
+  sk: `${Primitive}#${Phase}`;
+  correlation: string;
+  depth: number;
+  turn: string;
+  happenedAt: number;
+  /** Of what was enqueued: the same once more is no second turn. */
+  fingerprint?: string;
+  traceparent?: string;
+}
+
+const edgesPk = (project: string, correlation: string): string => `${project}#edge#${correlation}`;
+
+export const edgeRef = (project: string, correlation: string, primitive: Primitive, phase: Phase): Ref<Edge> => ({
+  pk: edgesPk(project, correlation),
+  sk: `${primitive}#${phase}`,
+});
+
+export const newEdge = (
+  project: string,
+  primitive: Primitive,
+  phase: Phase,
+  edge: Omit<Fresh<Edge>, 'pk' | 'sk'>,
+): Fresh<Edge> => ({ ...edge, pk: edgesPk(project, edge.correlation), sk: `${primitive}#${phase}` });
+
+/** Each primitive and phase once, so that there are eight at the most. */
+export const edgesOf = (records: Records, project: string, correlation: string): Promise<Edge[]> =>
+  records.query<Edge>({ p: edgesPk(project, correlation), limit: 8 });

@@ -1,0 +1,190 @@
+import type { Fresh, RecordChange } from '../ports/records.ts';
+import type { Effect } from '../tasks/effects.ts';
+import type { Edge } from './edge.ts';
+import { newEdge } from './edge.ts';
+import { type About, turnEvent } from './events.ts';
+import { type Active, type Head, type Step, stateOf, type TurnEnd } from './head.ts';
+import type { ReportTo, Turn } from './turn.ts';
+
+/** What follows from a change of a head or a turn and takes more than one look or write. Each is safe to be carried out twice. */
+export type TurnEffect =
+  /** The turn's own record learns that an agent has it. */
+  | { do: 'lease'; project: string; turn: string; agent: string; epoch: number; at: number }
+  /** The turn's own record ends, with a deliverable in any case. */
+  | { do: 'finish'; project: string; turn: string; agent: string; steps: number; end: TurnEnd }
+  | { do: 'keepStep'; project: string; turn: string; number: number; step: Step }
+  | { do: 'ring'; bell: Bell }
+  /** The agent is free: it is told if something waits for it. */
+  | { do: 'ringIfQueued'; project: string; agent: string; cause: string; at: number }
+  | { do: 'record'; edge: Fresh<Edge> }
+  /** The turn's agent speaks another protocol and gets a task. */
+  | { do: 'handOver'; turn: Turn }
+  /** The task that the turn worked on ends as the turn did. */
+  | { do: 'endTask'; turn: Turn; end: TurnEnd }
+  | { do: 'renewTask'; project: string; task: string; agent: string }
+  /** The call that the turn was the work of is answered. */
+  | { do: 'answer'; turn: Turn; to: ReportTo; end: TurnEnd };
+
+/** A hint that there is something to do; nothing in it is believed. */
+export interface Bell {
+  cause: string;
+  at: number;
+  /** An agent, or a group of which one idle agent is woken. */
+  target: string;
+  isForGroup?: true;
+  inboxId: string;
+  reason: 'enqueue' | 'resume' | 'again';
+  about: About;
+}
+
+const turnEffect = (effect: TurnEffect): Effect => ({ kind: 'turn', effect });
+
+/** Everything that follows from one write to a head. */
+export const headEffects = ({ before, after }: RecordChange<Head>): Effect[] => {
+  if (!after) return [];
+  const effects: Effect[] = [];
+  const hasEnded = before?.turn !== undefined && after.turn === undefined;
+  // The head has forgotten a turn that ended; what came before tells of it.
+  const { turn, active } = hasEnded ? before : after;
+  if (turn === undefined || active === undefined) return [];
+  const { project, agent, epoch } = after;
+  const about = aboutActive(after, active);
+  const cause = `turn/${turn}:${after.v}`;
+  if (before?.turn !== turn) effects.push(turnEffect({ do: 'lease', project, turn, agent, epoch, at: after.at }));
+  if (stateOf(before) !== stateOf(after)) {
+    effects.push({
+      kind: 'announce',
+      event: turnEvent(cause, 'evt.agent.state', after.at, agent, statePayload(after, turn), about),
+    });
+  }
+  if (after.step && after.steps !== before?.steps && !hasEnded)
+    effects.push(...stepEffects(after, after.step, turn, cause, about));
+  effects.push(...bellsOf(before, after, turn, about));
+  effects.push(...reportEdges(before, after, active, turn));
+  if (active.task !== undefined && !hasEnded)
+    effects.push(turnEffect({ do: 'renewTask', project, task: active.task, agent }));
+  if (hasEnded && after.last) {
+    const { turn: _turn, epoch: _epoch, ...end } = after.last;
+    effects.push(turnEffect({ do: 'finish', project, turn, agent, steps: before.steps ?? 0, end }));
+    effects.push(turnEffect({ do: 'ringIfQueued', project, agent, cause, at: after.at }));
+  }
+  return effects;
+};
+
+const aboutActive = ({ project, agent }: Head, { channel, depth, traceparent, tracestate }: Active): About => ({
+  project,
+  channel,
+  depth,
+  traceparent,
+  tracestate,
+  sender: agent,
+});
+
+const statePayload = (head: Head, turn: string) => ({
+  agent_id: head.agent,
+  agent_turn_id: turn,
+  status: stateOf(head),
+  turn_epoch: head.epoch,
+  updated_at: new Date(head.at).toISOString(),
+  output_box_id: head.turn === undefined ? head.last?.outputBox : undefined,
+});
+
+const stepEffects = (head: Head, step: Step, turn: string, cause: string, about: About): Effect[] => {
+  const payload = { agent_turn_id: turn, step_id: step.id, phase: step.phase, metadata: step.metadata };
+  const number = head.steps ?? 0;
+  return [
+    { kind: 'announce', event: turnEvent(cause, 'evt.agent.step', step.at, head.agent, payload, about) },
+    turnEffect({ do: 'keepStep', project: head.project, turn, number, step }),
+  ];
+};
+
+/** The worker is woken when it can go on, and again where it seems not to know. */
+const bellsOf = (before: Head | undefined, after: Head, turn: string, about: About): Effect[] => {
+  const canGoOn = stateOf(before) === 'suspended' && stateOf(after) === 'running' && after.state === 'suspended';
+  const isAgain = after.rungAt !== undefined && after.rungAt !== before?.rungAt;
+  if (!canGoOn && !isAgain) return [];
+  const reason = canGoOn ? 'resume' : 'again';
+  const bell = { cause: `turn/${turn}:${after.v}`, at: after.at, target: after.agent, inboxId: turn, about } as const;
+  return [turnEffect({ do: 'ring', bell: { ...bell, reason } })];
+};
+
+/** Reports that came with this write, under the ids of their calls. */
+const reportEdges = (before: Head | undefined, after: Head, { depth }: Active, turn: string): Effect[] =>
+  Object.entries(after.reports ?? {})
+    .filter(([toolCall]) => before?.reports?.[toolCall] === undefined)
+    .map(([correlation, { at, traceparent }]) =>
+      turnEffect({
+        do: 'record',
+        edge: newEdge(after.project, 'report', 'request', { correlation, depth, turn, happenedAt: at, traceparent }),
+      }),
+    );
+
+/** Everything that follows from one write to a turn. */
+export const turnEffects = ({ before, after }: RecordChange<Turn>): Effect[] => {
+  if (!after) return [];
+  const effects: Effect[] = [];
+  if (!before && after.isTask) effects.push(turnEffect({ do: 'handOver', turn: after }));
+  if (after.state === 'queued' && !after.isTask && before?.rung !== after.rung) {
+    effects.push(turnEffect({ do: 'ring', bell: enqueueBell(after) }));
+  }
+  if (after.end && !before?.end) effects.push(...endEffects(after, after.end));
+  return effects;
+};
+
+const enqueueBell = (turn: Turn): Bell => ({
+  cause: `turn/${turn.id}:${turn.v}`,
+  at: turn.at,
+  target: turn.agent,
+  isForGroup: turn.isForGroup,
+  inboxId: turn.correlation,
+  reason: turn.rung === 0 ? 'enqueue' : 'again',
+  about: aboutTurn(turn),
+});
+
+const aboutTurn = ({ project, channel, depth, traceparent, tracestate }: Turn): About => ({
+  project,
+  channel,
+  depth,
+  traceparent,
+  tracestate,
+});
+
+/** The one task event of the turn, and whoever waits for its end. */
+const endEffects = (turn: Turn, end: TurnEnd): Effect[] => {
+  const { project, correlation, depth, id, traceparent } = turn;
+  const about = { ...aboutTurn(turn), sender: turn.agent };
+  const effects: Effect[] = [
+    {
+      kind: 'announce',
+      event: turnEvent(`turn/${id}`, 'evt.agent.task', end.at, turn.agent, taskPayload(turn, end), about),
+    },
+    turnEffect({
+      do: 'record',
+      edge: newEdge(project, 'enqueue', 'response', { correlation, depth, turn: id, happenedAt: end.at, traceparent }),
+    }),
+  ];
+  if (turn.parent) effects.push(turnEffect({ do: 'answer', turn, to: turn.parent, end }));
+  if (turn.task !== undefined) effects.push(turnEffect({ do: 'endTask', turn, end }));
+  return effects;
+};
+
+const taskPayload = (turn: Turn, end: TurnEnd) => {
+  const { createdAt, leasedAt } = turn;
+  return {
+    agent_turn_id: turn.id,
+    status: end.status,
+    deliverable_card_id: end.deliverable,
+    output_box_id: end.outputBox,
+    tool_result_card_id: end.toolResultCard,
+    error: end.error,
+    error_code: end.errorCode,
+    correlation_id: turn.correlation,
+    stats: {
+      steps: turn.steps ?? 0,
+      timing: {
+        queued_ms: (leasedAt ?? end.at) - createdAt,
+        active_ms: leasedAt === undefined ? 0 : end.at - leasedAt,
+      },
+    },
+  };
+};

@@ -1,0 +1,159 @@
+import type { Agent } from '../agents/agent.ts';
+import { type Caller, find } from '../agents/authenticate.ts';
+import { isOffered } from '../agents/capabilities.ts';
+import { mayUse, refuseOtherChannels } from '../agents/channels.ts';
+import type { Deps } from '../deps.ts';
+import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
+import { ParleyError } from '../errors.ts';
+import { fingerprint } from '../json/fingerprint.ts';
+import type { JsonObject } from '../json/json.ts';
+import { refuseTooLarge } from '../json/size.ts';
+import type { Fresh, Write } from '../ports/records.ts';
+import { childOf, type Trace } from '../trace.ts';
+import { type Edge, edgeRef, edgesOf, newEdge } from './edge.ts';
+import { refusedTurn } from './refused-turn.ts';
+import { type QueuedTurn, queuedKey, type ReportTo, type Turn, turnRef } from './turn.ts';
+
+export interface Enqueue {
+  /** An agent, or a group: whoever has that capability. */
+  agent: string;
+  correlation: string;
+  mode: string;
+  channel: string;
+  /** At a user's entry it may be missing, and is 0. */
+  depth?: number;
+  contextBox?: string;
+  payload?: JsonObject;
+  trace: Trace;
+  parent?: ReportTo;
+}
+
+export interface Enqueued {
+  turn: string;
+  inboxId: string;
+  duplicate: boolean;
+}
+
+/** Puts a turn into the queue of an agent, once for each correlation id. What the protocol forbids is told as a turn that failed. */
+export const enqueue = async (deps: Deps, caller: Caller, wanted: Enqueue): Promise<Enqueued> => {
+  const { project } = caller;
+  refuseTooLarge('The payload', wanted.payload ?? {}, deps.config.limits.carriedBytes);
+  if (!mayUse(caller, wanted.channel) && caller.role === 'agent')
+    refuseOtherChannels(caller.known.agent, wanted.channel);
+  const target = await targetOf(deps, project, wanted);
+  const { trace: _trace, ...content } = wanted;
+  const print = fingerprint(content);
+  const edges = await edgesOf(deps.records, project, wanted.correlation);
+  const earlier = edges.find(({ sk }) => sk === 'enqueue#request');
+  if (earlier?.fingerprint === print) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
+  const from = caller.role === 'admin' ? 'admin' : caller.known.agent.id;
+  const depth = wanted.depth ?? edges[0]?.depth ?? 0;
+  const turn = newTurn(deps, project, from, { ...wanted, depth }, target, print);
+  const mistake = mistakeIn(deps, wanted, depth, edges);
+  if (mistake) throw await refusedTurn(deps, turn, mistake);
+  const made = await deps.records.transact(writesFor(turn), deps.newId());
+  if (made.outcome === 'written') return { turn: turn.id, inboxId: turn.correlation, duplicate: false };
+  const other = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
+  if (other?.fingerprint === print) return { turn: other.turn, inboxId: wanted.correlation, duplicate: true };
+  throw await refusedTurn(deps, turn, reused(wanted.correlation));
+};
+
+interface Target {
+  isForGroup?: true;
+  isTask?: true;
+}
+
+const targetOf = async (deps: Deps, project: string, { agent: name, channel }: Enqueue): Promise<Target> => {
+  const agent: Agent | undefined = (await find(deps, project, name))?.agent;
+  if (agent) {
+    refuseOtherChannels(agent, channel);
+    return agent.dialect === COMMON_GROUND ? {} : { isTask: true };
+  }
+  if (await isOffered(deps.records, project, name)) return { isForGroup: true };
+  throw new ParleyError(
+    'unknown_agent',
+    `No agent ${name.slice(0, 64)} is registered, nor has any agent that capability, so that nobody would ever get this turn.`,
+  );
+};
+
+const mistakeIn = ({ config }: Deps, wanted: Enqueue, depth: number, edges: Edge[]): ParleyError | undefined => {
+  const { correlation, mode } = wanted;
+  if (mode !== 'call') {
+    return violation('mode', `The mode ${mode.slice(0, 64)} is not supported: a turn is enqueued with the mode call.`);
+  }
+  if (edges.some(({ sk }) => sk === 'enqueue#request')) return reused(correlation);
+  const recorded = edges[0]?.depth;
+  if (recorded !== undefined && recorded !== depth) {
+    return violation(
+      'recursion_depth',
+      `The recursion depth is ${depth}, but ${recorded} was recorded for the correlation id ${correlation}.`,
+    );
+  }
+  const { maxRecursionDepth } = config.turns;
+  if (depth < maxRecursionDepth) return undefined;
+  return new ParleyError(
+    'recursion_depth_exceeded',
+    `The recursion depth is ${depth}; calls run up to ${maxRecursionDepth - 1}. The chain of calls ends here.`,
+    { facts: { recursion_depth: depth, max_recursion_depth: maxRecursionDepth } },
+  );
+};
+
+const reused = (correlation: string): ParleyError =>
+  violation(
+    'correlation_id',
+    `Another turn was enqueued under the correlation id ${correlation}. Repeat a call unchanged; give a new one a new id.`,
+  );
+
+export const violation = (violated: string, message: string): ParleyError =>
+  new ParleyError('protocol_violation', message, { facts: { violated } });
+
+const newTurn = (
+  deps: Deps,
+  project: string,
+  from: string,
+  wanted: Enqueue & { depth: number },
+  { isForGroup, isTask }: Target,
+  print: string,
+): Fresh<Turn> => {
+  const now = deps.clock.now();
+  const { agent, correlation, depth, channel, contextBox, payload, parent } = wanted;
+  const id = `turn_${deps.newId()}`;
+  return {
+    ...turnRef(project, id),
+    sk: 'turn',
+    project,
+    id,
+    agent,
+    isForGroup,
+    correlation,
+    depth,
+    channel,
+    from,
+    createdAt: now,
+    contextBox,
+    payload,
+    ...childOf(wanted.trace),
+    fingerprint: print,
+    parent,
+    isTask,
+    state: 'queued',
+    rung: 0,
+    due: isTask ? undefined : now + deps.config.turns.bellMs,
+  };
+};
+
+const writesFor = (turn: Fresh<Turn>): Write[] => {
+  const { project, correlation, depth, id, createdAt, fingerprint: print, traceparent } = turn;
+  const edge = { correlation, depth, turn: id, happenedAt: createdAt, fingerprint: print, traceparent };
+  return [
+    { kind: 'create', item: { ...newEdge(project, 'enqueue', 'request', edge) } },
+    { kind: 'create', item: { ...turn } },
+    ...(turn.isTask ? [] : [{ kind: 'create' as const, item: { ...queuedOf(turn) } }]),
+  ];
+};
+
+const queuedOf = (turn: Fresh<Turn>): Fresh<QueuedTurn> => {
+  const { correlation, depth, channel, from, createdAt, contextBox, payload, traceparent, tracestate, parent } = turn;
+  const facts = { correlation, depth, channel, from, createdAt, contextBox, payload, traceparent, tracestate, parent };
+  return { ...queuedKey(turn), turn: turn.id, ...facts };
+};

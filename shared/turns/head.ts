@@ -1,0 +1,98 @@
+import type { JsonObject } from '../json/json.ts';
+import type { Item, Ref } from '../ports/records.ts';
+import type { ReportTo } from './turn.ts';
+
+export const HEAD_STATES = ['idle', 'dispatched', 'running', 'suspended'] as const;
+export type HeadState = (typeof HEAD_STATES)[number];
+
+/** How a turn, or one of its tools, ended. */
+export const ENDINGS = ['success', 'failed', 'canceled', 'timeout', 'partial'] as const;
+export type Ending = (typeof ENDINGS)[number];
+
+/** What was said of the active turn when it was enqueued. */
+export interface Active {
+  correlation: string;
+  depth: number;
+  channel: string;
+  from: string;
+  createdAt: number;
+  traceparent: string;
+  tracestate?: string;
+  /** The task that the turn works on, where it came as one. */
+  task?: string;
+  parent?: ReportTo;
+}
+
+export interface Step {
+  id: string;
+  phase: string;
+  at: number;
+  metadata?: JsonObject;
+}
+
+export type WaitState = 'waiting' | 'received' | 'expired';
+
+/** What a tool said, or what was said in its stead when its time was over. */
+export interface ToolReport {
+  type: 'tool_result' | 'timeout';
+  status: Ending;
+  afterExecution: 'suspend' | 'terminate';
+  card: string;
+  at: number;
+  traceparent?: string;
+}
+
+/** How a turn ended. */
+export interface TurnEnd {
+  status: Ending;
+  at: number;
+  deliverable?: string;
+  outputBox?: string;
+  toolResultCard?: string;
+  error?: string;
+  errorCode?: string;
+}
+
+/**
+ * What an agent is doing. Whoever holds its turn knows `turn` and `epoch`, and every write of the holder is refused unless both
+ * are still the same: they are the law that keeps an agent from doing two things at once.
+ */
+export interface Head extends Item {
+  sk: 'head';
+  project: string;
+  agent: string;
+  /** As written; a suspended turn that waits for nothing any more is running: `stateOf` knows. */
+  state: HeadState;
+  /** Rises with every lease and every reaping. */
+  epoch: number;
+  turn?: string;
+  active?: Active;
+  /** Names the lease, so that the same one again brings the same turn. */
+  leaseId?: string;
+  leasedAt?: number;
+  /** The last sign of life of the turn's worker, or of a tool that let it go on. */
+  aliveAt?: number;
+  rungAt?: number;
+  step?: Step;
+  steps?: number;
+  /** The tool calls that the turn waits for or waited for last, and in which step each was made. */
+  waiting?: Record<string, WaitState>;
+  waitingSteps?: Record<string, string>;
+  reports?: Record<string, ToolReport>;
+  /** How many of them are still waited for. */
+  open?: number;
+  /** When the turn goes on without those. */
+  deadline?: number;
+  /** The turn before, and how it ended. */
+  last?: TurnEnd & { turn: string; epoch: number };
+}
+
+export const turnsPk = (project: string, agent: string): string => `${project}#turns#${agent}`;
+export const headRef = (project: string, agent: string): Ref<Head> => ({ pk: turnsPk(project, agent), sk: 'head' });
+export const isHead = (item: Item): item is Head => item.sk === 'head';
+
+/** The turn goes on as soon as it waits for nothing, whether or not its worker knows. */
+export const stateOf = (head: Pick<Head, 'state' | 'open'> | undefined): HeadState => {
+  if (!head) return 'idle';
+  return head.state === 'suspended' && head.open === 0 ? 'running' : head.state;
+};

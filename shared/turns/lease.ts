@@ -1,0 +1,136 @@
+import { type Known, skillsAmong } from '../agents/agent.ts';
+import { channelsOf } from '../agents/channels.ts';
+import type { Deps } from '../deps.ts';
+import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
+import { ParleyError } from '../errors.ts';
+import type { JsonObject } from '../json/json.ts';
+import { is, present } from '../ports/conditions.ts';
+import type { Item, Key, Write } from '../ports/records.ts';
+import { unseen } from '../tasks/rules.ts';
+import { type Active, type Head, headRef, isHead, stateOf, turnsPk } from './head.ts';
+import { leased, resume, type When } from './transitions.ts';
+import { groupName, isQueued, QUEUED, type QueuedTurn, type Turn, turnRef } from './turn.ts';
+import { inboxRow, reportRows } from './turn-view.ts';
+
+export interface Lease {
+  agent_turn_id: string;
+  turn_epoch: number;
+  inbox: JsonObject[];
+}
+
+export interface LeaseOptions {
+  waitMs: number;
+  signal?: AbortSignal;
+  /** Client-made: the same lease again brings the same turn. */
+  leaseId?: string;
+}
+
+/** The agent's next turn, or the one that can go on; undefined if there is none in time. */
+export const lease = async (deps: Deps, known: Known, options: LeaseOptions): Promise<Lease | undefined> => {
+  const { agent } = known;
+  if (agent.dialect !== COMMON_GROUND) {
+    throw new ParleyError(
+      'not_eligible',
+      `The agent ${agent.id} speaks ${agent.dialect}, and so gets tasks (POST /v1/claims), not turns.`,
+    );
+  }
+  const until = deps.clock.now() + options.waitMs;
+  const listener = options.waitMs > 0 ? deps.records.listen(turnsPk(agent.project, agent.id)) : undefined;
+  try {
+    for (;;) {
+      const found = await leaseOnce(deps, known, options.leaseId);
+      const left = until - deps.clock.now();
+      if (found || !listener || left <= 0 || options.signal?.aborted) return found;
+      await listener.heard(left, options.signal);
+    }
+  } finally {
+    listener?.close();
+  }
+};
+
+/** Another worker of the same agent may be faster; whoever loses looks again. */
+const TRIES = 3;
+
+const leaseOnce = async (deps: Deps, known: Known, leaseId: string | undefined): Promise<Lease | undefined> => {
+  const { project, id } = known.agent;
+  for (let tries = 0; tries < TRIES; tries++) {
+    // The head comes first, and then the oldest of what is queued.
+    const found = await deps.records.query<Item>({ p: turnsPk(project, id), limit: 2 });
+    const head = found.find(isHead);
+    if (head && head.state !== 'idle') return takenUp(deps, head, leaseId);
+    const queued = found.find(isQueued) ?? (await queuedForGroups(deps, known));
+    if (!queued) return undefined;
+    const taken = await dispatch(deps, known, head, queued, leaseId);
+    if (taken) return taken;
+  }
+  return undefined;
+};
+
+const when = (deps: Deps): When => ({ now: deps.clock.now(), limits: deps.config.turns });
+
+/** What waits for any agent of the groups that this one belongs to, and that it may see. */
+const queuedForGroups = async ({ records }: Deps, { agent }: Known): Promise<QueuedTurn | undefined> => {
+  const channels = channelsOf(agent);
+  for (const group of skillsAmong(agent.capabilities)) {
+    const p = turnsPk(agent.project, groupName(group));
+    const waiting = await records.query<QueuedTurn>({ p, prefix: QUEUED, limit: GROUP_LOOK });
+    const own = waiting.find(({ channel }) => channels.includes(channel));
+    if (own) return own;
+  }
+  return undefined;
+};
+
+/** How many turns of a group are looked at for one on a channel of the agent's. */
+const GROUP_LOOK = 10;
+
+const dispatch = async (
+  deps: Deps,
+  { agent: { project, id } }: Known,
+  head: Head | undefined,
+  queued: QueuedTurn,
+  leaseId: string | undefined,
+): Promise<Lease | undefined> => {
+  const { pk, sk, turn } = queued;
+  const epoch = (head?.epoch ?? 0) + 1;
+  const change = leased(epoch, turn, activeOf(queued), leaseId, when(deps));
+  const writes: Write[] = [headWrite(headRef(project, id), head, { project, agent: id }, change.set ?? {})];
+  writes.push({ kind: 'remove', key: { pk, sk }, if: present('turn') });
+  const done = await deps.records.transact(writes, deps.newId());
+  return done.outcome === 'written' ? { agent_turn_id: turn, turn_epoch: epoch, inbox: [inboxRow(queued)] } : undefined;
+};
+
+/** The head as it was seen, or the first of an agent that never had a turn. */
+export const headWrite = (key: Key, head: Head | undefined, whose: object, set: Record<string, unknown>): Write =>
+  head
+    ? { kind: 'update', key, change: { set, if: is('v', head.v) } }
+    : { kind: 'create', item: { ...key, ...whose, ...set } };
+
+const activeOf = (queued: QueuedTurn): Active => {
+  const { correlation, depth, channel, from, createdAt, traceparent, tracestate, parent } = queued;
+  return { correlation, depth, channel, from, createdAt, traceparent, tracestate, parent };
+};
+
+/** A turn that waits for no tool any more goes on with whoever asks first; one that was leased already, with whoever leased it. */
+const takenUp = async (deps: Deps, head: Head, leaseId: string | undefined): Promise<Lease | undefined> => {
+  const { project, agent, turn, epoch } = head;
+  if (turn === undefined) return undefined;
+  const isMine = leaseId !== undefined && head.leaseId === leaseId;
+  if (head.state === 'suspended' && stateOf(head) === 'running') {
+    const change = unseen(resume({ turn, epoch }, leaseId, when(deps)));
+    const done = await deps.records.update(headRef(project, agent), change, deps.newId());
+    return done.outcome === 'written' ? resumed(head, turn) : undefined;
+  }
+  if (!isMine || head.state === 'suspended') return undefined;
+  return Object.keys(head.reports ?? {}).length > 0 ? resumed(head, turn) : leasedBefore(deps, head, turn);
+};
+
+const resumed = (head: Head, turn: string): Lease => ({
+  agent_turn_id: turn,
+  turn_epoch: head.epoch,
+  inbox: reportRows(head, turn),
+});
+
+const leasedBefore = async (deps: Deps, { project, epoch }: Head, id: string): Promise<Lease | undefined> => {
+  const turn = await deps.records.get<Turn>(turnRef(project, id));
+  return turn && { agent_turn_id: id, turn_epoch: epoch, inbox: [inboxRow(turn)] };
+};

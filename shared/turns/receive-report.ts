@@ -1,0 +1,50 @@
+import type * as z from 'zod';
+import type { Caller } from '../agents/authenticate.ts';
+import { usableBy } from '../agents/channels.ts';
+import { requireCards } from '../cards/keep-card.ts';
+import type { Deps } from '../deps.ts';
+import type { ToolReport as Wire } from '../dialects/common-ground/payloads.ts';
+import { isObject } from '../json/json.ts';
+import { loaded } from '../tasks/content.ts';
+import { childOf, type Trace } from '../trace.ts';
+import type { ToolReport } from './head.ts';
+import { type Ignored, report } from './report.ts';
+
+/** A report as a tool sends it. What its card says should happen comes before what the report itself says. */
+export const receiveReport = async (
+  deps: Deps,
+  caller: Caller,
+  said: z.output<typeof Wire>,
+  depth: number,
+  trace: Trace,
+): Promise<{ ignored?: Ignored }> => {
+  const { project } = caller;
+  const holder = { project, agent: said.agent_id, turn: said.agent_turn_id, epoch: said.turn_epoch };
+  return report(
+    deps,
+    holder,
+    said.tool_call_id,
+    { depth, channels: usableBy(caller) },
+    {
+      type: said.message_type,
+      status: said.status,
+      afterExecution: (await overrideIn(deps, project, said.tool_result_card_id)) ?? said.after_execution,
+      card: said.tool_result_card_id,
+      traceparent: childOf(trace).traceparent,
+    },
+  );
+};
+
+/** `content.result.__cg_control.after_execution`, where it is there and one of the two. */
+const overrideIn = async (
+  deps: Deps,
+  project: string,
+  id: string,
+): Promise<ToolReport['afterExecution'] | undefined> => {
+  const [card] = await requireCards(deps, project, [id]);
+  const content = card && (await loaded(deps.blobs, card.content));
+  const result = isObject(content) ? content.result : undefined;
+  const control = isObject(result) ? result.__cg_control : undefined;
+  const override = isObject(control) ? control.after_execution : undefined;
+  return override === 'suspend' || override === 'terminate' ? override : undefined;
+};

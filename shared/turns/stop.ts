@@ -1,0 +1,47 @@
+import type { Deps } from '../deps.ts';
+import { is, present } from '../ports/conditions.ts';
+import { advanced, type Holder } from './advance.ts';
+import { deliverableOf } from './deliverable.ts';
+import { stale } from './rules.ts';
+import { canceled, stop } from './transitions.ts';
+import { queuedKey, type Turn, turnRef } from './turn.ts';
+
+/** Ends a turn that is no longer wanted, whatever its worker is doing. One that nobody has leased has the epoch 0. */
+export const stopTurn = (deps: Deps, turn: Turn, epoch: number, reason?: string): Promise<{ duplicate: boolean }> => {
+  const end = canceled(deps.clock.now(), reason);
+  const holder: Holder = { project: turn.project, agent: turn.agent, turn: turn.id, epoch };
+  if (epoch === 0) return stopQueued(deps, turn, reason);
+  return advanced(
+    deps,
+    holder,
+    stop(holder, end),
+    ({ last }) => last?.turn === turn.id && last.epoch === epoch && last.errorCode === end.errorCode,
+  );
+};
+
+/** Out of the queue and ended, in one: whoever leases it meanwhile wins, and the stop is stale. */
+const stopQueued = async (deps: Deps, turn: Turn, reason?: string): Promise<{ duplicate: boolean }> => {
+  const now = deps.clock.now();
+  const end = canceled(now, reason);
+  if (turn.end?.errorCode === end.errorCode) return { duplicate: true };
+  const deliverable = await deliverableOf(deps, turn, end);
+  const done = await deps.records.transact(
+    [
+      { kind: 'remove', key: queuedKey(turn), if: present('turn') },
+      {
+        kind: 'update',
+        key: turnRef(turn.project, turn.id),
+        change: {
+          if: is('state', 'queued'),
+          set: { state: 'ended', end: { ...end, deliverable }, expires: now + deps.config.turns.keepMs },
+          unset: ['due'],
+        },
+      },
+    ],
+    deps.newId(),
+  );
+  if (done.outcome === 'written') return { duplicate: false };
+  const current = await deps.records.get(turnRef(turn.project, turn.id));
+  if (current?.end?.errorCode === end.errorCode) return { duplicate: true };
+  throw stale({ turn: turn.id, epoch: 0 });
+};

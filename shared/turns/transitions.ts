@@ -1,0 +1,201 @@
+import { above, type Change, type Condition } from '../ports/conditions.ts';
+import type { Rule, Transition } from '../tasks/rules.ts';
+import type { Active, Ending, Head, Step, ToolReport, TurnEnd, WaitState } from './head.ts';
+import { atDepth, dispatched, type Gate, gated, onChannel, running, waitsFor } from './rules.ts';
+
+export interface TurnLimits {
+  wakeAgainMs: number;
+  dispatchedMs: number;
+  runningMs: number;
+  resumeMs: number;
+}
+
+/** When something is done to a head, and under which limits. */
+export interface When {
+  now: number;
+  limits: TurnLimits;
+}
+
+/** What a head forgets with a turn. */
+const ACTIVE = [
+  'turn',
+  'active',
+  'leaseId',
+  'leasedAt',
+  'aliveAt',
+  'rungAt',
+  'step',
+  'steps',
+  'waiting',
+  'waitingSteps',
+  'reports',
+  'open',
+  'deadline',
+  'due',
+];
+
+/** `idle → dispatched`, under the next epoch. */
+export const leased = (
+  epoch: number,
+  turn: string,
+  active: Active,
+  leaseId: string | undefined,
+  { now, limits }: When,
+): Change => ({
+  set: {
+    state: 'dispatched',
+    epoch,
+    turn,
+    active,
+    leaseId,
+    leasedAt: now,
+    aliveAt: now,
+    steps: 0,
+    due: now + Math.min(limits.wakeAgainMs, limits.dispatchedMs),
+  },
+});
+
+/** `dispatched → running`. `due` stays: it comes early, and is then set anew. */
+export const start = (gate: Gate, { now }: When): Transition<Head> => ({
+  rules: [gated(gate), dispatched],
+  change: { set: { state: 'running', aliveAt: now } },
+});
+
+export const step = (gate: Gate, done: Step): Transition<Head> => ({
+  rules: [gated(gate), running],
+  change: { set: { state: 'running', step: done, aliveAt: done.at }, add: { steps: 1 } },
+});
+
+export interface Awaited {
+  toolCall: string;
+  step: string;
+}
+
+/** `running → suspended` until every tool has reported. */
+export const suspend = (
+  gate: Gate,
+  calls: Awaited[],
+  waitMs: number | undefined,
+  { now, limits }: When,
+): Transition<Head> => {
+  const deadline = now + (waitMs ?? limits.resumeMs);
+  const waiting = calls.map(({ toolCall }): [string, WaitState] => [toolCall, 'waiting']);
+  return {
+    rules: [gated(gate), running],
+    change: {
+      set: {
+        state: 'suspended',
+        waiting: Object.fromEntries(waiting),
+        waitingSteps: Object.fromEntries(calls.map(({ toolCall, step: id }) => [toolCall, id])),
+        reports: {},
+        open: calls.length,
+        deadline,
+        aliveAt: now,
+        due: Math.min(deadline, now + limits.runningMs),
+      },
+    },
+  };
+};
+
+/** The worker takes up a turn whose tools have all reported. */
+export const resume = (gate: Gate, leaseId: string | undefined, { now }: When): Transition<Head> => ({
+  rules: [gated(gate), resumable],
+  change: { set: { state: 'running', aliveAt: now, leaseId } },
+});
+
+const resumable: Rule<Head> = {
+  ...running,
+  holds: {
+    all: [
+      { field: 'state', is: 'suspended' },
+      { field: 'open', is: 0 },
+    ],
+  },
+};
+
+/** What a report must agree with. */
+export interface Claims {
+  depth: number;
+  /** Those that the sender may use; undefined for every one. */
+  channels?: readonly string[];
+}
+
+/** A tool has reported: one less to wait for, or the end of the turn, as the tool wants it. */
+export const report = (
+  gate: Gate,
+  toolCall: string,
+  { depth, channels }: Claims,
+  said: ToolReport,
+  { now, limits }: When,
+): Transition<Head> => {
+  const rules = [gated(gate), atDepth(depth), ...onChannel(channels), waitsFor(toolCall)];
+  if (said.afterExecution === 'terminate') {
+    const end = { status: said.status, at: now, deliverable: said.card, toolResultCard: said.card };
+    return { rules, change: ended(gate, end) };
+  }
+  return {
+    rules,
+    change: {
+      set: {
+        [`waiting.${toolCall}`]: 'received',
+        [`reports.${toolCall}`]: said,
+        aliveAt: now,
+        due: now + limits.wakeAgainMs,
+      },
+      add: { open: -1 },
+    },
+  };
+};
+
+/** Without a look at the head, only where the deadline is not sooner than the next look that the report asks for. */
+export const notNearDeadline = ({ now, limits }: When): Condition => above('deadline', now + limits.wakeAgainMs);
+
+/** The same where the deadline has been seen. */
+export const beforeDeadline = (transition: Transition<Head>, deadline = Infinity): Transition<Head> => {
+  const { due } = transition.change.set ?? {};
+  if (typeof due !== 'number') return transition;
+  return {
+    ...transition,
+    change: { ...transition.change, set: { ...transition.change.set, due: Math.min(due, deadline) } },
+  };
+};
+
+/** The worker has done what it was asked. */
+export const deliver = (gate: Gate, end: TurnEnd): Transition<Head> => ({
+  rules: [gated(gate), running],
+  change: ended(gate, end),
+});
+
+/** Somebody no longer wants the turn, whatever it is doing. */
+export const stop = (gate: Gate, end: TurnEnd): Transition<Head> => ({
+  rules: [gated(gate)],
+  change: ended(gate, end),
+});
+
+export const canceled = (now: number, reason: string | undefined): TurnEnd => ({
+  status: 'canceled',
+  at: now,
+  error: reason ?? 'The turn was stopped.',
+  errorCode: 'stopped',
+});
+
+/** `→ idle`. How it ended stays until the next one has. */
+export const ended = ({ turn, epoch }: Gate, end: TurnEnd): Change => ({
+  set: { state: 'idle', last: { ...end, turn, epoch } },
+  unset: ACTIVE,
+});
+
+/** The worker is taken for dead: whatever it still sends is stale, because the epoch has risen. */
+export const reaped = (gate: Gate, now: number, why: string): Change => {
+  const end: TurnEnd = { status: 'failed', at: now, error: why, errorCode: 'reaped' };
+  return { ...ended(gate, end), add: { epoch: 1 } };
+};
+
+/** The report that is written for a tool which did not answer in time. */
+export const timeoutReport = (card: string, now: number): ToolReport => ({
+  type: 'timeout',
+  status: 'timeout' satisfies Ending,
+  afterExecution: 'suspend',
+  card,
+  at: now,
+});

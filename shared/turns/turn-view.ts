@@ -1,0 +1,97 @@
+import type { JsonObject } from '../json/json.ts';
+import { type Head, stateOf } from './head.ts';
+import type { KeptStep, QueuedTurn, Turn } from './turn.ts';
+
+/** What was asked for, as the worker finds it in its inbox. */
+export const inboxRow = (row: QueuedTurn | Turn): JsonObject => ({
+  inbox_id: row.correlation,
+  message_type: 'turn',
+  correlation_id: row.correlation,
+  channel_id: row.channel,
+  recursion_depth: row.depth,
+  from: row.from,
+  context_box_id: row.contextBox,
+  payload: row.payload,
+  enqueued_at: iso(row.createdAt),
+  traceparent: row.traceparent,
+  tracestate: row.tracestate,
+});
+
+/** What the tools said that the turn waited for. */
+export const reportRows = (head: Head, turn: string): JsonObject[] =>
+  Object.entries(head.reports ?? {}).map(([toolCall, report]) => ({
+    inbox_id: `${turn}:${toolCall}`,
+    message_type: report.type,
+    tool_call_id: toolCall,
+    step_id: head.waitingSteps?.[toolCall],
+    agent_turn_id: turn,
+    turn_epoch: head.epoch,
+    agent_id: head.agent,
+    after_execution: report.afterExecution,
+    status: report.status,
+    tool_result_card_id: report.card,
+    traceparent: report.traceparent,
+  }));
+
+export const headView = (agent: string, head: Head | undefined): JsonObject => ({
+  agent_id: agent,
+  status: stateOf(head),
+  turn_epoch: head?.epoch ?? 0,
+  active_agent_turn_id: head?.turn,
+  updated_at: head && iso(head.at),
+});
+
+/** The turn with what its agent's head knows of it while it is active. */
+export const turnView = (turn: Turn, head: Head | undefined, steps: KeptStep[]): JsonObject => {
+  const active = head?.turn === turn.id ? head : undefined;
+  // The turn's own record follows the head: it may not have learnt of the end yet.
+  const last = head?.last?.turn === turn.id ? head.last : undefined;
+  const end = turn.end ?? last;
+  return {
+    agent_turn_id: turn.id,
+    agent_id: active?.agent ?? turn.agent,
+    status: end?.status ?? (active ? stateOf(active) : turn.state === 'queued' ? 'queued' : 'dispatched'),
+    turn_epoch: active?.epoch ?? turn.epoch ?? 0,
+    correlation_id: turn.correlation,
+    channel_id: turn.channel,
+    recursion_depth: turn.depth,
+    from: turn.from,
+    context_box_id: turn.contextBox,
+    payload: turn.payload,
+    traceparent: turn.traceparent,
+    enqueued_at: iso(turn.createdAt),
+    leased_at: iso(active?.leasedAt ?? turn.leasedAt),
+    ended_at: iso(end?.at),
+    deliverable_card_id: end?.deliverable,
+    output_box_id: end?.outputBox,
+    tool_result_card_id: end?.toolResultCard,
+    error: end?.error,
+    error_code: end?.errorCode,
+    steps: stepsOf(active, steps),
+    waiting: active && waitingOf(active),
+    resume_deadline: active && stateOf(active) === 'suspended' ? iso(active.deadline) : undefined,
+  };
+};
+
+/** The newest may not have been kept yet. */
+const stepsOf = (head: Head | undefined, kept: KeptStep[]): JsonObject[] => {
+  const steps = kept.toSorted((a, b) => a.number - b.number).map(({ step }) => step);
+  const isKept = kept.some(({ number }) => number === head?.steps);
+  if (head?.step && !isKept) steps.push(head.step);
+  return steps.map(({ id, phase, at, metadata }) => ({ step_id: id, phase, at: iso(at), metadata }));
+};
+
+const waitingOf = (head: Head): JsonObject[] =>
+  Object.entries(head.waiting ?? {}).map(([toolCall, state]) => {
+    const report = head.reports?.[toolCall];
+    return {
+      tool_call_id: toolCall,
+      step_id: head.waitingSteps?.[toolCall],
+      // The worker has taken up the turn, and with it what the tools said.
+      status: state === 'received' && head.state === 'running' ? 'applied' : state,
+      result: report?.status,
+      tool_result_card_id: report?.card,
+    };
+  });
+
+const iso = (at: number | undefined): string | undefined => (at === undefined ? undefined : new Date(at).toISOString());

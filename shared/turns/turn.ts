@@ -1,0 +1,93 @@
+import type { JsonObject } from '../json/json.ts';
+import type { Item, Key, Ref } from '../ports/records.ts';
+import { sortable } from '../tasks/task.ts';
+import { type TurnEnd, turnsPk } from './head.ts';
+
+/** The tool call of another turn that this one is the work of. */
+export interface ReportTo {
+  agent: string;
+  turn: string;
+  epoch: number;
+  toolCall: string;
+  afterExecution: 'suspend' | 'terminate';
+}
+
+/** One enqueued call. It ends once, and its one task event follows from that. While it is leased, the agent's head knows more. */
+export interface Turn extends Item {
+  sk: 'turn';
+  project: string;
+  id: string;
+  /** Whose turn it is; for a turn that waits for any agent of a group, the group. */
+  agent: string;
+  isForGroup?: true;
+  correlation: string;
+  depth: number;
+  channel: string;
+  from: string;
+  createdAt: number;
+  contextBox?: string;
+  payload?: JsonObject;
+  traceparent: string;
+  tracestate?: string;
+  /** Absent for a turn that was refused: nobody can repeat it but by the very same mistake. */
+  fingerprint?: string;
+  parent?: ReportTo;
+  /** The task that the turn works on, where it came as one. */
+  task?: string;
+  /** Where its agent speaks another protocol, it is handed over as a task of this turn's id. */
+  isTask?: true;
+  state: 'queued' | 'leased' | 'ended';
+  epoch?: number;
+  leasedAt?: number;
+  steps?: number;
+  /** How often the bell was rung. */
+  rung: number;
+  end?: TurnEnd;
+}
+
+export const turnRef = (project: string, id: string): Ref<Turn> => ({ pk: `${project}#turn#${id}`, sk: 'turn' });
+export const isTurn = (item: Item): item is Turn => item.sk === 'turn';
+
+/** A turn in the queue of its agent or group, under the same key as the head, so that one look sees both. It goes when it is leased. */
+export interface QueuedTurn extends Item {
+  sk: `queued#${string}`;
+  turn: string;
+  correlation: string;
+  depth: number;
+  channel: string;
+  from: string;
+  createdAt: number;
+  contextBox?: string;
+  payload?: JsonObject;
+  traceparent: string;
+  tracestate?: string;
+  parent?: ReportTo;
+}
+
+export const QUEUED = 'queued#';
+export const isQueued = (item: Item): item is QueuedTurn => item.sk.startsWith(QUEUED);
+
+/** No agent has such a name. */
+export const groupName = (group: string): string => `@${group}`;
+const queueOf = ({ agent, isForGroup }: Pick<Turn, 'agent' | 'isForGroup'>): string =>
+  isForGroup ? groupName(agent) : agent;
+
+type QueuedKey = Key & { sk: QueuedTurn['sk'] };
+
+export const queuedKey = (turn: Pick<Turn, 'project' | 'agent' | 'isForGroup' | 'createdAt' | 'id'>): QueuedKey => ({
+  pk: turnsPk(turn.project, queueOf(turn)),
+  sk: `${QUEUED}${sortable(turn.createdAt)}#${turn.id}`,
+});
+
+/** A step of a turn, as it is shown; the newest take the places of the oldest. */
+export interface KeptStep extends Item {
+  sk: `step#${string}`;
+  number: number;
+  step: { id: string; phase: string; at: number; metadata?: JsonObject };
+}
+
+export const STEPS_KEPT = 64;
+export const stepRef = (project: string, turn: string, number: number): Ref<KeptStep> => ({
+  pk: `${project}#turn#${turn}`,
+  sk: `step#${String(number % STEPS_KEPT).padStart(2, '0')}`,
+});

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { completed, depthIn, headersInPayload, inHeaders } from '../../shared/dialects/common-ground/headers.ts';
+import {
+  CATEGORIES,
+  COMPONENTS,
+  matches,
+  ownSubject,
+  parseSubject,
+  subjectPattern,
+  subjectText,
+} from '../../shared/dialects/common-ground/subject.ts';
+import { ParleyError } from '../../shared/errors.ts';
+import { traceFrom } from '../../shared/trace.ts';
+
+const token = fc.stringMatching(/^[A-Za-z0-9_-]{1,20}$/);
+const subject = fc.record(
+  {
+    version: fc.constant('v1r3'),
+    project: fc.constant('default'),
+    channel: fc.oneof(fc.constant('public'), fc.stringMatching(/^[ut]_[A-Za-z0-9_-]{1,20}$/)),
+    category: fc.constantFrom(...CATEGORIES),
+    component: fc.constantFrom(...COMPONENTS),
+    target: token,
+    suffix: fc.array(token, { minLength: 1, maxLength: 4 }).map((tokens) => tokens.join('.')),
+  },
+  { noNullPrototype: true },
+);
+
+const refusal = (ask: () => unknown): ParleyError => {
+  try {
+    ask();
+  } catch (error) {
+    if (error instanceof ParleyError) return error;
+  }
+  throw new Error('it was not refused');
+};
+
+describe('subjects', () => {
+  it('are read as they were built, also with suffixes of more than one token', () =>
+    fc.assert(fc.property(subject, (parts) => assert.deepEqual(parseSubject(subjectText(parts)), parts))));
+
+  it('match the pattern that leaves out any of their parts, and no pattern that names another', () =>
+    fc.assert(
+      fc.property(
+        subject,
+        fc.subarray(['project', 'channel', 'category', 'component', 'target', 'suffix'] as const),
+        (parts, known) => {
+          const named = Object.fromEntries(known.map((part) => [part, parts[part]]));
+          assert.ok(matches(subjectPattern(named), subjectText(parts)), subjectPattern(named));
+          assert.ok(!matches(subjectPattern({ ...named, target: `${parts.target}x` }), subjectText(parts)));
+        },
+      ),
+    ));
+
+  it('have the patterns of the streams', () => {
+    assert.equal(subjectPattern({ version: 'v1r3', category: 'cmd' }), 'cg.v1r3.*.*.cmd.*.*.>');
+    assert.equal(
+      subjectPattern({ version: 'v1r3', project: 'p', category: 'evt', component: 'agent', suffix: 'task' }),
+      'cg.v1r3.p.*.evt.agent.*.task',
+    );
+    assert.ok(matches('cg.v1r3.*.*.cmd.>', 'cg.v1r3.default.public.cmd.sys.pmo.internal.fork_join'));
+    assert.ok(!matches('cg.v1r3.*.*.cmd.*.*.*', 'cg.v1r3.default.public.cmd.sys.pmo.internal.fork_join'));
+    assert.ok(!matches('cg.v1r3.>', 'cg.v1r3'));
+  });
+
+  const flawed: [what: string, text: string, names: RegExp][] = [
+    ['another beginning', 'xx.v1r3.default.public.cmd.agent.a.wakeup', /begin with cg/],
+    ['too few tokens', 'cg.v1r3.default.public.cmd.agent.a', /must be cg\./],
+    ['an unknown category', 'cg.v1r3.default.public.req.agent.a.wakeup', /category req/],
+    ['an unknown component', 'cg.v1r3.default.public.cmd.robot.a.wakeup', /component robot/],
+    ['an unknown channel', 'cg.v1r3.default.private.cmd.agent.a.wakeup', /channel private/],
+    ['a wildcard', 'cg.v1r3.default.public.cmd.agent.*.wakeup', /token "\*"/],
+    ['an empty token', 'cg.v1r3.default.public.cmd.agent..wakeup', /token ""/],
+    ['a project of somebody else', 'cg.v1r3.other.public.cmd.agent.a.wakeup', /project other/],
+    ['a suffix without end', `cg.v1r3.default.public.cmd.agent.a${'.x'.repeat(50)}`, /suffix/],
+  ];
+  for (const [what, text, names] of flawed) {
+    it(`are refused for ${what}, by name`, () => {
+      const { code, message } = refusal(() => ownSubject(text, 'default'));
+      assert.equal(code, 'protocol_violation');
+      assert.match(message, names);
+    });
+  }
+
+  it('are refused for another version of the protocol', () => {
+    const { code, facts } = refusal(() => ownSubject('cg.v1r2.default.public.cmd.agent.a.wakeup', 'default'));
+    assert.equal(code, 'unsupported_version');
+    assert.deepEqual(facts, { version: 'v1r2', supported: 'v1r3' });
+  });
+});
+
+const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+describe('headers', () => {
+  const missing = { at: Date.parse('2026-03-01T12:00:00Z'), type: 'cmd.tool.call', sender: 'merlin' };
+
+  it('are filled where they are missing, and left where they are there', () => {
+    const trace = traceFrom(TRACE, 'vendor=1');
+    assert.deepEqual(completed({}, missing, trace), {
+      traceparent: TRACE,
+      tracestate: 'vendor=1',
+      'CG-Timestamp': '2026-03-01T12:00:00.000Z',
+      'CG-Version': 'v1r3',
+      'CG-Msg-Type': 'cmd.tool.call',
+      'CG-Sender': 'merlin',
+    });
+    const own = {
+      traceparent: TRACE.replace('b7', 'c7'),
+      'cg-timestamp': '2025-01-01T00:00:00Z',
+      'CG-Version': 'v9',
+      'CG-Msg-Type': 'mine',
+      'CG-Sender': 'someone',
+      'CG-User-ID': 'u',
+      'CG-Channel-ID': 'c',
+      'CG-Context-ID': 'x',
+    };
+    assert.deepEqual(completed(own, missing, trace), own);
+  });
+
+  it('have a trace that is made where none can be read', () => {
+    const made = traceFrom('nonsense', undefined);
+    assert.match(
+      String(completed({ traceparent: '' }, missing, made).traceparent),
+      /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/,
+    );
+  });
+
+  it('say a depth that is an integer and not negative, or none', () => {
+    assert.equal(depthIn({}), undefined);
+    assert.equal(depthIn({ 'CG-Recursion-Depth': '19' }), 19);
+    assert.equal(depthIn({ 'cg-recursion-depth': 3 }), 3);
+    for (const said of ['-1', '1.5', 'two', -1, 1.5, 'NaN', ' 1']) {
+      assert.equal(refusal(() => depthIn({ 'CG-Recursion-Depth': said })).code, 'protocol_violation', String(said));
+    }
+  });
+
+  it('are looked for in payloads, where they do not belong', () => {
+    assert.deepEqual(headersInPayload({ 'CG-User-ID': 'u', 'cg-x': 1, other: 1 }), ['CG-User-ID', 'cg-x']);
+  });
+
+  it('of Parley itself are whole', () => {
+    const headers = inHeaders({ ...traceFrom(TRACE, undefined), ...missing, depth: 4 });
+    assert.deepEqual(
+      Object.keys(headers).filter((name) => headers[name] !== undefined),
+      ['traceparent', 'CG-Timestamp', 'CG-Version', 'CG-Msg-Type', 'CG-Sender', 'CG-Recursion-Depth'],
+    );
+  });
+});

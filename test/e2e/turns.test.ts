@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import { enqueued, groundAgent, headOf, reports, taskEvents, turnOf, Worker } from '../support/ground.ts';
+import { deployment } from './deployment.ts';
+
+const PATIENCE_MS = 30_000;
+
+describe('turns', { concurrency: 4 }, async () => {
+  const parley = await deployment();
+
+  it('run from a call to their delivery, with tools in between, and are told once', async () => {
+    const [arthur, merlin] = [await groundAgent(parley, 'arthur'), await groundAgent(parley, 'merlin')];
+    const worker = new Worker(merlin);
+    const waiting = worker.take({ wait: 15 });
+    const id = await enqueued(arthur, merlin.id, { recursion_depth: 2 });
+    const held = await waiting;
+    assert.equal(held.agent_turn_id, id);
+    await worker.ok(held, 'start');
+    await worker.ok(held, 'step', { step_id: 's1', phase: 'think' });
+    await worker.suspend(held, ['c1', 'c.2']);
+    const depth = { recursion_depth: 2 };
+    assert.equal((await reports(arthur, merlin.id, held, 'c1', depth)).status, 202);
+    assert.equal((await reports(arthur, merlin.id, held, 'c1', depth)).body.reason, 'duplicate');
+    assert.equal((await reports(arthur, merlin.id, held, 'c.2', depth)).status, 202);
+    const again = await worker.take({ wait: 15 });
+    assert.deepEqual(again.inbox.map(({ tool_call_id }) => tool_call_id).toSorted(), ['c.2', 'c1']);
+    const card = await worker.deliver(held);
+    assert.equal((await worker.say(held, 'step', { step_id: 's2', phase: 'p' })).body.code, 'stale_turn');
+    await eventually(async () => {
+      const [told, ...more] = await taskEvents(arthur, id);
+      assert.equal(told?.data.payload.deliverable_card_id, card);
+      assert.equal(more.length, 0);
+    }, PATIENCE_MS);
+    const shown = await eventually(async () => {
+      const turn = await turnOf(arthur, id);
+      assert.equal(turn.status, 'success');
+      return turn;
+    }, PATIENCE_MS);
+    assert.equal(shown.recursion_depth, 2);
+  });
+
+  it('are leased by one of many who ask at once, one turn after the other', async () => {
+    const merlin = await groundAgent(parley, 'merlin');
+    const worker = new Worker(merlin);
+    await Promise.all(Array.from({ length: 3 }, () => enqueued(parley.admin, merlin.id)));
+    for (let epoch = 1; epoch <= 3; epoch++) {
+      const leases = await Promise.all(Array.from({ length: 5 }, () => worker.lease()));
+      const [held, ...others] = leases.filter((lease) => lease !== undefined);
+      assert.ok(held);
+      assert.equal(others.length, 0);
+      assert.equal(held.turn_epoch, epoch);
+      await worker.ok(held, 'start');
+      await worker.deliver(held);
+    }
+    assert.equal(await worker.lease(), undefined);
+  });
+
+  it('end when they are stopped, leased or not', async () => {
+    const merlin = await groundAgent(parley, 'merlin');
+    const worker = new Worker(merlin);
+    const first = await enqueued(parley.admin, merlin.id);
+    const held = await worker.begin();
+    const second = await enqueued(parley.admin, merlin.id);
+    const stop = (id: string, turn_epoch: number) => parley.admin.call('POST', `/v1/turns/${id}/stop`, { turn_epoch });
+    assert.equal((await stop(first, held.turn_epoch)).status, 200);
+    assert.equal((await stop(second, 0)).status, 200);
+    assert.equal(await worker.lease(), undefined);
+    assert.equal((await headOf(parley.admin, merlin.id)).status, 'idle');
+    for (const id of [first, second]) {
+      await eventually(async () => {
+        const [told] = await taskEvents(parley.admin, id);
+        assert.equal(told?.data.payload.status, 'canceled');
+        assert.ok(told.data.payload.deliverable_card_id);
+      }, PATIENCE_MS);
+    }
+  });
+
+  it('of a group go to one of its agents', async () => {
+    const group = `group-${Math.random().toString(36).slice(2)}`;
+    const agents = [
+      await groundAgent(parley, 'a', { capabilities: [group] }),
+      await groundAgent(parley, 'b', { capabilities: [group] }),
+    ];
+    const id = await enqueued(parley.admin, group);
+    const leases = await Promise.all(agents.map((agent) => new Worker(agent).lease()));
+    const [held, ...others] = leases.filter((lease) => lease !== undefined);
+    assert.equal(held?.agent_turn_id, id);
+    assert.equal(others.length, 0);
+  });
+});

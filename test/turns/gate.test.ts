@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import {
+  enqueued,
+  eventsOf,
+  groundAgent,
+  type Held,
+  headOf,
+  madeCard,
+  reports,
+  taskEvents,
+  turnOf,
+  Worker,
+} from '../support/ground.ts';
+import type { TestParley } from '../support/test-parley.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const everyWrite = async (worker: Worker, held: Held) => {
+  const card = await madeCard(worker.agent, 'task.deliverable', { late: true });
+  return [
+    await worker.say(held, 'start'),
+    await worker.say(held, 'step', { step_id: 'late', phase: 'think' }),
+    await worker.say(held, 'suspend', { waiting: [{ tool_call_id: 'late', step_id: 's' }] }),
+    await worker.say(held, 'deliver', { status: 'success', deliverable_card_id: card }),
+    await worker.say(held, 'stop'),
+  ];
+};
+
+/** Everything that was ever told. */
+const toldBy = async ({ admin }: TestParley) =>
+  (await eventsOf(admin, 'evt.agent.step', 'evt.agent.task', 'evt.agent.state', 'cmd.agent.wakeup')).length;
+
+describe('the gate of a turn', () => {
+  it('refuses every write of a worker whose turn was reaped, though another one works on the next', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(parley.admin, 'merlin');
+    const dead = await worker.begin();
+    await enqueued(parley.admin, 'merlin');
+    parley.clock.advance(parley.parley.deps.config.turns.runningMs + 60_000);
+    await eventually(async () => assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle'));
+    await eventually(async () => assert.equal((await taskEvents(parley.admin, id)).length, 1));
+    const next = await worker.begin();
+    assert.equal(next.turn_epoch, dead.turn_epoch + 2, 'one for the reaping, one for the lease');
+    const before = await eventually(async () => {
+      const told = await toldBy(parley);
+      assert.equal((await eventsOf(parley.admin, 'evt.agent.state')).at(-1)?.data.payload.status, 'running');
+      return told;
+    });
+    for (const reply of await everyWrite(worker, dead)) {
+      assert.equal(reply.status, 409, JSON.stringify(reply.body));
+      assert.equal(reply.body.code, 'stale_turn');
+      assert.equal(reply.body.active_agent_turn_id, next.agent_turn_id);
+    }
+    assert.equal((await reports(parley.admin, 'merlin', dead, 'late')).body.reason, 'late');
+    assert.equal((await headOf(parley.admin, 'merlin')).active_agent_turn_id, next.agent_turn_id);
+    await worker.deliver(next);
+    await eventually(async () => assert.equal((await taskEvents(parley.admin, next.agent_turn_id)).length, 1));
+    // The delivery told of a state and an end; nothing else was told in between.
+    assert.equal(await toldBy(parley), before + 2);
+    assert.equal((await taskEvents(parley.admin, id)).length, 1);
+  });
+
+  it('refuses a wrong epoch and a wrong turn without any effect', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    const wrong = [
+      { ...held, turn_epoch: 2 },
+      { ...held, turn_epoch: 0 },
+      { ...held, agent_turn_id: 'turn_other' },
+    ];
+    for (const one of wrong.slice(0, 1)) {
+      for (const reply of await everyWrite(worker, one)) assert.equal(reply.body.code, 'stale_turn');
+    }
+    for (const one of wrong) {
+      assert.equal((await worker.say(one, 'step', { step_id: 's', phase: 'p' })).body.code, 'stale_turn');
+    }
+    const shown = await turnOf(parley.admin, held.agent_turn_id);
+    assert.equal(shown.status, 'running');
+    assert.deepEqual(shown.steps, []);
+  });
+
+  it('lets nobody but the agent itself and an administrator advance its turn', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const other = new Worker(await groundAgent(parley, 'morgana'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    assert.equal((await other.say(held, 'step', { step_id: 's', phase: 'p' })).body.code, 'stale_turn');
+    assert.equal(
+      (await other.say(held, 'step', { step_id: 's', phase: 'p', agent_id: 'merlin' })).body.code,
+      'from_mismatch',
+    );
+    assert.equal((await other.say(held, 'stop')).status, 403);
+    const { agent_turn_id, turn_epoch } = held;
+    const admin = await parley.admin.call('POST', `/v1/turns/${agent_turn_id}/step`, {
+      turn_epoch,
+      step_id: 's',
+      phase: 'p',
+    });
+    assert.equal(admin.status, 200);
+  });
+
+  it('asks for a turn that runs', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.take();
+    const step = { step_id: 's', phase: 'p' };
+    assert.equal((await worker.say(held, 'step', step)).body.code, 'not_running', 'not started');
+    await worker.ok(held, 'start');
+    await worker.suspend(held, ['c1']);
+    assert.equal((await worker.say(held, 'step', step)).body.code, 'not_running', 'suspended');
+    const card = await madeCard(worker.agent, 'task.deliverable', { early: true });
+    const early = { status: 'success', deliverable_card_id: card };
+    assert.equal((await worker.say(held, 'deliver', early)).body.code, 'not_running');
+    await reports(parley.admin, 'merlin', held, 'c1');
+    await worker.ok(held, 'step', step);
+  });
+});
+
+describe('a stop', () => {
+  for (const at of ['dispatched', 'running', 'suspended'] as const) {
+    it(`ends a turn that is ${at}, with a deliverable that says so`, async (t) => {
+      const parley = await testParley(t);
+      const arthur = await groundAgent(parley, 'arthur');
+      const worker = new Worker(await groundAgent(parley, 'merlin'));
+      const id = await enqueued(arthur, 'merlin');
+      const held = await worker.take();
+      if (at !== 'dispatched') await worker.ok(held, 'start');
+      if (at === 'suspended') await worker.suspend(held, ['c1']);
+      const stop = { turn_epoch: held.turn_epoch, reason: 'changed my mind' };
+      assert.deepEqual((await arthur.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: false });
+      assert.deepEqual((await arthur.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: true });
+      assert.equal((await worker.say(held, 'step', { step_id: 's', phase: 'p' })).body.code, 'stale_turn');
+      const [told, ...more] = await eventually(async () => {
+        const events = await taskEvents(parley.admin, id);
+        assert.ok(events.length > 0);
+        return events;
+      });
+      assert.equal(more.length, 0);
+      const { status, error, error_code, deliverable_card_id } = told.data.payload;
+      assert.deepEqual(
+        { status, error, error_code },
+        { status: 'canceled', error: 'changed my mind', error_code: 'stopped' },
+      );
+      const card = await arthur.call('GET', `/v1/cards/${deliverable_card_id}`);
+      assert.equal(card.body.content.status, 'canceled');
+      assert.equal(card.body.type, 'task.deliverable');
+    });
+  }
+
+  it('takes a turn that nobody has leased out of its queue, with the epoch 0', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(parley.admin, 'merlin');
+    const stop = { turn_epoch: 0 };
+    assert.deepEqual((await parley.admin.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: false });
+    assert.deepEqual((await parley.admin.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: true });
+    assert.equal(await worker.lease(), undefined);
+    await eventually(async () => assert.equal((await taskEvents(parley.admin, id)).length, 1));
+    assert.equal((await turnOf(parley.admin, id)).status, 'canceled');
+  });
+
+  it('with the epoch 0 is stale for a turn that has been leased', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    const reply = await parley.admin.call('POST', `/v1/turns/${id}/stop`, { turn_epoch: 0 });
+    assert.equal(reply.body.code, 'stale_turn');
+    await worker.ok(held, 'step', { step_id: 's', phase: 'p' });
+  });
+});

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import {
+  called,
+  enqueued,
+  eventsOf,
+  groundAgent,
+  headOf,
+  madeCard,
+  reports,
+  taskEvents,
+  toolReport,
+  Worker,
+} from '../support/ground.ts';
+import { testParley } from '../support/test-parley.ts';
+
+describe('a call that the protocol forbids', () => {
+  for (const mode of ['transfer', 'notify', 'other']) {
+    it(`by the mode ${mode} is a protocol violation, told once as a turn that failed`, async (t) => {
+      const parley = await testParley(t);
+      const worker = new Worker(await groundAgent(parley, 'merlin'));
+      const call = called('merlin', { mode });
+      const first = await parley.admin.call('POST', '/v1/turns', call);
+      const second = await parley.admin.call('POST', '/v1/turns', call);
+      for (const reply of [first, second]) {
+        assert.equal(reply.status, 422);
+        assert.equal(reply.body.code, 'protocol_violation');
+        assert.equal(reply.body.violated, 'mode');
+      }
+      assert.equal(first.body.agent_turn_id, second.body.agent_turn_id);
+      const [told, ...more] = await eventually(async () => {
+        const events = await taskEvents(parley.admin, first.body.agent_turn_id);
+        assert.ok(events.length > 0);
+        return events;
+      });
+      assert.equal(more.length, 0);
+      assert.equal(told.data.subject, 'cg.v1r3.default.public.evt.agent.merlin.task');
+      assert.equal(told.data.payload.status, 'failed');
+      assert.equal(told.data.payload.error_code, 'protocol_violation');
+      assert.ok(told.data.payload.deliverable_card_id);
+      assert.equal(await worker.lease(), undefined);
+    });
+  }
+
+  it('by its depth is refused from 20 on, and runs at 19', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin', { recursion_depth: 19 });
+    const held = await worker.begin();
+    assert.equal(held.inbox[0].recursion_depth, 19);
+    await worker.deliver(held);
+    for (const depth of [20, 21, 1000]) {
+      const reply = await parley.admin.call('POST', '/v1/turns', called('merlin', { recursion_depth: depth }));
+      assert.equal(reply.status, 422);
+      assert.equal(reply.body.code, 'recursion_depth_exceeded');
+      const [told] = await eventually(async () => {
+        const events = await taskEvents(parley.admin, reply.body.agent_turn_id);
+        assert.equal(events.length, 1);
+        return events;
+      });
+      assert.equal(told.data.payload.error_code, 'recursion_depth_exceeded');
+      assert.equal(told.data.payload.status, 'failed');
+    }
+    assert.equal(await worker.lease(), undefined);
+  });
+
+  it('by a depth in the header is taken at its word, and one that contradicts the body is a violation', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const depth = (said: string) => ({ 'cg-recursion-depth': said });
+    assert.equal((await parley.admin.call('POST', '/v1/turns', called('merlin'), depth('7'))).status, 201);
+    assert.equal((await worker.take()).inbox[0].recursion_depth, 7);
+    const both = await parley.admin.call('POST', '/v1/turns', called('merlin', { recursion_depth: 1 }), depth('2'));
+    assert.equal(both.body.code, 'protocol_violation');
+    for (const said of ['-1', 'x', '1.5']) {
+      const reply = await parley.admin.call('POST', '/v1/turns', called('merlin'), depth(said));
+      assert.equal(reply.body.code, 'protocol_violation', said);
+    }
+  });
+
+  it('by the same correlation id with another depth is a violation', async (t) => {
+    const parley = await testParley(t);
+    await groundAgent(parley, 'merlin');
+    const call = called('merlin', { recursion_depth: 3 });
+    await parley.admin.call('POST', '/v1/turns', call);
+    const reply = await parley.admin.call('POST', '/v1/turns', { ...call, recursion_depth: 4 });
+    assert.equal(reply.body.code, 'protocol_violation');
+  });
+
+  for (const field of ['agent_id', 'correlation_id']) {
+    it(`by a missing ${field} is a protocol violation that names it`, async (t) => {
+      const parley = await testParley(t);
+      await groundAgent(parley, 'merlin');
+      const reply = await parley.admin.call('POST', '/v1/turns', called('merlin', { [field]: undefined }));
+      assert.equal(reply.status, 422);
+      assert.equal(reply.body.code, 'protocol_violation');
+      assert.deepEqual(
+        reply.body.issues.map((issue: { path: string }) => issue.path),
+        [field],
+      );
+    });
+  }
+
+  it('for an agent that nobody registered is refused, and nothing remains of it', async (t) => {
+    const parley = await testParley(t);
+    const call = called('nobody');
+    assert.equal((await parley.admin.call('POST', '/v1/turns', call)).body.code, 'unknown_agent');
+    await groundAgent(parley, 'nobody');
+    assert.equal((await parley.admin.call('POST', '/v1/turns', call)).status, 201);
+  });
+});
+
+describe('channels', () => {
+  it('are an authorization: a turn goes only from and to agents that may use its channel', async (t) => {
+    const parley = await testParley(t);
+    const channels = ['public', 't_round'];
+    const [inside, outside] = [await groundAgent(parley, 'inside', { channels }), await groundAgent(parley, 'outside')];
+    const worker = new Worker(await groundAgent(parley, 'merlin', { channels }));
+    const refused = await outside.call('POST', '/v1/turns', called('merlin', { channel_id: 't_round' }));
+    assert.equal(refused.status, 403);
+    assert.equal(refused.body.code, 'channel_forbidden');
+    const unreachable = await inside.call('POST', '/v1/turns', called('outside', { channel_id: 't_round' }));
+    assert.equal(unreachable.body.code, 'channel_forbidden');
+    const id = await enqueued(inside, 'merlin', { channel_id: 't_round' });
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1']);
+    assert.equal((await outside.call('GET', `/v1/turns/${id}`)).status, 404);
+    assert.equal((await reports(outside, 'merlin', held, 'c1')).body.code, 'channel_forbidden');
+    assert.equal((await reports(inside, 'merlin', held, 'c1')).status, 202);
+    await worker.deliver(held);
+    await eventually(async () => assert.equal((await taskEvents(inside, id)).length, 1));
+    assert.equal(
+      (await eventsOf(inside, 'evt.agent.task'))[0]?.data.subject,
+      'cg.v1r3.default.t_round.evt.agent.merlin.task',
+    );
+    assert.deepEqual(await eventsOf(outside, 'evt.agent.task', 'evt.agent.state', 'cmd.agent.wakeup'), []);
+  });
+});
+
+describe('reports', () => {
+  it('count once for each tool call of a turn, whatever comes late, unknown or again', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    assert.deepEqual((await reports(parley.admin, 'merlin', held, 'c1')).body, { applied: false, reason: 'unknown' });
+    await worker.suspend(held, ['c1', 'c2']);
+    assert.deepEqual((await reports(parley.admin, 'merlin', held, 'c1')).body, { applied: true });
+    const again = await reports(parley.admin, 'merlin', held, 'c1', { status: 'failed' });
+    assert.deepEqual([again.status, again.body], [200, { applied: false, reason: 'duplicate' }]);
+    const epoch = { turn_epoch: 7 };
+    assert.deepEqual((await reports(parley.admin, 'merlin', held, 'c2', epoch)).body, {
+      applied: false,
+      reason: 'late',
+    });
+    const nobody = await reports(parley.admin, 'nobody', held, 'c2');
+    assert.deepEqual(nobody.body, { applied: false, reason: 'late' });
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    await reports(parley.admin, 'merlin', held, 'c2');
+    const { inbox } = await worker.take();
+    assert.deepEqual(
+      inbox.map(({ tool_call_id, status }) => [tool_call_id, status]),
+      [
+        ['c1', 'success'],
+        ['c2', 'success'],
+      ],
+    );
+    await worker.deliver(held);
+    assert.deepEqual((await reports(parley.admin, 'merlin', held, 'c2')).body, { applied: false, reason: 'late' });
+  });
+
+  it('are all counted where a hundred of them come at once, each twice', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    const calls = Array.from({ length: 32 }, (_, at) => `c${at}`);
+    await worker.suspend(held, calls);
+    const replies = await Promise.all([...calls, ...calls].map((call) => reports(parley.admin, 'merlin', held, call)));
+    assert.equal(replies.filter(({ body }) => body.applied).length, calls.length);
+    assert.equal((await worker.take()).inbox.length, calls.length);
+  });
+
+  it('that terminate end the turn with their card', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1', 'c2']);
+    const report = await toolReport(parley.admin, 'merlin', held, 'c1', {
+      after_execution: 'terminate',
+      status: 'partial',
+    });
+    await parley.admin.call('POST', `/v1/turns/${id}/reports`, report);
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle');
+    const [told] = await eventually(async () => {
+      const events = await taskEvents(parley.admin, id);
+      assert.equal(events.length, 1);
+      return events;
+    });
+    const { status, deliverable_card_id, tool_result_card_id } = told.data.payload;
+    const card = report.tool_result_card_id;
+    assert.deepEqual([status, deliverable_card_id, tool_result_card_id], ['partial', card, card]);
+    assert.equal((await worker.say(held, 'step', { step_id: 's', phase: 'p' })).body.code, 'stale_turn');
+  });
+
+  it('do what their card says in __cg_control, if that is one of the two', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const cardThat = (after_execution: string) =>
+      madeCard(parley.admin, 'tool.result', { status: 'success', result: { __cg_control: { after_execution } } });
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1', 'c2', 'c3']);
+    const goOn = { after_execution: 'terminate', tool_result_card_id: await cardThat('suspend') };
+    assert.equal((await reports(parley.admin, 'merlin', held, 'c1', goOn)).status, 202);
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    const nonsense = { after_execution: 'suspend', tool_result_card_id: await cardThat('explode') };
+    assert.equal((await reports(parley.admin, 'merlin', held, 'c2', nonsense)).status, 202);
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    const end = { after_execution: 'suspend', tool_result_card_id: await cardThat('terminate') };
+    assert.equal((await reports(parley.admin, 'merlin', held, 'c3', end)).status, 202);
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle');
+  });
+
+  it('must say how deep the turn is, and say it rightly', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin', { recursion_depth: 5 });
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1']);
+    for (const recursion_depth of [undefined, 0, 6]) {
+      const reply = await reports(parley.admin, 'merlin', held, 'c1', { recursion_depth });
+      assert.equal(reply.status, 422, String(recursion_depth));
+      assert.equal(reply.body.code, 'protocol_violation');
+    }
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    assert.equal((await reports(parley.admin, 'merlin', held, 'c1', { recursion_depth: 5 })).status, 202);
+  });
+
+  it('without a required field, with an inline result, or with a card that is not there change nothing', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1']);
+    const required = [
+      'tool_call_id',
+      'agent_turn_id',
+      'turn_epoch',
+      'agent_id',
+      'after_execution',
+      'status',
+      'tool_result_card_id',
+    ];
+    for (const field of required) {
+      const reply = await reports(parley.admin, 'merlin', held, 'c1', { [field]: undefined });
+      assert.equal(reply.body.code, 'protocol_violation', field);
+      assert.deepEqual(
+        reply.body.issues.map((issue: { path: string }) => issue.path),
+        [field],
+      );
+    }
+    const inline = await reports(parley.admin, 'merlin', held, 'c1', { result: { x: 1 } });
+    assert.equal(inline.body.code, 'protocol_violation');
+    const lost = await reports(parley.admin, 'merlin', held, 'c1', { tool_result_card_id: `card_${'x'.repeat(43)}` });
+    assert.equal(lost.body.code, 'unknown_card');
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+  });
+});

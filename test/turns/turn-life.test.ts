@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import {
+  called,
+  enqueued,
+  eventsOf,
+  groundAgent,
+  headOf,
+  madeCard,
+  reports,
+  taskEvents,
+  turnOf,
+  Worker,
+} from '../support/ground.ts';
+import { testParley } from '../support/test-parley.ts';
+
+describe('the life of a turn', () => {
+  it('goes from a call over lease, start, steps, tools and their reports to its delivery, and is told once', async (t) => {
+    const parley = await testParley(t);
+    const arthur = await groundAgent(parley, 'arthur');
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(arthur, 'merlin', { correlation_id: 'c-1', context_box_id: 'box_1' });
+    assert.equal((await turnOf(arthur, id)).status, 'queued');
+
+    const held = await worker.take();
+    assert.equal(held.agent_turn_id, id);
+    assert.equal(held.turn_epoch, 1);
+    assert.equal(held.inbox[0].correlation_id, 'c-1');
+    assert.equal(held.inbox[0].context_box_id, 'box_1');
+    assert.deepEqual(held.inbox[0].payload, { ask: 'what is new?' });
+    assert.equal((await headOf(arthur, 'merlin')).status, 'dispatched');
+
+    await worker.ok(held, 'start');
+    await worker.ok(held, 'step', { step_id: 's1', phase: 'think', metadata: { timing: { ms: 3 } } });
+    await worker.suspend(held, ['call-1', 'call-2']);
+    assert.equal((await headOf(arthur, 'merlin')).status, 'suspended');
+    assert.equal(await worker.lease(), undefined, 'nothing to do while tools are waited for');
+
+    assert.equal((await reports(arthur, 'merlin', held, 'call-1')).status, 202);
+    assert.equal((await headOf(arthur, 'merlin')).status, 'suspended');
+    assert.equal((await reports(arthur, 'merlin', held, 'call-2', { status: 'failed' })).status, 202);
+    assert.equal((await headOf(arthur, 'merlin')).status, 'running');
+
+    const again = await worker.take();
+    assert.equal(again.agent_turn_id, id);
+    assert.equal(again.turn_epoch, 1, 'going on is no new lease');
+    assert.deepEqual(
+      again.inbox.map(({ tool_call_id, status }) => [tool_call_id, status]),
+      [
+        ['call-1', 'success'],
+        ['call-2', 'failed'],
+      ],
+    );
+    const shown = await turnOf(arthur, id);
+    assert.deepEqual(
+      shown.waiting.map((call: { status: string }) => call.status),
+      ['applied', 'applied'],
+    );
+
+    await worker.ok(held, 'step', { step_id: 's2', phase: 'answer' });
+    const card = await worker.deliver(held);
+    assert.equal((await headOf(arthur, 'merlin')).status, 'idle');
+    const [told, ...more] = await eventually(async () => {
+      const events = await taskEvents(arthur, id);
+      assert.ok(events.length > 0);
+      return events;
+    });
+    assert.equal(more.length, 0);
+    const { subject, headers, payload } = told.data;
+    assert.equal(subject, 'cg.v1r3.default.public.evt.agent.merlin.task');
+    assert.equal(payload.status, 'success');
+    assert.equal(payload.deliverable_card_id, card);
+    assert.equal(payload.stats.steps, 2);
+    assert.equal(headers['CG-Recursion-Depth'], '0');
+    const ended = await eventually(async () => {
+      const turn = await turnOf(arthur, id);
+      assert.equal(turn.steps.length, 2);
+      return turn;
+    });
+    assert.equal(ended.status, 'success');
+    assert.deepEqual(
+      ended.steps.map((step: { step_id: string }) => step.step_id),
+      ['s1', 's2'],
+    );
+    const states = (await eventsOf(arthur, 'evt.agent.state')).map(({ data }) => data.payload.status);
+    assert.deepEqual(states, ['dispatched', 'running', 'suspended', 'running', 'idle']);
+  });
+
+  it('has one active turn for each agent; the next one waits, and is leased under the next epoch', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const first = await enqueued(parley.admin, 'merlin');
+    parley.clock.advance(1);
+    const second = await enqueued(parley.admin, 'merlin');
+    const held = await worker.take();
+    assert.equal(held.agent_turn_id, first);
+    assert.equal(await worker.lease(), undefined);
+    await worker.ok(held, 'start');
+    await worker.deliver(held);
+    const next = await worker.take();
+    assert.equal(next.agent_turn_id, second);
+    assert.equal(next.turn_epoch, 2);
+  });
+
+  it('is leased by one of many workers that ask at once', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const leases = await Promise.all(Array.from({ length: 20 }, () => worker.lease()));
+    assert.equal(leases.filter((lease) => lease !== undefined).length, 1);
+  });
+
+  it('comes to a worker that waits for it', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const waiting = worker.take({ wait: 20 });
+    const id = await enqueued(parley.admin, 'merlin');
+    assert.equal((await waiting).agent_turn_id, id);
+  });
+
+  it('comes once more to the same lease whose answer was lost, and to no other', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(parley.admin, 'merlin');
+    const held = await worker.take({ lease_id: 'l1' });
+    assert.deepEqual(await worker.take({ lease_id: 'l1' }), held);
+    assert.equal(await worker.lease({ lease_id: 'l2' }), undefined);
+    assert.equal(await worker.lease(), undefined);
+    assert.equal(held.agent_turn_id, id);
+  });
+
+  it('is enqueued once for each correlation id', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const call = called('merlin');
+    const [first, second] = [
+      await parley.admin.call('POST', '/v1/turns', call),
+      await parley.admin.call('POST', '/v1/turns', call),
+    ];
+    assert.deepEqual([first.status, second.status], [201, 200]);
+    assert.deepEqual(first.body, second.body);
+    assert.equal(first.body.inbox_id, call.correlation_id);
+    const other = await parley.admin.call('POST', '/v1/turns', { ...call, payload: { ask: 'something else' } });
+    assert.equal(other.status, 422);
+    assert.equal(other.body.code, 'protocol_violation');
+    assert.equal(other.body.violated, 'correlation_id');
+    await worker.take();
+    assert.equal(await worker.lease(), undefined);
+  });
+
+  it('takes the same start, step, suspension and delivery again without doing anything twice', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(parley.admin, 'merlin');
+    const held = await worker.take();
+    const twice = async (verb: string, body: object = {}) => {
+      assert.equal((await worker.ok(held, verb, body)).body.duplicate, false, verb);
+      assert.equal((await worker.ok(held, verb, body)).body.duplicate, true, verb);
+    };
+    await twice('start');
+    await twice('step', { step_id: 's1', phase: 'think' });
+    await twice('suspend', { waiting: [{ tool_call_id: 'c1', step_id: 's1' }] });
+    await reports(parley.admin, 'merlin', held, 'c1');
+    const card = await madeCard(worker.agent, 'task.deliverable', { done: true });
+    await twice('deliver', { status: 'success', deliverable_card_id: card });
+    await eventually(async () => assert.equal((await taskEvents(parley.admin, id)).length, 1));
+    assert.equal((await eventsOf(parley.admin, 'evt.agent.step')).length, 1);
+  });
+});
