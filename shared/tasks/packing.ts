@@ -38,6 +38,9 @@ export const PACKING = {
     'fromNats',
     'fromInstance',
     'toInstance',
+    'payload',
+    'contextBox',
+    'channel',
   ],
   bulky: [
     'output',

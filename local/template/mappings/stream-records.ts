@@ -71,6 +71,13 @@ export class TableStream {
   async records(iterator: string): Promise<{ records: StreamRecord[]; next: string | undefined }> {
     const answer = await this.#call('DynamoDBStreams_20120810.GetRecords', { ShardIterator: iterator });
     const { Records, NextShardIterator } = Page.parse(answer);
-    return { records: Records, next: NextShardIterator ?? undefined };
+    return { records: Records.map(withEmptyMaps), next: NextShardIterator ?? undefined };
   }
 }
+
+/** DynamoDB Local leaves the type of an empty map out of its stream, which DynamoDB does not. */
+const withEmptyMaps = <T>(record: T): T =>
+  JSON.parse(JSON.stringify(record), (key, value) => (key !== 'M' && isEmpty(value) ? { M: value } : value));
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
