@@ -116,8 +116,8 @@ describe('the functions may', () => {
       'inbox Content',
       'agents Content',
       'cards Content',
-      'turns Content',
       'relay Content',
+      'turns Content',
       'due Content',
       'replay Failures',
     ]);
