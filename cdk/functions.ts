@@ -117,12 +117,13 @@ export const FUNCTIONS = {
     timeoutS: 55,
     access: { indexes: ['due'], delayQueue: ['SendMessage'] },
   },
-  /** It also makes the tasks of a graph or a batch whose maker died half-way. */
+  /** It also makes the tasks of a graph or a batch whose maker died half-way, and tells many agents what is for all of them. */
   due: {
     memoryMB: 256,
     timeoutS: 30,
     access: {
       table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
+      indexes: ['placed'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
@@ -157,6 +158,7 @@ export const DEFAULT_ROUTE_TO: FunctionName = 'api';
 export const ROUTES: readonly RouteSpec[] = [
   { method: 'POST', path: '/v1/messages', to: 'ingest' },
   { method: 'ANY', path: '/v1/messages/{proxy+}', to: 'inbox' },
+  { method: 'ANY', path: '/v1/broadcasts/{proxy+}', to: 'inbox' },
   { method: 'POST', path: '/v1/claims', to: 'claims' },
   { method: 'ANY', path: '/v1/tasks', to: 'tasks' },
   { method: 'ANY', path: '/v1/tasks/{proxy+}', to: 'tasks' },

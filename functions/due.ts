@@ -4,6 +4,7 @@ import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import * as z from 'zod';
 import { onDue } from '../shared/dispatch/on-due.ts';
 import { logged } from './logged.ts';
+import { tellMeasured } from './metrics.ts';
 import { logger, wired } from './parley.ts';
 
 const { engine, deps } = wired();
@@ -14,9 +15,11 @@ const DueMessage = z.object({ pk: z.string(), sk: z.string(), due: z.number() })
 /** What time does to the records whose second has come. */
 export const handler = middy<SQSEvent, SQSBatchResponse>()
   .use(logged(() => ({})))
-  .handler((event, context) =>
-    processPartialResponse(event, fire, processor, { context, throwOnFullBatchFailure: false }),
-  );
+  .handler(async (event, context) => {
+    const answer = await processPartialResponse(event, fire, processor, { context, throwOnFullBatchFailure: false });
+    tellMeasured();
+    return answer;
+  });
 
 const fire = async ({ body }: SQSRecord): Promise<void> => {
   const message = DueMessage.parse(JSON.parse(body));

@@ -11,6 +11,7 @@ import type { Log } from '../shared/log.ts';
 import { systemClock as clock } from '../shared/ports/clock.ts';
 import { PACKING } from '../shared/tasks/packing.ts';
 import { FunctionEnv } from './env.ts';
+import { measure } from './metrics.ts';
 
 export const logger = new Logger();
 
@@ -42,6 +43,14 @@ export const wired = (announce?: Announce): Wired => {
     clock,
     newId,
   });
-  const deps = { ...engine.ports, clock, config, log, newId, directory: directoryOf(engine.ports.records, clock) };
+  const deps = {
+    ...engine.ports,
+    clock,
+    config,
+    log,
+    measure,
+    newId,
+    directory: directoryOf(engine.ports.records, clock),
+  };
   return { engine, deps };
 };

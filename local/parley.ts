@@ -10,6 +10,7 @@ import { type Handle, router } from '../shared/http/router.ts';
 import { routes } from '../shared/http/routes/routes.ts';
 import { newId } from '../shared/ids.ts';
 import type { Log } from '../shared/log.ts';
+import type { Measure } from '../shared/measure.ts';
 import { type Clock, systemClock } from '../shared/ports/clock.ts';
 import type { Followers } from '../shared/ports/followers.ts';
 
@@ -19,6 +20,7 @@ export interface ParleyOptions {
   adminKey: string;
   log: Log;
   clock?: Clock;
+  measure?: Measure;
   /** Called once, when the disk no longer takes what is written. */
   onFailure?: (error: unknown) => void;
   /** For tests: stands between the domain and the engine. */
@@ -55,7 +57,8 @@ export const startParley = async (options: ParleyOptions): Promise<Parley> => {
   });
   // A queue message follows from a record's change, also on the fast path: the dispatcher would send it again.
   const ports = through({ ...engine.ports, queues: engine.derived.queues });
-  const deps: Deps = { ...ports, clock, config, log, newId, directory: directoryOf(ports.records, clock) };
+  const measure = options.measure ?? (() => {});
+  const deps: Deps = { ...ports, clock, config, log, measure, newId, directory: directoryOf(ports.records, clock) };
   await setAdminKey(engine.ports.records, 'default', options.adminKey, newId());
   // What follows from a change is done again should it be lost, so that nothing there waits for the disk.
   const following: Deps = { ...deps, ...through(engine.derived) };

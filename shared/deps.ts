@@ -1,6 +1,7 @@
 import type { Directory } from './agents/directory.ts';
 import type { Config } from './config.ts';
 import type { Log } from './log.ts';
+import type { Measure } from './measure.ts';
 import type { Blobs } from './ports/blobs.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Events } from './ports/events.ts';
@@ -21,5 +22,6 @@ export interface Deps extends Ports {
   config: Config;
   directory: Directory;
   log: Log;
+  measure: Measure;
   newId: () => string;
 }

@@ -18,7 +18,7 @@ import {
   together,
   type Watched,
 } from './metrics.ts';
-import { eventsNotAnnounced } from './own-metrics.ts';
+import { eventsNotAnnounced, inboxDepth, readLatency, writeLatency } from './own-metrics.ts';
 import { PERIOD } from './period.ts';
 
 interface Rule {
@@ -27,6 +27,7 @@ interface Rule {
   says: string;
   metrics: IMetric[];
   atLeast?: number;
+  above?: number;
   lessThan?: number;
   periods?: number;
   missing?: TreatMissingData;
@@ -36,6 +37,10 @@ interface Rule {
 const DEAD_LETTER_AGE_S = 15 * 60;
 /** A record is normally worked off within a second, and the stream keeps it for a day: there are 24 hours left to act. */
 const STREAM_AGE_MS = 5 * 60 * 1000;
+/** The thresholds of the message routing protocol: twice its targets, and four fifths of an inbox. */
+const SLOW_WRITE_MS = 100;
+const SLOW_READ_MS = 200;
+const NEARLY_FULL = 80;
 const FAILED_ANSWERS = 5;
 /** The SDK tries each again by itself, so that a few reach nobody. */
 const FAILED_CALLS = 10;
@@ -126,7 +131,34 @@ const rules = (watched: Watched, { alarms, stage }: AwsConfig): Rule[] => {
       lessThan: 1,
       missing: TreatMissingData.BREACHING,
     },
+    {
+      heading: 'write-latency',
+      says: 'Messages of the message routing protocol take long to be written.',
+      metrics: [writeLatency(stage)],
+      above: SLOW_WRITE_MS,
+      periods: 2,
+    },
+    {
+      heading: 'read-latency',
+      says: 'Inboxes of the message routing protocol take long to be read.',
+      metrics: [readLatency(stage)],
+      above: SLOW_READ_MS,
+      periods: 2,
+    },
+    {
+      heading: 'inbox-depth',
+      says: 'An inbox is nearly full: its agent does not keep up, and its oldest messages are about to be evicted.',
+      metrics: together('MAX', 'fullest inbox', inboxDepth(stage)),
+      above: NEARLY_FULL,
+    },
   ];
+};
+
+const comparisonOf = ({ atLeast, above, lessThan = 0 }: Pick<Rule, 'atLeast' | 'above' | 'lessThan'>) => {
+  if (above !== undefined) return { threshold: above, comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD };
+  return atLeast === undefined
+    ? { threshold: lessThan, comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD }
+    : { threshold: atLeast, comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD };
 };
 
 /** What somebody should get up for. Each alarm names the heading of the runbook that says what to do. */
@@ -134,18 +166,14 @@ export class Alarms extends Construct {
   constructor(scope: Construct, id: string, { aws, watched }: { aws: AwsConfig; watched: Watched }) {
     super(scope, id);
     const topic = this.addTopic(aws);
-    for (const { heading, says, metrics, atLeast, lessThan, periods = 1, missing } of rules(watched, aws)) {
+    for (const { heading, says, metrics, periods = 1, missing, ...bound } of rules(watched, aws)) {
       for (const [at, metric] of metrics.entries()) {
         const name = metrics.length === 1 ? heading : `${heading}-${at + 1}`;
         const alarm = new Alarm(this, name, {
           alarmName: `parley-${aws.stage}-${name}`,
           alarmDescription: `${says} docs/runbook.md#${heading}`,
           metric,
-          threshold: atLeast ?? lessThan ?? 0,
-          comparisonOperator:
-            atLeast === undefined
-              ? ComparisonOperator.LESS_THAN_THRESHOLD
-              : ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+          ...comparisonOf(bound),
           evaluationPeriods: periods,
           treatMissingData: missing ?? TreatMissingData.NOT_BREACHING,
         });

@@ -11,7 +11,16 @@ import {
   together,
   type Watched,
 } from './metrics.ts';
-import { changesDispatched, dueSwept, eventsNotAnnounced, taskCounts } from './own-metrics.ts';
+import {
+  changesDispatched,
+  dueSwept,
+  eventsNotAnnounced,
+  evictions,
+  inboxDepth,
+  readLatency,
+  taskCounts,
+  writeLatency,
+} from './own-metrics.ts';
 import { PERIOD } from './period.ts';
 
 const graph = (title: string, left: IMetric[], right: IMetric[] = []): IWidget =>
@@ -62,6 +71,11 @@ export const dashboard = (scope: Construct, stage: string, watched: Watched): Da
         graph('Tasks', taskCounts(stage)),
         graph('Events not announced', together('SUM', 'events', eventsNotAnnounced(stage))),
         graph('Table: throttled and failed calls', tableFaults(watched)),
+      ],
+      [
+        graph('Message routing: writes and reads (ms)', [writeLatency(stage), readLatency(stage)]),
+        graph('Message routing: fullest inbox', inboxDepth(stage)),
+        graph('Message routing: evictions', evictions(stage)),
       ],
     ],
   });

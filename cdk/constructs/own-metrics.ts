@@ -1,4 +1,5 @@
 import { type IMetric, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
+import type { Measured } from '../../shared/measure.ts';
 import type { FunctionName } from '../functions.ts';
 import { PERIOD } from './period.ts';
 
@@ -12,15 +13,16 @@ type OwnMetric =
   | 'TasksExpired'
   | 'ChangesDispatched'
   | 'EventsNotAnnounced'
-  | 'DueSwept';
+  | 'DueSwept'
+  | Measured;
 
-const ownMetric = (stage: string, service: FunctionName, metricName: OwnMetric): IMetric =>
+const ownMetric = (stage: string, service: FunctionName, metricName: OwnMetric, statistic = Stats.SUM): IMetric =>
   new Metric({
     namespace: NAMESPACE,
     metricName,
     // CloudWatch finds a metric only by all the dimensions that it was written with.
     dimensionsMap: { service, stage },
-    statistic: Stats.SUM,
+    statistic,
     period: PERIOD,
     label: metricName,
   });
@@ -37,3 +39,17 @@ export const eventsNotAnnounced = (stage: string): IMetric[] =>
   (['dispatch', 'replay'] as const).map((service) => ownMetric(stage, service, 'EventsNotAnnounced'));
 
 export const dueSwept = (stage: string): IMetric => ownMetric(stage, 'sweep', 'DueSwept');
+
+/** One slow call in twenty is an accident, more are a state. */
+const SLOW = Stats.percentile(95);
+
+/** How long messages of the message routing protocol take to be written and read, by the functions that do it. */
+export const writeLatency = (stage: string): IMetric => ownMetric(stage, 'ingest', 'message_write_latency_ms', SLOW);
+export const readLatency = (stage: string): IMetric => ownMetric(stage, 'inbox', 'message_read_latency_ms', SLOW);
+
+/** Of the fullest inbox that has a limit. What is sent to many is written by `due`. */
+export const inboxDepth = (stage: string): IMetric[] =>
+  (['ingest', 'due'] as const).map((service) => ownMetric(stage, service, 'inbox_depth', Stats.MAXIMUM));
+
+export const evictions = (stage: string): IMetric[] =>
+  (['ingest', 'due'] as const).map((service) => ownMetric(stage, service, 'eviction_count'));

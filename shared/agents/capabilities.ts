@@ -14,14 +14,15 @@ export const isOffered = async (records: Records, project: string, capability: s
   return offers.length > 0;
 };
 
-/** Some of those who have the capability. */
+/** Some of those who have the capability, by their ids. */
 export const offeredBy = async (
   records: Records,
   project: string,
   capability: string,
   limit: number,
+  after?: string,
 ): Promise<string[]> => {
-  const offers = await records.query<Item>({ p: offersPk(project, capability), limit });
+  const offers = await records.query<Item>({ p: offersPk(project, capability), after, limit });
   return offers.map(({ sk }) => sk);
 };
 

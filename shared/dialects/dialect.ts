@@ -17,6 +17,8 @@ export interface Dialect {
   logsRefusals?: true;
   /** Its messages speak of tasks by eight digits, so that what these mean must be on record. */
   usesShortIds?: true;
+  /** How long its messages take to be written and read is measured. */
+  isMeasured?: true;
   /** How many messages wait in an inbox of its agents at most, where their registration does not say. */
   inboxLimit?(config: Config): number;
   /** Every message of the dialect. */

@@ -2,6 +2,8 @@ import { isHealth } from '../agents/agent.ts';
 import { healthEffects, onHealthDue } from '../agents/health.ts';
 import { isBatch } from '../batches/batch.ts';
 import { batchEffects, onBatchDue } from '../batches/batch-changes.ts';
+import { broadcastEffects, isBroadcast } from '../broadcasts/broadcast.ts';
+import { onBroadcastDue } from '../broadcasts/fan-out.ts';
 import { cardEffects, isCard } from '../cards/card.ts';
 import type { Deps } from '../deps.ts';
 import { isGraph } from '../graphs/graph.ts';
@@ -53,6 +55,7 @@ const KINDS: readonly AnyKind[] = [
   kind({ is: isSequence, effects: sequenceEffects }),
   kind({ is: isHead, effects: headEffects, due: onHeadDue }),
   kind({ is: isTurn, effects: turnEffects, due: onTurnDue }),
+  kind({ is: isBroadcast, effects: broadcastEffects, due: onBroadcastDue }),
 ];
 
 export const kindOf = (item: Item): AnyKind => {

@@ -9,4 +9,5 @@ export const WATCHED: readonly string[] = [
   'sequence',
   'head',
   'turn',
+  'broadcast',
 ];

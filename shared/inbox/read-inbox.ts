@@ -36,12 +36,16 @@ export const readInbox = async (deps: Deps, { agent }: Known, options: InboxOpti
   const listener = options.waitMs > 0 ? deps.records.listen(p) : undefined;
   try {
     for (;;) {
+      const begun = performance.now();
       const others = await otherInstances(deps, agent, options.instance);
       const found = await waiting(deps, p, options.max, others);
       const left = until - deps.clock.now();
       if (found.length > 0 || !listener || left <= 0 || options.signal?.aborted) {
         const read = await written(deps, agent, found);
         const given = options.take ? await removed(deps, read) : read;
+        if (dialectNamed(agent.dialect).isMeasured) {
+          deps.measure('message_read_latency_ms', performance.now() - begun);
+        }
         return given.map(({ message }) => message);
       }
       await listener.heard(left, options.signal);

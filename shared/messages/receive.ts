@@ -2,6 +2,7 @@ import type { Known } from '../agents/agent.ts';
 import { agentBehind, type Caller, type Relay } from '../agents/authenticate.ts';
 import { alive, beat, say } from '../agents/health.ts';
 import { refuseUnlessCoordinator } from '../agents/orders.ts';
+import { broadcast } from '../broadcasts/fan-out.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
@@ -26,6 +27,8 @@ export interface Accepted {
   dialect: string;
   duplicate: boolean;
   taskId?: string;
+  /** Of a message to many, by which its way can be followed. */
+  broadcastId?: string;
 }
 
 export interface Sent {
@@ -33,6 +36,8 @@ export interface Sent {
   /** The dialect that the sender named, if any. */
   dialect?: string;
   trace: Trace;
+  /** To all agents, or to those of a capability or domain, whoever the message itself names. */
+  broadcast?: string;
   /** Told which task a message is about as soon as that is known, so that whatever is logged from then on says so. */
   note?: (taskId: string) => void;
 }
@@ -40,6 +45,7 @@ export interface Sent {
 /** One message of any dialect, carried out. */
 export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Promise<Accepted> => {
   const dialect = dialectOf(message, sent.dialect);
+  const begun = performance.now();
   try {
     const said = understood(deps, sent.caller, dialect, message);
     if (said.kind === 'ground') {
@@ -50,8 +56,12 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     const caller = await inTheNameOf(deps, sent.caller, sender);
     const command = await meant(deps, caller, sender, said);
     if ('taskId' in command && command.taskId !== undefined) sent.note?.(command.taskId);
+    if (sent.broadcast !== undefined) {
+      return await toMany(deps, { ...sent, caller }, dialect.name, sent.broadcast, command);
+    }
     const { duplicate } = await carryOut(deps, { ...sent, caller }, dialect.name, sender, command);
     if (command.sent) await counted(deps, sender.agent.project, command, duplicate);
+    if (dialect.isMeasured) deps.measure('message_write_latency_ms', performance.now() - begun);
     const { messageId, givenId = messageId } = command;
     const taskId = 'taskId' in command ? command.taskId : undefined;
     return { id: givenId, dialect: dialect.name, duplicate, taskId };
@@ -71,6 +81,18 @@ const inTheNameOf = async (deps: Deps, caller: Caller | Relay, known: Known): Pr
   if (caller.role !== 'relay') return caller;
   await alive(deps, known);
   return { project: caller.project, role: 'agent', known };
+};
+
+const toMany = async (
+  deps: Deps,
+  { caller, trace }: Pick<Sent, 'trace'> & { caller: Caller },
+  dialect: string,
+  audience: string,
+  command: Command,
+): Promise<Accepted> => {
+  const { duplicate } = await broadcast(deps, caller, { audience, dialect, trace }, command);
+  const { messageId, givenId = messageId } = command;
+  return { id: givenId, dialect, duplicate, broadcastId: messageId };
 };
 
 /** A refusal with what the dialect calls it beside it; anything else as it is. */

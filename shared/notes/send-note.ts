@@ -110,7 +110,9 @@ const entranceFor = (deps: Deps, recipient: Agent, { project, from, id, held, ac
 
 /** Nothing is lost silently. */
 const tell = (deps: Deps, to: string, { depth, evicted: gone }: Entrance): void => {
+  deps.measure('inbox_depth', depth);
   if (!gone) return;
+  deps.measure('eviction_count', 1);
   const facts = { agent: to, inboxDepth: depth, evicted: gone.id, from: gone.from };
   deps.log('warn', 'an inbox was full, and its oldest message was evicted', facts);
 };

@@ -64,5 +64,6 @@ export const PACKING = {
     'seeds',
     'refused',
     'parts',
+    'command',
   ],
 } as const;

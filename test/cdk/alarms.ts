@@ -190,6 +190,19 @@ describe('the alarms', () => {
     );
   });
 
+  it('ring at the thresholds of the message routing protocol, by its own names', () => {
+    const bounds = ['write-latency', 'read-latency', 'inbox-depth'].map((heading) => {
+      const [alarm, ...more] = withHeading(heading);
+      assert.deepEqual(more, []);
+      return [...watches(alarm ? [alarm] : []), alarm?.ComparisonOperator, alarm?.Threshold];
+    });
+    assert.deepEqual(bounds, [
+      ['message_write_latency_ms ingest,test', 'GreaterThanThreshold', 100],
+      ['message_read_latency_ms inbox,test', 'GreaterThanThreshold', 200],
+      ['inbox_depth ingest,test', 'inbox_depth due,test', 'GreaterThanThreshold', 80],
+    ]);
+  });
+
   it('are not made where they are switched off', () => {
     const quiet = synthesized({ alarms: { on: false } });
     assert.deepEqual(quiet.all('AWS::CloudWatch::Alarm', z.unknown()), []);
@@ -207,7 +220,14 @@ describe('the dashboard', () => {
     for (const name of ['Requested', 'Completed', 'Failed', 'Expired'].map((status) => `Tasks${status}`)) {
       assert.ok(body.includes(name), name);
     }
-    for (const name of ['ChangesDispatched', 'EventsNotAnnounced', 'DueSwept', 'ThrottledRequests', 'SystemErrors']) {
+    for (const name of [
+      'eviction_count',
+      'ChangesDispatched',
+      'EventsNotAnnounced',
+      'DueSwept',
+      'ThrottledRequests',
+      'SystemErrors',
+    ]) {
       assert.ok(body.includes(name), name);
     }
     assert.ok(body.includes('FILL(dispatch,0) < 1'));

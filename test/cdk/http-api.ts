@@ -41,7 +41,7 @@ describe('the HTTP API', () => {
       [/^POST \/v1\/messages$/, 'ingest'],
       [/^POST \/v1\/claims$/, 'claims'],
       [/^\w+ \/v1\/(tasks|dead|graphs|batches)/, 'tasks'],
-      [/^\w+ \/v1\/(inbox|messages\/)/, 'inbox'],
+      [/^\w+ \/v1\/(inbox|messages\/|broadcasts)/, 'inbox'],
       [/^\w+ \/v1\/(agents|manifest|violations|gaps|tools)/, 'agents'],
       [/^\w+ \/v1\/(cards|boxes)/, 'cards'],
       [/^\w+ \/v1\/relay\//, 'relay'],

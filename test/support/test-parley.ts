@@ -23,7 +23,7 @@ export interface TestParley {
   restart(): Promise<void>;
 }
 
-export interface TestOptions extends Pick<ParleyOptions, 'through'> {
+export interface TestOptions extends Pick<ParleyOptions, 'through' | 'measure'> {
   config?: Partial<Config>;
   clock?: ParleyOptions['clock'];
 }
@@ -39,7 +39,15 @@ export const testParley = async (
   const log: Log = (level, message) => logged.push(`${level} ${message}`);
   const config = { ...baseConfig, ...options.config };
   const start = () =>
-    startParley({ dir, config, adminKey: ADMIN_KEY, log, clock: options.clock ?? clock, through: options.through });
+    startParley({
+      dir,
+      config,
+      adminKey: ADMIN_KEY,
+      log,
+      clock: options.clock ?? clock,
+      through: options.through,
+      measure: options.measure,
+    });
   let parley = await start();
   const transport: Transport = async (method, target, headers, body = '') => {
     const [path = '', query = ''] = target.split('?');

@@ -10,6 +10,7 @@ export const messageRouting: Dialect = {
   isLogged: false,
   logsRefusals: true,
   usesShortIds: true,
+  isMeasured: true,
   inboxLimit: ({ messageRouting: { inboxLimit } }) => inboxLimit,
   schema: MessageRoutingMessage,
   complaints: (message) => complaints(isTyped(message) ? MessageRoutingMessage : UntypedMessage, message),

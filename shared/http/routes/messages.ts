@@ -20,6 +20,7 @@ const AcceptedMessage = z.object({
   dialect: z.string(),
   duplicate: z.boolean().describe('whether the very same message had arrived before'),
   taskId: z.string().optional(),
+  broadcastId: z.string().optional().describe('of a message to many: GET /v1/broadcasts/{id} says how far it has come'),
   outcome: z.looseObject({}).optional().describe('with wait: the result, failure or question, if it came in time'),
 });
 
@@ -44,7 +45,8 @@ export const messageRoutes: Route[] = [
       202: { description: 'Accepted, and on disk', schema: AcceptedMessage },
     },
     handle: async ({ deps, caller, query, body, trace, request }) => {
-      const sent = { caller, trace, dialect: request.headers['parley-dialect'], note: noteTasks(request) };
+      const { 'parley-dialect': dialect, 'parley-broadcast': broadcast } = request.headers;
+      const sent = { caller, trace, dialect, broadcast, note: noteTasks(request) };
       if (Array.isArray(body.messages)) {
         if (query.wait > 0) throw new ParleyError('invalid_request', 'Only a single message can be waited for.');
         return {

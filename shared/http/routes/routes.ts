@@ -3,6 +3,7 @@ import { agentPairRoutes } from './agent-pairs.ts';
 import { agentRoutes } from './agents.ts';
 import { batchRoutes } from './batches.ts';
 import { boxRoutes } from './boxes.ts';
+import { broadcastRoutes } from './broadcasts.ts';
 import { cardRoutes } from './cards.ts';
 import { claimRoutes } from './claims.ts';
 import { consumerRoutes } from './consumers.ts';
@@ -31,6 +32,7 @@ export const routes: readonly Route[] = [
   ...claimRoutes,
   ...inboxRoutes,
   ...sentMessageRoutes,
+  ...broadcastRoutes,
   ...agentRoutes,
   ...agentPairRoutes,
   ...turnRoutes,

@@ -1,0 +1,48 @@
+import type { Json } from '../json/json.ts';
+import type { NoteMessage, Request } from '../messages/command.ts';
+import type { Item, RecordChange, Ref } from '../ports/records.ts';
+import type { Effect } from '../tasks/effects.ts';
+
+/** A message to many, on its way: how far it has come, and what it is, so that whoever goes on needs nothing else. */
+export interface Broadcast extends Item {
+  sk: 'broadcast';
+  project: string;
+  id: string;
+  from: string;
+  dialect: string;
+  audience: string;
+  /** What it says, to nobody in particular. */
+  command: ToMany;
+  fingerprint: string;
+  traceparent: string;
+  tracestate?: string;
+  createdAt: number;
+  /** The last agent that was looked at. */
+  reachedUpTo?: string;
+  reached: number;
+  /** How many could not be reached, because their inbox is full, or an order does not fit them. */
+  unreached: number;
+  doneAt?: number;
+}
+
+/** What can be said to many. */
+export type ToMany = NoteMessage | Request;
+
+export const broadcastRef = (project: string, id: string): Ref<Broadcast> => ({
+  pk: `${project}#broadcast#${id}`,
+  sk: 'broadcast',
+});
+
+export const isBroadcast = (item: Item): item is Broadcast => item.sk === 'broadcast';
+
+/** It is announced when it begins and when everybody has it. */
+export const broadcastEffects = ({ before, after }: RecordChange<Broadcast>): Effect[] => {
+  if (!after) return [];
+  const isNew = before === undefined;
+  if (!isNew && (after.doneAt === undefined || before.doneAt !== undefined)) return [];
+  const { id, project, from, audience, reached, unreached, v, at, createdAt } = after;
+  const type = isNew ? 'broadcast.sent' : 'broadcast.done';
+  const counts: Json = isNew ? {} : { reached, unreached, tookMs: at - createdAt };
+  const data = { messageId: id, from, audience, ...counts };
+  return [{ kind: 'announce', event: { id: `broadcast/${id}:${v}:${type}`, project, type, at, data } }];
+};

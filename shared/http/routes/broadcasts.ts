@@ -1,0 +1,38 @@
+import * as z from 'zod';
+import { broadcastRef } from '../../broadcasts/broadcast.ts';
+import { ParleyError } from '../../errors.ts';
+import { noBody, noQuery, type Route, route } from '../route.ts';
+
+export const broadcastRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/v1/broadcasts/{id}',
+    summary: 'How far a message to many has come',
+    query: noQuery,
+    body: noBody,
+    answers: {
+      200: {
+        description: 'Its way',
+        schema: z.object({
+          id: z.string(),
+          from: z.string(),
+          audience: z.string(),
+          reached: z.number(),
+          unreached: z.number().describe('whose inbox was full, or whom an order did not fit'),
+          isDone: z.boolean(),
+          sentAt: z.iso.datetime(),
+        }),
+      },
+      404: { description: 'No such message' },
+    },
+    handle: async ({ deps, caller, params: { id = '' } }) => {
+      const found = await deps.records.get(broadcastRef(caller.project, id));
+      if (!found || (caller.role === 'agent' && caller.known.agent.id !== found.from)) {
+        throw new ParleyError('not_found', `There is no message to many ${id}.`);
+      }
+      const { from, audience, reached, unreached, doneAt, createdAt } = found;
+      const sentAt = new Date(createdAt).toISOString();
+      return { status: 200, body: { id, from, audience, reached, unreached, isDone: doneAt !== undefined, sentAt } };
+    },
+  }),
+];
