@@ -53,9 +53,10 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
   );
 };
 
-/** Senders that find the inbox full at once want the same place: each that gets it makes the others look again. */
-const MOST_ATTEMPTS = 100;
+/** Senders that find the inbox full at once want the same place: each that gets it makes the others look again, after pauses that grow and differ. */
+const MOST_ATTEMPTS = 12;
 const PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 1000;
 
 /** The note that was there before, unless this one could be written. */
 const written = async (
@@ -84,7 +85,7 @@ const written = async (
     }
     if (done.at === 0) return done.current && isNote(done.current) ? done.current : undefined;
     if (order && done.at === 1) throw stopped(to);
-    if (attempt > 2) await pause(Math.random() * PAUSE_MS);
+    await pause(Math.random() * Math.min(PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS));
   }
   throw new ParleyError('conflict', `Too many messages to ${to} at once. Try again.`, { retry: 'later' });
 };
