@@ -53,9 +53,12 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
   );
 };
 
-/** Senders that find the inbox full at once want the same place: each that gets it makes the others look again, after pauses that grow and differ. */
-const MOST_ATTEMPTS = 12;
-const PAUSE_MS = 10;
+/**
+ * Senders that find the inbox full at once want the same place: each that gets it makes the others look again, after pauses that
+ * grow and differ. Whoever has had no luck for so long is asked to try again.
+ */
+const PATIENCE_MS = 10_000;
+const PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1000;
 
 /** The note that was there before, unless this one could be written. */
@@ -73,7 +76,8 @@ const written = async (
     return created.outcome === 'written' ? 'written' : created.current;
   }
   const token = deps.newId();
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+  const until = performance.now() + PATIENCE_MS;
+  for (let attempt = 0; performance.now() < until; attempt++) {
     const entrance = isCounted ? await entranceFor(deps, recipient, note) : undefined;
     if (entrance instanceof Error) return accepted(deps, note, entrance);
     const own: Write = { kind: 'create', item: { ...note, arrival: entrance?.arrival } };

@@ -25,6 +25,7 @@ const opened = async (t: TestContext, open: Open) => {
     config: { ...config, consumers },
     directory: directoryOf(engine.ports.records, clock),
     log: () => {},
+    measure: () => {},
     newId,
   };
   const admin = { project, role: 'admin' } as const;

@@ -92,10 +92,10 @@ describe('agents that speak message routing', () => {
     assert.equal(version.body.version, '1.0.0');
   });
 
-  it('never have more in an inbox than its limit, with fifty senders at once', { timeout: 120_000 }, async () => {
-    const reader = await speaker('reader', { inboxLimit: 10 });
+  it('never have more in an inbox than its limit, with many senders at once', { timeout: 120_000 }, async () => {
+    const reader = await speaker('reader', { inboxLimit: 5 });
     const senders: TestAgent[] = [];
-    for (let index = 0; index < 50; index++) senders.push(await speaker(`sender-${index}`));
+    for (let index = 0; index < 12; index++) senders.push(await speaker(`sender-${index}`));
     const send = async (one: TestAgent): Promise<void> => {
       const message = mrMessage('status-update', one.id, reader.id, { sequence: 1 });
       // Where too many are in each other's way, the sender is asked to try again.
@@ -108,12 +108,12 @@ describe('agents that speak message routing', () => {
     };
     await Promise.all(senders.map(send));
     await eventually(async () => {
-      assert.equal((await reader.call('GET', '/v1/inbox?max=100')).body.messages.length, 10);
+      assert.equal((await reader.call('GET', '/v1/inbox?max=100')).body.messages.length, 5);
       const { inbox } = (await admin.call('GET', `/v1/agents/${reader.id}`)).body;
-      assert.deepEqual(inbox, { depth: 10, evicted: 40 });
+      assert.deepEqual(inbox, { depth: 5, evicted: 7 });
     });
     const { body } = await reader.call('GET', '/v1/inbox?mode=take&max=100');
-    assert.equal(body.messages.length, 10);
+    assert.equal(body.messages.length, 5);
     assert.equal((await admin.call('GET', `/v1/agents/${reader.id}`)).body.inbox.depth, 0);
   });
 

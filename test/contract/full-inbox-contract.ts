@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import config from '../../parley.config.ts';
+import { directoryOf } from '../../shared/agents/directory.ts';
+import { Registration, register } from '../../shared/agents/register.ts';
+import type { Deps } from '../../shared/deps.ts';
+import { newId } from '../../shared/ids.ts';
+import { depthOf } from '../../shared/inbox/arrivals.ts';
+import { readInbox } from '../../shared/inbox/read-inbox.ts';
+import type { NoteMessage } from '../../shared/messages/command.ts';
+import { sendNote } from '../../shared/notes/send-note.ts';
+import { systemClock } from '../../shared/ports/clock.ts';
+import { traceFrom } from '../../shared/trace.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Open, unique } from './engine-under-test.ts';
+
+const LIMIT = 30;
+const PATIENCE_MS = 60_000;
+
+const opened = async (t: TestContext, open: Open) => {
+  const { ports } = await open(t);
+  const project = unique('p');
+  const clock = systemClock;
+  const directory = directoryOf(ports.records, clock);
+  const deps: Deps = { ...ports, clock, config, directory, log: () => {}, measure: () => {}, newId };
+  await register(deps, project, 'reader', Registration.parse({ dialect: 'message-routing', inboxLimit: LIMIT }));
+  const known = await directory.agent(project, 'reader');
+  assert.ok(known);
+  const send = (id: string) => {
+    const message: NoteMessage = {
+      kind: 'note',
+      messageId: id,
+      fingerprint: id,
+      from: `sender-of-${id}`,
+      to: 'reader',
+      type: 'message-routing.status-update',
+      priority: 'normal',
+      content: { status: 'in_progress' },
+      carried: {},
+    };
+    const sending = { project, dialect: 'message-routing', trace: traceFrom(undefined, undefined), isShown: true };
+    // Whoever finds too many others in the way is asked to try again.
+    return eventually(() => sendNote(deps, sending, message), PATIENCE_MS);
+  };
+  const read = (take = false) => readInbox(deps, known, { max: 100, waitMs: 0, take });
+  const depth = async () => {
+    const found = await depthOf(ports.records, known.agent);
+    return [found?.count, found?.evicted];
+  };
+  return { send, read, depth };
+};
+
+/** The same on every engine: what a full inbox promises must not depend on who serialises whom. */
+export const fullInboxContract = (name: string, open: Open): void => {
+  describe(`an inbox with a limit, on ${name}`, () => {
+    it('never holds more, nor gives up two for one, with fifty senders at once', async (t) => {
+      const { send, read, depth } = await opened(t, open);
+      const sent = Array.from({ length: 50 }, (_, index) => send(`m${index}`));
+      assert.ok((await Promise.all(sent)).every(({ duplicate }) => !duplicate));
+      assert.deepEqual(await depth(), [LIMIT, 50 - LIMIT]);
+      await eventually(async () => assert.equal((await read()).length, LIMIT));
+    });
+
+    it('counts right while some send, some send again and some take', async (t) => {
+      const { send, read, depth } = await opened(t, open);
+      const taken = new Set<unknown>();
+      const take = async () => {
+        for (const { msg_id } of await read(true)) taken.add(msg_id);
+      };
+      const ids = Array.from({ length: 30 }, (_, index) => `m${index}`);
+      await Promise.all([...ids.map(send), ...ids.slice(0, 10).map(send), take(), take(), take()]);
+      const [count = 0, evicted = 0] = await depth();
+      assert.equal(taken.size + count + evicted, 30);
+      await eventually(async () => assert.equal((await read()).length, count));
+    });
+  });
+};
