@@ -4,6 +4,8 @@ import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { sow } from '../tasks/sow.ts';
+import { batchEndEffects } from '../turns/effects.ts';
+import { forked } from '../turns/fork-join.ts';
 import { type Batch, batchRef } from './batch.ts';
 import { ended, join } from './join.ts';
 
@@ -36,6 +38,8 @@ export const onBatchDue = async (deps: Deps, batch: Batch): Promise<void> => {
     await deps.records.update(ref, ended(deps, batch, 'timeout'), deps.newId());
   } else if (batch.status === 'open' && batch.seeds) {
     await begun(deps, batch);
+  } else if (batch.status === 'open' && batch.forks) {
+    await forked(deps, batch);
   } else {
     const due = batch.status === 'open' ? { set: { due: batch.deadline } } : { unset: ['due'] };
     await deps.records.update(ref, { ...due, if: is('v', batch.v) }, deps.newId());
@@ -44,7 +48,7 @@ export const onBatchDue = async (deps: Deps, batch: Batch): Promise<void> => {
 
 /** Everything that follows from one write to a batch. What is still running when it ends is stopped. */
 export const batchEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {
-  const effects: Effect[] = [];
+  const effects: Effect[] = batchEndEffects({ before, after });
   if (before?.seeds && 'blob' in before.seeds && !after?.seeds) {
     effects.push({ kind: 'forget', blob: before.seeds.blob });
   }

@@ -1,5 +1,6 @@
 import type { Item, Ref } from '../ports/records.ts';
 import type { Content, End } from '../tasks/task.ts';
+import type { ToolCall } from '../turns/tool-call.ts';
 
 /**
  * One of the things that a batch waits for. A task is one kind; another, such as a turn, is whatever
@@ -42,6 +43,12 @@ export interface Batch extends Item {
   deadline: number;
   /** The requests that become its tasks; absent once all of them have. */
   seeds?: Content;
+  /** The turns that become its parts; absent once all of them have. */
+  forks?: Content;
+  /** How often it was tried to make them. */
+  tries?: number;
+  /** The tool call that the batch is the work of. */
+  call?: ToolCall;
   fingerprint: string;
   createdAt: number;
   endedAt?: number;

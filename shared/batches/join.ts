@@ -52,7 +52,7 @@ export const ended = ({ clock, config }: Deps, batch: Batch, why?: 'timeout'): C
       ends,
       ...(batch.placed && { 'placed.s': inboxOrder(now, messageIdOf(batch)) }),
     },
-    unset: ['due', 'seeds'],
+    unset: ['due', 'seeds', 'forks'],
   };
 };
 

@@ -5,6 +5,8 @@ import { unseen } from '../tasks/rules.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
 import { viewOf } from '../tasks/task-view.ts';
 import { cancel } from '../tasks/transitions.ts';
+import { stopWhatever } from '../turns/stop.ts';
+import { type Turn, turnRef } from '../turns/turn.ts';
 
 /** What is told of a part beside how it ended. */
 export interface ShownPart {
@@ -40,7 +42,18 @@ const shownTask = (one: Task): ShownPart => {
   return 'json' in output ? { result: output.json } : { uri: `/v1/tasks/${encodeURIComponent(id)}` };
 };
 
-const KINDS: Readonly<Record<string, PartKind>> = { task };
+const turn: PartKind = {
+  stop: (deps, project, id) => stopWhatever(deps, project, id, 'The batch that it was a part of has ended.'),
+  shown: async (deps, project, ids) => {
+    const turns = await deps.records.getMany(ids.map((id) => turnRef(project, id)));
+    return new Map(turns.map((one) => [one.id, shownTurn(one)]));
+  },
+};
+
+const shownTurn = ({ end }: Turn): ShownPart =>
+  end?.deliverable === undefined ? {} : { uri: `/v1/cards/${end.deliverable}` };
+
+const KINDS: Readonly<Record<string, PartKind>> = { task, turn };
 
 export const kindOfPart = (kind: string): PartKind => {
   const found = KINDS[kind];

@@ -7,7 +7,7 @@ import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
-import type { TurnEffect } from '../turns/effects.ts';
+import { type TurnEffect, taskEndEffects } from '../turns/effects.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
 import { unseen } from './rules.ts';
 import { type Content, endOf, isHeld, isOpen, type Joins, laneOf, type Task } from './task.ts';
@@ -56,6 +56,7 @@ export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
   const { project, joins } = after;
   const end = hasEndedOrBegunAgain && endOf(after);
   if (joins && end) effects.push({ kind: 'join', project, joins, end: { status: end } });
+  effects.push(...taskEndEffects({ before, after }));
   return effects;
 };
 

@@ -5,6 +5,8 @@ import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import { headersInPayload, strictDepth, traceOfHeaders } from '../dialects/common-ground/headers.ts';
 import { ownSubject } from '../dialects/common-ground/subject.ts';
 import type { Trace } from '../trace.ts';
+import { callInternal } from './call-internal.ts';
+import { callTool } from './call-tool.ts';
 import { enqueue, violation } from './enqueue.ts';
 import { stoppable } from './look-up.ts';
 import { receiveReport } from './receive-report.ts';
@@ -51,6 +53,10 @@ export const carryOutOrder = async (
       const turn = await stoppable(deps, caller, id);
       return stopTurn(deps, { ...turn, agent }, epoch, reason);
     }
+    case 'callTool':
+      return callTool(deps, caller, order, trace);
+    case 'callInternal':
+      return callInternal(deps, caller, order, trace);
     default:
       throw violation('subject', `The subject ${order.text} has nobody who takes it.`);
   }

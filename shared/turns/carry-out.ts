@@ -1,10 +1,12 @@
 import { offeredBy } from '../agents/capabilities.ts';
 import type { Deps } from '../deps.ts';
 import { absent, any, below, is } from '../ports/conditions.ts';
-import { deliverableOf } from './deliverable.ts';
+import { answerWithBatch, answerWithTask, answerWithTurn } from './answer-call.ts';
 import type { Bell, TurnEffect } from './effects.ts';
 import { turnEvent } from './events.ts';
+import { endTurn, handOver, takeBack } from './hand-over.ts';
 import { headRef, stateOf, turnsPk } from './head.ts';
+import { cancelCall, settleCall } from './settle.ts';
 import { QUEUED, type QueuedTurn, stepRef, turnRef } from './turn.ts';
 
 /** Carries out what follows from a change of a head or a turn. It may come again, and late: every write says what it must find. */
@@ -14,7 +16,7 @@ export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void
       await noteLease(deps, effect);
       return;
     case 'finish':
-      await finish(deps, effect);
+      await endTurn(deps, { ...effect, id: effect.turn }, effect.end, effect.steps);
       return;
     case 'keepStep':
       await keepStep(deps, effect);
@@ -31,6 +33,27 @@ export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void
         deps.newId(),
       );
       return;
+    case 'settleCall':
+      await settleCall(deps, effect.project, effect.turn, effect.toolCall, effect.report);
+      return;
+    case 'cancelCall':
+      await cancelCall(deps, effect.project, effect.turn, effect.toolCall);
+      return;
+    case 'reportTask':
+      await answerWithTask(deps, effect.task, effect.call);
+      return;
+    case 'reportTurn':
+      await answerWithTurn(deps, effect.turn, effect.call, effect.end);
+      return;
+    case 'reportBatch':
+      await answerWithBatch(deps, effect.batch, effect.call);
+      return;
+    case 'handOver':
+      await handOver(deps, effect.turn);
+      return;
+    case 'takeBack':
+      await takeBack(deps, effect.task, effect.turn);
+      return;
   }
 };
 
@@ -40,20 +63,6 @@ const noteLease = async ({ records, newId }: Deps, { project, turn, agent, epoch
   const set = { state: 'leased', agent, epoch, leasedAt: at };
   const change = { if: is('state', 'queued'), set, unset: ['due', 'isForGroup'] };
   await records.update(turnRef(project, turn), change, newId());
-};
-
-/** The end of the turn, and with it its one task event: a record that has ended stays as it is. */
-const finish = async (deps: Deps, { project, turn, agent, steps, end }: Of<'finish'>): Promise<void> => {
-  const deliverable = end.deliverable ?? (await deliverableOf(deps, { project, id: turn, agent }, end));
-  const set = {
-    state: 'ended',
-    agent,
-    steps,
-    end: { ...end, deliverable },
-    expires: end.at + deps.config.turns.keepMs,
-  };
-  const change = { if: absent('end'), set, unset: ['due', 'isForGroup'] };
-  await deps.records.update(turnRef(project, turn), change, deps.newId());
 };
 
 /** Steps are kept for as long as a turn may take and be looked at. */

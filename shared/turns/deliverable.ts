@@ -1,6 +1,7 @@
 import { keepCard } from '../cards/keep-card.ts';
 import type { Deps } from '../deps.ts';
 import { PARLEY } from '../inbox/delivery.ts';
+import type { Json } from '../json/json.ts';
 import type { TurnEnd } from './head.ts';
 import type { Turn } from './turn.ts';
 
@@ -15,15 +16,15 @@ export const deliverableOf = async (
   return card.id;
 };
 
-/** What stands for the result of a tool that gave none. */
+/** The result of a tool as a card, whoever said it. */
 export const toolResultOf = async (
   deps: Deps,
   project: string,
   toolCall: string,
   status: string,
-  error: string,
+  said: { result?: Json; error?: string; error_code?: string },
 ): Promise<string> => {
-  const content = { tool_call_id: toolCall, status, result: null, error };
+  const content = { tool_call_id: toolCall, status, ...said, result: said.result ?? null };
   const card = await keepCard(deps, project, PARLEY, 'tool.result', content);
   return card.id;
 };

@@ -1,10 +1,13 @@
+import type { Batch, PartEnd } from '../batches/batch.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import type { Effect } from '../tasks/effects.ts';
+import { isOpen, type Task } from '../tasks/task.ts';
 import type { Edge } from './edge.ts';
 import { newEdge } from './edge.ts';
 import { type About, turnEvent } from './events.ts';
-import { type Active, type Head, type Step, stateOf, type TurnEnd } from './head.ts';
-import type { ReportTo, Turn } from './turn.ts';
+import { type Active, type Head, type Step, stateOf, type ToolReport, type TurnEnd } from './head.ts';
+import { callIn, groundIn, type ToolCall } from './tool-call.ts';
+import type { Turn } from './turn.ts';
 
 /** What follows from a change of a head or a turn and takes more than one look or write. Each is safe to be carried out twice. */
 export type TurnEffect =
@@ -17,13 +20,21 @@ export type TurnEffect =
   /** The agent is free: it is told if something waits for it. */
   | { do: 'ringIfQueued'; project: string; agent: string; cause: string; at: number }
   | { do: 'record'; edge: Fresh<Edge> }
-  /** The turn's agent speaks another protocol and gets a task. */
+  /** A tool has reported, or nobody waits for it any more. */
+  | { do: 'settleCall'; project: string; turn: string; toolCall: string; report: Pick<ToolReport, 'status' | 'card'> }
+  | { do: 'cancelCall'; project: string; turn: string; toolCall: string }
+  /** A task that did the work of a call has ended. */
+  | { do: 'reportTask'; task: Task; call: ToolCall }
+  /** A batch that did the work of a call has ended. */
+  | { do: 'reportBatch'; batch: Batch; call: ToolCall }
+  /** The turn's agent speaks another protocol and gets a task; and that task has ended. */
   | { do: 'handOver'; turn: Turn }
+  | { do: 'takeBack'; task: Task; turn: string }
   /** The task that the turn worked on ends as the turn did. */
   | { do: 'endTask'; turn: Turn; end: TurnEnd }
   | { do: 'renewTask'; project: string; task: string; agent: string }
   /** The call that the turn was the work of is answered. */
-  | { do: 'answer'; turn: Turn; to: ReportTo; end: TurnEnd };
+  | { do: 'reportTurn'; turn: Turn; call: ToolCall; end: TurnEnd };
 
 /** A hint that there is something to do; nothing in it is believed. */
 export interface Bell {
@@ -61,10 +72,11 @@ export const headEffects = ({ before, after }: RecordChange<Head>): Effect[] => 
     effects.push(...stepEffects(after, after.step, turn, cause, about));
   effects.push(...bellsOf(before, after, turn, about));
   effects.push(...reportEdges(before, after, active, turn));
+  effects.push(...callEffects(before, after, turn));
   if (active.task !== undefined && !hasEnded)
     effects.push(turnEffect({ do: 'renewTask', project, task: active.task, agent }));
   if (hasEnded && after.last) {
-    const { turn: _turn, epoch: _epoch, ...end } = after.last;
+    const { turn: _turn, epoch: _epoch, toolCall: _call, ...end } = after.last;
     effects.push(turnEffect({ do: 'finish', project, turn, agent, steps: before.steps ?? 0, end }));
     effects.push(turnEffect({ do: 'ringIfQueued', project, agent, cause, at: after.at }));
   }
@@ -119,6 +131,37 @@ const reportEdges = (before: Head | undefined, after: Head, { depth }: Active, t
       }),
     );
 
+/** What does the work of a call is done when the tool has reported, and is stopped when nobody waits for it any more. */
+const callEffects = (before: Head | undefined, after: Head, turn: string): Effect[] => {
+  const { project, last } = after;
+  const hasEnded = after.turn === undefined;
+  const calls = Object.entries(before?.waiting ?? {}).filter(([, state]) => state === 'waiting');
+  return calls.flatMap(([toolCall]): Effect[] => {
+    const report = after.reports?.[toolCall];
+    if (report?.type === 'tool_result') return [turnEffect({ do: 'settleCall', project, turn, toolCall, report })];
+    if (hasEnded && last?.toolCall === toolCall) {
+      const said = { status: last.status, card: last.toolResultCard ?? '' };
+      return [turnEffect({ do: 'settleCall', project, turn, toolCall, report: said })];
+    }
+    return hasEnded || report ? [turnEffect({ do: 'cancelCall', project, turn, toolCall })] : [];
+  });
+};
+
+/** What follows for turns from the end of a task that does their work. */
+export const taskEndEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
+  if (!after || isOpen(after) || (before && !isOpen(before))) return [];
+  const ground = groundIn(after.carried);
+  const call = ground && callIn(ground);
+  if (call) return [turnEffect({ do: 'reportTask', task: after, call })];
+  return ground?.turn === undefined ? [] : [turnEffect({ do: 'takeBack', task: after, turn: ground.turn })];
+};
+
+/** The same for a batch. */
+export const batchEndEffects = ({ before, after }: RecordChange<Batch>): Effect[] =>
+  after?.call && after.status !== 'open' && before?.status === 'open'
+    ? [turnEffect({ do: 'reportBatch', batch: after, call: after.call })]
+    : [];
+
 /** Everything that follows from one write to a turn. */
 export const turnEffects = ({ before, after }: RecordChange<Turn>): Effect[] => {
   if (!after) return [];
@@ -163,8 +206,9 @@ const endEffects = (turn: Turn, end: TurnEnd): Effect[] => {
       edge: newEdge(project, 'enqueue', 'response', { correlation, depth, turn: id, happenedAt: end.at, traceparent }),
     }),
   ];
-  if (turn.parent) effects.push(turnEffect({ do: 'answer', turn, to: turn.parent, end }));
+  if (turn.parent) effects.push(turnEffect({ do: 'reportTurn', turn, call: turn.parent, end }));
   if (turn.task !== undefined) effects.push(turnEffect({ do: 'endTask', turn, end }));
+  if (turn.joins) effects.push({ kind: 'join', project, joins: turn.joins, end: partEndOf(end) });
   return effects;
 };
 
@@ -187,4 +231,10 @@ const taskPayload = (turn: Turn, end: TurnEnd) => {
       },
     },
   };
+};
+
+export const partEndOf = ({ status, error, errorCode }: TurnEnd): PartEnd => {
+  if (status === 'success' || status === 'partial') return { status: 'completed' };
+  const told = { code: errorCode ?? status, message: error ?? `It ended ${status}.` };
+  return { status: status === 'canceled' ? 'cancelled' : 'failed', error: told };
 };

@@ -1,20 +1,26 @@
 import type { Agent } from '../agents/agent.ts';
-import { type Caller, find } from '../agents/authenticate.ts';
+import { type Caller, find, nameOf } from '../agents/authenticate.ts';
 import { isOffered } from '../agents/capabilities.ts';
 import { mayUse, refuseOtherChannels } from '../agents/channels.ts';
+import { batchRef } from '../batches/batch.ts';
 import type { Deps } from '../deps.ts';
 import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { ParleyError } from '../errors.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
 import { refuseTooLarge } from '../json/size.ts';
+import { is } from '../ports/conditions.ts';
 import type { Fresh, Write } from '../ports/records.ts';
+import type { Joins } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { type Edge, edgeRef, edgesOf, newEdge } from './edge.ts';
 import { refusedTurn } from './refused-turn.ts';
-import { type QueuedTurn, queuedKey, type ReportTo, type Turn, turnRef } from './turn.ts';
+import type { ToolCall } from './tool-call.ts';
+import { type QueuedTurn, queuedKey, type Turn, turnRef } from './turn.ts';
 
 export interface Enqueue {
+  /** Where whoever asks must know it beforehand. */
+  id?: string;
   /** An agent, or a group: whoever has that capability. */
   agent: string;
   correlation: string;
@@ -25,7 +31,10 @@ export interface Enqueue {
   contextBox?: string;
   payload?: JsonObject;
   trace: Trace;
-  parent?: ReportTo;
+  /** Who asks, where that is not whose key it is. */
+  from?: string;
+  parent?: ToolCall;
+  joins?: Joins;
 }
 
 export interface Enqueued {
@@ -46,13 +55,15 @@ export const enqueue = async (deps: Deps, caller: Caller, wanted: Enqueue): Prom
   const edges = await edgesOf(deps.records, project, wanted.correlation);
   const earlier = edges.find(({ sk }) => sk === 'enqueue#request');
   if (earlier?.fingerprint === print) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
-  const from = caller.role === 'admin' ? 'admin' : caller.known.agent.id;
+  const from = wanted.from ?? nameOf(caller);
   const depth = wanted.depth ?? edges[0]?.depth ?? 0;
   const turn = newTurn(deps, project, from, { ...wanted, depth }, target, print);
   const mistake = mistakeIn(deps, wanted, depth, edges);
   if (mistake) throw await refusedTurn(deps, turn, mistake);
   const made = await deps.records.transact(writesFor(turn), deps.newId());
   if (made.outcome === 'written') return { turn: turn.id, inboxId: turn.correlation, duplicate: false };
+  if (wanted.joins && made.at === 0)
+    throw new ParleyError('task_cancelled', `The batch ${wanted.joins.batch} has ended.`);
   const other = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
   if (other?.fingerprint === print) return { turn: other.turn, inboxId: wanted.correlation, duplicate: true };
   throw await refusedTurn(deps, turn, reused(wanted.correlation));
@@ -116,8 +127,8 @@ const newTurn = (
   print: string,
 ): Fresh<Turn> => {
   const now = deps.clock.now();
-  const { agent, correlation, depth, channel, contextBox, payload, parent } = wanted;
-  const id = `turn_${deps.newId()}`;
+  const { agent, correlation, depth, channel, contextBox, payload, parent, joins } = wanted;
+  const id = wanted.id ?? `turn_${deps.newId()}`;
   return {
     ...turnRef(project, id),
     sk: 'turn',
@@ -135,6 +146,7 @@ const newTurn = (
     ...childOf(wanted.trace),
     fingerprint: print,
     parent,
+    joins,
     isTask,
     state: 'queued',
     rung: 0,
@@ -146,6 +158,10 @@ const writesFor = (turn: Fresh<Turn>): Write[] => {
   const { project, correlation, depth, id, createdAt, fingerprint: print, traceparent } = turn;
   const edge = { correlation, depth, turn: id, happenedAt: createdAt, fingerprint: print, traceparent };
   return [
+    // A part is made only while its batch is open, so that none is left running.
+    ...(turn.joins
+      ? [{ kind: 'check' as const, key: batchRef(project, turn.joins.batch), if: is('status', 'open') }]
+      : []),
     { kind: 'create', item: { ...newEdge(project, 'enqueue', 'request', edge) } },
     { kind: 'create', item: { ...turn } },
     ...(turn.isTask ? [] : [{ kind: 'create' as const, item: { ...queuedOf(turn) } }]),
@@ -153,7 +169,7 @@ const writesFor = (turn: Fresh<Turn>): Write[] => {
 };
 
 const queuedOf = (turn: Fresh<Turn>): Fresh<QueuedTurn> => {
-  const { correlation, depth, channel, from, createdAt, contextBox, payload, traceparent, tracestate, parent } = turn;
-  const facts = { correlation, depth, channel, from, createdAt, contextBox, payload, traceparent, tracestate, parent };
+  const { correlation, depth, channel, from, createdAt, contextBox, payload, traceparent, tracestate } = turn;
+  const facts = { correlation, depth, channel, from, createdAt, contextBox, payload, traceparent, tracestate };
   return { ...queuedKey(turn), turn: turn.id, ...facts };
 };

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../json/json.ts';
 import type { Item, Ref } from '../ports/records.ts';
-import type { ReportTo } from './turn.ts';
 
 export const HEAD_STATES = ['idle', 'dispatched', 'running', 'suspended'] as const;
 export type HeadState = (typeof HEAD_STATES)[number];
@@ -20,7 +19,6 @@ export interface Active {
   tracestate?: string;
   /** The task that the turn works on, where it came as one. */
   task?: string;
-  parent?: ReportTo;
 }
 
 export interface Step {
@@ -51,6 +49,13 @@ export interface TurnEnd {
   toolResultCard?: string;
   error?: string;
   errorCode?: string;
+}
+
+export interface LastTurn extends TurnEnd {
+  turn: string;
+  epoch: number;
+  /** The tool call whose report ended it. */
+  toolCall?: string;
 }
 
 /**
@@ -84,7 +89,7 @@ export interface Head extends Item {
   /** When the turn goes on without those. */
   deadline?: number;
   /** The turn before, and how it ended. */
-  last?: TurnEnd & { turn: string; epoch: number };
+  last?: LastTurn;
 }
 
 export const turnsPk = (project: string, agent: string): string => `${project}#turns#${agent}`;

@@ -106,8 +106,8 @@ export const headWrite = (key: Key, head: Head | undefined, whose: object, set: 
     : { kind: 'create', item: { ...key, ...whose, ...set } };
 
 const activeOf = (queued: QueuedTurn): Active => {
-  const { correlation, depth, channel, from, createdAt, traceparent, tracestate, parent } = queued;
-  return { correlation, depth, channel, from, createdAt, traceparent, tracestate, parent };
+  const { correlation, depth, channel, from, createdAt, traceparent, tracestate } = queued;
+  return { correlation, depth, channel, from, createdAt, traceparent, tracestate };
 };
 
 /** A turn that waits for no tool any more goes on with whoever asks first; one that was leased already, with whoever leased it. */

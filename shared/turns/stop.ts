@@ -1,15 +1,22 @@
 import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { PARLEY } from '../inbox/delivery.ts';
 import { is, present } from '../ports/conditions.ts';
+import { unseen } from '../tasks/rules.ts';
+import { taskRef } from '../tasks/task.ts';
+import { cancel } from '../tasks/transitions.ts';
 import { advanced, type Holder } from './advance.ts';
 import { deliverableOf } from './deliverable.ts';
+import { headRef } from './head.ts';
 import { stale } from './rules.ts';
 import { canceled, stop } from './transitions.ts';
-import { queuedKey, type Turn, turnRef } from './turn.ts';
+import { queuedKey, type Turn, taskIdOf, turnRef } from './turn.ts';
 
 /** Ends a turn that is no longer wanted, whatever its worker is doing. One that nobody has leased has the epoch 0. */
 export const stopTurn = (deps: Deps, turn: Turn, epoch: number, reason?: string): Promise<{ duplicate: boolean }> => {
   const end = canceled(deps.clock.now(), reason);
   const holder: Holder = { project: turn.project, agent: turn.agent, turn: turn.id, epoch };
+  if (turn.isTask) return stopTask(deps, turn);
   if (epoch === 0) return stopQueued(deps, turn, reason);
   return advanced(
     deps,
@@ -17,6 +24,13 @@ export const stopTurn = (deps: Deps, turn: Turn, epoch: number, reason?: string)
     stop(holder, end),
     ({ last }) => last?.turn === turn.id && last.epoch === epoch && last.errorCode === end.errorCode,
   );
+};
+
+/** The end of the task is the end of the turn. */
+const stopTask = async (deps: Deps, { project, id }: Turn): Promise<{ duplicate: boolean }> => {
+  const change = unseen(cancel(PARLEY, { now: deps.clock.now(), limits: deps.config.tasks }));
+  const done = await deps.records.update(taskRef(project, taskIdOf(id)), change, deps.newId());
+  return { duplicate: done.outcome === 'refused' };
 };
 
 /** Out of the queue and ended, in one: whoever leases it meanwhile wins, and the stop is stale. */
@@ -45,3 +59,24 @@ const stopQueued = async (deps: Deps, turn: Turn, reason?: string): Promise<{ du
   if (current?.end?.errorCode === end.errorCode) return { duplicate: true };
   throw stale({ turn: turn.id, epoch: 0 });
 };
+
+/** Ends the turn as it is, unless it has ended. */
+export const stopWhatever = async (deps: Deps, project: string, id: string, reason: string): Promise<void> => {
+  for (let tries = 0; tries < STOP_TRIES; tries++) {
+    const turn = await deps.records.get(turnRef(project, id));
+    if (!turn || turn.end) return;
+    const head = turn.isForGroup ? undefined : await deps.records.get(headRef(project, turn.agent));
+    const epoch = head?.turn === id ? head.epoch : 0;
+    try {
+      await stopTurn(deps, turn, epoch, reason);
+      return;
+    } catch (error) {
+      if (!(error instanceof ParleyError && error.code === 'stale_turn')) throw error;
+      // It ended, or its record has not heard of its lease yet.
+      if (head?.last?.turn === id) return;
+    }
+  }
+  throw new ParleyError('conflict', `The turn ${id} is just being leased. Try again.`);
+};
+
+const STOP_TRIES = 3;

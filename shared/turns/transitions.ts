@@ -131,7 +131,7 @@ export const report = (
   const rules = [gated(gate), atDepth(depth), ...onChannel(channels), waitsFor(toolCall)];
   if (said.afterExecution === 'terminate') {
     const end = { status: said.status, at: now, deliverable: said.card, toolResultCard: said.card };
-    return { rules, change: ended(gate, end) };
+    return { rules, change: ended(gate, end, toolCall) };
   }
   return {
     rules,
@@ -180,8 +180,8 @@ export const canceled = (now: number, reason: string | undefined): TurnEnd => ({
 });
 
 /** `→ idle`. How it ended stays until the next one has. */
-export const ended = ({ turn, epoch }: Gate, end: TurnEnd): Change => ({
-  set: { state: 'idle', last: { ...end, turn, epoch } },
+export const ended = ({ turn, epoch }: Gate, end: TurnEnd, toolCall?: string): Change => ({
+  set: { state: 'idle', last: { ...end, turn, epoch, toolCall } },
   unset: ACTIVE,
 });
 

@@ -1,16 +1,9 @@
+import { idFrom } from '../ids.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Item, Key, Ref } from '../ports/records.ts';
-import { sortable } from '../tasks/task.ts';
+import { type Joins, sortable } from '../tasks/task.ts';
 import { type TurnEnd, turnsPk } from './head.ts';
-
-/** The tool call of another turn that this one is the work of. */
-export interface ReportTo {
-  agent: string;
-  turn: string;
-  epoch: number;
-  toolCall: string;
-  afterExecution: 'suspend' | 'terminate';
-}
+import type { ToolCall } from './tool-call.ts';
 
 /** One enqueued call. It ends once, and its one task event follows from that. While it is leased, the agent's head knows more. */
 export interface Turn extends Item {
@@ -31,7 +24,10 @@ export interface Turn extends Item {
   tracestate?: string;
   /** Absent for a turn that was refused: nobody can repeat it but by the very same mistake. */
   fingerprint?: string;
-  parent?: ReportTo;
+  /** The call of another turn that this one is the work of. */
+  parent?: ToolCall;
+  /** A batch that is told when the turn ends, and as which of its parts. */
+  joins?: Joins;
   /** The task that the turn works on, where it came as one. */
   task?: string;
   /** Where its agent speaks another protocol, it is handed over as a task of this turn's id. */
@@ -44,6 +40,9 @@ export interface Turn extends Item {
   rung: number;
   end?: TurnEnd;
 }
+
+/** The task that the turn of an agent becomes which speaks another protocol. */
+export const taskIdOf = (turn: string): string => idFrom(`turn/${turn}`);
 
 export const turnRef = (project: string, id: string): Ref<Turn> => ({ pk: `${project}#turn#${id}`, sk: 'turn' });
 export const isTurn = (item: Item): item is Turn => item.sk === 'turn';
@@ -61,7 +60,6 @@ export interface QueuedTurn extends Item {
   payload?: JsonObject;
   traceparent: string;
   tracestate?: string;
-  parent?: ReportTo;
 }
 
 export const QUEUED = 'queued#';

@@ -11,7 +11,9 @@ export const onHeadDue = async (deps: Deps, head: Head): Promise<void> => {
   const now = deps.clock.now();
   const late = overdue(head, now);
   const cards = await Promise.all(
-    late.map((toolCall) => toolResultOf(deps, project, toolCall, 'timeout', 'The tool did not report in time.')),
+    late.map((toolCall) =>
+      toolResultOf(deps, project, toolCall, 'timeout', { error: 'The tool did not report in time.' }),
+    ),
   );
   const byCall = new Map(late.map((toolCall, at) => [toolCall, cards[at] ?? '']));
   const change = pass(head, { now, limits: deps.config.turns }, byCall);

@@ -25,7 +25,8 @@ export type GroundOrder =
   | (Told & { do: 'enqueue'; payload: z.output<typeof Enqueue> })
   | (Told & { do: 'report'; payload: z.output<typeof ToolReport> })
   | (Told & { do: 'stop'; payload: z.output<typeof Stop> })
-  | (Told & { do: 'callTool' | 'callInternal'; payload: z.output<typeof ToolCommand> })
+  | (Told & { do: 'callTool'; payload: z.output<typeof ToolCommand> })
+  | (Told & { do: 'callInternal'; payload: z.output<typeof ToolCommand> })
   | (Told & { do: 'act'; payload: z.output<typeof UiAction> });
 
 export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): GroundMessage => {

@@ -1,0 +1,80 @@
+import type { Batch } from '../batches/batch.ts';
+import type { Deps } from '../deps.ts';
+import { isObject, type Json } from '../json/json.ts';
+import { loaded } from '../tasks/content.ts';
+import type { Task } from '../tasks/task.ts';
+import { toolResultOf } from './deliverable.ts';
+import type { Ending, TurnEnd } from './head.ts';
+import { report } from './report.ts';
+import type { ToolCall } from './tool-call.ts';
+import { type Turn, turnRef } from './turn.ts';
+
+/** How the end of a task is called in this protocol. */
+export const endingOf = ({ status }: Pick<Task, 'status'>): Ending => {
+  if (status === 'completed') return 'success';
+  if (status === 'expired') return 'timeout';
+  return status === 'cancelled' ? 'canceled' : 'failed';
+};
+
+interface Answer {
+  result?: Json;
+  error?: string;
+  error_code?: string;
+}
+
+const answered = async (deps: Deps, project: string, call: ToolCall, status: Ending, answer: Answer): Promise<void> => {
+  const card = await toolResultOf(deps, project, call.toolCall, status, answer);
+  const type = status === 'timeout' ? 'timeout' : 'tool_result';
+  await report(deps, { ...call, project }, call.toolCall, call, {
+    type,
+    status,
+    afterExecution: call.afterExecution,
+    card,
+  });
+};
+
+/** A task that did the work of a call has ended, in whatever dialect. */
+export const answerWithTask = async (deps: Deps, task: Task, call: ToolCall): Promise<void> => {
+  const output = task.output && (await loaded(deps.blobs, task.output));
+  // It ended because the tool has reported already.
+  if (task.endedBy === undefined && isObject(output) && output.tool_result_card_id !== undefined) return;
+  const { error } = task;
+  await answered(deps, task.project, call, endingOf(task), {
+    result: output,
+    error: error?.message ?? (task.status === 'expired' ? 'Nobody took the command in time.' : undefined),
+    error_code: error?.code,
+  });
+};
+
+/** A turn that did the work of a call has ended. */
+export const answerWithTurn = async (deps: Deps, turn: Turn, call: ToolCall, end: TurnEnd): Promise<void> => {
+  const result = { status: end.status, ...shownEnd(turn, end) };
+  await answered(deps, turn.project, call, end.status, { result, error: end.error, error_code: end.errorCode });
+};
+
+const shownEnd = ({ id, agent }: Turn, { deliverable, outputBox }: TurnEnd) => ({
+  agent_turn_id: id,
+  agent_id: agent,
+  deliverable_card_id: deliverable,
+  output_box_id: outputBox,
+});
+
+/** A batch that did the work of a call has ended: one result for all of its turns, in their order. */
+export const answerWithBatch = async (deps: Deps, batch: Batch, call: ToolCall): Promise<void> => {
+  const { project, parts, ends, status } = batch;
+  if (status === 'open') return;
+  const turns = await deps.records.getMany(parts.map(({ id }) => turnRef(project, id)));
+  const results = parts.map(({ id }, task_index) => {
+    const end = ends[task_index];
+    const turn = turns.find((one) => one.id === id);
+    return {
+      task_index,
+      status: end ? endingOf(end) : 'canceled',
+      ...(turn && shownEnd(turn, turn.end ?? { status: 'canceled', at: 0 })),
+      summary: end?.summary,
+      error: end?.error?.message,
+      error_code: end?.error?.code,
+    };
+  });
+  await answered(deps, project, call, status, { result: { status, results } });
+};

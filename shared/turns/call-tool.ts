@@ -1,0 +1,129 @@
+import { type Caller, find, nameOf } from '../agents/authenticate.ts';
+import { refuseOtherChannels } from '../agents/channels.ts';
+import type { Deps } from '../deps.ts';
+import type { GroundOrder } from '../dialects/common-ground/decode.ts';
+import { completed } from '../dialects/common-ground/headers.ts';
+import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
+import { ParleyError } from '../errors.ts';
+import { fingerprint } from '../json/fingerprint.ts';
+import type { JsonObject } from '../json/json.ts';
+import type { Request } from '../messages/command.ts';
+import { submit } from '../tasks/submit.ts';
+import { findTool } from '../tools/register-tool.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { Trace } from '../trace.ts';
+import { newEdge } from './edge.ts';
+import { violation } from './enqueue.ts';
+import { type Head, headRef } from './head.ts';
+import { isGated, stale } from './rules.ts';
+import { callIdOf, type Ground, type ToolCall } from './tool-call.ts';
+
+type Order = Extract<GroundOrder, { do: 'callTool' | 'callInternal' }>;
+
+/** A call that its turn really waits for, and until when. */
+export interface Checked {
+  call: ToolCall;
+  id: string;
+  deadline: number;
+  tool?: Tool;
+}
+
+/** What a tool command must agree with: the turn that its sender holds, its depth and channel, and the registered tool. */
+export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Promise<Checked> => {
+  const { payload, subject } = order;
+  const { agent_id: agent, agent_turn_id: turn, turn_epoch: epoch, tool_call_id: toolCall } = payload;
+  if (caller.role === 'agent' && caller.known.agent.id !== agent) {
+    throw new ParleyError('from_mismatch', `The key belongs to ${nameOf(caller)}, not to ${agent}.`);
+  }
+  const tool = payload.tool_name === undefined ? undefined : await findTool(deps, caller.project, payload.tool_name);
+  const told = `${subject.category}.${subject.component}.${subject.target}.${subject.suffix}`;
+  if (tool && tool.targetSubject !== told) {
+    throw violation('subject', `The tool ${tool.name} takes commands on ${tool.targetSubject}, not on ${told}.`);
+  }
+  const head = await deps.records.get(headRef(caller.project, agent));
+  if (!head?.active || !isGated({ turn, epoch }, head)) throw stale({ turn, epoch }, head);
+  refuseUnawaited(head, toolCall);
+  const { depth, channel } = head.active;
+  if (order.depth !== undefined && order.depth !== depth) {
+    throw violation('recursion_depth', `The recursion depth is ${order.depth}, but the turn's is ${depth}.`);
+  }
+  if (subject.channel !== channel) {
+    throw violation('channel', `The subject is of the channel ${subject.channel}, but the turn of ${channel}.`);
+  }
+  const afterExecution = payload.after_execution ?? tool?.afterExecution ?? 'suspend';
+  const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution };
+  return { call, id: callIdOf(turn, toolCall), deadline: deadlineOf(deps, head, tool), tool };
+};
+
+/** A tool may be faster than the next call of its caller: what it reports before the turn waits for it would be lost. */
+const refuseUnawaited = ({ waiting }: Head, toolCall: string): void => {
+  if (waiting?.[toolCall] === 'waiting') return;
+  throw violation('tool_call_id', `The turn does not wait for the tool call ${toolCall}. Suspend it first, then call.`);
+};
+
+/** The tool's own time, if that is shorter than what is left to the turn. */
+const deadlineOf = ({ clock, config }: Deps, head: Head, tool: Tool | undefined): number => {
+  const resume = head.deadline ?? clock.now() + config.turns.resumeMs;
+  const seconds = tool?.options.deadline_seconds;
+  return typeof seconds === 'number' && seconds > 0 ? Math.min(resume, clock.now() + seconds * 1000) : resume;
+};
+
+/** Puts the command into the queue of whoever serves its subject's target: an agent, or all that have it as a capability. */
+export const callTool = async (deps: Deps, caller: Caller, order: Order, trace: Trace) => {
+  const checked = await checkedCall(deps, caller, order);
+  const { call, id } = checked;
+  const { target } = order.subject;
+  const service = await find(deps, caller.project, target);
+  if (service) refuseOtherChannels(service.agent, call.channel);
+  await recordCall(deps, caller.project, call, trace);
+  const { duplicate } = await submit(
+    deps,
+    caller,
+    COMMON_GROUND,
+    requestOf(deps, order, checked, service && target, trace),
+    trace,
+  );
+  return { duplicate, taskId: id };
+};
+
+export const recordCall = async (deps: Deps, project: string, call: ToolCall, trace: Trace): Promise<void> => {
+  const { toolCall: correlation, depth, turn } = call;
+  const now = deps.clock.now();
+  const edge = newEdge(project, 'tool_call', 'request', { correlation, depth, turn, happenedAt: now, ...trace });
+  await deps.records.create({ ...edge, expires: now + deps.config.turns.keepMs }, deps.newId());
+};
+
+const requestOf = (
+  deps: Deps,
+  order: Order,
+  { call, id, deadline }: Checked,
+  to: string | undefined,
+  trace: Trace,
+): Request => {
+  const { subject, sent, headers, text } = order;
+  const now = deps.clock.now();
+  const missing = { at: now, type: `${subject.category}.${subject.component}.${subject.suffix}`, sender: call.agent };
+  const commonGround: Ground = {
+    subject: text,
+    headers: { ...completed(headers, missing, trace), 'CG-Recursion-Depth': String(call.depth) },
+    channel: call.channel,
+    depth: call.depth,
+    call: { ...call },
+  };
+  const carried: JsonObject = { commonGround };
+  return {
+    kind: 'request',
+    messageId: id,
+    taskId: id,
+    fingerprint: fingerprint([text, sent]),
+    from: call.agent,
+    to,
+    // Only the target decides who gets it, not what the tool is called.
+    capability: to === undefined ? subject.target : (order.payload.tool_name ?? subject.suffix),
+    priority: 'normal',
+    ttlSeconds: Math.max(1, Math.ceil((deadline - now) / 1000)),
+    input: sent,
+    carried,
+    trace,
+  };
+};

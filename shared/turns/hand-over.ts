@@ -1,0 +1,89 @@
+import { keepCard } from '../cards/keep-card.ts';
+import type { Deps } from '../deps.ts';
+import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
+import { ParleyError } from '../errors.ts';
+import { PARLEY } from '../inbox/delivery.ts';
+import { fingerprint } from '../json/fingerprint.ts';
+import { absent } from '../ports/conditions.ts';
+import { loaded } from '../tasks/content.ts';
+import { submit } from '../tasks/submit.ts';
+import type { Task } from '../tasks/task.ts';
+import { endingOf } from './answer-call.ts';
+import { deliverableOf } from './deliverable.ts';
+import type { TurnEnd } from './head.ts';
+import type { Ground } from './tool-call.ts';
+import { type Turn, taskIdOf, turnRef } from './turn.ts';
+
+/** The turn of an agent that speaks another protocol is a task of that agent's. */
+export const handOver = async (deps: Deps, turn: Turn): Promise<void> => {
+  const id = taskIdOf(turn.id);
+  const commonGround: Ground = { channel: turn.channel, depth: turn.depth, turn: turn.id };
+  const trace = { traceparent: turn.traceparent, tracestate: turn.tracestate };
+  try {
+    await submit(
+      deps,
+      { project: turn.project, role: 'admin' },
+      COMMON_GROUND,
+      {
+        kind: 'request',
+        messageId: id,
+        taskId: id,
+        fingerprint: fingerprint([turn.id]),
+        from: turn.from,
+        to: turn.agent,
+        capability: CAPABILITY,
+        priority: 'normal',
+        ttlSeconds: Math.round(deps.config.turns.keepMs / 1000),
+        input: { ...turn.payload, context_box_id: turn.contextBox },
+        carried: { commonGround },
+        trace,
+      },
+      trace,
+    );
+  } catch (error) {
+    if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
+    const end: TurnEnd = { status: 'failed', at: deps.clock.now(), error: error.message, errorCode: error.code };
+    await endTurn(deps, turn, end);
+  }
+};
+
+/** What an agent of another protocol reads as the kind of work. */
+const CAPABILITY = 'common-ground.turn';
+
+/** The task has ended, and so has the turn; its result is a card. */
+export const takeBack = async (deps: Deps, task: Task, turnId: string): Promise<void> => {
+  const turn = await deps.records.get(turnRef(task.project, turnId));
+  if (!turn) return;
+  const output = task.output && (await loaded(deps.blobs, task.output));
+  const card =
+    output === undefined
+      ? undefined
+      : await keepCard(deps, task.project, task.holder ?? PARLEY, 'task.deliverable', output);
+  await endTurn(deps, turn, {
+    status: endingOf(task),
+    at: task.endedAt ?? task.at,
+    deliverable: card?.id,
+    error: task.error?.message,
+    errorCode: task.error?.code,
+  });
+};
+
+/** The end of the turn's own record, and with it its one task event: one that has ended stays as it is. */
+export const endTurn = async (
+  deps: Deps,
+  turn: Pick<Turn, 'project' | 'id' | 'agent'>,
+  end: TurnEnd,
+  steps?: number,
+): Promise<void> => {
+  const { project, id, agent } = turn;
+  const deliverable = end.deliverable ?? (await deliverableOf(deps, turn, end));
+  const set = {
+    state: 'ended',
+    agent,
+    steps,
+    end: { ...end, deliverable },
+    expires: end.at + deps.config.turns.keepMs,
+  };
+  const change = { if: absent('end'), set, unset: ['due', 'isForGroup'] };
+  await deps.records.update(turnRef(project, id), change, deps.newId());
+};

@@ -1,0 +1,38 @@
+import { idFrom } from '../ids.ts';
+import { isObject, type JsonObject } from '../json/json.ts';
+import type { ToolReport } from './head.ts';
+
+/** One call of a tool, and the turn that waits for it. */
+export interface ToolCall {
+  agent: string;
+  turn: string;
+  epoch: number;
+  toolCall: string;
+  depth: number;
+  channel: string;
+  afterExecution: ToolReport['afterExecution'];
+}
+
+/** The id of whatever does the work of a call: a task, a batch, or the correlation id of a turn. */
+export const callIdOf = (turn: string, toolCall: string): string => idFrom(`${turn}/${toolCall}`);
+
+/** What a task keeps of the call, or of the turn, that it is the work of. */
+export interface Ground extends JsonObject {
+  subject?: string;
+  headers?: JsonObject;
+  channel: string;
+  depth: number;
+  call?: JsonObject;
+  /** The turn of an agent that speaks another protocol. */
+  turn?: string;
+}
+
+export const groundIn = (carried: JsonObject): Ground | undefined =>
+  isGround(carried.commonGround) ? carried.commonGround : undefined;
+
+/** Only Parley itself writes it. */
+const isGround = (value: unknown): value is Ground => isObject(value) && typeof value.channel === 'string';
+
+export const callIn = (ground: Ground): ToolCall | undefined => (isCall(ground.call) ? ground.call : undefined);
+const isCall = (value: unknown): value is ToolCall & JsonObject =>
+  isObject(value) && typeof value.toolCall === 'string';
