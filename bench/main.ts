@@ -1,9 +1,12 @@
 import { lookAtMachine } from './machine.ts';
 import { measureCpu } from './measure-cpu.ts';
+import { measureDialects } from './measure-dialects.ts';
+import { measureGrowth } from './measure-growth.ts';
 import { measureIdle, measureLives } from './measure-lives.ts';
 import { measureMillion } from './measure-million.ts';
 import { type Counts, HELP, type Options, optionsFrom, type Section } from './options.ts';
 import { printCpu, printIdle, printLives, printMachine, printMillion, type Results } from './report.ts';
+import { printDialects, printGrowth } from './report-sizes.ts';
 import { writeResults } from './write-results.ts';
 
 const run = async ({ sections, counts, quick }: Options): Promise<void> => {
@@ -14,6 +17,14 @@ const run = async ({ sections, counts, quick }: Options): Promise<void> => {
 };
 
 const MEASURE: Record<Section, (results: Results, counts: Counts) => Promise<void>> = {
+  dialects: async (results, counts) => {
+    results.dialects = measureDialects(counts);
+    printDialects(results.dialects);
+  },
+  growth: async (results, counts) => {
+    results.growth = await measureGrowth(counts);
+    printGrowth(results.growth);
+  },
   idle: async (results, counts) => {
     results.idle = await measureIdle(counts);
     printIdle(results.idle);

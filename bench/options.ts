@@ -1,6 +1,6 @@
 import { type Chosen, chosenFrom } from './chosen.ts';
 
-export const SECTIONS = ['idle', 'lives', 'cpu', 'million'] as const;
+export const SECTIONS = ['dialects', 'growth', 'idle', 'lives', 'cpu', 'million'] as const;
 export type Section = (typeof SECTIONS)[number];
 
 /** How much of everything is measured. */
@@ -13,6 +13,11 @@ export interface Counts {
   rounds: number;
   livesPerRound: number;
   profiled: number;
+  /** How many messages of each dialect are decoded. */
+  decoded: number;
+  /** How many agents, tasks and messages there are, and how often each operation is then measured. */
+  sizes: number[];
+  operations: number;
 }
 
 const FULL: Counts = {
@@ -23,6 +28,9 @@ const FULL: Counts = {
   rounds: 4,
   livesPerRound: 5000,
   profiled: 15_000,
+  decoded: 20_000,
+  sizes: [10, 1000, 100_000],
+  operations: 200,
 };
 
 const QUICK: Counts = {
@@ -33,6 +41,9 @@ const QUICK: Counts = {
   rounds: 2,
   livesPerRound: 600,
   profiled: 1500,
+  decoded: 4000,
+  sizes: [10, 100, 1000],
+  operations: 40,
 };
 
 export const HELP = `Measures the embedded engine over HTTP, with submitter, agent and server as three processes.

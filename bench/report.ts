@@ -2,6 +2,8 @@ import { ABOUT } from './cpu-parts.ts';
 import type { Measured } from './load.ts';
 import type { Machine } from './machine.ts';
 import type { CpuByWay } from './measure-cpu.ts';
+import type { DialectSpeed } from './measure-dialects.ts';
+import type { Growth } from './measure-growth.ts';
 import type { Idle, Lives } from './measure-lives.ts';
 import type { Million } from './measure-million.ts';
 import { median, rounded } from './numbers.ts';
@@ -14,6 +16,8 @@ export interface Results {
   idle?: Idle;
   million?: Million;
   cpu?: CpuByWay;
+  dialects?: DialectSpeed[];
+  growth?: Growth[];
 }
 
 /** Measured on another machine with 2 cores, each behind HTTP and durable. They are no ratio of this run. */

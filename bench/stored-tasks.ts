@@ -12,15 +12,19 @@ interface Template {
   columns: ((ids: string[]) => SQLInputValue)[];
 }
 
+/** Stores as many ended tasks again as are wanted, with everything that one of them left in the database. */
+export const storeTasks = (dir: string, taskId: string, wanted: number): Promise<void> =>
+  storeAgain(dir, (db) => [taskId, resultIdOf(db, taskId)], wanted);
+
 /**
- * Stores as many ended tasks again as are wanted, with everything that one of them left in the database: its record and its
- * events, under new random ids. The server must be down.
+ * Stores again, as often as is wanted, every row in which one of the ids stands: a record and its events, each time under new
+ * random ids. The server must be down.
  */
-export const storeTasks = async (dir: string, taskId: string, wanted: number): Promise<void> => {
+export const storeAgain = async (dir: string, idsIn: (db: DatabaseSync) => string[], wanted: number): Promise<void> => {
   const db = new DatabaseSync(join(dir, 'parley.db'));
   // What is lost in a power failure here is made again by the next run.
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -4194304');
-  const ids = [taskId, resultIdOf(db, taskId)];
+  const ids = idsIn(db);
   const templates = tablesOf(db).flatMap((table) => templatesIn(db, table, ids));
   for (let stored = 0; stored < wanted; ) {
     db.exec('BEGIN');

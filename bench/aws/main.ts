@@ -4,9 +4,10 @@ import { writeResults } from '../write-results.ts';
 import { measureBundles } from './measure-bundles.ts';
 import { measureIdle } from './measure-idle.ts';
 import { measureLives } from './measure-lives.ts';
+import { measureLog } from './measure-log.ts';
 import { measureStored } from './measure-stored.ts';
 import { type Counts, HELP, type Options, optionsFrom, type Section } from './options.ts';
-import { printBundles, printIdle, printLives, printStored, type Results } from './report.ts';
+import { printBundles, printIdle, printLives, printLog, printStored, type Results } from './report.ts';
 
 const run = async ({ sections, counts, quick }: Options): Promise<void> => {
   const results: Results = { machine: lookAtMachine() };
@@ -19,6 +20,10 @@ const MEASURE: Record<Section, (results: Results, counts: Counts) => Promise<voi
   lives: async (results, counts) => {
     results.lives = await measureLives(counts);
     printLives(results.lives);
+  },
+  log: async (results, counts) => {
+    results.log = await measureLog(counts);
+    printLog(results.log);
   },
   stored: async (results, { sizes, livesPerSize, warmUp }) => {
     results.stored = await measureStored(sizes, livesPerSize, warmUp);

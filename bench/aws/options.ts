@@ -1,6 +1,6 @@
 import { type Chosen, chosenFrom } from '../chosen.ts';
 
-export const SECTIONS = ['lives', 'stored', 'idle', 'bundles'] as const;
+export const SECTIONS = ['lives', 'log', 'stored', 'idle', 'bundles'] as const;
 export type Section = (typeof SECTIONS)[number];
 
 export interface Counts {

@@ -5,6 +5,7 @@ import { type Line, PARTS, totalOf } from './bill.ts';
 import type { Bundle } from './measure-bundles.ts';
 import type { IdleHour } from './measure-idle.ts';
 import type { LivesResults, MeasuredLives } from './measure-lives.ts';
+import type { LogCost } from './measure-log.ts';
 import type { Stored } from './measure-stored.ts';
 import { ELSEWHERE, PRICES } from './prices.ts';
 import type { Step } from './round-trips.ts';
@@ -12,10 +13,24 @@ import type { Step } from './round-trips.ts';
 export interface Results {
   machine: Machine;
   lives?: LivesResults;
+  log?: LogCost;
   stored?: Stored[];
   idle?: IdleHour;
   bundles?: Bundle[];
 }
+
+/** What an entry for each message adds to a life. */
+export const printLog = ({ without, with: logged }: LogCost): void => {
+  const parts = [...PARTS, undefined];
+  const costs = ({ lines }: MeasuredLives): number[] => parts.map((part) => totalOf(lines, part).dollarsPerMillion);
+  const [before, after] = [costs(without), costs(logged)];
+  printTable('The log of messages, in dollars per million lives of three messages each', [
+    ['', ...parts.map((part) => part ?? 'in all')],
+    [without.label, ...before.map(dollars)],
+    [logged.label, ...after.map(dollars)],
+    ['the log', ...after.map((cost, at) => dollars(cost - (before[at] ?? 0)))],
+  ]);
+};
 
 const number = (value: number): string => rounded(value).toLocaleString('en');
 /**

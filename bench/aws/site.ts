@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Reading } from '../../local/template/gateway/meter.ts';
 import { type RunningTemplate, startTemplate } from '../../local/template/start-template.ts';
-import { synthesized } from '../../local/template/synthesize.ts';
+import { type App, synthesized } from '../../local/template/synthesize.ts';
 import { Connection } from '../connection.ts';
 import { CAPABILITY } from './content.ts';
 
@@ -28,8 +28,8 @@ export interface Site {
   stop(): Promise<void>;
 }
 
-export const startSite = async (dir: string): Promise<Site> => {
-  const { template, assets } = await synthesized(ROOT, (line) => console.error(line));
+export const startSite = async (dir: string, app?: App): Promise<Site> => {
+  const { template, assets } = await synthesized(ROOT, (line) => console.error(line), app);
   let isStopping = false;
   const onTrouble = (line: string): void => {
     if (!isStopping) console.error(`  trouble: ${line}`);
