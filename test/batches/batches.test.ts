@@ -229,6 +229,38 @@ describe('a batch whose maker dies half-way', () => {
     }
   });
 
+  it('makes no task any more once it has ended, also in the very same moment', async (t) => {
+    let isFirst = true;
+    const ending = { fail: async () => {} };
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          transact: async (writes, token) => {
+            const isTask = writes.some((write) => write.kind === 'create' && write.item.sk === 'task');
+            // The first is made and fails before the others are.
+            if (isTask && !isFirst) await ending.fail();
+            if (isTask) isFirst = false;
+            return ports.records.transact(writes, token);
+          },
+        },
+      }),
+    });
+    const { orchestrator, cook } = await kitchen(parley);
+    const tasks = [tfRequest(), tfRequest(), tfRequest()];
+    ending.fail = async () => {
+      await eventually(async () => {
+        await cook.send({ id: tasks[0]?.id, status: 'failed', error: { code: 'INVALID_INPUT', message: 'no' } });
+        assert.equal((await view(orchestrator, 'fast')).status, 'failed');
+      });
+    };
+    await orchestrator.call('POST', '/v1/batches', { batchId: 'fast', failFast: true, tasks });
+    await settled(parley);
+    assert.deepEqual(await cook.claim({ max: 10 }), []);
+    assert.equal((await orchestrator.call('GET', `/v1/tasks/${tasks[1]?.id}`)).status, 404);
+  });
+
   it('makes no task any more once it has ended', async (t) => {
     const parley = await testParley(t, dying(2));
     const { orchestrator, cook } = await kitchen(parley);

@@ -72,6 +72,8 @@ const checkEnd = async (truth: Ports, id: string): Promise<void> => {
   const verdict = completed === ends.length ? 'success' : completed > 0 ? 'partial' : 'failed';
   assert.ok([verdict, 'timeout'].includes(batch.status), `${id} ended ${batch.status} with ${ends}`);
   assert.deepEqual([batch.left, batch.open, batch.seeds], [0, {}, undefined]);
+  const mayStop = batch.failFast || batch.status === 'timeout';
+  assert.ok(mayStop || Object.values(batch.ends).every(({ isStopped }) => !isStopped), `${id} ended too early`);
   await eventually(async () => {
     for (const part of batch.parts) {
       const task = await truth.records.get(taskRef('default', part.id));

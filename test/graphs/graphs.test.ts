@@ -172,6 +172,39 @@ describe('a task graph', () => {
     await cook.call('GET', `/v1/graphs/${graph.graphId}`).then((reply) => assertRefused(reply, 404, 'graph_not_found'));
   });
 
+  it('is not stopped by a failure that was undone while it was being noticed', async (t) => {
+    const undone = { retry: async () => {}, isForgotten: false };
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          // From then on nobody tells the waiting node anything, as if all of that had come before.
+          query: async (query) => (undone.isForgotten && query.prefix === 'waiter#' ? [] : ports.records.query(query)),
+          update: async (ref, change, ...rest) => {
+            const isEnd = change.set?.status === 'failed' && JSON.stringify(change).includes('dependency_failed');
+            if (isEnd && !undone.isForgotten) {
+              undone.isForgotten = true;
+              await undone.retry();
+            }
+            return ports.records.update(ref, change, ...rest);
+          },
+        },
+      }),
+    });
+    const { orchestrator, cook } = await kitchen(parley);
+    const { graph, id } = graphOf({ soup: [], roast: ['soup'] });
+    undone.retry = async () => {
+      assert.equal((await orchestrator.call('POST', `/v1/tasks/${id('soup')}/retry`)).status, 202);
+    };
+    await orchestrator.call('POST', '/v1/graphs', graph);
+    await claimed(cook);
+    await fail(cook, id('soup'));
+    await eventually(async () =>
+      assert.deepEqual(await states(orchestrator, graph.graphId), { soup: 'requested', roast: 'waiting' }),
+    );
+  });
+
   it('looks at a waiting node every day, should no news ever have come', async (t) => {
     const parley = await testParley(t, {
       through: (ports) => ({
@@ -187,6 +220,11 @@ describe('a task graph', () => {
     const { graph, id } = graphOf({ soup: [], roast: ['soup'] });
     await orchestrator.call('POST', '/v1/graphs', graph);
     await claimed(cook);
+    await cook.send({ id: id('soup'), status: 'input_required', input: { prompt: 'salt?' } });
+    parley.clock.advance(86_400_000);
+    await settled(parley);
+    assert.deepEqual(await states(orchestrator, graph.graphId), { soup: 'input_required', roast: 'waiting' });
+    await orchestrator.call('POST', `/v1/tasks/${id('soup')}/input`, { input: 'yes' });
     await complete(cook, id('soup'));
     await settled(parley);
     assert.deepEqual(await states(orchestrator, graph.graphId), { soup: 'completed', roast: 'waiting' });
