@@ -2,7 +2,7 @@ import { serves } from '../agents/agent.ts';
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import type { Item, Ref } from '../ports/records.ts';
+import type { Item } from '../ports/records.ts';
 import { byAnyId } from './alias.ts';
 import { HISTORY_LIMIT, type HistoryEntry, hasHistory } from './history.ts';
 import { isOpen, type Task, taskRef } from './task.ts';
@@ -23,15 +23,35 @@ const found = async (
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<Found> => {
-  const ref = taskRef(caller.project, id);
-  const first = visible(caller, id, await deps.records.get(ref));
-  const isAwaited = waitMs > 0 && isUnderWay(first);
-  // What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it.
-  const task = isAwaited ? visible(caller, id, await ended(deps, ref, waitMs, signal)) : first;
+  const task = waitMs > 0 ? await settled(deps, caller, id, waitMs, signal) : await seen(deps, caller, id);
   return { task, entries: hasHistory(task) ? await entriesOf(deps, task) : [] };
 };
 
-const visible = (caller: Caller, id: string, task: Task | undefined): Task => {
+/** The task once it is no longer under way, or as it is after `waitMs`. */
+const settled = async (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Task> => {
+  const until = deps.clock.now() + waitMs;
+  const listener = deps.records.listen(taskRef(caller.project, id).pk);
+  try {
+    for (;;) {
+      const task = await seen(deps, caller, id);
+      const left = until - deps.clock.now();
+      if (!isUnderWay(task) || left <= 0 || signal?.aborted) return task;
+      await listener.heard(left, signal);
+    }
+  } finally {
+    listener.close();
+  }
+};
+
+/** What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it. */
+const seen = async (deps: Deps, caller: Caller, id: string): Promise<Task> => {
+  const task = await deps.records.get(taskRef(caller.project, id));
   if (task && maySee(caller, task)) return task;
   throw new ParleyError('task_not_found', `There is no task ${id}.`);
 };
@@ -43,22 +63,6 @@ const entriesOf = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
 
 /** Nobody but the agents can bring it further. */
 export const isUnderWay = (task: Task): boolean => isOpen(task) && task.status !== 'input_required';
-
-/** The task once it is no longer under way, or as it is after `waitMs`. */
-const ended = async (deps: Deps, ref: Ref<Task>, waitMs: number, signal?: AbortSignal): Promise<Task | undefined> => {
-  const until = deps.clock.now() + waitMs;
-  const listener = deps.records.listen(ref.pk);
-  try {
-    for (;;) {
-      const task = await deps.records.get(ref);
-      const left = until - deps.clock.now();
-      if (!task || !isUnderWay(task) || left <= 0 || signal?.aborted) return task;
-      await listener.heard(left, signal);
-    }
-  } finally {
-    listener.close();
-  }
-};
 
 export const isTask = (item: Item): item is Task => item.sk === 'task';
 
