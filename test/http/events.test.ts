@@ -81,6 +81,12 @@ describe('the event log', () => {
     const first = await read(kay);
     assert.deepEqual(first.events, []);
     assert.equal(first.cursor, (await read(parley.admin)).cursor);
+    await tim.request();
+    await settled(parley);
+    const second = await read(kay, `&after=${first.cursor}`);
+    assert.deepEqual(second.events, []);
+    assert.notEqual(second.cursor, first.cursor);
+    assert.equal(second.cursor, (await read(parley.admin)).cursor);
   });
 
   it('tells an agent only what concerns it', async (t) => {

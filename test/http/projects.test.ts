@@ -76,6 +76,26 @@ describe('two projects', () => {
     assert.ok(theirs.every(({ project }: { project: string }) => project === 'other'));
   });
 
+  it('begin their live streams each at the end of its own log', async (t) => {
+    const { parley, here, there } = await twoProjects(t);
+    for (const { tim } of [there, here]) await tim.request();
+    await there.tim.request();
+    await settled(parley);
+    for (const { admin, tim } of [here, there]) {
+      const { body } = await parley.parley.handle({
+        method: 'GET',
+        path: '/v1/events',
+        query: '',
+        headers: { authorization: `Bearer ${tim.key}`, accept: 'text/event-stream' },
+        body: Buffer.of(),
+        signal: AbortSignal.abort(),
+      });
+      assert.ok(!(body instanceof Uint8Array) && typeof body !== 'string');
+      const { cursor } = (await admin.call('GET', '/v1/events')).body;
+      for await (const piece of body) assert.equal(piece, `id: ${cursor}\n\n`);
+    }
+  });
+
   it('can use the same id for different tasks', async (t) => {
     const { here, there } = await twoProjects(t);
     const request = taskRequest('tim');
