@@ -7,7 +7,7 @@ import { inboxPk } from '../inbox/delivery.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
 import { discarded, kept } from '../tasks/content.ts';
-import { type Flaw, flawsIn, refusalOf, requestIn, type Seed, SOW_AGAIN_MS } from '../tasks/sow.ts';
+import { type Flaw, flawsIn, refusalOf, requestIn, type Seed, SOW_AGAIN_MS, spelled } from '../tasks/sow.ts';
 import type { Trace } from '../trace.ts';
 import { type Batch, batchRef } from './batch.ts';
 import { begun } from './batch-changes.ts';
@@ -42,7 +42,8 @@ export const submitBatch = async (
   if (flaws.length > 0) throw refusalOf('The batch', flaws);
   const parts = seeds.map((seed) => ({ kind: 'task', id: requestIn(deps, from, seed).taskId }));
   refuseRepeated(parts.map((part) => part.id));
-  const content = await kept(deps, project, id, seeds);
+  const whole = await Promise.all(seeds.map((seed) => spelled(deps, caller, from, seed)));
+  const content = await kept(deps, project, id, whole);
   const now = deps.clock.now();
   const deadline = now + deadlineSeconds * 1000;
   const made = await deps.records.create<Batch>(

@@ -128,7 +128,7 @@ const meant = async (deps: Deps, caller: Caller, { agent }: Known, command: Task
 };
 
 /** What a request calls shortly: its parent, and what it waits for. */
-const spelledOut = async (deps: Deps, caller: Caller, request: Request): Promise<Request> => {
+export const spelledOut = async (deps: Deps, caller: Caller, request: Request): Promise<Request> => {
   const { parent, isSubtask, waitsForShort } = request;
   const whole = parent === undefined || isSubtask ? parent : await unshortened(deps, caller, parent);
   if (!waitsForShort) return { ...request, parent: whole };

@@ -6,7 +6,8 @@ import { type Issue, ParleyError } from '../errors.ts';
 import { jsonObject } from '../json/checked.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { Request } from '../messages/command.ts';
-import { withTold } from '../messages/receive.ts';
+import { spelledOut, withTold } from '../messages/receive.ts';
+import { counted } from '../sequences/sequence.ts';
 import type { Trace } from '../trace.ts';
 import { loaded } from './content.ts';
 import { lineageOf } from './lineage.ts';
@@ -21,7 +22,9 @@ import { type Content, ON_FAILURE, taskRef } from './task.ts';
 const Seed = z.object({
   dialect: z.string(),
   message: jsonObject,
+  /** Told here where the message has no place for it, or only a short name. */
   waitsFor: z.array(z.string()).optional(),
+  parent: z.string().optional(),
   onFailure: z.enum(ON_FAILURE).optional(),
   /** Of which graph it is a node: the same request in another one is another request. */
   graph: z.string().optional(),
@@ -40,6 +43,12 @@ export const requestIn = (deps: Deps, from: string, { dialect, message, graph, .
   const command = withTold(deps, spoken, message, spoken.decode(message, deps.config, from));
   if (command.kind !== 'request') throw new ParleyError('invalid_message', 'Only requests can be asked for here.');
   return { ...command, ...rest, fingerprint: fingerprint([command.fingerprint, graph, rest]) };
+};
+
+/** With what the message calls shortly by its whole name: what that is now, whenever the task is made. */
+export const spelled = async (deps: Deps, caller: Caller, from: string, seed: Seed): Promise<Seed> => {
+  const { waitsFor, parent } = await spelledOut(deps, caller, requestIn(deps, from, seed));
+  return { ...seed, ...(waitsFor && { waitsFor }), ...(parent !== undefined && { parent }) };
 };
 
 /** What is wrong with the requests, as far as that can be said before they are made. */
@@ -131,7 +140,8 @@ export const sow = async (deps: Deps, { project, from, trace }: Sower, kept: Con
     const made = Promise.all(earlier).then(async () => {
       try {
         // That its sender may see what it names was checked when it was accepted.
-        await submit(deps, { project, role: 'admin' }, seed.dialect, request, trace);
+        const { duplicate } = await submit(deps, { project, role: 'admin' }, seed.dialect, request, trace);
+        if (request.sent) await counted(deps, project, request, duplicate);
       } catch (error) {
         if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
         refused.push({ taskId, seed, error });

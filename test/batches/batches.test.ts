@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
-import { agentOsMessage } from '../support/agent-os-agent.ts';
-import { type TestAgent, taskRequest } from '../support/api.ts';
+import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { speakers } from '../support/speakers.ts';
 import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
@@ -154,11 +153,7 @@ describe('a batch', () => {
       const parley = await testParley(t);
       const asker = await parley.agent('asker', { dialect });
       const worker = await parley.agent('worker', taskFormat);
-      const tasks = [
-        taskRequest('asker', { to: 'worker' }),
-        agentOsMessage('query', 'asker', 'worker'),
-        tfRequest({ routing: { target: 'worker' } }),
-      ];
+      const tasks = speakers.map(({ request }) => request('asker', 'worker', { scope: 'daily' }));
       assert.equal((await asker.call('POST', '/v1/batches', { batchId: 'all of them', tasks })).status, 202);
       for (const { message } of await worker.claim({ max: 5 })) await complete(worker, message.id, { done: true });
       const [message] = await asker.inbox(20);
