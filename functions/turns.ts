@@ -1,4 +1,5 @@
+import { turnStreamRoutes } from '../shared/http/routes/turn-stream.ts';
 import { turnRoutes } from '../shared/http/routes/turns.ts';
 import { httpFunction } from './http-function.ts';
 
-export const handler = httpFunction(turnRoutes);
+export const handler = httpFunction([...turnRoutes, ...turnStreamRoutes]);

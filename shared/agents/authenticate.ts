@@ -40,6 +40,14 @@ const whoseKey = async (
   return matches(key, known?.agent.keyHash) && known ? { project, role: 'agent', known } : undefined;
 };
 
+/** A stream ends with the key that opened it, and follows what its agent serves. */
+export const stillValid = async (deps: Deps, caller: Caller): Promise<Caller | undefined> => {
+  if (caller.role === 'admin') return caller;
+  const { id, keyHash } = caller.known.agent;
+  const known = await deps.directory.agent(caller.project, id);
+  return known?.agent.keyHash === keyHash ? { ...caller, known } : undefined;
+};
+
 /** The agent that the caller is, or that it speaks for. */
 export const agentBehind = async (deps: Deps, caller: Caller | Relay, named: string | undefined): Promise<Known> => {
   if (caller.role === 'agent') {

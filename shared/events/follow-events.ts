@@ -1,5 +1,5 @@
 import { serves } from '../agents/agent.ts';
-import type { Caller } from '../agents/authenticate.ts';
+import { type Caller, stillValid } from '../agents/authenticate.ts';
 import { mayUse } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { EventPage, ParleyEvent } from '../ports/events.ts';
@@ -35,7 +35,7 @@ const mayHear = (caller: Caller, { type, data }: ParleyEvent): boolean => {
 };
 
 /** Often enough that no proxy takes the stream for dead. */
-const KEEP_ALIVE_MS = 15_000;
+export const KEEP_ALIVE_MS = 15_000;
 
 /** Events as they come, as server-sent events; a reader that comes back says how far it was. */
 export async function* eventStream(
@@ -60,14 +60,6 @@ export async function* eventStream(
     caller = still;
   }
 }
-
-/** A stream ends with the key that opened it, and follows what its agent serves. */
-const stillValid = async (deps: Deps, caller: Caller): Promise<Caller | undefined> => {
-  if (caller.role === 'admin') return caller;
-  const { id, keyHash } = caller.known.agent;
-  const known = await deps.directory.agent(caller.project, id);
-  return known?.agent.keyHash === keyHash ? { ...caller, known } : undefined;
-};
 
 /** Only the last event of a page carries its place: whoever comes back in the middle of a page gets the page again. */
 const frames = ({ events, cursor }: EventPage): string =>

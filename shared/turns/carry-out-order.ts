@@ -1,9 +1,10 @@
-import type { Caller } from '../agents/authenticate.ts';
-import { PUBLIC } from '../agents/channels.ts';
+import { agentBehind, type Caller } from '../agents/authenticate.ts';
+import { PUBLIC, refuseOtherChannels } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import { headersInPayload, strictDepth, traceOfHeaders } from '../dialects/common-ground/headers.ts';
 import { ownSubject } from '../dialects/common-ground/subject.ts';
+import { keepChunk } from '../streams/chunk.ts';
 import type { Trace } from '../trace.ts';
 import { callInternal } from './call-internal.ts';
 import { callTool } from './call-tool.ts';
@@ -57,6 +58,12 @@ export const carryOutOrder = async (
       return callTool(deps, caller, order, trace);
     case 'callInternal':
       return callInternal(deps, caller, order, trace);
+    case 'stream': {
+      const { agent } = await agentBehind(deps, caller, order.subject.target);
+      refuseOtherChannels(agent, order.subject.channel);
+      await keepChunk(deps, agent, order.payload);
+      return { duplicate: false };
+    }
     default:
       throw violation('subject', `The subject ${order.text} has nobody who takes it.`);
   }

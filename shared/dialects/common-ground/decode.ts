@@ -6,7 +6,7 @@ import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { GroundMessage } from '../../messages/command.ts';
 import { depthIn, type Headers, senderIn } from './headers.ts';
-import { Enqueue, Stop, ToolCommand, ToolReport, UiAction, Wakeup } from './payloads.ts';
+import { Chunk, Enqueue, Stop, ToolCommand, ToolReport, UiAction, Wakeup } from './payloads.ts';
 import { CommonGroundMessage, inShape } from './schema.ts';
 import { parseSubject, type Subject } from './subject.ts';
 
@@ -27,13 +27,16 @@ export type GroundOrder =
   | (Told & { do: 'stop'; payload: z.output<typeof Stop> })
   | (Told & { do: 'callTool'; payload: z.output<typeof ToolCommand> })
   | (Told & { do: 'callInternal'; payload: z.output<typeof ToolCommand> })
-  | (Told & { do: 'act'; payload: z.output<typeof UiAction> });
+  | (Told & { do: 'act'; payload: z.output<typeof UiAction> })
+  | (Told & { do: 'stream'; payload: z.output<typeof Chunk> });
 
 export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): GroundMessage => {
   const message = checked(CommonGroundMessage, wire, 'protocol_violation', 'The common-ground message');
   const subject = parseSubject(message.subject);
   const { headers, payload: sent } = message;
-  const order = orderOf({ subject, text: message.subject, headers, depth: depthIn(headers), sent });
+  // What is only streamed carries no headers, and none are looked at.
+  const depth = subject.category === 'str' ? undefined : depthIn(headers);
+  const order = orderOf({ subject, text: message.subject, headers, depth, sent });
   return {
     kind: 'ground',
     messageId: idOf(order),
@@ -53,6 +56,7 @@ const idOf = (order: GroundOrder): string => {
     case 'wake':
       return order.payload.agent_id;
     case 'stop':
+    case 'stream':
       return order.payload.agent_turn_id;
     default:
       return order.payload.tool_call_id;
@@ -69,6 +73,9 @@ const orderOf = (told: Told): GroundOrder => {
   }
   if (kind === 'cmd.sys' && subject.target === 'ui' && subject.suffix === 'action') {
     return { ...told, do: 'act', payload: inShape(UiAction, sent, 'The action') };
+  }
+  if (kind === 'str.agent' && subject.suffix === 'chunk') {
+    return { ...told, do: 'stream', payload: inShape(Chunk, sent, 'The chunk') };
   }
   if (subject.category === 'evt')
     throw unknown(told, 'Parley itself tells what becomes of turns: /v1/turns says how to advance one');

@@ -108,7 +108,7 @@ export const Chunk = z.looseObject({
   step_id: id,
   chunk_type: word,
   content: z.string(),
-  index: z.number().int().min(0).optional(),
+  index: z.number().int().min(0).optional().describe('its place in the step, from 0 on; otherwise as it arrives'),
   metadata: jsonObject.optional(),
 });
 

@@ -20,6 +20,7 @@ import { sentMessageRoutes } from './sent-messages.ts';
 import { systemRoutes } from './system.ts';
 import { taskRoutes } from './tasks.ts';
 import { toolRoutes } from './tools.ts';
+import { turnStreamRoutes } from './turn-stream.ts';
 import { headRoutes, turnRoutes } from './turns.ts';
 import { violationRoutes } from './violations.ts';
 
@@ -36,6 +37,7 @@ export const routes: readonly Route[] = [
   ...agentRoutes,
   ...agentPairRoutes,
   ...turnRoutes,
+  ...turnStreamRoutes,
   ...headRoutes,
   ...eventRoutes,
   ...consumerRoutes,

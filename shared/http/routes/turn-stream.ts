@@ -1,0 +1,27 @@
+import { placeIn, START } from '../../streams/chunk-order.ts';
+import { chunkStream } from '../../streams/follow-chunks.ts';
+import { findTurn } from '../../turns/look-up.ts';
+import { noBody, noQuery, type Route, route } from '../route.ts';
+
+export const turnStreamRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/v1/turns/{agent_turn_id}/stream',
+    summary:
+      'What the agent says while it works on a turn (str.agent.{id}.chunk), as server-sent events, from the beginning or from Last-Event-ID on',
+    query: noQuery,
+    body: noBody,
+    answers: {
+      200: { description: 'Events of the type chunk, and end when the turn is over' },
+      404: { description: 'No such turn' },
+    },
+    handle: async ({ deps, caller, params, request }) => {
+      const id = params.agent_turn_id ?? '';
+      const last = request.headers['last-event-id'];
+      // Once a stream has begun, it is too late to refuse anything.
+      const place = last === undefined ? START : placeIn(last);
+      await findTurn(deps, caller, id);
+      return { status: 200, stream: chunkStream(deps, caller, id, place, request.signal) };
+    },
+  }),
+];

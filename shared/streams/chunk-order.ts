@@ -1,0 +1,124 @@
+import { ParleyError } from '../errors.ts';
+import { fingerprint } from '../json/fingerprint.ts';
+import type { Arrived, Chunk } from './chunk.ts';
+
+/**
+ * How far a reader is: the newest chunk in the order of arrival, and the last index of the step that it was told of last. A chunk of
+ * another step that was waiting for an earlier one when the reader left is lost to it.
+ */
+export interface Place {
+  key: string;
+  step?: string;
+  index?: number;
+}
+
+export const START: Place = { key: '0' };
+
+/** A step's id may be anything, and a place stands in a header. */
+const nameOf = (step: string): string => fingerprint(step).slice(0, 8);
+
+export const placeText = ({ key, step, index }: Place): string =>
+  step === undefined || index === undefined ? key : `${key}~${step}~${index}`;
+
+export const placeIn = (text: string): Place => {
+  const [, key, step, index] = /^([\w-]{1,64})(?:~([\w-]{8})~(\d{1,15}))?$/.exec(text) ?? [];
+  if (key === undefined) throw new ParleyError('invalid_request', 'Last-Event-ID is not one that the stream gave.');
+  return step === undefined ? { key } : { key, step, index: Number(index) };
+};
+
+export interface Told {
+  chunk: Chunk;
+  /** Where to go on behind it. */
+  place: Place;
+}
+
+/** A chunk that arrived before an earlier one of its step waits for that one so long, and then goes on without it. */
+export const HELD_MS = 500;
+
+/**
+ * Brings the chunks of a turn into order: those of a step by their index, those without one as they arrived. Each is told once; one
+ * that comes after its turn has passed is dropped.
+ */
+export class ChunkOrder {
+  readonly #from: Place;
+  #place: Place;
+  readonly #seen = new Map<string, number>();
+  /** The next index of each step. */
+  readonly #expected = new Map<string, number>();
+  #held: Arrived[] = [];
+
+  constructor(from: Place) {
+    this.#from = from;
+    this.#place = from;
+    if (from.step !== undefined) this.#expected.set(from.step, (from.index ?? -1) + 1);
+  }
+
+  /** What can be told now that these have arrived. */
+  take(arrived: Arrived[], now: number): Told[] {
+    const fresh = arrived.filter((one) => this.#isNew(one));
+    for (const { key, at } of fresh) this.#seen.set(key, at);
+    const told: Told[] = [];
+    for (const one of fresh) this.#next(one, told);
+    for (let late = this.#overdue(now); late; late = this.#overdue(now)) {
+      this.#expected.set(nameOf(late.chunk.step_id), late.chunk.index ?? 0);
+      this.#drain(told);
+    }
+    return told;
+  }
+
+  /** When one that is held must be told, whatever else arrives. */
+  get dueAt(): number | undefined {
+    return this.#held.length === 0 ? undefined : Math.min(...this.#held.map(({ at }) => at)) + HELD_MS;
+  }
+
+  /** Forgets those that cannot be read again, because a reader begins behind them. */
+  forget(before: number): void {
+    for (const [key, at] of this.#seen) if (at < before) this.#seen.delete(key);
+  }
+
+  #isNew({ key, chunk: { step_id, index } }: Arrived): boolean {
+    if (this.#seen.has(key)) return false;
+    if (key > this.#from.key) return true;
+    // It arrived before the last one that was told: only a higher index of the same step has not been told.
+    return index !== undefined && nameOf(step_id) === this.#from.step && index > (this.#from.index ?? 0);
+  }
+
+  #next(one: Arrived, told: Told[]): void {
+    const { step_id, index } = one.chunk;
+    if (index === undefined) {
+      this.#tell(one, told);
+      return;
+    }
+    const expected = this.#expected.get(nameOf(step_id)) ?? 0;
+    if (index < expected || this.#held.some(({ chunk }) => chunk.step_id === step_id && chunk.index === index)) return;
+    this.#held.push(one);
+    this.#drain(told);
+  }
+
+  #drain(told: Told[]): void {
+    for (let ready = this.#ready(); ready; ready = this.#ready()) {
+      this.#held = this.#held.filter((one) => one !== ready);
+      this.#expected.set(nameOf(ready.chunk.step_id), (ready.chunk.index ?? 0) + 1);
+      this.#tell(ready, told);
+    }
+  }
+
+  #ready(): Arrived | undefined {
+    return this.#held.find(({ chunk }) => chunk.index === (this.#expected.get(nameOf(chunk.step_id)) ?? 0));
+  }
+
+  /** Of the step whose patience is over, the one with the lowest index. */
+  #overdue(now: number): Arrived | undefined {
+    const late = this.#held.find(({ at }) => at + HELD_MS <= now);
+    const sameStep = this.#held.filter(({ chunk }) => chunk.step_id === late?.chunk.step_id);
+    return sameStep.toSorted((a, b) => (a.chunk.index ?? 0) - (b.chunk.index ?? 0))[0];
+  }
+
+  #tell({ key, chunk }: Arrived, told: Told[]): void {
+    const { step_id, index } = chunk;
+    const newest = key > this.#place.key ? key : this.#place.key;
+    const last = index === undefined ? {} : { step: nameOf(step_id), index };
+    this.#place = { ...this.#place, ...last, key: newest };
+    told.push({ chunk, place: this.#place });
+  }
+}

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { HELD_MS } from '../../shared/streams/chunk-order.ts';
+import { assertRefused } from '../http/refusal.ts';
+import type { Caller, Reply, TestAgent } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { enqueued, groundAgent, type Held, turnOf, Worker } from '../support/ground.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+
+interface Frame {
+  id?: string;
+  event?: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+  data?: any;
+}
+
+interface World {
+  parley: TestParley;
+  merlin: TestAgent;
+  worker: Worker;
+  held: Held;
+  say(content: string, index?: number, more?: object): Promise<Reply>;
+}
+
+const world = async (t: TestContext): Promise<World> => {
+  const parley = await testParley(t);
+  const merlin = await groundAgent(parley, 'merlin');
+  const worker = new Worker(merlin);
+  await enqueued(parley.admin, 'merlin');
+  const held = await worker.begin();
+  const say = (content: string, index?: number, more: object = {}) =>
+    sendChunk(merlin, held, { content, index, ...more });
+  return { parley, merlin, worker, held, say };
+};
+
+const sendChunk = (by: Caller, { agent_turn_id }: Held, more: object, agent = 'merlin'): Promise<Reply> =>
+  by.call('POST', '/v1/messages', {
+    subject: `cg.v1r3.default.public.str.agent.${agent}.chunk`,
+    payload: { agent_turn_id, step_id: 's1', chunk_type: 'text', ...more },
+  });
+
+/** The stream of a turn, frame by frame; the first frame only says where it begins. */
+const following = async (t: TestContext, { parley, held }: World, key: string, lastEventId?: string) => {
+  const gone = new AbortController();
+  t.after(() => gone.abort());
+  const headers = { authorization: `Bearer ${key}`, 'last-event-id': lastEventId };
+  const path = `/v1/turns/${held.agent_turn_id}/stream`;
+  const response = await parley.parley.handle({
+    method: 'GET',
+    path,
+    query: '',
+    headers,
+    body: Buffer.from(''),
+    signal: gone.signal,
+  });
+  assert.equal(response.status, 200, String(response.body));
+  assert.equal(response.headers['content-type'], 'text/event-stream');
+  assert.ok(typeof response.body !== 'string' && !(response.body instanceof Uint8Array));
+  const frames = framesOf(response.body);
+  const start = await next(frames);
+  assert.equal(start.data, undefined);
+  return { frames, gone, start: start.id };
+};
+
+async function* framesOf(pieces: AsyncIterable<string>): AsyncGenerator<Frame> {
+  for await (const piece of pieces) {
+    for (const block of piece.split('\n\n').filter((text) => text !== '' && !text.startsWith(':'))) {
+      const fields = Object.fromEntries(
+        block.split('\n').map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]),
+      );
+      yield fields.data === undefined ? fields : { ...fields, data: JSON.parse(fields.data) };
+    }
+  }
+}
+
+const next = async (frames: AsyncGenerator<Frame>): Promise<Frame> => {
+  const { value, done } = await frames.next();
+  assert.ok(!done, 'the stream has ended');
+  return value;
+};
+
+const nextContents = async (frames: AsyncGenerator<Frame>, count: number): Promise<string[]> => {
+  const contents: string[] = [];
+  while (contents.length < count) contents.push((await next(frames)).data.content);
+  return contents;
+};
+
+describe('the stream of a turn', () => {
+  it('tells what its agent says as it says it, with all that was sent', async (t) => {
+    const all = await world(t);
+    const kay = await all.parley.agent('kay');
+    const { frames } = await following(t, all, kay.key);
+    const metadata = { llm_timing: { first_token_ms: 12 } };
+    assert.equal((await all.say('Hel', 0, { metadata })).status, 202);
+    const { event, data } = await next(frames);
+    assert.equal(event, 'chunk');
+    const { agent_turn_id } = all.held;
+    assert.deepEqual(data, { agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'Hel', index: 0, metadata });
+    await all.say('lo', 1);
+    assert.equal((await next(frames)).data.content, 'lo');
+  });
+
+  it('has what was said before, in the order of the index, and without an index as it arrived', async (t) => {
+    const all = await world(t);
+    for (const index of [1, 0, 2]) await all.say(`${index}`, index);
+    all.parley.clock.advance(300);
+    for (const content of ['x', 'y', 'x']) await all.say(content, undefined, { step_id: 's2' });
+    const { frames } = await following(t, all, all.merlin.key);
+    assert.deepEqual(await nextContents(frames, 6), ['0', '1', '2', 'x', 'y', 'x']);
+  });
+
+  it('keeps the order of several that are sent in one call', async (t) => {
+    const all = await world(t);
+    const { frames } = await following(t, all, all.merlin.key);
+    const payload = { agent_turn_id: all.held.agent_turn_id, step_id: 's1', chunk_type: 'text' };
+    const subject = 'cg.v1r3.default.public.str.agent.merlin.chunk';
+    const messages = Array.from({ length: 20 }, (_, n) => ({ subject, payload: { ...payload, content: `${n}` } }));
+    const { body } = await all.merlin.call('POST', '/v1/messages', { messages });
+    assert.ok(
+      body.results.every(({ status }: Reply) => status === 202),
+      JSON.stringify(body),
+    );
+    assert.deepEqual(
+      await nextContents(frames, 20),
+      messages.map(({ payload: { content } }) => content),
+    );
+  });
+
+  it('waits for one that is late, but not for one that is lost', async (t) => {
+    const all = await world(t);
+    const { frames } = await following(t, all, all.merlin.key);
+    await all.say('0', 0);
+    await all.say('2', 2);
+    assert.deepEqual(await nextContents(frames, 1), ['0']);
+    const waiting = nextContents(frames, 1);
+    all.parley.clock.advance(HELD_MS);
+    assert.deepEqual(await waiting, ['2']);
+    await all.say('1', 1);
+    await all.say('3', 3);
+    assert.deepEqual(await nextContents(frames, 1), ['3']);
+  });
+
+  it('goes on behind Last-Event-ID, from any chunk and from the start', async (t) => {
+    const all = await world(t);
+    for (let index = 0; index < 5; index++) {
+      await all.say(`${index}`, index);
+      all.parley.clock.advance(100);
+    }
+    const first = await following(t, all, all.merlin.key);
+    const ids = [first.start];
+    for (let index = 0; index < 5; index++) ids.push((await next(first.frames)).id);
+    first.gone.abort();
+    for (const [told, id] of ids.entries()) {
+      const { frames } = await following(t, all, all.merlin.key, id);
+      assert.deepEqual(await nextContents(frames, 5 - told), ['0', '1', '2', '3', '4'].slice(told));
+    }
+  });
+
+  it('ends with the turn, and says so to whoever comes later', async (t) => {
+    const all = await world(t);
+    const { frames } = await following(t, all, all.merlin.key);
+    await all.say('0', 0);
+    await all.worker.deliver(all.held);
+    assert.equal((await next(frames)).data.content, '0');
+    const { agent_turn_id } = all.held;
+    assert.deepEqual(await next(frames), { event: 'end', data: { agent_turn_id, status: 'success' } });
+    assert.equal((await frames.next()).done, true);
+    const later = await following(t, all, all.merlin.key);
+    assert.deepEqual(await nextContents(later.frames, 1), ['0']);
+    assert.equal((await next(later.frames)).event, 'end');
+  });
+
+  it('is a state change to nobody: the turn, its agent and the log know nothing of it', async (t) => {
+    const all = await world(t);
+    const { admin, clock } = all.parley;
+    const events = async () => (await admin.call('GET', '/v1/events?limit=500')).body.events.length;
+    await eventually(async () => assert.ok((await events()) > 0));
+    const [turn, told] = [await turnOf(admin, all.held.agent_turn_id), await events()];
+    for (let index = 0; index < 5; index++) await all.say('x', index);
+    clock.advance(1000);
+    assert.deepEqual(await turnOf(admin, all.held.agent_turn_id), turn);
+    assert.equal(await events(), told);
+  });
+
+  it('forgets after ten minutes', async (t) => {
+    const all = await world(t);
+    await all.say('old', 0);
+    all.parley.clock.advance(9 * 60_000);
+    await all.say('new', 1);
+    all.parley.clock.advance(61_000);
+    const { frames } = await following(t, all, all.merlin.key);
+    assert.deepEqual(await nextContents(frames, 1), ['new']);
+  });
+
+  it('makes at most four records a second, and drops what is too much rather than to fail', async (t) => {
+    const all = await world(t);
+    const { records } = all.parley.parley.deps;
+    for (let n = 0; n < 40; n++) {
+      await all.say('x', n);
+      all.parley.clock.advance(25);
+    }
+    const p = `default#turn#${all.held.agent_turn_id}`;
+    const slots = await records.query({ p, prefix: 'chunk#', limit: 100 });
+    assert.ok(slots.length >= 3 && slots.length <= 5, `${slots.length}`);
+    all.parley.clock.advance(1000);
+    for (let n = 0; n < 8; n++) assert.equal((await all.say('y'.repeat(60_000), 100 + n)).status, 202);
+    const [last] = await records.query({ p, prefix: 'chunk#', newestFirst: true, limit: 1 });
+    assert.ok(JSON.stringify(last).length < 400_000);
+  });
+
+  it('takes chunks from the agent whose turn it is, and shows nobody else’s', async (t) => {
+    const all = await world(t);
+    const morgan = await groundAgent(all.parley, 'morgan');
+    assertRefused(await sendChunk(morgan, all.held, { content: 'x' }), 403, 'from_mismatch');
+    assert.equal((await sendChunk(morgan, all.held, { content: 'not merlin' }, 'morgan')).status, 202);
+    await all.say('merlin');
+    const { frames } = await following(t, all, all.merlin.key);
+    assert.deepEqual(await nextContents(frames, 1), ['merlin']);
+  });
+
+  it('is open to those who may use the channel of the turn', async (t) => {
+    const parley = await testParley(t);
+    const merlin = await groundAgent(parley, 'merlin', { channels: ['public', 'u_arthur'] });
+    const kay = await parley.agent('kay');
+    const turn = await enqueued(parley.admin, 'merlin', { channel_id: 'u_arthur' });
+    assertRefused(await kay.call('GET', `/v1/turns/${turn}/stream`), 404, 'turn_not_found');
+    assert.equal((await merlin.call('GET', `/v1/turns/${turn}/stream`)).status, 200);
+    assertRefused(await merlin.call('GET', '/v1/turns/none/stream'), 404, 'turn_not_found');
+  });
+
+  it('is refused from a place that it did not give', async (t) => {
+    const { merlin, held } = await world(t);
+    const path = `/v1/turns/${held.agent_turn_id}/stream`;
+    for (const place of ['a b', '~', 'x~y']) {
+      assertRefused(await merlin.call('GET', path, undefined, { 'last-event-id': place }), 400, 'invalid_request');
+    }
+  });
+});
+
+describe('a chunk', () => {
+  it('needs no headers, and is refused without any of its fields, or where it is too large', async (t) => {
+    const { merlin, held, say } = await world(t);
+    const whole = { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'x' };
+    const subject = 'cg.v1r3.default.public.str.agent.merlin.chunk';
+    const send = (payload: object, headers?: object) =>
+      merlin.call('POST', '/v1/messages', { subject, payload, headers });
+    assert.equal((await send(whole)).status, 202);
+    assert.equal((await send(whole, { 'CG-Recursion-Depth': 'deep' })).status, 202);
+    for (const field of Object.keys(whole)) {
+      const reply = await send({ ...whole, [field]: undefined });
+      assertRefused(reply, 422, 'protocol_violation');
+      assert.deepEqual(
+        reply.body.issues.map(({ path }: { path: string }) => path),
+        [`payload.${field}`],
+      );
+    }
+    for (const wrong of [{ index: -1 }, { index: 0.5 }, { index: '1' }, { content: 5 }, { metadata: [] }]) {
+      assertRefused(await send({ ...whole, ...wrong }), 422, 'protocol_violation');
+    }
+    assertRefused(await say('x'.repeat(70_000)), 413, 'too_large');
+  });
+
+  it('is refused on a channel that its agent may not use', async (t) => {
+    const { merlin, held } = await world(t);
+    const reply = await merlin.call('POST', '/v1/messages', {
+      subject: 'cg.v1r3.default.u_arthur.str.agent.merlin.chunk',
+      payload: { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'x' },
+    });
+    assertRefused(reply, 403, 'channel_forbidden');
+  });
+});
