@@ -2,7 +2,14 @@
 export const INDEXES = ['placed', 'held', 'due'] as const;
 export type IndexName = (typeof INDEXES)[number];
 
-type TableAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem' | 'DeleteItem';
+type TableAction =
+  | 'GetItem'
+  | 'BatchGetItem'
+  | 'Query'
+  | 'PutItem'
+  | 'UpdateItem'
+  | 'DeleteItem'
+  | 'ConditionCheckItem';
 type QueueAction = 'SendMessage' | 'ReceiveMessage' | 'DeleteMessage' | 'ChangeMessageVisibility';
 type ObjectAction = 'GetObject' | 'PutObject' | 'DeleteObject';
 
@@ -92,7 +99,7 @@ export const FUNCTIONS = {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
-      table: [...READ, 'PutItem', 'UpdateItem'],
+      table: [...READ, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
   },

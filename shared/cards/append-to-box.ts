@@ -2,23 +2,18 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { is } from '../ports/conditions.ts';
 import type { Item, Write } from '../ports/records.ts';
+import { headRef, isHead } from '../turns/head.ts';
+import { gated, stale } from '../turns/rules.ts';
 import { type Box, boxRef, findBox, refuseTooMany } from './box.ts';
 import { requireCards } from './keep-card.ts';
-
-/** What must hold elsewhere for the append to happen, in the same transaction: that a turn is still current. */
-export interface Gate {
-  check: Write & { kind: 'check' };
-  /** Why not, from the record that the check met. */
-  refused: (current: Item | undefined) => ParleyError;
-}
 
 export interface Append {
   boxId: string;
   cards: readonly string[];
   /** Absent where an administrator or Parley itself appends. */
   writer?: string;
-  /** A box of a turn is written to only through one. */
-  gate?: Gate;
+  /** A box of a turn is written to only while the turn has this epoch. */
+  epoch?: number;
 }
 
 /** Others than the one writer append seldom: the turn's own end, or an administrator. */
@@ -26,7 +21,7 @@ const MAX_REFUSALS = 3;
 
 /** Puts cards behind those that are there. One that the box has already is not put in again, so that repeating an append is safe. */
 export const appendToBox = async (deps: Deps, project: string, append: Append): Promise<Box> => {
-  const { boxId, cards, gate } = append;
+  const { boxId, cards } = append;
   const { keepMs, perBox } = deps.config.cards;
   await requireCards(deps, project, cards);
   const token = deps.newId();
@@ -37,14 +32,23 @@ export const appendToBox = async (deps: Deps, project: string, append: Append): 
     refuseTooMany(list, perBox);
     const set = { cards: list, expires: deps.clock.now() + keepMs };
     const write = { kind: 'update' as const, key: boxRef(project, boxId), change: { if: is('v', box.v), set } };
-    const written = await deps.records.transact(gate ? [gate.check, write] : [write], token);
+    const gate = gateOf(box, append.epoch);
+    const written = await deps.records.transact(gate ? [write, gate.check] : [write], token);
     if (written.outcome === 'written') return { ...box, ...set };
-    if (gate && written.at === 0) throw gate.refused(written.current);
+    if (gate && written.at === 1) throw gate.refused(written.current);
   }
   throw new ParleyError('conflict', `Too many writes to the box ${boxId} at once. Try again.`);
 };
 
-const refuseForeign = (box: Box, { writer, gate }: Append): void => {
+/** In the same transaction: that the turn is still its writer's. */
+const gateOf = ({ project, writer = '', turn }: Box, epoch: number | undefined) => {
+  if (turn === undefined || epoch === undefined) return undefined;
+  const check: Write = { kind: 'check', key: headRef(project, writer), if: gated({ turn, epoch }).holds };
+  const refused = (head: Item | undefined) => stale({ turn, epoch }, head && isHead(head) ? head : undefined);
+  return { check, refused };
+};
+
+const refuseForeign = (box: Box, { writer, epoch }: Append): void => {
   if (box.kind === 'context') {
     throw new ParleyError('box_read_only', `The box ${box.id} is a context box, which never changes.`);
   }
@@ -53,7 +57,7 @@ const refuseForeign = (box: Box, { writer, gate }: Append): void => {
       facts: { writer: box.writer },
     });
   }
-  if (box.turn !== undefined && !gate) {
+  if (box.turn !== undefined && epoch === undefined) {
     throw new ParleyError('invalid_request', `The box ${box.id} belongs to the turn ${box.turn}: say its turn_epoch.`);
   }
 };

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import config from '../../parley.config.ts';
-import { agentRef } from '../../shared/agents/agent.ts';
-import { appendToBox } from '../../shared/cards/append-to-box.ts';
-import { makeOutputBox } from '../../shared/cards/make-box.ts';
-import { ParleyError } from '../../shared/errors.ts';
-import { is } from '../../shared/ports/conditions.ts';
 import { assertRefused } from '../http/refusal.ts';
 import type { Caller } from '../support/api.ts';
 import { cardOf } from '../support/cards.ts';
+import { enqueued, groundAgent, Worker } from '../support/ground.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const cardsOf = (caller: Caller, ...thoughts: string[]) =>
@@ -131,29 +127,34 @@ describe('an output box', () => {
     assertRefused(await tim.call('POST', '/v1/boxes', { kind: 'context', cards }), 409, 'box_full');
   });
 
-  it('of a turn is written to only while the turn is current, by one transaction with that check', async (t) => {
-    const { agent, parley } = await testParley(t);
+  it('of a turn is written to only by whoever holds the turn, and by nobody after it', async (t) => {
+    const parley = await testParley(t);
+    const merlin = await groundAgent(parley, 'merlin');
+    const worker = new Worker(merlin);
+    const [a, b] = await cardsOf(merlin, 'a', 'b');
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    const { agent_turn_id, turn_epoch } = held;
+    const id = await outputBox(merlin, { agent_turn_id });
+    const append = (cards: unknown[], epoch?: number) =>
+      merlin.call('POST', `/v1/boxes/${id}/append`, { cards, turn_epoch: epoch });
+    assertRefused(await append([a]), 400, 'invalid_request');
+    assertRefused(await append([a], turn_epoch + 1), 409, 'stale_turn');
+    assert.equal((await append([a], turn_epoch)).status, 200);
+    assertRefused(await append([a], turn_epoch - 1), 409, 'stale_turn');
+    await worker.deliver(held);
+    assertRefused(await append([b], turn_epoch), 409, 'stale_turn');
+    assertRefused(await append([a], turn_epoch), 409, 'stale_turn');
+    const { body } = await parley.admin.call('GET', `/v1/boxes/${id}`);
+    assert.deepEqual([body.cards, body.agent_turn_id], [[a], agent_turn_id]);
+  });
+
+  it('of a turn that never was is written to by nobody', async (t) => {
+    const { agent } = await testParley(t);
     const tim = await agent('tim');
-    const [a = '', b = ''] = await cardsOf(tim, 'a', 'b');
-    const { deps } = parley;
-    await makeOutputBox(deps, 'default', 'parley', { id: 'out', writer: 'tim', turn: 'turn-1' });
-    const stale = new ParleyError('conflict', 'stale');
-    const gate = (via: string) => ({
-      check: { kind: 'check' as const, key: agentRef('default', 'tim'), if: is('via', via) },
-      refused: () => stale,
-    });
-    const append = { boxId: 'out', cards: [a], writer: 'tim' };
-    await assert.rejects(appendToBox(deps, 'default', append), /belongs to the turn turn-1/);
-    await assert.rejects(appendToBox(deps, 'default', { ...append, gate: gate('nats') }), stale);
-    const done = await appendToBox(deps, 'default', { ...append, gate: gate('http') });
-    assert.deepEqual(done.cards, [a]);
-    await assert.rejects(
-      appendToBox(deps, 'default', { ...append, gate: gate('nats') }),
-      stale,
-      'also where it changes nothing',
-    );
-    await assert.rejects(appendToBox(deps, 'default', { ...append, cards: [b], gate: gate('nats') }), stale);
-    assert.deepEqual((await tim.call('GET', '/v1/boxes/out')).body.cards, [a]);
+    const cards = await cardsOf(tim, 'a');
+    const id = await outputBox(tim, { agent_turn_id: 'none' });
+    assertRefused(await tim.call('POST', `/v1/boxes/${id}/append`, { cards, turn_epoch: 0 }), 409, 'stale_turn');
   });
 });
 

@@ -19,8 +19,8 @@ export class EventStream {
   /** What a reader that comes back sends as Last-Event-ID. */
   lastId: string | undefined;
 
-  constructor(address: string, key: string, lastId?: string) {
-    this.#url = `${address}/v1/events`;
+  constructor(address: string, key: string, lastId?: string, path = '/v1/events') {
+    this.#url = address + path;
     this.#key = key;
     this.lastId = lastId;
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { HELD_MS } from '../../shared/streams/chunk-order.ts';
-import { assertRefused } from '../http/refusal.ts';
+import { assertRefused, settled } from '../http/refusal.ts';
 import type { Caller, Reply, TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, groundAgent, type Held, turnOf, Worker } from '../support/ground.ts';
@@ -133,6 +133,7 @@ describe('the stream of a turn', () => {
     await all.say('2', 2);
     assert.deepEqual(await nextContents(frames, 1), ['0']);
     const waiting = nextContents(frames, 1);
+    await settled(all.parley);
     all.parley.clock.advance(HELD_MS);
     assert.deepEqual(await waiting, ['2']);
     await all.say('1', 1);
@@ -216,6 +217,8 @@ describe('the stream of a turn', () => {
     await all.say('merlin');
     const { frames } = await following(t, all, all.merlin.key);
     assert.deepEqual(await nextContents(frames, 1), ['merlin']);
+    await all.worker.deliver(all.held);
+    assert.equal((await next(frames)).event, 'end');
   });
 
   it('is open to those who may use the channel of the turn', async (t) => {

@@ -12,6 +12,8 @@ const CardIds = z.array(z.string().regex(CARD_ID, 'must be the id of a card'));
 /** A transaction, and an answer, stay small. */
 const MOST_AT_ONCE = 100;
 
+const TurnId = z.string().regex(/^[!-~]{1,128}$/, 'must be the id of a turn');
+
 const NewBox = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('context').describe('made whole, and never changed'),
@@ -25,6 +27,7 @@ const NewBox = z.discriminatedUnion('kind', [
       .optional()
       .describe('chosen by the caller, so that making it again finds it; made where it is absent'),
     agent_id: z.string().optional().describe('who may append; by default whose key it is'),
+    agent_turn_id: TurnId.optional().describe('the turn that it belongs to: then every append must say its turn_epoch'),
     cards: CardIds.default([]),
   }),
 ]);
@@ -72,6 +75,7 @@ export const boxRoutes: Route[] = [
           : await makeOutputBox(deps, project, nameOf(caller), {
               id: body.box_id ?? `box_${deps.newId()}`,
               writer: (await agentBehind(deps, caller, body.agent_id)).agent.id,
+              turn: body.agent_turn_id,
               cards: body.cards,
             });
       return { status: isNew ? 201 : 200, body: viewOf(box) };
@@ -121,11 +125,19 @@ export const boxRoutes: Route[] = [
     path: '/v1/boxes/{id}/append',
     summary: 'Put cards at the end of an output box; those that it has already are not put in again',
     query: noQuery,
-    body: z.strictObject({ cards: CardIds.min(1).max(MOST_AT_ONCE) }),
-    answers: { 200: { description: 'The box as it is now', schema: BoxView }, ...notFound },
+    body: z.strictObject({
+      cards: CardIds.min(1).max(MOST_AT_ONCE),
+      turn_epoch: z.number().int().min(0).optional().describe('of the turn that the box belongs to'),
+    }),
+    answers: {
+      200: { description: 'The box as it is now', schema: BoxView },
+      409: { description: 'stale_turn: the turn is not the active one any more; box_full; box_read_only' },
+      ...notFound,
+    },
     handle: async ({ deps, caller, params, body }) => {
       const writer = caller.role === 'agent' ? caller.known.agent.id : undefined;
-      const box = await appendToBox(deps, caller.project, { boxId: params.id ?? '', cards: body.cards, writer });
+      const append = { boxId: params.id ?? '', cards: body.cards, writer, epoch: body.turn_epoch };
+      const box = await appendToBox(deps, caller.project, append);
       return { status: 200, body: viewOf(box) };
     },
   }),
