@@ -77,7 +77,7 @@ export const Config = z.strictObject({
         project: name.default('default'),
         /** `task.completed`, or with a star all that begin alike: `task.*`. */
         types: z.array(z.string().min(1).max(128)).min(1),
-        /** Which agents may read as this consumer, beside administrators. They are told all events of these types. */
+        /** Which agents may read as this consumer, beside administrators. They are told all events of these types on their channels. */
         agents: z.array(z.string()).default([]),
       }),
     )

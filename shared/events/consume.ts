@@ -1,4 +1,5 @@
 import type { Caller } from '../agents/authenticate.ts';
+import { mayUse } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { absent, is } from '../ports/conditions.ts';
@@ -34,8 +35,9 @@ const MOST_LOOKS = 20;
 export const takeEvents = async (deps: Deps, caller: Caller, name: string, wanted: Wanted): Promise<Taken> => {
   const declared = declaredAs(deps, caller, name);
   const giveUp = deps.clock.now() + wanted.waitMs;
+  const asked = { ...wanted, mayHear: (event: ParleyEvent) => isOnChannelOf(caller, event) };
   for (let looks = 1; ; looks++) {
-    const taken = await changed(deps, declared.project, name, (seen) => nextOf(deps, declared, seen, wanted));
+    const taken = await changed(deps, declared.project, name, (seen) => nextOf(deps, declared, seen, asked));
     if ('events' in taken) return taken;
     if (taken.isMore && looks < MOST_LOOKS) continue;
     const now = deps.clock.now();
@@ -44,6 +46,11 @@ export const takeEvents = async (deps: Deps, caller: Caller, name: string, wante
     await deps.events.more(declared.project, taken.end, leftMs, wanted.signal);
   }
 };
+
+/** A declaration opens the log to an agent, but no channel. */
+interface Asked extends Wanted {
+  mayHear: (event: ParleyEvent) => boolean;
+}
 
 /** Nothing to take before something is published behind the end, or a lease lapses. */
 interface Nothing {
@@ -68,7 +75,7 @@ const nextOf = async (
   deps: Deps,
   declared: Declared,
   seen: State = NEW,
-  wanted: Wanted,
+  wanted: Asked,
 ): Promise<Decision<Taken | Nothing>> => {
   const now = deps.clock.now();
   const lapsed = seen.spans.find(({ until }) => until <= now);
@@ -80,22 +87,23 @@ const againOf = async (
   { project, types }: Declared,
   seen: State,
   lapsed: Span,
-  { leaseMs }: Wanted,
+  { leaseMs, mayHear }: Asked,
 ): Promise<Decision<Taken | Nothing>> => {
   const page = await events.read(project, { after: lapsed.from, until: lapsed.to, types, limit: MOST_EVENTS });
   const others = seen.spans.filter(({ id }) => id !== lapsed.id);
   const state = { ...seen, spans: others };
   // Their time in the log is over.
-  if (page.events.length === 0) return { change: state, answer: { end: lapsed.to, lookAgainAt: 0, isMore: true } };
+  const heard = page.events.filter(mayHear);
+  if (heard.length === 0) return { change: state, answer: { end: lapsed.to, lookAgainAt: 0, isMore: true } };
   const span = { ...lapsed, lease: lapsed.lease + 1, until: clock.now() + leaseMs };
-  return { change: { ...state, spans: [...others, span] }, answer: takenOf(seen, span, page.events) };
+  return { change: { ...state, spans: [...others, span] }, answer: takenOf(seen, span, heard) };
 };
 
 const newOf = async (
   { events, clock }: Deps,
   { project, types }: Declared,
   seen: State,
-  { max, leaseMs }: Wanted,
+  { max, leaseMs, mayHear }: Asked,
 ): Promise<Decision<Taken | Nothing>> => {
   const lookAgainAt = Math.min(...seen.spans.map(({ until }) => until));
   if (seen.spans.length >= MOST_SPANS) {
@@ -103,7 +111,8 @@ const newOf = async (
     return { answer: { end: await events.end(project), lookAgainAt: Math.min(lookAgainAt, clock.now() + FULL_MS) } };
   }
   const page = await events.read(project, { after: seen.next, types, limit: max });
-  if (page.events.length === 0) {
+  const heard = page.events.filter(mayHear);
+  if (heard.length === 0) {
     const answer = { end: page.cursor, lookAgainAt };
     return page.cursor === seen.next
       ? { answer }
@@ -112,8 +121,11 @@ const newOf = async (
   const id = seen.lastSpan + 1;
   const span = { id, lease: 1, from: seen.next, to: page.cursor, until: clock.now() + leaseMs };
   const change = { ...seen, next: page.cursor, spans: [...seen.spans, span], lastSpan: id };
-  return { change, answer: takenOf(seen, span, page.events) };
+  return { change, answer: takenOf(seen, span, heard) };
 };
+
+const isOnChannelOf = (caller: Caller, { data }: ParleyEvent): boolean =>
+  typeof data.channel !== 'string' || mayUse(caller, data.channel);
 
 /** The log may tell of one event twice, next to each other for the most part. */
 const takenOf = (state: State, span: Span, events: ParleyEvent[]): Taken => ({

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { assertRefused, settled } from '../http/refusal.ts';
 import type { Caller, Reply, TestAgent } from '../support/api.ts';
+import { enqueued, groundAgent, Worker } from '../support/ground.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
 const DAY_MS = 86_400_000;
@@ -239,6 +240,28 @@ describe('a durable consumer', () => {
     assert.deepEqual(await named(tim), []);
     assert.deepEqual(await named(lancelot), ['observer']);
     assert.deepEqual(await named(parley.admin), ['observer', 'auditor', 'idle']);
+  });
+
+  it('tells an agent nothing of channels that it may not use, and goes on behind it', async (t) => {
+    const consumers = { all: { project: 'default', types: ['evt.agent.*'], agents: ['merlin', 'morgan'] } };
+    const parley = await testParley(t, { config: { consumers } });
+    const merlin = await groundAgent(parley, 'merlin', { channels: ['public', 'u_arthur'] });
+    const morgan = await groundAgent(parley, 'morgan');
+    const worker = new Worker(merlin);
+    const turns = [];
+    for (const channel_id of ['u_arthur', 'public']) {
+      turns.push(await enqueued(parley.admin, 'merlin', { channel_id }));
+      await worker.deliver(await worker.begin());
+    }
+    await settled(parley);
+    const heard = async (by: Caller) => {
+      const { events } = (await by.call('POST', '/v1/consumers/all/events', {})).body;
+      await parley.admin.call('POST', '/v1/consumers/all/rewind', { to: 'start' });
+      type Told = { data: { payload: { agent_turn_id: string } } };
+      return [...new Set(events.map(({ data }: Told) => data.payload.agent_turn_id))];
+    };
+    assert.deepEqual(await heard(merlin), turns);
+    assert.deepEqual(await heard(morgan), turns.slice(1));
   });
 
   it('is refused what it may not want', async (t) => {
