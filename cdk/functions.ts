@@ -75,7 +75,7 @@ export const FUNCTIONS = {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
-      table: [...READ, 'PutItem', 'UpdateItem'],
+      table: [...READ, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
       indexes: ['placed'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
@@ -129,7 +129,7 @@ export const FUNCTIONS = {
     memoryMB: 256,
     timeoutS: 30,
     access: {
-      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
+      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
       indexes: ['placed'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
