@@ -91,7 +91,7 @@ describe('a function that reads a queue', { concurrency: 1 }, () => {
           Type: 'AWS::SQS::Queue',
           Properties: { QueueName: 'work', VisibilityTimeout: 1, RedrivePolicy: redrive },
         },
-        Dead: { Type: 'AWS::SQS::Queue', Properties: { QueueName: 'dead', VisibilityTimeout: 1 } },
+        Dead: { Type: 'AWS::SQS::Queue', Properties: { QueueName: 'dead', VisibilityTimeout: 30 } },
         Orders: {
           Type: 'AWS::SQS::Queue',
           Properties: { QueueName: 'orders.fifo', FifoQueue: true, VisibilityTimeout: 1 },
@@ -160,7 +160,10 @@ describe('a function that reads a queue', { concurrency: 1 }, () => {
       await send('orders.fifo', { text, id: 'ordered' }, { MessageGroupId: 'g', MessageDeduplicationId: `${n}` });
     }
     await witness.until(() => texts().includes('four'));
-    assert.deepEqual(texts(), ['one', 'fail', 'fail', 'three', 'four']);
+    // On a busy machine a message may become visible again before its reader is done with it.
+    assert.deepEqual([...new Set(texts())], ['one', 'fail', 'three', 'four']);
+    assert.ok(texts().filter((text) => text === 'fail').length >= 2);
+    assert.ok(texts().lastIndexOf('fail') < texts().indexOf('three'));
   });
 
   it('gets only what its filter lets pass, and the rest is deleted', async () => {
