@@ -3,9 +3,10 @@ import { measureCpu } from './measure-cpu.ts';
 import { measureDialects } from './measure-dialects.ts';
 import { measureGrowth } from './measure-growth.ts';
 import { measureIdle, measureLives } from './measure-lives.ts';
+import { measureMessages } from './measure-messages.ts';
 import { measureMillion } from './measure-million.ts';
 import { type Counts, HELP, type Options, optionsFrom, type Section } from './options.ts';
-import { printCpu, printIdle, printLives, printMachine, printMillion, type Results } from './report.ts';
+import { printCpu, printIdle, printLives, printMachine, printMessages, printMillion, type Results } from './report.ts';
 import { printDialects, printGrowth } from './report-sizes.ts';
 import { writeResults } from './write-results.ts';
 
@@ -40,6 +41,10 @@ const MEASURE: Record<Section, (results: Results, counts: Counts) => Promise<voi
   million: async (results, counts) => {
     results.million = await measureMillion(counts);
     printMillion(results.million);
+  },
+  messages: async (results, counts) => {
+    results.messages = await measureMessages(counts);
+    printMessages(results.messages);
   },
 };
 

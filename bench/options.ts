@@ -1,6 +1,6 @@
 import { type Chosen, chosenFrom } from './chosen.ts';
 
-export const SECTIONS = ['dialects', 'growth', 'idle', 'lives', 'cpu', 'million'] as const;
+export const SECTIONS = ['dialects', 'growth', 'idle', 'lives', 'cpu', 'million', 'messages'] as const;
 export type Section = (typeof SECTIONS)[number];
 
 /** How much of everything is measured. */
@@ -18,6 +18,8 @@ export interface Counts {
   /** How many agents, tasks and messages there are, and how often each operation is then measured. */
   sizes: number[];
   operations: number;
+  /** How many agents are told something at once. */
+  audience: number;
 }
 
 const FULL: Counts = {
@@ -31,6 +33,7 @@ const FULL: Counts = {
   decoded: 20_000,
   sizes: [10, 1000, 100_000],
   operations: 200,
+  audience: 1000,
 };
 
 const QUICK: Counts = {
@@ -44,6 +47,7 @@ const QUICK: Counts = {
   decoded: 4000,
   sizes: [10, 100, 1000],
   operations: 40,
+  audience: 100,
 };
 
 export const HELP = `Measures the embedded engine over HTTP, with submitter, agent and server as three processes.

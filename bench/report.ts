@@ -5,6 +5,7 @@ import type { CpuByWay } from './measure-cpu.ts';
 import type { DialectSpeed } from './measure-dialects.ts';
 import type { Growth } from './measure-growth.ts';
 import type { Idle, Lives } from './measure-lives.ts';
+import type { Messages } from './measure-messages.ts';
 import type { Million } from './measure-million.ts';
 import { median, rounded } from './numbers.ts';
 import { printTable } from './print-table.ts';
@@ -18,6 +19,7 @@ export interface Results {
   cpu?: CpuByWay;
   dialects?: DialectSpeed[];
   growth?: Growth[];
+  messages?: Messages;
 }
 
 /** Measured on another machine with 2 cores, each behind HTTP and durable. They are no ratio of this run. */
@@ -81,6 +83,18 @@ export const printMillion = ({ stored, databaseGb, empty, full, ratios }: Millio
     row('empty', empty),
     row(`full, ${rounded(databaseGb)} GB`, full),
     ['ratio of throughput', `${percent(median(ratios))} (${ratios.map(percent).join(', ')})`, '', '', ''],
+  ]);
+};
+
+export const printMessages = ({ inboxes, broadcast }: Messages): void => {
+  printTable('A full inbox of 100, in process, median of 50', [
+    ['messages in others', 'send', 'asks for', 'read of 100', 'asks for'],
+    ...inboxes.map((m) => [count(m.stored), ms(m.sendMs), m.sendCalls, ms(m.readMs), m.readCalls]),
+  ]);
+  const { agents, ms: took, msPerAgent, callsPerAgent } = broadcast;
+  printTable('One message to many, in process', [
+    ['agents', 'in all', 'for each', 'calls of the records for each'],
+    [count(agents), ms(took), ms(msPerAgent), String(rounded(callsPerAgent))],
   ]);
 };
 

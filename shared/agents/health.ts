@@ -63,7 +63,6 @@ export const beat = async (deps: Deps, { agent }: Known, heartbeat: Heartbeat): 
 export const say = async (deps: Deps, { agent }: Known, saying: Saying): Promise<void> => {
   const change = { set: { saying: { ...saying, at: deps.clock.now() } } };
   await deps.records.update(healthRef(agent.project, agent.id), change, deps.newId());
-  deps.directory.forget(agent.project, agent.id);
 };
 
 const wakened = (config: Config, health: Pick<Health, 'silentMs'>, now: number) => ({

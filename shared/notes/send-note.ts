@@ -83,7 +83,7 @@ const written = async (
     const own: Write = { kind: 'create', item: { ...note, arrival: entrance?.arrival } };
     const done = await deps.records.transact([own, ...orders, ...(entrance?.writes ?? [])], token);
     if (done.outcome === 'written') {
-      deps.directory.forget(project, to);
+      if (order) deps.directory.forget(project, to);
       if (entrance) tell(deps, to, entrance);
       return 'written';
     }

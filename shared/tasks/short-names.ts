@@ -72,9 +72,11 @@ const onlyTask = async (
 ): Promise<string | undefined> => {
   // The same message again is about what it was about, though that may no longer be open, or no longer alone.
   const meaning = { pk: `${project}#meant#${messageId}`, sk: id };
-  const earlier = await deps.records.get<ShortName>(meaning);
+  const [earlier, held] = await Promise.all([
+    deps.records.get<ShortName>(meaning),
+    deps.records.query<Task>({ index: 'held', p: heldPlace(project, id), limit: 2 }),
+  ]);
   if (earlier) return earlier.taskId;
-  const held = await deps.records.query<Task>({ index: 'held', p: heldPlace(project, id), limit: 2 });
   const [task] = held;
   if (held.length !== 1 || task?.from !== requester) return undefined;
   const names = { from: requester, to: id, taskId: task.id, expires: deps.clock.now() + KEPT_MS };

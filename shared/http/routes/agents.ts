@@ -139,6 +139,8 @@ export const agentRoutes: Route[] = [
     body: noBody,
     answers: { 200: { description: 'The agent', schema: AgentView }, ...notFound },
     handle: async ({ deps, caller, params }) => {
+      // What it says of itself changes faster than what is remembered of it.
+      deps.directory.forget(caller.project, params.id ?? '');
       const known = await registeredAgent(deps, caller.project, params.id ?? '');
       const depth = known.agent.inboxLimit === undefined ? undefined : await depthOf(deps.records, known.agent);
       return { status: 200, body: viewOf(deps, known, depth) };

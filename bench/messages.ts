@@ -1,0 +1,18 @@
+import { randomUUID } from 'node:crypto';
+import { shortId } from '../shared/ids.ts';
+import type { JsonObject } from '../shared/json/json.ts';
+
+/** With what is around it, a message has about 2 KB. */
+const TEXT = 'A paragraph of what one agent tells another. '.repeat(38);
+
+/** A message-routing message that is no task. */
+export const noteOf = (sequence: number, to = 'reader'): JsonObject => ({
+  version: '1.0.0',
+  msg_id: shortId(randomUUID()),
+  from: 'sender',
+  to,
+  timestamp: new Date().toISOString(),
+  sequence,
+  type: 'status-update',
+  payload: { status: 'in_progress', progress: 0.5, message: TEXT, confidence: 0.8, blockers: [] },
+});
