@@ -84,7 +84,11 @@ export const FUNCTIONS = {
   inbox: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
-    access: { table: [...READ, 'UpdateItem', 'DeleteItem'], indexes: ['placed', 'held'], content: ['GetObject'] },
+    access: {
+      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
+      indexes: ['placed', 'held'],
+      content: ['GetObject', 'PutObject', 'DeleteObject'],
+    },
   },
   agents: {
     memoryMB: 256,

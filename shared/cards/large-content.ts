@@ -1,4 +1,5 @@
 import type { Deps } from '../deps.ts';
+import type { Dialect } from '../dialects/dialect.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { CardType } from './card.ts';
 import { keepCard } from './keep-card.ts';
@@ -10,6 +11,14 @@ export interface CardReference extends JsonObject {
   bytes: number;
   uri: string;
 }
+
+/** What a reader of the dialect is given: the content itself, or a card where its messages have no room for that much. */
+export const fittingFor = async (
+  deps: Deps,
+  { contentBytes: fits }: Pick<Dialect, 'contentBytes'>,
+  about: { project: string; from: string; type: CardType },
+  content: Json,
+): Promise<Json> => (fits === undefined ? content : orCard(deps, { ...about, fits }, content));
 
 export const cardUri = (id: string): string => `/v1/cards/${id}`;
 

@@ -17,6 +17,8 @@ export interface Dialect {
   logsRefusals?: true;
   /** Its messages speak of tasks by eight digits, so that what these mean must be on record. */
   usesShortIds?: true;
+  /** Content of more bytes is given to its agents as a card. */
+  contentBytes?: number;
   /** How long its messages take to be written and read is measured. */
   isMeasured?: true;
   /** How many messages wait in an inbox of its agents at most, where their registration does not say. */

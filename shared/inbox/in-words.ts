@@ -1,3 +1,4 @@
+import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import type { JsonObject } from '../json/json.ts';
@@ -7,15 +8,26 @@ import { loaded } from '../tasks/content.ts';
 import type { Outcome } from './delivery.ts';
 
 export const noteInWords = async (deps: Deps, note: Note, dialect: Dialect): Promise<JsonObject> => {
-  const content = await unlessLost(deps, note.id, loaded(deps.blobs, note.content));
-  return dialect.encodeNote(note, content ?? null);
+  const { id, project, from } = note;
+  const content = await unlessLost(deps, id, loaded(deps.blobs, note.content));
+  return dialect.encodeNote(
+    note,
+    await fittingFor(deps, dialect, { project, from, type: 'sys.message' }, content ?? null),
+  );
 };
 
-export const outcomeInWords = async (deps: Deps, outcome: Outcome, dialect: Dialect): Promise<JsonObject> => {
-  const { id, output, artifacts, task } = outcome;
+export const outcomeInWords = async (
+  deps: Deps,
+  project: string,
+  outcome: Outcome,
+  dialect: Dialect,
+): Promise<JsonObject> => {
+  const { id, from, output, artifacts, task } = outcome;
+  const content = await unlessLost(deps, id, output && loaded(deps.blobs, output));
+  const about = { project, from, type: 'task.deliverable' } as const;
   return dialect.encodeOutcome(
     outcome,
-    await unlessLost(deps, id, output && loaded(deps.blobs, output)),
+    content === undefined ? undefined : await fittingFor(deps, dialect, about, content),
     await unlessLost(deps, id, shownArtifacts(deps.blobs, task.id, artifacts)),
   );
 };

@@ -113,7 +113,7 @@ const messageIn = async (
   if (entry.sk === 'note') return noteInWords(deps, entry, dialect);
   if (entry.sk === 'batch') return dialect.encodeNote(noteOf(entry), await batchView(deps, entry));
   const outcome = entry.sk === 'task' ? outcomeOf(entry, reader) : entry.outcome;
-  return outcome && outcomeInWords(deps, outcome, dialect);
+  return outcome && outcomeInWords(deps, entry.project, outcome, dialect);
 };
 
 /** Removes what the agent has read. Ids that are not there, or no longer, are fine. */

@@ -69,7 +69,7 @@ const reportInWords = async (deps: Deps, project: string, task: ReportedTask): P
 const outcomeToReader = async (deps: Deps, project: string, outcome: Outcome): Promise<Said> => {
   const { from, to, task } = outcome;
   if (await hasBeenHeard(deps, project, from, to)) return { skip: 'it was said on NATS' };
-  return toReader(deps, { ...task, project }, to, (dialect) => outcomeInWords(deps, outcome, dialect));
+  return toReader(deps, { ...task, project }, to, (dialect) => outcomeInWords(deps, project, outcome, dialect));
 };
 
 /** What one agent on NATS said on the subjects of its dialect, all others of that dialect have heard there. */

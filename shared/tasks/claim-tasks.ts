@@ -1,6 +1,7 @@
 import { type Agent, type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
 import { sawInstance } from '../agents/instances.ts';
 import { restOf } from '../agents/orders.ts';
+import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
@@ -188,8 +189,11 @@ const handOver = async (deps: Deps, { agent }: Known, task: Task): Promise<Claim
   if (dialect.usesShortIds && task.dialect !== dialect.name) {
     await deps.records.create(shortNameOf(task, agent.id, task.createdAt, deps.clock.now()), deps.newId());
   }
+  const { project, from } = task;
+  const content = await loaded(deps.blobs, task.input);
+  const input = await fittingFor(deps, dialect, { project, from, type: 'task.instruction' }, content);
   return {
-    message: dialect.encodeRequest(task, await loaded(deps.blobs, task.input)),
+    message: dialect.encodeRequest(task, input),
     attempt: task.attempt,
     lease: { until: new Date(task.leaseUntil ?? 0).toISOString() },
   };

@@ -102,7 +102,7 @@ describe('any message-routing message', () => {
 });
 
 describe('what is too large for a message here', () => {
-  it('is referred to, be it a task, its result or a note, and can be read there', async (t) => {
+  it('is a card, be it a task, its result or a note, and other large things can be read elsewhere', async (t) => {
     const parley = await testParley(t);
     const cook = await parley.agent('cook', taskFormat);
     const reader = await parley.agent('reader', messageRouting);
@@ -111,7 +111,8 @@ describe('what is too large for a message here', () => {
     await cook.send(tfRequest({ payload: { large }, routing: { target: 'reader' } }));
     const [{ message: task }] = await reader.claim();
     fits(task);
-    assert.equal((await reader.call('GET', task.payload.parley.reference)).body.payload.large, large);
+    const inCard = async ({ uri }: Wire) => (await reader.call('GET', uri)).body.content;
+    assert.deepEqual(await inCard(task.payload.parley.input), { large });
     const asked = mrMessage('task-delegation', 'reader', 'cook');
     await reader.send(asked);
     const [{ message: own }] = await cook.claim();
@@ -124,6 +125,13 @@ describe('what is too large for a message here', () => {
     fits(result);
     assert.deepEqual([result.payload.status, result.payload.issues[0].slice(0, 3)], ['failure', 'ßßß']);
     assert.equal((await reader.call('GET', result.payload.parley.reference)).body.error.details.large, large);
+    const again = mrMessage('task-delegation', 'reader', 'cook');
+    await reader.send(again);
+    const [{ message: second }] = await cook.claim();
+    await cook.send({ id: second.id, status: 'completed', result: { large } });
+    const done = (await reader.inbox()).find(({ correlation_id }) => correlation_id === again.msg_id);
+    fits(done);
+    assert.deepEqual(await inCard(done.payload.parley.output), { large });
     const brain = await parley.agent('brain', { dialect: 'agent-os' });
     await brain.send({
       id: '8b2f5a0e-0000-4000-8000-000000000001',
@@ -136,6 +144,6 @@ describe('what is too large for a message here', () => {
     });
     const note = (await reader.inbox()).find(({ from }) => from === 'brain');
     fits(note);
-    assert.equal((await reader.call('GET', note.payload.parley.reference)).body.content.large, large);
+    assert.deepEqual(await inCard(note.payload.parley.content), { large });
   });
 });

@@ -2,7 +2,7 @@ import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
-import { isTyped, MessageRoutingMessage, UntypedMessage } from './schema.ts';
+import { isTyped, MESSAGE_BYTES, MessageRoutingMessage, UntypedMessage } from './schema.ts';
 
 /** The message routing protocol: status updates, delegated tasks, results, commands and heartbeats from inbox to inbox. */
 export const messageRouting: Dialect = {
@@ -11,6 +11,7 @@ export const messageRouting: Dialect = {
   logsRefusals: true,
   usesShortIds: true,
   isMeasured: true,
+  contentBytes: MESSAGE_BYTES,
   inboxLimit: ({ messageRouting: { inboxLimit } }) => inboxLimit,
   schema: MessageRoutingMessage,
   complaints: (message) => complaints(isTyped(message) ? MessageRoutingMessage : UntypedMessage, message),
