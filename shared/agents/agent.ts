@@ -17,6 +17,8 @@ export interface Agent extends Item {
   via: 'http' | 'nats';
   versions?: string[];
   publicKey?: string;
+  /** What becomes of its messages that are not signed with that key. */
+  signing?: 'off' | 'warn' | 'enforce';
   limits?: JsonObject;
   manifest?: JsonObject;
   /** A coordinator may give orders to other agents, and speak to all of them at once. */

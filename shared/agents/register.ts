@@ -6,6 +6,7 @@ import { ParleyError } from '../errors.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import { jsonObject } from '../json/checked.ts';
 import { refuseTooLarge } from '../json/size.ts';
+import { publicKeyIn } from '../messages/signature.ts';
 import { type Change, is } from '../ports/conditions.ts';
 import { AGENT_ID, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
 import { offersChanged } from './capabilities.ts';
@@ -25,8 +26,17 @@ export const Registration = z.strictObject({
     .describe('the domains it serves, where they do not follow from capabilities'),
   via: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
   versions: z.array(name).max(16).optional().describe('the protocol versions it speaks'),
-  publicKey: z.string().max(4096).optional(),
-  limits: jsonObject.optional(),
+  publicKey: z.string().max(4096).optional().describe('in PEM, or in base64 as DER'),
+  signing: z
+    .enum(['off', 'warn', 'enforce'])
+    .optional()
+    .describe(
+      'what becomes of its messages that are not signed with the key: nothing, a line in the log, or a refusal',
+    ),
+  limits: z
+    .looseObject({ messagesPerMinute: z.number().int().min(1).optional() })
+    .optional()
+    .describe('what it may do at most; whatever else it says is kept and shown'),
   role: z.enum([COORDINATOR]).optional().describe('a coordinator may give orders, and speak to all agents at once'),
   inboxLimit: z.number().int().min(1).max(1000).optional().describe('how many messages wait in its inbox at most'),
   overflow: z
@@ -59,6 +69,7 @@ export const register = async (deps: Deps, project: string, id: string, asked: R
   if (RESERVED.includes(id))
     throw new ParleyError('invalid_request', `"${id}" is the name by which Parley itself speaks or acts.`);
   refuseUnknownDomains(deps, project, wanted);
+  refuseUnreadableKey(wanted);
   if (wanted.via === 'nats' && !hasRelay(deps.config, project)) {
     throw new ParleyError(
       'invalid_request',
@@ -100,6 +111,13 @@ const replacing = (wanted: Registration): Change => ({
   set: wanted,
   unset: Registration.keyof().options.filter((field) => wanted[field] === undefined),
 });
+
+const refuseUnreadableKey = ({ publicKey = '', signing = 'off' }: Registration): void => {
+  if (signing === 'off' || publicKeyIn(publicKey)) return;
+  throw new ParleyError('invalid_request', 'An agent that signs needs a publicKey, in PEM or in base64 as DER.', {
+    issues: [{ path: 'publicKey', message: 'must be a public key' }],
+  });
+};
 
 const refuseUnknownDomains = (deps: Deps, project: string, wanted: Registration): void => {
   const known = domainsOf(deps.config, project);

@@ -9,7 +9,8 @@ export const fingerprint = (value: unknown): string =>
 /** All 256 bits, for what is known by its content alone: nobody can make two values that share it. */
 export const digest = (value: unknown): string => hash('sha256', canonical(value), 'base64url');
 
-const canonical = (value: unknown): string => {
+/** One text for a value, whatever the order of its keys: sorted, without white space. */
+export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value) ?? 'null';
   let members = '';

@@ -21,6 +21,8 @@ import type { Trace } from '../trace.ts';
 import { carryOutOrder } from '../turns/carry-out-order.ts';
 import { refuseViolation } from '../violations/violation.ts';
 import type { Command, GroundMessage, Request } from './command.ts';
+import { countRate } from './rate.ts';
+import { checkSignature } from './signature.ts';
 
 export interface Accepted {
   id: string;
@@ -53,6 +55,8 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
       return { id: said.messageId, dialect: dialect.name, duplicate, taskId };
     }
     const sender = await agentBehind(deps, sent.caller, said.from);
+    checkSignature(deps, sender.agent, message, said.sent?.at);
+    await countRate(deps, sender.agent);
     const caller = await inTheNameOf(deps, sent.caller, sender);
     const command = await meant(deps, caller, sender, said);
     if ('taskId' in command && command.taskId !== undefined) sent.note?.(command.taskId);

@@ -73,7 +73,7 @@ describe('a message to many', () => {
     assertRefused(await toMany('domain:comms', message), 409, 'id_reused');
     await settled(parley);
     const [read, ...more] = await reader.inbox();
-    assert.deepEqual([read, more], [{ ...message, to: 'reader', requires_ack: false, priority: 5 }, []]);
+    assert.deepEqual([read, more], [{ ...message, to: 'reader' }, []]);
   });
 
   it('goes on where it was when the process ends on its way, and reaches each of 250 once', async (t) => {

@@ -14,13 +14,13 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
     const { status, body } = await coordinator.send(message);
     assert.equal(status, 202, JSON.stringify(body));
     assert.equal(body.id, message.msg_id);
-    return { requires_ack: false, priority: 5, ...message, taskId: body.taskId };
+    return { ...message, taskId: body.taskId };
   };
   const say = async (type: string, overrides: Record<string, unknown> = {}): Promise<Wire> => {
     const message = mrMessage(type, 'coder-1', 'coordinator-main', overrides);
     const { status, body } = await coder.send(message);
     assert.equal(status, 202, JSON.stringify(body));
-    return { requires_ack: false, priority: 5, ...message, taskId: body.taskId };
+    return { ...message, taskId: body.taskId };
   };
   return { parley, coordinator, coder, delegate, say };
 };

@@ -15,7 +15,7 @@ const sent = async (from: TestAgent, to: TestAgent, type: string, overrides: Rec
   const message = mrMessage(type, from.id, to.id, overrides);
   const { status, body } = await from.send(message);
   assert.equal(status, 202, JSON.stringify(body));
-  return { requires_ack: false, priority: 5, ...message };
+  return message;
 };
 
 describe('agents that speak message routing', () => {

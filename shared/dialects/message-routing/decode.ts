@@ -7,7 +7,7 @@ import type { JsonObject } from '../../json/json.ts';
 import { refuseTooLarge } from '../../json/size.ts';
 import type { Command, NoteMessage, Request } from '../../messages/command.ts';
 import { priorityOf } from './priorities.ts';
-import { isTyped, MESSAGE_BYTES, MessageRoutingMessage, type OfType, UntypedMessage } from './schema.ts';
+import { isTyped, MESSAGE_BYTES, MessageRoutingMessage, type OfType, PRIORITY, UntypedMessage } from './schema.ts';
 import { inItsWords } from './validation.ts';
 
 export const NAME = 'message-routing';
@@ -91,7 +91,7 @@ const requestOf = (wire: OfType<'task-delegation'>, acknowledgeMs: number): Requ
     to: wire.to,
     capability: `${NAME}.${wire.type}`,
     domain: NAME,
-    priority: priorityOf(wire.priority),
+    priority: priorityOf(wire.priority ?? PRIORITY),
     ttlSeconds: ttlOf(wire.timestamp, context?.deadline),
     parent: wire.correlation_id,
     chain: first === undefined || first === wire.from ? undefined : [first],
@@ -176,7 +176,7 @@ const noteOf = (wire: MessageRoutingMessage, acknowledgeMs: number): NoteMessage
   kind: 'note',
   to: wire.to,
   type: `${NAME}.${wire.type}`,
-  priority: priorityOf(wire.priority),
+  priority: priorityOf(wire.priority ?? PRIORITY),
   correlation: wire.correlation_id,
   acknowledgeMs: wire.requires_ack ? acknowledgeMs : undefined,
   content: json(wire.payload),

@@ -156,12 +156,15 @@ interface Told {
  * number made of the time rises as well.
  */
 const envelopeOf = (said: JsonObject, { id, from, to, at, type, correlation, priority }: Told): JsonObject => ({
-  version: VERSION,
-  timestamp: new Date(at).toISOString(),
-  sequence: Math.max(1, at),
-  requires_ack: false,
-  priority: NUMBERS[priority],
-  ...said,
+  ...(isOwn(said)
+    ? said
+    : {
+        version: VERSION,
+        timestamp: new Date(at).toISOString(),
+        sequence: Math.max(1, at),
+        requires_ack: false,
+        priority: NUMBERS[priority],
+      }),
   msg_id: shortId(id),
   from,
   to,

@@ -4,6 +4,9 @@ import { SHORT_ID } from '../../ids.ts';
 import { jsonObject } from '../../json/checked.ts';
 import type { JsonObject } from '../../json/json.ts';
 
+/** Of a message that says none. */
+export const PRIORITY = 5;
+
 /** A whole message, as UTF-8. */
 export const MESSAGE_BYTES = 10 * 1024;
 
@@ -22,13 +25,13 @@ const envelope = {
   to: agentId,
   timestamp: time,
   sequence: z.number().int().min(1).describe('counts what the sender sends to the recipient'),
-  requires_ack: z.boolean().default(false),
+  requires_ack: z.boolean().optional().meta({ default: false }),
   correlation_id: msgId
     .nullable()
     .optional()
     .transform((id) => id ?? undefined)
     .describe('the message that this one answers'),
-  priority: z.number().int().min(0).max(10).default(5),
+  priority: z.number().int().min(0).max(10).optional().meta({ default: PRIORITY }),
 };
 
 const StatusUpdate = z.looseObject({

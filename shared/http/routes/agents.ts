@@ -45,6 +45,7 @@ const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentV
     via,
     versions,
     publicKey,
+    signing: agent.signing,
     limits,
     role: Registration.shape.role.parse(agent.role),
     inboxLimit,

@@ -1,0 +1,22 @@
+import type { Agent } from '../agents/agent.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { absent, any, below } from '../ports/conditions.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Counts the messages of an agent that has a limit, a minute at a time, and refuses those beyond it. */
+export const countRate = async (deps: Deps, { project, id, limits }: Agent): Promise<void> => {
+  const most = limits?.messagesPerMinute;
+  if (typeof most !== 'number') return;
+  const minute = Math.floor(deps.clock.now() / MINUTE_MS);
+  const ref = { pk: `${project}#rate#${id}`, sk: `minute#${minute}` };
+  const isRoom = any(absent('count'), below('count', most));
+  const change = { if: isRoom, add: { count: 1 }, set: { expires: (minute + 2) * MINUTE_MS } };
+  const written = await deps.records.update(ref, change, deps.newId(), 'orCreate');
+  if (written.outcome === 'written') return;
+  throw new ParleyError('rate_limited', `${id} may send ${most} messages a minute, and has.`, {
+    facts: { limit: most },
+    retry: 'later',
+  });
+};
