@@ -18,7 +18,7 @@ export interface Access {
   table?: readonly TableAction[];
   /** Which indexes it may query. */
   indexes?: readonly IndexName[];
-  /** Whoever sends to a lane also writes to the table that the lane is in use, and so may put items. */
+  /** Whoever sends to a lane also writes to the table that the lane is in use, and so may update items. */
   lanes?: readonly QueueAction[];
   /** What goes to NATS. */
   relay?: readonly QueueAction[];
@@ -139,11 +139,7 @@ export const FUNCTIONS = {
       content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
   },
-  'dead-letters': {
-    memoryMB: 128,
-    timeoutS: 30,
-    access: { table: ['GetItem', 'PutItem', 'UpdateItem'], lanes: ['SendMessage'] },
-  },
+  'dead-letters': { memoryMB: 128, timeoutS: 30, access: { table: ['UpdateItem'], lanes: ['SendMessage'] } },
   replay: {
     memoryMB: 256,
     timeoutS: 300,

@@ -16,7 +16,12 @@ const REGION = 'us-east-1';
 const ACCOUNT = '000000000000';
 const TEST_KEY = 'ASIATHETESTITSELF';
 
-const Outputs = z.object({ TableName: z.string(), FailureBucketName: z.string(), QueuePrefix: z.string() });
+const Outputs = z.object({
+  TableName: z.string(),
+  ContentBucketName: z.string(),
+  FailureBucketName: z.string(),
+  QueuePrefix: z.string(),
+});
 
 /** The synthesized stack with its functions, running until its owner ends. */
 export interface RunningParley extends RunningTemplate {
@@ -26,6 +31,7 @@ export interface RunningParley extends RunningTemplate {
   transport: Transport;
   admin: Caller;
   table: string;
+  content: string;
   failures: string;
   agent(id: string, registration?: object): Promise<TestAgent>;
   /** The administrator of a project, with a new key. */
@@ -57,7 +63,12 @@ export const runParley = async (owner: Owner, options: ParleyOptions = {}): Prom
   });
   atEndOf(owner, () => running.stop());
   const { gateway, address, invoke, functionNamed } = running;
-  const { TableName: table, FailureBucketName: failures, QueuePrefix: prefix } = Outputs.parse(running.outputs);
+  const {
+    TableName: table,
+    ContentBucketName: content,
+    FailureBucketName: failures,
+    QueuePrefix: prefix,
+  } = Outputs.parse(running.outputs);
   const unrestricted = new RoleAccess('the test', [{ Effect: 'Allow', Action: ['*'], Resource: ['*'] }]);
   gateway.addCaller(TEST_KEY, { name: 'the test', access: unrestricted });
   const ask = async (name: string, payload: unknown): Promise<unknown> => {
@@ -78,6 +89,7 @@ export const runParley = async (owner: Owner, options: ParleyOptions = {}): Prom
     transport,
     admin,
     table,
+    content,
     failures,
     ask,
     adminOf,

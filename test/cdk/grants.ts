@@ -68,7 +68,7 @@ describe('the functions may', () => {
       const lanes = granted(name).filter((grant) => /^sqs:SendMessage Lanes(?!defaultrelay)/.test(grant));
       assert.equal(lanes.length, 3 * 4, name);
       assert.ok(
-        granted(name).some((grant) => grant.startsWith('dynamodb:PutItem Table')),
+        granted(name).some((grant) => grant.startsWith('dynamodb:UpdateItem Table')),
         name,
       );
     }
