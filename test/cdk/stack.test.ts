@@ -4,6 +4,7 @@ import './functions.ts';
 import './grants.ts';
 import './http-api.ts';
 import './localstack.ts';
+import './outputs.ts';
 import './paused.ts';
 import './queues.ts';
 import './rules-and-limits.ts';
