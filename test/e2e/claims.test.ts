@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { about, type TestAgent } from '../support/api.ts';
+import { about, type TestAgent, taskRequest } from '../support/api.ts';
 import { deployment } from './deployment.ts';
 
 const { admin, agent } = await deployment();
@@ -36,6 +36,22 @@ describe('a claim', () => {
     const again = await galahad.call('POST', '/v1/claims', { messages });
     assert.deepEqual([again.body.results[0].status, again.body.tasks], [200, []]);
     assert.equal((await tim.task(first)).result.content, LARGE);
+  });
+
+  it('asks for work of others as well, in a domain or of one agent', async () => {
+    const [tim, lance] = [await agent('tim'), await agent('lance', { domains: [DOMAIN] })];
+    const [open, direct] = [
+      taskRequest(tim.id, { ...inDomain, priority: 'critical' }),
+      taskRequest(tim.id, { to: lance.id }),
+    ];
+    const { body } = await tim.call('POST', '/v1/claims', { messages: [open, direct] });
+    assert.deepEqual(
+      body.results.map(({ status }: { status: number }) => status),
+      [202, 202],
+    );
+    assert.equal((await lance.claim({ wait: 10, domains: [] }))[0].message.id, direct.id);
+    await claimInDomain(lance, open.id);
+    for (const { id } of [open, direct]) assert.equal((await lance.complete(id)).status, 202);
   });
 
   it('brings a failed attempt of its own agent again', async () => {
