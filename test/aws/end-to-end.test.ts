@@ -71,7 +71,7 @@ const startAws = async (): Promise<StartedAws> => {
 
 const UNUSED = /^ {2}parley-[a-z0-9]+-(\S+) {2}(\S+) {2}(\S+)$/gm;
 /** A fault or a long time must come before these: test/aws/grants.test.ts has them. */
-const ELSEWHERE = /^(sweep|dead-letters|replay) |^dispatch s3:DeleteObject /;
+const ELSEWHERE = /^(sweep|due|dead-letters|replay) |^dispatch s3:DeleteObject /;
 
 describe('npm run start:aws', () => {
   it('passes the end-to-end tests, which need every grant', { timeout: START_MS + SUITE_MS }, async () => {

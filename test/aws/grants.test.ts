@@ -3,9 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
 import { laneNames } from '../../shared/aws-config.ts';
+import { graphRef } from '../../shared/graphs/graph.ts';
 import { taskRef } from '../../shared/tasks/task.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
+import { graphOf, states } from '../support/graphs.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';
 import config from './app/parley.config.ts';
 import { broken, by } from './faults.ts';
@@ -34,6 +36,12 @@ const removed = (id: string): Promise<unknown> => {
   return parley.aws('dynamodb', 'DeleteItem', { TableName: parley.table, Key: { pk: { S: pk }, sk: { S: sk } } });
 };
 
+/** A message of the queue that the function reads. */
+const carriedOut = async (name: string, message: object): Promise<void> => {
+  const records = [{ messageId: randomUUID(), body: JSON.stringify(message) }];
+  assert.deepEqual(await parley.ask(name, { Records: records }), { batchItemFailures: [] });
+};
+
 const assertAllNeeded = (name: string): void => {
   const unused = parley.unusedGrants().filter(({ functionName }) => functionName === parley.functionNamed(name));
   assert.deepEqual(needlessGrants(unused, laneNames(config.projects).length), []);
@@ -49,12 +57,16 @@ describe('what no end-to-end test can bring about needs every grant of', { concu
   });
 
   it('replay: all that dispatch does', { timeout: 120_000 }, async () => {
-    const [tim, lance] = [await requester(), await serving('home')];
+    const [tim, lance, cook] = [await requester(), await serving('home'), await requester()];
     const isEffect = ({ operation }: AwsCall): boolean => !/^PutObject$|Stream|Shard|Records/.test(operation);
     const fault = broken(parley, (call) => by('dispatch')(call) && isEffect(call));
+    // What waits for what is done, a part of what is cancelled, what has failed and will be tried again, and what is gone.
+    const { graph, id } = graphOf({ soup: [], dinner: ['soup'] });
+    const nodes = graph.nodes.map((node) => ({ ...node, agent: cook.id, capability: 'home.dinner' }));
+    assert.equal((await tim.call('POST', '/v1/graphs', { ...graph, nodes })).status, 202);
+    assert.equal((await cook.send({ id: id('soup'), status: 'completed', result: {} })).status, 202);
     const ask = async (request: object): Promise<string> =>
       (await tim.call('POST', '/v1/tasks', tfRequest({ type: 'home.status', ...request }))).body.id;
-    // A part of a task that is cancelled, one that has failed and is told, one whose time is short, and one that is gone.
     const parent = await ask({});
     const child = await ask({ context: { parentTaskId: parent } });
     await tim.call('POST', `/v1/tasks/${parent}/cancel`);
@@ -67,12 +79,13 @@ describe('what no end-to-end test can bring about needs every grant of', { concu
         if (!kept.has(key)) kept.set(key, await parley.s3('GET', `/${parley.failures}/${key}`));
       }
       const text = [...kept.values()].join();
-      for (const id of [parent, child, failed]) assert.ok(text.includes(id));
+      for (const task of [parent, child, failed, id('soup')]) assert.ok(text.includes(task));
       assert.ok(text.includes('REMOVE'));
     }, PATIENCE_MS);
     fault.end();
     await parley.ask('replay', {});
     await eventually(async () => assert.equal((await tim.task(child)).state, 'cancelled'), PATIENCE_MS);
+    await eventually(async () => assert.equal((await tim.task(id('dinner'))).state, 'requested'), PATIENCE_MS);
     assert.deepEqual(await contentOf(failed), []);
     assertAllNeeded('replay');
   });
@@ -84,12 +97,36 @@ describe('what no end-to-end test can bring about needs every grant of', { concu
     assertAllNeeded('sweep');
   });
 
+  it('due: the rest of a graph is made whose maker died after its first task', async () => {
+    const tim = await requester();
+    const { graph } = graphOf({ soup: [], dinner: ['soup'] });
+    const nodes = graph.nodes.map((node) => ({
+      ...node,
+      agent: undefined,
+      capability: 'home.dinner',
+      payload: { LARGE },
+    }));
+    // What waits for another is made together with what the other must know of it.
+    const fault = broken(parley, by('tasks', 'TransactWriteItems'));
+    assert.equal((await tim.call('POST', '/v1/graphs', { ...graph, nodes })).status, 500);
+    fault.end();
+    const ref = graphRef('default', graph.graphId);
+    const due = Date.now() - 1;
+    await parley.aws('dynamodb', 'UpdateItem', {
+      TableName: parley.table,
+      Key: { pk: { S: ref.pk }, sk: { S: ref.sk } },
+      UpdateExpression: 'SET due = :due',
+      ExpressionAttributeValues: { ':due': { N: String(due) } },
+    });
+    await carriedOut('due', { ...ref, due });
+    assert.deepEqual(await states(tim, graph.graphId), { soup: 'requested', dinner: 'waiting' });
+    assertAllNeeded('due');
+  });
+
   it('dead-letters', async () => {
     const tim = await parley.agent('tim-2', {});
     const taskId = await tim.request({ priority: 'high', payload: { task: 'home.status' } });
-    const body = JSON.stringify({ project: 'default', group: taskId, body: { taskId, entry: 1 } });
-    const given = await parley.ask('dead-letters', { Records: [{ messageId: randomUUID(), body }] });
-    assert.deepEqual(given, { batchItemFailures: [] });
+    await carriedOut('dead-letters', { project: 'default', group: taskId, body: { taskId, entry: 1 } });
     assertAllNeeded('dead-letters');
   });
 });

@@ -48,11 +48,13 @@ export interface RunningParley extends RunningTemplate {
 
 export interface ParleyOptions extends Changes {
   template?: Pick<TemplateOptions, 'scheduleMinuteMs'>;
+  /** Where an earlier one has run. */
+  dir?: string;
 }
 
 export const runParley = async (owner: Owner, options: ParleyOptions = {}): Promise<RunningParley> => {
   const { template, assets } = await synthesized(ROOT, () => {}, APP);
-  const dir = tempDir(owner);
+  const dir = options.dir ?? tempDir(owner);
   const trouble: string[] = [];
   const running = await startTemplate({
     template: changedTemplate(template, options),
