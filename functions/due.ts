@@ -4,7 +4,7 @@ import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import * as z from 'zod';
 import { onDue } from '../shared/dispatch/on-due.ts';
 import { logged } from './logged.ts';
-import { tellMeasured } from './metrics.ts';
+import { tellMeasured } from './measured.ts';
 import { logger, wired } from './parley.ts';
 
 const { engine, deps } = wired();
@@ -17,7 +17,7 @@ export const handler = middy<SQSEvent, SQSBatchResponse>()
   .use(logged(() => ({})))
   .handler(async (event, context) => {
     const answer = await processPartialResponse(event, fire, processor, { context, throwOnFullBatchFailure: false });
-    tellMeasured();
+    await tellMeasured();
     return answer;
   });
 

@@ -4,7 +4,7 @@ import type { HttpRequest } from '../shared/http/http-message.ts';
 import type { Route } from '../shared/http/route.ts';
 import { router } from '../shared/http/router.ts';
 import { logged } from './logged.ts';
-import { tellMeasured } from './metrics.ts';
+import { tellMeasured } from './measured.ts';
 import { logger, wired } from './parley.ts';
 import { Wait } from './wait.ts';
 
@@ -20,7 +20,7 @@ export const httpFunction = (routes: readonly Route[]) => {
       const { status, headers, body } = await handle(request);
       const content = typeof body === 'string' || body instanceof Uint8Array ? body : await gathered(body, request);
       await wait.end();
-      tellMeasured();
+      await tellMeasured();
       logger.info('answered', { method: request.method, path: request.path, status });
       return { statusCode: status, headers: { ...headers, ...wait.headers() }, ...encoded(content) };
     });

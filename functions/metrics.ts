@@ -1,5 +1,5 @@
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { Measure, Measured } from '../shared/measure.ts';
+import type { Measured } from '../shared/measure.ts';
 
 /** Written to the log in a form that CloudWatch makes metrics of: no call, and none to pay for but the metrics themselves. */
 const metrics = new Metrics({ namespace: 'Parley', defaultDimensions: { stage: process.env.STAGE ?? 'unknown' } });
@@ -18,11 +18,7 @@ const UNITS: Record<Measured, (typeof MetricUnit)[keyof typeof MetricUnit]> = {
   eviction_count: MetricUnit.Count,
 };
 
-/** Kept until the call is answered, so that all that it measured is one line of the log. */
-export const measure: Measure = (name, value) => {
-  metrics.addMetric(name, UNITS[name], value);
-};
-
-export const tellMeasured = (): void => {
-  if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
+export const tell = (measurements: readonly [name: Measured, value: number][]): void => {
+  for (const [name, value] of measurements) metrics.addMetric(name, UNITS[name], value);
+  metrics.publishStoredMetrics();
 };

@@ -11,7 +11,7 @@ import type { Log } from '../shared/log.ts';
 import { systemClock as clock } from '../shared/ports/clock.ts';
 import { PACKING } from '../shared/tasks/packing.ts';
 import { FunctionEnv } from './env.ts';
-import { measure } from './metrics.ts';
+import { measure } from './measured.ts';
 
 export const logger = new Logger();
 

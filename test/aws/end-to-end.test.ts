@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { after, describe, it } from 'node:test';
 import type { UnusedGrant } from '../../local/template/start-template.ts';
 import config from '../../parley.config.ts';
-import { laneNames } from '../../shared/aws-config.ts';
+import { laneNames } from '../../shared/lane-names.ts';
 import { atEndOf, tempDir } from '../support/server-process.ts';
 import { needlessGrants } from './needless-grants.ts';
 
@@ -84,7 +84,7 @@ describe('npm run start:aws', () => {
     assert.equal(await ended, 0, said.text);
     assert.match(said.text, /^ℹ fail 0$/m);
     assert.doesNotMatch(said.text, /^ℹ (tests|pass) 0$/m);
-    const needless = needlessGrants(await unusedGrants(), laneNames(config.projects).length);
+    const needless = needlessGrants(await unusedGrants(), laneNames(config.projects));
     assert.deepEqual(
       needless.filter((grant) => !ELSEWHERE.test(grant)),
       [],

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
-import { laneNames } from '../../shared/aws-config.ts';
 import { graphRef } from '../../shared/graphs/graph.ts';
+import { laneNames } from '../../shared/lane-names.ts';
 import { taskRef } from '../../shared/tasks/task.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -44,7 +44,7 @@ const carriedOut = async (name: string, message: object): Promise<void> => {
 
 const assertAllNeeded = (name: string): void => {
   const unused = parley.unusedGrants().filter(({ functionName }) => functionName === parley.functionNamed(name));
-  assert.deepEqual(needlessGrants(unused, laneNames(config.projects).length), []);
+  assert.deepEqual(needlessGrants(unused, laneNames(config.projects)), []);
 };
 
 describe('what no end-to-end test can bring about needs every grant of', { concurrency: 1 }, () => {
