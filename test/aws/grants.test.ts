@@ -47,7 +47,9 @@ const assertAllNeeded = (name: string): void => {
   assert.deepEqual(needlessGrants(unused, laneNames(config.projects)), []);
 };
 
-describe('what no end-to-end test can bring about needs every grant of', { concurrency: 1 }, () => {
+describe('what no end-to-end test can bring about works with the grants that there are, and needs every one of', {
+  concurrency: 1,
+}, () => {
   it('dispatch: the content of a task goes when the task itself goes', async () => {
     const tim = await requester();
     const { id } = (await tim.call('POST', '/v1/tasks', tfRequest({ type: 'home.status', payload: { LARGE } }))).body;
@@ -120,7 +122,6 @@ describe('what no end-to-end test can bring about needs every grant of', { concu
     });
     await carriedOut('due', { ...ref, due });
     assert.deepEqual(await states(tim, graph.graphId), { soup: 'requested', dinner: 'waiting' });
-    assertAllNeeded('due');
   });
 
   it('dead-letters', async () => {
