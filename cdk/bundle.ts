@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join, parse } from 'node:path';
+import { basename, join, parse } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { FUNCTION_NAMES } from './functions.ts';
 
@@ -58,32 +58,34 @@ const withoutThem: Plugin = {
   },
 };
 
+/**
+ * What our code imports only when it is needed, and what takes more of a package than the rest does. Each gets a bundle of its own, with
+ * its own copy of the package: a shared one would be loaded at the function's start, with all of it that either uses.
+ */
+const BY_THEMSELVES = ['s3-client.ts', 'json-schema.ts', 'metrics.ts'];
+
 /** A second copy of our own code would not know the first one's errors. */
 const onlyPackages: Plugin = {
   name: 'only-packages',
   setup: ({ onResolve }) => {
     onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, importer }) => ({
-      errors: [{ text: `${importer} is imported on demand and must not import ${path}, but for its types` }],
+      errors: [{ text: `${importer} has a bundle of its own and must not import ${path}, but for its types` }],
     }));
   },
 };
 
-/**
- * What our code imports only when it is needed gets a bundle of its own, with its own copies of the packages in it. If it
- * shared them with the function, everything in them that either uses would be loaded at the function's start.
- */
-const onDemand = (found: Set<string>): Plugin => ({
-  name: 'on-demand',
+const apart = (found: Set<string>): Plugin => ({
+  name: 'apart',
   setup: ({ onResolve }) => {
     onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ kind, path, resolveDir }) => {
-      if (kind !== 'dynamic-import') return undefined;
+      if (kind !== 'dynamic-import' || !BY_THEMSELVES.includes(basename(path))) return undefined;
       found.add(join(resolveDir, path));
       return { path: `./${parse(path).name}.mjs`, external: true };
     });
   },
 });
 
-/** Each function becomes a folder: `index.mjs`, and a file for each module that is imported only when it is needed. */
+/** Each function becomes a folder: `index.mjs`, what it imports, and a file for each module that is imported only when it is needed. */
 const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): Promise<void> => {
   const outdir = join(folder, name);
   const needed = new Set<string>();
@@ -92,7 +94,8 @@ const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): 
     ...OPTIONS,
     outdir,
     entryPoints: { index: entry },
-    plugins: [...plugins, onDemand(needed), withoutThem],
+    splitting: true,
+    plugins: [...plugins, apart(needed), withoutThem],
   });
   const entries = Object.fromEntries([...needed].map((file) => [parse(file).name, file]));
   await build({ ...OPTIONS, outdir, entryPoints: entries, plugins: [onlyPackages, withoutThem] });

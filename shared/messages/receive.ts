@@ -18,7 +18,6 @@ import { report } from '../tasks/report.ts';
 import { noTaskCalled, taskCalled, unshortened } from '../tasks/short-names.ts';
 import { submit } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
-import { carryOutOrder } from '../turns/carry-out-order.ts';
 import { refuseViolation } from '../violations/violation.ts';
 import type { Command, GroundMessage, Request } from './command.ts';
 import { countRate } from './rate.ts';
@@ -51,6 +50,8 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
   try {
     const said = understood(deps, sent.caller, dialect, message);
     if (said.kind === 'ground') {
+      // Agents of the other dialects have no turns, and do without all that belongs to them.
+      const { carryOutOrder } = await import('../turns/carry-out-order.ts');
       const { duplicate, taskId } = await carryOutOrder(deps, await asked(deps, sent, said), sent.trace, said.order);
       return { id: said.messageId, dialect: dialect.name, duplicate, taskId };
     }
