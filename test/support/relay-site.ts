@@ -107,5 +107,12 @@ export const nextOf = async (
   const message = await consumer.next({ expires: patienceMs });
   if (!message) throw new Error(`nothing came within ${patienceMs} ms`);
   message.ack();
-  return { subject: message.subject, body: message.json(), message };
+  const { subject } = message;
+  return {
+    subject,
+    message,
+    get body() {
+      return message.json();
+    },
+  };
 };

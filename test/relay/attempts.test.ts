@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { jetstream } from '@nats-io/jetstream';
+import { about, taskRequest } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
+
+const KNIGHTS = { durable_name: 'knights', filter_subject: 'roundtable.tasks.security.>' };
+
+describe('on NATS', () => {
+  it('the second attempt has an id of its own, by which it is reported on', async (t) => {
+    const site = await relaySite(t);
+    const tim = await site.agent('tim', {});
+    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.relay();
+    const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
+    const js = jetstream(site.client);
+    const id = await tim.request();
+    const first = await nextOf(tasks);
+    assert.equal(first.body.id, id);
+    const failure = about('task.failed', 'galahad', id, { error: 'model_error', message: 'again please' });
+    await js.publish(`roundtable.results.security.${id}`, JSON.stringify(failure));
+    const second = await nextOf(tasks);
+    assert.notEqual(second.body.id, id);
+    assert.match(second.body.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const result = { status: 'completed', result: { content: 'now' } };
+    const done = about('task.result', 'galahad', second.body.id, result);
+    await js.publish(`roundtable.results.security.${second.body.id}`, JSON.stringify(done));
+    const ended = await tim.task(id, 10);
+    assert.equal(ended.state, 'completed');
+    assert.equal(ended.attempt, 2);
+  });
+
+  it('what is cancelled before the relay comes to it is not published, and what follows is', async (t) => {
+    const site = await relaySite(t);
+    const tim = await site.agent('tim', {});
+    const [gone, wanted] = [await tim.request(), await tim.request()];
+    await tim.call('POST', `/v1/tasks/${gone}/cancel`);
+    const relay = await site.relay();
+    const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
+    assert.equal((await nextOf(tasks)).body.id, wanted);
+    await eventually(() => assert.equal(relay.metrics.counted('down', 'skipped'), 1));
+    assert.equal(relay.metrics.counted('down', 'messages'), 1);
+  });
+
+  it('the holder is told that its task was cancelled, and the requester that it failed', async (t) => {
+    const site = await relaySite(t);
+    const tim = await site.agent('tim', {});
+    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('arthur', { via: 'nats' });
+    const lancelot = await site.agent('lancelot', { capabilities: ['intel.news'] });
+    await site.relay();
+    const js = jetstream(site.client);
+    const results = await consumerOf(site.client, 'ROUNDTABLE_RESULTS', {
+      durable_name: 'results',
+      deliver_policy: 'new',
+    });
+    const id = await tim.request();
+    const claim = about('task.claimed', 'galahad', id, {});
+    await js.publish('roundtable.events.task.claimed', JSON.stringify(claim));
+    await eventually(async () => assert.equal((await tim.task(id)).state, 'claimed'));
+    await tim.call('POST', `/v1/tasks/${id}/cancel`);
+    const cancelled = await nextOf(results);
+    assert.equal(cancelled.subject, `roundtable.results.security.${id}`);
+    assert.deepEqual([cancelled.body.type, cancelled.body.to], ['task.failed', 'galahad']);
+    assert.equal(cancelled.body.payload.error, 'cancelled');
+
+    const request = taskRequest('arthur', { payload: { task: 'intel.news' } });
+    await js.publish('roundtable.tasks.intel.news', JSON.stringify(request));
+    await lancelot.claim({ wait: 10 });
+    await lancelot.fail(request.id, { error: 'skill_missing', message: 'not me' });
+    const failed = await nextOf(results);
+    assert.deepEqual([failed.body.type, failed.body.to], ['task.failed', 'arthur']);
+    assert.equal(failed.body.payload.error, 'skill_missing');
+  });
+});

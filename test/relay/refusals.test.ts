@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { jetstream } from '@nats-io/jetstream';
+import { parleyApi } from '../../relay/parley-api.ts';
+import { about, taskRequest } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
+
+const dead = (client: Parameters<typeof consumerOf>[0]) =>
+  consumerOf(client, 'PARLEY_DEAD', { durable_name: `looks-after-${randomUUID()}` });
+
+describe('what Parley refuses', () => {
+  it('a knight that loses a claim is told on claim-rejected', async (t) => {
+    const site = await relaySite(t);
+    const tim = await site.agent('tim', {});
+    const knight = { via: 'nats', capabilities: ['security.briefing'] };
+    await site.agent('galahad', knight);
+    await site.agent('lancelot', knight);
+    const relay = await site.relay();
+    const rejections = await consumerOf(site.client, 'ROUNDTABLE_EVENTS', {
+      durable_name: 'rejections',
+      filter_subject: 'roundtable.events.task.claim-rejected',
+    });
+    const js = jetstream(site.client);
+    const id = await tim.request();
+    const claim = (agent: string) =>
+      js.publish('roundtable.events.task.claimed', JSON.stringify(about('task.claimed', agent, id, {})));
+    await claim('galahad');
+    await eventually(async () => assert.equal((await tim.task(id)).state, 'claimed'));
+    await claim('lancelot');
+    const { body } = await nextOf(rejections);
+    assert.equal(body.type, 'task.claim-rejected');
+    assert.equal(body.to, 'lancelot');
+    assert.equal(body.correlationId, id);
+    assert.deepEqual(body.payload, {
+      code: 'already_claimed',
+      message: `The task ${id} is held by galahad.`,
+      holder: 'galahad',
+    });
+    await eventually(() => assert.equal(relay.metrics.counted('up', 'told'), 1));
+    assert.equal(relay.metrics.counted('up', 'dead'), 0);
+  });
+
+  it('ends in parley.dead as it came, with the problem, and is never tried again', async (t) => {
+    const site = await relaySite(t);
+    await site.agent('tim', { via: 'nats' });
+    await site.agent('gwen', {});
+    const relay = await site.relay();
+    const js = jetstream(site.client);
+    const bad = taskRequest('tim', { payload: { task: 'intel.news' } });
+    const wrong = [
+      ['roundtable.tasks.intel.news', JSON.stringify({ ...bad, version: '7.0' }), 'unsupported_version'],
+      ['roundtable.tasks.intel.news', 'no JSON at all', 'invalid_json'],
+      ['roundtable.tasks.intel.news', '{"__proto__":{"x":1},"from":"tim","version":"1.0"}', 'invalid_json'],
+      ['roundtable.tasks.intel.weather', JSON.stringify(bad), 'invalid_params'],
+      ['roundtable.tasks.intel.news', JSON.stringify({ ...bad, from: 'gwen' }), 'from_mismatch'],
+      ['roundtable.tasks.intel.news', JSON.stringify({ ...bad, from: 'nobody' }), 'unknown_agent'],
+      ['parley.default.send', '{"hello":"world"}', 'unknown_dialect'],
+    ] as const;
+    // One that is in order among them is taken all the same.
+    const good = taskRequest('tim', { payload: { task: 'intel.news' } });
+    const buried = await dead(site.client);
+    for (const [subject, text] of wrong) await js.publish(subject, text);
+    await js.publish('roundtable.tasks.intel.news', JSON.stringify(good));
+    const found: string[][] = [];
+    for (const _ of wrong) {
+      const { message } = await nextOf(buried);
+      const problem = JSON.parse(message.headers?.get('Parley-Problem') ?? '{}');
+      found.push([message.subject.replace('parley.dead.', ''), message.string(), problem.code]);
+    }
+    assert.deepEqual(found.toSorted(), wrong.map((one) => [...one]).toSorted());
+    await eventually(async () => {
+      const { status } = await site.admin.call('GET', `/v1/tasks/${good.id}`);
+      assert.equal(status, 200);
+    });
+    assert.equal(relay.metrics.counted('up', 'dead'), wrong.length);
+    assert.equal(relay.metrics.counted('up', 'retries'), 0);
+    assert.ok(relay.isReady());
+    await eventually(async () => assert.deepEqual(Object.values((await relay.gauges()).lag).filter(Boolean), []));
+  });
+
+  it('a key that is no longer accepted stops the relay, costs no message, and the next key goes on', async (t) => {
+    const site = await relaySite(t);
+    await site.agent('tim', { via: 'nats' });
+    let key = site.key;
+    const relay = await site.relay({ api: parleyApi(site.address, () => key) });
+    const { body } = await site.admin.call('POST', '/v1/relay/key');
+    const request = taskRequest('tim', { payload: { task: 'intel.news' } });
+    await jetstream(site.client).publish('roundtable.tasks.intel.news', JSON.stringify(request));
+    await eventually(() => assert.ok(!relay.isReady()));
+    key = body.key;
+    await eventually(async () => {
+      assert.ok(relay.isReady());
+      assert.equal((await site.admin.call('GET', `/v1/tasks/${request.id}`)).status, 200);
+    });
+    assert.equal(relay.metrics.counted('up', 'dead'), 0);
+  });
+});
