@@ -13,7 +13,12 @@ export const adminKeyIn = (dir: string, chosen: string | undefined): string => {
     }
     return chosen;
   }
-  const file = join(dir, 'admin-key');
+  return keptKey(dir, 'admin-key', () => newKey('default', ADMIN));
+};
+
+/** The key in the file, which is made on the first start. */
+export const keptKey = (dir: string, name: string, make: () => string): string => {
+  const file = join(dir, name);
   try {
     const kept = readFileSync(file, 'utf8').trim();
     if (kept.length >= SHORTEST) return kept;
@@ -21,7 +26,7 @@ export const adminKeyIn = (dir: string, chosen: string | undefined): string => {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   }
-  const key = newKey('default', ADMIN);
+  const key = make();
   writeFileSync(file, `${key}\n`, { mode: 0o600 });
   return key;
 };

@@ -3,12 +3,13 @@ import { adminKeyIn } from './admin-key.ts';
 import { makeDataFolder } from './data-folder.ts';
 import { faultLine } from './faults.ts';
 import { greeting } from './greeting.ts';
+import { type NatsSide, startNatsSide } from './nats-side.ts';
 import { HELP, type Options, optionsFrom } from './options.ts';
 import { startParley } from './parley.ts';
 import { serve } from './server.ts';
 
 const start = async (options: Options): Promise<void> => {
-  const { dir, port, host } = options;
+  const { dir, port, host, nats } = options;
   // Here, so that a mistake in it is told like any other.
   const { default: config } = await import('../parley.config.ts');
   makeDataFolder(dir);
@@ -22,18 +23,21 @@ const start = async (options: Options): Promise<void> => {
     onFailure: (error) => quit(faultLine(error, options)),
   });
   const server = await serve(parley.handle, port, host, config.limits.bodyBytes);
-  process.stdout.write(greeting(`http://${host.includes(':') ? `[${host}]` : host}:${server.port}`, adminKey, dir));
-
   let isStopping = false;
+  let natsSide: NatsSide | undefined;
   const stop = async (): Promise<void> => {
     if (isStopping) return;
     isStopping = true;
+    await natsSide?.stop();
     await server.close();
     await parley.stop();
     process.exit(0);
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
+  const address = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
+  natsSide = await startNatsSide(parley, { nats, dir, address });
+  process.stdout.write(greeting(address, adminKey, dir, natsSide.said));
 };
 
 const quit = (line: string): never => {

@@ -4,6 +4,8 @@ export interface Options {
   port: number;
   host: string;
   dir: string;
+  /** The address of a NATS server, or `off`; absent where one on the path is to be used. */
+  nats?: string;
 }
 
 export const HELP = `Runs Parley in this process; everything it knows is in one folder.
@@ -13,6 +15,7 @@ export const HELP = `Runs Parley in this process; everything it knows is in one 
   --port <number>   where to listen (4100; 0 takes any free port)
   --host <address>  on which address (127.0.0.1; 0.0.0.0 listens on all)
   --data <folder>   where the state is kept (.parley)
+  --nats <url>      the NATS server whose agents take part; off for none (a nats-server on the path, if there is one)
   --help            this text
 
   PARLEY_ADMIN_KEY  the admin key, at least 16 characters (otherwise one is made and kept in <folder>/admin-key)
@@ -48,7 +51,15 @@ export const LOCALSTACK_HELP = `Starts LocalStack with Docker, deploys Parley in
 /** A mistake that the person who started it can mend: it is told in one line. */
 export class StartError extends Error {}
 
-export const optionsFrom = (args: string[]): Options | 'help' => checked(parsed(args, OPTIONS));
+export const optionsFrom = (args: string[]): Options | 'help' => {
+  const { nats, ...values } = parsed(args, { ...OPTIONS, nats: { type: 'string' } });
+  const options = checked(values);
+  if (options === 'help' || nats === undefined) return options;
+  if (nats !== 'off' && !/^(nats|tls|ws|wss):\/\/\S+$/.test(nats)) {
+    throw new StartError(`--nats must be an address such as nats://127.0.0.1:4222, or off, not "${nats}".`);
+  }
+  return { ...options, nats };
+};
 
 export const awsOptionsFrom = (args: string[]): (Options & { reportsGrants: boolean }) | 'help' => {
   const values = parsed(args, { ...OPTIONS, 'report-grants': { type: 'boolean', default: false } });

@@ -32,6 +32,8 @@ export interface Surroundings {
 export interface ServerOptions extends Surroundings {
   dir: string;
   port?: number;
+  /** As `--nats` takes it, `off` unless it is said; empty to leave it out. */
+  nats?: string;
 }
 
 export interface ServerProcess {
@@ -134,8 +136,9 @@ export const runToEnd = async (owner: Owner, args: string[], surroundings: Surro
 
 /** Starts Parley in a process of its own and waits until it says where it listens. */
 export const startServer = async (owner: Owner, options: ServerOptions): Promise<ServerProcess> => {
-  const { dir, port = 0, ...surroundings } = options;
-  const { child, said, exited } = launch(owner, ['--port', String(port), '--data', dir], surroundings);
+  const { dir, port = 0, nats = 'off', ...surroundings } = options;
+  const args = ['--port', String(port), '--data', dir, ...(nats === '' ? [] : ['--nats', nats])];
+  const { child, said, exited } = launch(owner, args, surroundings);
   const address = await listening(child, said, exited);
   const transport = httpTransport(address);
   const adminKey = /^Admin key: (\S+)$/m.exec(said.stdout)?.[1] ?? '';

@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { StartError } from './options.ts';
+
+export interface NatsServer {
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Where clients look for NATS unless they are told otherwise. */
+const USUAL_PORT = 4222;
+const START_MS = 5000;
+
+/** The program, if it is on the path. */
+export const natsServerOnPath = (path = process.env.PATH ?? ''): string | undefined =>
+  path
+    .split(delimiter)
+    .map((folder) => join(folder, 'nats-server'))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+
+/** Starts it with JetStream, keeping what it has in the folder. */
+export const startNatsServer = async (program: string, dir: string): Promise<NatsServer> => {
+  const folder = join(dir, 'nats');
+  mkdirSync(folder, { recursive: true });
+  const port = (await isFree(USUAL_PORT)) ? USUAL_PORT : await freePort();
+  const settings = join(folder, 'nats.conf');
+  // A result of Round Table may have 4 MiB.
+  writeFileSync(
+    settings,
+    `host: 127.0.0.1\nport: ${port}\nmax_payload: 8MB\njetstream { store_dir: ${JSON.stringify(folder)} }\n`,
+  );
+  const child = spawn(program, ['-c', settings], { stdio: 'ignore' });
+  await Promise.race([answers(port), ended(child)]);
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exit = once(child, 'exit');
+      child.kill('SIGTERM');
+      await exit;
+    },
+  };
+};
+
+const ended = async (child: ChildProcess): Promise<never> => {
+  const [why] = await Promise.race([once(child, 'exit'), once(child, 'error')]);
+  throw new StartError(`nats-server ended at once (${why}). Mend it, or start without: --nats off.`);
+};
+
+const isFree = async (port: number): Promise<boolean> => {
+  const probe = createServer().listen(port, '127.0.0.1');
+  const isIt = await once(probe, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (isIt) {
+    probe.close();
+    await once(probe, 'close');
+  }
+  return isIt;
+};
+
+const freePort = async (): Promise<number> => {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+};
+
+/** A NATS server speaks first. */
+const answers = async (port: number): Promise<void> => {
+  for (const until = Date.now() + START_MS; ; await pause(20)) {
+    const socket = connect(port, '127.0.0.1');
+    try {
+      await once(socket, 'data', { signal: AbortSignal.timeout(500) });
+      return;
+    } catch (cause) {
+      if (Date.now() > until)
+        throw new StartError('nats-server does not answer. Start without it: --nats off.', { cause });
+    } finally {
+      socket.destroy();
+    }
+  }
+};
