@@ -86,6 +86,7 @@ export class ParleyStack extends Stack {
       TableName: surroundings.table.tableName,
       BusName: surroundings.bus.eventBusName,
       QueuePrefix: surroundings.lanes.namePrefix,
+      QueueUrlPrefix: surroundings.lanes.urlPrefix,
       ContentBucketName: surroundings.content.bucketName,
       FailureBucketName: surroundings.failures.bucketName,
       AdminKeyCommand: invocation(functions['admin-key']),

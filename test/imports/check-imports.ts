@@ -12,7 +12,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^local\/localstack\//, /^local\/|^zod$|^node:/],
   [
     /^relay\//,
-    /^relay\/|^shared\/(relay|ports)\/|^shared\/(lane-names|log)\.ts$|^shared\/engines\/aws\/lane-queues\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^zod$|^node:/,
+    /^relay\/|^shared\/(relay|ports)\/|^shared\/(lane-names|log)\.ts$|^shared\/engines\/aws\/lane-queues\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
   ],
   [/^local\//, /^local\/|^relay\/|^shared\/|^parley\.config\.ts$|^node:/],
   [

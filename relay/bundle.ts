@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/** Parts of the packages are CommonJS and call `require` for Node's own modules, which an ES module does not have. */
+const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+
+/** The whole relay as one file. */
+export const bundleRelay = async (folder: string): Promise<string> => {
+  const outfile = join(folder, 'relay.mjs');
+  await build({
+    entryPoints: [join(ROOT, 'relay', 'main.ts')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    mainFields: ['module', 'main'],
+    minify: true,
+    sourcemap: 'inline',
+    sourcesContent: false,
+    legalComments: 'none',
+    banner: { js: REQUIRE },
+    absWorkingDir: ROOT,
+    logLevel: 'warning',
+  });
+  return outfile;
+};
+
+if (import.meta.main) await bundleRelay(process.argv[2] ?? join(ROOT, 'dist', 'relay'));
