@@ -27,14 +27,16 @@ const start = async (settings: Settings): Promise<void> => {
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
+  const visibilityMs = settings.PARLEY_QUEUE_VISIBILITY_SECONDS * 1000;
   relay = await startRelay({
     nats: natsOptions(settings),
     api: parleyApi(settings.PARLEY_URL, keyOf(settings)),
-    source: (project) => sqsSource(settings.PARLEY_QUEUE_URL_PREFIX, project),
+    source: (project) => sqsSource(settings.PARLEY_QUEUE_URL_PREFIX, project, visibilityMs),
     log,
     batchSize: settings.NATS_BATCH_SIZE,
     maxInflight: settings.NATS_MAX_INFLIGHT,
     fetchMs: settings.NATS_FETCH_TIMEOUT_SECONDS * 1000,
+    ackWaitMs: settings.NATS_ACK_WAIT_SECONDS * 1000,
     warmupMs: settings.NATS_WARMUP_TIMEOUT_SECONDS * 1000,
   });
 };

@@ -23,6 +23,8 @@ export interface RelayOptions {
   batchSize?: number;
   maxInflight?: number;
   fetchMs?: number;
+  /** After this, a message that a relay took and did not settle is given to another. */
+  ackWaitMs?: number;
   warmupMs?: number;
 }
 
@@ -40,13 +42,13 @@ export interface Relay {
 const DRAIN_MS = 15_000;
 
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
-  const { api, log, warmupMs = 30_000 } = options;
+  const { api, log, warmupMs = 30_000, ackWaitMs = 60_000 } = options;
   const until = Date.now() + warmupMs;
   const plan = await planFrom(api, until);
   const connection = await connectTo(options.nats, `parley-relay-${plan.project}`, until - Date.now());
   const site = new Site(connection, plan.project, log);
   try {
-    const durables = await prepare(await jetstreamManager(connection), plan, log);
+    const durables = await prepare(await jetstreamManager(connection), plan, ackWaitMs, log);
     return run(site, plan, durables, options);
   } catch (error) {
     await connection.close();

@@ -28,6 +28,8 @@ export const Settings = z
     NATS_MAX_INFLIGHT: count(10_000, 500),
     NATS_FETCH_TIMEOUT_SECONDS: seconds(300, 30),
     NATS_WARMUP_TIMEOUT_SECONDS: seconds(600, 30),
+    NATS_ACK_WAIT_SECONDS: seconds(600, 60),
+    PARLEY_QUEUE_VISIBILITY_SECONDS: seconds(600, 30),
     RELAY_HOST: text.default('0.0.0.0'),
     RELAY_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
   })

@@ -10,7 +10,7 @@ export interface Source {
 }
 
 /** Long enough to be put into words and published; then it is another relay's. */
-export const VISIBILITY_MS = 60_000;
+export const VISIBILITY_MS = 30_000;
 export const MOST_AT_ONCE = 10;
 const WAIT_MS = 20_000;
 

@@ -3,13 +3,13 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { deleteFromLanes, receiveFromLane, releaseToLanes, type SqsLanes } from '../shared/engines/aws/lane-queues.ts';
 import { laneSuffix } from '../shared/lane-names.ts';
 import { systemClock } from '../shared/ports/clock.ts';
-import { MOST_AT_ONCE, type Source, VISIBILITY_MS } from './source.ts';
+import { MOST_AT_ONCE, type Source } from './source.ts';
 
 /** The longest that SQS lets a receive wait, and the cheapest. */
 const WAIT_SECONDS = 20;
 
 /** The queues of a deployment on AWS. */
-export const sqsSource = (urlPrefix: string, project: string): Source => {
+export const sqsSource = (urlPrefix: string, project: string, visibilityMs: number): Source => {
   const lanes: SqsLanes = {
     sqs: new SQSClient({
       useQueueUrlAsEndpoint: false,
@@ -32,7 +32,7 @@ export const sqsSource = (urlPrefix: string, project: string): Source => {
       receiveFromLane(
         lanes,
         { project, kind: 'relay', name: 'down', priority },
-        { max: MOST_AT_ONCE, waitSeconds: WAIT_SECONDS, visibilityMs: VISIBILITY_MS, signal },
+        { max: MOST_AT_ONCE, waitSeconds: WAIT_SECONDS, visibilityMs, signal },
       ),
     delete: (messages) => deleteFromLanes(lanes, messages),
     release: (messages) => releaseToLanes(lanes, messages),

@@ -1,5 +1,6 @@
 import {
   AckPolicy,
+  type ConsumerConfig,
   DeliverPolicy,
   DiscardPolicy,
   JetStreamApiError,
@@ -27,8 +28,6 @@ const CONSUMER_NOT_FOUND = 10014;
 
 /** A publish that is repeated after a crash comes well within this. */
 const DUPLICATE_WINDOW_SECONDS = 600;
-/** Longer than a call to Parley may take; then the message comes again. */
-const ACK_WAIT_MS = 60_000;
 /** What waits to be tried again counts as well, and must not keep the rest from coming. */
 const MAX_ACK_PENDING = 20_000;
 
@@ -36,7 +35,7 @@ const MAX_ACK_PENDING = 20_000;
  * Makes what is missing of the streams and durable consumers of the plan, and leaves the rest as it is. Two relays may do so at the
  * same time.
  */
-export const prepare = async (jsm: JetStreamManager, plan: Plan, log: Log): Promise<Durable[]> => {
+export const prepare = async (jsm: JetStreamManager, plan: Plan, ackWaitMs: number, log: Log): Promise<Durable[]> => {
   const names = new Map<string, { name: string; isNew: boolean; isWorkqueue: boolean }>();
   for (const stream of plan.streams) names.set(stream.name, await prepareStream(jsm, stream, log));
   const wanted = plan.sources.flatMap(({ stream, durable, filter }) => {
@@ -44,7 +43,7 @@ export const prepare = async (jsm: JetStreamManager, plan: Plan, log: Log): Prom
     return found && durable !== undefined ? [{ ...found, durable, filter }] : [];
   });
   await refuseOverlaps(jsm, plan, wanted, log);
-  for (const one of wanted) await prepareConsumer(jsm, one, log);
+  for (const one of wanted) await prepareConsumer(jsm, one, ackWaitMs, log);
   return wanted.map(({ name, durable, filter }) => ({ stream: name, durable, filter }));
 };
 
@@ -157,31 +156,49 @@ export const overlap = (one: string, other: string): boolean => {
   }
 };
 
-const prepareConsumer = async (jsm: JetStreamManager, wanted: Wanted, log: Log): Promise<void> => {
-  const { name: stream, durable, filter, isNew, isWorkqueue } = wanted;
-  try {
-    const { config } = await jsm.consumers.info(stream, durable);
-    if (config.filter_subject === filter) return;
+const prepareConsumer = async (jsm: JetStreamManager, wanted: Wanted, ackWaitMs: number, log: Log): Promise<void> => {
+  const { name: stream, durable, filter } = wanted;
+  const existing = await jsm.consumers.info(stream, durable).catch((error: unknown) => {
+    if (isApiError(error, CONSUMER_NOT_FOUND)) return undefined;
+    throw error;
+  });
+  if (existing) {
+    if (existing.config.filter_subject === filter) return;
     log('warn', 'a consumer is not as the relay would have made it, and is left as it is', {
       stream,
       consumer: durable,
     });
     return;
-  } catch (error) {
-    if (!isApiError(error, CONSUMER_NOT_FOUND)) throw error;
   }
-  await jsm.consumers.add(stream, {
-    durable_name: durable,
-    filter_subject: filter,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(ACK_WAIT_MS),
-    max_deliver: -1,
-    max_ack_pending: MAX_ACK_PENDING,
-    // What was said before there was a relay is over, but for work that still waits.
-    deliver_policy: isNew || isWorkqueue ? DeliverPolicy.All : DeliverPolicy.New,
-  });
-  log('info', 'a consumer was made', { stream, consumer: durable, filter });
+  try {
+    await jsm.consumers.add(stream, { ...beginningOf(wanted), ...consumerConfig(durable, filter, ackWaitMs) });
+    log('info', 'a consumer was made', { stream, consumer: durable, filter });
+  } catch (error) {
+    // Another relay may have made it meanwhile.
+    if (!(await jsm.consumers.info(stream, durable).catch(() => undefined))) throw error;
+  }
 };
+
+const consumerConfig = (durable: string, filter: string, ackWaitMs: number) => ({
+  durable_name: durable,
+  filter_subject: filter,
+  ack_policy: AckPolicy.Explicit,
+  ack_wait: nanos(ackWaitMs),
+  max_deliver: -1,
+  max_ack_pending: MAX_ACK_PENDING,
+});
+
+/** What was said long before there was a relay is over, but for work that still waits. */
+const beginningOf = ({ isNew, isWorkqueue }: Wanted): Partial<ConsumerConfig> =>
+  isNew || isWorkqueue
+    ? { deliver_policy: DeliverPolicy.All }
+    : {
+        deliver_policy: DeliverPolicy.StartTime,
+        opt_start_time: new Date(Date.now() - LOOK_BACK_MS).toISOString(),
+      };
+
+/** Another relay may have made the stream just now. */
+const LOOK_BACK_MS = 60_000;
 
 /** Those of the sources that are heard on core NATS. */
 export const coreSubjects = (sources: Source[]): string[] =>

@@ -59,7 +59,9 @@ export class Up {
     const { site, signal, log } = this.#options;
     // A server that was restarted has forgotten that it was asked.
     site.onReconnect(() => this.#fetching?.stop());
-    this.#ended = aborted(signal).then(() => this.#stopFetching());
+    this.#ended = aborted(signal);
+    // What is on its way when the relay stops is given back; after that, the server knows that nobody asks any more.
+    this.#ended.then(() => setTimeout(() => this.#fetching?.stop(), LAST_MS));
     for (let failures = 0; !signal.aborted; ) {
       await Promise.race([site.connected(), this.#ended]);
       try {
@@ -91,15 +93,10 @@ export class Up {
     }
   }
 
-  #stopFetching(): void {
-    this.#fetching?.stop();
-    this.#notify();
-  }
-
   #take(message: JsMsg): void {
     const { metrics, signal } = this.#options;
     if (signal.aborted) {
-      message.nak();
+      message.nak(2 * LAST_MS);
       return;
     }
     if (message.headers?.has(BROUGHT)) {
@@ -266,6 +263,8 @@ export class Up {
   }
 }
 
+/** Longer than a message takes from the server to here. */
+const LAST_MS = 250;
 const NO_ANSWER: Result = { status: 503, body: {} };
 /** Two of them missed, and the server is asked anew. */
 const HEARTBEAT_MS = 2500;

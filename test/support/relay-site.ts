@@ -1,6 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type ConsumerConfig, type JsMsg, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import { type Parley, startParley } from '../../local/parley.ts';
+import { type Parley, type ParleyOptions, startParley } from '../../local/parley.ts';
 import { serve } from '../../local/server.ts';
 import baseConfig from '../../parley.config.ts';
 import { parleyApi } from '../../relay/parley-api.ts';
@@ -39,18 +40,28 @@ export interface RelaySite {
   /** Stops taking calls, as an endpoint that is down. */
   close(): Promise<void>;
   open(): Promise<void>;
+  /** Every call from now on takes so much longer. */
+  slow(ms: number): void;
   relay(options?: Partial<RelayOptions>): Promise<Relay>;
 }
 
-export const relaySite = async (owner: Owner, config: Config = SITE_CONFIG): Promise<RelaySite> => {
+export const relaySite = async (
+  owner: Owner,
+  { config = SITE_CONFIG, through }: { config?: Config; through?: ParleyOptions['through'] } = {},
+): Promise<RelaySite> => {
   const nats = await natsServer(owner);
   const dir = tempDir(owner);
   const logged: string[] = [];
   const log: Log = (level, message, facts) => logged.push(`${level} ${message} ${JSON.stringify(facts ?? {})}`);
-  const parley = await startParley({ dir, config, adminKey: ADMIN_KEY, log });
+  const parley = await startParley({ dir, config, adminKey: ADMIN_KEY, log, through });
   atEndOf(owner, () => parley.stop());
   const port = await lastingPort();
-  const listen = () => serve(parley.handle, port, '127.0.0.1', config.limits.bodyBytes);
+  let delayMs = 0;
+  const handle: Parley['handle'] = async (request) => {
+    if (delayMs > 0) await pause(delayMs);
+    return parley.handle(request);
+  };
+  const listen = () => serve(handle, port, '127.0.0.1', config.limits.bodyBytes);
   let server: Awaited<ReturnType<typeof listen>> | undefined = await listen();
   const close = async (): Promise<void> => {
     const closing = server;
@@ -74,6 +85,9 @@ export const relaySite = async (owner: Owner, config: Config = SITE_CONFIG): Pro
     logged,
     agent: (id, registration) => registered(transport, admin, id, registration),
     close,
+    slow: (ms) => {
+      delayMs = ms;
+    },
     open: async () => {
       server ??= await listen();
     },
