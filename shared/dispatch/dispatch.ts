@@ -6,6 +6,7 @@ import { type Delivery, renamed } from '../inbox/delivery.ts';
 import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome, relayedPresence } from '../relay/relayed.ts';
+import { relayedEvent } from '../relay/relayed-event.ts';
 import { lookAtDependencies, lookAtWaiters } from '../tasks/dependencies.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
@@ -30,22 +31,24 @@ export const dispatch = async (deps: Deps, changes: RecordChange[]): Promise<voi
 };
 
 /** What is for somebody on NATS waits for the relay, in the order of the changes that it follows from. */
-const throughRelay = ({ config, directory }: Deps, effects: Effect[]): Promise<Effect[]> =>
-  Promise.all(
-    effects.map(async (effect): Promise<Effect> => {
-      if (effect.kind === 'present') {
-        const { project, agent, isOnline, at } = effect;
-        return hasRelay(config, project)
-          ? { kind: 'enqueue', message: relayedPresence(project, agent, isOnline, at) }
-          : effect;
-      }
-      if (effect.kind !== 'deliver' || !effect.delivery.outcome) return effect;
-      const { project, outcome } = effect.delivery;
-      if (!hasRelay(config, project)) return effect;
-      const reader = await directory.agent(project, outcome.to);
-      return reader?.agent.via === 'nats' ? { kind: 'enqueue', message: relayedOutcome(project, outcome) } : effect;
-    }),
-  );
+const throughRelay = async (deps: Deps, effects: Effect[]): Promise<Effect[]> =>
+  (await Promise.all(effects.map((effect) => relayedOr(deps, effect)))).flat();
+
+const relayedOr = async ({ config, directory }: Deps, effect: Effect): Promise<Effect[]> => {
+  if (effect.kind === 'present' && hasRelay(config, effect.project)) {
+    return [{ kind: 'enqueue', message: relayedPresence(effect.project, effect.agent, effect.isOnline, effect.at) }];
+  }
+  if (effect.kind === 'announce' && hasRelay(config, effect.event.project)) {
+    const message = relayedEvent(effect.event);
+    return message ? [effect, { kind: 'enqueue', message }] : [effect];
+  }
+  if (effect.kind === 'deliver' && effect.delivery.outcome && hasRelay(config, effect.delivery.project)) {
+    const { project, outcome } = effect.delivery;
+    const reader = await directory.agent(project, outcome.to);
+    if (reader?.agent.via === 'nats') return [{ kind: 'enqueue', message: relayedOutcome(project, outcome) }];
+  }
+  return [effect];
+};
 
 const effectsOfAny = (change: RecordChange): Effect[] => {
   const record = change.after ?? change.before;

@@ -1,6 +1,8 @@
 import { offeredBy } from '../agents/capabilities.ts';
+import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { absent, any, below, is } from '../ports/conditions.ts';
+import { relayedEvent } from '../relay/relayed-event.ts';
 import { answerWithBatch, answerWithTask, answerWithTurn } from './answer-call.ts';
 import type { Bell, TurnEffect } from './effects.ts';
 import { turnEvent } from './events.ts';
@@ -90,6 +92,9 @@ const ring = async (deps: Deps, bell: Bell): Promise<void> => {
   const payload = { agent_id: agent, inbox_id: inboxId, reason };
   const event = turnEvent(cause, 'cmd.agent.wakeup', at, target, payload, about);
   await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
+  const worker = hasRelay(deps.config, about.project) ? await deps.directory.agent(about.project, agent) : undefined;
+  const onNats = worker?.agent.via === 'nats' ? relayedEvent(event) : undefined;
+  if (onNats) await deps.queues.send([onNats]);
 };
 
 /** How many agents of a group are looked at to find an idle one. */

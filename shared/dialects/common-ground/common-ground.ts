@@ -3,6 +3,7 @@ import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { COMMON_GROUND } from './name.ts';
+import { onNats } from './on-nats.ts';
 import { CommonGroundMessage } from './schema.ts';
 
 /** The protocol of CommonGround: subjects, headers, and turns that are held by an epoch. */
@@ -17,4 +18,5 @@ export const commonGround: Dialect = {
   encodeReport,
   encodeOutcome,
   encodeNote,
+  onNats,
 };

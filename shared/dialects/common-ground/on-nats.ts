@@ -1,0 +1,43 @@
+import type { OnNats } from '../../relay/on-nats.ts';
+import type { Stream } from '../../relay/plan.ts';
+import { type Category, VERSION } from './subject.ts';
+
+const DAY_SECONDS = 86_400;
+
+const stream = (category: Category, maxAgeSeconds: number): Stream => ({
+  name: `cg_${category}_${VERSION}`,
+  subjects: [`cg.${VERSION}.*.*.${category}.>`],
+  retention: 'limits',
+  storage: 'file',
+  maxAgeSeconds,
+});
+
+const CMD = stream('cmd', DAY_SECONDS);
+const EVT = stream('evt', 7 * DAY_SECONDS);
+
+const everyOf = (project: string, category: Category): string => `cg.${VERSION}.${project}.*.${category}.>`;
+
+/** CommonGround on its own subjects: commands and events in JetStream, `str` on core NATS. */
+export const onNats: OnNats = {
+  streams: [CMD, EVT],
+  // Events are Parley's own to tell, and not taken from others.
+  sources: (project) => [
+    { stream: CMD.name, durable: `parley-${project}-cg-cmd`, filter: everyOf(project, 'cmd') },
+    { filter: everyOf(project, 'str') },
+  ],
+  owns: (subject) => subject.startsWith('cg.'),
+  outgoing: ({ subject, headers, payload }) =>
+    typeof subject === 'string'
+      ? { subject, headers: textsIn(headers), payload: payload ?? {}, core: isStr(subject) ? true : undefined }
+      : undefined,
+  incoming: ({ subject, headers }, payload) => ({ subject, headers, payload }),
+};
+
+const isStr = (subject: string): boolean => subject.split('.')[4] === 'str';
+
+const textsIn = (headers: unknown): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(typeof headers === 'object' && headers !== null ? headers : {})
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, String(value)]),
+  );
