@@ -23,12 +23,13 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^cdk\//,
     /^cdk\/|^shared\/((aws-)?config|lane-names|measure)\.ts$|^shared\/dispatch\/watched\.ts$|^functions\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
+  [/^examples\//, /^examples\/|^node:/],
   [/^parley\.config\.ts$/, /^shared\/config\.ts$/],
 ];
 
 const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
-const files = globSync('{cdk,functions,shared,local,relay}/**/*.ts').concat('parley.config.ts');
+const files = globSync('{cdk,functions,shared,local,relay,examples}/**/*.ts').concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
   const targets = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(

@@ -11,11 +11,13 @@ export interface FaultyProxy {
   close(): Promise<void>;
 }
 
-/** Stands before an AWS service that speaks JSON, and decides the fate of every call. */
+/** Stands before a service, and decides the fate of every call; one to AWS is known by its operation, any other by method and path. */
 export const faultyProxy = async (target: string, fateOf: (operation: string) => Fate): Promise<FaultyProxy> => {
   const calls: string[] = [];
   const server = createServer(async (incoming, outgoing) => {
-    const operation = String(incoming.headers['x-amz-target']).split('.').at(-1) ?? '';
+    const named = incoming.headers['x-amz-target'];
+    const operation =
+      typeof named === 'string' ? (named.split('.').at(-1) ?? '') : `${incoming.method} ${incoming.url}`;
     calls.push(operation);
     const fate = fateOf(operation);
     const body = Buffer.concat(await incoming.toArray());
@@ -26,7 +28,8 @@ export const faultyProxy = async (target: string, fateOf: (operation: string) =>
       );
       return;
     }
-    await forward(target, incoming, body, outgoing, fate);
+    // Whoever is ended meanwhile, at either end, leaves the other without an answer.
+    await forward(target, incoming, body, outgoing, fate).catch(() => outgoing.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { after, describe, it } from 'node:test';
+import type { TestAgent } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Fate, faultyProxy } from '../support/faulty-proxy.ts';
+import { enqueued, groundAgent, taskEvents, turnOf } from '../support/ground.ts';
+import { atEndOf, startServer, tempDir } from '../support/server-process.ts';
+
+const EXAMPLES = resolve(import.meta.dirname, '../../examples/worker');
+const OWNER = { after };
+const PATIENCE_MS = 20_000;
+
+const parley = await startServer(OWNER, { dir: tempDir(OWNER) });
+
+/** Runs one of the example's programs until the test ends it. */
+const started = (program: string, { id, key }: TestAgent, url = parley.address): ChildProcess => {
+  const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
+  const child = spawn(process.execPath, [`${EXAMPLES}/${program}.ts`], {
+    env: { ...env, PARLEY_URL: url, AGENT: id, KEY: key },
+    stdio: 'ignore',
+  });
+  atEndOf(OWNER, () => killed(child));
+  return child;
+};
+
+const killed = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+};
+
+const calculator = await groundAgent(parley, 'calculator');
+const tool = { target_subject: 'cmd.tool.calculator.execute', parameters: { type: 'object' } };
+assert.equal((await parley.admin.call('PUT', '/v1/tools/calculator', tool)).status, 201);
+started('tool-service', calculator);
+
+/** Reads the stream of the turn until it says that the turn is over. */
+const heard = async (turn: string): Promise<string> => {
+  const headers = { authorization: `Bearer ${parley.adminKey}` };
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const stream = await fetch(`${parley.address}/v1/turns/${turn}/stream`, { headers, signal });
+  return stream.text();
+};
+
+const delivered = async (turn: string) => {
+  await heard(turn);
+  return turnOf(parley.admin, turn);
+};
+
+const contentsOf = async (box: string): Promise<{ type: string; text: string }[]> => {
+  const { body } = await parley.admin.call('GET', `/v1/boxes/${box}/cards`);
+  return body.cards.map(({ type, content }: { type: string; content: { text: string } }) => ({
+    type,
+    text: content.text,
+  }));
+};
+
+describe('the worker of the example', () => {
+  it('thinks, calls its tool, goes on with the result and delivers, and says what it does meanwhile', async () => {
+    const merlin = await groundAgent(parley, 'merlin');
+    started('worker', merlin);
+    const turn = await enqueued(parley.admin, 'merlin', { payload: { question: '6 * 7' } });
+    const found = await delivered(turn);
+    assert.equal(found.status, 'success');
+    assert.deepEqual(await contentsOf(found.output_box_id), [
+      { type: 'agent.thought', text: 'The calculator knows 6 * 7.' },
+      { type: 'task.deliverable', text: 'It is 42.' },
+    ]);
+    const said = [...(await heard(turn)).matchAll(/"content":"([^"]*)"/g)].map(([, content]) => content);
+    assert.equal(said.join(''), 'I have to work out 6 * 7.It is 42.');
+    const next = await enqueued(parley.admin, 'merlin', { payload: { question: '1 / 0' } });
+    const failed = await delivered(next);
+    assert.equal(failed.status, 'failed');
+    assert.match(failed.error, /has no result/);
+  });
+
+  it('delivers once, though it is killed at any of its calls and started again', async () => {
+    let calls = 0;
+    for (let fatal = 1; fatal === 1 || calls >= fatal - 1; fatal++) {
+      const mordred = await groundAgent(parley, `mordred-${fatal}`);
+      calls = 0;
+      // The call that is fatal takes effect, and its caller never learns it. Those that only look for work do not count.
+      const fateOf = (call: string): Fate => {
+        if (/lease$|head$/.test(call)) return 'pass';
+        calls += 1;
+        if (calls !== fatal) return 'pass';
+        first.kill('SIGKILL');
+        return 'lose the answer';
+      };
+      const proxy = await faultyProxy(parley.address, fateOf);
+      const first = started('worker', mordred, proxy.endpoint);
+      const turn = await enqueued(parley.admin, mordred.id, { payload: { question: `${fatal} + 1` } });
+      await Promise.race([once(first, 'exit'), delivered(turn)]);
+      const second = started('worker', mordred);
+      const found = await delivered(turn);
+      assert.equal(found.status, 'success', `killed at its call ${fatal}: ${proxy.calls.at(-1)}`);
+      assert.deepEqual(await contentsOf(found.output_box_id), [
+        { type: 'agent.thought', text: `The calculator knows ${fatal} + 1.` },
+        { type: 'task.deliverable', text: `It is ${fatal + 1}.` },
+      ]);
+      await eventually(async () => assert.equal((await taskEvents(parley.admin, turn)).length, 1));
+      await Promise.all([killed(first), killed(second), proxy.close()]);
+    }
+    assert.ok(calls >= 10, `${calls} calls`);
+  });
+});
