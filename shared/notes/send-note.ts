@@ -8,7 +8,6 @@ import { type Entrance, entranceTo } from '../inbox/arrivals.ts';
 import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { NoteMessage } from '../messages/command.ts';
-import { present } from '../ports/conditions.ts';
 import type { Fresh, Write } from '../ports/records.ts';
 import { discarded, kept } from '../tasks/content.ts';
 import { type Content, unacknowledgedPlace } from '../tasks/task.ts';
@@ -106,10 +105,8 @@ const entranceFor = (deps: Deps, recipient: Agent, { project, from, id, held, ac
   return entranceTo(deps, recipient, { from, id, isTicket }, (oldest) => ({
     kind: 'update',
     key: noteRef(project, oldest.from, oldest.id),
-    change: {
-      ...evicted(deps.clock.now(), deps.config.tasks.keepMs, oldest.isTicket ?? false),
-      if: present('placed.s'),
-    },
+    // It stands in the inbox for as long as its arrival is on record.
+    change: evicted(deps.clock.now(), deps.config.tasks.keepMs, oldest.isTicket ?? false),
   }));
 };
 

@@ -23,6 +23,7 @@ describe('a command', () => {
   it('to pause leaves the agent without work and with its inbox, and to resume gives it back', async (t) => {
     const { coordinator, tester, order, claim, events } = await start(t);
     assert.equal((await order('pause', { reason: 'a fix is on its way' })).status, 202);
+    assert.deepEqual(await tester.claim({ wait: 20 }), []);
     await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
     await coordinator.request();
     const { tasks, resting } = await claim();

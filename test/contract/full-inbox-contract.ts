@@ -14,7 +14,7 @@ import { traceFrom } from '../../shared/trace.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Open, unique } from './engine-under-test.ts';
 
-const LIMIT = 30;
+const LIMIT = 40;
 const PATIENCE_MS = 60_000;
 
 const opened = async (t: TestContext, open: Open) => {

@@ -124,5 +124,9 @@ describe('a message that requires an acknowledgement', () => {
     assert.deepEqual([left.overdue, more], [true, []]);
     await reader.claim();
     assert.deepEqual(await unacknowledged(), []);
+    parley.clock.advance(600_000);
+    await settled(parley);
+    const announced = (await parley.admin.call('GET', '/v1/events?type=task.unacknowledged')).body.events;
+    assert.equal(announced.length, 1);
   });
 });

@@ -56,6 +56,8 @@ describe('an inbox with a limit', () => {
     await send();
     await send();
     assert.deepEqual([(await waiting()).length, await inbox()], [3, { depth: 3, evicted: 0 }]);
+    assert.equal((await reader.call('GET', '/v1/inbox?mode=take')).body.messages.length, 3);
+    assert.deepEqual(await inbox(), { depth: 0, evicted: 0 });
   });
 
   it('knows a message that was evicted or read, and does not let it in again', async (t) => {
