@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { CODES } from '../../shared/errors.ts';
+import { shortId } from '../../shared/ids.ts';
 import { about, taskRequest } from '../support/api.ts';
+import { mrMessage } from '../support/message-routing.ts';
 import { tfRequest } from '../support/task-format.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
@@ -108,7 +110,7 @@ describe('whatever is sent', () => {
 
   it('as a message that is almost right is taken or refused with a known code', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const tim = await parley.agent('tim', { domains: ['security'], role: 'coordinator', inboxLimit: 5 });
     const post = poster(parley, tim.key);
     const messages: ((task: string) => Record<string, unknown>)[] = [
       (task) => taskRequest('tim', { priority: 'low', ttl: 60, correlationId: task, to: 'tim' }),
@@ -125,6 +127,10 @@ describe('whatever is sent', () => {
       (id) => ({ id, status: 'failed', error: { code: 'TIMEOUT', message: '', details: {} } }),
       (id) => ({ id, status: 'input_required', input: { prompt: 'x', schema: { type: 'object' } } }),
       (id) => ({ id, input: 1 }),
+      (task) => mrMessage('task-delegation', 'tim', 'tim', { correlation_id: shortId(task), requires_ack: true }),
+      ...['status-update', 'result', 'command', 'heartbeat'].map(
+        (type) => (task: string) => mrMessage(type, 'tim', 'tim', { correlation_id: shortId(task), priority: 7 }),
+      ),
     ];
     const seen = new Set<number>();
     await fc.assert(
@@ -190,7 +196,14 @@ describe('whatever is sent', () => {
     [
       'PUT',
       '/v1/agents/kay',
-      { dialect: 'round-table', capabilities: ['home.scene'], limits: {}, manifest: {} },
+      {
+        dialect: 'message-routing',
+        capabilities: ['home.scene'],
+        limits: {},
+        manifest: {},
+        inboxLimit: 5,
+        signing: 'off',
+      },
       'admin',
     ],
   ];
