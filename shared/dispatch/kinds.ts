@@ -18,6 +18,7 @@ import { isTask } from '../tasks/look-up.ts';
 import { headEffects, turnEffects } from '../turns/effects.ts';
 import { isHead } from '../turns/head.ts';
 import { isTurn } from '../turns/turn.ts';
+import { isUiAction, uiActionEffects } from '../turns/ui-action.ts';
 import { onHeadDue, onTurnDue } from '../turns/watchdog.ts';
 
 /** Records whose changes have effects, or to which time does something. */
@@ -55,6 +56,7 @@ const KINDS: readonly AnyKind[] = [
   kind({ is: isSequence, effects: sequenceEffects }),
   kind({ is: isHead, effects: headEffects, due: onHeadDue }),
   kind({ is: isTurn, effects: turnEffects, due: onTurnDue }),
+  kind({ is: isUiAction, effects: uiActionEffects }),
   kind({ is: isBroadcast, effects: broadcastEffects, due: onBroadcastDue }),
 ];
 

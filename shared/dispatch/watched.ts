@@ -9,5 +9,6 @@ export const WATCHED: readonly string[] = [
   'sequence',
   'head',
   'turn',
+  'uiaction',
   'broadcast',
 ];

@@ -1,4 +1,4 @@
-import { agentBehind, type Caller } from '../agents/authenticate.ts';
+import { agentBehind, type Caller, find, nameOf } from '../agents/authenticate.ts';
 import { PUBLIC, refuseOtherChannels } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { GroundOrder } from '../dialects/common-ground/decode.ts';
@@ -6,12 +6,14 @@ import { headersInPayload, strictDepth, traceOfHeaders } from '../dialects/commo
 import { ownSubject } from '../dialects/common-ground/subject.ts';
 import { keepChunk } from '../streams/chunk.ts';
 import type { Trace } from '../trace.ts';
+import { ring } from './bells.ts';
 import { callInternal } from './call-internal.ts';
 import { callTool } from './call-tool.ts';
-import { enqueue, violation } from './enqueue.ts';
+import { enqueue } from './enqueue.ts';
 import { stoppable } from './look-up.ts';
 import { receiveReport } from './receive-report.ts';
 import { stopTurn } from './stop.ts';
+import { act } from './ui-action.ts';
 
 interface Done {
   duplicate: boolean;
@@ -64,7 +66,15 @@ export const carryOutOrder = async (
       await keepChunk(deps, agent, order.payload);
       return { duplicate: false };
     }
-    default:
-      throw violation('subject', `The subject ${order.text} has nobody who takes it.`);
+    case 'act':
+      return act(deps, caller, order, trace);
+    case 'wake': {
+      const { target, channel } = order.subject;
+      const about = { project: caller.project, channel, depth: order.depth ?? 0, ...trace, sender: nameOf(caller) };
+      const isForGroup = (await find(deps, caller.project, target)) ? undefined : (true as const);
+      const bell = { cause: `bell/${deps.newId()}`, at: deps.clock.now(), target, isForGroup, about } as const;
+      await ring(deps, { ...bell, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
+      return { duplicate: false };
+    }
   }
 };

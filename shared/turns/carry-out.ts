@@ -1,15 +1,13 @@
-import { offeredBy } from '../agents/capabilities.ts';
-import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { absent, any, below, is } from '../ports/conditions.ts';
-import { relayedEvent } from '../relay/relayed-event.ts';
 import { answerWithBatch, answerWithTask, answerWithTurn } from './answer-call.ts';
-import type { Bell, TurnEffect } from './effects.ts';
-import { turnEvent } from './events.ts';
+import { ring } from './bells.ts';
+import type { TurnEffect } from './effects.ts';
 import { endTurn, handOver, takeBack } from './hand-over.ts';
-import { headRef, stateOf, turnsPk } from './head.ts';
+import { turnsPk } from './head.ts';
 import { cancelCall, settleCall } from './settle.ts';
 import { QUEUED, type QueuedTurn, stepRef, turnRef } from './turn.ts';
+import { endAction } from './ui-action.ts';
 
 /** Carries out what follows from a change of a head or a turn. It may come again, and late: every write says what it must find. */
 export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void> => {
@@ -53,6 +51,9 @@ export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void
     case 'handOver':
       await handOver(deps, effect.turn);
       return;
+    case 'endAction':
+      await endAction(deps, effect.project, effect.action, effect.end);
+      return;
     case 'takeBack':
       await takeBack(deps, effect.task, effect.turn);
       return;
@@ -82,28 +83,4 @@ const ringIfQueued = async (deps: Deps, { project, agent, cause, at }: Of<'ringI
   const { channel, depth, traceparent, tracestate } = next;
   const about = { project, channel, depth, traceparent, tracestate };
   await ring(deps, { cause, at, target: agent, inboxId: next.correlation, reason: 'enqueue', about });
-};
-
-/** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
-const ring = async (deps: Deps, bell: Bell): Promise<void> => {
-  const { cause, at, target, inboxId, reason, about } = bell;
-  const agent = bell.isForGroup ? await idleAmong(deps, about.project, target) : target;
-  if (agent === undefined) return;
-  const payload = { agent_id: agent, inbox_id: inboxId, reason };
-  const event = turnEvent(cause, 'cmd.agent.wakeup', at, target, payload, about);
-  await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
-  const worker = hasRelay(deps.config, about.project) ? await deps.directory.agent(about.project, agent) : undefined;
-  const onNats = worker?.agent.via === 'nats' ? relayedEvent(event) : undefined;
-  if (onNats) await deps.queues.send([onNats]);
-};
-
-/** How many agents of a group are looked at to find an idle one. */
-const GROUP_LOOK = 20;
-
-const idleAmong = async ({ records }: Deps, project: string, group: string): Promise<string | undefined> => {
-  const agents = await offeredBy(records, project, group, GROUP_LOOK);
-  const heads = await records.getMany(agents.map((agent) => headRef(project, agent)));
-  const busy = heads.filter((head) => stateOf(head) !== 'idle').map(({ agent }) => agent);
-  const idle = agents.filter((agent) => !busy.includes(agent));
-  return idle[Math.floor(Math.random() * idle.length)];
 };

@@ -2,6 +2,7 @@ import type { Batch, PartEnd } from '../batches/batch.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { isOpen, type Task } from '../tasks/task.ts';
+import type { Bell } from './bells.ts';
 import type { Edge } from './edge.ts';
 import { newEdge } from './edge.ts';
 import { type About, turnEvent } from './events.ts';
@@ -33,20 +34,9 @@ export type TurnEffect =
   /** The task that the turn worked on ends as the turn did. */
   | { do: 'endTask'; turn: Turn; end: TurnEnd }
   | { do: 'renewTask'; project: string; task: string; agent: string }
+  | { do: 'endAction'; project: string; action: string; end: TurnEnd }
   /** The call that the turn was the work of is answered. */
   | { do: 'reportTurn'; turn: Turn; call: ToolCall; end: TurnEnd };
-
-/** A hint that there is something to do; nothing in it is believed. */
-export interface Bell {
-  cause: string;
-  at: number;
-  /** An agent, or a group of which one idle agent is woken. */
-  target: string;
-  isForGroup?: true;
-  inboxId: string;
-  reason: 'enqueue' | 'resume' | 'again';
-  about: About;
-}
 
 const turnEffect = (effect: TurnEffect): Effect => ({ kind: 'turn', effect });
 
@@ -208,6 +198,7 @@ const endEffects = (turn: Turn, end: TurnEnd): Effect[] => {
   ];
   if (turn.parent) effects.push(turnEffect({ do: 'reportTurn', turn, call: turn.parent, end }));
   if (turn.task !== undefined) effects.push(turnEffect({ do: 'endTask', turn, end }));
+  if (turn.action !== undefined) effects.push(turnEffect({ do: 'endAction', project, action: turn.action, end }));
   if (turn.joins) effects.push({ kind: 'join', project, joins: turn.joins, end: partEndOf(end) });
   return effects;
 };

@@ -35,6 +35,8 @@ export interface Enqueue {
   from?: string;
   parent?: ToolCall;
   joins?: Joins;
+  /** The action of a user interface that the turn is. */
+  action?: string;
 }
 
 export interface Enqueued {
@@ -127,7 +129,7 @@ const newTurn = (
   print: string,
 ): Fresh<Turn> => {
   const now = deps.clock.now();
-  const { agent, correlation, depth, channel, contextBox, payload, parent, joins } = wanted;
+  const { agent, correlation, depth, channel, contextBox, payload, parent, joins, action } = wanted;
   const id = wanted.id ?? `turn_${deps.newId()}`;
   return {
     ...turnRef(project, id),
@@ -147,6 +149,7 @@ const newTurn = (
     fingerprint: print,
     parent,
     joins,
+    action,
     isTask,
     state: 'queued',
     rung: 0,

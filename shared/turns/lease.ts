@@ -5,7 +5,7 @@ import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import { is, present } from '../ports/conditions.ts';
-import type { Item, Key, Write } from '../ports/records.ts';
+import type { Item, Key, Listener, Write } from '../ports/records.ts';
 import { unseen } from '../tasks/rules.ts';
 import { type Active, type Head, headRef, isHead, stateOf, turnsPk } from './head.ts';
 import { leased, resume, type When } from './transitions.ts';
@@ -35,17 +35,26 @@ export const lease = async (deps: Deps, known: Known, options: LeaseOptions): Pr
     );
   }
   const until = deps.clock.now() + options.waitMs;
-  const listener = options.waitMs > 0 ? deps.records.listen(turnsPk(agent.project, agent.id)) : undefined;
+  const queues = [agent.id, ...skillsAmong(agent.capabilities).map(groupName)];
+  const listeners = options.waitMs > 0 ? queues.map((name) => deps.records.listen(turnsPk(agent.project, name))) : [];
   try {
     for (;;) {
       const found = await leaseOnce(deps, known, options.leaseId);
       const left = until - deps.clock.now();
-      if (found || !listener || left <= 0 || options.signal?.aborted) return found;
-      await listener.heard(left, options.signal);
+      if (found || left <= 0 || options.signal?.aborted) return found;
+      await heardAny(listeners, left, options.signal);
     }
   } finally {
-    listener?.close();
+    for (const listener of listeners) listener.close();
   }
+};
+
+/** Whoever listens is asked anew after any of them, so that what the others heard meanwhile is not missed. */
+const heardAny = async (listeners: Listener[], ms: number, signal: AbortSignal | undefined): Promise<void> => {
+  const over = new AbortController();
+  const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
+  await Promise.race(listeners.map((listener) => listener.heard(ms, either)));
+  over.abort();
 };
 
 /** Another worker of the same agent may be faster; whoever loses looks again. */

@@ -28,6 +28,8 @@ export interface Turn extends Item {
   parent?: ToolCall;
   /** A batch that is told when the turn ends, and as which of its parts. */
   joins?: Joins;
+  /** The action of a user interface that the turn is. */
+  action?: string;
   /** The task that the turn works on, where it came as one. */
   task?: string;
   /** Where its agent speaks another protocol, it is handed over as a task of this turn's id. */

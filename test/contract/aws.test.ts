@@ -7,10 +7,10 @@ import type { Ports } from '../../shared/deps.ts';
 import { type AwsClients, awsClients } from '../../shared/engines/aws/clients.ts';
 import { type AwsEngine, awsEngine } from '../../shared/engines/aws/engine.ts';
 import { laneSuffix } from '../../shared/lane-names.ts';
-import type { Clock } from '../../shared/ports/clock.ts';
 import type { Followers } from '../../shared/ports/followers.ts';
 import type { Lane } from '../../shared/ports/queues.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
+import { MovableClock } from '../support/movable-clock.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
 import { blobsContract } from './blobs-contract.ts';
 import { changeFeedContract } from './change-feed-contract.ts';
@@ -43,37 +43,6 @@ after(async () => {
   (await clients.s3()).destroy();
   await services.stop();
 });
-
-/** The real time, and a test may go ahead of it. */
-class MovableClock implements Clock {
-  #ahead = 0;
-  readonly #alarms = new Set<{ at: number; ring: () => void }>();
-
-  now(): number {
-    return Date.now() + this.#ahead;
-  }
-
-  alarm(at: number, ring: () => void): () => void {
-    const alarm = { at, ring };
-    const rung = (): void => {
-      if (this.#alarms.delete(alarm)) ring();
-    };
-    this.#alarms.add(alarm);
-    const timer = setTimeout(rung, Math.min(Math.max(0, at - this.now()), 2 ** 31 - 1));
-    return () => {
-      this.#alarms.delete(alarm);
-      clearTimeout(timer);
-    };
-  }
-
-  advance(ms: number): void {
-    this.#ahead += ms;
-    for (const alarm of [...this.#alarms].filter(({ at }) => at <= this.now())) {
-      this.#alarms.delete(alarm);
-      alarm.ring();
-    }
-  }
-}
 
 /** What SQS measures must really be waited for. */
 const REAL_MS = 5000;

@@ -18,11 +18,11 @@ export class StreamFollower {
   readonly #streams: DynamoDBStreamsClient;
   readonly #table: string;
   readonly #iterators = new Map<string, string | undefined>();
-  readonly #watched: string;
+  readonly #watched: readonly string[];
   /** The changes of each record that nobody has acknowledged. */
   readonly pending = new Map<Key, RecordChange[]>();
 
-  constructor(connection: ConstructorParameters<typeof DynamoDBStreamsClient>[0], table: string, watched: string) {
+  constructor(connection: ConstructorParameters<typeof DynamoDBStreamsClient>[0], table: string, ...watched: string[]) {
     this.#streams = new DynamoDBStreamsClient(connection ?? {});
     this.#table = table;
     this.#watched = watched;
@@ -58,7 +58,7 @@ export class StreamFollower {
       );
       this.#iterators.set(shard, next);
       for (const { dynamodb } of records) {
-        if (!dynamodb || dynamodb.Keys?.sk?.S !== this.#watched) continue;
+        if (!dynamodb || !this.#watched.includes(dynamodb.Keys?.sk?.S ?? '')) continue;
         const key = JSON.stringify(dynamodb.Keys);
         this.pending.set(key, [...(this.pending.get(key) ?? []), ...engine.changesIn(asLambda(dynamodb))]);
       }
@@ -91,13 +91,17 @@ interface Images {
   NewImage?: object;
 }
 
-/** As a function is given it: JSON, with binary values in base64. */
+/** As a function is given it: JSON, with binary values in base64, and empty maps with their type, which DynamoDB Local leaves out. */
 const asLambda = ({
   OldImage,
   NewImage,
 }: Images): { OldImage?: Record<string, unknown>; NewImage?: Record<string, unknown> } =>
   JSON.parse(
-    JSON.stringify({ OldImage, NewImage }, (_name, value) =>
-      value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value,
-    ),
+    JSON.stringify({ OldImage, NewImage }, (name, value) => {
+      if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+      return name !== 'M' && isEmpty(value) ? { M: value } : value;
+    }),
   );
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;

@@ -40,7 +40,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     weight: 7,
     arbitrary: fc.record({
       do: fc.constant('report' as const),
-      which: fc.nat(12),
+      which: fc.nat(5),
       terminate: fc.nat(9).map((chance) => chance === 0),
     }),
   },
@@ -133,7 +133,7 @@ export class Story {
         return;
       }
       case 'report': {
-        const call = this.calls[move.which % this.calls.length];
+        const call = this.calls.at(-1 - (move.which % Math.max(1, this.calls.length)));
         if (call) await this.#report(call, move.terminate);
         return;
       }

@@ -1,0 +1,42 @@
+import { offeredBy } from '../agents/capabilities.ts';
+import { hasRelay } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { relayedEvent } from '../relay/relayed-event.ts';
+import { type About, turnEvent } from './events.ts';
+import { headRef, stateOf } from './head.ts';
+
+/** A hint that there is something to do; nothing in it is believed. */
+export interface Bell {
+  cause: string;
+  at: number;
+  /** An agent, or a group of which one idle agent is woken. */
+  target: string;
+  isForGroup?: true;
+  inboxId?: string;
+  reason: string;
+  about: About;
+}
+
+/** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
+export const ring = async (deps: Deps, bell: Bell): Promise<void> => {
+  const { cause, at, target, inboxId, reason, about } = bell;
+  const agent = bell.isForGroup ? await idleAmong(deps, about.project, target) : target;
+  if (agent === undefined) return;
+  const payload = { agent_id: agent, inbox_id: inboxId, reason };
+  const event = turnEvent(cause, 'cmd.agent.wakeup', at, target, payload, about);
+  await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
+  const worker = hasRelay(deps.config, about.project) ? await deps.directory.agent(about.project, agent) : undefined;
+  const onNats = worker?.agent.via === 'nats' ? relayedEvent(event) : undefined;
+  if (onNats) await deps.queues.send([onNats]);
+};
+
+/** How many agents of a group are looked at to find an idle one. */
+const GROUP_LOOK = 20;
+
+const idleAmong = async ({ records }: Deps, project: string, group: string): Promise<string | undefined> => {
+  const agents = await offeredBy(records, project, group, GROUP_LOOK);
+  const heads = await records.getMany(agents.map((agent) => headRef(project, agent)));
+  const busy = heads.filter((head) => stateOf(head) !== 'idle').map(({ agent }) => agent);
+  const idle = agents.filter((agent) => !busy.includes(agent));
+  return idle[Math.floor(Math.random() * idle.length)];
+};

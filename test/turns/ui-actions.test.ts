@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import { enqueued, eventsOf, groundAgent, Worker } from '../support/ground.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+
+const action = (more: object = {}) => ({
+  subject: 'cg.v1r3.default.public.cmd.sys.ui.action',
+  payload: { action_id: 'a1', agent_id: 'panel', tool_name: 'rename', args: { to: 'Avalon' }, ...more },
+});
+
+const scene = async (parley: TestParley) => {
+  const tool = (ui_allowed?: boolean) => ({ target_subject: 'cmd.tool.files.rename', ui_allowed });
+  await parley.admin.call('PUT', '/v1/tools/rename', tool(true));
+  await parley.admin.call('PUT', '/v1/tools/remove', tool());
+  const user = await groundAgent(parley, 'user');
+  return { user, panel: new Worker(await groundAgent(parley, 'panel', { workerTarget: 'ui_worker' })) };
+};
+
+const acks = async ({ admin }: TestParley) =>
+  (await eventsOf(admin, 'evt.sys.ui.action_ack')).map(({ data }) => [
+    data.payload.action_id,
+    data.payload.status,
+    data.payload.error_code,
+  ]);
+
+describe('an action of a user interface', () => {
+  it('is accepted, done as a turn of its agent, and acknowledged again when that has ended', async (t) => {
+    const parley = await testParley(t);
+    const { user, panel } = await scene(parley);
+    assert.equal((await user.send(action({ parent_step_id: 's0', message_id: 'm1' }))).status, 202);
+    await eventually(async () => assert.deepEqual(await acks(parley), [['a1', 'accepted', undefined]]));
+    const held = await panel.begin();
+    const { ui_action, tool_call_card_id } = held.inbox[0].payload;
+    assert.equal(ui_action.parent_step_id, 's0');
+    const card = await user.call('GET', `/v1/cards/${tool_call_card_id}`);
+    assert.deepEqual(card.body.content, { tool_name: 'rename', args: { to: 'Avalon' } });
+    const deliverable = await panel.deliver(held, { renamed: true });
+    await eventually(async () => {
+      const events = await eventsOf(parley.admin, 'evt.sys.ui.action_ack');
+      const { subject, payload } = events.at(-1)?.data ?? {};
+      assert.equal(subject, 'cg.v1r3.default.public.evt.sys.ui.action_ack');
+      assert.equal(payload.status, 'completed');
+      assert.equal(payload.message_id, 'm1');
+      assert.equal(payload.tool_result_card_id, deliverable);
+      assert.equal(events.length, 2);
+    });
+  });
+
+  it('counts once for its action id, or for its message id', async (t) => {
+    const parley = await testParley(t);
+    const { user, panel } = await scene(parley);
+    for (const more of [{}, { action_id: 'other', message_id: 'm1' }]) {
+      assert.equal((await user.send(action(more))).status, 202);
+      const again = await user.send(action(more));
+      assert.deepEqual([again.status, again.body.duplicate], [200, true]);
+      await panel.deliver(await panel.begin());
+      assert.equal(await panel.lease(), undefined);
+    }
+    assert.equal((await user.send(action({ args: {} }))).body.code, 'id_reused');
+  });
+
+  it('is rejected for an agent that is no interface, and for a tool that is not allowed there, which is the default', async (t) => {
+    const parley = await testParley(t);
+    const { user, panel } = await scene(parley);
+    await user.send(action({ action_id: 'a1', agent_id: 'user' }));
+    await user.send(action({ action_id: 'a2', tool_name: 'remove' }));
+    await user.send(action({ action_id: 'a3', tool_name: 'unknown' }));
+    await eventually(async () =>
+      assert.deepEqual((await acks(parley)).toSorted(), [
+        ['a1', 'rejected', 'not_a_ui_worker'],
+        ['a2', 'rejected', 'ui_not_allowed'],
+        ['a3', 'rejected', 'ui_not_allowed'],
+      ]),
+    );
+    assert.equal(await panel.lease(), undefined);
+  });
+
+  it('is told that the agent is busy', async (t) => {
+    const parley = await testParley(t);
+    const { user, panel } = await scene(parley);
+    await enqueued(parley.admin, 'panel');
+    const held = await panel.begin();
+    await user.send(action());
+    await eventually(async () => assert.deepEqual(await acks(parley), [['a1', 'busy', 'agent_busy']]));
+    await panel.deliver(held);
+    assert.equal(await panel.lease(), undefined);
+  });
+});
+
+describe('bells', () => {
+  it('for a group wake one idle agent of it', async (t) => {
+    const parley = await testParley(t);
+    const [busy, idle] = [
+      new Worker(await groundAgent(parley, 'busy', { capabilities: ['scribe'] })),
+      new Worker(await groundAgent(parley, 'idle', { capabilities: ['scribe'] })),
+    ];
+    await enqueued(parley.admin, 'busy');
+    await busy.begin();
+    const id = await enqueued(parley.admin, 'scribe');
+    await eventually(async () => {
+      const { subject, payload, to } = (await eventsOf(parley.admin, 'cmd.agent.wakeup')).at(-1)?.data ?? {};
+      assert.equal(subject, 'cg.v1r3.default.public.cmd.agent.scribe.wakeup');
+      assert.equal(payload.agent_id, 'idle');
+      assert.equal(to, 'idle');
+    });
+    const held = await idle.take();
+    assert.equal(held.agent_turn_id, id);
+    await idle.ok(held, 'start');
+    await idle.deliver(held);
+  });
+
+  it('wake a worker that waits for a turn of its group', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'scribe-1', { capabilities: ['scribe'] }));
+    const waiting = worker.take({ wait: 20 });
+    const id = await enqueued(parley.admin, 'scribe');
+    assert.equal((await waiting).agent_turn_id, id);
+  });
+
+  it('that somebody rings are believed in nothing: no turn comes of them', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const bell = {
+      subject: 'cg.v1r3.default.public.cmd.agent.merlin.wakeup',
+      payload: { agent_id: 'somebody', inbox_id: 'made-up', reason: 'because', metadata: { x: 1 } },
+    };
+    assert.equal((await parley.admin.call('POST', '/v1/messages', bell)).status, 202);
+    assert.equal(
+      (await parley.admin.call('POST', '/v1/messages', { ...bell, payload: {} })).body.code,
+      'protocol_violation',
+    );
+    assert.equal(await worker.lease(), undefined);
+    assert.equal((await eventsOf(parley.admin, 'cmd.agent.wakeup'))[0]?.data.payload.agent_id, 'merlin');
+  });
+});
