@@ -117,6 +117,8 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
+      indexes: ['held'],
+      lanes: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
       content: ['GetObject'],
     },
   },

@@ -5,6 +5,7 @@ import { ring } from './bells.ts';
 import type { TurnEffect } from './effects.ts';
 import { endTurn, handOver, takeBack } from './hand-over.ts';
 import { turnsPk } from './head.ts';
+import { endTask, renewTask } from './lease-task.ts';
 import { cancelCall, settleCall } from './settle.ts';
 import { QUEUED, type QueuedTurn, stepRef, turnRef } from './turn.ts';
 import { endAction } from './ui-action.ts';
@@ -50,6 +51,12 @@ export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void
       return;
     case 'handOver':
       await handOver(deps, effect.turn);
+      return;
+    case 'endTask':
+      await endTask(deps, effect.turn, effect.end);
+      return;
+    case 'renewTask':
+      await renewTask(deps, effect.project, effect.agent, effect.task);
       return;
     case 'endAction':
       await endAction(deps, effect.project, effect.action, effect.end);

@@ -8,6 +8,7 @@ import { is, present } from '../ports/conditions.ts';
 import type { Item, Key, Listener, Write } from '../ports/records.ts';
 import { unseen } from '../tasks/rules.ts';
 import { type Active, type Head, headRef, isHead, stateOf, turnsPk } from './head.ts';
+import { leaseTask } from './lease-task.ts';
 import { leased, resume, type When } from './transitions.ts';
 import { groupName, isQueued, QUEUED, type QueuedTurn, type Turn, turnRef } from './turn.ts';
 import { inboxRow, reportRows } from './turn-view.ts';
@@ -40,33 +41,55 @@ export const lease = async (deps: Deps, known: Known, options: LeaseOptions): Pr
   try {
     for (;;) {
       const found = await leaseOnce(deps, known, options.leaseId);
-      const left = until - deps.clock.now();
-      if (found || left <= 0 || options.signal?.aborted) return found;
-      await heardAny(listeners, left, options.signal);
+      const left = Math.max(0, until - deps.clock.now());
+      const isOver = left === 0 || options.signal?.aborted === true;
+      if (typeof found === 'object' || (found === 'busy' && isOver))
+        return typeof found === 'object' ? found : undefined;
+      const task = await heardOrClaimed(deps, known, listeners, found === 'busy', { ...options, waitMs: left });
+      if (task || isOver) return task;
     }
   } finally {
     for (const listener of listeners) listener.close();
   }
 };
 
-/** Whoever listens is asked anew after any of them, so that what the others heard meanwhile is not missed. */
-const heardAny = async (listeners: Listener[], ms: number, signal: AbortSignal | undefined): Promise<void> => {
+/** Waits for a turn and, unless the agent has one in hand, for a task: whichever comes first ends the other wait. */
+const heardOrClaimed = async (
+  deps: Deps,
+  known: Known,
+  listeners: Listener[],
+  isBusy: boolean,
+  { waitMs, signal, leaseId }: LeaseOptions,
+): Promise<Lease | undefined> => {
   const over = new AbortController();
   const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
-  await Promise.race(listeners.map((listener) => listener.heard(ms, either)));
-  over.abort();
+  const heard = listeners.length > 0 ? Promise.race(listeners.map((one) => one.heard(waitMs, either))) : undefined;
+  const claimed = isBusy
+    ? undefined
+    : leaseTask(deps, known, { waitMs, signal: waitMs > 0 ? either : undefined, leaseId });
+  try {
+    if (claimed && heard) await Promise.race([claimed, heard]);
+    else await heard;
+  } finally {
+    over.abort();
+  }
+  return claimed;
 };
 
 /** Another worker of the same agent may be faster; whoever loses looks again. */
 const TRIES = 3;
 
-const leaseOnce = async (deps: Deps, known: Known, leaseId: string | undefined): Promise<Lease | undefined> => {
+const leaseOnce = async (
+  deps: Deps,
+  known: Known,
+  leaseId: string | undefined,
+): Promise<Lease | 'busy' | undefined> => {
   const { project, id } = known.agent;
   for (let tries = 0; tries < TRIES; tries++) {
     // The head comes first, and then the oldest of what is queued.
     const found = await deps.records.query<Item>({ p: turnsPk(project, id), limit: 2 });
     const head = found.find(isHead);
-    if (head && head.state !== 'idle') return takenUp(deps, head, leaseId);
+    if (head && head.state !== 'idle') return (await takenUp(deps, head, leaseId)) ?? 'busy';
     const queued = found.find(isQueued) ?? (await queuedForGroups(deps, known));
     if (!queued) return undefined;
     const taken = await dispatch(deps, known, head, queued, leaseId);

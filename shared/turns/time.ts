@@ -25,7 +25,7 @@ const passed = (head: Head, when: When, cards: ReadonlyMap<string, string>): Cha
   const state = stateOf(head);
   if (state === 'suspended') {
     if (deadline <= now) return goesOn(head, when, cards);
-    return { set: { due: Math.min(deadline, now + limits.runningMs) } };
+    return { set: { due: Math.min(deadline, now + limits.runningMs / 2) } };
   }
   const isLeasedOnly = state === 'dispatched';
   const silentAt = isLeasedOnly ? leasedAt + limits.dispatchedMs : aliveAt + limits.runningMs;

@@ -91,7 +91,7 @@ export const suspend = (
         open: calls.length,
         deadline,
         aliveAt: now,
-        due: Math.min(deadline, now + limits.runningMs),
+        due: Math.min(deadline, now + limits.runningMs / 2),
       },
     },
   };

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { DeleteMessageCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import fc from 'fast-check';
 import config from '../../parley.config.ts';
 import { directoryOf } from '../../shared/agents/directory.ts';
@@ -13,7 +12,9 @@ import { onDue } from '../../shared/dispatch/on-due.ts';
 import { awsClients } from '../../shared/engines/aws/clients.ts';
 import { type AwsEngine, awsEngine } from '../../shared/engines/aws/engine.ts';
 import { laneSuffix } from '../../shared/lane-names.ts';
+import type { Item, Ref } from '../../shared/ports/records.ts';
 import { PACKING } from '../../shared/tasks/packing.ts';
+import { headRef } from '../../shared/turns/head.ts';
 import { startAwsServices } from '../support/aws-services.ts';
 import { eventually } from '../support/eventually.ts';
 import { MovableClock } from '../support/movable-clock.ts';
@@ -52,6 +53,7 @@ const startWorld = async (t: { after(cleanUp: () => unknown): void }) => {
   const faults: string[] = [];
   const deps: Deps = { ...engine.ports, clock, config, newId, directory, log: () => {}, measure: () => {} };
   const follower = new StreamFollower(services.dynamo, TABLE, 'head', 'turn');
+  const watched: Ref<Item>[] = [];
   const running = new AbortController();
   const following = (async () => {
     for (; !running.signal.aborted; await pause(5)) {
@@ -63,13 +65,10 @@ const startWorld = async (t: { after(cleanUp: () => unknown): void }) => {
           throw error;
         }
       });
-      await engine.timers.sweep(clock.now());
-      const { Messages: messages = [] } = await faux.sqs.send(
-        new ReceiveMessageCommand({ QueueUrl: delay.queueUrl, MaxNumberOfMessages: 10 }),
-      );
-      for (const { Body: body = '', ReceiptHandle: receipt } of messages) {
-        await engine.timers.fire(JSON.parse(body), (record) => onDue(deps, record));
-        await faux.sqs.send(new DeleteMessageCommand({ QueueUrl: delay.queueUrl, ReceiptHandle: receipt }));
+      // What a sweep and its queue do in real time.
+      for (const ref of watched) {
+        const record = await deps.records.get(ref);
+        if (record?.due !== undefined && record.due <= clock.now()) await onDue(deps, record);
       }
     }
   })();
@@ -81,7 +80,7 @@ const startWorld = async (t: { after(cleanUp: () => unknown): void }) => {
     faux.sqs.destroy();
     await services.stop();
   });
-  return { deps, faults, advance: (ms: number) => clock.advance(ms) };
+  return { deps, faults, watched, advance: (ms: number) => clock.advance(ms) };
 };
 
 describe('turns on DynamoDB, whatever happens in whatever order and at once', () => {
@@ -97,6 +96,7 @@ describe('turns on DynamoDB, whatever happens in whatever order and at once', ()
         await register(world.deps, 'default', id, { dialect: 'common-ground', capabilities: [], via: 'http' });
         const known = await world.deps.directory.agent('default', id);
         assert.ok(known);
+        world.watched.splice(0, 1, headRef('default', id));
         const story = new Story(world, known);
         for (const group of groups) await story.play(group);
         await story.drain();

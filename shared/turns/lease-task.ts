@@ -1,0 +1,152 @@
+import type { Known } from '../agents/agent.ts';
+import { PUBLIC } from '../agents/channels.ts';
+import { findCard } from '../cards/keep-card.ts';
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { idFrom } from '../ids.ts';
+import type { Json } from '../json/json.ts';
+import { is } from '../ports/conditions.ts';
+import type { Fresh } from '../ports/records.ts';
+import { hurry } from '../tasks/change-task.ts';
+import { claimTasks } from '../tasks/claim-tasks.ts';
+import { loaded } from '../tasks/content.ts';
+import { report as reportTask } from '../tasks/report.ts';
+import { renewLease } from '../tasks/steer.ts';
+import { type Task, taskRef } from '../tasks/task.ts';
+import { HOLD, inOrder, queued } from '../tasks/transitions.ts';
+import { type Head, headRef, type TurnEnd } from './head.ts';
+import { headWrite, type Lease } from './lease.ts';
+import { groundIn } from './tool-call.ts';
+import { leased } from './transitions.ts';
+import { type Turn, turnRef } from './turn.ts';
+import { inboxRow } from './turn-view.ts';
+
+/** The agent's next task as a turn of its own; undefined if there is none in time. */
+export const leaseTask = async (
+  deps: Deps,
+  known: Known,
+  options: { waitMs: number; signal?: AbortSignal; leaseId?: string },
+): Promise<Lease | undefined> => {
+  const [task] = await claimTasks(deps, known, { max: 1, waitMs: options.waitMs, signal: options.signal });
+  if (!task) return undefined;
+  const { project, id: agent } = known.agent;
+  const head = await deps.records.get(headRef(project, agent));
+  const taken =
+    head === undefined || head.state === 'idle' ? await begun(deps, known, task, head, options.leaseId) : undefined;
+  // Another worker of the agent has taken up something meanwhile, and an agent does one thing at a time.
+  if (!taken) await giveBack(deps, task);
+  return taken;
+};
+
+const begun = async (
+  deps: Deps,
+  known: Known,
+  task: Task,
+  head: Head | undefined,
+  leaseId: string | undefined,
+): Promise<Lease | undefined> => {
+  const { project, id: agent } = known.agent;
+  const now = deps.clock.now();
+  const epoch = (head?.epoch ?? 0) + 1;
+  const turn = turnFor(deps, agent, task, await loaded(deps.blobs, task.input), epoch);
+  const { id, correlation, depth, channel, from, createdAt, traceparent, tracestate } = turn;
+  const active = { correlation, depth, channel, from, createdAt, traceparent, tracestate, task: task.id };
+  const change = leased(epoch, id, active, leaseId, { now, limits: deps.config.turns });
+  const done = await deps.records.transact(
+    [
+      { kind: 'create', item: { ...turn } },
+      headWrite(headRef(project, agent), head, { project, agent }, change.set ?? {}),
+    ],
+    deps.newId(),
+  );
+  return done.outcome === 'written'
+    ? { agent_turn_id: id, turn_epoch: epoch, inbox: [inboxRow({ ...turn, ...STAMPS })] }
+    : undefined;
+};
+
+/** What an engine adds to a record, which a row does not show. */
+const STAMPS = { v: 1, token: '', at: 0 };
+
+const turnFor = (deps: Deps, agent: string, task: Task, input: Json, epoch: number): Fresh<Turn> => {
+  const { project, capability, priority, ttlSeconds, from, traceparent, tracestate } = task;
+  const ground = groundIn(task.carried);
+  const id = `turn_${idFrom(`${task.id}#${task.attempt}#${task.entry}`)}`;
+  const now = deps.clock.now();
+  return {
+    ...turnRef(project, id),
+    sk: 'turn',
+    project,
+    id,
+    agent,
+    correlation: task.id,
+    depth: ground?.depth ?? 0,
+    channel: ground?.channel ?? PUBLIC,
+    from,
+    createdAt: now,
+    payload: { capability, input, priority, ttl_seconds: ttlSeconds, from },
+    traceparent,
+    tracestate,
+    task: task.id,
+    state: 'leased',
+    epoch,
+    leasedAt: now,
+    rung: 0,
+  };
+};
+
+/** Back to its queue as if it had not been claimed. */
+const giveBack = async (deps: Deps, task: Task): Promise<void> => {
+  const when = { now: deps.clock.now(), limits: deps.config.tasks };
+  const back = inOrder(queued(task.deadline, when), { unset: HOLD, add: { attempt: -1 } });
+  const done = await deps.records.update(
+    taskRef(task.project, task.id),
+    { ...back, if: is('v', task.v) },
+    deps.newId(),
+  );
+  if (done.outcome === 'written') await hurry(deps, done);
+};
+
+/** The task ends as the turn did that worked on it, with what its deliverable says. */
+export const endTask = async (deps: Deps, turn: Turn, end: TurnEnd): Promise<void> => {
+  const sender = await deps.directory.agent(turn.project, turn.agent);
+  if (!sender || turn.task === undefined) return;
+  const id = idFrom(`${turn.id}/end`);
+  const about = { messageId: id, fingerprint: id, from: turn.agent, taskId: turn.task, carried: {} };
+  const isDone = end.status === 'success' || end.status === 'partial';
+  try {
+    if (isDone)
+      await reportTask(deps, sender, { ...about, kind: 'complete', output: await deliveredBy(deps, turn, end) });
+    else await reportTask(deps, sender, { ...about, kind: 'fail', error: errorOf(end) });
+  } catch (error) {
+    // Whoever asked may have cancelled it, or its lease was lost: it is no longer the turn's.
+    if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
+  }
+};
+
+/** A worker that was lost may do better next time; what an agent says of itself is final. */
+const errorOf = ({ status, error, errorCode }: TurnEnd) => ({
+  code: errorCode ?? (status === 'timeout' ? 'timeout' : 'internal_error'),
+  message: error ?? `The turn ended ${status}.`,
+  retryable: errorCode === 'reaped' || status === 'timeout',
+});
+
+/** A deliverable that is no longer kept, or never was, is at least named. */
+const deliveredBy = async (deps: Deps, { project }: Turn, { deliverable = '' }: TurnEnd): Promise<Json> => {
+  try {
+    return await loaded(deps.blobs, (await findCard(deps, project, deliverable)).content);
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error;
+    return { deliverable_card_id: deliverable };
+  }
+};
+
+/** What the turn does is a sign of life of the task, too. */
+export const renewTask = async (deps: Deps, project: string, agent: string, task: string): Promise<void> => {
+  const holder = await deps.directory.agent(project, agent);
+  if (!holder) return;
+  try {
+    await renewLease(deps, holder, task);
+  } catch (error) {
+    if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
+  }
+};

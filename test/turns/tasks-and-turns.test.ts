@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import { called, enqueued, groundAgent, headOf, taskEvents, turnOf, Worker } from '../support/ground.ts';
+import { speakers } from '../support/speakers.ts';
+import { testParley } from '../support/test-parley.ts';
+
+describe('tasks and turns', () => {
+  it('a task for an agent of CommonGround is its next turn, and ends with what that delivers', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim', { capabilities: [] });
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await tim.request({ to: 'merlin', payload: { task: 'security.briefing', params: { scope: 'daily' } } });
+    const held = await worker.take();
+    assert.equal(held.inbox[0].correlation_id, id);
+    assert.deepEqual(held.inbox[0].payload.input, { scope: 'daily' });
+    assert.equal((await tim.task(id)).metadata.agent, 'merlin');
+    await worker.ok(held, 'start');
+    await worker.deliver(held, { answer: 'all quiet' });
+    const [result] = await eventually(async () => {
+      const inbox = await tim.inbox();
+      assert.equal(inbox.length, 1);
+      return inbox;
+    });
+    assert.equal(result.type, 'task.result');
+    assert.deepEqual(result.payload.result, { answer: 'all quiet' });
+    assert.equal((await taskEvents(parley.admin, held.agent_turn_id)).length, 1);
+  });
+
+  it('a task that waits for one comes to a worker that waits for a turn, and the other way round', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim', { capabilities: [] });
+    const worker = new Worker(await groundAgent(parley, 'merlin', { capabilities: ['security.briefing'] }));
+    const first = worker.take({ wait: 20 });
+    const id = await tim.request();
+    const held = await first;
+    assert.equal(held.inbox[0].correlation_id, id, 'one of its domain');
+    await worker.ok(held, 'start');
+    await worker.deliver(held);
+    const second = worker.take({ wait: 20 });
+    const turn = await enqueued(parley.admin, 'merlin');
+    assert.equal((await second).agent_turn_id, turn);
+  });
+
+  it('a turn that fails fails its task, and one that is reaped is tried again', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim', { capabilities: [] });
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const failing = await tim.request({ to: 'merlin' });
+    await worker.deliver(await worker.begin(), {}, 'failed');
+    await eventually(async () => assert.equal((await tim.task(failing)).status, 'failed'));
+    const lost = await tim.request({ to: 'merlin' });
+    await worker.take();
+    parley.clock.advance(31_000);
+    await eventually(async () => assert.equal((await headOf(tim, 'merlin')).status, 'idle'));
+    const again = await eventually(() => {
+      parley.clock.advance(1000);
+      return worker.begin();
+    });
+    assert.equal(again.inbox[0].correlation_id, lost);
+    await worker.deliver(again);
+    await eventually(async () => assert.equal((await tim.task(lost)).status, 'completed'));
+  });
+
+  it('a turn that waits for its tools keeps its task for as long', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim', { capabilities: [] });
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await tim.request({ to: 'merlin', ttl: 7200 });
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1'], { deadline_seconds: 3000 });
+    for (let round = 0; round < 10; round++) {
+      parley.clock.advance(150_000);
+      await eventually(async () => assert.equal((await headOf(tim, 'merlin')).status, 'suspended'));
+      await eventually(async () => {
+        const task = await parley.parley.deps.records.get({ pk: `default#task#${id}`, sk: 'task' });
+        assert.ok(Number(Reflect.get(task ?? {}, 'leaseUntil')) > parley.clock.now() + 200_000);
+      });
+    }
+    assert.equal((await tim.task(id)).metadata.retryCount, 0);
+  });
+
+  for (const speaker of speakers) {
+    const { dialect } = speaker;
+    it(`a call of an agent that speaks ${dialect} is a task of its, whose end is the end of the turn`, async (t) => {
+      const parley = await testParley(t);
+      const arthur = await groundAgent(parley, 'arthur');
+      const kay = await parley.agent('kay', { dialect, capabilities: [] });
+      const reply = await arthur.call('POST', '/v1/turns', called('kay', { recursion_depth: 3 }));
+      assert.equal(reply.status, 201, JSON.stringify(reply.body));
+      const { agent_turn_id: id } = reply.body;
+      const [claimed] = await eventually(async () => {
+        const tasks = await kay.claim();
+        assert.equal(tasks.length, 1);
+        return tasks;
+      });
+      const { message } = claimed;
+      const taskId = message.id ?? message.correlation_id ?? message.msg_id;
+      const done = await kay.send(speaker.complete({ from: kay, to: 'arthur', taskId }, { ok: 1 }));
+      assert.equal(done.status, 202, JSON.stringify(done.body));
+      const [told] = await eventually(async () => {
+        const events = await taskEvents(arthur, id);
+        assert.equal(events.length, 1);
+        return events;
+      });
+      assert.equal(told.data.payload.status, 'success');
+      const card = await arthur.call('GET', `/v1/cards/${told.data.payload.deliverable_card_id}`);
+      assert.deepEqual(card.body.content, speaker.outputOf?.({ ok: 1 }) ?? { ok: 1 });
+      assert.equal((await turnOf(arthur, id)).status, 'success');
+    });
+  }
+
+  it('a call of an agent of another protocol is stopped like any other', async (t) => {
+    const parley = await testParley(t);
+    const kay = await parley.agent('kay', { capabilities: [] });
+    const id = await enqueued(parley.admin, 'kay');
+    await eventually(async () => assert.equal((await kay.claim()).length, 1));
+    assert.equal((await parley.admin.call('POST', `/v1/turns/${id}/stop`, { turn_epoch: 0 })).status, 200);
+    await eventually(async () =>
+      assert.equal((await taskEvents(parley.admin, id))[0]?.data.payload.status, 'canceled'),
+    );
+  });
+});
