@@ -41,12 +41,12 @@ const READ = ['GetItem', 'BatchGetItem', 'Query'] as const;
 const HTTP_TIMEOUT_S = 29;
 
 const DISPATCH: Access = {
-  table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
+  table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
   lanes: ['SendMessage'],
   relay: ['SendMessage'],
   delayQueue: ['SendMessage'],
   bus: ['PutEvents'],
-  content: ['DeleteObject'],
+  content: ['GetObject', 'PutObject', 'DeleteObject'],
 };
 
 /** Each is `functions/<name>.ts`. Claims, tasks and inbox take 80 MB once they are loaded, so that 128 MB would be too tight for them. */

@@ -56,11 +56,11 @@ describe('the functions may', () => {
     }
   });
 
-  it('take tasks from lanes only where claims are made', () => {
+  it('take tasks from lanes only where claims are made, or turns leased', () => {
     const receivers = FUNCTION_NAMES.filter((name) =>
       granted(name).some((grant) => /^sqs:ReceiveMessage Lanes.*(critical|low)/.test(grant)),
     );
-    assert.deepEqual(receivers, ['claims']);
+    assert.deepEqual(receivers, ['claims', 'turns']);
   });
 
   it('send to every lane, where they send to lanes, and write that it is in use', () => {
@@ -118,7 +118,9 @@ describe('the functions may', () => {
       'cards Content',
       'relay Content',
       'turns Content',
+      'dispatch Content',
       'due Content',
+      'replay Content',
       'replay Failures',
     ]);
   });
