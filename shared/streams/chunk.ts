@@ -47,7 +47,11 @@ const FIELD = 'c-';
 let count = 0;
 
 /** Resolves when a reader can find it, or when it was dropped because there are too many. */
-export const keepChunk = async (deps: Deps, { project, id }: Agent, chunk: Chunk): Promise<void> => {
+export const keepChunk = async (
+  deps: Deps,
+  { project, id }: Pick<Agent, 'project' | 'id'>,
+  chunk: Chunk,
+): Promise<void> => {
   refuseTooLarge('The chunk', chunk, CHUNK_BYTES);
   const now = deps.clock.now();
   count = (count + 1) % 1_000_000;
@@ -69,7 +73,7 @@ const MOST_SLOTS = 40;
 /** Some of the turn's chunks that arrived at a time or later, in the order of arrival, and whether there are more. */
 export const chunksFrom = async (
   { records }: Deps,
-  { pk, agent }: Turn,
+  { pk, agent }: Pick<Turn, 'pk' | 'agent'>,
   from: number,
 ): Promise<{ arrived: Arrived[]; isMore: boolean }> => {
   const after = slotSk(agent, from - SLOT_MS);

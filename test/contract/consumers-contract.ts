@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import config from '../../parley.config.ts';
-import { directoryOf } from '../../shared/agents/directory.ts';
-import type { Deps } from '../../shared/deps.ts';
 import { acknowledge, rewind, takeEvents } from '../../shared/events/consume.ts';
-import { newId } from '../../shared/ids.ts';
-import { systemClock } from '../../shared/ports/clock.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
+import { depsOn } from './domain-on-engine.ts';
 import { type Open, unique } from './engine-under-test.ts';
 
 const MINUTE_MS = 60_000;
@@ -18,16 +14,7 @@ const opened = async (t: TestContext, open: Open) => {
     one: { project, types: ['task.*'], agents: [] },
     two: { project, types: ['task.even'], agents: [] },
   };
-  const clock = { ...systemClock, now: () => engine.now() };
-  const deps: Deps = {
-    ...engine.ports,
-    clock,
-    config: { ...config, consumers },
-    directory: directoryOf(engine.ports.records, clock),
-    log: () => {},
-    measure: () => {},
-    newId,
-  };
+  const deps = depsOn(engine, { consumers });
   const admin = { project, role: 'admin' } as const;
   return {
     engine,
