@@ -25,7 +25,7 @@ const Body = z
   .and(z.union([z.object({ publish: NatsMessage }), z.object({ id: z.string(), ask: z.looseObject({}) })]));
 
 /** So many receives are worked off at the same time. */
-const BATCHES_AT_ONCE = 8;
+const BATCHES_AT_ONCE = 4;
 
 /** Brings what waits in the lane of one priority to NATS. Whatever ends it, nothing is deleted that NATS has not taken. */
 export class Down {

@@ -41,6 +41,10 @@ export interface Relay {
 /** A call that is still under way then comes again, here or elsewhere. */
 const DRAIN_MS = 15_000;
 
+/** Of messages that were taken from NATS and are not settled, over all consumers; each may hold a few of any size. */
+const HELD_BYTES = 32 * 1024 * 1024;
+const FEWEST_BYTES = 2 * 1024 * 1024;
+
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { api, log, warmupMs = 30_000, ackWaitMs = 60_000 } = options;
   const until = Date.now() + warmupMs;
@@ -81,14 +85,16 @@ const run = (site: Site, plan: Plan, durables: Durable[], options: RelayOptions)
   const refused = new Set<string>();
   const source = options.source(plan.project);
   const shared = { site, api, metrics, log, signal };
+  const heldBytes = Math.max(HELD_BYTES / durables.length, FEWEST_BYTES);
+  const taking = { ...shared, batchSize, maxInflight, fetchMs, heldBytes };
   const ups = durables.map((durable) => {
     const onKey = (isGood: boolean): void =>
       void (isGood ? refused.delete(durable.durable) : refused.add(durable.durable));
-    return new Up(durable, { ...shared, batchSize, maxInflight, fetchMs, onKey });
+    return new Up(durable, { ...taking, onKey });
   });
   const downs = PRIORITIES.map((priority) => new Down(priority, { ...shared, source }));
   for (const subject of coreSubjects(plan.sources)) {
-    hear(subject, { ...shared, batchSize, maxInflight, fetchMs, onKey: () => {} });
+    hear(subject, { ...taking, onKey: () => {} });
   }
   const running = Promise.all([...ups, ...downs].map((one) => one.run()));
   log('info', 'the relay is carrying messages', { project: plan.project, server: site.connection.getServer() });

@@ -17,6 +17,8 @@ export interface UpOptions {
   batchSize: number;
   maxInflight: number;
   fetchMs: number;
+  /** What is held in memory stays below this, as far as the sizes of the last messages tell. */
+  heldBytes: number;
   /** Fires when nothing more is to be taken. */
   signal: AbortSignal;
   /** The key does not open anything any more, or does again. */
@@ -25,8 +27,6 @@ export interface UpOptions {
 
 /** Messages of 1 MiB are the largest that a NATS server takes unless it is told otherwise. */
 const BATCH_BYTES = 3 * 1024 * 1024;
-/** What is held in memory stays below this, as far as the sizes of the last messages tell. */
-const HELD_BYTES = 16 * 1024 * 1024;
 const POSTS_AT_ONCE = 8;
 
 interface Held {
@@ -78,9 +78,9 @@ export class Up {
   }
 
   async #fetchFrom(consumer: Consumer): Promise<void> {
-    const { signal, fetchMs, maxInflight } = this.#options;
+    const { signal, fetchMs, maxInflight, heldBytes } = this.#options;
     while (!signal.aborted) {
-      const most = Math.max(1, Math.min(maxInflight, Math.floor(HELD_BYTES / this.#averageBytes)));
+      const most = Math.max(1, Math.min(maxInflight, Math.floor(heldBytes / this.#averageBytes)));
       const free = most - this.#held;
       if (free < Math.min(most, this.#options.batchSize) || this.#isStopped) {
         await Promise.race([this.#changed(), this.#ended]);

@@ -1,0 +1,46 @@
+import { parleyApi } from '../../relay/parley-api.ts';
+import { startRelay } from '../../relay/relay.ts';
+import type { Source } from '../../relay/source.ts';
+import type { Priority, Received } from '../../shared/ports/queues.ts';
+
+/** A relay whose queue gives it as many messages as it is told to bring down, at once. */
+const [natsUrl = '', address = '', payload = ''] = process.argv.slice(2);
+let left = 0;
+let wake = Promise.withResolvers<void>();
+const lane = (priority: Priority) => ({ project: 'bench', kind: 'relay' as const, name: 'down', priority });
+
+const source: Source = {
+  receive: async (priority, signal) => {
+    if (priority !== 'normal' || left === 0) {
+      const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      await Promise.race([wake.promise, ended]);
+      if (priority !== 'normal') await ended;
+      return [];
+    }
+    const size = Math.min(10, left);
+    return Array.from({ length: size }, (): Received => {
+      const id = String(left--);
+      const publish = { subject: `bench.down.${id}`, payload: { text: payload }, id };
+      return { lane: lane(priority), group: id, receipt: id, body: { at: Date.now(), publish } };
+    });
+  },
+  delete: async () => {},
+  release: async () => {},
+};
+
+const relay = await startRelay({
+  nats: { servers: natsUrl },
+  api: parleyApi(address, () => 'key'),
+  source: () => source,
+  log: (level, message) => level === 'error' && console.error(message),
+});
+process.send?.('ready');
+process.on('message', ({ down }: { down: number }) => {
+  left = down;
+  wake.resolve();
+  wake = Promise.withResolvers();
+});
+process.on('SIGTERM', async () => {
+  await relay.stop();
+  process.exit(0);
+});
