@@ -1,11 +1,22 @@
 import { join } from 'node:path';
+import { IgnoreMode } from 'aws-cdk-lib';
+import { Platform } from 'aws-cdk-lib/aws-ecr-assets';
+import { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import { Code } from 'aws-cdk-lib/aws-lambda';
 import config from '../parley.config.ts';
 import { withBundles } from './bundle.ts';
 import { checkRules, parleyApp } from './parley-app.ts';
 
+/** Built by the CDK when it deploys; `.dockerignore` says what it is built from. */
+const relayImage = () =>
+  ContainerImage.fromAsset(join(import.meta.dirname, '..'), {
+    file: 'relay/Dockerfile',
+    platform: Platform.LINUX_ARM64,
+    ignoreMode: IgnoreMode.DOCKER,
+  });
+
 await withBundles((bundles) => {
-  const { app } = parleyApp({ config, code: (name) => Code.fromAsset(join(bundles, name)) });
+  const { app } = parleyApp({ config, code: (name) => Code.fromAsset(join(bundles, name)), relayImage });
   checkRules(app);
   app.synth();
 });

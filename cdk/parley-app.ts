@@ -1,4 +1,5 @@
 import { App, Validations } from 'aws-cdk-lib';
+import type { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { type Config, ConfigError } from '../shared/config.ts';
 import { ParleyStack, type ParleyStackProps, TARGETS, type Target } from './parley-stack.ts';
@@ -14,16 +15,32 @@ export interface ParleyAppProps {
   code: ParleyStackProps['code'];
   /** What `-c target=…` says where it is given. */
   target?: Target;
+  /** The image of the relay, for `-c relay=fargate`. */
+  relayImage?: () => ContainerImage;
+  /** What `-c relay=…` says where it is given. */
+  relay?: string;
 }
 
-export const parleyApp = ({ config, code, target = 'aws' }: ParleyAppProps): { app: App; stack: ParleyStack } => {
+export const parleyApp = ({
+  config,
+  code,
+  target = 'aws',
+  relayImage,
+  relay,
+}: ParleyAppProps): { app: App; stack: ParleyStack } => {
   if (config.aws === undefined) {
     throw new ConfigError(
       "parley.config.ts is not valid:\n  aws: is missing; a deployment needs at least aws: { stage: 'dev' }",
     );
   }
-  const app = new App({ context: { target, ...CONTEXT }, analyticsReporting: false });
-  const stack = new ParleyStack(app, 'Parley', { config, aws: config.aws, target: targetOf(app), code });
+  const app = new App({ context: { target, relay, ...CONTEXT }, analyticsReporting: false });
+  const stack = new ParleyStack(app, 'Parley', {
+    config,
+    aws: config.aws,
+    target: targetOf(app),
+    code,
+    relayImage: isOnFargate(app) ? relayImage : undefined,
+  });
   return { app, stack };
 };
 
@@ -35,4 +52,11 @@ const targetOf = (app: App): Target => {
   const target = TARGETS.find((known) => known === asked);
   if (target === undefined) throw new Error(`-c target=${asked}: there are only ${TARGETS.join(' and ')}`);
   return target;
+};
+
+const isOnFargate = (app: App): boolean => {
+  const asked: unknown = app.node.tryGetContext('relay');
+  if (asked !== undefined && asked !== 'fargate') throw new Error(`-c relay=${asked}: there is only fargate`);
+  if (asked === 'fargate' && targetOf(app) !== 'aws') throw new Error('-c relay=fargate: LocalStack has no Fargate');
+  return asked === 'fargate';
 };

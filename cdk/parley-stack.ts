@@ -1,8 +1,9 @@
 import { CfnOutput, DefaultStackSynthesizer, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import type { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import type { AwsConfig } from '../shared/aws-config.ts';
-import type { Config } from '../shared/config.ts';
+import { type Config, ConfigError, hasRelay } from '../shared/config.ts';
 import { Alarms } from './constructs/alarms.ts';
 import { contentBucket, failureBucket } from './constructs/buckets.ts';
 import { dashboard } from './constructs/dashboard.ts';
@@ -16,6 +17,7 @@ import { Lanes } from './constructs/lanes.ts';
 import type { ParleyFunction } from './constructs/parley-function.ts';
 import { parleyFunctions } from './constructs/parley-functions.ts';
 import { queueMapping } from './constructs/queue-mapping.ts';
+import { RelayService, relayGround } from './constructs/relay-service.ts';
 import { schedule } from './constructs/schedule.ts';
 import { streamMapping } from './constructs/stream-mapping.ts';
 import { parleyTable } from './constructs/table.ts';
@@ -30,6 +32,8 @@ export interface ParleyStackProps {
   /** LocalStack gets only what its free tier has. */
   target: Target;
   code: (name: FunctionName) => Code;
+  /** Relays run on Fargate, from this image. */
+  relayImage?: () => ContainerImage;
 }
 
 /** Of a queue's batches: a burst of due times must not take all of the account's concurrency. Lambda takes 2 or more. */
@@ -78,6 +82,7 @@ export class ParleyStack extends Stack {
       const watched = { ...surroundings, functions, stream, api: http.api };
       if (aws.alarms.on) new Alarms(this, 'Alarms', { aws, watched });
       dashboard(this, aws.stage, watched);
+      if (props.relayImage) relays(this, props, surroundings, http.url, props.relayImage());
       output(this, { Endpoint: http.url, ...(http.domainTarget ? { DomainTarget: http.domainTarget } : {}) });
     } else {
       output(this, { Routes: functionUrls(this, functions) });
@@ -95,6 +100,25 @@ export class ParleyStack extends Stack {
     });
   }
 }
+
+const relays = (
+  stack: Stack,
+  { config, aws }: ParleyStackProps,
+  { lanes, key }: Surroundings,
+  endpoint: string,
+  image: ContainerImage,
+): void => {
+  const { relay } = aws;
+  if (relay === undefined)
+    throw new ConfigError('-c relay=fargate needs aws.relay in parley.config.ts: { natsServers: […] }');
+  const projects = Object.keys(config.projects).filter((project) => hasRelay(config, project));
+  const ground = relayGround(stack, aws.stage);
+  for (const project of projects) {
+    const props = { aws, relay, project, endpoint, lanes, image, key, ...ground };
+    const { keySecret } = new RelayService(stack, `Relay-${project}`, props);
+    output(stack, { [`RelayKeySecret${project.replaceAll('-', '')}`]: keySecret.secretName });
+  }
+};
 
 const surroundingsOf = (stack: Stack, { config, aws }: ParleyStackProps, onAws: boolean): Surroundings => {
   const { stage } = aws;

@@ -41,6 +41,16 @@ export const AwsConfig = z.strictObject({
   waiters: positive.default(100),
   /** Nothing runs by itself: stream, queues and schedules stand still, for as long as the table is being restored. */
   paused: z.boolean().default(false),
+  /** For `-c relay=fargate`: where the relays of the projects find NATS. */
+  relay: z
+    .strictObject({
+      natsServers: z.array(z.string().min(1)).min(1),
+      tls: z.boolean().default(true),
+      /** The ports at which the servers listen; only these, and HTTPS, can be reached. */
+      natsPorts: z.array(z.number().int().min(1).max(65_535)).min(1).default([4222]),
+      count: z.number().int().min(1).max(10).default(1),
+    })
+    .optional(),
   /** How many batches of each stream shard are worked on at once. */
   streamParallelism: z.number().int().min(1).max(10).default(2),
   logDays: z

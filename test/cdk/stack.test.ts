@@ -7,6 +7,7 @@ import './localstack.ts';
 import './outputs.ts';
 import './paused.ts';
 import './queues.ts';
+import './relay.ts';
 import './rules-and-limits.ts';
 import './storage.ts';
 import './stream.ts';

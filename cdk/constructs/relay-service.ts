@@ -1,0 +1,142 @@
+import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { type IVpc, Peer, Port, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
+import {
+  Cluster,
+  type ContainerImage,
+  ContainerInsights,
+  CpuArchitecture,
+  Secret as EcsSecret,
+  FargateService,
+  FargateTaskDefinition,
+  LogDrivers,
+  OperatingSystemFamily,
+} from 'aws-cdk-lib/aws-ecs';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Construct } from 'constructs';
+import type { AwsConfig } from '../../shared/aws-config.ts';
+import { KEY_ACTIONS } from './encryption.ts';
+import type { Lanes } from './lanes.ts';
+
+export interface RelayServiceProps {
+  aws: AwsConfig;
+  relay: NonNullable<AwsConfig['relay']>;
+  project: string;
+  endpoint: string;
+  lanes: Lanes;
+  image: ContainerImage;
+  vpc: IVpc;
+  cluster: Cluster;
+  key?: IKey;
+}
+
+/** What Fargate has as its smallest that leaves the relay's 150 MB room. */
+const CPU = 256;
+const MEMORY_MIB = 512;
+/** The relay drains within 20 s. */
+const STOP_TIMEOUT = Duration.seconds(30);
+
+/** Where relays run: a network from which calls go out and into which none come. */
+export const relayGround = (scope: Construct, stage: string): { vpc: Vpc; cluster: Cluster } => {
+  const subnet = { name: 'relay', subnetType: SubnetType.PUBLIC, cidrMask: 24 };
+  const vpc = new Vpc(scope, 'RelayNetwork', { maxAzs: 2, natGateways: 0, subnetConfiguration: [subnet] });
+  Validations.of(vpc).acknowledge({
+    id: 'AwsSolutions-VPC7',
+    reason: 'Nothing in it can be reached: the one security group lets no call in, and the relay logs what it carries.',
+  });
+  const cluster = new Cluster(scope, 'RelayCluster', {
+    vpc,
+    clusterName: `parley-${stage}-relays`,
+    containerInsightsV2: ContainerInsights.ENABLED,
+  });
+  return { vpc, cluster };
+};
+
+/** The relay of one project. It may read the project's relay queues and its own key, and nothing else. */
+export class RelayService extends Construct {
+  readonly service: FargateService;
+  readonly keySecret: Secret;
+
+  constructor(scope: Construct, id: string, props: RelayServiceProps) {
+    super(scope, id);
+    const { aws, relay, project, key } = props;
+    const name = `parley-${aws.stage}-${project}-relay`;
+    this.keySecret = new Secret(this, 'Key', {
+      secretName: `${name}-key`,
+      description: `The key of the relay of ${project}: put what POST /v1/relay/key gave here`,
+      encryptionKey: key,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    Validations.of(this.keySecret).acknowledge({
+      id: 'AwsSolutions-SMG4',
+      reason: 'An administrator rotates the key with POST /v1/relay/key, and puts it here.',
+    });
+    const task = this.#taskOf(props, name);
+    const securityGroup = new SecurityGroup(this, 'Calls', {
+      vpc: props.vpc,
+      allowAllOutbound: false,
+      description: 'Out to NATS, Parley and AWS; nothing in',
+    });
+    securityGroup.addEgressRule(Peer.anyIpv4(), Port.tcp(443), 'Parley and AWS');
+    for (const port of relay.natsPorts) securityGroup.addEgressRule(Peer.anyIpv4(), Port.tcp(port), 'NATS');
+    this.service = new FargateService(this, 'Service', {
+      cluster: props.cluster,
+      serviceName: name,
+      taskDefinition: task,
+      desiredCount: aws.paused ? 0 : relay.count,
+      assignPublicIp: true,
+      securityGroups: [securityGroup],
+      // One more starts before one stops, and one that does not start takes none of the others away.
+      minHealthyPercent: 100,
+      maxHealthyPercent: 200,
+      circuitBreaker: { rollback: true },
+    });
+  }
+
+  #taskOf(
+    { aws, relay, project, endpoint, lanes, image, key }: RelayServiceProps,
+    name: string,
+  ): FargateTaskDefinition {
+    const task = new FargateTaskDefinition(this, 'Task', {
+      family: name,
+      cpu: CPU,
+      memoryLimitMiB: MEMORY_MIB,
+      runtimePlatform: { cpuArchitecture: CpuArchitecture.ARM64, operatingSystemFamily: OperatingSystemFamily.LINUX },
+    });
+    const queues = lanes.relay.filter((lane) => lane.project === project).map(({ queue }) => queue.queueArn);
+    const actions = ['ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'].map((action) => `sqs:${action}`);
+    task.addToTaskRolePolicy(new PolicyStatement({ actions, resources: queues }));
+    if (key) task.addToTaskRolePolicy(new PolicyStatement({ actions: KEY_ACTIONS, resources: [key.keyArn] }));
+    const logGroup = new LogGroup(this, 'Log', {
+      logGroupName: `/parley/${name}`,
+      retention: aws.logDays,
+      encryptionKey: key,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    task.addContainer('relay', {
+      image,
+      readonlyRootFilesystem: true,
+      stopTimeout: STOP_TIMEOUT,
+      logging: LogDrivers.awsLogs({ streamPrefix: 'relay', logGroup }),
+      environment: {
+        AWS_REGION: Stack.of(this).region,
+        PARLEY_URL: endpoint,
+        PARLEY_QUEUE_URL_PREFIX: lanes.urlPrefix,
+        NATS_SERVERS: relay.natsServers.join(','),
+        NATS_TLS_ENABLED: String(relay.tls),
+      },
+      secrets: { PARLEY_RELAY_KEY: EcsSecret.fromSecretsManager(this.keySecret) },
+    });
+    Validations.of(task).acknowledge({
+      id: 'AwsSolutions-ECS2',
+      reason: 'The environment holds addresses; the key comes from Secrets Manager.',
+    });
+    Validations.of(task.obtainExecutionRole()).acknowledge({
+      id: 'AwsSolutions-IAM5[Resource::*]',
+      reason: 'ecr:GetAuthorizationToken, by which the image is fetched, is granted on no single resource.',
+    });
+    return task;
+  }
+}
