@@ -3,7 +3,7 @@ import type { Agent } from '../agents/agent.ts';
 import { find } from '../agents/authenticate.ts';
 import { orderWrite, stopped } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
+import { type Code, ParleyError } from '../errors.ts';
 import { type Entrance, entranceTo } from '../inbox/arrivals.ts';
 import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
@@ -42,7 +42,11 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
   }
   const content = await kept(deps, project, message.messageId, message.content);
   const note = newNote(deps, sending, recipient.agent, message, content);
-  const met = await written(deps, recipient.agent, note, message);
+  const met = await written(deps, recipient.agent, note, message).catch(async (error) => {
+    // Only a refusal is certain to have changed nothing.
+    if (error instanceof ParleyError && REFUSALS.includes(error.code)) await discarded(deps.blobs, content);
+    throw error;
+  });
   if (met === 'written') return { duplicate: false };
   await discarded(deps.blobs, content);
   if (met?.fingerprint === message.fingerprint) return { duplicate: true };
@@ -51,6 +55,8 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
     `An earlier message with the id ${message.givenId ?? message.messageId} had other content. Repeat a message unchanged; give a new one a new id.`,
   );
 };
+
+const REFUSALS: Code[] = ['inbox_full', 'agent_stopped'];
 
 /**
  * Senders that find the inbox full at once want the same place: each that gets it makes the others look again, after pauses that

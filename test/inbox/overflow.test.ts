@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { assertRefused, settled } from '../http/refusal.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
@@ -25,6 +27,11 @@ const start = async (t: Parameters<typeof testParley>[0], registration: object =
   };
   return { parley, sender, reader, send, waiting, inbox, events };
 };
+
+const blobsIn = (dir: string): string[] =>
+  readdirSync(join(dir, 'blobs'), { recursive: true, withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? [entry.name] : [],
+  );
 
 const idsOf = (messages: Wire[]): string[] => messages.map(({ msg_id }) => msg_id);
 
@@ -70,13 +77,20 @@ describe('an inbox with a limit', () => {
   });
 
   it('may refuse instead, and takes more once something is read', async (t) => {
-    const { sender, reader, send, inbox } = await start(t, { inboxLimit: 1, overflow: 'refuse' });
+    const { parley, sender, reader, send, inbox } = await start(t, { inboxLimit: 1, overflow: 'refuse' });
     const first = await send();
     const second = mrMessage('status-update', 'sender', 'reader');
     const refused = await sender.send(second);
     assertRefused(refused, 429, 'inbox_full');
     assert.equal(refused.headers['retry-after'], '1');
     assert.deepEqual(await inbox(), { depth: 1, evicted: 0 });
+    const large = { status: 'blocked', message: 'x'.repeat(9000) };
+    assertRefused(
+      await sender.send(mrMessage('status-update', 'sender', 'reader', { payload: large })),
+      429,
+      'inbox_full',
+    );
+    assert.deepEqual(blobsIn(parley.dir), []);
     assert.equal((await sender.send(first)).body.duplicate, true);
     await reader.call('GET', '/v1/inbox?mode=take');
     assert.equal((await sender.send(second)).status, 202);
