@@ -10,11 +10,11 @@ const BUNDLES = join(DIST, 'functions');
 /** Parts of the SDK are CommonJS and call `require` for Node's own modules, which an ES module does not have. */
 const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
-/** Puts another configuration in the place of `parley.config.ts`. */
+/** Puts another configuration in the place of `parley.config.ts`, on which it may build. */
 const configuredBy = (file: string): Plugin => ({
   name: 'another-configuration',
   setup: ({ onResolve }) => {
-    onResolve({ filter: /\/parley\.config\.ts$/ }, () => ({ path: file }));
+    onResolve({ filter: /\/parley\.config\.ts$/ }, ({ importer }) => (importer === file ? undefined : { path: file }));
   },
 });
 
