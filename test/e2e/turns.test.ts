@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../support/eventually.ts';
-import { enqueued, groundAgent, headOf, reports, taskEvents, turnOf, Worker } from '../support/ground.ts';
+import { enqueued, groundAgent, headOf, madeCard, reports, taskEvents, turnOf, Worker } from '../support/ground.ts';
 import { deployment } from './deployment.ts';
 
 const PATIENCE_MS = 30_000;
@@ -87,5 +87,60 @@ describe('turns', { concurrency: 4 }, async () => {
     const [held, ...others] = leases.filter((lease) => lease !== undefined);
     assert.equal(held?.agent_turn_id, id);
     assert.equal(others.length, 0);
+  });
+
+  it('call tools of any service, hand turns on, and are what tasks become', async () => {
+    const [arthur, merlin, kay] = [
+      await groundAgent(parley, 'arthur'),
+      await groundAgent(parley, 'merlin'),
+      await groundAgent(parley, 'kay'),
+    ];
+    const [worker, helper] = [new Worker(merlin), new Worker(kay)];
+    await enqueued(arthur, merlin.id);
+    const held = await worker.begin();
+    await worker.suspend(held, ['tool', 'delegate']);
+    const command = (subject: string, tool_call_id: string, more: object = {}) => ({
+      subject: `cg.v1r3.default.public.cmd.${subject}`,
+      payload: {
+        tool_call_id,
+        agent_id: merlin.id,
+        agent_turn_id: held.agent_turn_id,
+        turn_epoch: held.turn_epoch,
+        ...more,
+      },
+    });
+    assert.equal((await merlin.send(command(`tool.${arthur.id}.execute`, 'tool'))).status, 202);
+    const args = { target_ref: kay.id, instruction: 'help' };
+    const tool_call_card_id = await madeCard(merlin, 'tool.call', { args });
+    const delegated = await merlin.send(command('sys.pmo.internal.delegate', 'delegate', { tool_call_card_id }));
+    assert.equal(delegated.status, 202, JSON.stringify(delegated.body));
+    const [claimed] = await arthur.claim({ wait: 15 });
+    assert.equal(claimed.message.payload.tool_call_id, 'tool');
+    await reports(arthur, merlin.id, held, 'tool');
+    const child = await helper.take({ wait: 15 });
+    assert.equal(child.inbox[0].recursion_depth, 1);
+    await helper.ok(child, 'start');
+    await helper.deliver(child);
+    const { inbox } = await eventually(() => worker.take({ wait: 15 }), PATIENCE_MS);
+    assert.deepEqual(
+      inbox.map(({ status }) => status),
+      ['success', 'success'],
+    );
+    await worker.deliver(held);
+    const tim = await parley.agent('tim', { dialect: 'task-format', capabilities: [] });
+    const asked = {
+      id: `task-${held.agent_turn_id}`,
+      type: 'parse_recipe',
+      payload: { a: 1 },
+      routing: { target: merlin.id },
+    };
+    assert.equal((await tim.call('POST', '/v1/tasks', asked)).status, 202);
+    const task = await worker.take({ wait: 15 });
+    await worker.ok(task, 'start');
+    await worker.deliver(task, { cooked: true });
+    await eventually(async () => {
+      const { body } = await tim.call('GET', `/v1/tasks/${encodeURIComponent(asked.id)}`);
+      assert.deepEqual(body.result, { cooked: true });
+    }, PATIENCE_MS);
   });
 });
