@@ -5,8 +5,18 @@ import { measureGrowth } from './measure-growth.ts';
 import { measureIdle, measureLives } from './measure-lives.ts';
 import { measureMessages } from './measure-messages.ts';
 import { measureMillion } from './measure-million.ts';
+import { measureTurns } from './measure-turns.ts';
 import { type Counts, HELP, type Options, optionsFrom, type Section } from './options.ts';
-import { printCpu, printIdle, printLives, printMachine, printMessages, printMillion, type Results } from './report.ts';
+import {
+  printCpu,
+  printIdle,
+  printLives,
+  printMachine,
+  printMessages,
+  printMillion,
+  printTurns,
+  type Results,
+} from './report.ts';
 import { printDialects, printGrowth } from './report-sizes.ts';
 import { writeResults } from './write-results.ts';
 
@@ -45,6 +55,10 @@ const MEASURE: Record<Section, (results: Results, counts: Counts) => Promise<voi
   messages: async (results, counts) => {
     results.messages = await measureMessages(counts);
     printMessages(results.messages);
+  },
+  turns: async (results, counts) => {
+    results.turns = await measureTurns(counts);
+    printTurns(results.turns);
   },
 };
 

@@ -1,6 +1,6 @@
 import { startParley } from '../local/parley.ts';
 import config from '../parley.config.ts';
-import type { Records } from '../shared/ports/records.ts';
+import { Calls } from './calls.ts';
 import { noteOf } from './messages.ts';
 import { median } from './numbers.ts';
 import type { Counts } from './options.ts';
@@ -10,32 +10,6 @@ export interface Messages {
   /** Around so many messages in other inboxes. */
   inboxes: { stored: number; sendMs: number; sendCalls: string; readMs: number; readCalls: string }[];
   broadcast: { agents: number; ms: number; msPerAgent: number; callsPerAgent: number };
-}
-
-/** What one call asks of the records, as `query 1, transact 1`. */
-class Calls {
-  #counts = new Map<string, number>();
-
-  counting = (records: Records): Records =>
-    new Proxy(records, {
-      get: (target, name, receiver) => {
-        const value: unknown = Reflect.get(target, name, receiver);
-        if (typeof value !== 'function') return value;
-        return (...args: unknown[]) => {
-          this.#counts.set(String(name), (this.#counts.get(String(name)) ?? 0) + 1);
-          return Reflect.apply(value, target, args);
-        };
-      },
-    });
-
-  take(): { text: string; total: number } {
-    const counts = [...this.#counts];
-    this.#counts.clear();
-    return {
-      text: counts.map(([name, count]) => `${name} ${count}`).join(', '),
-      total: counts.reduce((sum, [, count]) => sum + count, 0),
-    };
-  }
 }
 
 export const measureMessages = async ({ sizes, audience }: Counts): Promise<Messages> => {

@@ -1,6 +1,6 @@
 import { type Chosen, chosenFrom } from './chosen.ts';
 
-export const SECTIONS = ['dialects', 'growth', 'idle', 'lives', 'cpu', 'million', 'messages'] as const;
+export const SECTIONS = ['dialects', 'growth', 'idle', 'lives', 'cpu', 'million', 'messages', 'turns'] as const;
 export type Section = (typeof SECTIONS)[number];
 
 /** How much of everything is measured. */

@@ -7,6 +7,7 @@ import type { Growth } from './measure-growth.ts';
 import type { Idle, Lives } from './measure-lives.ts';
 import type { Messages } from './measure-messages.ts';
 import type { Million } from './measure-million.ts';
+import type { Turns } from './measure-turns.ts';
 import { median, rounded } from './numbers.ts';
 import { printTable } from './print-table.ts';
 import { WAYS } from './ways.ts';
@@ -20,6 +21,7 @@ export interface Results {
   dialects?: DialectSpeed[];
   growth?: Growth[];
   messages?: Messages;
+  turns?: Turns;
 }
 
 /** Measured on another machine with 2 cores, each behind HTTP and durable. They are no ratio of this run. */
@@ -108,4 +110,17 @@ export const printCpu = (cpu: CpuByWay): void => {
       ...functions.map(({ name, part, share }) => [name, percent(share), part]),
     ]);
   }
+};
+
+export const printTurns = ({ calls, oneAgent, manyAgents, enqueuedToLeasedMs }: Turns): void => {
+  printTable('What a call about a turn asks for, in process', [
+    ['', 'asks the records for', 'median'],
+    ...calls.map(({ call, asks, p50Ms }) => [call, asks, ms(p50Ms)]),
+    ['enqueued, until a worker that waits has it', '', ms(enqueuedToLeasedMs)],
+  ]);
+  printTable('Whole turns of eight calls, in process', [
+    ['agents', 'turns', 'turns/s', 'CPU/turn'],
+    ['1, one after the other', count(oneAgent.turns), count(oneAgent.perSecond), ''],
+    [count(manyAgents.agents), count(manyAgents.turns), count(manyAgents.perSecond), ms(manyAgents.cpuMsPerTurn)],
+  ]);
 };

@@ -1,0 +1,163 @@
+import { startParley } from '../local/parley.ts';
+import config from '../parley.config.ts';
+import { Calls } from './calls.ts';
+import { median } from './numbers.ts';
+import type { Counts } from './options.ts';
+import { removeFolder, temporaryFolder } from './own-processes.ts';
+
+export interface Turns {
+  /** What each call asks of the records before it is answered. */
+  calls: { call: string; asks: string; p50Ms: number }[];
+  /** Whole turns: enqueued, leased, started, one step, one tool waited for and reported, taken up, delivered. */
+  oneAgent: { turns: number; perSecond: number };
+  manyAgents: { agents: number; turns: number; perSecond: number; cpuMsPerTurn: number };
+  /** From the call to the answer of a worker that waits. */
+  enqueuedToLeasedMs: number;
+}
+
+const ADMIN_KEY = 'an-admin-key-for-the-bench';
+const AT_ONCE = 64;
+
+/** The whole system in this process, without a socket, so that what is measured is what a call does. */
+const opened = async () => {
+  const dir = temporaryFolder();
+  const calls = new Calls();
+  let isFirst = true;
+  const parley = await startParley({
+    dir,
+    config,
+    adminKey: ADMIN_KEY,
+    log: () => {},
+    through: (ports) => {
+      // The second are those of the dispatcher.
+      const counted = isFirst ? { ...ports, records: calls.counting(ports.records) } : ports;
+      isFirst = false;
+      return counted;
+    },
+  });
+  const call = async (method: string, path: string, body: object) => {
+    const { status, body: text } = await parley.handle({
+      method,
+      path,
+      query: '',
+      headers: { authorization: `Bearer ${ADMIN_KEY}` },
+      body: Buffer.from(JSON.stringify(body)),
+    });
+    if (status >= 400 || typeof text !== 'string') throw new Error(`${path}: ${status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  };
+  const close = async () => {
+    await parley.stop();
+    removeFolder(dir);
+  };
+  return { call, calls, close };
+};
+
+type Bench = Awaited<ReturnType<typeof opened>>;
+type Observe = (name: string, run: () => Promise<unknown>) => Promise<unknown>;
+
+let turns = 0;
+
+/** One whole turn of an agent; `observe` sees each of its calls. */
+const live = async ({ call }: Bench, agent_id: string, card: string, observe: Observe): Promise<void> => {
+  await observe('enqueue', () =>
+    call('POST', '/v1/turns', { agent_id, correlation_id: `c${turns++}`, payload: { ask: 1 } }),
+  );
+  const held = Object(await observe('lease', () => call('POST', '/v1/turns/lease', { agent_id })));
+  const { agent_turn_id, turn_epoch } = held;
+  const say = (verb: string, body: object = {}) =>
+    observe(verb, () => call('POST', `/v1/turns/${agent_turn_id}/${verb}`, { agent_id, turn_epoch, ...body }));
+  await say('start');
+  await say('step', { step_id: 's1', phase: 'think' });
+  await say('suspend', { waiting: [{ tool_call_id: 't1', step_id: 's1' }] });
+  await say('reports', {
+    agent_turn_id,
+    tool_call_id: 't1',
+    after_execution: 'suspend',
+    status: 'success',
+    tool_result_card_id: card,
+    recursion_depth: 0,
+  });
+  await observe('take up', () => call('POST', '/v1/turns/lease', { agent_id }));
+  await say('deliver', { status: 'success', deliverable_card_id: card });
+};
+
+const unseen: Observe = (_, run) => run();
+
+export const measureTurns = async ({ operations, audience, livesPerRound }: Counts): Promise<Turns> => {
+  const bench = await opened();
+  const { call } = bench;
+  const agents = Array.from({ length: audience }, (_, at) => `agent-${at}`);
+  for (const id of agents) await call('PUT', `/v1/agents/${id}`, { dialect: 'common-ground' });
+  const { card_id: card } = await call('POST', '/v1/cards', { type: 'tool.result', content: { result: 1 } });
+  const calls = await measureCalls(bench, card, operations);
+  const oneAgent = await measureOne(bench, card, operations);
+  const manyAgents = await measureMany(bench, card, agents, livesPerRound);
+  const enqueuedToLeasedMs = await measureWait(bench, operations);
+  await bench.close();
+  return { calls, oneAgent, manyAgents, enqueuedToLeasedMs };
+};
+
+const measureCalls = async (bench: Bench, card: string, rounds: number): Promise<Turns['calls']> => {
+  const seen = new Map<string, { asks: string; ms: number[] }>();
+  const observe: Observe = async (name, run) => {
+    bench.calls.take();
+    const begun = performance.now();
+    const answer = await run();
+    const ms = performance.now() - begun;
+    const { text } = bench.calls.take();
+    seen.set(name, { asks: text, ms: [...(seen.get(name)?.ms ?? []), ms] });
+    return answer;
+  };
+  for (let n = 0; n < rounds; n++) await live(bench, 'agent-0', card, observe);
+  return [...seen].map(([name, { asks, ms }]) => ({ call: name, asks, p50Ms: median(ms) }));
+};
+
+const measureOne = async (bench: Bench, card: string, count: number): Promise<Turns['oneAgent']> => {
+  const begun = performance.now();
+  for (let n = 0; n < count; n++) await live(bench, 'agent-0', card, unseen);
+  return { turns: count, perSecond: (count * 1000) / (performance.now() - begun) };
+};
+
+const measureMany = async (
+  bench: Bench,
+  card: string,
+  agents: string[],
+  least: number,
+): Promise<Turns['manyAgents']> => {
+  const rounds = Math.max(1, Math.ceil(least / agents.length));
+  const [begun, cpu] = [performance.now(), process.cpuUsage()];
+  for (let round = 0; round < rounds; round++) {
+    const left = [...agents];
+    const work = async () => {
+      for (let id = left.pop(); id !== undefined; id = left.pop()) await live(bench, id, card, unseen);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  const count = rounds * agents.length;
+  return {
+    agents: agents.length,
+    turns: count,
+    perSecond: (count * 1000) / (performance.now() - begun),
+    cpuMsPerTurn: (user + system) / 1000 / count,
+  };
+};
+
+const measureWait = async ({ call }: Bench, count: number): Promise<number> => {
+  const samples: number[] = [];
+  const agent_id = 'agent-1';
+  for (let n = 0; n < count; n++) {
+    const waiting = call('POST', '/v1/turns/lease', { agent_id, wait: 20 });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const begun = performance.now();
+    await call('POST', '/v1/turns', { agent_id, correlation_id: `w${turns++}` });
+    const { agent_turn_id, turn_epoch } = await waiting;
+    samples.push(performance.now() - begun);
+    const say = (verb: string, body: object = {}) =>
+      call('POST', `/v1/turns/${agent_turn_id}/${verb}`, { agent_id, turn_epoch, ...body });
+    await say('start');
+    await say('deliver', { status: 'success', deliverable_card_id: 'none' });
+  }
+  return median(samples);
+};
