@@ -59,7 +59,7 @@ export const entranceTo = async (
   }
   if (overflow === 'refuse' || !oldest) return full(id, limit);
   const change: Change = { if: above('count', limit - 1), add: { evicted: 1 } };
-  const gone: Write = { kind: 'remove', key: { pk: oldest.pk, sk: oldest.sk }, if: present('id') };
+  const gone: Write = { kind: 'remove', key: { pk: oldest.pk, sk: oldest.sk }, if: present('v') };
   const writes: Write[] = [came, { kind: 'update', key, change }, gone, evict(oldest)];
   return { arrival, depth: count, writes, evicted: oldest };
 };
