@@ -93,7 +93,7 @@ export const measureTurns = async ({ operations, audience, livesPerRound }: Coun
   const calls = await measureCalls(bench, card, operations);
   const oneAgent = await measureOne(bench, card, operations);
   const manyAgents = await measureMany(bench, card, agents, livesPerRound);
-  const enqueuedToLeasedMs = await measureWait(bench, operations);
+  const enqueuedToLeasedMs = await measureWait(bench, card, operations);
   await bench.close();
   return { calls, oneAgent, manyAgents, enqueuedToLeasedMs };
 };
@@ -144,7 +144,7 @@ const measureMany = async (
   };
 };
 
-const measureWait = async ({ call }: Bench, count: number): Promise<number> => {
+const measureWait = async ({ call }: Bench, card: string, count: number): Promise<number> => {
   const samples: number[] = [];
   const agent_id = 'agent-1';
   for (let n = 0; n < count; n++) {
@@ -157,7 +157,7 @@ const measureWait = async ({ call }: Bench, count: number): Promise<number> => {
     const say = (verb: string, body: object = {}) =>
       call('POST', `/v1/turns/${agent_turn_id}/${verb}`, { agent_id, turn_epoch, ...body });
     await say('start');
-    await say('deliver', { status: 'success', deliverable_card_id: 'none' });
+    await say('deliver', { status: 'success', deliverable_card_id: card });
   }
   return median(samples);
 };

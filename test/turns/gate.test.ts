@@ -122,6 +122,58 @@ describe('the gate of a turn', () => {
   });
 });
 
+describe('a worker that is killed', () => {
+  /** All that a worker does, one call after the other. */
+  const LIFE: ((worker: Worker, held: Held, admin: TestParley['admin']) => Promise<unknown>)[] = [
+    (worker, held) => worker.ok(held, 'start'),
+    (worker, held) => worker.ok(held, 'step', { step_id: 's1', phase: 'think' }),
+    (worker, held) => worker.suspend(held, ['c1']),
+    (_, held, admin) => reports(admin, 'merlin', held, 'c1'),
+    (worker) => worker.take(),
+    (worker, held) => worker.ok(held, 'step', { step_id: 's2', phase: 'answer' }),
+    (worker, held) => worker.deliver(held),
+  ];
+
+  for (let done = 0; done <= LIFE.length; done++) {
+    it(`after ${done} of its calls leaves a turn that is delivered once, and an agent that goes on`, async (t) => {
+      const parley = await testParley(t);
+      const worker = new Worker(await groundAgent(parley, 'merlin'));
+      const id = await enqueued(parley.admin, 'merlin');
+      const held = await worker.take();
+      for (const act of LIFE.slice(0, done)) await act(worker, held, parley.admin);
+      await eventually(async () => {
+        parley.clock.advance(10_000);
+        assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle');
+      });
+      const [told, ...more] = await eventually(async () => {
+        const events = await taskEvents(parley.admin, id);
+        assert.ok(events.length > 0);
+        return events;
+      });
+      assert.equal(more.length, 0);
+      assert.equal(told.data.payload.status, done === LIFE.length ? 'success' : 'failed');
+      assert.ok(told.data.payload.deliverable_card_id);
+      await enqueued(parley.admin, 'merlin');
+      await worker.deliver(await worker.begin());
+    });
+  }
+});
+
+describe('a delivery', () => {
+  it('of a card that is not there is refused, and the turn goes on', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    const reply = await worker.say(held, 'deliver', {
+      status: 'success',
+      deliverable_card_id: `card_${'x'.repeat(43)}`,
+    });
+    assert.equal(reply.body.code, 'unknown_card');
+    await worker.deliver(held);
+  });
+});
+
 describe('a stop', () => {
   for (const at of ['dispatched', 'running', 'suspended'] as const) {
     it(`ends a turn that is ${at}, with a deliverable that says so`, async (t) => {

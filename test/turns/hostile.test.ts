@@ -55,7 +55,9 @@ const work = async (parley: HostileParley, agent: string, random: () => number, 
       continue;
     }
     if (dies()) continue;
-    await say('deliver', { status: 'success', deliverable_card_id: 'card' });
+    const deliverable = { type: 'task.deliverable', content: { done: true } };
+    const { body: made } = await insist(() => parley.admin.call('POST', '/v1/cards', deliverable));
+    await say('deliver', { status: 'success', deliverable_card_id: made.card_id });
   }
 };
 

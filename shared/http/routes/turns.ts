@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { agentBehind, type Caller, find } from '../../agents/authenticate.ts';
+import { requireCards } from '../../cards/keep-card.ts';
 import type { Deps } from '../../deps.ts';
 import { depthIn, strictDepth } from '../../dialects/common-ground/headers.ts';
 import {
@@ -133,15 +134,16 @@ export const turnRoutes: Route[] = [
       deadline_seconds === undefined ? undefined : deadline_seconds * 1000,
     ),
   ),
-  advancing('deliver', 'End a turn with what it was to bring', DeliverBody, (deps, holder, body) =>
-    deliverTurn(deps, holder, {
+  advancing('deliver', 'End a turn with what it was to bring', DeliverBody, async (deps, holder, body) => {
+    await requireCards(deps, holder.project, [body.deliverable_card_id]);
+    return deliverTurn(deps, holder, {
       status: body.status,
       deliverable: body.deliverable_card_id,
       outputBox: body.output_box_id,
       error: body.error,
       errorCode: body.error_code,
-    }),
-  ),
+    });
+  }),
   route({
     method: 'POST',
     path: '/v1/turns/{agent_turn_id}/stop',
