@@ -14,7 +14,7 @@ import type { Tool } from '../tools/tool.ts';
 import type { Trace } from '../trace.ts';
 import { newEdge } from './edge.ts';
 import { violation } from './enqueue.ts';
-import { type Head, headRef } from './head.ts';
+import { type Head, headRef, ownIn } from './head.ts';
 import { isGated, stale } from './rules.ts';
 import { callIdOf, type Ground, type ToolCall } from './tool-call.ts';
 
@@ -57,7 +57,7 @@ export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Pro
 
 /** A tool may be faster than the next call of its caller: what it reports before the turn waits for it would be lost. */
 const refuseUnawaited = ({ waiting }: Head, toolCall: string): void => {
-  if (waiting?.[toolCall] === 'waiting') return;
+  if (ownIn(waiting, toolCall) === 'waiting') return;
   throw violation('tool_call_id', `The turn does not wait for the tool call ${toolCall}. Suspend it first, then call.`);
 };
 

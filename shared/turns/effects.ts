@@ -6,7 +6,7 @@ import type { Bell } from './bells.ts';
 import type { Edge } from './edge.ts';
 import { newEdge } from './edge.ts';
 import { type About, turnEvent } from './events.ts';
-import { type Active, type Head, type Step, stateOf, type ToolReport, type TurnEnd } from './head.ts';
+import { type Active, type Head, ownIn, type Step, stateOf, type ToolReport, type TurnEnd } from './head.ts';
 import { callIn, groundIn, type ToolCall } from './tool-call.ts';
 import type { Turn } from './turn.ts';
 
@@ -113,7 +113,7 @@ const bellsOf = (before: Head | undefined, after: Head, turn: string, about: Abo
 /** Reports that came with this write, under the ids of their calls. */
 const reportEdges = (before: Head | undefined, after: Head, { depth }: Active, turn: string): Effect[] =>
   Object.entries(after.reports ?? {})
-    .filter(([toolCall]) => before?.reports?.[toolCall] === undefined)
+    .filter(([toolCall]) => ownIn(before?.reports, toolCall) === undefined)
     .map(([correlation, { at, traceparent }]) =>
       turnEffect({
         do: 'record',
@@ -127,7 +127,7 @@ const callEffects = (before: Head | undefined, after: Head, turn: string): Effec
   const hasEnded = after.turn === undefined;
   const calls = Object.entries(before?.waiting ?? {}).filter(([, state]) => state === 'waiting');
   return calls.flatMap(([toolCall]): Effect[] => {
-    const report = after.reports?.[toolCall];
+    const report = ownIn(after.reports, toolCall);
     if (report?.type === 'tool_result') return [turnEffect({ do: 'settleCall', project, turn, toolCall, report })];
     if (hasEnded && last?.toolCall === toolCall) {
       const said = { status: last.status, card: last.toolResultCard ?? '' };

@@ -157,9 +157,13 @@ const newTurn = (
   };
 };
 
+/** Longer than a turn may wait and be kept: until then its correlation id is taken. */
+const EDGE_KEPT_MS = 30 * 86_400_000;
+
 const writesFor = (turn: Fresh<Turn>): Write[] => {
   const { project, correlation, depth, id, createdAt, fingerprint: print, traceparent } = turn;
-  const edge = { correlation, depth, turn: id, happenedAt: createdAt, fingerprint: print, traceparent };
+  const expires = createdAt + EDGE_KEPT_MS;
+  const edge = { correlation, depth, turn: id, happenedAt: createdAt, fingerprint: print, traceparent, expires };
   return [
     // A part is made only while its batch is open, so that none is left running.
     ...(turn.joins

@@ -101,3 +101,7 @@ export const stateOf = (head: Pick<Head, 'state' | 'open'> | undefined): HeadSta
   if (!head) return 'idle';
   return head.state === 'suspended' && head.open === 0 ? 'running' : head.state;
 };
+
+/** What a map has under a name that somebody else chose, which may be the name of what every object has. */
+export const ownIn = <T>(map: Record<string, T> | undefined, name: string): T | undefined =>
+  map && Object.hasOwn(map, name) ? map[name] : undefined;

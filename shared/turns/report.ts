@@ -2,7 +2,7 @@ import type { Deps } from '../deps.ts';
 import { perform } from '../perform.ts';
 import { onSeen, unseen } from '../tasks/rules.ts';
 import type { Holder } from './advance.ts';
-import { type Head, headRef, type ToolReport } from './head.ts';
+import { type Head, headRef, ownIn, type ToolReport } from './head.ts';
 import { isGated } from './rules.ts';
 import { beforeDeadline, type Claims, notNearDeadline, report as reported } from './transitions.ts';
 
@@ -42,7 +42,7 @@ export const report = async (
 
 const ignoredBy = (head: Head, holder: Holder, toolCall: string): Ignored | undefined => {
   if (!isGated(holder, head)) return 'late';
-  const state = head.waiting?.[toolCall];
+  const state = ownIn(head.waiting, toolCall);
   if (state === 'waiting') return undefined;
   return state === undefined ? 'unknown' : 'duplicate';
 };

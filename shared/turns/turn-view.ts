@@ -1,5 +1,5 @@
 import type { JsonObject } from '../json/json.ts';
-import { type Head, stateOf } from './head.ts';
+import { type Head, ownIn, stateOf } from './head.ts';
 import type { KeptStep, QueuedTurn, Turn } from './turn.ts';
 
 /** What was asked for, as the worker finds it in its inbox. */
@@ -23,7 +23,7 @@ export const reportRows = (head: Head, turn: string): JsonObject[] =>
     inbox_id: `${turn}:${toolCall}`,
     message_type: report.type,
     tool_call_id: toolCall,
-    step_id: head.waitingSteps?.[toolCall],
+    step_id: ownIn(head.waitingSteps, toolCall),
     agent_turn_id: turn,
     turn_epoch: head.epoch,
     agent_id: head.agent,
@@ -83,10 +83,10 @@ const stepsOf = (head: Head | undefined, kept: KeptStep[]): JsonObject[] => {
 
 const waitingOf = (head: Head): JsonObject[] =>
   Object.entries(head.waiting ?? {}).map(([toolCall, state]) => {
-    const report = head.reports?.[toolCall];
+    const report = ownIn(head.reports, toolCall);
     return {
       tool_call_id: toolCall,
-      step_id: head.waitingSteps?.[toolCall],
+      step_id: ownIn(head.waitingSteps, toolCall),
       // The worker has taken up the turn, and with it what the tools said.
       status: state === 'received' && head.state === 'running' ? 'applied' : state,
       result: report?.status,

@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import { is } from '../ports/conditions.ts';
 import { toolResultOf } from './deliverable.ts';
 import { type Head, headRef, stateOf } from './head.ts';
+import { stopTurn } from './stop.ts';
 import { overdue, pass } from './time.ts';
 import { type Turn, turnRef } from './turn.ts';
 
@@ -28,6 +29,10 @@ export const onTurnDue = async (deps: Deps, turn: Turn): Promise<void> => {
   const isUnmoved = is('v', turn.v);
   if (turn.state !== 'queued') {
     await deps.records.update(ref, { if: isUnmoved, unset: ['due'] }, deps.newId());
+    return;
+  }
+  if (deps.clock.now() - turn.createdAt >= deps.config.turns.keepMs) {
+    await stopTurn(deps, turn, 0, 'Nobody leased the turn for too long.');
     return;
   }
   const head = turn.isForGroup ? undefined : await deps.records.get(headRef(turn.project, turn.agent));

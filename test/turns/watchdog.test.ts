@@ -133,4 +133,17 @@ describe('the watchdog', () => {
     }
     assert.equal((await told(parley, id)).error_code, 'reaped');
   });
+
+  it('ends a turn that nobody leases for a week, so that nothing waits for ever', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(parley.admin, 'merlin');
+    parley.clock.advance(parley.parley.deps.config.turns.keepMs);
+    await eventually(async () => {
+      parley.clock.advance(10_000);
+      assert.equal((await turnOf(parley.admin, id)).status, 'canceled');
+    });
+    assert.equal((await told(parley, id)).error_code, 'stopped');
+    assert.equal(await worker.lease(), undefined);
+  });
 });
