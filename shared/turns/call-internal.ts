@@ -6,7 +6,6 @@ import { inShape } from '../dialects/common-ground/schema.ts';
 import { ParleyError } from '../errors.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 import { loaded } from '../tasks/content.ts';
-import type { Trace } from '../trace.ts';
 import { type Checked, checkedCall, recordCall } from './call-tool.ts';
 import { toolResultOf } from './deliverable.ts';
 import { violation } from './enqueue.ts';
@@ -16,12 +15,7 @@ import { report } from './report.ts';
 type Order = Extract<GroundOrder, { do: 'callTool' | 'callInternal' }>;
 
 /** A tool that Parley itself is. What it cannot begin is told to the turn as the result of the call. */
-export const callInternal = async (
-  deps: Deps,
-  caller: Caller,
-  order: Order,
-  trace: Trace,
-): Promise<{ duplicate: boolean }> => {
+export const callInternal = async (deps: Deps, caller: Caller, order: Order): Promise<{ duplicate: boolean }> => {
   const name = order.subject.suffix.slice('internal.'.length);
   if (name !== 'fork_join' && name !== 'delegate') {
     throw violation('subject', `There is no internal tool ${name}. Known: fork_join, delegate.`);
@@ -29,9 +23,9 @@ export const callInternal = async (
   const checked = await checkedCall(deps, caller, order);
   const args = await argsOf(deps, caller.project, order);
   const begin = name === 'fork_join' ? forkJoinWith(args) : delegateWith(args);
-  await recordCall(deps, caller.project, checked.call, trace);
+  await recordCall(deps, caller.project, checked.call, checked.trace);
   try {
-    return await begin(deps, caller, checked, trace);
+    return await begin(deps, caller, checked);
   } catch (error) {
     if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
     await refuse(deps, caller.project, checked, error);
@@ -39,16 +33,16 @@ export const callInternal = async (
   }
 };
 
-type Begin = (deps: Deps, caller: Caller, checked: Checked, trace: Trace) => Promise<{ duplicate: boolean }>;
+type Begin = (deps: Deps, caller: Caller, checked: Checked) => Promise<{ duplicate: boolean }>;
 
 const forkJoinWith = (args: JsonObject): Begin => {
   const wanted = inShape(ForkJoin, args, 'The arguments of fork_join');
-  return (deps, caller, checked, trace) => forkJoin(deps, caller, checked, wanted, trace);
+  return (deps, caller, checked) => forkJoin(deps, caller, checked, wanted);
 };
 
 const delegateWith = (args: JsonObject): Begin => {
   const wanted = inShape(Delegate, args, 'The arguments of delegate');
-  return (deps, caller, checked, trace) => delegate(deps, caller, checked, wanted, trace);
+  return (deps, caller, checked) => delegate(deps, caller, checked, wanted);
 };
 
 /** The arguments stand in the card of the call: `args` of its content. */

@@ -2,7 +2,7 @@ import { type Caller, find, nameOf } from '../agents/authenticate.ts';
 import { refuseOtherChannels } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { GroundOrder } from '../dialects/common-ground/decode.ts';
-import { completed } from '../dialects/common-ground/headers.ts';
+import { completed, traceOfHeaders } from '../dialects/common-ground/headers.ts';
 import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { ParleyError } from '../errors.ts';
 import { fingerprint } from '../json/fingerprint.ts';
@@ -11,7 +11,7 @@ import type { Request } from '../messages/command.ts';
 import { submit } from '../tasks/submit.ts';
 import { findTool } from '../tools/register-tool.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { Trace } from '../trace.ts';
+import { childOf, type Trace } from '../trace.ts';
 import { newEdge } from './edge.ts';
 import { violation } from './enqueue.ts';
 import { type Head, headRef, ownIn } from './head.ts';
@@ -25,7 +25,8 @@ export interface Checked {
   call: ToolCall;
   id: string;
   deadline: number;
-  tool?: Tool;
+  /** Its own, or else that of the turn: what is called is part of the same. */
+  trace: Trace;
 }
 
 /** What a tool command must agree with: the turn that its sender holds, its depth and channel, and the registered tool. */
@@ -52,7 +53,9 @@ export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Pro
   }
   const afterExecution = payload.after_execution ?? tool?.afterExecution ?? 'suspend';
   const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution };
-  return { call, id: callIdOf(turn, toolCall), deadline: deadlineOf(deps, head, tool), tool };
+  const { traceparent, tracestate } = head.active;
+  const trace = traceOfHeaders(order.headers) ?? childOf({ traceparent, tracestate });
+  return { call, id: callIdOf(turn, toolCall), deadline: deadlineOf(deps, head, tool), trace };
 };
 
 /** A tool may be faster than the next call of its caller: what it reports before the turn waits for it would be lost. */
@@ -69,9 +72,9 @@ const deadlineOf = ({ clock, config }: Deps, head: Head, tool: Tool | undefined)
 };
 
 /** Puts the command into the queue of whoever serves its subject's target: an agent, or all that have it as a capability. */
-export const callTool = async (deps: Deps, caller: Caller, order: Order, trace: Trace) => {
+export const callTool = async (deps: Deps, caller: Caller, order: Order) => {
   const checked = await checkedCall(deps, caller, order);
-  const { call, id } = checked;
+  const { call, id, trace } = checked;
   const { target } = order.subject;
   const service = await find(deps, caller.project, target);
   if (service) refuseOtherChannels(service.agent, call.channel);
@@ -80,7 +83,7 @@ export const callTool = async (deps: Deps, caller: Caller, order: Order, trace: 
     deps,
     caller,
     COMMON_GROUND,
-    requestOf(deps, order, checked, service && target, trace),
+    requestOf(deps, order, checked, service && target),
     trace,
   );
   return { duplicate, taskId: id };
@@ -96,9 +99,8 @@ export const recordCall = async (deps: Deps, project: string, call: ToolCall, tr
 const requestOf = (
   deps: Deps,
   order: Order,
-  { call, id, deadline }: Checked,
+  { call, id, deadline, trace }: Checked,
   to: string | undefined,
-  trace: Trace,
 ): Request => {
   const { subject, sent, headers, text } = order;
   const now = deps.clock.now();

@@ -57,9 +57,9 @@ export const carryOutOrder = async (
       return stopTurn(deps, { ...turn, agent }, epoch, reason);
     }
     case 'callTool':
-      return callTool(deps, caller, order, trace);
+      return callTool(deps, caller, order);
     case 'callInternal':
-      return callInternal(deps, caller, order, trace);
+      return callInternal(deps, caller, order);
     case 'stream': {
       const { agent } = await agentBehind(deps, caller, order.subject.target);
       refuseOtherChannels(agent, order.subject.channel);

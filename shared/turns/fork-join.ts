@@ -9,7 +9,7 @@ import { idFrom } from '../ids.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import { is } from '../ports/conditions.ts';
 import { discarded, kept, loaded } from '../tasks/content.ts';
-import { childOf, type Trace } from '../trace.ts';
+import { childOf } from '../trace.ts';
 import type { Checked } from './call-tool.ts';
 import { enqueue } from './enqueue.ts';
 
@@ -41,9 +41,8 @@ const Forks = ForkJoin.shape.tasks;
 export const forkJoin = async (
   deps: Deps,
   caller: Caller,
-  { call, id }: Checked,
+  { call, id, trace }: Checked,
   { tasks, fail_fast, deadline_seconds }: z.output<typeof ForkJoin>,
-  trace: Trace,
 ): Promise<{ duplicate: boolean }> => {
   const { project } = caller;
   const now = deps.clock.now();
@@ -156,9 +155,8 @@ const targetOf = async (
 export const delegate = async (
   deps: Deps,
   caller: Caller,
-  { call, id }: Checked,
+  { call, id, trace }: Checked,
   { target_ref, instruction: text, context_box_id }: z.output<typeof Delegate>,
-  trace: Trace,
 ): Promise<{ duplicate: boolean }> =>
   enqueue(deps, caller, {
     agent: target_ref,

@@ -342,6 +342,9 @@ describe('delegate', () => {
     assert.equal((await delegateTo(merlin, held, 'kay')).status, 202);
     const child = await kay.begin();
     assert.equal(child.inbox[0].recursion_depth, 1);
+    const traceId = (row: { traceparent: string }) => row.traceparent.slice(3, 35);
+    assert.equal(traceId(child.inbox[0]), traceId(held.inbox[0]), 'the trace goes on');
+    assert.notEqual(child.inbox[0].traceparent, held.inbox[0].traceparent, 'with a span of its own');
     const card = await kay.deliver(child);
     const { status, result } = await resultOf(merlin);
     assert.equal(status, 'success');
