@@ -25,8 +25,8 @@ export interface UpOptions {
   onKey: (isGood: boolean) => void;
 }
 
-/** Messages of 1 MiB are the largest that a NATS server takes unless it is told otherwise. */
-const BATCH_BYTES = 3 * 1024 * 1024;
+/** A call holds no more than this, unless one message does. */
+const BATCH_BYTES = 1024 * 1024;
 const POSTS_AT_ONCE = 8;
 
 interface Held {

@@ -67,7 +67,7 @@ const run = async (quick: boolean, counts: (typeof COUNTS)['full']): Promise<voi
   const children: ChildProcess[] = [];
   const start = async (file: string, args: string[] = []): Promise<[ChildProcess, unknown]> => {
     // As the image starts it.
-    const child = fork(file, args, { execArgv: ['--max-semi-space-size=4'] });
+    const child = fork(file, args, { execArgv: ['--max-semi-space-size=4', '--max-old-space-size=96'] });
     children.push(child);
     const [said] = await once(child, 'message');
     return [child, said];
