@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { callerWith, taskRequest } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { deployment } from './deployment.ts';
+
+const { admin, agent, transport } = await deployment();
+
+describe('a relay', () => {
+  it('speaks for agents on NATS, and gets the words of what is for them', async () => {
+    const tim = await agent('tim');
+    const knight = await agent('knight', { via: 'nats' });
+    const { body } = await admin.call('POST', '/v1/relay/key');
+    const relay = callerWith(transport, body.key);
+    const { body: plan } = await relay.call('GET', '/v1/relay/plan');
+    assert.equal(plan.project, 'default');
+    assert.ok(plan.sources.length > 5);
+    assert.equal((await relay.call('GET', '/v1/agents')).status, 403);
+
+    const id = await tim.request({ to: knight.id });
+    const words = await eventually(async () => {
+      const asks = [{ id: randomUUID(), ask: { kind: 'request', taskId: id, entry: 1 } }];
+      const reply = await relay.call('POST', '/v1/relay/words', { asks });
+      assert.equal(reply.status, 200, JSON.stringify(reply.body));
+      return reply.body.words;
+    });
+    assert.equal(words[0].publish.subject, `parley.default.${knight.id}.inbox`);
+    assert.equal(words[0].publish.payload.id, id);
+
+    const report = {
+      ...taskRequest(knight.id),
+      type: 'task.result',
+      correlationId: id,
+      payload: { status: 'completed', result: { content: 'from afar' } },
+    };
+    const arrivals = [{ subject: `roundtable.results.security.${id}`, headers: {} }];
+    const sent = await relay.call('POST', '/v1/messages', { messages: [report], arrivals });
+    assert.equal(sent.body.results[0].status, 202, JSON.stringify(sent.body));
+    assert.equal((await tim.task(id, 10)).state, 'completed');
+
+    const foreign = { messages: [{ ...report, id: randomUUID(), from: tim.id }], arrivals };
+    const refused = await relay.call('POST', '/v1/messages', foreign);
+    assert.equal(refused.body.results[0].body.code, 'from_mismatch');
+  });
+});
