@@ -110,7 +110,7 @@ export const FUNCTIONS = {
   relay: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
-    access: { table: ['GetItem', 'Query', 'UpdateItem'], content: ['GetObject'] },
+    access: { table: [...READ, 'UpdateItem'], content: ['GetObject'] },
   },
   turns: {
     memoryMB: 256,

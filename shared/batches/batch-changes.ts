@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import { is } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
+import { relayedBatch } from '../relay/relayed.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { sow } from '../tasks/sow.ts';
 import { batchEndEffects } from '../turns/effects.ts';
@@ -55,6 +56,7 @@ export const batchEffects = ({ before, after }: RecordChange<Batch>): Effect[] =
   if (!before && after) effects.push({ kind: 'announce', event: eventOf('batch.requested', after) });
   if (before?.status === 'open' && after && after.status !== 'open') {
     effects.push({ kind: 'announce', event: eventOf('batch.ended', after) });
+    if (after.toNats) effects.push({ kind: 'enqueue', message: relayedBatch(after) });
     const stopped = after.parts.filter((_, n) => after.ends[n]?.isStopped);
     effects.push(...stopped.map((part) => ({ kind: 'stopPart' as const, project: after.project, part })));
   }

@@ -47,6 +47,8 @@ export interface Batch extends Item {
   forks?: Content;
   /** How often it was tried to make them. */
   tries?: number;
+  /** Its requester is on NATS, and is told there how it ended. */
+  toNats?: true;
   /** The tool call that the batch is the work of. */
   call?: ToolCall;
   fingerprint: string;

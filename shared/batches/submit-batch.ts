@@ -1,4 +1,4 @@
-import type { Caller } from '../agents/authenticate.ts';
+import { type Caller, find } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
@@ -44,6 +44,7 @@ export const submitBatch = async (
   refuseRepeated(parts.map((part) => part.id));
   const whole = await Promise.all(seeds.map((seed) => spelled(deps, caller, from, seed)));
   const content = await kept(deps, project, id, whole);
+  const requester = await find(deps, project, from);
   const now = deps.clock.now();
   const deadline = now + deadlineSeconds * 1000;
   const made = await deps.records.create<Batch>(
@@ -65,7 +66,7 @@ export const submitBatch = async (
       createdAt: now,
       ...trace,
       due: Math.min(deadline, now + SOW_AGAIN_MS),
-      placed: { p: inboxPk(project, from) },
+      ...(requester?.agent.via === 'nats' ? { toNats: true } : { placed: { p: inboxPk(project, from) } }),
     },
     deps.newId(),
   );

@@ -1,4 +1,7 @@
 import type { Agent } from '../agents/agent.ts';
+import { offererOnNats } from '../agents/offers-on-nats.ts';
+import { batchRef } from '../batches/batch.ts';
+import { batchView, noteOf } from '../batches/batch-view.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed, dialects } from '../dialects/dialects.ts';
@@ -35,6 +38,8 @@ const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
       if (isOver(note, deps.clock.now())) return skipped('its time to live is over');
       return toReader(deps, { ...note, domain: undefined }, note.to, (dialect) => noteInWords(deps, note, dialect));
     }
+    case 'batch':
+      return batchInWords(deps, project, ask.batchId);
     case 'presence':
       return presenceInWords(deps, project, ask);
   }
@@ -47,12 +52,23 @@ const requestInWords = async (deps: Deps, project: string, taskId: string, entry
   if (task?.status !== 'requested' || task.entry !== entry) return { skip: 'it is no longer requested' };
   if (task.deadline <= deps.clock.now()) return { skip: 'it has expired' };
   const input = await loaded(deps.blobs, task.input);
-  const reader = task.to === undefined ? undefined : await deps.directory.agent(project, task.to);
-  const dialect = reader ? dialectNamed(reader.agent.dialect) : domainsDialect();
+  const reader = await readerOf(deps, task);
+  const dialect = reader ? dialectNamed(reader.dialect) : domainsDialect();
   if (!dialect) return { skip: 'no dialect has subjects for domains' };
   const id = nameOf(task, dialect);
   if (id !== task.id) await keepAlias(deps, project, id, task.id);
-  return addressed(deps, task, dialect, dialect.encodeRequest({ ...task, id }, input), task.to);
+  return addressed(deps, task, dialect, dialect.encodeRequest({ ...task, id }, input), reader?.id);
+};
+
+/**
+ * Whoever the task is for; of those who have its capability one after the other, each time that it is sent. It is for all of them
+ * even so: whoever claims it has it.
+ */
+const readerOf = async (deps: Deps, { project, id, to, skill, entry, resent }: Task): Promise<Agent | undefined> => {
+  if (to !== undefined) return (await deps.directory.agent(project, to))?.agent;
+  if (skill === undefined) return undefined;
+  const first = Number.parseInt(idFrom(id).slice(0, 8), 16);
+  return offererOnNats(deps, project, skill, first + entry + resent);
 };
 
 /** Agents on NATS take an id that they have seen for a repetition: each further attempt goes out under an id of its own. */
@@ -109,6 +125,14 @@ const addressed = (
   if (!own && to === undefined) return { skip: 'nobody on NATS serves it' };
   const { headers, ...rest } = own ?? { subject: inboxSubject(project, to ?? ''), payload: message };
   return { headers: { traceparent, ...headers }, ...rest };
+};
+
+const batchInWords = async (deps: Deps, project: string, batchId: string): Promise<Said> => {
+  const batch = await deps.records.get(batchRef(project, batchId));
+  if (!batch) return { skip: 'it is no longer kept' };
+  const view = await batchView(deps, batch);
+  const topic = { ...batch, domain: undefined };
+  return toReader(deps, topic, batch.from, async (dialect) => dialect.encodeNote(noteOf(batch), view));
 };
 
 const presenceInWords = async (deps: Deps, project: string, { agent, isOnline, at }: Presence): Promise<Said> => {

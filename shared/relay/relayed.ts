@@ -1,3 +1,4 @@
+import type { Batch } from '../batches/batch.ts';
 import type { Outcome } from '../inbox/delivery.ts';
 import type { Note } from '../notes/note.ts';
 import type { Outgoing, Priority } from '../ports/queues.ts';
@@ -10,6 +11,7 @@ export type Ask =
   | { kind: 'report'; task: ReportedTask }
   | { kind: 'outcome'; outcome: Outcome }
   | { kind: 'note'; note: Note }
+  | { kind: 'batch'; batchId: string }
   | (Presence & { kind: 'presence' });
 
 export interface Presence {
@@ -75,6 +77,13 @@ export const relayedNote = (note: Note): Outgoing => {
     { kind: 'note', note },
   );
 };
+
+/** For its requester: how it ended. */
+export const relayedBatch = ({ project, id, from, at }: Batch): Outgoing =>
+  asking(
+    { project, priority: 'normal', group: `agent/${from}`, at, id: `batch/${id}` },
+    { kind: 'batch', batchId: id },
+  );
 
 /** For everybody on NATS. */
 export const relayedPresence = (project: string, agent: string, isOnline: boolean, at: number): Outgoing =>

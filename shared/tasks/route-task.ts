@@ -2,6 +2,7 @@ import { domainOf } from '../agents/agent.ts';
 import { find } from '../agents/authenticate.ts';
 import { isOffered } from '../agents/capabilities.ts';
 import { isLive } from '../agents/instances.ts';
+import { isOfferedOnNatsOnly } from '../agents/offers-on-nats.ts';
 import { domainsOf, isOnPrem } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
@@ -40,7 +41,9 @@ export const wayFor = async (
       facts: { known },
     });
   }
-  if (await isOffered(deps.records, project, capability)) return { skill: capability };
+  const skill = capability;
+  if (await isOfferedOnNatsOnly(deps, project, skill)) return { skill, toNats: true };
+  if (await isOffered(deps.records, project, skill)) return { skill };
   return new ParleyError('capability_not_found', `No registered agent has the capability ${capability}.`, {
     facts: { capability },
   });

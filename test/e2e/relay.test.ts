@@ -19,14 +19,23 @@ describe('a relay', () => {
     assert.equal((await relay.call('GET', '/v1/agents')).status, 403);
 
     const id = await tim.request({ to: knight.id });
-    const words = await eventually(async () => {
-      const asks = [{ id: randomUUID(), ask: { kind: 'request', taskId: id, entry: 1 } }];
-      const reply = await relay.call('POST', '/v1/relay/words', { asks });
-      assert.equal(reply.status, 200, JSON.stringify(reply.body));
-      return reply.body.words;
-    });
-    assert.equal(words[0].publish.subject, `parley.default.${knight.id}.inbox`);
-    assert.equal(words[0].publish.payload.id, id);
+    const inbox = `parley.default.${knight.id}.inbox`;
+    const wordsFor = (ask: object) =>
+      eventually(async () => {
+        const reply = await relay.call('POST', '/v1/relay/words', { asks: [{ id: randomUUID(), ask }] });
+        assert.equal(reply.status, 200, JSON.stringify(reply.body));
+        assert.ok(reply.body.words[0].publish, JSON.stringify(reply.body));
+        return reply.body.words[0].publish;
+      });
+    const words = await wordsFor({ kind: 'request', taskId: id, entry: 1 });
+    assert.deepEqual([words.subject, words.payload.id], [inbox, id]);
+
+    const tasks = [taskRequest(knight.id, { to: tim.id })];
+    const batch = await knight.call('POST', '/v1/batches', { tasks });
+    assert.equal(batch.status, 202, JSON.stringify(batch.body));
+    const { batchId } = batch.body;
+    const ended = await wordsFor({ kind: 'batch', batchId });
+    assert.deepEqual([ended.subject, ended.payload.payload.content.batchId], [inbox, batchId]);
 
     const report = {
       ...taskRequest(knight.id),

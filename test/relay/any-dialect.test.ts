@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
-import { eventually } from '../support/eventually.ts';
-import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
+import { inboxOf, nextOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
+import { tfRequest } from '../support/task-format.ts';
 
 describe('an agent of any dialect with a NATS client', () => {
   it('is given tasks in its inbox, reports on parley.<project>.send, and asks for tasks there', async (t) => {
@@ -13,10 +13,7 @@ describe('an agent of any dialect with a NATS client', () => {
     await site.relay();
     const js = jetstream(site.client);
     const send = (message: object) => js.publish('parley.default.send', JSON.stringify(message));
-    const inbox = await consumerOf(site.client, 'PARLEY_default', {
-      durable_name: 'cook',
-      filter_subject: 'parley.default.cook.inbox',
-    });
+    const inbox = await inboxOf(site, 'cook');
     const id = await tim.request({ to: 'cook', payload: { task: 'intel.news' } });
     const given = await nextOf(inbox);
     assert.equal(given.body.id, id);
@@ -52,15 +49,67 @@ describe('an agent of any dialect with a NATS client', () => {
     };
     const sent = await oracle.send(note);
     assert.equal(sent.status, 202, JSON.stringify(sent.body));
-    const inbox = await eventually(() =>
-      consumerOf(site.client, 'PARLEY_default', {
-        durable_name: 'scribe',
-        filter_subject: 'parley.default.scribe.inbox',
-      }),
-    );
-    const { body } = await nextOf(inbox);
+    const { body } = await nextOf(await inboxOf(site, 'scribe'));
     assert.equal(body.id, note.id);
     assert.deepEqual(body.payload.content, { says: 'rain' });
+  });
+
+  it('is told in its inbox how a batch of its own ended, once', async (t) => {
+    const site = await relaySite(t);
+    const cook = await site.agent('cook', { dialect: 'task-format', via: 'nats' });
+    const galahad = await site.agent('galahad', { dialect: 'task-format', capabilities: ['parse_recipe'] });
+    await site.relay();
+    const inbox = await inboxOf(site, 'cook');
+    const tasks = [tfRequest(), tfRequest()];
+    const batch = { batchId: randomUUID(), tasks };
+    const reply = await cook.call('POST', '/v1/batches', batch);
+    assert.equal(reply.status, 202, JSON.stringify(reply.body));
+    assert.equal((await galahad.claim({ max: 10 })).length, 2);
+    for (const { id } of tasks) await galahad.send({ id, status: 'completed', result: { id } });
+    const { body } = await nextOf(inbox);
+    const told = body.payload;
+    assert.equal(told.batchId, batch.batchId, JSON.stringify(body));
+    assert.equal(told.status, 'success');
+    assert.deepEqual(
+      told.results.map(({ result }: { result: unknown }) => result),
+      tasks.map(({ id }) => ({ id })),
+    );
+    assert.deepEqual(await cook.inbox(), []);
+    assert.equal(await inbox.next({ expires: 1000 }), null);
+  });
+
+  it('is given what only agents on NATS can do; all who can are asked in turn, and one has it', async (t) => {
+    const site = await relaySite(t, { config: { ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, resendMs: 1500 } } });
+    const tim = await site.agent('tim', { dialect: 'task-format' });
+    const cooks = ['cook', 'baker'];
+    for (const id of cooks) {
+      await site.agent(id, { dialect: 'task-format', via: 'nats', capabilities: ['parse_recipe'] });
+    }
+    await site.relay();
+    const request = tfRequest();
+    assert.equal((await tim.send(request)).status, 202);
+    const inboxes = await Promise.all(cooks.map((id) => inboxOf(site, id)));
+    const given = await Promise.all(inboxes.map((inbox) => nextOf(inbox)));
+    assert.deepEqual(
+      given.map(({ body }) => body.id),
+      [request.id, request.id],
+    );
+    const js = jetstream(site.client);
+    const done = (agent: string) => ({ id: request.id, status: 'completed', result: { agent }, metadata: { agent } });
+    await js.publish('parley.default.send', JSON.stringify(done('baker')));
+    assert.equal((await tim.task(request.id, 10)).state, 'completed');
+    await js.publish('parley.default.send', JSON.stringify(done('cook')));
+    const [answer, ...more] = await tim.inbox(10);
+    assert.deepEqual([answer.result, more], [{ agent: 'baker' }, []]);
+  });
+
+  it('leaves to agents over HTTP what one of them can do as well', async (t) => {
+    const site = await relaySite(t);
+    const tim = await site.agent('tim', { dialect: 'task-format' });
+    await site.agent('baker', { dialect: 'task-format', via: 'nats', capabilities: ['parse_recipe'] });
+    const cook = await site.agent('cook', { dialect: 'task-format', capabilities: ['parse_recipe'] });
+    assert.equal((await tim.send(tfRequest())).status, 202);
+    assert.equal((await cook.claim({ wait: 5 })).length, 1);
   });
 
   it('is refused where the project has no relay', async (t) => {

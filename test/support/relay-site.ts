@@ -112,6 +112,10 @@ export const consumerOf = async (client: NatsConnection, stream: string, config:
   return jetstream(client).consumers.get(stream, name);
 };
 
+/** What stands on NATS for one agent of any dialect. */
+export const inboxOf = ({ client }: RelaySite, agent: string) =>
+  consumerOf(client, 'PARLEY_default', { durable_name: agent, filter_subject: `parley.default.${agent}.inbox` });
+
 /** The next message of the consumer, acknowledged. */
 export const nextOf = async (
   consumer: Awaited<ReturnType<typeof consumerOf>>,
