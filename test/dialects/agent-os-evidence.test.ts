@@ -18,6 +18,8 @@ describe('the law against fabrication', () => {
     ['a text', 'Large.'],
     ['a list', [17]],
     ['a number', 0],
+    ['data under names of its own', { gdp: { value: 17 }, text: 'Large.' }],
+    ['a plain yes', { accepted: true }],
   ];
   for (const [what, said] of claims) {
     it(`refuses ${what} with confidence and without a source, keeps that it came, and leaves the task to its holder`, async (t) => {
@@ -49,8 +51,8 @@ describe('the law against fabrication', () => {
   const honest: [what: string, overrides: Record<string, unknown>][] = [
     ['an answer with a source', { evidence: evidence() }],
     ['an answer without confidence', { evidence: NO_EVIDENCE }],
-    ['a response that states nothing', { payload: content({ accepted: true }), evidence: unfounded }],
-    ['an empty answer', { payload: content({ answer: '', data: {} }), evidence: unfounded }],
+    ['a response that states nothing', { payload: content({}), evidence: unfounded }],
+    ['an empty answer', { payload: content({ answer: '', data: {}, notes: [null] }), evidence: unfounded }],
   ];
   for (const [what, overrides] of honest) {
     it(`lets pass ${what}`, async (t) => {

@@ -159,6 +159,7 @@ describe('a result', () => {
     const [read] = await asker.inbox(20);
     assert.deepEqual([read.type, read.payload.content], ['response', payload]);
     assert.deepEqual([read.evidence.confidence, read.parley['message-routing'].isPartial], [88, true]);
+    assert.deepEqual(read.evidence.sources, [{ id: read.from.agentId, name: read.from.agentId, type: 'agent' }]);
   });
 
   it('that is a failure is final', async (t) => {

@@ -6,7 +6,7 @@ import type { Priority } from '../../ports/queues.ts';
 import type { Task } from '../../tasks/task.ts';
 import { NAME, VERSION } from './decode.ts';
 import { codeFor } from './error-codes.ts';
-import { NO_EVIDENCE } from './evidence.ts';
+import { evidenceOf } from './evidence.ts';
 
 export const encodeRequest = (task: Task, input: Json): JsonObject => {
   const said = own(task.carried);
@@ -141,7 +141,7 @@ const message = (said: JsonObject, tell: Told): JsonObject => {
   return {
     version: VERSION,
     timestamp: new Date(tell.timestamp).toISOString(),
-    evidence: { ...NO_EVIDENCE, ...(tell.confidence !== undefined && { confidence: percentOf(tell.confidence) }) },
+    evidence: evidenceOf(tell.from, tell.confidence),
     type: tell.type,
     context: asked.context ?? { sessionId: tell.thread, requestId: tell.thread, locale: 'en-US', timezone: 'UTC' },
     from: partyOf(tell.from),
@@ -156,8 +156,6 @@ const message = (said: JsonObject, tell: Told): JsonObject => {
     ...(Object.values(parley).some((value) => value !== undefined) ? { parley } : {}),
   };
 };
-
-const percentOf = (share: number): number => Number((share * 100).toFixed(6));
 
 const PLAIN = { format: 'json', language: 'en', encoding: 'utf-8' };
 

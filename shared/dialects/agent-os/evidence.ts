@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isObject } from '../../json/json.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
 
 const text = z.string().max(4000);
 const link = z.string().max(2048);
@@ -44,14 +44,16 @@ export const NO_EVIDENCE = { sources: [], confidence: 0, citations: [], provenan
 export const isFabricated = (content: unknown, { sources, confidence }: Evidence): boolean =>
   confidence > 0 && sources.length === 0 && states(content);
 
-/** Whether the content says something that could be true or false: an answer, data, or any text. */
+/** Whether there is anything in the content, at any depth, that could be true or false. */
 const states = (content: unknown): boolean => {
-  if (isObject(content)) return says(content.answer) || says(content.data);
-  return says(content);
+  if (Array.isArray(content)) return content.some(states);
+  if (isObject(content)) return Object.values(content).some(states);
+  return content !== undefined && content !== null && content !== '';
 };
 
-const says = (value: unknown): boolean => {
-  if (value === undefined || value === null || value === '') return false;
-  if (Array.isArray(value)) return value.length > 0;
-  return !isObject(value) || Object.keys(value).length > 0;
+/** What an agent said with confidence in a dialect that has no sources: the agent is the one that can be named. */
+export const evidenceOf = (agent: string, share: number | undefined): JsonObject => {
+  if (!share) return NO_EVIDENCE;
+  const confidence = Number((share * 100).toFixed(6));
+  return { ...NO_EVIDENCE, confidence, sources: [{ id: agent, name: agent, type: 'agent' }] };
 };
