@@ -25,6 +25,10 @@ export interface Dialect {
   inboxLimit?(config: Config): number;
   /** Every message of the dialect. */
   schema: z.ZodType;
+  /** The fields that its messages may have. */
+  keys: readonly string[];
+  /** What their `type` may be, where that is a closed list. */
+  types?: readonly string[];
   /** Everything that is wrong with a message that is meant to be of this dialect. */
   complaints(message: JsonObject): Issue[];
   /** Whether a message has this dialect's shape. The first dialect that says so decodes it. */

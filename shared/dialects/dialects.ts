@@ -23,14 +23,30 @@ export const dialectNamed = (name: string): Dialect => {
 /** The dialect that is named, or the one whose shape the message has. */
 export const dialectOf = (message: JsonObject, named: string | undefined): Dialect => {
   if (named !== undefined) return dialectNamed(named);
-  const dialect = dialects.find((candidate) => candidate.recognises(message));
-  if (dialect) return dialect;
-  const [nearest] = dialects
-    .map((candidate) => ({ name: candidate.name, issues: candidate.complaints(message) }))
-    .toSorted((a, b) => a.issues.length - b.issues.length);
+  const recognised = dialects.find((candidate) => candidate.recognises(message));
+  if (recognised && (!recognised.types || isOfType(recognised, message))) return recognised;
+  const nearest = nearestTo(message);
+  // What has another dialect's type, and lacks what that one is known by, is to learn just that.
+  if (recognised) return nearest && isOfType(nearest, message) ? nearest : recognised;
+  const lacks = nearest ? `What it lacks of the nearest, ${nearest.name}, is listed.` : 'See /schemas/<dialect>.json.';
   throw new ParleyError(
     'unknown_dialect',
-    `The message has the shape of no dialect. Known: ${dialectNames.join(', ')}. What it lacks of the nearest, ${nearest?.name}, is listed.`,
-    { facts: { known: dialectNames, nearest: nearest?.name ?? null }, issues: nearest?.issues },
+    `The message has the shape of no dialect. Known: ${dialectNames.join(', ')}. ${lacks}`,
+    { facts: { known: dialectNames, nearest: nearest?.name ?? null }, issues: nearest?.complaints(message) },
   );
+};
+
+const isOfType = ({ types }: Dialect, { type }: JsonObject): boolean => types?.some((known) => known === type) ?? false;
+
+/** The one that knows most of the message's keys and its type, and of two such the one that finds less wrong with it. */
+const nearestTo = (message: JsonObject): Dialect | undefined => {
+  const keys = Object.keys(message);
+  const [nearest] = dialects
+    .map((dialect) => ({
+      dialect,
+      known: keys.filter((key) => dialect.keys.includes(key)).length + Number(isOfType(dialect, message)),
+      wrong: dialect.complaints(message).length,
+    }))
+    .toSorted((a, b) => b.known - a.known || a.wrong - b.wrong);
+  return nearest?.known ? nearest.dialect : undefined;
 };

@@ -10,7 +10,7 @@ export const jsonValue = z.custom<Json>((value) => value !== undefined, 'must be
 
 /** The value in the schema's shape, or one error with everything that is wrong with it. */
 export const checked = <T>(schema: z.ZodType<T>, value: unknown, code: Code, what: string): T => {
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: textOf });
   if (parsed.success) return parsed.data;
   const issues = issuesOf(parsed.error);
   const fields = issues.map(({ path }) => path || '(the whole)').join(', ');
@@ -19,7 +19,7 @@ export const checked = <T>(schema: z.ZodType<T>, value: unknown, code: Code, wha
 
 /** What is wrong with the value; nothing, if it has the schema's shape. */
 export const complaints = (schema: z.ZodType, value: unknown): Issue[] => {
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: textOf });
   return parsed.success ? [] : issuesOf(parsed.error);
 };
 
@@ -29,10 +29,48 @@ const MAX_ISSUES = 20;
 const MAX_TEXT = 200;
 
 const issuesOf = ({ issues }: z.ZodError): Issue[] =>
-  issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({
-    path: pathOf(path).slice(0, MAX_TEXT),
-    message: message.slice(0, MAX_TEXT),
-  }));
+  issues
+    .flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => ({ path: [...issue.path, key], message: 'is not known here' }))
+        : [issue],
+    )
+    .slice(0, MAX_ISSUES)
+    .map(({ path, message }) => ({
+      path: pathOf(path).slice(0, MAX_TEXT),
+      message: message.slice(0, MAX_TEXT),
+    }));
+
+/** What is wrong, for whoever wrote the value, where its schema has no words of its own for that. */
+const textOf = (issue: z.core.$ZodRawIssue): string | undefined => {
+  if (issue.input === undefined) return 'is required';
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${KINDS[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+    case 'invalid_union':
+      return Array.isArray(issue.options) ? `must be one of ${issue.options.join(', ')}` : 'must have another shape';
+    case 'too_small':
+      return `must be at least ${issue.minimum}${UNITS[issue.origin] ?? ''}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`;
+    default:
+      return undefined;
+  }
+};
+
+const KINDS: Partial<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  record: 'an object',
+  array: 'a list',
+};
+
+const UNITS: Partial<Record<string, string>> = { string: ' characters long', array: ' items long' };
 
 export const pathOf = (path: PropertyKey[]): string =>
   path

@@ -20,7 +20,7 @@ const refused: [what: string, id: string, body: unknown, code: Code, paths: stri
     'invalid_request',
     ['capabilities'],
   ],
-  ['an unknown field', 'kay', { dialect, colour: 'red' }, 'invalid_request', ['']],
+  ['an unknown field', 'kay', { dialect, colour: 'red' }, 'invalid_request', ['colour']],
   ['another way', 'kay', { dialect, via: 'pigeon' }, 'invalid_request', ['via']],
   [
     'several mistakes',

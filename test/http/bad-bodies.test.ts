@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Code } from '../../shared/errors.ts';
 import { taskRequest } from '../support/api.ts';
+import { mrMessage } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
 import { refusedWithoutTrace } from './refusal.ts';
 
@@ -102,4 +103,61 @@ describe('unusual JSON', () => {
       assert.deepEqual((await tim.task(claimed.message.id)).result, JSON.parse(params));
     });
   }
+});
+
+describe('what is wrong with a message', () => {
+  const { msg_id: _missing, ...nameless } = mrMessage('status-update', 'tim', 'tim');
+  const told: [what: string, message: object, issues: object[]][] = [
+    [
+      'a missing field',
+      { ...taskRequest('tim'), from: 'tim', id: undefined },
+      [{ path: 'id', message: 'must be a UUID, version 4' }],
+    ],
+    ['a field of another kind', { ...taskRequest('tim'), ttl: 'soon' }, [{ path: 'ttl', message: 'must be a number' }]],
+    [
+      'a value of no list',
+      { ...taskRequest('tim'), priority: 'x' },
+      [{ path: 'priority', message: 'must be one of critical, high, normal, low' }],
+    ],
+    ['too large a number', { ...taskRequest('tim'), ttl: 1e9 }, [{ path: 'ttl', message: 'must be at most 604800' }]],
+    ['a missing text', { ...taskRequest('tim'), payload: {} }, [{ path: 'payload.task', message: 'is required' }]],
+    [
+      'keys that nobody knows',
+      { subject: 'x', payload: {}, a: 1, b: 2 },
+      ['a', 'b'].map((path) => ({ path, message: 'is not known here' })),
+    ],
+    ['what its dialect is known by', nameless, [{ path: 'msg_id', message: 'is required' }]],
+  ];
+  it('is told by its place and in plain words', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    for (const [what, message, issues] of told) {
+      await t.test(what, async () => assert.deepEqual((await tim.send(message)).body.issues, issues));
+    }
+  });
+
+  const near: [message: object, nearest: string | null][] = [
+    [{}, null],
+    [{ colour: 'red' }, null],
+    [{ payload: {}, headers: {} }, 'common-ground'],
+    [{ type: 'heartbeat', sequence: 1, requires_ack: true }, 'message-routing'],
+    [{ type: 'task.claimed', correlationId: '1', from: 'tim', payload: {} }, 'round-table'],
+    [{ type: 'query', evidence: {}, payload: {} }, 'agent-os'],
+    [{ id: '1', type: 'x', payload: {}, routing: {}, colour: 'red' }, 'task-format'],
+  ];
+  it('is told by the dialect that it resembles most, if any', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    for (const [message, nearest] of near) {
+      const { body } = await tim.send(message);
+      assert.deepEqual([body.code, body.nearest], ['unknown_dialect', nearest], JSON.stringify(message));
+    }
+  });
+
+  it('is told in the words of the dialect whose type it has', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    const { body } = await tim.send(nameless);
+    assert.deepEqual([body.code, body.messageRouting.error], ['invalid_message', 'VALIDATION_FAILED']);
+  });
 });

@@ -221,7 +221,7 @@ describe('the inbox', () => {
     ['ids that are numbers', { ids: [1] }, 'invalid_request', 'ids[0]'],
     ['an empty id', { ids: [''] }, 'invalid_request', 'ids[0]'],
     ['a text', { ids: 'a' }, 'invalid_request', 'ids'],
-    ['an unknown field', { ids: ['a'], all: true }, 'invalid_request', ''],
+    ['an unknown field', { ids: ['a'], all: true }, 'invalid_request', 'all'],
   ];
   it('refuses an acknowledgement that is not right', async (t) => {
     const parley = await testParley(t);

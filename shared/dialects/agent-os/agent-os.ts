@@ -5,13 +5,15 @@ import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { readManifest } from './manifest.ts';
-import { AgentOsMessage, isTyped, UntypedMessage } from './schema.ts';
+import { AgentOsMessage, isTyped, TYPES, UntypedMessage } from './schema.ts';
 
 /** The runtime messages of AgentOS: queries and commands with their answers, and messages that need none, all with evidence. */
 export const agentOs: Dialect = {
   name: NAME,
   isLogged: true,
   schema: AgentOsMessage,
+  keys: Object.keys(UntypedMessage.shape),
+  types: TYPES,
   complaints: (message) => complaints(isTyped(message) ? AgentOsMessage : UntypedMessage, message),
   recognises: (message) => isObject(message.from),
   decode,

@@ -11,6 +11,7 @@ export const commonGround: Dialect = {
   name: COMMON_GROUND,
   isLogged: false,
   schema: CommonGroundMessage,
+  keys: Object.keys(CommonGroundMessage.shape),
   complaints: (message) => complaints(CommonGroundMessage, message),
   recognises: (message) => message.subject !== undefined,
   decode,

@@ -2,7 +2,7 @@ import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
-import { isTyped, MESSAGE_BYTES, MessageRoutingMessage, UntypedMessage } from './schema.ts';
+import { isTyped, MESSAGE_BYTES, MessageRoutingMessage, TYPES, UntypedMessage } from './schema.ts';
 
 /** The message routing protocol: status updates, delegated tasks, results, commands and heartbeats from inbox to inbox. */
 export const messageRouting: Dialect = {
@@ -14,6 +14,8 @@ export const messageRouting: Dialect = {
   contentBytes: MESSAGE_BYTES,
   inboxLimit: ({ messageRouting: { inboxLimit } }) => inboxLimit,
   schema: MessageRoutingMessage,
+  keys: Object.keys(UntypedMessage.shape),
+  types: TYPES,
   complaints: (message) => complaints(isTyped(message) ? MessageRoutingMessage : UntypedMessage, message),
   recognises: (message) => message.msg_id !== undefined,
   decode,

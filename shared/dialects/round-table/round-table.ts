@@ -4,13 +4,15 @@ import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { onNats } from './on-nats.ts';
-import { isTyped, RoundTableMessage, UntypedMessage } from './schema.ts';
+import { isTyped, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
 
 /** The message contract of the Round Table: tasks, claims, progress, results, failures and heartbeats. */
 export const roundTable: Dialect = {
   name: 'round-table',
   isLogged: false,
   schema: RoundTableMessage,
+  keys: Object.keys(UntypedMessage.shape),
+  types: TYPES,
   complaints: (message) => complaints(isTyped(message) ? RoundTableMessage : UntypedMessage, message),
   recognises: (message) => typeof message.from === 'string' && message.version !== undefined,
   decode,

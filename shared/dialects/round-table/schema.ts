@@ -139,6 +139,11 @@ export type RoundTableMessage = z.output<typeof RoundTableMessage>;
 export const TYPES = RoundTableMessage.options.map((option) => option.shape.type.value);
 
 /** For a message that does not say which of them it is, and is to learn what else is wrong with it. */
-export const UntypedMessage = z.looseObject({ ...envelope, type: z.enum(TYPES), payload: jsonObject });
+export const UntypedMessage = z.looseObject({
+  ...envelope,
+  type: z.enum(TYPES),
+  correlationId: uuid.optional(),
+  payload: jsonObject,
+});
 
 export const isTyped = ({ type }: JsonObject): boolean => TYPES.some((known) => known === type);

@@ -121,7 +121,7 @@ export const UnknownResponse = z.looseObject({
   status: z.enum(TaskResponse.options.map((option) => option.shape.status.value)),
 });
 
-const KEYS = ['status', 'result', 'error', 'metadata', 'artifacts', 'input', ...Object.keys(TaskRequest.shape)];
+export const KEYS = ['status', 'result', 'error', 'metadata', 'artifacts', 'input', ...Object.keys(TaskRequest.shape)];
 
 export const hasOwnKeysOnly = (message: JsonObject): boolean => {
   const keys = Object.keys(message);

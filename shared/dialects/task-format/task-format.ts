@@ -3,13 +3,14 @@ import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
-import { hasOwnKeysOnly, shapeOf, TaskFormatMessage } from './schema.ts';
+import { hasOwnKeysOnly, KEYS, shapeOf, TaskFormatMessage } from './schema.ts';
 
 /** The task format: requests, responses of six statuses, and answers to those that ask for input. */
 export const taskFormat: Dialect = {
   name: NAME,
   isLogged: false,
   schema: TaskFormatMessage,
+  keys: KEYS,
   complaints: (message) => complaints(shapeOf(message), message),
   recognises: hasOwnKeysOnly,
   decode,
