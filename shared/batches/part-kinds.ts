@@ -1,10 +1,10 @@
 import type { Deps } from '../deps.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import type { Json } from '../json/json.ts';
+import { cancel } from '../tasks/ends.ts';
 import { unseen } from '../tasks/rules.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
 import { viewOf } from '../tasks/task-view.ts';
-import { cancel } from '../tasks/transitions.ts';
 import { stopWhatever } from '../turns/stop.ts';
 import { type Turn, turnRef } from '../turns/turn.ts';
 

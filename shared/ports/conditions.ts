@@ -102,3 +102,23 @@ const writeField = (record: Record<string, unknown>, name: string, value: unknow
     Object.defineProperty(record, name, { value, configurable: true, enumerable: true, writable: true });
   else record[name] = value;
 };
+
+/** One change that does what the given ones do one after the other, under the condition of the first. */
+export const inOrder = (...changes: Change[]): Change => {
+  const set: Record<string, unknown> = {};
+  const unset = new Set<string>();
+  const add: Record<string, number> = {};
+  for (const change of changes) {
+    for (const [field, value] of Object.entries(change.set ?? {})) {
+      if (value === undefined) continue;
+      set[field] = value;
+      unset.delete(field);
+    }
+    for (const field of change.unset ?? []) {
+      delete set[field];
+      unset.add(field);
+    }
+    Object.assign(add, change.add);
+  }
+  return { set, unset: [...unset], add, if: changes[0]?.if };
+};

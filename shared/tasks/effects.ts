@@ -8,10 +8,10 @@ import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
 import { type TurnEffect, taskEndEffects } from '../turns/effects.ts';
+import { cancel } from './ends.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
 import { unseen } from './rules.ts';
 import { type Content, endOf, isHeld, isOpen, type Joins, laneOf, type Task } from './task.ts';
-import { cancel } from './transitions.ts';
 import { endedWaiting } from './waiting.ts';
 
 /** What must follow from a write, each safe to be carried out twice. */

@@ -4,12 +4,13 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { byAnyId, taskByAnyId } from './alias.ts';
 import { changeTask } from './change-task.ts';
+import { cancel, runAgain, type When } from './ends.ts';
 import { maySee } from './look-up.ts';
 import { byAgent } from './report.ts';
 import { wayFor } from './route-task.ts';
 import { onSeen, unseen } from './rules.ts';
 import type { Task } from './task.ts';
-import { cancel, renew, runAgain, type When } from './transitions.ts';
+import { renew } from './transitions.ts';
 import { endedWaiting, waitAgain } from './waiting.ts';
 
 /** Ends an open task, whoever works on it. Cancelling twice is the same as once. */

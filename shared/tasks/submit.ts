@@ -10,11 +10,11 @@ import { childOf, type Trace } from '../trace.ts';
 import { hurry } from './change-task.ts';
 import { discarded, kept } from './content.ts';
 import { awaitedBy, heldBack, waiterWrites } from './dependencies.ts';
+import { firstLook, inboxPlace } from './ends.ts';
 import { type Lineage, lineageOf, linkWrites } from './lineage.ts';
 import { type Way, wayFor } from './route-task.ts';
 import { shortNameOf } from './short-names.ts';
 import { type Content, type Task, taskRef, unacknowledgedPlace } from './task.ts';
-import { firstLook, inboxPlace } from './transitions.ts';
 
 /** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
 export const submit = async (

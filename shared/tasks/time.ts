@@ -1,6 +1,6 @@
-import { type Change, is } from '../ports/conditions.ts';
+import { type Change, inOrder, is } from '../ports/conditions.ts';
+import { afterFailure, endedAs, failed, HOLD, type Limits, queued, type When } from './ends.ts';
 import type { Task, TaskError } from './task.ts';
-import { afterFailure, endedAs, failed, HOLD, inOrder, type Limits, queued, type When } from './transitions.ts';
 
 /** How often a task that waits for others is looked at without any news of them. */
 export const LOOK_AGAIN_MS = 86_400_000;

@@ -1,10 +1,10 @@
 import type { ParleyError } from '../errors.ts';
-import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
+import { inboxOrder } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Sending } from '../messages/command.ts';
-import type { Change } from '../ports/conditions.ts';
-import type { IndexKey } from '../ports/records.ts';
+import { type Change, inOrder } from '../ports/conditions.ts';
 import type { KeptArtifacts } from './artifacts.ts';
+import { afterFailure, endedAs, type When } from './ends.ts';
 import {
   currentEntry,
   dueAt,
@@ -13,8 +13,6 @@ import {
   notExpired,
   notWaiting,
   onSeen,
-  open,
-  retryable,
   type Transition,
   thisAttempt,
   unclaimed,
@@ -22,39 +20,14 @@ import {
 } from './rules.ts';
 import {
   type Content,
-  failedPlace,
   heldPlace,
   type Progress,
   SEEN_LIMIT,
   type Seen,
-  type Status,
   sortable,
   type Task,
   type TaskError,
 } from './task.ts';
-
-export interface Limits {
-  leaseMs: number;
-  maxAttempts: number;
-  /** How long a finished task is kept. */
-  keepMs: number;
-  /** A queue message that nobody saw for this long may be lost; the task is then sent again, ever more rarely. */
-  resendMs: number;
-  /** The delay before a failed attempt is first repeated; it doubles each time. */
-  retryMs: number;
-  longestRetryMs: number;
-}
-
-/** When something is done to a task, and under which limits. */
-export interface When {
-  now: number;
-  limits: Limits;
-}
-
-interface End {
-  now: number;
-  limits: Pick<Limits, 'keepMs'>;
-}
 
 export interface By extends When {
   agent: string;
@@ -216,112 +189,4 @@ export const asHolder = (task: Task, by: By, then: (held: Task) => Transition): 
   return next instanceof Error ? next : inOrder(claimed, next);
 };
 
-/** Whoever asked for it, or an administrator, no longer wants it. */
-export const cancel = (who: string, when: End): Transition => ({
-  rules: [open],
-  change: inOrder(endedAs('cancelled', when), { set: { cancelledBy: who } }),
-});
-
-/** A failed or expired task runs again, with as many attempts as a new one. */
-export const runAgain = (task: Task, when: When): Change | ParleyError =>
-  onSeen(task, {
-    rules: [retryable],
-    change: inOrder(queued(when.now + task.ttlSeconds * 1000, when), {
-      set: {
-        maxAttempts: task.attempt + (task.retry?.maxAttempts ?? when.limits.maxAttempts),
-        placed: inboxPlace(task),
-      },
-      unset: [
-        ...HOLD,
-        ...(inboxPlace(task) ? [] : ['placed']),
-        'instance',
-        'endedAt',
-        'expires',
-        'error',
-        'outcomeCarried',
-        'outcomeTold',
-        'endedBy',
-      ],
-    }),
-  });
-
-/**
- * Where it will stand when it is completed. What belongs to a batch comes to its requester with the batch, and a requester on NATS
- * reads no inbox.
- */
-export const inboxPlace = ({
-  project,
-  from,
-  joins,
-  fromNats,
-}: Pick<Task, 'project' | 'from' | 'joins' | 'fromNats'>): IndexKey | undefined =>
-  joins || fromNats ? undefined : { p: inboxPk(project, from) };
-
-/**
- * When a queued task is first looked at: before its queue message could be lost, and no later than the lease of whoever
- * claims it would end, so that a claim need not move it.
- */
-export const firstLook = (now: number, deadline: number, { resendMs, leaseMs }: Limits): number =>
-  Math.min(deadline, now + Math.min(resendMs, leaseMs));
-
-/** Back to the queue under the next entry. */
-export const queued = (deadline: number, { now, limits }: When): Change => ({
-  set: { status: 'requested', queuedAt: now, resent: 0, deadline, due: firstLook(now, deadline, limits) },
-  unset: ['notBefore'],
-  add: { entry: 1 },
-});
-
-export const endedAs = (status: Status, { now, limits }: End): Change => ({
-  set: { status, endedAt: now, expires: now + limits.keepMs },
-  unset: ['held', 'due', 'leaseUntil', 'notBefore', 'prompt', 'askedAt'],
-});
-
-/** Failed for good: a dead letter, in the list of those. */
-export const failed = (task: Task, when: When, error: TaskError): Change =>
-  inOrder(endedAs('failed', when), {
-    set: { error, placed: { p: failedPlace(task.project), s: `${sortable(when.now)}#${task.id}` } },
-  });
-
-export const afterFailure = (task: Task, when: When, error: TaskError): Change => {
-  const { now, limits } = when;
-  const attempts = task.retry?.maxAttempts ? task.maxAttempts : Math.min(task.maxAttempts, error.attempts ?? Infinity);
-  if (!error.retryable || task.attempt >= attempts) return failed(task, when, error);
-  const growing = delayMs(task, error, limits);
-  const notBefore = now + (error.retryAfterSeconds === undefined ? growing : error.retryAfterSeconds * 1000);
-  return {
-    set: { status: 'requested', error, notBefore, due: notBefore, deadline: notBefore + task.ttlSeconds * 1000 },
-    unset: HOLD,
-  };
-};
-
-/** The requester's own policy comes before the rule of the error, and that before the usual doubling. */
-const delayMs = ({ attempt, retry }: Task, error: TaskError, limits: Limits): number => {
-  const first = retry?.initialMs ?? limits.retryMs;
-  const delay = { fixed: first, linear: first * attempt, exponential: first * 2 ** (attempt - 1) };
-  return Math.min(delay[retry?.backoff ?? error.backoff ?? 'exponential'], limits.longestRetryMs);
-};
-
-/** What a task forgets when its holder loses it. */
-export const HOLD = ['held', 'holder', 'claimedAt', 'startedAt', 'leaseUntil', 'claimNote', 'claimId', 'progress'];
-
 const remembered = (task: Task, seen: Seen): Seen[] => [...(task.seen ?? []), seen].slice(-SEEN_LIMIT);
-
-/** One change that does what the given ones do one after the other, under the condition of the first. */
-export const inOrder = (...changes: Change[]): Change => {
-  const set: Record<string, unknown> = {};
-  const unset = new Set<string>();
-  const add: Record<string, number> = {};
-  for (const change of changes) {
-    for (const [field, value] of Object.entries(change.set ?? {})) {
-      if (value === undefined) continue;
-      set[field] = value;
-      unset.delete(field);
-    }
-    for (const field of change.unset ?? []) {
-      delete set[field];
-      unset.add(field);
-    }
-    Object.assign(add, change.add);
-  }
-  return { set, unset: [...unset], add, if: changes[0]?.if };
-};

@@ -1,8 +1,8 @@
 import { PARLEY } from '../inbox/delivery.ts';
-import { type Change, is } from '../ports/conditions.ts';
+import { type Change, inOrder, is } from '../ports/conditions.ts';
+import { endedAs, failed, inboxPlace, queued, type When } from './ends.ts';
 import { isOpen, type Task } from './task.ts';
 import { LOOK_AGAIN_MS } from './time.ts';
-import { endedAs, failed, inboxPlace, inOrder, queued, type When } from './transitions.ts';
 
 const DEPENDENCY_FAILED = 'dependency_failed';
 

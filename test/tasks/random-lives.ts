@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { applied, type Change, holds } from '../../shared/ports/conditions.ts';
+import { cancel } from '../../shared/tasks/ends.ts';
 import { onSeen, type Transition, unseen } from '../../shared/tasks/rules.ts';
 import { type Task, taskRef } from '../../shared/tasks/task.ts';
 import { pass } from '../../shared/tasks/time.ts';
@@ -7,7 +8,6 @@ import {
   asHolder,
   askInput,
   type By,
-  cancel,
   claim,
   complete,
   fail,
