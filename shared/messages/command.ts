@@ -74,6 +74,8 @@ export interface Request extends Message {
 interface About extends Message {
   taskId: string;
   attempt?: number;
+  /** It has no id of its own but one made of what it says: the same words in a later round are another message. */
+  isKnownByContent?: true;
   /**
    * Given where `taskId` is no id, but what this requester and the sender call the task: eight digits of it, or nothing, which
    * means the only one that is open.

@@ -11,7 +11,7 @@ import { type TurnEffect, taskEndEffects } from '../turns/effects.ts';
 import { cancel } from './ends.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
 import { unseen } from './rules.ts';
-import { type Content, endOf, isHeld, isOpen, type Joins, laneOf, type Task } from './task.ts';
+import { type Content, endOf, hasReported, isHeld, isOpen, type Joins, laneOf, type Task } from './task.ts';
 import { endedWaiting } from './waiting.ts';
 
 /** What must follow from a write, each safe to be carried out twice. */
@@ -133,8 +133,6 @@ const edgesBackToQueue = (before: Task, after: Task): Edge[] => {
   }
   return [];
 };
-
-const hasReported = (before: Task, after: Task): boolean => before.seen?.at(-1)?.id !== after.seen?.at(-1)?.id;
 
 const eventOf = (type: Edge, task: Task): ParleyEvent => ({
   id: `${task.id}:${task.v}:${type}`,

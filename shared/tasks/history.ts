@@ -1,5 +1,5 @@
 import type { Fresh, Item, Ref } from '../ports/records.ts';
-import { isHeld, type Progress, type Task, type TaskError } from './task.ts';
+import { hasReported, isHeld, type Progress, type Task, type TaskError } from './task.ts';
 
 /**
  * What a later write to the task overwrites: an attempt that did not end it, a progress report, an end that was undone. The
@@ -51,7 +51,7 @@ export const historyOf = (before: Task | undefined, after: Task): Fresh<HistoryE
       },
     ];
   }
-  if (after.status === 'in_progress' && after.progress && after.seen?.at(-1)?.id !== before.seen?.at(-1)?.id) {
+  if (after.status === 'in_progress' && after.progress && hasReported(before, after)) {
     return [{ ...common, ...held(after), happened: 'progress', progress: after.progress }];
   }
   const lost = after.status === 'requested' && (isHeld(before) || after.attempt > before.attempt);

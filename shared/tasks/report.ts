@@ -10,8 +10,8 @@ import { type KeptArtifacts, keptArtifacts } from './artifacts.ts';
 import { changeTask } from './change-task.ts';
 import { discarded, kept } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
-import type { Content, Seen, Task } from './task.ts';
-import { asHolder, askInput, type By, claim, complete, fail, progress, type Report } from './transitions.ts';
+import { type Content, isHeld, roundOf, type Seen, type Task } from './task.ts';
+import { asHolder, askInput, type By, claim, complete, fail, progress, type Report, renew } from './transitions.ts';
 
 /** What an agent says about a task: that it takes it, how far it is, how it ended. Each message counts once. */
 export const report = async (deps: Deps, sender: Known, message: TaskReport): Promise<{ duplicate: boolean }> => {
@@ -28,7 +28,7 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
   try {
     await changeTask(deps, agent.project, message.taskId, blind, (task) => {
       duplicate = isRepeated(task, message);
-      return duplicate ? 'unchanged' : decide(task);
+      return duplicate ? onRepeated(task, by, message) : decide(task);
     });
   } catch (error) {
     // Only a refusal is certain to have changed nothing.
@@ -55,7 +55,8 @@ interface Planned {
 
 const transitionFor = (message: TaskReport, by: By, stored: Stored | undefined): Planned => {
   const seen: Seen = { id: message.messageId, fingerprint: message.fingerprint };
-  const told: Report = { seen, attempt: message.attempt, told: message.told, sent: message.sent };
+  const { isKnownByContent, attempt, sent } = message;
+  const told: Report = { seen, isKnownByContent, attempt, told: message.told, sent };
   switch (message.kind) {
     case 'claim':
       return {
@@ -105,11 +106,21 @@ const besides = (message: TaskReport): unknown => {
 
 /** The very same message once more. The same id with other content is a mistake. */
 const isRepeated = (task: Task, message: TaskReport): boolean => {
-  const known = [task.claimedBy, task.endedBy, ...(task.seen ?? [])].find((seen) => seen?.id === message.messageId);
-  if (!known) return false;
+  const known = [task.claimedBy, task.endedBy, ...(task.seen ?? [])].findLast((seen) => seen?.id === message.messageId);
+  if (!known || isSaidAnew(task, known, message)) return false;
   if (known.fingerprint === message.fingerprint) return true;
   throw new ParleyError(
     'id_reused',
     `An earlier message about the task with the id ${message.messageId} had other content. Repeat a message unchanged; give a new one a new id.`,
   );
+};
+
+/** Who holds the task in a later round than that of its words means them anew. From anybody else they come late, or twice. */
+const isSaidAnew = (task: Task, { round }: Seen, { from }: TaskReport): boolean =>
+  round !== undefined && round < roundOf(task) && isHeld(task) && task.holder === from;
+
+/** Who says the same words again to show that it is alive has no other way to say it. */
+const onRepeated = (task: Task, by: By, { kind, isKnownByContent }: TaskReport): Change | 'unchanged' => {
+  const renewed = kind === 'progress' && isKnownByContent ? onSeen(task, renew(by)) : 'unchanged';
+  return renewed instanceof Error ? 'unchanged' : renewed;
 };

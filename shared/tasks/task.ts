@@ -78,7 +78,18 @@ export interface Progress {
 export interface Seen {
   id: string;
   fingerprint: string;
+  /** Where the id is made of the content: in which round it was said. */
+  round?: number;
 }
+
+/** A round begins with each claim, and with each answer to the holder. */
+export const roundOf = ({ attempt, answers = 0 }: Pick<Task, 'attempt' | 'answers'>): number => attempt + answers;
+
+/** Whether the write carried out a message that stands last among the seen. */
+export const hasReported = (before: Task, after: Task): boolean => {
+  const [last, newest] = [before.seen?.at(-1), after.seen?.at(-1)];
+  return last?.id !== newest?.id || last?.round !== newest?.round;
+};
 
 /** The whole truth about one task. The record is its own proof against being made twice. */
 export interface Task extends Item {
@@ -143,6 +154,8 @@ export interface Task extends Item {
   prompt?: JsonObject;
   askedAt?: number;
   answer?: Json;
+  /** How often it was answered; absent for never. */
+  answers?: number;
   progress?: Progress;
   endedAt?: number;
   cancelledBy?: string;

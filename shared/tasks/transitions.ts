@@ -22,6 +22,7 @@ import {
   type Content,
   heldPlace,
   type Progress,
+  roundOf,
   SEEN_LIMIT,
   type Seen,
   sortable,
@@ -86,6 +87,7 @@ export const claim = (
 /** A message from the holder. */
 export interface Report {
   seen: Seen;
+  isKnownByContent?: true;
   /** The attempt that it is about, where it says so. */
   attempt?: number;
   /** When its sender wrote it, where its readers find it in that order. */
@@ -106,7 +108,7 @@ export const progress = (task: Task, by: By, report: Report, update: Progress): 
         progress: update,
         leaseUntil: by.now + by.limits.leaseMs,
         startedAt: held.startedAt ?? by.now,
-        seen: remembered(held, report.seen),
+        seen: remembered(held, report),
       },
     },
   }));
@@ -145,7 +147,7 @@ export const fail = (task: Task, by: By, report: Report, error: TaskError, carri
     const change = afterFailure(held, by, { ...error, agent: by.agent });
     const isEnd = change.set?.status === 'failed';
     const said = {
-      seen: remembered(held, report.seen),
+      seen: remembered(held, report),
       endedBy: isEnd ? report.seen : undefined,
       outcomeCarried: carried,
       outcomeTold: report.told,
@@ -158,7 +160,7 @@ export const askInput = (task: Task, by: By, report: Report, prompt: JsonObject)
   asHolder(task, by, (held) => ({
     rules: byHolder(by, report),
     change: {
-      set: { status: 'input_required', prompt, askedAt: by.now, seen: remembered(held, report.seen) },
+      set: { status: 'input_required', prompt, askedAt: by.now, seen: remembered(held, report) },
       unset: ['due', 'leaseUntil'],
     },
   }));
@@ -176,6 +178,7 @@ export const giveInput = (task: Task, { now, limits }: When, answer: Json): Chan
         due: now + limits.leaseMs,
       },
       unset: ['prompt', 'askedAt'],
+      add: { answers: 1 },
     },
   });
 
@@ -189,4 +192,7 @@ export const asHolder = (task: Task, by: By, then: (held: Task) => Transition): 
   return next instanceof Error ? next : inOrder(claimed, next);
 };
 
-const remembered = (task: Task, seen: Seen): Seen[] => [...(task.seen ?? []), seen].slice(-SEEN_LIMIT);
+const remembered = (task: Task, { seen, isKnownByContent }: Report): Seen[] => {
+  const said = isKnownByContent ? { ...seen, round: roundOf(task) } : seen;
+  return [...(task.seen ?? []), said].slice(-SEEN_LIMIT);
+};

@@ -87,7 +87,7 @@ const identityOf = (taskId: string, from: string, said: object) => {
 const reportOf = (wire: TaskResponse, sender: string | undefined): Command => {
   const { agent, progress, message, parley: _ours, ...rest } = wire.metadata;
   const from = named(agent, sender, 'metadata.agent');
-  const about = identityOf(wire.id, from, wire);
+  const about = { ...identityOf(wire.id, from, wire), isKnownByContent: true as const };
   const metadata = json(rest);
   switch (wire.status) {
     case 'pending':
