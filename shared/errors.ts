@@ -27,6 +27,7 @@ export const CODES = {
   tool_not_found: 404,
   turn_not_found: 404,
   method_not_allowed: 405,
+  agent_resting: 409,
   agent_stopped: 409,
   already_claimed: 409,
   box_full: 409,

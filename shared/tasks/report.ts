@@ -1,5 +1,6 @@
 import type { Known } from '../agents/agent.ts';
 import { servedDomains } from '../agents/agent.ts';
+import { restOf } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { refuseTooLarge } from '../json/size.ts';
@@ -43,6 +44,7 @@ export const byAgent = (deps: Deps, known: Known): By => ({
   agent: known.agent.id,
   domains: servedDomains(known),
   skills: known.agent.capabilities,
+  rest: restOf(known, deps.clock.now()),
   now: deps.clock.now(),
   limits: deps.config.tasks,
 });

@@ -1,3 +1,4 @@
+import type { Rest } from '../agents/orders.ts';
 import { ParleyError } from '../errors.ts';
 import { above, absent, all, any, below, type Change, type Condition, holds, is, oneOf } from '../ports/conditions.ts';
 import type { Item } from '../ports/records.ts';
@@ -54,6 +55,7 @@ interface Candidate {
   agent: string;
   domains: readonly string[];
   skills: readonly string[];
+  rest?: Rest;
 }
 
 export const eligible = ({ agent, domains, skills }: Candidate): Rule => ({
@@ -68,6 +70,18 @@ export const eligible = ({ agent, domains, skills }: Candidate): Rule => ({
       task.to === undefined ? notServed(agent, task) : `The task ${task.id} is for the agent ${task.to}.`,
     ),
 });
+
+/** Who was told to pause or stop goes on with what it holds, and is given nothing new. */
+export const atWork = ({ agent, rest }: Pick<Candidate, 'agent' | 'rest'>): Rule[] =>
+  rest === undefined
+    ? []
+    : [{ holds: any(), refusal: (task) => new ParleyError('agent_resting', restingOf(agent, rest, task)) }];
+
+const restingOf = (agent: string, { action, by, until }: Rest, { id }: Task): string => {
+  if (action === 'stop') return `${by} has stopped ${agent}: it cannot claim the task ${id} before "start".`;
+  const end = until === undefined ? '' : ` or ${new Date(until).toISOString()}`;
+  return `${by} has paused ${agent}: it cannot claim the task ${id} before "resume"${end}.`;
+};
 
 const notServed = (agent: string, { skill, domain }: Task): string =>
   skill === undefined

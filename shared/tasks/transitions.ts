@@ -1,3 +1,4 @@
+import type { Rest } from '../agents/orders.ts';
 import type { ParleyError } from '../errors.ts';
 import { inboxOrder } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
@@ -6,6 +7,7 @@ import { type Change, inOrder } from '../ports/conditions.ts';
 import type { KeptArtifacts } from './artifacts.ts';
 import { afterFailure, endedAs, type When } from './ends.ts';
 import {
+  atWork,
   currentEntry,
   dueAt,
   eligible,
@@ -35,6 +37,8 @@ export interface By extends When {
   domains: readonly string[];
   /** Its capabilities, for tasks that only a capability decides on. */
   skills: readonly string[];
+  /** Why it may claim nothing now. */
+  rest?: Rest;
 }
 
 export interface Claim {
@@ -63,6 +67,7 @@ export const claim = (
       notExpired(by.now),
       notWaiting(by.now),
       eligible(by),
+      ...atWork(by),
       ...(entry === undefined ? [] : [currentEntry(entry)]),
       ...(keepsDue ? [dueAt(due)] : []),
     ],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertRefused, settled } from '../http/refusal.ts';
+import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -110,6 +110,32 @@ describe('a command', () => {
     assert.deepEqual((await waiting).body.tasks, []);
     await order('resume');
     assert.equal((await tester.claim()).length, 1);
+  });
+
+  it('to pause or stop keeps an agent from claiming by what it says, and not from ending what it holds', async (t) => {
+    const { parley, coordinator } = await start(t);
+    const galahad = await parley.agent('galahad');
+    const order = (action: string, parameters: object = {}) =>
+      coordinator.send(mrMessage('command', 'coordinator', 'galahad', { payload: { action, parameters } }));
+    const [held, waiting] = [await coordinator.request(), await coordinator.request()];
+    await galahad.claimed(held);
+    await order('pause', { timeout_ms: 300_000 });
+    const reports = [
+      () => galahad.claimed(waiting),
+      () => galahad.progress(waiting),
+      () => galahad.complete(waiting),
+      () => galahad.fail(waiting),
+    ];
+    for (const report of reports) {
+      const { body } = await refusedWithoutTrace(parley, 409, 'agent_resting', report);
+      assert.match(body.detail, /coordinator has paused galahad.* before "resume" or 2026-03-01T12:05:00/);
+    }
+    assert.equal((await galahad.complete(held)).status, 202);
+    await order('stop');
+    const { body } = await refusedWithoutTrace(parley, 409, 'agent_resting', () => galahad.claimed(waiting));
+    assert.match(body.detail, /coordinator has stopped galahad.* before "start"/);
+    await order('start');
+    assert.equal((await galahad.claimed(waiting)).status, 202);
   });
 
   it('is for coordinators and administrators to give', async (t) => {
