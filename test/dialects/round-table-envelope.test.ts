@@ -158,6 +158,10 @@ describe('a task in the words of the dialect', () => {
     const progressed = await said();
     assert.equal(progressed.type, 'task.progress');
     assert.deepEqual(progressed.payload, progress);
+    const more = { ...about('task.progress', 'galahad', request.id, { percent: 70, mood: 'calm' }), version: '1.4' };
+    const sent = { ...more, timestamp: '2026-02-08T15:02:00.5-05:00', seal: 'red wax' };
+    assert.equal((await galahad.send(sent)).status, 202);
+    assert.deepEqual(await said(), { ...sent, to: 'tim', id: (await said()).id });
     await galahad.complete(request.id, { content: 'all is well' });
     const ended = await said();
     assert.equal(ended.type, 'task.result');

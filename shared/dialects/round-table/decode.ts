@@ -58,8 +58,9 @@ const commandOf = (wire: RoundTableMessage): Command => {
     case 'task.claimed':
       return { ...message, kind: 'claim', taskId: wire.correlationId, note: json(wire.payload) };
     case 'task.progress': {
-      const { percent, message: said, subTasks, attempt } = wire.payload;
-      const progress = { percent, message: said, subTasks: subTasks?.map(json) };
+      const { percent, message: said, subTasks, attempt, ...payload } = wire.payload;
+      const carried = carriedFrom(wire, payload);
+      const progress = { percent, message: said, subTasks: subTasks?.map(json), carried };
       return { ...message, attempt, kind: 'progress', taskId: wire.correlationId, progress };
     }
     case 'task.result': {

@@ -29,7 +29,7 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => ({
 });
 
 export const encodeReport = (task: Task): JsonObject => {
-  const { percent, message, subTasks } = task.progress ?? {};
+  const { percent, message, subTasks, carried = {} } = task.progress ?? {};
   return {
     id: idFrom(`${task.id}#${task.v}`),
     version: VERSION,
@@ -38,8 +38,9 @@ export const encodeReport = (task: Task): JsonObject => {
     to: task.from,
     timestamp: iso(task.at),
     correlationId: asUuid(task.id),
-    ...foreign(task.progress?.carried ?? {}),
-    payload: task.progress ? { percent, message, subTasks } : (task.claimNote ?? {}),
+    ...part(carried, 'envelope'),
+    ...foreign(carried),
+    payload: task.progress ? { ...part(carried, 'payload'), percent, message, subTasks } : (task.claimNote ?? {}),
   };
 };
 
