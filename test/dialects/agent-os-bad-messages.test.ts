@@ -28,6 +28,7 @@ describe('a validation rule of AgentOS', () => {
       query({ [field]: undefined }),
       [field],
     ]),
+    ['required_fields', reply({ replyTo: undefined }), ['replyTo']],
     ['uuid_format', query({ id: 'msg-1' }), ['id']],
     ['uuid_format', query({ id: '123e4567-e89b-02d3-a456-426614174000' }), ['id']],
     ['uuid_format', query({ id: 'message-123e4567-e89b-12d3-a456-426614174000' }), ['id']],
@@ -64,10 +65,14 @@ describe('a validation rule of AgentOS', () => {
 
   it('about agent ids is also that both must be registered, and the sender be whose key it is', async (t) => {
     const { parley, brain } = await start(t);
-    await refusedWithoutTrace(parley, 422, 'unknown_agent', () => brain.send(query({ to: { agentId: 'nobody' } })));
-    await refusedWithoutTrace(parley, 403, 'from_mismatch', () =>
+    const unknown = await refusedWithoutTrace(parley, 422, 'unknown_agent', () =>
+      brain.send(query({ to: { agentId: 'nobody' } })),
+    );
+    assert.deepEqual(unknown.body.agentOs, { code: 'VALIDATION_FAILED', recoverable: false, rules: ['agent_ids'] });
+    const mismatched = await refusedWithoutTrace(parley, 403, 'from_mismatch', () =>
       brain.send(query({ from: from({ agentId: 'scribe' }) })),
     );
+    assert.deepEqual(mismatched.body.agentOs, { code: 'UNAUTHORIZED', recoverable: false });
     const asAdmin = () => parley.admin.call('POST', '/v1/messages', query({ from: from({ agentId: 'nobody' }) }));
     await refusedWithoutTrace(parley, 422, 'unknown_agent', asAdmin);
   });

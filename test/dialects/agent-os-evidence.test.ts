@@ -31,7 +31,9 @@ describe('the law against fabrication', () => {
         payload: content(said),
         evidence: unfounded,
       });
-      assertRefused(await scribe.send(response), 422, 'fabrication_detected');
+      const blocked = await scribe.send(response);
+      assertRefused(blocked, 422, 'fabrication_detected');
+      assert.equal(blocked.body.agentOs.code, 'FABRICATION_DETECTED');
       assertRefused(await scribe.send(response), 422, 'fabrication_detected');
       const { violations } = (await parley.admin.call('GET', '/v1/violations')).body;
       assert.equal(violations.length, 1);

@@ -6,6 +6,7 @@ import { decode, NAME } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { readManifest } from './manifest.ts';
 import { AgentOsMessage, isTyped, TYPES, UntypedMessage } from './schema.ts';
+import { explained } from './validation-rules.ts';
 
 /** The runtime messages of AgentOS: queries and commands with their answers, and messages that need none, all with evidence. */
 export const agentOs: Dialect = {
@@ -22,5 +23,6 @@ export const agentOs: Dialect = {
   encodeReport,
   encodeOutcome,
   encodeNote,
+  explained,
   readManifest,
 };

@@ -1,7 +1,8 @@
-import { type Issue, ParleyError } from '../../errors.ts';
+import { type Code, type Issue, ParleyError } from '../../errors.ts';
 import type { JsonObject } from '../../json/json.ts';
+import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
-/** The rules of the document, by the fields that can break them. Whether an agent exists only the registry knows. */
+/** The rules of the document, by the fields that can break them. */
 const RULES: [rule: string, isBroken: (issue: Issue) => boolean][] = [
   ['uuid_format', ({ path }) => path === 'id' || path === 'replyTo'],
   ['timestamp_format', ({ path }) => path === 'timestamp'],
@@ -10,7 +11,8 @@ const RULES: [rule: string, isBroken: (issue: Issue) => boolean][] = [
   ['agent_ids', ({ path }) => /^(from|to)\.agentId$/.test(path)],
 ];
 
-const REQUIRED = ['id', 'timestamp', 'version', 'from', 'to', 'type', 'payload'];
+/** Those of every message, and of a response what it answers. */
+const REQUIRED = ['id', 'timestamp', 'version', 'from', 'to', 'type', 'payload', 'replyTo'];
 
 /** A message that breaks the document's rules is told which, with the document's own code. */
 export const withRules = <T>(wire: JsonObject, understand: () => T): T => {
@@ -20,8 +22,11 @@ export const withRules = <T>(wire: JsonObject, understand: () => T): T => {
     if (!(error instanceof ParleyError) || !error.issues) throw error;
     const { code, message, issues, cause } = error;
     const rules = [...new Set(issues.flatMap((issue) => rulesBrokenBy(wire, issue)))];
-    const agentOs = { code: 'VALIDATION_FAILED', recoverable: false, rules };
-    throw new ParleyError(code, message, { issues, cause, facts: { ...error.facts, agentOs } });
+    throw new ParleyError(code, message, {
+      issues,
+      cause,
+      facts: { ...error.facts, ...called('VALIDATION_FAILED', rules) },
+    });
   }
 };
 
@@ -30,3 +35,22 @@ const rulesBrokenBy = (wire: JsonObject, issue: Issue): string[] => {
   const broken = RULES.find(([, isBroken]) => isBroken(issue));
   return broken ? [broken[0]] : [];
 };
+
+/** What only the registry, the keys and the laws can find wrong, as the document calls it. */
+export const explained = ({ code }: ParleyError): JsonObject => {
+  if (code === 'unknown_agent') return called('VALIDATION_FAILED', ['agent_ids']);
+  const own = OWN_CODES[code];
+  return own ? called(own) : {};
+};
+
+const OWN_CODES: Partial<Record<Code, ErrorCode>> = {
+  fabrication_detected: 'FABRICATION_DETECTED',
+  from_mismatch: 'UNAUTHORIZED',
+  bad_signature: 'UNAUTHORIZED',
+  not_eligible: 'UNAUTHORIZED',
+  forbidden: 'UNAUTHORIZED',
+};
+
+const called = (code: ErrorCode, rules?: string[]): JsonObject => ({
+  agentOs: { code, recoverable: ERROR_CODES[code].recoverable, rules },
+});
