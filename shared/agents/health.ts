@@ -5,6 +5,7 @@ import type { JsonObject } from '../json/json.ts';
 import { perform } from '../perform.ts';
 import { absent, all, any, below, type Change, is } from '../ports/conditions.ts';
 import type { RecordChange } from '../ports/records.ts';
+import { relayedPresence } from '../relay/relayed.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { type Health, healthRef, type Known, type Saying } from './agent.ts';
 import { orderDue, orderLapse, UNHEALTHY } from './orders.ts';
@@ -128,7 +129,7 @@ export const healthEffects = ({ before, after }: RecordChange<Health>): Effect[]
     },
   }));
   const hasChanged = (before?.online ?? false) !== isOnline;
-  return hasChanged ? [...told, { kind: 'present', project, agent, isOnline, at }] : told;
+  return hasChanged ? [...told, { kind: 'relay', message: relayedPresence(project, agent, isOnline, at) }] : told;
 };
 
 /** What others call their status says what they do, not how they are. */

@@ -1,6 +1,7 @@
 import type { Json } from '../json/json.ts';
 import type { NoteMessage, Request } from '../messages/command.ts';
 import type { Item, RecordChange, Ref } from '../ports/records.ts';
+import { relayedBroadcast } from '../relay/relayed.ts';
 import type { Effect } from '../tasks/effects.ts';
 
 /** A message to many, on its way: how far it has come, and what it is, so that whoever goes on needs nothing else. */
@@ -44,5 +45,6 @@ export const broadcastEffects = ({ before, after }: RecordChange<Broadcast>): Ef
   const type = isNew ? 'broadcast.sent' : 'broadcast.done';
   const counts: Json = isNew ? {} : { reached, unreached, tookMs: at - createdAt };
   const data = { messageId: id, from, audience, ...counts };
-  return [{ kind: 'announce', event: { id: `broadcast/${id}:${v}:${type}`, project, type, at, data } }];
+  const told: Effect = { kind: 'announce', event: { id: `broadcast/${id}:${v}:${type}`, project, type, at, data } };
+  return isNew && audience === 'all' ? [told, { kind: 'relay', message: relayedBroadcast(after) }] : [told];
 };

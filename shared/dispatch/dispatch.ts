@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
 import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
-import { relayedOutcome, relayedPresence } from '../relay/relayed.ts';
+import { relayedOutcome } from '../relay/relayed.ts';
 import { relayedEvent } from '../relay/relayed-event.ts';
 import { lookAtDependencies, lookAtWaiters } from '../tasks/dependencies.ts';
 import type { Effect } from '../tasks/effects.ts';
@@ -35,8 +35,8 @@ const throughRelay = async (deps: Deps, effects: Effect[]): Promise<Effect[]> =>
   (await Promise.all(effects.map((effect) => relayedOr(deps, effect)))).flat();
 
 const relayedOr = async ({ config, directory }: Deps, effect: Effect): Promise<Effect[]> => {
-  if (effect.kind === 'present' && hasRelay(config, effect.project)) {
-    return [{ kind: 'enqueue', message: relayedPresence(effect.project, effect.agent, effect.isOnline, effect.at) }];
+  if (effect.kind === 'relay') {
+    return hasRelay(config, effect.message.lane.project) ? [{ kind: 'enqueue', message: effect.message }] : [];
   }
   if (effect.kind === 'announce' && hasRelay(config, effect.event.project)) {
     const message = relayedEvent(effect.event);

@@ -119,6 +119,8 @@ export interface HeartbeatMessage extends Message {
 export interface NoteMessage extends Message {
   kind: 'note';
   to: string;
+  /** It is for many by what it is, whoever `to` names. */
+  audience?: 'all';
   /** Which of the recipient's instances reads it, while that is live. */
   instance?: string;
   /** What it is, with its dialect: `agent-os.gap`. */

@@ -61,9 +61,8 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     const caller = await inTheNameOf(deps, sent.caller, sender);
     const command = await meant(deps, caller, sender, said);
     if ('taskId' in command && command.taskId !== undefined) sent.note?.(command.taskId);
-    if (sent.broadcast !== undefined) {
-      return await toMany(deps, { ...sent, caller }, dialect.name, sent.broadcast, command);
-    }
+    const audience = sent.broadcast ?? (command.kind === 'note' ? command.audience : undefined);
+    if (audience !== undefined) return await toMany(deps, { ...sent, caller }, dialect.name, audience, command);
     const { duplicate } = await carryOut(deps, { ...sent, caller }, dialect.name, sender, command);
     if (command.sent) await counted(deps, sender.agent.project, command, duplicate);
     if (dialect.isMeasured) deps.measure('message_write_latency_ms', performance.now() - begun);

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts';
 import type { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
+import type { NoteMessage } from '../messages/command.ts';
 import type { Arrival, NatsMessage } from './nats-message.ts';
 import type { Source, Stream } from './plan.ts';
 
@@ -30,4 +31,6 @@ export interface OnNats {
   refused?(message: JsonObject, refusal: ParleyError, now: number): NatsMessage | undefined;
   /** That an agent of the dialect came or fell silent. */
   presence?(agent: string, isOnline: boolean, at: number): Addressed;
+  /** A message to all agents, where everybody on NATS may listen; undefined for one that has no such place. */
+  broadcast?(command: NoteMessage, at: number): Addressed | undefined;
 }

@@ -2,6 +2,7 @@ import type { Agent } from '../agents/agent.ts';
 import { offererOnNats } from '../agents/offers-on-nats.ts';
 import { batchRef } from '../batches/batch.ts';
 import { batchView, noteOf } from '../batches/batch-view.ts';
+import { broadcastRef } from '../broadcasts/broadcast.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed, dialects } from '../dialects/dialects.ts';
@@ -40,6 +41,8 @@ const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
     }
     case 'batch':
       return batchInWords(deps, project, ask.batchId);
+    case 'broadcast':
+      return broadcastInWords(deps, project, ask.broadcastId);
     case 'presence':
       return presenceInWords(deps, project, ask);
   }
@@ -133,6 +136,17 @@ const batchInWords = async (deps: Deps, project: string, batchId: string): Promi
   const view = await batchView(deps, batch);
   const topic = { ...batch, domain: undefined };
   return toReader(deps, topic, batch.from, async (dialect) => dialect.encodeNote(noteOf(batch), view));
+};
+
+const broadcastInWords = async (deps: Deps, project: string, broadcastId: string): Promise<Said> => {
+  const broadcast = await deps.records.get(broadcastRef(project, broadcastId));
+  if (!broadcast) return { skip: 'it is no longer kept' };
+  const { command, dialect, from, createdAt, traceparent } = broadcast;
+  const { onNats } = dialectNamed(dialect);
+  const own = command.kind === 'note' ? onNats?.broadcast?.(command, createdAt) : undefined;
+  if (!own) return { skip: 'each that it is for has it in its inbox' };
+  const sender = await agentOnNats(deps, project, from);
+  return sender?.dialect === dialect ? { skip: 'it was said on NATS' } : { ...own, headers: { traceparent } };
 };
 
 const presenceInWords = async (deps: Deps, project: string, { agent, isOnline, at }: Presence): Promise<Said> => {

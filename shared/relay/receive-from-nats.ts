@@ -20,8 +20,9 @@ export const receiveFromNats = async (
   const owner = dialects.find(({ onNats }) => onNats?.owns(subject));
   try {
     const trace = traceFrom(headers.traceparent, headers.tracestate);
-    const dialect = owner?.name ?? headers['parley-dialect'];
-    return await receive(deps, { ...sent, trace, dialect }, owner?.onNats?.incoming(arrival, message) ?? message);
+    const { 'parley-dialect': named, 'parley-broadcast': broadcast } = headers;
+    const own = { ...sent, trace, dialect: owner?.name ?? named, broadcast };
+    return await receive(deps, own, owner?.onNats?.incoming(arrival, message) ?? message);
   } catch (error) {
     const tell = error instanceof ParleyError && owner?.onNats?.refused?.(message, error, deps.clock.now());
     if (!tell) throw error;

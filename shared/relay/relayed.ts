@@ -1,4 +1,5 @@
 import type { Batch } from '../batches/batch.ts';
+import type { Broadcast } from '../broadcasts/broadcast.ts';
 import type { Outcome } from '../inbox/delivery.ts';
 import type { Note } from '../notes/note.ts';
 import type { Outgoing, Priority } from '../ports/queues.ts';
@@ -12,6 +13,7 @@ export type Ask =
   | { kind: 'outcome'; outcome: Outcome }
   | { kind: 'note'; note: Note }
   | { kind: 'batch'; batchId: string }
+  | { kind: 'broadcast'; broadcastId: string }
   | (Presence & { kind: 'presence' });
 
 export interface Presence {
@@ -90,6 +92,12 @@ export const relayedPresence = (project: string, agent: string, isOnline: boolea
   asking(
     { project, priority: 'normal', group: `presence/${agent}`, at, id: `presence/${agent}/${at}` },
     { kind: 'presence', agent, isOnline, at },
+  );
+
+export const relayedBroadcast = ({ project, id, from, at, command }: Broadcast): Outgoing =>
+  asking(
+    { project, priority: command.priority, group: `broadcasts/${from}`, at, id: `broadcast/${id}` },
+    { kind: 'broadcast', broadcastId: id },
   );
 
 /** A message whose dialect has said already how it is to be published. */

@@ -21,8 +21,8 @@ export type Effect =
   | { kind: 'deliver'; delivery: Fresh<Delivery> }
   | { kind: 'remember'; entry: Fresh<HistoryEntry> }
   | { kind: 'forget'; blob: string }
-  /** An agent came or fell silent, and those on NATS are told. */
-  | { kind: 'present'; project: string; agent: string; isOnline: boolean; at: number }
+  /** For everybody on NATS, where the project has a relay. */
+  | { kind: 'relay'; message: Outgoing }
   /** The children of a task, all that are still open. */
   | { kind: 'cancelChildren'; of: Task; change: Change }
   /** What a task waits for, and all that wait for a task. */

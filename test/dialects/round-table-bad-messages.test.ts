@@ -143,7 +143,8 @@ describe('a Round Table message that is not right', () => {
     const { body: domains } = await tim.send(request({ payload: { task: 'alchemy.gold' } }));
     assert.deepEqual(domains.known, ['security', 'comms', 'intel', 'observability', 'home']);
     const { body: types } = await tim.send(request({ type: 'task.praised' }));
-    const known = ['task.request', 'task.claimed', 'task.progress', 'task.result', 'task.failed', 'heartbeat'];
+    const tasks = ['task.request', 'task.claimed', 'task.progress', 'task.result', 'task.failed', 'heartbeat'];
+    const known = [...tasks, 'broadcast.config-update', 'broadcast.maintenance', 'broadcast.alert'];
     assert.deepEqual(types.known, known);
   });
 

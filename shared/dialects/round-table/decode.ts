@@ -5,6 +5,7 @@ import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { Command } from '../../messages/command.ts';
 import type { TaskError } from '../../tasks/task.ts';
+import { NAME } from './name.ts';
 import { ERROR_CODES, type ErrorCode, isTyped, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
 
 export const decode = (wire: JsonObject, config: Config): Command => {
@@ -90,6 +91,22 @@ const commandOf = (wire: RoundTableMessage): Command => {
         heartbeat: { sentAt: Date.parse(wire.timestamp), status, capabilities, ...said },
       };
     }
+    case 'broadcast.config-update':
+    case 'broadcast.maintenance':
+    case 'broadcast.alert':
+      return {
+        ...message,
+        kind: 'note',
+        audience: 'all',
+        to: 'all',
+        type: `${NAME}.${wire.type}`,
+        priority: wire.priority,
+        ttlSeconds: wire.ttl,
+        // Each recipient's own has another id.
+        correlation: wire.correlationId ?? wire.id,
+        content: wire.payload,
+        carried: carriedFrom(wire, {}),
+      };
   }
 };
 

@@ -1,8 +1,10 @@
 import { asUuid, idFrom } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import type { NoteMessage } from '../../messages/command.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Task } from '../../tasks/task.ts';
+import { NAME } from './name.ts';
 import { nearestCode } from './nearest-code.ts';
 
 /** Where the sender named none: the first version of the contract, which every later minor one understands. */
@@ -95,11 +97,11 @@ const stageOf = (status: Outcome['status']): string => (status === 'claimed' ? '
 const originalCode = ({ error, status }: Outcome): string | undefined =>
   status === 'failed' && error && nearestCode(error) !== error.code ? error.code : undefined;
 
-/** Round Table has no message that is not about a task; this one says what it was, and gives it whole. */
+/** But for broadcasts, Round Table has no message that is not about a task; this one says what it was, and gives it whole. */
 export const encodeNote = (note: Note, content: Json): JsonObject => ({
   id: note.id,
   version: VERSION,
-  type: 'message',
+  type: broadcastIn(note) ?? 'message',
   from: note.from,
   to: note.to,
   timestamp: iso(note.createdAt),
@@ -108,8 +110,26 @@ export const encodeNote = (note: Note, content: Json): JsonObject => ({
   ttl: note.ttlSeconds,
   ...part(note.carried, 'envelope'),
   ...foreign(note.carried),
-  payload: { type: note.type, content, ...part(note.carried, 'payload') },
+  payload: broadcastIn(note) ? asObject(content) : { type: note.type, content, ...part(note.carried, 'payload') },
 });
+
+/** The message as it was sent to all. */
+export const encodeBroadcast = (command: NoteMessage, at: number): JsonObject => ({
+  id: command.messageId,
+  version: VERSION,
+  type: broadcastIn(command),
+  from: command.from,
+  timestamp: iso(at),
+  correlationId: command.correlation === command.messageId ? undefined : command.correlation,
+  priority: command.priority,
+  ttl: command.ttlSeconds,
+  ...part(command.carried, 'envelope'),
+  payload: asObject(command.content),
+});
+
+/** What the protocol calls it, if it is one of its broadcasts. */
+export const broadcastIn = ({ type }: Pick<Note, 'type'>): string | undefined =>
+  type.startsWith(`${NAME}.broadcast.`) ? type.slice(NAME.length + 1) : undefined;
 
 const failureOf = ({ status, task, error }: Outcome): JsonObject => {
   if (status === 'cancelled') {

@@ -5,6 +5,7 @@ import { PARLEY } from '../../inbox/delivery.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { OnNats } from '../../relay/on-nats.ts';
 import type { Source, Stream } from '../../relay/plan.ts';
+import { broadcastIn, encodeBroadcast } from './encode.ts';
 
 const ROOT = 'roundtable';
 const DAY_SECONDS = 86_400;
@@ -43,9 +44,18 @@ const HEARTBEAT: Stream = {
   maxPerSubject: 5,
 };
 
-/** Round Table as its document has it on NATS: topics for tasks, results, events and heartbeats. */
+const BROADCAST: Stream = {
+  name: 'ROUNDTABLE_BROADCAST',
+  subjects: [`${ROOT}.broadcast.>`],
+  retention: 'limits',
+  storage: 'file',
+  maxAgeSeconds: 7 * DAY_SECONDS,
+  maxMessageBytes: MIB,
+};
+
+/** Round Table as its document has it on NATS: topics for tasks, results, events, heartbeats and broadcasts. */
 export const onNats: OnNats = {
-  streams: [TASKS, RESULTS, EVENTS, HEARTBEAT],
+  streams: [TASKS, RESULTS, EVENTS, HEARTBEAT, BROADCAST],
   namesDomains: true,
   // A workqueue has one consumer for each subject, and those of on-prem domains belong to the knights.
   sources: (project, config) => [
@@ -56,6 +66,7 @@ export const onNats: OnNats = {
     source(EVENTS, `parley-${project}-claimed`, `${ROOT}.events.task.claimed`),
     source(EVENTS, `parley-${project}-progress`, `${ROOT}.events.task.progress`),
     source(HEARTBEAT, `parley-${project}-heartbeat`, `${ROOT}.heartbeat.>`),
+    source(BROADCAST, `parley-${project}-broadcast`, `${ROOT}.broadcast.>`),
   ],
   owns: (subject) => subject.startsWith(`${ROOT}.`),
   outgoing: (message, { project, config, domain }) => {
@@ -81,6 +92,10 @@ export const onNats: OnNats = {
     const id = idFrom(`${agent}#${type}#${at}`);
     const payload = fromParley({ id, type: `system.${type}`, payload: { agent } }, at);
     return { subject: `${ROOT}.events.system.${type}`, payload };
+  },
+  broadcast: (command, at) => {
+    const type = broadcastIn(command);
+    return type === undefined ? undefined : { subject: `${ROOT}.${type}`, payload: encodeBroadcast(command, at) };
   },
 };
 
@@ -120,6 +135,9 @@ const refuseDisagreement = (subject: string, message: JsonObject): void => {
   const about = String(message.correlationId).toLowerCase();
   if (kind === 'results' && id !== about && !(id.length === SHORT_ID && about.startsWith(id))) {
     throw new ParleyError('invalid_params', `The subject ${subject} disagrees with the correlationId.`);
+  }
+  if (kind === 'broadcast' && message.type !== `broadcast.${rest.join('.')}`) {
+    throw new ParleyError('invalid_params', `The subject ${subject} disagrees with the type of the message.`);
   }
   if (kind === 'heartbeat' && rest.join('.') !== message.from) {
     throw new ParleyError('invalid_params', `The subject ${subject} disagrees with whom the heartbeat is from.`);

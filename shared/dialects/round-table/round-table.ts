@@ -3,12 +3,13 @@ import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
+import { NAME } from './name.ts';
 import { onNats } from './on-nats.ts';
 import { isTyped, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
 
 /** The message contract of the Round Table: tasks, claims, progress, results, failures and heartbeats. */
 export const roundTable: Dialect = {
-  name: 'round-table',
+  name: NAME,
   isLogged: false,
   schema: RoundTableMessage,
   keys: Object.keys(UntypedMessage.shape),

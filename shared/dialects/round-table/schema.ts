@@ -126,6 +126,14 @@ const HeartbeatEnvelope = z.looseObject({
   }),
 });
 
+/** For all agents, or those that `Parley-Broadcast` names. */
+const Broadcast = z.looseObject({
+  ...envelope,
+  type: z.literal(['broadcast.config-update', 'broadcast.maintenance', 'broadcast.alert']),
+  correlationId: uuid.optional(),
+  payload: jsonObject,
+});
+
 export const RoundTableMessage = z.discriminatedUnion('type', [
   TaskRequest,
   TaskClaimed,
@@ -133,10 +141,11 @@ export const RoundTableMessage = z.discriminatedUnion('type', [
   TaskResult,
   TaskFailed,
   HeartbeatEnvelope,
+  Broadcast,
 ]);
 export type RoundTableMessage = z.output<typeof RoundTableMessage>;
 
-export const TYPES = RoundTableMessage.options.map((option) => option.shape.type.value);
+export const TYPES = RoundTableMessage.options.flatMap((option) => [...option.shape.type.values]);
 
 /** For a message that does not say which of them it is, and is to learn what else is wrong with it. */
 export const UntypedMessage = z.looseObject({
