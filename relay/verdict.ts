@@ -10,12 +10,8 @@ export type Verdict = 'done' | 'told' | 'dead' | 'later' | 'stop';
 /** A task may be on its way here by another stream. With growing pauses, so many deliveries take five minutes. */
 const UNKNOWN_TASK_DELIVERIES = 12;
 
-/** They say something of the key that brought the message, and not of the message. */
-const ABOUT_THE_KEY = ['unauthorized', 'forbidden'];
-
 export const verdictOn = ({ status, body: { code } }: Result, deliveries: number): Verdict => {
   if (status >= 200 && status < 300) return 'done';
-  if (status === 401 || (status === 403 && ABOUT_THE_KEY.includes(code ?? ''))) return 'stop';
   if (status === 404 && code === 'task_not_found') return deliveries < UNKNOWN_TASK_DELIVERIES ? 'later' : 'dead';
   if (status === 409) return 'told';
   return status === 429 || status >= 500 ? 'later' : 'dead';

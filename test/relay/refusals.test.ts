@@ -57,6 +57,8 @@ describe('what Parley refuses', () => {
       ['roundtable.tasks.intel.news', JSON.stringify({ ...bad, from: 'gwen' }), 'from_mismatch'],
       ['roundtable.tasks.intel.news', JSON.stringify({ ...bad, from: 'nobody' }), 'unknown_agent'],
       ['parley.default.send', '{"hello":"world"}', 'unknown_dialect'],
+      ['roundtable.broadcast.alert', JSON.stringify({ ...bad, type: 'broadcast.alert' }), 'forbidden'],
+      ['roundtable.broadcast.alert', JSON.stringify({ ...bad, type: 'broadcast.maintenance' }), 'invalid_params'],
     ] as const;
     // One that is in order among them is taken all the same.
     const good = taskRequest('tim', { payload: { task: 'intel.news' } });
