@@ -1,4 +1,4 @@
-import { type Agent, type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
+import { type Agent, agentPk, type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
 import { sawInstance } from '../agents/instances.ts';
 import { restOf } from '../agents/orders.ts';
 import { fittingFor } from '../cards/large-content.ts';
@@ -41,11 +41,12 @@ const VISIBILITY_MS = 30_000;
 const DRAIN_MS = 5000;
 
 /** The agent's next tasks, leased to it. Those addressed to it come first, then those of its domains, by priority. */
-export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions): Promise<Task[]> => {
+export const claimTasks = async (deps: Deps, asking: Known, options: ClaimOptions): Promise<Task[]> => {
   const { max, waitMs, signal } = options;
+  const until = deps.clock.now() + waitMs;
+  const known = await whenAtWork(deps, asking, until, signal);
+  if (!known) return [];
   const begun = deps.clock.now();
-  const until = begun + waitMs;
-  if (restOf(known, begun)) return [];
   let lanes = lanesOf(
     known,
     chosenDomains(known, options.domains),
@@ -70,6 +71,32 @@ export const claimTasks = async (deps: Deps, known: Known, options: ClaimOptions
     const isStale = taken.length > 0 && claimed.length === 0;
     const deadline = isStale ? Math.max(until, begun + DRAIN_MS) : until;
     if (claimed.length > 0 || deps.clock.now() >= deadline || signal?.aborted) return claimed;
+  }
+};
+
+/** The agent as soon as it does not rest; undefined where that is not in time. */
+const whenAtWork = async (
+  deps: Deps,
+  asking: Known,
+  until: number,
+  signal: AbortSignal | undefined,
+): Promise<Known | undefined> => {
+  if (!restOf(asking, deps.clock.now())) return asking;
+  const { project, id } = asking.agent;
+  const listener = deps.records.listen(agentPk(project, id));
+  try {
+    for (;;) {
+      // What is remembered of it may be older than the order that lets it work again.
+      deps.directory.forget(project, id);
+      const known = await deps.directory.agent(project, id);
+      const now = deps.clock.now();
+      const rest = known && restOf(known, now);
+      if (!rest) return known;
+      if (now >= until || signal?.aborted) return undefined;
+      await listener.heard(Math.min(until, rest.until ?? until) - now, signal);
+    }
+  } finally {
+    listener.close();
   }
 };
 

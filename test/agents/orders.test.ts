@@ -23,7 +23,6 @@ describe('a command', () => {
   it('to pause leaves the agent without work and with its inbox, and to resume gives it back', async (t) => {
     const { coordinator, tester, order, claim, events } = await start(t);
     assert.equal((await order('pause', { reason: 'a fix is on its way' })).status, 202);
-    assert.deepEqual(await tester.claim({ wait: 20 }), []);
     await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
     await coordinator.request();
     const { tasks, resting } = await claim();
@@ -54,6 +53,50 @@ describe('a command', () => {
       (await events()).map(({ type }: Wire) => type),
       ['agent.paused', 'agent.resumed'],
     );
+  });
+
+  it('to pause holds up a claim that waits, until the wait is over', async (t) => {
+    const { parley, tester, order } = await start(t);
+    await order('pause');
+    const reply = tester.call('POST', '/v1/claims', { wait: 20 });
+    let isAnswered = false;
+    reply.then(() => {
+      isAnswered = true;
+    });
+    await settled(parley);
+    parley.clock.advance(19_999);
+    await settled(parley);
+    assert.equal(isAnswered, false);
+    parley.clock.advance(1);
+    const { tasks, resting } = (await reply).body;
+    assert.deepEqual([tasks, resting.action], [[], 'pause']);
+  });
+
+  for (const [ending, parameters] of [
+    ['resume', {}],
+    ['its timeout', { timeout_ms: 10_000 }],
+  ] as const) {
+    it(`to pause holds up a claim that waits, until ${ending}`, async (t) => {
+      const { parley, coordinator, tester, order } = await start(t);
+      await order('pause', parameters);
+      await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
+      const reply = tester.call('POST', '/v1/claims', { wait: 20 });
+      await settled(parley);
+      if (ending === 'resume') await order('resume');
+      else parley.clock.advance(10_000);
+      const { tasks, resting } = (await reply).body;
+      assert.deepEqual([tasks.length, resting], [1, undefined]);
+    });
+  }
+
+  it('to pause is told to a claim that waited before it', async (t) => {
+    const { parley, tester, order } = await start(t);
+    const reply = tester.call('POST', '/v1/claims', { wait: 20 });
+    await settled(parley);
+    await order('pause');
+    parley.clock.advance(20_000);
+    const { tasks, resting } = (await reply).body;
+    assert.deepEqual([tasks, resting.action], [[], 'pause']);
   });
 
   it('to stop is undone by start alone', async (t) => {
@@ -107,7 +150,8 @@ describe('a command', () => {
     const waiting = tester.call('POST', '/v1/claims', { wait: 20 });
     await order('pause');
     await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
-    assert.deepEqual((await waiting).body.tasks, []);
+    const { tasks, resting } = (await waiting).body;
+    assert.deepEqual([tasks, resting.action], [[], 'pause']);
     await order('resume');
     assert.equal((await tester.claim()).length, 1);
   });

@@ -59,9 +59,12 @@ export const claimRoutes: Route[] = [
         ? await claimOnce(deps, known, body.claimId, options)
         : await claimTasks(deps, known, options);
       for (const { id } of tasks) note(id);
+      const { project, id } = known.agent;
+      // It may have been told to rest, or to work again, while it waited.
+      const now = tasks.length === 0 ? await deps.directory.agent(project, id) : undefined;
       return {
         status: 200,
-        body: { results, tasks: await handOverAll(deps, known, tasks), resting: restingView(deps, known) },
+        body: { results, tasks: await handOverAll(deps, known, tasks), resting: now && restingView(deps, now) },
       };
     },
   }),
