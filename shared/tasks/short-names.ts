@@ -58,7 +58,13 @@ export const taskCalled = async (
   const found = await deps.records.getMany(names.map((name) => taskRef(agent.project, name.taskId)));
   const tasks = names.flatMap((name) => found.find((task) => task.id === name.taskId) ?? []);
   // A message that came before is about the task that it was about then, though that may have ended since.
-  return (tasks.find((task) => hasSeen(task, messageId)) ?? tasks.find(isOpen) ?? tasks[0])?.id;
+  const meant = [
+    tasks.find((task) => hasSeen(task, messageId)),
+    tasks.find((task) => isOpen(task) && task.holder === agent.id),
+    tasks.find(isOpen),
+    tasks[0],
+  ];
+  return meant.find((task) => task !== undefined)?.id;
 };
 
 const hasSeen = (task: Task, messageId: string): boolean =>

@@ -86,6 +86,17 @@ describe('a delegated task', () => {
     assert.equal(await state(older), 'completed');
   });
 
+  it('is meant by its id as the one that its holder has, though another is newer', async (t) => {
+    const { coordinator, coder, delegate, say } = await start(t);
+    const msg_id = newMsgId();
+    const older = await delegate({ msg_id });
+    assert.equal((await coder.claim()).length, 1);
+    const newer = await delegate({ msg_id, timestamp: '2026-02-09T15:00:00.000Z' });
+    await say('status-update', { correlation_id: msg_id });
+    const states = await Promise.all([older, newer].map(async ({ taskId }) => (await coordinator.task(taskId)).state));
+    assert.deepEqual(states, ['in_progress', 'requested']);
+  });
+
   it('has the deadline as its time to live, and nobody gets it later', async (t) => {
     const { parley, coordinator, coder, delegate } = await start(t);
     const context = { deadline: '2026-02-08T15:02:00.000Z' };
