@@ -50,6 +50,7 @@ export const runAgain = (task: Task, when: When): Change | ParleyError =>
         'endedAt',
         'expires',
         'error',
+        'failures',
         'outcomeCarried',
         'outcomeTold',
         'endedBy',
@@ -96,15 +97,27 @@ export const failed = (task: Task, when: When, error: TaskError): Change =>
 
 export const afterFailure = (task: Task, when: When, error: TaskError): Change => {
   const { now, limits } = when;
-  const attempts = task.retry?.maxAttempts ? task.maxAttempts : Math.min(task.maxAttempts, error.attempts ?? Infinity);
-  if (!error.retryable || task.attempt >= attempts) return failed(task, when, error);
+  const failures = countedFailures(task, error);
+  const isOnceTooOften = failures !== undefined && (failures[error.code] ?? 0) >= (error.attempts ?? Infinity);
+  if (!error.retryable || isOnceTooOften || task.attempt >= task.maxAttempts) return failed(task, when, error);
   const growing = delayMs(task, error, limits);
   const notBefore = now + (error.retryAfterSeconds === undefined ? growing : error.retryAfterSeconds * 1000);
   return {
-    set: { status: 'requested', error, notBefore, due: notBefore, deadline: notBefore + task.ttlSeconds * 1000 },
+    set: {
+      status: 'requested',
+      error,
+      failures,
+      notBefore,
+      due: notBefore,
+      deadline: notBefore + task.ttlSeconds * 1000,
+    },
     unset: HOLD,
   };
 };
+
+/** With this one, where its kind is counted: the requester's own policy counts all attempts alike. */
+const countedFailures = ({ failures = {}, retry }: Task, { code, attempts }: TaskError): Task['failures'] =>
+  attempts === undefined || retry?.maxAttempts ? undefined : { ...failures, [code]: (failures[code] ?? 0) + 1 };
 
 /** The requester's own policy comes before the rule of the error, and that before the usual doubling. */
 const delayMs = ({ attempt, retry }: Task, error: TaskError, limits: Limits): number => {
@@ -114,4 +127,15 @@ const delayMs = ({ attempt, retry }: Task, error: TaskError, limits: Limits): nu
 };
 
 /** What a task forgets when its holder loses it. */
-export const HOLD = ['held', 'holder', 'claimedAt', 'startedAt', 'leaseUntil', 'claimNote', 'claimId', 'progress'];
+export const HOLD = [
+  'held',
+  'holder',
+  'claimedAt',
+  'startedAt',
+  'leaseUntil',
+  'claimNote',
+  'claimId',
+  'progress',
+  'prompt',
+  'askedAt',
+];

@@ -65,5 +65,6 @@ export const PACKING = {
     'refused',
     'parts',
     'command',
+    'failures',
   ],
 } as const;

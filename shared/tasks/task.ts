@@ -23,6 +23,8 @@ export const endOf = ({ status }: Task): End | undefined => ENDS.find((end) => e
 
 export const isOpen = (task: Task): boolean => task.endedAt === undefined;
 export const isHeld = (task: Task): boolean => task.status === 'claimed' || task.status === 'in_progress';
+/** Somebody has it, though it may wait for an answer. */
+export const isInHand = (task: Task): boolean => isHeld(task) || task.status === 'input_required';
 
 /** A value in the record itself, or the key and size of the blob that holds it. */
 export type Content = { json: Json } | { blob: string; bytes: number };
@@ -51,7 +53,7 @@ export interface TaskError {
   message: string;
   retryable: boolean;
   retryAfterSeconds?: number;
-  /** How many attempts this kind of error allows in all, where that is fewer than the task's own limit. */
+  /** How many attempts may end with this kind of error, the last one for good, where not only the task's own limit counts. */
   attempts?: number;
   /** How the delay grows, where this kind of error says so. */
   backoff?: Backoff;
@@ -160,6 +162,8 @@ export interface Task extends Item {
   endedAt?: number;
   cancelledBy?: string;
   error?: TaskError;
+  /** How many attempts ended with each kind of error that allows only so many; absent for none. */
+  failures?: Record<string, number>;
   input: Content;
   output?: Content;
   artifacts?: KeptArtifacts;

@@ -51,6 +51,25 @@ describe('a failure', () => {
     });
   }
 
+  it('of internal_error is tried once more, whatever went wrong before', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+    const id = await tim.request();
+    const states: string[] = [];
+    for (const error of ['internal_error', 'rate_limited', 'internal_error']) {
+      await claimAfter(parley, galahad, 10 * SECOND_MS);
+      await galahad.fail(id, { error });
+      states.push((await tim.task(id)).state);
+    }
+    assert.deepEqual(states, ['requested', 'requested', 'failed']);
+    const other = await tim.request();
+    for (const error of ['rate_limited', 'internal_error']) {
+      await claimAfter(parley, galahad, 10 * SECOND_MS);
+      await galahad.fail(other, { error });
+      assert.equal((await tim.task(other)).state, 'requested');
+    }
+  });
+
   it('that its agent calls final ends the task', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
