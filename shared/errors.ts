@@ -47,6 +47,7 @@ export const CODES = {
   task_ended: 409,
   task_expired: 409,
   task_waiting: 409,
+  waiting_for_input: 409,
   too_large: 413,
   capability_not_found: 422,
   delegation_cycle: 422,

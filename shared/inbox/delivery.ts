@@ -2,7 +2,7 @@ import { idFrom } from '../ids.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Fresh, Item } from '../ports/records.ts';
 import type { KeptArtifacts } from '../tasks/artifacts.ts';
-import { type Content, isHeld, type Status, sortable, type Task, type TaskError } from '../tasks/task.ts';
+import { type Content, isInHand, type Status, sortable, type Task, type TaskError } from '../tasks/task.ts';
 
 /** What the sender is called where Parley itself speaks. */
 export const PARLEY = 'parley';
@@ -67,13 +67,7 @@ export const deliveriesOf = (before: Task | undefined, after: Task): Fresh<Deliv
   if (after.status === 'completed') return [];
   // How a part of a batch ended is told with the batch.
   const interested = new Set(after.joins ? [] : [after.from]);
-  if (
-    after.status === 'cancelled' &&
-    before.holder !== undefined &&
-    (isHeld(before) || before.status === 'input_required')
-  ) {
-    interested.add(before.holder);
-  }
+  if (after.status === 'cancelled' && before.holder !== undefined && isInHand(before)) interested.add(before.holder);
   interested.delete(after.cancelledBy ?? '');
   return [...interested].map((agent) => delivery(after, outcomeOf(after, agent)));
 };

@@ -11,7 +11,7 @@ import { type TurnEffect, taskEndEffects } from '../turns/effects.ts';
 import { cancel } from './ends.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
 import { unseen } from './rules.ts';
-import { type Content, endOf, hasReported, isHeld, isOpen, type Joins, laneOf, type Task } from './task.ts';
+import { type Content, endOf, hasReported, isHeld, isInHand, isOpen, type Joins, laneOf, type Task } from './task.ts';
 import { endedWaiting } from './waiting.ts';
 
 /** What must follow from a write, each safe to be carried out twice. */
@@ -128,7 +128,7 @@ const edgesBackToQueue = (before: Task, after: Task): Edge[] => {
   if (before.endedAt !== undefined) return ['task.requested'];
   if (before.status === 'waiting') return ['task.ready'];
   if (before.unacknowledgedAt !== after.unacknowledgedAt) return ['task.unacknowledged'];
-  if (after.attempt > before.attempt || isHeld(before)) {
+  if (after.attempt > before.attempt || isInHand(before)) {
     return [after.notBefore === undefined ? 'task.released' : 'task.retrying'];
   }
   return [];

@@ -1,5 +1,5 @@
 import type { Fresh, Item, Ref } from '../ports/records.ts';
-import { hasReported, isHeld, type Progress, type Task, type TaskError } from './task.ts';
+import { hasReported, isInHand, type Progress, type Task, type TaskError } from './task.ts';
 
 /**
  * What a later write to the task overwrites: an attempt that did not end it, a progress report, an end that was undone. The
@@ -54,7 +54,7 @@ export const historyOf = (before: Task | undefined, after: Task): Fresh<HistoryE
   if (after.status === 'in_progress' && after.progress && hasReported(before, after)) {
     return [{ ...common, ...held(after), happened: 'progress', progress: after.progress }];
   }
-  const lost = after.status === 'requested' && (isHeld(before) || after.attempt > before.attempt);
+  const lost = after.status === 'requested' && (isInHand(before) || after.attempt > before.attempt);
   return lost ? [{ ...common, ...held(before), agent: after.error?.agent, endedAt: after.at, error: after.error }] : [];
 };
 

@@ -11,8 +11,19 @@ import { type KeptArtifacts, keptArtifacts } from './artifacts.ts';
 import { changeTask } from './change-task.ts';
 import { discarded, kept } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
-import { type Content, isHeld, roundOf, type Seen, type Task } from './task.ts';
-import { asHolder, askInput, type By, claim, complete, fail, progress, type Report, renew } from './transitions.ts';
+import { type Content, isInHand, roundOf, type Seen, type Task } from './task.ts';
+import {
+  announces,
+  asHolder,
+  askInput,
+  type By,
+  complete,
+  fail,
+  progress,
+  type Report,
+  renew,
+  takes,
+} from './transitions.ts';
 
 /** What an agent says about a task: that it takes it, how far it is, how it ended. Each message counts once. */
 export const report = async (deps: Deps, sender: Known, message: TaskReport): Promise<{ duplicate: boolean }> => {
@@ -62,11 +73,12 @@ const transitionFor = (message: TaskReport, by: By, stored: Stored | undefined):
   switch (message.kind) {
     case 'claim':
       return {
-        // Who holds the task already has claimed it some other way, and this is the late announcement of that.
-        decide: (task) =>
-          task.holder === by.agent && task.endedAt === undefined
-            ? 'unchanged'
-            : onSeen(task, claim(task, by, { due: task.due, seen, note: message.note })),
+        decide: (task) => {
+          if (task.holder !== by.agent || task.endedAt !== undefined) {
+            return isDoneBy(task, by.agent) ? 'unchanged' : takes(task, by, told, message.note);
+          }
+          return task.claimNote === undefined ? announces(task, by, told, message.note) : 'unchanged';
+        },
       };
     case 'progress':
       return { decide: (task) => progress(task, by, told, { ...message.progress, told: message.told, at: by.now }) };
@@ -85,6 +97,9 @@ const transitionFor = (message: TaskReport, by: By, stored: Stored | undefined):
       return { decide: (task) => askInput(task, by, told, message.prompt) };
   }
 };
+
+/** It says late that it took what it has completed since. */
+const isDoneBy = ({ status, holder }: Task, agent: string): boolean => status === 'completed' && holder === agent;
 
 interface Stored {
   output: Content;
@@ -119,7 +134,7 @@ const isRepeated = (task: Task, message: TaskReport): boolean => {
 
 /** Who holds the task in a later round than that of its words means them anew. From anybody else they come late, or twice. */
 const isSaidAnew = (task: Task, { round }: Seen, { from }: TaskReport): boolean =>
-  round !== undefined && round < roundOf(task) && isHeld(task) && task.holder === from;
+  round !== undefined && round < roundOf(task) && isInHand(task) && task.holder === from;
 
 /** Who says the same words again to show that it is alive has no other way to say it. */
 const onRepeated = (task: Task, by: By, { kind, isKnownByContent }: TaskReport): Change | 'unchanged' => {

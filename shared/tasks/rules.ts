@@ -2,7 +2,7 @@ import type { Rest } from '../agents/orders.ts';
 import { ParleyError } from '../errors.ts';
 import { above, absent, all, any, below, type Change, type Condition, holds, is, oneOf } from '../ports/conditions.ts';
 import type { Item } from '../ports/records.ts';
-import type { Task } from './task.ts';
+import type { Status, Task } from './task.ts';
 
 /** One thing that must be true of a record, and what to say where it is not. */
 export interface Rule<T extends Item = Task> {
@@ -96,11 +96,17 @@ export const currentEntry = (entry: number): Rule => ({
 /** The timers will still look at the task when the queue message said they would. */
 export const dueAt = (due: number): Rule => ({ ...unclaimed, holds: is('due', due) });
 
-export const heldBy = (agent: string): Rule => ({
-  holds: all(oneOf('status', 'claimed', 'in_progress'), is('holder', agent)),
+export const heldBy = (agent: string): Rule => heldAs(agent, 'claimed', 'in_progress');
+
+/** Also while it waits for an answer. */
+export const inHandOf = (agent: string): Rule => heldAs(agent, 'claimed', 'in_progress', 'input_required');
+
+const heldAs = (agent: string, ...statuses: Status[]): Rule => ({
+  holds: all(oneOf('status', ...statuses), is('holder', agent)),
   refusal: (task) => {
     if (task.endedAt !== undefined) return ended(task);
     if (task.status === 'waiting') return waiting(task);
+    if (task.holder === agent) return unanswered(task);
     const holder = task.holder ?? null;
     const whose = holder === null ? 'is held by nobody' : `is held by ${holder}`;
     return new ParleyError('not_holder', `The task ${task.id} ${whose}, not by ${agent}.`, { facts: { holder } });
@@ -140,6 +146,12 @@ const waiting = ({ id, waitsFor = [] }: Task): ParleyError =>
   new ParleyError('task_waiting', `The task ${id} waits until others are completed: ${waitsFor.join(', ')}.`, {
     facts: { waitsFor },
   });
+
+const unanswered = ({ id, from }: Task): ParleyError =>
+  new ParleyError(
+    'waiting_for_input',
+    `The task ${id} waits for the answer of ${from}. Until then its holder can only fail, or give it up.`,
+  );
 
 const alreadyClaimed = (task: Task): ParleyError =>
   new ParleyError('already_claimed', `The task ${task.id} is held by ${task.holder}.`, {

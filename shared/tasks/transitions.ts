@@ -12,6 +12,7 @@ import {
   dueAt,
   eligible,
   heldBy,
+  inHandOf,
   notExpired,
   notWaiting,
   onSeen,
@@ -101,6 +102,17 @@ export interface Report {
   told?: JsonObject;
 }
 
+/** The claim as a message of its own. */
+export const takes = (task: Task, by: By, report: Report, note: JsonObject): Change | ParleyError =>
+  onSeen(task, claim(task, by, { due: task.due, seen: seenIn(roundOf(task) + 1, report), note }));
+
+/** The holder has claimed it some other way, and this is the announcement of that. */
+export const announces = (task: Task, by: By, report: Report, note: JsonObject): Change | ParleyError =>
+  onSeen(task, {
+    rules: [inHandOf(by.agent)],
+    change: { set: { claimedBy: seenIn(roundOf(task), report), claimNote: note } },
+  });
+
 const byHolder = (by: By, report: Report) => [heldBy(by.agent), ...thisAttempt(report.attempt)];
 
 /** The holder lives: `→ in_progress`, and the lease runs anew. */
@@ -146,7 +158,7 @@ export const complete = (
   }),
 });
 
-/** `→ requested` once more, after a delay, while the error and the number of attempts allow it; else `→ failed`. */
+/** `→ requested` once more, after a delay, while the error and the number of attempts allow it; else `→ failed`. Who waits for an answer may give up, too. */
 export const fail = (task: Task, by: By, report: Report, error: TaskError, carried: JsonObject): Change | ParleyError =>
   asHolder(task, by, (held) => {
     const change = afterFailure(held, by, { ...error, agent: by.agent });
@@ -157,7 +169,7 @@ export const fail = (task: Task, by: By, report: Report, error: TaskError, carri
       outcomeCarried: carried,
       outcomeTold: report.told,
     };
-    return { rules: byHolder(by, report), change: inOrder(change, { set: said }) };
+    return { rules: [inHandOf(by.agent), ...thisAttempt(report.attempt)], change: inOrder(change, { set: said }) };
   });
 
 /** The holder cannot go on without an answer: the lease and the time to live stand still until it comes. */
@@ -197,7 +209,8 @@ export const asHolder = (task: Task, by: By, then: (held: Task) => Transition): 
   return next instanceof Error ? next : inOrder(claimed, next);
 };
 
-const remembered = (task: Task, { seen, isKnownByContent }: Report): Seen[] => {
-  const said = isKnownByContent ? { ...seen, round: roundOf(task) } : seen;
-  return [...(task.seen ?? []), said].slice(-SEEN_LIMIT);
-};
+const remembered = (task: Task, report: Report): Seen[] =>
+  [...(task.seen ?? []), seenIn(roundOf(task), report)].slice(-SEEN_LIMIT);
+
+const seenIn = (round: number, { seen, isKnownByContent }: Report): Seen =>
+  isKnownByContent ? { ...seen, round } : seen;

@@ -27,7 +27,7 @@ describe('task.claimed', () => {
     assert.deepEqual(await galahad.claim(), []);
   });
 
-  it('from the holder, late, changes nothing', async (t) => {
+  it('from the holder, late, adds what it says and changes nothing else', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -38,7 +38,33 @@ describe('task.claimed', () => {
     const reply = await galahad.claimed(id, { message: 'late' });
     assert.equal(reply.status, 202);
     await settled(parley);
+    assert.deepEqual(await tim.task(id), { ...before, claim: { message: 'late' } });
+    await galahad.claimed(id, { message: 'later' });
+    assert.deepEqual((await tim.task(id)).claim, { message: 'late' });
+  });
+
+  it('from the holder counts once, too', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+    const id = await tim.request();
+    await galahad.claim();
+    const message = about('task.claimed', 'galahad', id, { message: 'mine' });
+    assert.equal((await galahad.send(message)).status, 202);
+    const again = await galahad.send(message);
+    assert.deepEqual([again.status, again.body.duplicate], [200, true]);
+    const other = { ...message, payload: { message: 'yours' } };
+    await refusedWithoutTrace(parley, 409, 'id_reused', () => galahad.send(other));
+  });
+
+  it('that comes after the result of its agent is taken without effect, and from anybody else refused', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
+    const id = await tim.request();
+    await galahad.complete(id);
+    const before = await tim.task(id);
+    assert.equal((await galahad.claimed(id)).status, 202);
     assert.deepEqual(await tim.task(id), before);
+    await refusedWithoutTrace(parley, 409, 'task_ended', () => kay.claimed(id));
   });
 
   it('takes back a claim that is made twice as the same one', async (t) => {

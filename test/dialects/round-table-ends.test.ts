@@ -116,7 +116,6 @@ describe('a task that has ended', () => {
     await refusedWithoutTrace(parley, 409, 'task_ended', () => galahad.complete(id, { content: 'x'.repeat(10_000) }));
     await refusedWithoutTrace(parley, 409, 'task_ended', () => galahad.fail(id));
     await refusedWithoutTrace(parley, 409, 'task_ended', () => galahad.progress(id));
-    await refusedWithoutTrace(parley, 409, 'task_ended', () => galahad.claimed(id));
     await refusedWithoutTrace(parley, 409, 'task_ended', () => galahad.call('POST', `/v1/tasks/${id}/renew`));
   });
 

@@ -127,6 +127,40 @@ describe('an agent that asks for input', () => {
     assert.deepEqual([status, body.status, body.input], [200, 'input_required', { prompt: 'Why?' }]);
   });
 
+  it('cannot go on before it is answered, and is told so', async (t) => {
+    const parley = await testParley(t);
+    const { cook, id } = await asked(parley);
+    for (const said of [{ status: 'in_progress' }, { status: 'completed', result: 1 }]) {
+      const { body } = await refusedWithoutTrace(parley, 409, 'waiting_for_input', () => cook.send({ id, ...said }));
+      assert.match(body.detail, /waits for the answer of orchestrator/);
+    }
+  });
+
+  it('may fail while it waits, and the task is tried again', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook, id, answer } = await asked(parley);
+    const error = { code: 'MCP_ERROR', message: 'broken' };
+    assert.equal((await cook.send({ id, status: 'failed', error })).status, 202);
+    const task = await orchestrator.task(id);
+    assert.deepEqual([task.state, task.input, task.metadata.agent], ['requested', undefined, undefined]);
+    assertRefused(await answer({ servings: 4 }), 409, 'not_waiting');
+    parley.clock.advance(1000);
+    await settled(parley);
+    assert.equal((await cook.claim())[0].attempt, 2);
+    await settled(parley);
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=task.retrying')).body;
+    assert.equal(events.length, 1);
+    const { history } = await orchestrator.task(id);
+    assert.ok(history.some(({ event, agent }: Record<string, string>) => event === 'released' && agent === 'cook'));
+  });
+
+  it('may give up while it waits', async (t) => {
+    const { orchestrator, cook, id } = await asked(await testParley(t));
+    assert.equal((await cook.send({ id, status: 'cancelled' })).status, 202);
+    const task = await orchestrator.task(id);
+    assert.deepEqual([task.state, task.error.code, task.input], ['failed', 'CANCELLED', undefined]);
+  });
+
   it('is told where the task is cancelled meanwhile', async (t) => {
     const { orchestrator, cook, id, answer } = await asked(await testParley(t));
     await orchestrator.call('POST', `/v1/tasks/${id}/cancel`);
