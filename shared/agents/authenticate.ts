@@ -4,7 +4,10 @@ import { AGENT_ID, type Known } from './agent.ts';
 import { matches, officeNamed, ownerOf } from './keys.ts';
 
 /** Whoever sent a request and may be answered in its own name. */
-export type Caller = { project: string; role: 'admin' } | { project: string; role: 'agent'; known: Known };
+export type Caller =
+  | { project: string; role: 'admin' }
+  /** `byRelay` where the relay brought what the agent said on NATS. */
+  | { project: string; role: 'agent'; known: Known; byRelay?: true };
 
 /** The relay of a project: it brings messages of agents on NATS, and acts in the name of each of them. */
 export interface Relay {

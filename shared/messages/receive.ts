@@ -84,7 +84,7 @@ const asked = async (deps: Deps, { caller }: Sent, { from }: GroundMessage): Pro
 const inTheNameOf = async (deps: Deps, caller: Caller | Relay, known: Known): Promise<Caller> => {
   if (caller.role !== 'relay') return caller;
   await alive(deps, known);
-  return { project: caller.project, role: 'agent', known };
+  return { project: caller.project, role: 'agent', known, byRelay: true };
 };
 
 const toMany = async (

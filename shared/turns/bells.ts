@@ -1,4 +1,4 @@
-import { offeredBy } from '../agents/capabilities.ts';
+import { membersOn, oneOfMembers } from '../agents/channels.ts';
 import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { relayedEvent } from '../relay/relayed-event.ts';
@@ -20,7 +20,7 @@ export interface Bell {
 /** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
 export const ring = async (deps: Deps, bell: Bell): Promise<void> => {
   const { cause, at, target, inboxId, reason, about } = bell;
-  const agent = bell.isForGroup ? await idleAmong(deps, about.project, target) : target;
+  const agent = bell.isForGroup ? oneOfMembers(await idleAmong(deps, about.project, target, about.channel)) : target;
   if (agent === undefined) return;
   const payload = { agent_id: agent, inbox_id: inboxId, reason };
   const event = turnEvent(cause, 'cmd.agent.wakeup', at, target, payload, about);
@@ -30,13 +30,10 @@ export const ring = async (deps: Deps, bell: Bell): Promise<void> => {
   if (onNats) await deps.queues.send([onNats]);
 };
 
-/** How many agents of a group are looked at to find an idle one. */
-const GROUP_LOOK = 20;
-
-const idleAmong = async ({ records }: Deps, project: string, group: string): Promise<string | undefined> => {
-  const agents = await offeredBy(records, project, group, GROUP_LOOK);
-  const heads = await records.getMany(agents.map((agent) => headRef(project, agent)));
+/** Agents of the group that could take a turn on the channel now. */
+export const idleAmong = async (deps: Deps, project: string, group: string, channel: string): Promise<string[]> => {
+  const agents = await membersOn(deps, project, group, channel);
+  const heads = await deps.records.getMany(agents.map((agent) => headRef(project, agent)));
   const busy = heads.filter((head) => stateOf(head) !== 'idle').map(({ agent }) => agent);
-  const idle = agents.filter((agent) => !busy.includes(agent));
-  return idle[Math.floor(Math.random() * idle.length)];
+  return agents.filter((agent) => !busy.includes(agent));
 };

@@ -1,5 +1,5 @@
 import { type Caller, find, nameOf } from '../agents/authenticate.ts';
-import { refuseOtherChannels } from '../agents/channels.ts';
+import { membersOn, oneOfMembers, PUBLIC, refuseOtherChannels } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import { completed, traceOfHeaders } from '../dialects/common-ground/headers.ts';
@@ -76,17 +76,32 @@ export const callTool = async (deps: Deps, caller: Caller, order: Order) => {
   const checked = await checkedCall(deps, caller, order);
   const { call, id, trace } = checked;
   const { target } = order.subject;
-  const service = await find(deps, caller.project, target);
-  if (service) refuseOtherChannels(service.agent, call.channel);
+  const service = await serviceFor(deps, caller.project, target, call.channel);
   await recordCall(deps, caller.project, call, trace);
-  const { duplicate } = await submit(
-    deps,
-    caller,
-    COMMON_GROUND,
-    requestOf(deps, order, checked, service && target),
-    trace,
-  );
+  const { duplicate } = await submit(deps, caller, COMMON_GROUND, requestOf(deps, order, checked, service), trace);
   return { duplicate, taskId: id };
+};
+
+/** The agent that gets the command; undefined where it is for whoever of the target's capability comes first. */
+const serviceFor = async (
+  deps: Deps,
+  project: string,
+  target: string,
+  channel: string,
+): Promise<string | undefined> => {
+  const service = await find(deps, project, target);
+  if (service) {
+    refuseOtherChannels(service.agent, channel);
+    return target;
+  }
+  if (channel === PUBLIC) return undefined;
+  const member = oneOfMembers(await membersOn(deps, project, target, channel));
+  if (member !== undefined) return member;
+  throw new ParleyError(
+    'channel_forbidden',
+    `None of the agents with the capability ${target} may use the channel ${channel}.`,
+    { facts: { channel } },
+  );
 };
 
 export const recordCall = async (deps: Deps, project: string, call: ToolCall, trace: Trace): Promise<void> => {

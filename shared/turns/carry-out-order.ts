@@ -1,4 +1,4 @@
-import { agentBehind, type Caller, find, nameOf } from '../agents/authenticate.ts';
+import { agentBehind, type Caller, nameOf } from '../agents/authenticate.ts';
 import { PUBLIC, refuseOtherChannels } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { GroundOrder } from '../dialects/common-ground/decode.ts';
@@ -9,9 +9,10 @@ import type { Trace } from '../trace.ts';
 import { ring } from './bells.ts';
 import { callInternal } from './call-internal.ts';
 import { callTool } from './call-tool.ts';
-import { enqueue } from './enqueue.ts';
+import { enqueue, targetOf, violation } from './enqueue.ts';
 import { stoppable } from './look-up.ts';
 import { receiveReport } from './receive-report.ts';
+import { otherChannel } from './rules.ts';
 import { stopTurn } from './stop.ts';
 import { act } from './ui-action.ts';
 
@@ -47,13 +48,16 @@ export const carryOutOrder = async (
       });
     }
     case 'report': {
+      refuseOtherTarget(order);
       const depth = strictDepth(order.depth ?? order.payload.recursion_depth);
-      const { ignored } = await receiveReport(deps, caller, order.payload, depth, trace);
+      const { ignored } = await receiveReport(deps, caller, order.payload, depth, trace, order.subject.channel);
       return { duplicate: ignored !== undefined };
     }
     case 'stop': {
       const { agent_turn_id: id, agent_id: agent, turn_epoch: epoch, reason } = order.payload;
+      refuseOtherTarget(order);
       const turn = await stoppable(deps, caller, id);
+      if (turn.channel !== order.subject.channel) throw otherChannel(order.subject.channel, turn.channel);
       return stopTurn(deps, { ...turn, agent }, epoch, reason);
     }
     case 'callTool':
@@ -70,11 +74,18 @@ export const carryOutOrder = async (
       return act(deps, caller, order, trace);
     case 'wake': {
       const { target, channel } = order.subject;
+      if (caller.role === 'agent') refuseOtherChannels(caller.known.agent, channel);
+      const { isForGroup } = await targetOf(deps, caller.project, target, channel);
       const about = { project: caller.project, channel, depth: order.depth ?? 0, ...trace, sender: nameOf(caller) };
-      const isForGroup = (await find(deps, caller.project, target)) ? undefined : (true as const);
       const bell = { cause: `bell/${deps.newId()}`, at: deps.clock.now(), target, isForGroup, about } as const;
       await ring(deps, { ...bell, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
       return { duplicate: false };
     }
   }
+};
+
+/** Whose turn it is stands in the subject and in the payload. */
+const refuseOtherTarget = ({ subject, payload }: Extract<GroundOrder, { do: 'report' | 'stop' }>): void => {
+  if (subject.target === payload.agent_id) return;
+  throw violation('subject', `The subject names ${subject.target}, but the payload ${payload.agent_id}.`);
 };

@@ -3,6 +3,7 @@ import { absent, any, below, is } from '../ports/conditions.ts';
 import { answerWithBatch, answerWithTask, answerWithTurn } from './answer-call.ts';
 import { ring } from './bells.ts';
 import type { TurnEffect } from './effects.ts';
+import { queuedForGroups } from './group-queues.ts';
 import { endTurn, handOver, takeBack } from './hand-over.ts';
 import { turnsPk } from './head.ts';
 import { endTask, renewTask } from './lease-task.ts';
@@ -85,7 +86,9 @@ const keepStep = async ({ records, newId }: Deps, { project, turn, number, step 
 };
 
 const ringIfQueued = async (deps: Deps, { project, agent, cause, at }: Of<'ringIfQueued'>): Promise<void> => {
-  const [next] = await deps.records.query<QueuedTurn>({ p: turnsPk(project, agent), prefix: QUEUED, limit: 1 });
+  const [own] = await deps.records.query<QueuedTurn>({ p: turnsPk(project, agent), prefix: QUEUED, limit: 1 });
+  const known = own ? undefined : await deps.directory.agent(project, agent);
+  const next = own ?? (known && (await queuedForGroups(deps, known.agent)));
   if (!next) return;
   const { channel, depth, traceparent, tracestate } = next;
   const about = { project, channel, depth, traceparent, tracestate };

@@ -51,7 +51,7 @@ export const enqueue = async (deps: Deps, caller: Caller, wanted: Enqueue): Prom
   refuseTooLarge('The payload', wanted.payload ?? {}, deps.config.limits.carriedBytes);
   if (!mayUse(caller, wanted.channel) && caller.role === 'agent')
     refuseOtherChannels(caller.known.agent, wanted.channel);
-  const target = await targetOf(deps, project, wanted);
+  const target = await targetOf(deps, project, wanted.agent, wanted.channel);
   const { trace: _trace, ...content } = wanted;
   const print = fingerprint(content);
   const edges = await edgesOf(deps.records, project, wanted.correlation);
@@ -76,7 +76,8 @@ interface Target {
   isTask?: true;
 }
 
-const targetOf = async (deps: Deps, project: string, { agent: name, channel }: Enqueue): Promise<Target> => {
+/** Who it is that a name stands for, if that may use the channel. */
+export const targetOf = async (deps: Deps, project: string, name: string, channel: string): Promise<Target> => {
   const agent: Agent | undefined = (await find(deps, project, name))?.agent;
   if (agent) {
     refuseOtherChannels(agent, channel);
@@ -85,7 +86,7 @@ const targetOf = async (deps: Deps, project: string, { agent: name, channel }: E
   if (await isOffered(deps.records, project, name)) return { isForGroup: true };
   throw new ParleyError(
     'unknown_agent',
-    `No agent ${name.slice(0, 64)} is registered, nor has any agent that capability, so that nobody would ever get this turn.`,
+    `No agent ${name.slice(0, 64)} is registered, nor has any agent that capability, so that nobody would ever hear of it.`,
   );
 };
 

@@ -1,5 +1,4 @@
-import { type Known, skillsAmong } from '../agents/agent.ts';
-import { channelsOf } from '../agents/channels.ts';
+import type { Known } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
 import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { ParleyError } from '../errors.ts';
@@ -7,10 +6,11 @@ import type { JsonObject } from '../json/json.ts';
 import { is, present } from '../ports/conditions.ts';
 import type { Item, Key, Listener, Write } from '../ports/records.ts';
 import { unseen } from '../tasks/rules.ts';
+import { groupQueuesOf, queuedForGroups } from './group-queues.ts';
 import { type Active, type Head, headRef, isHead, stateOf, turnsPk } from './head.ts';
 import { leaseTask } from './lease-task.ts';
 import { leased, resume, type When } from './transitions.ts';
-import { groupName, isQueued, QUEUED, type QueuedTurn, type Turn, turnRef } from './turn.ts';
+import { isQueued, type QueuedTurn, type Turn, turnRef } from './turn.ts';
 import { inboxRow, reportRows } from './turn-view.ts';
 
 export interface Lease {
@@ -36,7 +36,7 @@ export const lease = async (deps: Deps, known: Known, options: LeaseOptions): Pr
     );
   }
   const until = deps.clock.now() + options.waitMs;
-  const queues = [agent.id, ...skillsAmong(agent.capabilities).map(groupName)];
+  const queues = [agent.id, ...groupQueuesOf(agent)];
   const listeners = options.waitMs > 0 ? queues.map((name) => deps.records.listen(turnsPk(agent.project, name))) : [];
   try {
     for (;;) {
@@ -90,7 +90,7 @@ const leaseOnce = async (
     const found = await deps.records.query<Item>({ p: turnsPk(project, id), limit: 2 });
     const head = found.find(isHead);
     if (head && head.state !== 'idle') return (await takenUp(deps, head, leaseId)) ?? 'busy';
-    const queued = found.find(isQueued) ?? (await queuedForGroups(deps, known));
+    const queued = found.find(isQueued) ?? (await queuedForGroups(deps, known.agent));
     if (!queued) return undefined;
     const taken = await dispatch(deps, known, head, queued, leaseId);
     if (taken) return taken;
@@ -99,21 +99,6 @@ const leaseOnce = async (
 };
 
 const when = (deps: Deps): When => ({ now: deps.clock.now(), limits: deps.config.turns });
-
-/** What waits for any agent of the groups that this one belongs to, and that it may see. */
-const queuedForGroups = async ({ records }: Deps, { agent }: Known): Promise<QueuedTurn | undefined> => {
-  const channels = channelsOf(agent);
-  for (const group of skillsAmong(agent.capabilities)) {
-    const p = turnsPk(agent.project, groupName(group));
-    const waiting = await records.query<QueuedTurn>({ p, prefix: QUEUED, limit: GROUP_LOOK });
-    const own = waiting.find(({ channel }) => channels.includes(channel));
-    if (own) return own;
-  }
-  return undefined;
-};
-
-/** How many turns of a group are looked at for one on a channel of the agent's. */
-const GROUP_LOOK = 10;
 
 const dispatch = async (
   deps: Deps,

@@ -1,14 +1,18 @@
 import type * as z from 'zod';
 import type { Caller } from '../agents/authenticate.ts';
 import { usableBy } from '../agents/channels.ts';
+import { COORDINATOR } from '../agents/orders.ts';
 import { requireCards } from '../cards/keep-card.ts';
 import type { Deps } from '../deps.ts';
 import type { ToolReport as Wire } from '../dialects/common-ground/payloads.ts';
+import { ParleyError } from '../errors.ts';
 import { isObject } from '../json/json.ts';
 import { loaded } from '../tasks/content.ts';
+import { taskRef } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
 import type { ToolReport } from './head.ts';
 import { type Ignored, report } from './report.ts';
+import { callIdOf } from './tool-call.ts';
 
 /** A report as a tool sends it. What its card says should happen comes before what the report itself says. */
 export const receiveReport = async (
@@ -17,14 +21,16 @@ export const receiveReport = async (
   said: z.output<typeof Wire>,
   depth: number,
   trace: Trace,
+  channel?: string,
 ): Promise<{ ignored?: Ignored }> => {
   const { project } = caller;
+  await refuseStrangers(deps, caller, said);
   const holder = { project, agent: said.agent_id, turn: said.agent_turn_id, epoch: said.turn_epoch };
   return report(
     deps,
     holder,
     said.tool_call_id,
-    { depth, channels: usableBy(caller) },
+    { depth, channel, channels: usableBy(caller) },
     {
       type: said.message_type,
       status: said.status,
@@ -32,6 +38,24 @@ export const receiveReport = async (
       card: said.tool_result_card_id,
       traceparent: childOf(trace).traceparent,
     },
+  );
+};
+
+/** A tool speaks for itself, and a worker for the tools that it runs on its own. */
+const refuseStrangers = async (
+  deps: Deps,
+  caller: Caller,
+  { agent_id, agent_turn_id, tool_call_id }: z.output<typeof Wire>,
+): Promise<void> => {
+  if (caller.role === 'admin' || caller.byRelay) return;
+  const { id, role, capabilities } = caller.known.agent;
+  if (id === agent_id || role === COORDINATOR) return;
+  const command = await deps.records.get(taskRef(caller.project, callIdOf(agent_turn_id, tool_call_id)));
+  const isServed = command?.skill !== undefined && capabilities.includes(command.skill);
+  if (command && (isServed || [command.to, command.holder].includes(id))) return;
+  throw new ParleyError(
+    'forbidden',
+    `${id} was not called with ${tool_call_id}: only the service that the call went to, ${agent_id} itself, a coordinator or an admin key may report on it.`,
   );
 };
 

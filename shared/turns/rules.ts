@@ -54,6 +54,17 @@ export const waitsFor = (toolCall: string): Rule<Head> => ({
   refusal: (head) => notIn('waiting for this tool call', head),
 });
 
+/** A subject names the channel of the turn that it is about. */
+export const ofChannel = (channel: string | undefined): Rule<Head>[] =>
+  channel === undefined
+    ? []
+    : [{ holds: is('active.channel', channel), refusal: ({ active }) => otherChannel(channel, active?.channel) }];
+
+export const otherChannel = (said: string, recorded: string | undefined): ParleyError =>
+  new ParleyError('protocol_violation', `The subject is of the channel ${said}, but the turn of ${recorded}.`, {
+    facts: { violated: 'channel' },
+  });
+
 export const onChannel = (channels: readonly string[] | undefined): Rule<Head>[] =>
   channels === undefined
     ? []

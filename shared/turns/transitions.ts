@@ -1,7 +1,7 @@
 import { above, type Change, type Condition } from '../ports/conditions.ts';
 import type { Rule, Transition } from '../tasks/rules.ts';
 import type { Active, Ending, Head, Step, ToolReport, TurnEnd, WaitState } from './head.ts';
-import { atDepth, dispatched, type Gate, gated, onChannel, running, waitsFor } from './rules.ts';
+import { atDepth, dispatched, type Gate, gated, ofChannel, onChannel, running, waitsFor } from './rules.ts';
 
 export interface TurnLimits {
   wakeAgainMs: number;
@@ -116,6 +116,8 @@ const resumable: Rule<Head> = {
 /** What a report must agree with. */
 export interface Claims {
   depth: number;
+  /** The one that its subject names, where it came under one. */
+  channel?: string;
   /** Those that the sender may use; undefined for every one. */
   channels?: readonly string[];
 }
@@ -124,11 +126,11 @@ export interface Claims {
 export const report = (
   gate: Gate,
   toolCall: string,
-  { depth, channels }: Claims,
+  { depth, channel, channels }: Claims,
   said: ToolReport,
   { now, limits }: When,
 ): Transition<Head> => {
-  const rules = [gated(gate), atDepth(depth), ...onChannel(channels), waitsFor(toolCall)];
+  const rules = [gated(gate), atDepth(depth), ...onChannel(channels), ...ofChannel(channel), waitsFor(toolCall)];
   if (said.afterExecution === 'terminate') {
     const end = { status: said.status, at: now, deliverable: said.card, toolResultCard: said.card };
     return { rules, change: ended(gate, end, toolCall) };

@@ -67,14 +67,16 @@ export interface QueuedTurn extends Item {
 export const QUEUED = 'queued#';
 export const isQueued = (item: Item): item is QueuedTurn => item.sk.startsWith(QUEUED);
 
-/** No agent has such a name. */
-export const groupName = (group: string): string => `@${group}`;
-const queueOf = ({ agent, isForGroup }: Pick<Turn, 'agent' | 'isForGroup'>): string =>
-  isForGroup ? groupName(agent) : agent;
+/** A group has a queue for each channel, so that nobody must look through turns that it may not see. No agent has such a name. */
+export const groupQueue = (group: string, channel: string): string => `@${group}/${channel}`;
+const queueOf = ({ agent, isForGroup, channel }: Pick<Turn, 'agent' | 'isForGroup' | 'channel'>): string =>
+  isForGroup ? groupQueue(agent, channel) : agent;
 
 type QueuedKey = Key & { sk: QueuedTurn['sk'] };
 
-export const queuedKey = (turn: Pick<Turn, 'project' | 'agent' | 'isForGroup' | 'createdAt' | 'id'>): QueuedKey => ({
+export const queuedKey = (
+  turn: Pick<Turn, 'project' | 'agent' | 'isForGroup' | 'channel' | 'createdAt' | 'id'>,
+): QueuedKey => ({
   pk: turnsPk(turn.project, queueOf(turn)),
   sk: `${QUEUED}${sortable(turn.createdAt)}#${turn.id}`,
 });

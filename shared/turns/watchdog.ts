@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { is } from '../ports/conditions.ts';
+import { idleAmong } from './bells.ts';
 import { toolResultOf } from './deliverable.ts';
 import { type Head, headRef, stateOf } from './head.ts';
 import { stopTurn } from './stop.ts';
@@ -35,9 +36,14 @@ export const onTurnDue = async (deps: Deps, turn: Turn): Promise<void> => {
     await stopTurn(deps, turn, 0, 'Nobody leased the turn for too long.');
     return;
   }
-  const head = turn.isForGroup ? undefined : await deps.records.get(headRef(turn.project, turn.agent));
   const pauseMs = Math.min(deps.config.turns.bellMs * 2 ** (turn.rung + 1), LONGEST_BELL_MS);
   const set = { due: deps.clock.now() + pauseMs };
-  const isFree = stateOf(head) === 'idle';
+  const isFree = await canBeTaken(deps, turn);
   await deps.records.update(ref, { if: isUnmoved, set, ...(isFree && { add: { rung: 1 } }) }, deps.newId());
 };
+
+/** Whether there is anybody to ring for. */
+const canBeTaken = async (deps: Deps, { project, agent, isForGroup, channel }: Turn): Promise<boolean> =>
+  isForGroup
+    ? (await idleAmong(deps, project, agent, channel)).length > 0
+    : stateOf(await deps.records.get(headRef(project, agent))) === 'idle';

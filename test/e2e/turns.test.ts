@@ -20,9 +20,9 @@ describe('turns', { concurrency: 4 }, async () => {
     await worker.ok(held, 'step', { step_id: 's1', phase: 'think' });
     await worker.suspend(held, ['c1', 'c.2']);
     const depth = { recursion_depth: 2 };
-    assert.equal((await reports(arthur, merlin.id, held, 'c1', depth)).status, 202);
-    assert.equal((await reports(arthur, merlin.id, held, 'c1', depth)).body.reason, 'duplicate');
-    assert.equal((await reports(arthur, merlin.id, held, 'c.2', depth)).status, 202);
+    assert.equal((await reports(merlin, merlin.id, held, 'c1', depth)).status, 202);
+    assert.equal((await reports(merlin, merlin.id, held, 'c1', depth)).body.reason, 'duplicate');
+    assert.equal((await reports(merlin, merlin.id, held, 'c.2', depth)).status, 202);
     const again = await worker.take({ wait: 15 });
     assert.deepEqual(again.inbox.map(({ tool_call_id }) => tool_call_id).toSorted(), ['c.2', 'c1']);
     const card = await worker.deliver(held);

@@ -126,8 +126,9 @@ describe('channels', () => {
     const held = await worker.begin();
     await worker.suspend(held, ['c1']);
     assert.equal((await outside.call('GET', `/v1/turns/${id}`)).status, 404);
-    assert.equal((await reports(outside, 'merlin', held, 'c1')).body.code, 'channel_forbidden');
-    assert.equal((await reports(inside, 'merlin', held, 'c1')).status, 202);
+    const stranger = await groundAgent(parley, 'stranger', { role: 'coordinator' });
+    assert.equal((await reports(stranger, 'merlin', held, 'c1')).body.code, 'channel_forbidden');
+    assert.equal((await reports(worker.agent, 'merlin', held, 'c1')).status, 202);
     await worker.deliver(held);
     await eventually(async () => assert.equal((await taskEvents(inside, id)).length, 1));
     assert.equal(

@@ -37,9 +37,9 @@ describe('the life of a turn', () => {
     assert.equal((await headOf(arthur, 'merlin')).status, 'suspended');
     assert.equal(await worker.lease(), undefined, 'nothing to do while tools are waited for');
 
-    assert.equal((await reports(arthur, 'merlin', held, 'call-1')).status, 202);
+    assert.equal((await reports(worker.agent, 'merlin', held, 'call-1')).status, 202);
     assert.equal((await headOf(arthur, 'merlin')).status, 'suspended');
-    assert.equal((await reports(arthur, 'merlin', held, 'call-2', { status: 'failed' })).status, 202);
+    assert.equal((await reports(worker.agent, 'merlin', held, 'call-2', { status: 'failed' })).status, 202);
     assert.equal((await headOf(arthur, 'merlin')).status, 'running');
 
     const again = await worker.take();

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { turnRef } from '../../shared/turns/turn.ts';
+import { eventually } from '../support/eventually.ts';
+import { enqueued, eventsOf, groundAgent, headOf, reports, toolReport, turnOf, Worker } from '../support/ground.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+
+/** A turn that waits for a call, on a channel. */
+const suspended = async (parley: TestParley, channel = 'public') => {
+  const worker = new Worker(await groundAgent(parley, 'merlin', { channels: ['public', channel] }));
+  await enqueued(parley.admin, 'merlin', { channel_id: channel });
+  const held = await worker.begin();
+  await worker.suspend(held, ['c1']);
+  const command = (target: string) => ({
+    subject: `cg.v1r3.default.${channel}.cmd.tool.${target}.execute`,
+    payload: {
+      tool_call_id: 'c1',
+      agent_turn_id: held.agent_turn_id,
+      turn_epoch: held.turn_epoch,
+      agent_id: 'merlin',
+    },
+  });
+  return { worker, held, command };
+};
+
+describe('a report', () => {
+  it('is taken from the service that was called and from nobody else, so that no agent ends the turns of others', async (t) => {
+    const parley = await testParley(t);
+    const { worker, held, command } = await suspended(parley);
+    const [search, mordred] = [await groundAgent(parley, 'search'), await groundAgent(parley, 'mordred')];
+    assert.equal((await reports(search, 'merlin', held, 'c1')).body.code, 'forbidden', 'it was not called yet');
+    assert.equal((await worker.agent.send(command('search'))).status, 202);
+    const forged = await reports(mordred, 'merlin', held, 'c1', { after_execution: 'terminate' });
+    assert.deepEqual([forged.status, forged.body.code], [403, 'forbidden']);
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    assert.equal((await reports(search, 'merlin', held, 'c1')).status, 202);
+    assert.equal((await reports(search, 'merlin', held, 'c1')).body.reason, 'duplicate');
+  });
+
+  it('is taken from whoever has the capability that was called, from a coordinator, and from the agent itself', async (t) => {
+    for (const registration of [{ capabilities: ['search'] }, { role: 'coordinator' }]) {
+      const parley = await testParley(t);
+      const { worker, held, command } = await suspended(parley);
+      await groundAgent(parley, 'other', { capabilities: ['search'] });
+      const one = await groundAgent(parley, 'one', registration);
+      assert.equal((await worker.agent.send(command('search'))).status, 202);
+      assert.equal((await reports(one, 'merlin', held, 'c1')).status, 202);
+    }
+    const parley = await testParley(t);
+    const { worker, held } = await suspended(parley);
+    assert.equal((await reports(worker.agent, 'merlin', held, 'c1')).status, 202);
+  });
+});
+
+describe('the subject of a message', () => {
+  it('names the agent and the channel of the turn that it is about, or the message is refused', async (t) => {
+    const parley = await testParley(t);
+    const { held } = await suspended(parley, 't_round');
+    const { message_type: _type, ...payload } = await toolReport(parley.admin, 'merlin', held, 'c1');
+    const stop = { agent_id: 'merlin', agent_turn_id: held.agent_turn_id, turn_epoch: held.turn_epoch };
+    const send = (channel: string, target: string, suffix: string, said: object) =>
+      parley.admin.call('POST', '/v1/messages', {
+        subject: `cg.v1r3.default.${channel}.cmd.agent.${target}.${suffix}`,
+        headers: { 'CG-Recursion-Depth': '0' },
+        payload: said,
+      });
+    for (const [suffix, said] of [
+      ['tool_result', payload],
+      ['stop', stop],
+    ] as const) {
+      for (const [channel, target, violated] of [
+        ['public', 'merlin', 'channel'],
+        ['t_round', 'morgana', 'subject'],
+      ] as const) {
+        const { body } = await send(channel, target, suffix, said);
+        assert.deepEqual([body.code, body.violated], ['protocol_violation', violated], suffix);
+      }
+    }
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    assert.equal((await send('t_round', 'merlin', 'tool_result', payload)).status, 202);
+    assert.equal((await send('t_round', 'merlin', 'stop', stop)).status, 202);
+  });
+
+  it('lets nobody ring on a channel of others, nor for somebody who is not there', async (t) => {
+    const parley = await testParley(t);
+    await groundAgent(parley, 'merlin', { channels: ['public', 'u_bob'] });
+    const outside = await groundAgent(parley, 'outside');
+    const ring = (channel: string, target: string) => ({
+      subject: `cg.v1r3.default.${channel}.cmd.agent.${target}.wakeup`,
+      payload: { agent_id: target },
+    });
+    assert.equal((await outside.send(ring('u_bob', 'merlin'))).body.code, 'channel_forbidden');
+    assert.equal((await outside.send(ring('public', 'nobody'))).body.code, 'unknown_agent');
+    assert.equal((await outside.send(ring('public', 'merlin'))).status, 202);
+  });
+});
+
+describe('a channel', () => {
+  it('holds for the commands to a capability: they go to those of its agents that may use it', async (t) => {
+    const parley = await testParley(t);
+    const { worker, command } = await suspended(parley, 't_priv');
+    const outside = await groundAgent(parley, 'outside', { capabilities: ['search'] });
+    assert.equal((await worker.agent.send(command('search'))).body.code, 'channel_forbidden');
+    const inside = await groundAgent(parley, 'inside', { capabilities: ['search'], channels: ['t_priv'] });
+    assert.equal((await worker.agent.send(command('search'))).status, 202);
+    assert.deepEqual(await outside.claim(), []);
+    assert.equal((await inside.claim()).length, 1);
+  });
+
+  it('holds for the turns of a group, and those that an agent may not see do not stand before those that it may', async (t) => {
+    const parley = await testParley(t);
+    const outside = new Worker(await groundAgent(parley, 'outside', { capabilities: ['scribe'] }));
+    for (let n = 0; n < 12; n++) await enqueued(parley.admin, 'scribe', { channel_id: 't_priv' });
+    parley.clock.advance(1);
+    const open = await enqueued(parley.admin, 'scribe');
+    assert.equal((await outside.take()).agent_turn_id, open);
+    const inside = new Worker(await groundAgent(parley, 'inside', { capabilities: ['scribe'], channels: ['t_priv'] }));
+    assert.equal((await inside.take()).inbox[0].channel_id, 't_priv');
+  });
+});
+
+describe('the bell of a group', () => {
+  const bells = async ({ admin }: TestParley) =>
+    (await eventsOf(admin, 'cmd.agent.wakeup')).map(({ data }) => [data.payload.agent_id, data.payload.reason]);
+
+  it('is rung for an agent of it that becomes free', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'scribe-1', { capabilities: ['scribe'] }));
+    await enqueued(parley.admin, 'scribe-1');
+    const held = await worker.begin();
+    const waiting = await enqueued(parley.admin, 'scribe');
+    await worker.deliver(held);
+    await eventually(async () =>
+      assert.deepEqual(await bells(parley), [
+        ['scribe-1', 'enqueue'],
+        ['scribe-1', 'enqueue'],
+      ]),
+    );
+    assert.equal((await worker.take()).agent_turn_id, waiting);
+  });
+
+  it('does not get rarer while none of its agents is free', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'scribe-1', { capabilities: ['scribe'] }));
+    await enqueued(parley.admin, 'scribe-1');
+    await worker.begin();
+    const waiting = await enqueued(parley.admin, 'scribe');
+    const { records } = parley.parley.deps;
+    const { bellMs } = parley.parley.deps.config.turns;
+    for (let n = 0; n < 4; n++) {
+      parley.clock.advance(2 * bellMs);
+      const turn = await eventually(async () => {
+        const found = await records.get(turnRef('default', waiting));
+        assert.ok((found?.due ?? 0) > parley.clock.now());
+        return found;
+      });
+      assert.equal(turn?.rung, 0);
+    }
+    assert.equal((await turnOf(parley.admin, waiting)).status, 'queued');
+  });
+});
