@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
+import { eventually } from '../support/eventually.ts';
+import { enqueued, groundAgent, Worker } from '../support/ground.ts';
 import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
 
 describe('CommonGround on NATS', () => {
@@ -34,6 +36,42 @@ describe('CommonGround on NATS', () => {
     assert.equal(state.subject, 'cg.v1r3.default.public.evt.agent.worker.state');
     assert.equal(state.body.agent_turn_id, lease.agent_turn_id);
     assert.equal(state.body.status, 'dispatched');
+  });
+
+  it('what a worker says there while it works is heard over HTTP, in its order, and by no one twice', async (t) => {
+    const site = await relaySite(t);
+    const merlin = await groundAgent(site, 'merlin', { via: 'nats' });
+    const relay = await site.relay();
+    await enqueued(site.admin, 'merlin');
+    const worker = new Worker(merlin);
+    const held = await worker.begin();
+    const { agent_turn_id } = held;
+    const say = (content: string, index: number) =>
+      site.client.publish(
+        'cg.v1r3.default.public.str.agent.merlin.chunk',
+        JSON.stringify({ agent_turn_id, step_id: 's1', chunk_type: 'text', content, index }),
+      );
+    // What is said before anybody listens is lost, as ever on core NATS.
+    await eventually(() => {
+      say('once ', 0);
+      assert.ok(relay.metrics.counted('up', 'messages') > 0);
+    });
+    say('a time', 2);
+    say('upon ', 1);
+    const response = await fetch(`${site.address}/v1/turns/${agent_turn_id}/stream`, {
+      headers: { authorization: `Bearer ${merlin.key}` },
+    });
+    let text = '';
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const hadAll = text.includes('a time');
+      text += piece;
+      if (!hadAll && text.includes('a time')) await worker.deliver(held);
+    }
+    const told = [...text.matchAll(/^event: chunk\ndata: (.*)$/gm)];
+    assert.deepEqual(
+      told.map(([, data]) => JSON.parse(data ?? '').content),
+      ['once ', 'upon ', 'a time'],
+    );
   });
 
   it('a message that breaks the protocol ends in parley.dead', async (t) => {

@@ -34,14 +34,15 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
   const message = checked(CommonGroundMessage, wire, 'protocol_violation', 'The common-ground message');
   const subject = parseSubject(message.subject);
   const { headers, payload: sent } = message;
-  // What is only streamed carries no headers, and none are looked at.
-  const depth = subject.category === 'str' ? undefined : depthIn(headers);
+  // What is only streamed carries no headers, and none are looked at: its subject says whose it is.
+  const isStreamed = subject.category === 'str';
+  const depth = isStreamed ? undefined : depthIn(headers);
   const order = orderOf({ subject, text: message.subject, headers, depth, sent });
   return {
     kind: 'ground',
     messageId: idOf(order),
     fingerprint: fingerprint(message),
-    from: sender ?? senderIn(headers) ?? 'admin',
+    from: sender ?? (isStreamed ? subject.target : senderIn(headers)) ?? 'admin',
     order,
   };
 };
