@@ -7,7 +7,7 @@ import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
-import { SHORT_ID } from '../ids.ts';
+import { canonicalId, SHORT_ID } from '../ids.ts';
 import type { JsonObject } from '../json/json.ts';
 import { failByThread } from '../notes/fail-by-thread.ts';
 import { sendNote } from '../notes/send-note.ts';
@@ -27,6 +27,8 @@ export interface Accepted {
   id: string;
   dialect: string;
   duplicate: boolean;
+  /** By which it can be asked for, where what its sender calls it is not unique. */
+  messageId?: string;
   taskId?: string;
   /** Of a message to many, by which its way can be followed. */
   broadcastId?: string;
@@ -68,7 +70,8 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     if (dialect.isMeasured) deps.measure('message_write_latency_ms', performance.now() - begun);
     const { messageId, givenId = messageId } = command;
     const taskId = 'taskId' in command ? command.taskId : undefined;
-    return { id: givenId, dialect: dialect.name, duplicate, taskId };
+    const unique = canonicalId(givenId) === messageId ? undefined : messageId;
+    return { id: givenId, dialect: dialect.name, duplicate, messageId: unique, taskId };
   } catch (error) {
     throw inWordsOf(dialect, error);
   }

@@ -97,6 +97,8 @@ describe('a message that requires an acknowledgement', () => {
     );
     await reader.call('POST', '/v1/inbox/ack', { ids: [msg_id] });
     assert.deepEqual(await unacknowledged(), []);
+    const again = await send({ requires_ack: true });
+    assert.equal((await sender.send(again)).body.messageId, (await unacknowledged())[0].id);
     const { body } = await sender.call('GET', `/v1/messages/sender/${shown.id}`);
     assert.deepEqual([body.state, body.content.status], ['read', 'in_progress']);
     const stranger = await parley.agent('stranger', messageRouting);
