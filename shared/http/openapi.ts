@@ -44,21 +44,20 @@ const problemSchema = {
 const operation = (route: Route): object => ({
   summary: route.summary,
   security: route.access === 'open' ? [] : [{ key: [] }],
-  parameters: [...pathParameters(route), ...queryParameters(route)],
+  parameters: [...pathParameters(route), ...queryParameters(route), ...headerParameters(route)],
   requestBody: hasBody(route) ? { content: json(jsonSchema(route.body, 'input')) } : undefined,
   responses: {
     ...Object.fromEntries(
       Object.entries(route.answers).map(([status, { description, schema }]) => [
         status,
-        { description, content: schema && json(jsonSchema(schema, 'output')) },
+        { description, content: Number(status) < 400 ? schema && json(jsonSchema(schema, 'output')) : problem },
       ]),
     ),
-    default: {
-      description: 'A problem',
-      content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/problem' } } },
-    },
+    default: { description: 'A problem', content: problem },
   },
 });
+
+const problem = { 'application/problem+json': { schema: { $ref: '#/components/schemas/problem' } } };
 
 const json = (schema: object): object => ({ 'application/json': { schema } });
 
@@ -83,7 +82,16 @@ const queryParameters = ({ query }: Route): object[] => {
   }));
 };
 
-const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') => {
+const headerParameters = ({ headers = {} }: Route): object[] =>
+  Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema: { type: 'string' },
+  }));
+
+export const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') => {
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
   return rest;
 };

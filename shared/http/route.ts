@@ -40,6 +40,8 @@ interface About {
   /** With parameters in braces: `/v1/tasks/{id}`. */
   path: string;
   summary: string;
+  /** Headers that change what it does, and how. */
+  headers?: Record<string, string>;
   /** The answers worth describing, by status. */
   answers: Record<number, { description: string; schema?: z.ZodType }>;
 }

@@ -108,7 +108,8 @@ const matcher = (routes: readonly Route[]): ((request: HttpRequest) => Match) =>
 };
 
 const fits = (pattern: string[], steps: string[]): boolean =>
-  pattern.length === steps.length && pattern.every((step, index) => step.startsWith('{') || step === steps[index]);
+  pattern.length === steps.length &&
+  pattern.every((step, index) => (step.startsWith('{') ? steps[index] !== '' : step === steps[index]));
 
 const paramsOf = (pattern: string[], steps: string[]): Record<string, string> =>
   Object.fromEntries(

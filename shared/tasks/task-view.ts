@@ -13,6 +13,13 @@ import { isOpen, STATUSES, type Status, type Task } from './task.ts';
 const time = z.iso.datetime().optional();
 const whatever = z.unknown();
 
+const failure = z.object({
+  code: z.string(),
+  message: z.string(),
+  recoverable: z.boolean(),
+  details: whatever.optional(),
+});
+
 /** A task as a task-format response, with more of what Parley knows about it. */
 export const TaskView = z.object({
   id: z.string(),
@@ -20,9 +27,7 @@ export const TaskView = z.object({
   result: whatever.optional(),
   artifacts: z.array(z.looseObject({ name: z.string(), type: z.string() })).optional(),
   input: whatever.optional().describe('what the agent asks, while the status is input_required'),
-  error: z
-    .object({ code: z.string(), message: z.string(), recoverable: z.boolean(), details: whatever.optional() })
-    .optional(),
+  error: failure.optional().describe('why it failed'),
   metadata: z.object({
     startedAt: time,
     completedAt: time,
@@ -45,6 +50,7 @@ export const TaskView = z.object({
   createdAt: z.iso.datetime(),
   expiresAt: time.describe('when it expires unless it is claimed'),
   retryAt: time.describe('when a failed attempt is repeated'),
+  lastError: failure.optional().describe('why the last attempt failed, where the task has not'),
   attempt: z.number(),
   maxAttempts: z.number(),
   lease: z.object({ until: z.iso.datetime() }).optional(),
@@ -71,7 +77,7 @@ const RESPONSE_STATUS: Record<Status, TaskView['status']> = {
 export const viewOf = (task: Task): TaskView => ({
   id: task.id,
   status: RESPONSE_STATUS[task.status],
-  error: errorOf(task),
+  error: RESPONSE_STATUS[task.status] === 'failed' ? errorOf(task) : undefined,
   input: task.prompt,
   metadata: {
     startedAt: iso(task.claimedAt),
@@ -93,6 +99,7 @@ export const viewOf = (task: Task): TaskView => ({
   createdAt: new Date(task.createdAt).toISOString(),
   expiresAt: task.status === 'requested' ? iso(task.deadline) : undefined,
   retryAt: iso(task.notBefore),
+  lastError: RESPONSE_STATUS[task.status] === 'failed' ? undefined : errorOf(task),
   attempt: task.attempt,
   maxAttempts: task.maxAttempts,
   lease: task.leaseUntil === undefined ? undefined : { until: new Date(task.leaseUntil).toISOString() },

@@ -7,7 +7,7 @@ import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
 import { callerWith, TestAgent, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 
-const OPEN = ['/healthz', '/openapi.json'];
+const OPEN = ['/healthz', '/openapi.json', '/asyncapi.json'];
 const CLOSED: [method: string, path: string][] = [
   ['POST', '/v1/messages'],
   ['GET', '/v1/tasks'],

@@ -115,7 +115,7 @@ describe('an error', () => {
       );
       assert.equal(reply.status, 202);
       const task = await brain.task(query.id);
-      assert.deepEqual([task.state, task.error.code, task.error.recoverable], ['requested', code, true]);
+      assert.deepEqual([task.state, task.lastError.code, task.error], ['requested', code, undefined]);
       parley.clock.advance(1000);
       const [again] = await scribe.claim({ wait: 5 });
       assert.equal(again.message.retryCount, 3);

@@ -103,7 +103,7 @@ describe('a failure', () => {
     const id = await tim.request();
     const fail = () => galahad.send(about('task.result', 'galahad', id, { status: 'failed' }));
     await fail();
-    assert.equal((await tim.task(id)).error.code, 'internal_error');
+    assert.equal((await tim.task(id)).lastError.code, 'internal_error');
     await claimAfter(parley, galahad, 10 * SECOND_MS);
     await fail();
     assert.equal((await tim.task(id)).state, 'failed');

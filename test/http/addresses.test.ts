@@ -12,7 +12,7 @@ const refused: [method: string, path: string, code: Code][] = [
   ['GET', '/v1/tasks/%zz', 'not_found'],
   ['GET', '/v1/tasks/%ed%a0%80', 'not_found'],
   ['GET', '/v1/tasks/%00', 'task_not_found'],
-  ['GET', '/v1/tasks/', 'task_not_found'],
+  ['GET', '/v1/tasks/', 'not_found'],
   ['GET', '/v1/tasks/..%2f..%2fadmin', 'task_not_found'],
   ['GET', '/v1/agents/no%23body', 'agent_not_found'],
   ['DELETE', '/v1/agents/%F0%9F%92%A9', 'agent_not_found'],

@@ -81,11 +81,22 @@ describe('/openapi.json', () => {
           inPath.every(({ required }) => required),
           where,
         );
-        for (const response of Object.values(operation.responses)) assert.ok(response.description, where);
-        assert.ok(operation.responses.default?.content?.['application/problem+json'], where);
+        for (const [status, { description, content }] of Object.entries(operation.responses)) {
+          assert.ok(description, where);
+          const isProblem = content?.['application/problem+json'] !== undefined;
+          assert.equal(isProblem, status === 'default' || status >= '400', `${where} ${status}`);
+        }
       }
     }
     for (const ref of refsIn(document)) assert.ok(resolves(document, ref), ref);
+  });
+
+  it('lists the headers that say how messages are sent', async (t) => {
+    const { admin } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    const parameters = document.paths['/v1/messages']?.post?.parameters ?? [];
+    const headers = parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name);
+    assert.deepEqual(headers, ['Parley-Dialect', 'Parley-Broadcast']);
   });
 
   it('asks for a body exactly where a call needs one', async (t) => {

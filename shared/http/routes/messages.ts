@@ -19,6 +19,10 @@ const AcceptedMessage = z.object({
   id: z.string(),
   dialect: z.string(),
   duplicate: z.boolean().describe('whether the very same message had arrived before'),
+  messageId: z
+    .string()
+    .optional()
+    .describe('where the id is short, the one that GET /v1/messages/{from}/{id} knows it by'),
   taskId: z.string().optional(),
   broadcastId: z.string().optional().describe('of a message to many: GET /v1/broadcasts/{id} says how far it has come'),
   outcome: z.looseObject({}).optional().describe('with wait: the result, failure or question, if it came in time'),
@@ -38,6 +42,10 @@ export const messageRoutes: Route[] = [
     path: '/v1/messages',
     summary:
       'Send one message of any dialect, or several as {"messages": […]}; with wait, one request is answered with its outcome',
+    headers: {
+      'Parley-Dialect': 'the dialect of the messages, where it is not to be recognised by their shape',
+      'Parley-Broadcast': 'all, capability:<name> or domain:<name>: to each of those agents but the sender',
+    },
     query: z.strictObject({ wait: waitUpTo(25) }),
     body: AnyMessages,
     answers: {

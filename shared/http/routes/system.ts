@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { officeRef } from '../../agents/keys.ts';
+import { asyncApi } from '../asyncapi.ts';
 import { openApi } from '../openapi.ts';
 import { noBody, noQuery, openRoute, type Route, route } from '../route.ts';
 
@@ -20,6 +21,15 @@ export const systemRoutes = (all: () => readonly Route[]): Route[] => [
   openRoute(
     { method: 'GET', path: '/openapi.json', summary: 'This API', answers: { 200: { description: 'OpenAPI 3.1' } } },
     async () => ({ status: 200, body: openApi(all()) }),
+  ),
+  openRoute(
+    {
+      method: 'GET',
+      path: '/asyncapi.json',
+      summary: 'What stands on NATS: its subjects and their messages',
+      answers: { 200: { description: 'AsyncAPI 3.0' } },
+    },
+    async () => ({ status: 200, body: asyncApi() }),
   ),
   route({
     method: 'GET',

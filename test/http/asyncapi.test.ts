@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import parleyConfig from '../../parley.config.ts';
+import { dialectNames } from '../../shared/dialects/dialects.ts';
+import { planFor } from '../../shared/relay/plan-for.ts';
+import { callerWith } from '../support/api.ts';
+import { testParley } from '../support/test-parley.ts';
+
+interface Described {
+  asyncapi: string;
+  channels: Record<string, { address: string; parameters: object; messages: Record<string, { $ref: string }> }>;
+  operations: Record<string, { action: string; channel: { $ref: string } }>;
+  components: { messages: Record<string, { payload: object }> };
+}
+
+const described = async (t: Parameters<typeof testParley>[0]) => {
+  const { transport } = await testParley(t);
+  const { status, body } = await callerWith(transport, undefined).call('GET', '/asyncapi.json');
+  assert.equal(status, 200);
+  const document: Described = body;
+  return document;
+};
+
+/** Whether some subject is of both, where a star is any one step and `>` any that follow. */
+const meet = (pattern: string, address: string): boolean => {
+  const steps = address.split('.');
+  const wanted = pattern.split('.');
+  const isOpen = wanted.at(-1) === '>';
+  if (isOpen ? steps.length < wanted.length : steps.length !== wanted.length) return false;
+  return wanted.every(
+    (step, index) => step === '*' || step === '>' || step === steps[index] || steps[index]?.startsWith('{'),
+  );
+};
+
+describe('/asyncapi.json', () => {
+  it('describes in AsyncAPI 3.0, to everyone, all subjects that the relay reads and all its streams hold', async (t) => {
+    const document = await described(t);
+    assert.equal(document.asyncapi, '3.0.0');
+    const { sources, streams } = planFor('default', parleyConfig);
+    const received = Object.values(document.operations)
+      .filter(({ action }) => action === 'receive')
+      .map(({ channel }) => document.channels[channel.$ref.replace('#/channels/', '')]?.address ?? '');
+    for (const { filter } of sources) {
+      assert.ok(
+        received.some((address) => meet(filter, address)),
+        filter,
+      );
+    }
+    const all = Object.values(document.channels).map(({ address }) => address);
+    // What was refused for good is the relay's own to keep.
+    for (const subject of streams.flatMap(({ subjects }) => subjects).filter((name) => name !== 'parley.dead.>')) {
+      assert.ok(
+        all.some((address) => meet(subject, address)),
+        subject,
+      );
+    }
+  });
+
+  it('has the messages of every dialect, and every message of a channel', async (t) => {
+    const document = await described(t);
+    const { messages } = document.components;
+    for (const name of dialectNames) {
+      assert.ok(
+        Object.values(document.channels).some((channel) => name in channel.messages),
+        name,
+      );
+      assert.ok(
+        ['oneOf', 'anyOf', 'type'].some((keyword) => keyword in (messages[name]?.payload ?? {})),
+        name,
+      );
+    }
+    for (const { address, parameters, messages: told } of Object.values(document.channels)) {
+      assert.deepEqual(
+        Object.keys(parameters),
+        [...address.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+      );
+      for (const [name, { $ref }] of Object.entries(told)) {
+        assert.equal($ref, `#/components/messages/${name}`);
+        assert.ok(messages[name], name);
+      }
+    }
+  });
+});
