@@ -49,7 +49,7 @@ export interface Request extends Message {
   thread?: string;
   input: Json;
   carried: JsonObject;
-  /** The parent must be a task that the sender can see, and the task is linked to it. */
+  /** The parent must be a task that the sender can see; without this it may be anything, and is a parent only where it is one. */
   isSubtask?: true;
   /** Who had the work in hand before. */
   chain?: string[];

@@ -4,9 +4,10 @@ import { ParleyError } from '../errors.ts';
 import type { Request } from '../messages/command.ts';
 import { isNot } from '../ports/conditions.ts';
 import type { Item, Write } from '../ports/records.ts';
+import { taskByAnyId } from './alias.ts';
 import { chainOf } from './chain.ts';
 import { maySee } from './look-up.ts';
-import { type Task, taskRef } from './task.ts';
+import { isOpen, type Task, taskRef } from './task.ts';
 
 /** That a task has this one as its parent; it stands with the parent. */
 export interface ChildLink extends Item {
@@ -22,15 +23,10 @@ export interface Lineage {
   chain?: string[];
 }
 
-export const lineageOf = async (
-  deps: Deps,
-  caller: Caller,
-  { isSubtask, parent: parentId = '', chain: said = [], from, to }: Request,
-): Promise<Lineage | ParleyError> => {
-  const parent = isSubtask && (await deps.records.get(taskRef(caller.project, parentId)));
-  if (isSubtask && !(parent && maySee(caller, parent))) {
-    return new ParleyError('unknown_parent', `There is no task ${parentId} that this one could be a part of.`);
-  }
+export const lineageOf = async (deps: Deps, caller: Caller, request: Request): Promise<Lineage | ParleyError> => {
+  const { chain: said = [], from, to } = request;
+  const parent = await parentOf(deps, caller, request);
+  if (parent instanceof Error) return parent;
   const handled = parent ? [...chainOf(parent), ...said] : said;
   const chain = handled.filter((agent, at) => handled.indexOf(agent) === at);
   if (chain.at(-1) !== from) chain.push(from);
@@ -39,7 +35,23 @@ export const lineageOf = async (
       facts: { delegationChain: chain },
     });
   }
-  return { parent: parent || undefined, chain: chain.length > 1 ? chain : undefined };
+  return { parent, chain: chain.length > 1 ? chain : undefined };
+};
+
+/** Protocols in which the name of a parent may be that of any message mean one where it is work that the sender has a part in. */
+const parentOf = async (
+  { records }: Deps,
+  caller: Caller,
+  { isSubtask, parent: id, from }: Request,
+): Promise<Task | undefined | ParleyError> => {
+  if (id === undefined) return undefined;
+  if (isSubtask) {
+    const parent = await records.get(taskRef(caller.project, id));
+    if (parent && maySee(caller, parent)) return parent;
+    return new ParleyError('unknown_parent', `There is no task ${id} that this one could be a part of.`);
+  }
+  const named = await taskByAnyId(records, caller.project, id);
+  return named && isOpen(named) && [named.from, named.to, named.holder].includes(from) ? named : undefined;
 };
 
 /** Longer than a task is kept. */
