@@ -1,19 +1,14 @@
 import type { Msg } from '@nats-io/transport-node';
-import type { Arrival } from '../shared/relay/nats-message.ts';
+import { type Arrived, arrivedIn } from './arrived.ts';
 import { BROUGHT } from './site.ts';
-import { headersIn, jsonObjectIn, type UpOptions } from './up.ts';
-
-interface Heard {
-  text: string;
-  arrival: Arrival;
-}
+import type { UpOptions } from './up.ts';
 
 /** More than this that nobody has taken yet is dropped, as core NATS drops what nobody hears. */
 const MOST_WAITING = 1000;
 
 /** Brings what is said on core NATS to Parley. It is told once: whatever Parley does not take is lost. */
 export const hear = (subject: string, { site, api, metrics, batchSize, signal }: UpOptions): void => {
-  const waiting: Heard[] = [];
+  const waiting: Arrived[] = [];
   let isSending = false;
   const send = async (): Promise<void> => {
     isSending = true;
@@ -28,12 +23,12 @@ export const hear = (subject: string, { site, api, metrics, batchSize, signal }:
     isSending = false;
   };
   const take = (_: Error | null, message: Msg): void => {
-    const text = message.headers?.has(BROUGHT) ? undefined : jsonObjectIn(message.data);
-    if (text === undefined || waiting.length >= MOST_WAITING) {
+    const arrived = message.headers?.has(BROUGHT) ? undefined : arrivedIn(message);
+    if (!arrived || waiting.length >= MOST_WAITING) {
       metrics.count('up', 'skipped');
       return;
     }
-    waiting.push({ text, arrival: { subject: message.subject, headers: headersIn(message.headers) } });
+    waiting.push(arrived);
     if (!isSending) setImmediate(send);
   };
   // One of the relays of a project hears each message.

@@ -1,10 +1,11 @@
 import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
-import type { MsgHdrs } from '@nats-io/transport-node';
 import type { Log } from '../shared/log.ts';
-import type { Arrival } from '../shared/relay/nats-message.ts';
+import { type Arrived, arrivedIn } from './arrived.ts';
+import { KeyPause } from './key-pause.ts';
 import type { Metrics } from './metrics.ts';
 import { type ParleyApi, Refusal, type Result } from './parley-api.ts';
 import { aborted, growingMs, pause } from './pause.ts';
+import { again, bury, settle } from './settle.ts';
 import { BROUGHT, type Site } from './site.ts';
 import type { Durable } from './streams.ts';
 import { type Verdict, verdictOn, verdictOnCall } from './verdict.ts';
@@ -29,10 +30,8 @@ export interface UpOptions {
 const BATCH_BYTES = 1024 * 1024;
 const POSTS_AT_ONCE = 8;
 
-interface Held {
+interface Held extends Arrived {
   message: JsMsg;
-  text: string;
-  arrival: Arrival;
 }
 
 /** Brings what stands in one durable consumer to Parley. Whatever ends it, nothing is acknowledged that Parley has not taken. */
@@ -44,7 +43,7 @@ export class Up {
   #posts = 0;
   #averageBytes = 1024;
   #failures = 0;
-  #isStopped = false;
+  readonly #key: KeyPause;
   #fetching: ConsumerMessages | undefined;
   #ended: Promise<void> = Promise.resolve();
   #wake = Promise.withResolvers<void>();
@@ -52,6 +51,7 @@ export class Up {
   constructor(durable: Durable, options: UpOptions) {
     this.#durable = durable;
     this.#options = options;
+    this.#key = new KeyPause(options);
   }
 
   /** Runs until the signal fires and everything that was taken is settled. */
@@ -82,7 +82,7 @@ export class Up {
     while (!signal.aborted) {
       const most = Math.max(1, Math.min(maxInflight, Math.floor(heldBytes / this.#averageBytes)));
       const free = most - this.#held;
-      if (free < Math.min(most, this.#options.batchSize) || this.#isStopped) {
+      if (free < Math.min(most, this.#options.batchSize) || this.#key.isOn) {
         await Promise.race([this.#changed(), this.#ended]);
         continue;
       }
@@ -106,18 +106,18 @@ export class Up {
     }
     this.#held++;
     this.#averageBytes = Math.max(512, this.#averageBytes * 0.95 + message.data.length * 0.05);
-    const text = jsonObjectIn(message.data);
-    if (text === undefined) {
-      this.#bury(message, { code: 'invalid_json', detail: 'The message is not a JSON object.' });
+    const arrived = arrivedIn(message);
+    if (!arrived) {
+      bury(this.#options, message, NO_OBJECT).then(() => this.#release());
       return;
     }
-    this.#waiting.push({ message, text, arrival: { subject: message.subject, headers: headersIn(message.headers) } });
+    this.#waiting.push({ message, ...arrived });
     // What arrives in one go is sent in one go.
     if (this.#waiting.length === 1) setImmediate(() => this.#post());
   }
 
   #post(): void {
-    while (this.#waiting.length > 0 && this.#posts < POSTS_AT_ONCE && !this.#isStopped) {
+    while (this.#waiting.length > 0 && this.#posts < POSTS_AT_ONCE && !this.#key.isOn) {
       this.#posts++;
       this.#send(this.#nextBatch()).finally(() => {
         this.#posts--;
@@ -171,81 +171,20 @@ export class Up {
     await Promise.all(batch.map((held) => this.#settle(held, verdict, result)));
   }
 
-  async #settle(held: Held, verdict: Verdict, { status, body }: Result): Promise<void> {
-    const { metrics, site, log } = this.#options;
-    const { message } = held;
-    switch (verdict) {
-      case 'done':
-        message.ack();
-        metrics.count('up', 'messages');
-        metrics.count('up', 'bytes', message.data.length);
-        metrics.saw('up', message.time.getTime());
-        return this.#release();
-      case 'told':
-        try {
-          if (body.tell) await site.publish(body.tell);
-          message.ack();
-          metrics.count('up', 'told');
-          return this.#release();
-        } catch (error) {
-          log('warn', 'a refusal could not be told', { subject: message.subject, error: String(error) });
-          return this.#again(message);
-        }
-      case 'dead':
-        if (body.tell) await site.publish(body.tell).catch(() => {});
-        return this.#bury(message, { ...body, status });
-      case 'stop':
-        this.#pauseForKey(body.detail);
-        return this.#again(message);
-      case 'later':
-        return this.#again(message);
-    }
-  }
-
-  #again(message: JsMsg): void {
-    this.#options.metrics.count('up', 'retries');
-    message.nak(growingMs(message.info.deliveryCount));
+  async #settle({ message }: Held, verdict: Verdict, result: Result): Promise<void> {
+    if (verdict === 'stop') this.#pauseForKey(result.body.detail);
+    await settle(this.#options, message, verdict, result);
     this.#release();
   }
 
-  async #bury(message: JsMsg, problem: Result['body']): Promise<void> {
-    const { site, metrics, log } = this.#options;
-    const { subject, info } = message;
-    try {
-      await site.bury(subject, message.headers, message.data, problem, `dead/${info.stream}/${info.streamSequence}`);
-      message.term();
-      metrics.count('up', 'dead');
-      log('warn', 'a message was refused for good', { subject, code: problem.code, detail: problem.detail });
-      this.#release();
-    } catch (error) {
-      log('error', 'a refused message could not be kept', { subject, error: String(error) });
-      this.#again(message);
-    }
-  }
-
-  /** Nothing is taken until a call is allowed again: a key that is being rotated must cost no message. */
   #pauseForKey(why: string | undefined): void {
-    if (this.#isStopped) return;
-    const { onKey, log, signal, api } = this.#options;
-    this.#isStopped = true;
-    onKey(false);
-    log('error', 'Parley does not accept the key of the relay; nothing is carried until it does', { why });
+    if (this.#key.isOn) return;
+    this.#key.last(why).then(() => this.#notify());
     // What was not sent yet waits its turn on NATS.
-    for (const { message } of this.#waiting.splice(0)) this.#again(message);
-    (async () => {
-      for (let attempts = 0; !signal.aborted && this.#isStopped; attempts++) {
-        await pause(growingMs(attempts), signal);
-        const isGood = await api.plan().then(
-          () => true,
-          () => false,
-        );
-        if (!isGood) continue;
-        this.#isStopped = false;
-        onKey(true);
-        log('info', 'Parley accepts the key of the relay again');
-      }
-      this.#notify();
-    })();
+    for (const { message } of this.#waiting.splice(0)) {
+      again(this.#options, message);
+      this.#release();
+    }
   }
 
   #release(): void {
@@ -265,29 +204,7 @@ export class Up {
 
 /** Longer than a message takes from the server to here. */
 const LAST_MS = 250;
+const NO_OBJECT = { code: 'invalid_json', detail: 'The message is not a JSON object.' };
 const NO_ANSWER: Result = { status: 503, body: {} };
 /** Two of them missed, and the server is asked anew. */
 const HEARTBEAT_MS = 2500;
-
-const decoder = new TextDecoder('utf-8', { fatal: true });
-
-/** The text where it is a JSON object: it becomes a part of a larger one as it is. */
-export const jsonObjectIn = (data: Uint8Array): string | undefined => {
-  try {
-    const text = decoder.decode(data);
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? text : undefined;
-  } catch {
-    return undefined;
-  }
-};
-
-/** Names in lower case, as HTTP has them; JetStream's own say nothing about the message. */
-export const headersIn = (given: MsgHdrs | undefined): Record<string, string> => {
-  const found: Record<string, string> = {};
-  for (const name of given?.keys() ?? []) {
-    const lower = name.toLowerCase();
-    if (!lower.startsWith('nats-')) found[lower] = given?.get(name) ?? '';
-  }
-  return found;
-};
