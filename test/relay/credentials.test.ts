@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -29,6 +30,34 @@ const connects = async (owner: Owner, conf: string, env: Record<string, string>)
   await assert.rejects(connectTo(options({}), 'relay', 0), /cannot be reached/);
 };
 
+/** What one key says of another, as NATS has it. */
+const token = (issuer: nkeys.KeyPair, subject: nkeys.KeyPair, type: 'operator' | 'account' | 'user'): string => {
+  const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = {
+    jti: randomUUID(),
+    iat: Math.floor(Date.now() / 1000),
+    iss: issuer.getPublicKey(),
+    sub: subject.getPublicKey(),
+    name: type,
+    nats: { type, version: 2, ...LIMITS[type] },
+  };
+  const said = `${encoded({ typ: 'JWT', alg: 'ed25519-nkey' })}.${encoded(claims)}`;
+  return `${said}.${Buffer.from(issuer.sign(Buffer.from(said))).toString('base64url')}`;
+};
+
+const NONE = -1;
+const LIMITS = {
+  operator: {},
+  account: { limits: { subs: NONE, data: NONE, payload: NONE, conn: NONE, leaf: NONE, imports: NONE, exports: NONE } },
+  user: { subs: NONE, data: NONE, payload: NONE },
+};
+
+/** The file that `nsc` writes. */
+const credentials = (jwt: string, user: nkeys.KeyPair): string => {
+  const part = (name: string, text: string): string => `-----BEGIN ${name}-----\n${text}\n------END ${name}------\n\n`;
+  return part('NATS USER JWT', jwt) + part('USER NKEY SEED', new TextDecoder().decode(user.getSeed()));
+};
+
 describe('a relay is let in', () => {
   it('by the seed of an nkey', async (t) => {
     const pair = nkeys.createUser();
@@ -36,6 +65,24 @@ describe('a relay is let in', () => {
     writeFileSync(seed, `${new TextDecoder().decode(pair.getSeed())}\n`);
     const conf = `authorization { users: [ { nkey: ${pair.getPublicKey()} } ] }`;
     await connects(t, conf, { NATS_NKEY_SEED_FILE: seed });
+  });
+
+  it('by a credentials file', async (t) => {
+    const [operator, system, account, user] = [
+      nkeys.createOperator(),
+      nkeys.createAccount(),
+      nkeys.createAccount(),
+      nkeys.createUser(),
+    ];
+    const tokens = [system, account].map((one) => `${one.getPublicKey()}: ${token(operator, one, 'account')}`);
+    const conf = `
+      operator: ${token(operator, operator, 'operator')}
+      system_account: ${system.getPublicKey()}
+      resolver: MEMORY
+      resolver_preload: { ${tokens.join(', ')} }`;
+    const file = join(tempDir(t), 'relay.creds');
+    writeFileSync(file, credentials(token(account, user, 'user'), user));
+    await connects(t, conf, { NATS_CREDS_FILE: file });
   });
 
   it('by user and password, or a token', async (t) => {
