@@ -55,7 +55,7 @@ export const FUNCTIONS = {
     memoryMB: 512,
     timeoutS: HTTP_TIMEOUT_S,
     access: {
-      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
+      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
       indexes: ['held'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],

@@ -48,6 +48,26 @@ export interface Enqueued {
 /** Puts a turn into the queue of an agent, once for each correlation id. What the protocol forbids is told as a turn that failed. */
 export const enqueue = async (deps: Deps, caller: Caller, wanted: Enqueue): Promise<Enqueued> => {
   const { project } = caller;
+  const prepared = await toEnqueue(deps, caller, wanted);
+  if ('duplicate' in prepared) return prepared;
+  const { turn, writes } = prepared;
+  const made = await deps.records.transact(writes, deps.newId());
+  if (made.outcome === 'written') return { turn: turn.id, inboxId: turn.correlation, duplicate: false };
+  if (wanted.joins && made.at === 0)
+    throw new ParleyError('task_cancelled', `The batch ${wanted.joins.batch} has ended.`);
+  const other = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
+  if (other && other.fingerprint === turn.fingerprint)
+    return { turn: other.turn, inboxId: wanted.correlation, duplicate: true };
+  throw await refusedTurn(deps, turn, reused(wanted.correlation));
+};
+
+/** What puts the turn into the queue, for whoever writes more with it; or that it is there. */
+export const toEnqueue = async (
+  deps: Deps,
+  caller: Caller,
+  wanted: Enqueue,
+): Promise<Enqueued | { turn: Fresh<Turn>; writes: Write[] }> => {
+  const { project } = caller;
   refuseTooLarge('The payload', wanted.payload ?? {}, deps.config.limits.carriedBytes);
   if (!mayUse(caller, wanted.channel) && caller.role === 'agent')
     refuseOtherChannels(caller.known.agent, wanted.channel);
@@ -62,13 +82,7 @@ export const enqueue = async (deps: Deps, caller: Caller, wanted: Enqueue): Prom
   const turn = newTurn(deps, project, from, { ...wanted, depth }, target, print);
   const mistake = mistakeIn(deps, wanted, depth, edges);
   if (mistake) throw await refusedTurn(deps, turn, mistake);
-  const made = await deps.records.transact(writesFor(turn), deps.newId());
-  if (made.outcome === 'written') return { turn: turn.id, inboxId: turn.correlation, duplicate: false };
-  if (wanted.joins && made.at === 0)
-    throw new ParleyError('task_cancelled', `The batch ${wanted.joins.batch} has ended.`);
-  const other = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
-  if (other?.fingerprint === print) return { turn: other.turn, inboxId: wanted.correlation, duplicate: true };
-  throw await refusedTurn(deps, turn, reused(wanted.correlation));
+  return { turn, writes: writesFor(turn) };
 };
 
 interface Target {

@@ -8,12 +8,12 @@ import { subjectText, VERSION } from '../dialects/common-ground/subject.ts';
 import { ParleyError } from '../errors.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import { fingerprint } from '../json/fingerprint.ts';
-import { is } from '../ports/conditions.ts';
-import type { Item, RecordChange, Ref } from '../ports/records.ts';
+import { absent, any, is } from '../ports/conditions.ts';
+import type { Fresh, Item, Key, RecordChange, Ref, Write } from '../ports/records.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { childNamed, childOf, type Trace } from '../trace.ts';
-import { enqueue } from './enqueue.ts';
-import { headRef, stateOf } from './head.ts';
+import { toEnqueue } from './enqueue.ts';
+import { headRef } from './head.ts';
 
 type Order = Extract<GroundOrder, { do: 'act' }>;
 
@@ -48,55 +48,89 @@ export const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
 });
 export const isUiAction = (item: Item): item is UiAction => item.sk === 'uiaction';
 
+/** By the id of the message that asked for it, an action is found as well. */
+interface NamedAction extends Item {
+  sk: 'uimessage';
+  action: string;
+}
+
+const messageRef = (project: string, id: string): Ref<NamedAction> => ({
+  pk: `${project}#uimessage#${id}`,
+  sk: 'uimessage',
+});
+
+/** The action that an agent has been given. While it has one, it is busy, though it may not have begun. */
+const placeKey = (project: string, agent: string): Key => ({ pk: `${project}#uiplace#${agent}`, sk: 'uiplace' });
+
 /** Begins what the user wants as a turn of the interface's agent; or says why not. It is acknowledged in any case. */
 export const act = async (deps: Deps, caller: Caller, order: Order, trace: Trace): Promise<{ duplicate: boolean }> => {
   const { payload, subject, sent } = order;
   const { project } = caller;
-  const id = payload.message_id ?? payload.action_id;
-  const print = fingerprint(sent);
-  const earlier = await deps.records.get(uiActionRef(project, id));
+  const { action_id: id, message_id: messageId, agent_id: agent } = payload;
+  const earlier = await earlierOf(deps, project, id, messageId);
+  const print = fingerprint({ ...sent, message_id: undefined });
   if (earlier) return repeated(earlier, print);
-  const refusal = await refusalOf(deps, caller, order);
   const now = deps.clock.now();
-  const action = {
+  const expires = now + deps.config.turns.keepMs;
+  const action: Omit<Fresh<UiAction>, 'status'> = {
     ...uiActionRef(project, id),
-    sk: 'uiaction' as const,
+    sk: 'uiaction',
     project,
-    id: payload.action_id,
-    messageId: payload.message_id,
-    agent: payload.agent_id,
+    id,
+    messageId,
+    agent,
     tool: payload.tool_name,
     channel: subject.channel,
     createdAt: now,
     fingerprint: print,
     ...childOf(trace),
-    expires: now + deps.config.turns.keepMs,
+    expires,
   };
-  if (!refusal) {
-    const card = await keepCard(deps, project, payload.agent_id, 'tool.call', {
-      tool_name: payload.tool_name,
-      args: payload.args,
-    });
-    const { turn } = await enqueue(deps, caller, {
-      agent: payload.agent_id,
-      correlation: `ui:${id}`,
-      mode: 'call',
-      channel: subject.channel,
-      depth: order.depth ?? 0,
-      payload: { ui_action: { ...sent, args: undefined }, tool_call_card_id: card.id },
-      trace,
-      action: id,
-    });
-    return kept(deps, { ...action, status: 'accepted', turn }, print);
-  }
-  const { status, error, code } = refusal;
-  return kept(deps, { ...action, status, error, errorCode: code }, print);
+  const told = (more: Pick<UiAction, 'status' | 'turn' | 'error' | 'errorCode'>): Write[] => [
+    { kind: 'create', item: { ...action, ...more } },
+    ...(messageId === undefined
+      ? []
+      : [{ kind: 'create' as const, item: { ...messageRef(project, messageId), action: id, expires } }]),
+  ];
+  const begun = await turnOf(deps, caller, order, trace);
+  if ('errorCode' in begun) return kept(deps, action, told(begun));
+  const record = told({ status: 'accepted', turn: begun.turn.id });
+  const isIdle: Write = {
+    kind: 'check',
+    key: headRef(project, agent),
+    if: any(absent('state'), is('state', 'idle')),
+  };
+  const place: Write = { kind: 'create', item: { ...placeKey(project, agent), action: id, expires } };
+  const made = await deps.records.transact([...record, isIdle, place, ...begun.writes], deps.newId());
+  if (made.outcome === 'written') return { duplicate: false };
+  const isBusy = made.at === record.length || made.at === record.length + 1;
+  const busy = refusal('busy', 'agent_busy', `${agent} has something else to do. Try again later.`);
+  return isBusy ? kept(deps, action, told(busy)) : found(deps, action);
 };
 
-const kept = async (deps: Deps, action: Omit<UiAction, 'v' | 'token' | 'at'>, print: string) => {
-  const made = await deps.records.create<UiAction>(action, deps.newId());
-  if (made.outcome === 'written') return { duplicate: false };
-  return made.current ? repeated(made.current, print) : { duplicate: false };
+const refusal = (status: 'busy' | 'rejected', errorCode: string, error: string) => ({ status, errorCode, error });
+
+const earlierOf = async (
+  { records }: Deps,
+  project: string,
+  id: string,
+  messageId: string | undefined,
+): Promise<UiAction | undefined> => {
+  const named = messageId === undefined ? undefined : await records.get(messageRef(project, messageId));
+  return records.get(uiActionRef(project, named?.action ?? id));
+};
+
+/** How it was answered is written once. */
+const kept = async (deps: Deps, action: Omit<Fresh<UiAction>, 'status'>, writes: Write[]) => {
+  const made = await deps.records.transact(writes, deps.newId());
+  return made.outcome === 'written' ? { duplicate: false } : found(deps, action);
+};
+
+/** Somebody was faster with the same. */
+const found = async (deps: Deps, { project, id, messageId, fingerprint: print }: Omit<Fresh<UiAction>, 'status'>) => {
+  const other = await earlierOf(deps, project, id, messageId);
+  if (other) return repeated(other, print);
+  throw new ParleyError('conflict', `The action ${id} was in the way of another. Try again.`);
 };
 
 const repeated = (action: UiAction, print: string): { duplicate: boolean } => {
@@ -107,34 +141,48 @@ const repeated = (action: UiAction, print: string): { duplicate: boolean } => {
   );
 };
 
-interface Refusal {
-  status: 'busy' | 'rejected';
-  code: string;
-  error: string;
-}
-
-/** By default nothing is allowed: the agent must be an interface's, and the tool allowed there. */
-const refusalOf = async (deps: Deps, caller: Caller, { payload, subject }: Order): Promise<Refusal | undefined> => {
+/** The turn that does it, or why there can be none. */
+const turnOf = async (deps: Deps, caller: Caller, order: Order, trace: Trace) => {
+  const { payload, subject, sent } = order;
   const { project } = caller;
-  const known = await find(deps, project, payload.agent_id);
-  if (known?.agent.workerTarget !== UI_WORKER) {
-    return {
-      status: 'rejected',
-      code: 'not_a_ui_worker',
-      error: `${payload.agent_id} is no agent of a user interface.`,
-    };
+  const { action_id: id, agent_id: agent } = payload;
+  try {
+    const forbidden = await refusalOf(deps, caller, order);
+    if (forbidden) return forbidden;
+    const { tool_name, args } = payload;
+    const card = await keepCard(deps, project, agent, 'tool.call', { tool_name, args });
+    const prepared = await toEnqueue(deps, caller, {
+      agent,
+      correlation: `ui:${id}`,
+      mode: 'call',
+      channel: subject.channel,
+      depth: order.depth ?? 0,
+      payload: { ui_action: { ...sent, args: undefined }, tool_call_card_id: card.id },
+      trace,
+      action: id,
+    });
+    if ('writes' in prepared) return prepared;
+    return refusal('rejected', 'id_reused', `There is a turn for the action ${id} already.`);
+  } catch (error) {
+    if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
+    return refusal('rejected', error.code, error.message);
   }
-  if (caller.role === 'agent') refuseOtherChannels(caller.known.agent, subject.channel);
-  const tool = await deps.directory.tool(project, payload.tool_name);
-  if (!tool?.uiAllowed) {
-    return { status: 'rejected', code: 'ui_not_allowed', error: `A user interface may not call ${payload.tool_name}.` };
-  }
-  const head = await deps.records.get(headRef(project, payload.agent_id));
-  if (stateOf(head) === 'idle') return undefined;
-  return { status: 'busy', code: 'agent_busy', error: `${payload.agent_id} is ${stateOf(head)}. Try again later.` };
 };
 
-/** The turn of an accepted action has ended, and so has the action. */
+/** By default nothing is allowed: the agent must be an interface's, and the tool allowed there. */
+const refusalOf = async (deps: Deps, caller: Caller, { payload, subject }: Order) => {
+  const { project } = caller;
+  const { agent_id: agent, tool_name: name } = payload;
+  const known = await find(deps, project, agent);
+  if (known?.agent.workerTarget !== UI_WORKER)
+    return refusal('rejected', 'not_a_ui_worker', `${agent} is no agent of a user interface.`);
+  if (caller.role === 'agent') refuseOtherChannels(caller.known.agent, subject.channel);
+  const tool = await deps.directory.tool(project, name);
+  if (tool?.uiAllowed) return undefined;
+  return refusal('rejected', 'ui_not_allowed', `A user interface may not call ${name}.`);
+};
+
+/** The turn of an accepted action has ended, and so has the action; its agent may be given the next. */
 export const endAction = async (
   deps: Deps,
   project: string,
@@ -143,7 +191,15 @@ export const endAction = async (
 ): Promise<void> => {
   const { status, deliverable: card, error, errorCode } = end;
   const set = { status: status === 'success' ? 'completed' : status, card, error, errorCode };
-  await deps.records.update(uiActionRef(project, id), { if: is('status', 'accepted'), set }, deps.newId());
+  const action = await deps.records.get(uiActionRef(project, id));
+  if (action?.status !== 'accepted') return;
+  await deps.records.transact(
+    [
+      { kind: 'update', key: uiActionRef(project, id), change: { if: is('status', 'accepted'), set } },
+      { kind: 'remove', key: placeKey(project, action.agent), if: is('action', id) },
+    ],
+    deps.newId(),
+  );
 };
 
 /** Each state of an action is acknowledged once. */

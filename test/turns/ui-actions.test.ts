@@ -47,6 +47,67 @@ describe('an action of a user interface', () => {
     });
   });
 
+  it('counts once for its action id, whatever messages bring it', async (t) => {
+    const parley = await testParley(t);
+    const { user, panel } = await scene(parley);
+    const replies = [];
+    for (const more of [{}, { message_id: 'm1' }, { message_id: 'm2' }])
+      replies.push((await user.send(action(more))).status);
+    assert.deepEqual(replies, [202, 200, 200]);
+    await panel.deliver(await panel.begin());
+    assert.equal(await panel.lease(), undefined);
+  });
+
+  it('is one of those at the same time that is accepted; the agent is busy with it for the others', async (t) => {
+    const parley = await testParley(t);
+    const { user, panel } = await scene(parley);
+    const ids = ['a1', 'a2', 'a3'];
+    await Promise.all(ids.map((action_id) => user.send(action({ action_id, message_id: `m-${action_id}` }))));
+    await eventually(async () =>
+      assert.deepEqual((await acks(parley)).map(([, status]) => status).toSorted(), ['accepted', 'busy', 'busy']),
+    );
+    await panel.deliver(await panel.begin());
+    await eventually(async () => assert.equal((await acks(parley)).at(-1)?.[1], 'completed'));
+    await user.send(action({ action_id: 'a4' }));
+    await eventually(async () => assert.equal((await acks(parley)).at(-1)?.[1], 'accepted'));
+  });
+
+  it('and its turn are written together, so that a kill in between loses neither', async (t) => {
+    const parley = await testParley(t);
+    const { user, panel } = await scene(parley);
+    const { records } = parley.parley.deps;
+    const create = records.create.bind(records);
+    records.create = async (item, token) => {
+      if (item.sk === 'uiaction') throw new Error('killed');
+      return create(item, token);
+    };
+    await user.send(action());
+    const held = await panel.begin();
+    records.create = create;
+    await user.send(action());
+    await panel.deliver(held);
+    await eventually(async () =>
+      assert.deepEqual(
+        (await acks(parley)).map(([, status]) => status),
+        ['accepted', 'completed'],
+      ),
+    );
+  });
+
+  it('that is too deep, or on a channel of others, is acknowledged as rejected', async (t) => {
+    const parley = await testParley(t);
+    const { user } = await scene(parley);
+    await user.send({ ...action(), headers: { 'CG-Recursion-Depth': '20' } });
+    const foreign = action({ action_id: 'a2' });
+    await user.send({ ...foreign, subject: foreign.subject.replace('public', 't_x') });
+    await eventually(async () =>
+      assert.deepEqual((await acks(parley)).toSorted(), [
+        ['a1', 'rejected', 'recursion_depth_exceeded'],
+        ['a2', 'rejected', 'channel_forbidden'],
+      ]),
+    );
+  });
+
   it('counts once for its action id, or for its message id', async (t) => {
     const parley = await testParley(t);
     const { user, panel } = await scene(parley);
@@ -58,6 +119,7 @@ describe('an action of a user interface', () => {
       assert.equal(await panel.lease(), undefined);
     }
     assert.equal((await user.send(action({ args: {} }))).body.code, 'id_reused');
+    assert.equal((await user.send(action({ action_id: 'a9', message_id: 'm1' }))).body.code, 'id_reused');
   });
 
   it('is rejected for an agent that is no interface, and for a tool that is not allowed there, which is the default', async (t) => {
