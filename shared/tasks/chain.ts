@@ -1,4 +1,10 @@
+import { ParleyError } from '../errors.ts';
 import type { Task } from './task.ts';
 
 /** Who had the work in hand before the one who is given it, the requester last. */
 export const chainOf = ({ chain, from }: Pick<Task, 'chain' | 'from'>): string[] => chain ?? [from];
+
+export const backTo = (agent: string, chain: string[]): ParleyError =>
+  new ParleyError('delegation_cycle', `${agent} has had this work in hand already: ${chain.join(' → ')}.`, {
+    facts: { delegationChain: chain },
+  });

@@ -5,7 +5,7 @@ import type { Request } from '../messages/command.ts';
 import { isNot } from '../ports/conditions.ts';
 import type { Item, Write } from '../ports/records.ts';
 import { taskByAnyId } from './alias.ts';
-import { chainOf } from './chain.ts';
+import { backTo, chainOf } from './chain.ts';
 import { maySee } from './look-up.ts';
 import { isOpen, type Task, taskRef } from './task.ts';
 
@@ -30,11 +30,7 @@ export const lineageOf = async (deps: Deps, caller: Caller, request: Request): P
   const handled = parent ? [...chainOf(parent), ...said] : said;
   const chain = handled.filter((agent, at) => handled.indexOf(agent) === at);
   if (chain.at(-1) !== from) chain.push(from);
-  if (to !== undefined && handled.length > 0 && chain.includes(to)) {
-    return new ParleyError('delegation_cycle', `${to} has had this work in hand already: ${chain.join(' → ')}.`, {
-      facts: { delegationChain: chain },
-    });
-  }
+  if (to !== undefined && handled.length > 0 && chain.includes(to)) return backTo(to, chain);
   return { parent, chain: chain.length > 1 ? chain : undefined };
 };
 

@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../json/json.ts';
 import type { Sending } from '../messages/command.ts';
 import { type Change, inOrder } from '../ports/conditions.ts';
 import type { KeptArtifacts } from './artifacts.ts';
+import { backTo } from './chain.ts';
 import { afterFailure, endedAs, type When } from './ends.ts';
 import {
   atWork,
@@ -104,7 +105,14 @@ export interface Report {
 
 /** The claim as a message of its own. */
 export const takes = (task: Task, by: By, report: Report, note: JsonObject): Change | ParleyError =>
-  onSeen(task, claim(task, by, { due: task.due, seen: seenIn(roundOf(task) + 1, report), note }));
+  claimed(task, by, { due: task.due, seen: seenIn(roundOf(task) + 1, report), note });
+
+/** Only who sees the task sees who had the work in hand before. */
+const claimed = (task: Task, by: By, options: Claim): Change | ParleyError => {
+  const change = onSeen(task, claim(task, by, options));
+  if (change instanceof Error) return change;
+  return task.chain?.includes(by.agent) ? backTo(by.agent, task.chain) : change;
+};
 
 /** The holder has claimed it some other way, and this is the announcement of that. */
 export const announces = (task: Task, by: By, report: Report, note: JsonObject): Change | ParleyError =>
@@ -202,11 +210,11 @@ export const giveInput = (task: Task, { now, limits }: When, answer: Json): Chan
 /** Where nobody holds the task, a report claims it in the same write: the claim may be late, or lost. */
 export const asHolder = (task: Task, by: By, then: (held: Task) => Transition): Change | ParleyError => {
   if (task.status !== 'requested') return onSeen(task, then(task));
-  const claimed = onSeen(task, claim(task, by, {}));
-  if (claimed instanceof Error) return claimed;
+  const taken = claimed(task, by, {});
+  if (taken instanceof Error) return taken;
   const held: Task = { ...task, status: 'claimed', holder: by.agent, attempt: task.attempt + 1, claimedAt: by.now };
   const next = onSeen(held, then(held));
-  return next instanceof Error ? next : inOrder(claimed, next);
+  return next instanceof Error ? next : inOrder(taken, next);
 };
 
 const remembered = (task: Task, report: Report): Seen[] =>

@@ -43,12 +43,14 @@ for (const [dialect, requestOf] of Object.entries(requests)) {
       assert.equal((await kay.task(child)).state, 'cancelled');
     });
 
-    it('is refused where it would go back to who asked', async (t) => {
+    it('is refused where it would go back to who asked, or to who asks', async (t) => {
       const parley = await testParley(t);
       const { galahad, name } = await delegated(parley);
-      const back = requestOf('galahad', 'tim', name);
-      const { body } = await refusedWithoutTrace(parley, 422, 'delegation_cycle', () => galahad.send(back));
-      assert.deepEqual(body.delegationChain, ['tim', 'galahad']);
+      for (const to of ['tim', 'galahad']) {
+        const back = requestOf('galahad', to, name);
+        const { body } = await refusedWithoutTrace(parley, 422, 'delegation_cycle', () => galahad.send(back));
+        assert.deepEqual(body.delegationChain, ['tim', 'galahad']);
+      }
     });
 
     it('only carries the name where the task is not its to speak of, or has ended', async (t) => {
@@ -63,3 +65,16 @@ for (const [dialect, requestOf] of Object.entries(requests)) {
     });
   });
 }
+
+describe('a part of a task that is for whoever serves a domain', () => {
+  it('is not claimed by what somebody says who had the work in hand before', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
+    const parent = await tim.request({ to: 'galahad' });
+    const child = await galahad.request({ correlationId: parent });
+    const { body } = await refusedWithoutTrace(parley, 422, 'delegation_cycle', () => tim.claimed(child));
+    assert.deepEqual(body.delegationChain, ['tim', 'galahad']);
+    await refusedWithoutTrace(parley, 422, 'delegation_cycle', () => galahad.complete(child));
+    assert.equal((await kay.claimed(child)).status, 202);
+  });
+});
