@@ -3,7 +3,7 @@ import type { JsonObject } from '../json/json.ts';
 import { perform } from '../perform.ts';
 import { any, type Condition, isNot } from '../ports/conditions.ts';
 import { onSeen, type Transition, unseen } from '../tasks/rules.ts';
-import { type Ending, type Head, headRef, stateOf } from './head.ts';
+import { type Ending, type Head, headRef, ownIn } from './head.ts';
 import { type Gate, isGated, stale } from './rules.ts';
 import { type Awaited, deliver, start, step, suspend, type When } from './transitions.ts';
 
@@ -29,11 +29,13 @@ export const takeStep = (deps: Deps, holder: Holder, id: string, phase: string, 
 
 /** The worker waits for tools, and may forget the turn until it can go on. */
 export const suspendTurn = (deps: Deps, holder: Holder, calls: Awaited[], waitMs?: number) =>
-  advanced(deps, holder, suspend(holder, calls, waitMs, when(deps)), (head) => {
-    const known = Object.keys(head.waiting ?? {});
-    const isSame = known.length === calls.length && calls.every(({ toolCall }) => known.includes(toolCall));
-    return isGated(holder, head) && stateOf(head) === 'suspended' && isSame;
-  });
+  advanced(
+    deps,
+    holder,
+    suspend(holder, calls, waitMs, when(deps)),
+    (head) =>
+      isGated(holder, head) && calls.every(({ toolCall, step: id }) => ownIn(head.waitingSteps, toolCall) === id),
+  );
 
 export interface Delivered {
   status: Ending;

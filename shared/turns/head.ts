@@ -80,11 +80,13 @@ export interface Head extends Item {
   rungAt?: number;
   step?: Step;
   steps?: number;
-  /** The tool calls that the turn waits for or waited for last, and in which step each was made. */
+  /** Every tool call that the turn waits for or has waited for, in which step each was made, and how many they are. */
   waiting?: Record<string, WaitState>;
   waitingSteps?: Record<string, string>;
+  calls?: number;
+  /** What was said of those that it waited for last. */
   reports?: Record<string, ToolReport>;
-  /** How many of them are still waited for. */
+  /** How many are still waited for. */
   open?: number;
   /** When the turn goes on without those. */
   deadline?: number;

@@ -1,7 +1,7 @@
 import { ParleyError } from '../errors.ts';
-import { all, any, is, oneOf } from '../ports/conditions.ts';
+import { absent, all, any, below, is, oneOf } from '../ports/conditions.ts';
 import type { Rule } from '../tasks/rules.ts';
-import { type Head, stateOf } from './head.ts';
+import { type Head, ownIn, stateOf } from './head.ts';
 
 /** Which turn its holder believes to have. */
 export interface Gate {
@@ -32,6 +32,49 @@ export const running: Rule<Head> = {
   holds: any(is('state', 'running'), all(is('state', 'suspended'), is('open', 0))),
   refusal: (head) => notIn('running', head),
 };
+
+/** With a worker, who has read what the tools reported. */
+export const takenUp: Rule<Head> = {
+  holds: is('state', 'running'),
+  refusal: (head) => (stateOf(head) === 'running' ? unread(head) : notIn('running', head)),
+};
+
+const unread = ({ turn }: Head): ParleyError =>
+  new ParleyError(
+    'not_running',
+    `The tools of the turn ${turn} have reported. Lease it, read what they said, and go on.`,
+    {
+      facts: { state: 'suspended' },
+    },
+  );
+
+/** All of them are kept in the head, which must stay small enough to be written. */
+const MAX_CALLS = 500;
+
+/** A turn waits for a tool call once: what was reported of it is not asked for again. */
+export const newCalls = (calls: readonly string[]): Rule<Head>[] => [
+  {
+    holds: all(...calls.map((call) => absent(`waiting.${call}`))),
+    refusal: ({ turn, waiting }) => {
+      const known = calls.filter((call) => ownIn(waiting, call) !== undefined);
+      return new ParleyError(
+        'id_reused',
+        `The turn ${turn} has waited for these tool calls before: ${known.join(', ')}. Give every call an id of its own.`,
+      );
+    },
+  },
+  {
+    holds: below('calls', MAX_CALLS - calls.length + 1),
+    refusal: ({ turn }) =>
+      new ParleyError(
+        'protocol_violation',
+        `The turn ${turn} has called tools ${MAX_CALLS} times: deliver what it has.`,
+        {
+          facts: { violated: 'waiting', limit: MAX_CALLS },
+        },
+      ),
+  },
+];
 
 const notIn = (wanted: string, head: Head): ParleyError =>
   new ParleyError('not_running', `The turn ${head.turn} is ${stateOf(head)}, not ${wanted}.`, {

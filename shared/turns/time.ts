@@ -1,5 +1,5 @@
 import { type Change, is } from '../ports/conditions.ts';
-import { type Head, stateOf, type ToolReport, type WaitState } from './head.ts';
+import { type Head, stateOf, type WaitState } from './head.ts';
 import { reaped, timeoutReport, type When } from './transitions.ts';
 
 /** The tool calls that a suspended turn still waits for, once its deadline has come. */
@@ -46,11 +46,9 @@ const rungAgain = ({ aliveAt = 0, rungAt = 0 }: Head, silentAt: number, { now, l
 
 /** A timeout report stands for each tool that said nothing, and the turn goes on with those. */
 const goesOn = (head: Head, { now, limits }: When, cards: ReadonlyMap<string, string>): Change => {
-  const waiting: Record<string, WaitState> = { ...head.waiting };
-  const reports: Record<string, ToolReport> = { ...head.reports };
-  for (const toolCall of overdue(head, now)) {
-    waiting[toolCall] = 'expired';
-    reports[toolCall] = timeoutReport(cards.get(toolCall) ?? '', now);
-  }
-  return { set: { waiting, reports, open: 0, aliveAt: now, due: now + limits.wakeAgainMs } };
+  const late = overdue(head, now).flatMap((toolCall): [string, unknown][] => [
+    [`waiting.${toolCall}`, 'expired' satisfies WaitState],
+    [`reports.${toolCall}`, timeoutReport(cards.get(toolCall) ?? '', now)],
+  ]);
+  return { set: { ...Object.fromEntries(late), open: 0, aliveAt: now, due: now + limits.wakeAgainMs } };
 };

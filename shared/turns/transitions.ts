@@ -1,7 +1,18 @@
 import { above, type Change, type Condition } from '../ports/conditions.ts';
 import type { Rule, Transition } from '../tasks/rules.ts';
 import type { Active, Ending, Head, Step, ToolReport, TurnEnd, WaitState } from './head.ts';
-import { atDepth, dispatched, type Gate, gated, ofChannel, onChannel, running, waitsFor } from './rules.ts';
+import {
+  atDepth,
+  dispatched,
+  type Gate,
+  gated,
+  newCalls,
+  ofChannel,
+  onChannel,
+  running,
+  takenUp,
+  waitsFor,
+} from './rules.ts';
 
 export interface TurnLimits {
   wakeAgainMs: number;
@@ -28,6 +39,7 @@ const ACTIVE = [
   'steps',
   'waiting',
   'waitingSteps',
+  'calls',
   'reports',
   'open',
   'deadline',
@@ -51,6 +63,9 @@ export const leased = (
     leasedAt: now,
     aliveAt: now,
     steps: 0,
+    waiting: {},
+    waitingSteps: {},
+    calls: 0,
     due: now + Math.min(limits.wakeAgainMs, limits.dispatchedMs),
   },
 });
@@ -62,8 +77,8 @@ export const start = (gate: Gate, { now }: When): Transition<Head> => ({
 });
 
 export const step = (gate: Gate, done: Step): Transition<Head> => ({
-  rules: [gated(gate), running],
-  change: { set: { state: 'running', step: done, aliveAt: done.at }, add: { steps: 1 } },
+  rules: [gated(gate), takenUp],
+  change: { set: { step: done, aliveAt: done.at }, add: { steps: 1 } },
 });
 
 export interface Awaited {
@@ -71,7 +86,7 @@ export interface Awaited {
   step: string;
 }
 
-/** `running → suspended` until every tool has reported. */
+/** `running → suspended` until every tool has reported. Calls stay known until the turn ends, so that each is waited for once. */
 export const suspend = (
   gate: Gate,
   calls: Awaited[],
@@ -79,20 +94,20 @@ export const suspend = (
   { now, limits }: When,
 ): Transition<Head> => {
   const deadline = now + (waitMs ?? limits.resumeMs);
-  const waiting = calls.map(({ toolCall }): [string, WaitState] => [toolCall, 'waiting']);
   return {
-    rules: [gated(gate), running],
+    rules: [gated(gate), takenUp, ...newCalls(calls.map(({ toolCall }) => toolCall))],
     change: {
       set: {
+        ...Object.fromEntries(calls.map(({ toolCall }) => [`waiting.${toolCall}`, 'waiting' satisfies WaitState])),
+        ...Object.fromEntries(calls.map(({ toolCall, step: id }) => [`waitingSteps.${toolCall}`, id])),
         state: 'suspended',
-        waiting: Object.fromEntries(waiting),
-        waitingSteps: Object.fromEntries(calls.map(({ toolCall, step: id }) => [toolCall, id])),
         reports: {},
         open: calls.length,
         deadline,
         aliveAt: now,
         due: Math.min(deadline, now + limits.runningMs / 2),
       },
+      add: { calls: calls.length },
     },
   };
 };
@@ -100,7 +115,11 @@ export const suspend = (
 /** The worker takes up a turn whose tools have all reported. */
 export const resume = (gate: Gate, leaseId: string | undefined, { now }: When): Transition<Head> => ({
   rules: [gated(gate), resumable],
-  change: { set: { state: 'running', aliveAt: now, leaseId } },
+  change: {
+    set: { state: 'running', aliveAt: now, leaseId },
+    // Whoever leased it before has it no longer.
+    ...(leaseId === undefined && { unset: ['leaseId'] }),
+  },
 });
 
 const resumable: Rule<Head> = {

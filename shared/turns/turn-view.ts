@@ -87,8 +87,8 @@ const waitingOf = (head: Head): JsonObject[] =>
     return {
       tool_call_id: toolCall,
       step_id: ownIn(head.waitingSteps, toolCall),
-      // The worker has taken up the turn, and with it what the tools said.
-      status: state === 'received' && head.state === 'running' ? 'applied' : state,
+      // The worker has taken up the turn, and with it what the tools said; it may wait for others by now.
+      status: state === 'received' && (head.state === 'running' || !report) ? 'applied' : state,
       result: report?.status,
       tool_result_card_id: report?.card,
     };

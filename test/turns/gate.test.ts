@@ -118,6 +118,7 @@ describe('the gate of a turn', () => {
     const early = { status: 'success', deliverable_card_id: card };
     assert.equal((await worker.say(held, 'deliver', early)).body.code, 'not_running');
     await reports(parley.admin, 'merlin', held, 'c1');
+    await worker.take();
     await worker.ok(held, 'step', step);
   });
 });

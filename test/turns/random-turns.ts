@@ -20,31 +20,37 @@ export interface World {
 
 /** One thing that a worker, a tool, a caller or time does. `which` chooses among all leases and calls there ever were. */
 export type Move =
-  | { do: 'enqueue' | 'lease' }
+  | { do: 'enqueue' | 'reportAll' }
+  | { do: 'lease'; leaseId: string | undefined }
   | { do: 'start' | 'step' | 'deliver' | 'stop' | 'stopQueued'; which: number }
-  | { do: 'suspend'; which: number; calls: number }
+  | { do: 'suspend'; which: number; calls: number[] }
   | { do: 'report'; which: number; terminate: boolean }
   | { do: 'wait'; ms: number };
 
-const which = fc.nat(6);
+/** Mostly the latest. */
+const which = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.nat(6) });
+const leaseId = fc.constantFrom(undefined, 'worker-1', 'worker-2');
+/** Of the few that each turn has, so that the same comes again: whole, in part, and late. */
+const calls = fc.uniqueArray(fc.nat(4), { minLength: 1, maxLength: 3 });
 const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('enqueue' as const) }) },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('lease' as const) }) },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('lease' as const), leaseId }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('start' as const), which }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('step' as const), which }) },
   {
     weight: 5,
-    arbitrary: fc.record({ do: fc.constant('suspend' as const), which, calls: fc.integer({ min: 1, max: 3 }) }),
+    arbitrary: fc.record({ do: fc.constant('suspend' as const), which, calls }),
   },
   {
-    weight: 7,
+    weight: 4,
     arbitrary: fc.record({
       do: fc.constant('report' as const),
-      which: fc.nat(5),
+      which,
       terminate: fc.nat(9).map((chance) => chance === 0),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('deliver' as const), which }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('reportAll' as const) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('deliver' as const), which }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('stop' as const), which }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('stopQueued' as const), which }) },
   {
@@ -58,8 +64,8 @@ const move: fc.Arbitrary<Move> = fc.oneof(
 
 /** What is in one group happens at once. */
 export const lives: fc.Arbitrary<Move[][]> = fc.array(fc.array(move, { minLength: 1, maxLength: 3 }), {
-  minLength: 5,
-  maxLength: 20,
+  minLength: 8,
+  maxLength: 24,
 });
 
 interface Lease {
@@ -67,11 +73,20 @@ interface Lease {
   epoch: number;
 }
 
+/** What a lease brought: what was asked, or what the tools said. */
+interface Taken extends Lease {
+  rows: string[];
+  leaseId: string | undefined;
+}
+
 /** What the moves brought, as far as their answers told. */
 export class Story {
   readonly turns: string[] = [];
   readonly leases: Lease[] = [];
+  readonly taken: Taken[] = [];
   readonly calls: (Lease & { call: string })[] = [];
+  /** The calls that were applied and that no worker has read. */
+  readonly unread = new Set<string>();
   /** How often each call was applied, and each turn was ended by an answer that said so. */
   readonly applied = new Map<string, number>();
   readonly ended = new Map<string, string[]>();
@@ -122,14 +137,18 @@ export class Story {
         return;
       }
       case 'lease': {
-        const held = await lease(deps, this.#known, { waitMs: 0 });
-        if (held?.inbox[0]?.message_type === 'turn')
-          this.leases.push({ turn: held.agent_turn_id, epoch: held.turn_epoch });
+        await this.#lease(move.leaseId);
         return;
       }
       case 'stopQueued': {
         const turn = await this.turn(this.turns[move.which % this.turns.length] ?? '');
         if (turn && !(await stopTurn(deps, turn, 0)).duplicate) this.#end(turn.id, 'canceled');
+        return;
+      }
+      case 'reportAll': {
+        const [last] = this.calls.slice(-1);
+        const waited = this.calls.filter(({ turn }) => turn === last?.turn);
+        await Promise.all(waited.map((call) => this.#report(call, false)));
         return;
       }
       case 'report': {
@@ -144,15 +163,31 @@ export class Story {
     }
   }
 
+  async #lease(leaseId?: string): Promise<Lease | undefined> {
+    const held = await lease(this.#world.deps, this.#known, { waitMs: 0, leaseId });
+    if (!held) return undefined;
+    const { agent_turn_id: turn, turn_epoch: epoch, inbox } = held;
+    this.taken.push({ turn, epoch, leaseId, rows: inbox.map(({ inbox_id }) => String(inbox_id)).toSorted() });
+    for (const { inbox_id } of inbox) this.unread.delete(String(inbox_id));
+    const isKnown = this.leases.some((one) => one.turn === turn && one.epoch === epoch);
+    if (inbox[0]?.message_type !== 'turn') return undefined;
+    if (!isKnown) this.leases.push({ turn, epoch });
+    return { turn, epoch };
+  }
+
   async #advance(held: Lease, move: Extract<Move, { which: number }>): Promise<void> {
     const { deps } = this.#world;
     const holder = this.#holderOf(held);
     if (move.do === 'start') await startTurn(deps, holder);
     if (move.do === 'step') await takeStep(deps, holder, `s${this.#count++}`, 'think');
     if (move.do === 'suspend') {
-      const calls = Array.from({ length: move.calls }, () => ({ toolCall: `c${this.#count++}`, step: 's' }));
-      const { duplicate } = await suspendTurn(deps, holder, calls);
-      if (!duplicate) this.calls.push(...calls.map(({ toolCall }) => ({ ...held, call: toolCall })));
+      const unread = this.#unreadOf(held.turn);
+      const awaited = move.calls.map((call) => ({ toolCall: `c${call}`, step: 's' }));
+      const { duplicate } = await suspendTurn(deps, holder, awaited);
+      if (duplicate) return;
+      const lost = this.#unreadOf(held.turn).filter((call) => unread.includes(call));
+      assert.deepEqual(lost, [], 'the turn waits for others, and nobody has read what these said');
+      this.calls.push(...awaited.map(({ toolCall }) => ({ ...held, call: toolCall })));
     }
     if (move.do === 'deliver') {
       const deliverable = `card-${this.#count++}`;
@@ -176,8 +211,14 @@ export class Story {
     } as const;
     const { ignored } = await report(this.#world.deps, this.#holderOf(call), call.call, { depth: 0 }, said);
     if (ignored) return;
-    this.applied.set(call.call, (this.applied.get(call.call) ?? 0) + 1);
+    const id = `${call.turn}:${call.call}`;
+    this.applied.set(id, (this.applied.get(id) ?? 0) + 1);
     if (terminate) this.#end(call.turn, 'partial');
+    else if (!this.taken.some(({ rows }) => rows.includes(id))) this.unread.add(id);
+  }
+
+  #unreadOf(turn: string): string[] {
+    return [...this.unread].filter((id) => id.startsWith(`${turn}:`));
   }
 
   #end(turn: string, status: string): void {
@@ -187,10 +228,8 @@ export class Story {
   /** Every worker dies, and others take up what is left, until nothing is. */
   async drain(): Promise<void> {
     for (let rounds = 0; rounds < 100; rounds++) {
-      const held = await lease(this.#world.deps, this.#known, { waitMs: 0 });
-      if (held?.inbox[0]?.message_type === 'turn') {
-        const taken = { turn: held.agent_turn_id, epoch: held.turn_epoch };
-        this.leases.push(taken);
+      const taken = await this.#lease();
+      if (taken) {
         await startTurn(this.#world.deps, this.#holderOf(taken));
         await deliverTurn(this.#world.deps, this.#holderOf(taken), { status: 'success', deliverable: 'card' });
         this.#end(taken.turn, 'success');
@@ -211,6 +250,11 @@ export class Story {
     const epochs = this.leases.map(({ epoch }) => epoch);
     assert.equal(new Set(epochs).size, epochs.length, 'two leases have the same epoch');
     assert.equal(new Set(this.leases.map(({ turn }) => turn)).size, epochs.length, 'a turn was leased twice');
+    for (const { turn, rows, leaseId: mine } of this.taken) {
+      const others = this.taken.filter((one) => one.turn === turn && one.rows.join() === rows.join());
+      const isOwn = mine === undefined ? others.length === 1 : others.every((one) => one.leaseId === mine);
+      assert.ok(isOwn, `two workers were given ${rows.join()} of ${turn}`);
+    }
     for (const [call, times] of this.applied)
       assert.equal(times, 1, `the report of ${call} was applied ${times} times`);
     const head = await this.head();

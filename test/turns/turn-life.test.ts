@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { headRef } from '../../shared/turns/head.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   called,
@@ -147,6 +148,76 @@ describe('the life of a turn', () => {
     assert.equal(other.body.violated, 'correlation_id');
     await worker.take();
     assert.equal(await worker.lease(), undefined);
+  });
+
+  it('waits for a tool call once: the same suspension again, or late, takes nothing back', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    const waiting = [{ tool_call_id: 'c1', step_id: 's1' }];
+    await worker.suspend(held, ['c1']);
+    assert.equal((await reports(parley.admin, 'merlin', held, 'c1')).status, 202);
+    assert.deepEqual((await worker.ok(held, 'suspend', { waiting })).body, { duplicate: true });
+    assert.equal((await reports(parley.admin, 'merlin', held, 'c1')).body.reason, 'duplicate');
+    assert.equal((await worker.take()).inbox[0].tool_call_id, 'c1');
+    assert.deepEqual((await worker.ok(held, 'suspend', { waiting })).body, { duplicate: true });
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'running');
+
+    const other = await worker.say(held, 'suspend', { waiting: [{ tool_call_id: 'c1', step_id: 's2' }] });
+    assert.equal(other.status, 409);
+    assert.equal(other.body.code, 'id_reused');
+    await worker.suspend(held, ['c2']);
+    assert.equal((await reports(parley.admin, 'merlin', held, 'c1')).body.reason, 'duplicate');
+    const shown = await turnOf(parley.admin, id);
+    assert.deepEqual(
+      shown.waiting.map((call: { tool_call_id: string; status: string }) => [call.tool_call_id, call.status]),
+      [
+        ['c1', 'applied'],
+        ['c2', 'waiting'],
+      ],
+    );
+  });
+
+  it('goes on only with what its tools reported in hand', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1']);
+    await reports(parley.admin, 'merlin', held, 'c1');
+    const step = { step_id: 's2', phase: 'think' };
+    assert.equal((await worker.say(held, 'step', step)).body.code, 'not_running');
+    const waiting = [{ tool_call_id: 'c2', step_id: 's2' }];
+    assert.equal((await worker.say(held, 'suspend', { waiting })).body.code, 'not_running');
+    assert.equal((await worker.take()).inbox[0].tool_call_id, 'c1');
+    await worker.ok(held, 'step', step);
+  });
+
+  it('belongs to the worker who took it up last, with or without the name of a lease', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.take({ lease_id: 'first' });
+    await worker.ok(held, 'start');
+    await worker.suspend(held, ['c1']);
+    await reports(parley.admin, 'merlin', held, 'c1');
+    assert.equal((await worker.take()).inbox[0].tool_call_id, 'c1');
+    assert.equal(await worker.lease({ lease_id: 'first' }), undefined);
+  });
+
+  it('takes no more calls than its head can hold', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    const { records } = parley.parley.deps;
+    await records.update(headRef('default', 'merlin'), { set: { calls: 499 } }, 'many');
+    const waiting = ['a', 'b'].map((tool_call_id) => ({ tool_call_id, step_id: 's' }));
+    const refused = await worker.say(held, 'suspend', { waiting });
+    assert.equal(refused.status, 422);
+    assert.equal(refused.body.violated, 'waiting');
+    await worker.suspend(held, ['a']);
   });
 
   it('takes the same start, step, suspension and delivery again without doing anything twice', async (t) => {
