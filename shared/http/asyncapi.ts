@@ -62,6 +62,12 @@ const CHANNELS: Record<string, Channel> = {
     actions: ['receive'],
     messages: ['round-table'],
   },
+  roundTableBroadcast: {
+    address: 'roundtable.broadcast.{kind}',
+    summary: 'config-update, maintenance and alert, for all agents',
+    actions: ['send', 'receive'],
+    messages: ['round-table'],
+  },
   groundCommands: {
     address: `${ground}.cmd.{component}.{target}.{suffix}`,
     summary: 'Commands; bells for workers',
