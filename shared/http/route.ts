@@ -114,6 +114,10 @@ export const countUpTo = (most: number, otherwise: number) =>
     .default(otherwise)
     .describe(`at most ${most}`);
 
+/** Of pages that one call looks for in a bounded part of the event log. */
+export const SOUGHT_PAGE =
+  'A page. With a cursor there may be more, even if the page is short or empty: each call looks through a part of the log. Without one this was all';
+
 /** Where a page of what stands in an index ended. */
 export const placeCursor = z.string().regex(/^\d{14}#[ -~]{1,200}$/, 'must be one that an earlier page gave');
 

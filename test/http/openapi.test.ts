@@ -99,6 +99,14 @@ describe('/openapi.json', () => {
     assert.deepEqual(headers, ['Parley-Dialect', 'Parley-Broadcast']);
   });
 
+  it('says of lists that are sought in the log that an empty page need not be the last', async (t) => {
+    const { admin } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    for (const path of ['/v1/tasks', '/v1/log']) {
+      assert.match(document.paths[path]?.get?.responses['200']?.description ?? '', /empty/, path);
+    }
+  });
+
   it('asks for a body exactly where a call needs one', async (t) => {
     const { admin } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { LOG_STATUSES, readLog } from '../../events/message-log.ts';
-import { countUpTo, noBody, type Route, route } from '../route.ts';
+import { countUpTo, noBody, type Route, route, SOUGHT_PAGE } from '../route.ts';
 
 const LogEntryView = z.object({
   messageId: z.string(),
@@ -38,7 +38,7 @@ export const logRoutes: Route[] = [
     body: noBody,
     answers: {
       200: {
-        description: 'A page; with a cursor, there may be more',
+        description: SOUGHT_PAGE,
         schema: z.object({ entries: z.array(LogEntryView), cursor: z.string().optional() }),
       },
     },

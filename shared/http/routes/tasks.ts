@@ -10,7 +10,7 @@ import { isUnderWay, lookUp } from '../../tasks/look-up.ts';
 import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
 import { STATUSES } from '../../tasks/task.ts';
 import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
-import { noBody, noQuery, type Route, route, signalFor, waitUpTo } from '../route.ts';
+import { noBody, noQuery, type Route, route, SOUGHT_PAGE, signalFor, waitUpTo } from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
 import { deadRoutes } from './dead.ts';
 import { taskId } from './task-id.ts';
@@ -34,7 +34,7 @@ export const taskRoutes: Route[] = [
       ...page,
     }),
     body: noBody,
-    answers: { 200: { description: 'A page; with a cursor, there may be more', schema: Tasks } },
+    answers: { 200: { description: SOUGHT_PAGE, schema: Tasks } },
     handle: async ({ deps, caller, query }) => {
       const { tasks, cursor } = await listTasks(deps, caller, query);
       return { status: 200, body: { tasks: tasks.map(viewOf), cursor } };
