@@ -97,5 +97,13 @@ describe('a table that was put back to an earlier moment', () => {
     }, PATIENCE_MS);
     const later = await timAgain.request(inDomain);
     for (const id of [held, waiting, later]) assert.equal((await lanceAgain.complete(id)).status, 202);
+    // The new table's stream is read, from its first change on.
+    await eventually(async () => {
+      const { events } = (await timAgain.call('GET', '/v1/events')).body;
+      const completed = events.flatMap(({ type, data }: { type: string; data: { taskId: string } }) =>
+        type === 'task.completed' ? [data.taskId] : [],
+      );
+      assert.deepEqual(completed.sort(), [done, held, waiting, later].sort());
+    }, PATIENCE_MS);
   });
 });

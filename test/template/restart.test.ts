@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { startDynamoDbLocal } from '../../local/template/backends/dynamodb-local.ts';
 import { jsonAnswer, jsonRequest } from '../../local/template/backends/json-call.ts';
 import { below, deployed, getAtt, ref, type SmallDeployment, TABLE, tempFolder, wholeSuite } from './small-template.ts';
 import { TELL, witnessFor } from './witness.ts';
@@ -94,5 +96,53 @@ describe('a second start', () => {
     assert.equal((await object(again, 'GET')).body.toString(), 'content');
     await witness.until(() => witness.heard.length > 0);
     assert.deepEqual(witness.heard, [['second start', 'second']]);
+  });
+
+  it('reads the stream of a table that was made anew in the meantime from its first record', async (t) => {
+    const witness = await witnessFor(owner);
+    const dir = tempFolder(owner);
+    const { Table, Mapping } = OTHERS;
+    const start = () =>
+      deployed(
+        t,
+        {
+          reader: {
+            code: `${TELL}
+              export const handler = ({ Records: [{ dynamodb }] }) => tell(dynamodb.Keys.pk.S).then(() => {});`,
+            env: { WITNESS: witness.address },
+            allow: [{ Action: READ, Resource: getAtt('Table', 'StreamArn') }],
+          },
+          user: { code: '', allow: [{ Action: ['dynamodb:PutItem'], Resource: getAtt('Table') }] },
+        },
+        { Table, Mapping },
+        { dir },
+      );
+    const itemOf = (pk: string) => ({ TableName: 'things', Item: { pk: { S: pk }, sk: { S: 'x' } } });
+    const put = async (here: SmallDeployment, pk: string): Promise<unknown> => {
+      const target = 'DynamoDB_20120810.PutItem';
+      const request = jsonRequest(here.accessKeyOf('user'), 'us-east-1', 'dynamodb', target, itemOf(pk));
+      return jsonAnswer(target, await here.gateway.handle(request));
+    };
+    const first = await start();
+    await put(first, 'before');
+    await witness.until(() => witness.heard.length === 1);
+    await first.stop();
+
+    const dynamodb = await startDynamoDbLocal(join(dir, 'dynamodb'), 'us-east-1');
+    const call = (operation: string, body: object) => dynamodb.call(`DynamoDB_20120810.${operation}`, body);
+    const { StreamSpecification: stream, ...properties } = Table.Properties;
+    await call('DeleteTable', { TableName: 'things' });
+    await call('CreateTable', properties);
+    for (const pk of ['restored-1', 'restored-2', 'restored-3']) await call('PutItem', itemOf(pk));
+    await call('UpdateTable', { TableName: 'things', StreamSpecification: { StreamEnabled: true, ...stream } });
+    await dynamodb.stop();
+    witness.heard.length = 0;
+
+    const again = await start();
+    const later = ['first', 'second', 'third', 'fourth', 'fifth'];
+    for (const pk of later) await put(again, pk);
+    await witness.until(() => witness.heard.length === later.length);
+    assert.deepEqual(witness.heard, later);
+    assert.deepEqual(again.trouble, []);
   });
 });

@@ -58,7 +58,7 @@ export const functionResources = (id: string, { env = {}, allow = [], properties
   },
 });
 
-export const TABLE: Resources = {
+export const TABLE = {
   Table: {
     Type: 'AWS::DynamoDB::Table',
     Properties: {
@@ -79,7 +79,7 @@ export const TABLE: Resources = {
       StreamSpecification: { StreamViewType: 'NEW_AND_OLD_IMAGES' },
     },
   },
-};
+} satisfies Resources;
 
 /** What a suite starts in its `before` ends with the suite; to be called while the suite is described. */
 export const wholeSuite = (): Owner => {
