@@ -15,6 +15,7 @@ import { isSequence, sequenceEffects } from '../sequences/sequence.ts';
 import { onTaskDue } from '../tasks/change-task.ts';
 import { type Effect, effectsOf } from '../tasks/effects.ts';
 import { isTask } from '../tasks/look-up.ts';
+import { bellEffects, isBell } from '../turns/bells.ts';
 import { headEffects, turnEffects } from '../turns/effects.ts';
 import { isHead } from '../turns/head.ts';
 import { isTurn } from '../turns/turn.ts';
@@ -57,6 +58,7 @@ const KINDS: readonly AnyKind[] = [
   kind({ is: isHead, effects: headEffects, due: onHeadDue }),
   kind({ is: isTurn, effects: turnEffects, due: onTurnDue }),
   kind({ is: isUiAction, effects: uiActionEffects }),
+  kind({ is: isBell, effects: bellEffects }),
   kind({ is: isBroadcast, effects: broadcastEffects, due: onBroadcastDue }),
 ];
 

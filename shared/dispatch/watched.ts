@@ -10,5 +10,6 @@ export const WATCHED: readonly string[] = [
   'head',
   'turn',
   'uiaction',
+  'bell',
   'broadcast',
 ];

@@ -1,7 +1,9 @@
 import { membersOn, oneOfMembers } from '../agents/channels.ts';
 import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import type { Item, RecordChange } from '../ports/records.ts';
 import { relayedEvent } from '../relay/relayed-event.ts';
+import type { Effect } from '../tasks/effects.ts';
 import { type About, turnEvent } from './events.ts';
 import { headRef, stateOf } from './head.ts';
 
@@ -16,6 +18,25 @@ export interface Bell {
   reason: string;
   about: About;
 }
+
+/** A bell that a message rings: kept, so that it is rung by what follows from the record, like any other. */
+interface AskedBell extends Item {
+  sk: 'bell';
+  bell: Bell;
+}
+
+export const isBell = (item: Item): item is AskedBell => item.sk === 'bell';
+
+/** As long as the change of a record may take to be carried out. */
+const KEPT_MS = 86_400_000;
+
+export const askToRing = async ({ records, clock, newId }: Deps, bell: Bell): Promise<void> => {
+  const key = { pk: `${bell.about.project}#bell#${newId()}`, sk: 'bell' as const };
+  await records.create<AskedBell>({ ...key, bell, expires: clock.now() + KEPT_MS }, newId());
+};
+
+export const bellEffects = ({ before, after }: RecordChange<AskedBell>): Effect[] =>
+  after && !before ? [{ kind: 'turn', effect: { do: 'ring', bell: after.bell } }] : [];
 
 /** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
 export const ring = async (deps: Deps, bell: Bell): Promise<void> => {

@@ -6,7 +6,7 @@ import { headersInPayload, strictDepth, traceOfHeaders } from '../dialects/commo
 import { ownSubject } from '../dialects/common-ground/subject.ts';
 import { keepChunk } from '../streams/chunk.ts';
 import type { Trace } from '../trace.ts';
-import { ring } from './bells.ts';
+import { askToRing } from './bells.ts';
 import { callInternal } from './call-internal.ts';
 import { callTool } from './call-tool.ts';
 import { enqueue, targetOf, violation } from './enqueue.ts';
@@ -78,7 +78,7 @@ export const carryOutOrder = async (
       const { isForGroup } = await targetOf(deps, caller.project, target, channel);
       const about = { project: caller.project, channel, depth: order.depth ?? 0, ...trace, sender: nameOf(caller) };
       const bell = { cause: `bell/${deps.newId()}`, at: deps.clock.now(), target, isForGroup, about } as const;
-      await ring(deps, { ...bell, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
+      await askToRing(deps, { ...bell, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
       return { duplicate: false };
     }
   }
