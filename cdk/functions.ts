@@ -37,6 +37,14 @@ export interface FunctionSpec {
 
 const READ = ['GetItem', 'BatchGetItem', 'Query'] as const;
 
+/** What a message may bring about, whatever it says: whoever takes messages in may do all of it. */
+const INGEST = {
+  table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
+  indexes: ['held'],
+  lanes: ['SendMessage'],
+  content: ['GetObject', 'PutObject', 'DeleteObject'],
+} as const satisfies Access;
+
 /** The HTTP API gives up after 30 s; a function that ends before it can still say why. */
 const HTTP_TIMEOUT_S = 29;
 
@@ -54,22 +62,13 @@ export const FUNCTIONS = {
   ingest: {
     memoryMB: 512,
     timeoutS: HTTP_TIMEOUT_S,
-    access: {
-      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
-      indexes: ['held'],
-      lanes: ['SendMessage'],
-      content: ['GetObject', 'PutObject', 'DeleteObject'],
-    },
+    access: INGEST,
   },
+  /** A claim may bring messages with it. */
   claims: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
-    access: {
-      table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: ['held'],
-      lanes: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
-      content: ['GetObject', 'PutObject', 'DeleteObject'],
-    },
+    access: { ...INGEST, lanes: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'] },
   },
   tasks: {
     memoryMB: 256,
@@ -110,7 +109,10 @@ export const FUNCTIONS = {
   relay: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
-    access: { table: [...READ, 'UpdateItem'], content: ['GetObject'] },
+    access: {
+      table: [...READ, 'PutItem', 'UpdateItem'],
+      content: ['GetObject', 'PutObject', 'DeleteObject'],
+    },
   },
   turns: {
     memoryMB: 256,
@@ -119,7 +121,7 @@ export const FUNCTIONS = {
       table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
       indexes: ['held'],
       lanes: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
-      content: ['GetObject'],
+      content: ['GetObject', 'PutObject', 'DeleteObject'],
     },
   },
   api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },

@@ -81,6 +81,23 @@ describe('the functions may', () => {
     assert.deepEqual(senders, ['dispatch', 'replay']);
   });
 
+  it('do with a claim all that they do with a message, because a claim may bring messages', () => {
+    const ofOthers = (name: string) => granted(name).filter((grant) => !grant.startsWith('logs:'));
+    const missing = ofOthers('ingest').filter((grant) => !ofOthers('claims').includes(grant));
+    assert.deepEqual(missing, []);
+    assert.ok(ofOthers('claims').some((grant) => grant.startsWith('dynamodb:ConditionCheckItem Table')));
+  });
+
+  it('keep cards, with a blob where they are large, wherever one may be made', () => {
+    for (const name of ['ingest', 'claims', 'inbox', 'cards', 'relay', 'turns', 'dispatch', 'due', 'replay']) {
+      for (const grant of ['dynamodb:PutItem Table', 's3:PutObject Content', 's3:DeleteObject Content'])
+        assert.ok(
+          granted(name).some((own) => own.startsWith(grant)),
+          `${name}: ${grant}`,
+        );
+    }
+  });
+
   it('query each index by its name', () => {
     const indexes = (name: string) =>
       granted(name)

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { callerWith, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
+import { messageRouting } from '../support/message-routing.ts';
 import { deployment } from './deployment.ts';
 
 const { admin, agent, transport } = await deployment();
@@ -51,5 +52,30 @@ describe('a relay', () => {
     const foreign = { messages: [{ ...report, id: randomUUID(), from: tim.id }], arrivals };
     const refused = await relay.call('POST', '/v1/messages', foreign);
     assert.equal(refused.body.results[0].body.code, 'from_mismatch');
+  });
+
+  it('is given what is too large for the words of its reader as a card, the same each time that it asks', async () => {
+    const knight = await agent('knight', { ...messageRouting, via: 'nats' });
+    const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
+    const content = `${'The wall holds. '.repeat(1000)}${randomUUID()}`;
+    const outcome = {
+      id: randomUUID(),
+      from: 'parley',
+      to: knight.id,
+      happenedAt: Date.now(),
+      status: 'completed',
+      task: { project: 'default', id: randomUUID(), from: knight.id, priority: 'normal', carried: {} },
+      output: { json: content },
+      carried: {},
+    };
+    const asked = async () => {
+      const asks = [{ id: outcome.id, ask: { kind: 'outcome', outcome } }];
+      const { words } = (await relay.call('POST', '/v1/relay/words', { asks })).body;
+      assert.ok(words[0].publish, JSON.stringify(words));
+      return words[0].publish.payload.payload.parley.output;
+    };
+    const card = await asked();
+    assert.deepEqual(await asked(), card);
+    assert.equal((await admin.call('GET', card.uri)).body.content, content);
   });
 });

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../support/eventually.ts';
-import { enqueued, groundAgent, headOf, madeCard, reports, taskEvents, turnOf, Worker } from '../support/ground.ts';
+import {
+  enqueued,
+  eventsOf,
+  groundAgent,
+  headOf,
+  madeCard,
+  reports,
+  taskEvents,
+  turnOf,
+  Worker,
+} from '../support/ground.ts';
 import { deployment } from './deployment.ts';
 
 const PATIENCE_MS = 30_000;
@@ -74,6 +84,51 @@ describe('turns', { concurrency: 4 }, async () => {
         assert.ok(told.data.payload.deliverable_card_id);
       }, PATIENCE_MS);
     }
+  });
+
+  it('that are stopped say why, however long the reason is', async () => {
+    const merlin = await groundAgent(parley, 'merlin');
+    const id = await enqueued(parley.admin, merlin.id);
+    const reason = '城'.repeat(4000);
+    const stopped = await parley.admin.call('POST', `/v1/turns/${id}/stop`, { turn_epoch: 0, reason });
+    assert.equal(stopped.status, 200, JSON.stringify(stopped.body));
+    const { deliverable_card_id: card } = await turnOf(parley.admin, id);
+    assert.equal((await parley.admin.call('GET', `/v1/cards/${card}`)).body.content.error, reason);
+  });
+
+  it('fork into turns of others, and go on when all of them have ended', async () => {
+    const [merlin, kay] = [await groundAgent(parley, 'merlin'), await groundAgent(parley, 'kay')];
+    const [worker, helper] = [new Worker(merlin), new Worker(kay)];
+    await enqueued(parley.admin, merlin.id);
+    const held = await worker.begin();
+    await worker.suspend(held, ['fork']);
+    const args = { tasks: [{ target_strategy: 'reuse', target_ref: kay.id, instruction: 'help' }] };
+    const { agent_turn_id, turn_epoch } = held;
+    const payload = {
+      tool_call_id: 'fork',
+      agent_id: merlin.id,
+      agent_turn_id,
+      turn_epoch,
+      tool_call_card_id: await madeCard(merlin, 'tool.call', { args }),
+    };
+    const forking = { subject: 'cg.v1r3.default.public.cmd.sys.pmo.internal.fork_join', payload };
+    const forked = await merlin.send(forking);
+    assert.equal(forked.status, 202, JSON.stringify(forked.body));
+    // It is there at once, and not only when somebody looks after what was not begun.
+    await helper.deliver(await helper.begin());
+    const { inbox } = await worker.take({ wait: 20 });
+    assert.deepEqual([inbox[0].tool_call_id, inbox[0].status], ['fork', 'success']);
+  });
+
+  it('are rung for by whoever likes, also where the agent is on NATS', async () => {
+    const merlin = await groundAgent(parley, 'merlin', { via: 'nats' });
+    const subject = `cg.v1r3.default.public.cmd.agent.${merlin.id}.wakeup`;
+    const rung = await parley.admin.call('POST', '/v1/messages', { subject, payload: { agent_id: merlin.id } });
+    assert.equal(rung.status, 202, JSON.stringify(rung.body));
+    await eventually(async () => {
+      const bells = await eventsOf(parley.admin, 'cmd.agent.wakeup');
+      assert.equal(bells.filter(({ data }) => data.to === merlin.id).length, 1);
+    }, PATIENCE_MS);
   });
 
   it('of a group go to one of its agents', async () => {
