@@ -11,6 +11,7 @@ import {
   givenUp,
   iteratorAge,
   oldestDeadLetters,
+  oldestForRelays,
   oldestInLanes,
   relayDeadLetters,
   streamNotRead,
@@ -35,6 +36,8 @@ interface Rule {
 
 /** Longer than the six timeouts for which a batch that failed stays hidden. */
 const DEAD_LETTER_AGE_S = 15 * 60;
+/** A relay takes what is there within a second, and starts anew within a minute. */
+const RELAY_AGE_S = 5 * 60;
 /** A record is normally worked off within a second, and the stream keeps it for a day: there are 24 hours left to act. */
 const STREAM_AGE_MS = 5 * 60 * 1000;
 /** The thresholds of the message routing protocol: twice its targets, and four fifths of an inbox. */
@@ -123,6 +126,12 @@ const rules = (watched: Watched, { alarms, stage }: AwsConfig): Rule[] => {
       says: 'Tasks wait in a lane for longer than they should: its domain has too few agents, or none.',
       metrics: together('MAX', 'oldest message (s)', oldestInLanes(watched)),
       atLeast: Math.ceil(alarms.oldestMessageMs / 1000),
+    },
+    {
+      heading: 'relay-not-reading',
+      says: 'Messages for agents on NATS wait in the queues of a relay: it does not run, or does not get through to NATS.',
+      metrics: together('MAX', 'oldest message for a relay (s)', oldestForRelays(watched)),
+      atLeast: RELAY_AGE_S,
     },
     {
       heading: 'sweep-not-running',

@@ -6,6 +6,7 @@ import {
   givenUp,
   iteratorAge,
   oldestDeadLetters,
+  relayDeadLetters,
   streamNotRead,
   tableFaults,
   together,
@@ -32,10 +33,11 @@ export const dashboard = (scope: Construct, stage: string, watched: Watched): Da
   const ofFunctions = (names: typeof automatic, metric: string, statistic: string): IMetric[] =>
     names.map((name) => functions[name].lambda.metric(metric, { period: PERIOD, statistic, label: name }));
   const behindHttp = automatic.filter((name) => name === DEFAULT_ROUTE_TO || ROUTES.some(({ to }) => to === name));
-  const waiting = lanes.lanes.map(({ queue, suffix }) =>
+  const all = [...lanes.lanes, ...lanes.relay];
+  const waiting = all.map(({ queue, suffix }) =>
     queue.metricApproximateNumberOfMessagesVisible({ period: PERIOD, statistic: Stats.MAXIMUM, label: suffix }),
   );
-  const oldest = lanes.lanes.map(({ queue, suffix }) =>
+  const oldest = all.map(({ queue, suffix }) =>
     queue.metricApproximateAgeOfOldestMessage({ period: PERIOD, statistic: Stats.MAXIMUM, label: suffix }),
   );
   return new Dashboard(scope, 'Dashboard', {
@@ -56,6 +58,7 @@ export const dashboard = (scope: Construct, stage: string, watched: Watched): Da
         graph('Oldest in lanes (s)', oldest),
         graph('Oldest dead letter (s)', together('MAX', 'lanes', oldestDeadLetters(watched)), [
           delay.deadLetters.metricApproximateNumberOfMessagesVisible({ label: 'timers (number)' }),
+          ...relayDeadLetters(watched),
         ]),
       ],
       [

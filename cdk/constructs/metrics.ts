@@ -46,6 +46,11 @@ export const oldestInLanes = ({ lanes }: Watched): IMetric[] =>
     .filter(({ priority }) => priority !== 'low')
     .map(({ queue }) => queue.metricApproximateAgeOfOldestMessage({ period: PERIOD, statistic: Stats.MAXIMUM }));
 
+export const oldestForRelays = ({ lanes }: Watched): IMetric[] =>
+  lanes.relay.map(({ queue }) =>
+    queue.metricApproximateAgeOfOldestMessage({ period: PERIOD, statistic: Stats.MAXIMUM }),
+  );
+
 export const oldestDeadLetters = ({ lanes }: Watched): IMetric[] =>
   lanes.deadLetters.map((queue) =>
     queue.metricApproximateAgeOfOldestMessage({ period: PERIOD, statistic: Stats.MAXIMUM }),

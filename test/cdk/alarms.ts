@@ -111,6 +111,13 @@ describe('the alarms', () => {
       assert.match(metric, /^ApproximateAgeOfOldestMessage Lanes\w+(critical|high|normal)[0-9A-F]{8}$/);
   });
 
+  it('watch every lane of a relay, which reads all of them at once', () => {
+    const watched = watches(withHeading('relay-not-reading')).sort();
+    assert.equal(watched.length, 4);
+    for (const [at, priority] of ['critical', 'high', 'low', 'normal'].entries())
+      assert.match(watched[at] ?? '', new RegExp(`^ApproximateAgeOfOldestMessage Lanesdefaultrelay${priority}`));
+  });
+
   it('watch every function for errors and throttling but those that are called by hand', () => {
     const expected = FUNCTION_NAMES.filter((name) => !BY_HAND.includes(name)).map((name) => name.replace('-', ''));
     for (const [heading, metric] of [
@@ -231,5 +238,12 @@ describe('the dashboard', () => {
       assert.ok(body.includes(name), name);
     }
     assert.ok(body.includes('FILL(dispatch,0) < 1'));
+  });
+
+  it('shows every queue of a relay, and its dead letters', () => {
+    const body = JSON.stringify(found[0]?.properties.DashboardBody);
+    for (const name of ['critical', 'high', 'normal', 'low', 'dead']) {
+      assert.match(body, new RegExp(`"Lanesdefaultrelay${name}[0-9A-F]{8}"`));
+    }
   });
 });
