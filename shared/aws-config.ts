@@ -48,7 +48,8 @@ export const AwsConfig = z.strictObject({
       tls: z.boolean().default(true),
       /** The ports at which the servers listen; only these, and HTTPS, can be reached. */
       natsPorts: z.array(z.number().int().min(1).max(65_535)).min(1).default([4222]),
-      count: z.number().int().min(1).max(10).default(1),
+      /** None while there is no key for them yet: a service whose tasks do not stay up is rolled back, and the deployment with it. */
+      count: z.number().int().min(0).max(10).default(1),
     })
     .optional(),
   /** How many batches of each stream shard are worked on at once. */

@@ -75,6 +75,16 @@ describe('relays on Fargate', () => {
     );
   });
 
+  it('can be deployed before they have a key, without any that would stop for lack of it', () => {
+    const { all } = templateOf(withRelay({ relay: { ...NATS, count: 0 } }).stack);
+    const Service = z.object({ DesiredCount: z.number() });
+    assert.deepEqual(
+      all('AWS::ECS::Service', Service).map(({ properties }) => properties.DesiredCount),
+      [0],
+    );
+    assert.equal(all('AWS::SecretsManager::Secret', z.unknown()).length, 1);
+  });
+
   it('may read the relay queues of their project, and do nothing else', () => {
     const { all } = templateOf(withRelay().stack);
     const Any = z.looseObject({ Roles: z.array(z.unknown()) });
