@@ -174,7 +174,7 @@ describe('a lease', () => {
     await galahad.claim();
     parley.clock.advance(LEASE_MS);
     const task = await inState(tim, id, 'requested');
-    assert.equal(task.error.code, 'timeout');
+    assert.equal(task.lastError.code, 'timeout');
     parley.clock.advance(SECOND_MS);
     await eventually(async () => assert.equal((await galahad.claim())[0]?.attempt, 2));
   });
