@@ -7,6 +7,7 @@ import type { Request } from '../messages/command.ts';
 import { is } from '../ports/conditions.ts';
 import type { Fresh, Write, Written } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
+import type { Proviso } from '../turns/proviso.ts';
 import { hurry } from './change-task.ts';
 import { discarded, kept } from './content.ts';
 import { awaitedBy, heldBack, waiterWrites } from './dependencies.ts';
@@ -23,6 +24,7 @@ export const submit = async (
   dialect: string,
   request: Request,
   trace: Trace,
+  proviso?: Proviso,
 ): Promise<{ duplicate: boolean }> => {
   const { project } = caller;
   refuseLarge(deps, request);
@@ -44,7 +46,7 @@ export const submit = async (
     chain: lineage.chain,
     ...(requester?.agent.via === 'nats' && !request.joins && { fromNats: true, placed: undefined }),
   };
-  const [created] = await Promise.all([made(deps, task, origin), nameShortly(deps, task, request)]);
+  const [created] = await Promise.all([made(deps, task, origin, proviso), nameShortly(deps, task, request)]);
   if (created.outcome === 'written') {
     if (!created.again) await hurry(deps, { after: created.after });
     return { duplicate: false };
@@ -88,7 +90,12 @@ const nameShortly = async (deps: Deps, task: Fresh<Task>, { sent }: Request): Pr
   if (sent) await deps.records.create(shortNameOf(task, sent.to, sent.at, task.createdAt), deps.newId());
 };
 
-const made = async (deps: Deps, task: Fresh<Task>, { lineage, awaited }: Origin): Promise<Written<Task>> => {
+const made = async (
+  deps: Deps,
+  task: Fresh<Task>,
+  { lineage, awaited }: Origin,
+  proviso?: Proviso,
+): Promise<Written<Task>> => {
   const token = deps.newId();
   const at = deps.clock.now();
   const { parent } = lineage;
@@ -97,7 +104,8 @@ const made = async (deps: Deps, task: Fresh<Task>, { lineage, awaited }: Origin)
   const inBatch: Write[] = task.joins
     ? [{ kind: 'check', key: batchRef(task.project, task.joins.batch), if: is('status', 'open') }]
     : [];
-  const links = [...toParent, ...inBatch, ...waiterWrites(awaited, task.id, at)];
+  const awaits = waiterWrites(awaited, task.id, at);
+  const links = [...toParent, ...inBatch, ...awaits, ...(proviso?.writes ?? [])];
   if (links.length === 0) return deps.records.create<Task>(task, token);
   const linked = await deps.records.transact([{ kind: 'create', item: { ...task } }, ...links], token);
   if (linked.outcome === 'written') return { outcome: 'written', after: { ...task, v: 1, token, at } };
@@ -112,6 +120,8 @@ const made = async (deps: Deps, task: Fresh<Task>, { lineage, awaited }: Origin)
   if (linked.at <= toParent.length + inBatch.length) {
     throw new ParleyError('batch_ended', `The batch ${task.joins?.batch} has ended, and takes no more tasks.`);
   }
+  const ofProviso = linked.at - 1 - toParent.length - inBatch.length - awaits.length;
+  if (proviso && ofProviso >= 0) throw proviso.refused(ofProviso, linked.current);
   throw new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');
 };
 

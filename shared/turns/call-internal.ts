@@ -6,7 +6,7 @@ import { inShape } from '../dialects/common-ground/schema.ts';
 import { ParleyError } from '../errors.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 import { loaded } from '../tasks/content.ts';
-import { type Checked, checkedCall, recordCall } from './call-tool.ts';
+import { type Checked, checkedCall } from './call-tool.ts';
 import { toolResultOf } from './deliverable.ts';
 import { violation } from './enqueue.ts';
 import { Delegate, delegate, ForkJoin, forkJoin } from './fork-join.ts';
@@ -23,15 +23,17 @@ export const callInternal = async (deps: Deps, caller: Caller, order: Order): Pr
   const checked = await checkedCall(deps, caller, order);
   const args = await argsOf(deps, caller.project, order);
   const begin = name === 'fork_join' ? forkJoinWith(args) : delegateWith(args);
-  await recordCall(deps, caller.project, checked.call, checked.trace);
   try {
     return await begin(deps, caller, checked);
   } catch (error) {
-    if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
+    if (!(error instanceof ParleyError && error.retry === 'never') || NOT_ITS_RESULT.has(error.code)) throw error;
     await refuse(deps, caller.project, checked, error);
     return { duplicate: false };
   }
 };
+
+/** The turn has ended, or something else does the work of the call and goes on. */
+const NOT_ITS_RESULT: ReadonlySet<string> = new Set(['stale_turn', 'id_reused']);
 
 type Begin = (deps: Deps, caller: Caller, checked: Checked) => Promise<{ duplicate: boolean }>;
 

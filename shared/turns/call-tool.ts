@@ -12,9 +12,9 @@ import { submit } from '../tasks/submit.ts';
 import { findTool } from '../tools/register-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { childOf, type Trace } from '../trace.ts';
-import { newEdge } from './edge.ts';
 import { violation } from './enqueue.ts';
 import { type Head, headRef, ownIn } from './head.ts';
+import { type Proviso, provisoOf } from './proviso.ts';
 import { isGated, stale } from './rules.ts';
 import { callIdOf, type Ground, type ToolCall } from './tool-call.ts';
 
@@ -27,6 +27,7 @@ export interface Checked {
   deadline: number;
   /** Its own, or else that of the turn: what is called is part of the same. */
   trace: Trace;
+  proviso: Proviso;
 }
 
 /** What a tool command must agree with: the turn that its sender holds, its depth and channel, and the registered tool. */
@@ -55,7 +56,8 @@ export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Pro
   const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution };
   const { traceparent, tracestate } = head.active;
   const trace = traceOfHeaders(order.headers) ?? childOf({ traceparent, tracestate });
-  return { call, id: callIdOf(turn, toolCall), deadline: deadlineOf(deps, head, tool), trace };
+  const proviso = provisoOf(caller.project, call, trace, deps.clock.now(), deps.config.turns.keepMs);
+  return { call, id: callIdOf(turn, toolCall), deadline: deadlineOf(deps, head, tool), trace, proviso };
 };
 
 /** A tool may be faster than the next call of its caller: what it reports before the turn waits for it would be lost. */
@@ -77,8 +79,8 @@ export const callTool = async (deps: Deps, caller: Caller, order: Order) => {
   const { call, id, trace } = checked;
   const { target } = order.subject;
   const service = await serviceFor(deps, caller.project, target, call.channel);
-  await recordCall(deps, caller.project, call, trace);
-  const { duplicate } = await submit(deps, caller, COMMON_GROUND, requestOf(deps, order, checked, service), trace);
+  const request = requestOf(deps, order, checked, service);
+  const { duplicate } = await submit(deps, caller, COMMON_GROUND, request, trace, checked.proviso);
   return { duplicate, taskId: id };
 };
 
@@ -102,13 +104,6 @@ const serviceFor = async (
     `None of the agents with the capability ${target} may use the channel ${channel}.`,
     { facts: { channel } },
   );
-};
-
-export const recordCall = async (deps: Deps, project: string, call: ToolCall, trace: Trace): Promise<void> => {
-  const { toolCall: correlation, depth, turn } = call;
-  const now = deps.clock.now();
-  const edge = newEdge(project, 'tool_call', 'request', { correlation, depth, turn, happenedAt: now, ...trace });
-  await deps.records.create({ ...edge, expires: now + deps.config.turns.keepMs }, deps.newId());
 };
 
 const requestOf = (

@@ -1,9 +1,9 @@
-import type { Fresh, Item, Records, Ref } from '../ports/records.ts';
+import type { Fresh, Item, Ref } from '../ports/records.ts';
 
 export type Primitive = 'enqueue' | 'report' | 'join' | 'tool_call';
 export type Phase = 'request' | 'response';
 
-/** That something was asked or answered under a correlation id, and how deep in a chain of calls: what comes later must agree. */
+/** That something was asked or answered under a correlation id, once for each primitive and phase, and how deep in a chain of calls. */
 export interface Edge extends Item {
   sk: `${Primitive}#${Phase}`;
   correlation: string;
@@ -28,7 +28,3 @@ export const newEdge = (
   phase: Phase,
   edge: Omit<Fresh<Edge>, 'pk' | 'sk'>,
 ): Fresh<Edge> => ({ ...edge, pk: edgesPk(project, edge.correlation), sk: `${primitive}#${phase}` });
-
-/** Each primitive and phase once, so that there are eight at the most. */
-export const edgesOf = (records: Records, project: string, correlation: string): Promise<Edge[]> =>
-  records.query<Edge>({ p: edgesPk(project, correlation), limit: 8 });

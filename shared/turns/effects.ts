@@ -7,7 +7,7 @@ import type { Edge } from './edge.ts';
 import { newEdge } from './edge.ts';
 import { type About, turnEvent } from './events.ts';
 import { type Active, type Head, ownIn, type Step, stateOf, type ToolReport, type TurnEnd } from './head.ts';
-import { callIn, groundIn, type ToolCall } from './tool-call.ts';
+import { callIdOf, callIn, groundIn, type ToolCall } from './tool-call.ts';
 import type { Turn } from './turn.ts';
 
 /** What follows from a change of a head or a turn and takes more than one look or write. Each is safe to be carried out twice. */
@@ -114,10 +114,16 @@ const bellsOf = (before: Head | undefined, after: Head, turn: string, about: Abo
 const reportEdges = (before: Head | undefined, after: Head, { depth }: Active, turn: string): Effect[] =>
   Object.entries(after.reports ?? {})
     .filter(([toolCall]) => ownIn(before?.reports, toolCall) === undefined)
-    .map(([correlation, { at, traceparent }]) =>
+    .map(([toolCall, { at, traceparent }]) =>
       turnEffect({
         do: 'record',
-        edge: newEdge(after.project, 'report', 'request', { correlation, depth, turn, happenedAt: at, traceparent }),
+        edge: newEdge(after.project, 'report', 'request', {
+          correlation: callIdOf(turn, toolCall),
+          depth,
+          turn,
+          happenedAt: at,
+          traceparent,
+        }),
       }),
     );
 

@@ -13,7 +13,8 @@ import { is } from '../ports/conditions.ts';
 import type { Fresh, Write } from '../ports/records.ts';
 import type { Joins } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
-import { type Edge, edgeRef, edgesOf, newEdge } from './edge.ts';
+import { edgeRef, newEdge } from './edge.ts';
+import { callReused, type Proviso } from './proviso.ts';
 import { refusedTurn } from './refused-turn.ts';
 import type { ToolCall } from './tool-call.ts';
 import { type QueuedTurn, queuedKey, type Turn, turnRef } from './turn.ts';
@@ -46,18 +47,19 @@ export interface Enqueued {
 }
 
 /** Puts a turn into the queue of an agent, once for each correlation id. What the protocol forbids is told as a turn that failed. */
-export const enqueue = async (deps: Deps, caller: Caller, wanted: Enqueue): Promise<Enqueued> => {
+export const enqueue = async (deps: Deps, caller: Caller, wanted: Enqueue, proviso?: Proviso): Promise<Enqueued> => {
   const { project } = caller;
   const prepared = await toEnqueue(deps, caller, wanted);
   if ('duplicate' in prepared) return prepared;
   const { turn, writes } = prepared;
-  const made = await deps.records.transact(writes, deps.newId());
+  const made = await deps.records.transact([...writes, ...(proviso?.writes ?? [])], deps.newId());
   if (made.outcome === 'written') return { turn: turn.id, inboxId: turn.correlation, duplicate: false };
   if (wanted.joins && made.at === 0)
     throw new ParleyError('task_cancelled', `The batch ${wanted.joins.batch} has ended.`);
   const other = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
   if (other && other.fingerprint === turn.fingerprint)
     return { turn: other.turn, inboxId: wanted.correlation, duplicate: true };
+  if (proviso) throw proviso.refused(made.at - writes.length, made.current);
   throw await refusedTurn(deps, turn, reused(wanted.correlation));
 };
 
@@ -74,13 +76,14 @@ export const toEnqueue = async (
   const target = await targetOf(deps, project, wanted.agent, wanted.channel);
   const { trace: _trace, ...content } = wanted;
   const print = fingerprint(content);
-  const edges = await edgesOf(deps.records, project, wanted.correlation);
-  const earlier = edges.find(({ sk }) => sk === 'enqueue#request');
+  const earlier = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
   if (earlier?.fingerprint === print) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
   const from = wanted.from ?? nameOf(caller);
-  const depth = wanted.depth ?? edges[0]?.depth ?? 0;
+  const depth = wanted.depth ?? 0;
   const turn = newTurn(deps, project, from, { ...wanted, depth }, target, print);
-  const mistake = mistakeIn(deps, wanted, depth, edges);
+  // What did the work of the call before goes on, and must not be reported as failed.
+  if (earlier && wanted.parent) throw callReused(wanted.parent.toolCall);
+  const mistake = earlier ? reused(wanted.correlation) : mistakeIn(deps, wanted, depth);
   if (mistake) throw await refusedTurn(deps, turn, mistake);
   return { turn, writes: writesFor(turn) };
 };
@@ -104,18 +107,9 @@ export const targetOf = async (deps: Deps, project: string, name: string, channe
   );
 };
 
-const mistakeIn = ({ config }: Deps, wanted: Enqueue, depth: number, edges: Edge[]): ParleyError | undefined => {
-  const { correlation, mode } = wanted;
+const mistakeIn = ({ config }: Deps, { mode }: Enqueue, depth: number): ParleyError | undefined => {
   if (mode !== 'call') {
     return violation('mode', `The mode ${mode.slice(0, 64)} is not supported: a turn is enqueued with the mode call.`);
-  }
-  if (edges.some(({ sk }) => sk === 'enqueue#request')) return reused(correlation);
-  const recorded = edges[0]?.depth;
-  if (recorded !== undefined && recorded !== depth) {
-    return violation(
-      'recursion_depth',
-      `The recursion depth is ${depth}, but ${recorded} was recorded for the correlation id ${correlation}.`,
-    );
   }
   const { maxRecursionDepth } = config.turns;
   if (depth < maxRecursionDepth) return undefined;

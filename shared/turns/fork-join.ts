@@ -8,6 +8,7 @@ import { ParleyError } from '../errors.ts';
 import { idFrom } from '../ids.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import { is } from '../ports/conditions.ts';
+import type { Fresh } from '../ports/records.ts';
 import { discarded, kept, loaded } from '../tasks/content.ts';
 import { childOf } from '../trace.ts';
 import type { Checked } from './call-tool.ts';
@@ -41,44 +42,44 @@ const Forks = ForkJoin.shape.tasks;
 export const forkJoin = async (
   deps: Deps,
   caller: Caller,
-  { call, id, trace }: Checked,
+  { call, id, trace, proviso }: Checked,
   { tasks, fail_fast, deadline_seconds }: z.output<typeof ForkJoin>,
 ): Promise<{ duplicate: boolean }> => {
   const { project } = caller;
   const now = deps.clock.now();
   const forks = await kept(deps, project, id, tasks);
   const print = fingerprint([tasks, fail_fast, deadline_seconds]);
-  const made = await deps.records.create<Batch>(
-    {
-      ...batchRef(project, id),
-      sk: 'batch',
-      project,
-      id,
-      from: call.agent,
-      status: 'open',
-      parts: tasks.map((_, child) => ({ kind: 'turn', id: turnIdOf(id, child) })),
-      open: Object.fromEntries(tasks.map((_, child) => [child, true])),
-      left: tasks.length,
-      ends: {},
-      failFast: fail_fast,
-      deadline: now + deadline_seconds * 1000,
-      forks,
-      tries: 0,
-      call,
-      fingerprint: print,
-      createdAt: now,
-      ...childOf(trace),
-      due: now + (RETRY_MS[0] ?? 0),
-    },
-    deps.newId(),
-  );
+  const batch: Fresh<Batch> = {
+    ...batchRef(project, id),
+    sk: 'batch',
+    project,
+    id,
+    from: call.agent,
+    status: 'open',
+    parts: tasks.map((_, child) => ({ kind: 'turn', id: turnIdOf(id, child) })),
+    open: Object.fromEntries(tasks.map((_, child) => [child, true])),
+    left: tasks.length,
+    ends: {},
+    failFast: fail_fast,
+    deadline: now + deadline_seconds * 1000,
+    forks,
+    tries: 0,
+    call,
+    fingerprint: print,
+    createdAt: now,
+    ...childOf(trace),
+    due: now + (RETRY_MS[0] ?? 0),
+  };
+  const token = deps.newId();
+  const made = await deps.records.transact([{ kind: 'create', item: { ...batch } }, ...proviso.writes], token);
   if (made.outcome === 'written') {
-    await forked(deps, made.after);
+    await forked(deps, { ...batch, v: 1, token, at: now });
     return { duplicate: false };
   }
   await discarded(deps.blobs, forks);
-  if (made.current?.fingerprint === print) return { duplicate: true };
-  throw new ParleyError('id_reused', `An earlier call ${call.toolCall} of this turn asked for something else.`);
+  const other = await deps.records.get(batchRef(project, id));
+  if (other?.fingerprint === print) return { duplicate: true };
+  throw proviso.refused(made.at - 1, made.current);
 };
 
 const turnIdOf = (batch: string, child: number): string => `turn_${idFrom(`${batch}/${child}`)}`;
@@ -155,18 +156,23 @@ const targetOf = async (
 export const delegate = async (
   deps: Deps,
   caller: Caller,
-  { call, id, trace }: Checked,
+  { call, id, trace, proviso }: Checked,
   { target_ref, instruction: text, context_box_id }: z.output<typeof Delegate>,
 ): Promise<{ duplicate: boolean }> =>
-  enqueue(deps, caller, {
-    agent: target_ref,
-    correlation: id,
-    mode: 'call',
-    channel: call.channel,
-    depth: call.depth + 1,
-    contextBox: context_box_id,
-    payload: { instruction: text },
-    trace,
-    from: nameOf(caller),
-    parent: call,
-  });
+  enqueue(
+    deps,
+    caller,
+    {
+      agent: target_ref,
+      correlation: id,
+      mode: 'call',
+      channel: call.channel,
+      depth: call.depth + 1,
+      contextBox: context_box_id,
+      payload: { instruction: text },
+      trace,
+      from: nameOf(caller),
+      parent: call,
+    },
+    proviso,
+  );
