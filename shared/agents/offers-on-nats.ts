@@ -1,5 +1,8 @@
 import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
+import type { JsonObject } from '../json/json.ts';
+import type { Task } from '../tasks/task.ts';
 import type { Agent } from './agent.ts';
 import { offeredBy } from './capabilities.ts';
 
@@ -12,20 +15,29 @@ const offerers = async (deps: Deps, project: string, capability: string): Promis
   return known.flatMap((one) => one?.agent ?? []);
 };
 
+/** Whether the agent is given a task that carries this on NATS. Whoever leases it asks over HTTPS. */
+export const isGivenOnNats = ({ via, dialect }: Agent, carried: JsonObject): boolean =>
+  via === 'nats' && !dialectNamed(dialect).onNats?.leases?.(carried);
+
 /** Whether nobody who has the capability, which belongs to no domain, asks for tasks over HTTP. */
-export const isOfferedOnNatsOnly = async (deps: Deps, project: string, capability: string): Promise<boolean> => {
+export const isOfferedOnNatsOnly = async (
+  deps: Deps,
+  project: string,
+  capability: string,
+  carried: JsonObject,
+): Promise<boolean> => {
   if (!hasRelay(deps.config, project)) return false;
   const agents = await offerers(deps, project, capability);
-  return agents.length > 0 && agents.every(({ via }) => via === 'nats');
+  return agents.length > 0 && agents.every((agent) => isGivenOnNats(agent, carried));
 };
 
 /** Whose turn it is of those on NATS who have the capability. */
 export const offererOnNats = async (
   deps: Deps,
   project: string,
-  capability: string,
+  { skill = '', carried }: Pick<Task, 'skill' | 'carried'>,
   turn: number,
 ): Promise<Agent | undefined> => {
-  const agents = (await offerers(deps, project, capability)).filter(({ via }) => via === 'nats');
+  const agents = (await offerers(deps, project, skill)).filter((agent) => isGivenOnNats(agent, carried));
   return agents[turn % agents.length];
 };

@@ -21,6 +21,8 @@ export interface OnNats {
   sources(project: string, config: Config): Source[];
   /** Its subjects name domains: it is what on-prem agents are told in of a task that is for whoever serves its domain. */
   namesDomains?: true;
+  /** Whether its agents lease a task that carries this over HTTPS. */
+  leases?(carried: JsonObject): boolean;
   /** Where a message in the dialect goes; undefined for the inbox of its recipient. */
   outgoing(message: JsonObject, about: About): Addressed | undefined;
   /** Whether what arrives on the subject is of this dialect. */

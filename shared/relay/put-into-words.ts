@@ -67,11 +67,12 @@ const requestInWords = async (deps: Deps, project: string, taskId: string, entry
  * Whoever the task is for; of those who have its capability one after the other, each time that it is sent. It is for all of them
  * even so: whoever claims it has it.
  */
-const readerOf = async (deps: Deps, { project, id, to, skill, entry, resent }: Task): Promise<Agent | undefined> => {
+const readerOf = async (deps: Deps, task: Task): Promise<Agent | undefined> => {
+  const { project, id, to, skill, entry, resent } = task;
   if (to !== undefined) return (await deps.directory.agent(project, to))?.agent;
   if (skill === undefined) return undefined;
   const first = Number.parseInt(idFrom(id).slice(0, 8), 16);
-  return offererOnNats(deps, project, skill, first + entry + resent);
+  return offererOnNats(deps, project, task, first + entry + resent);
 };
 
 /** Agents on NATS take an id that they have seen for a repetition: each further attempt goes out under an id of its own. */

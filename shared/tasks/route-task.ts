@@ -2,7 +2,7 @@ import { domainOf } from '../agents/agent.ts';
 import { find } from '../agents/authenticate.ts';
 import { isOffered } from '../agents/capabilities.ts';
 import { isLive } from '../agents/instances.ts';
-import { isOfferedOnNatsOnly } from '../agents/offers-on-nats.ts';
+import { isGivenOnNats, isOfferedOnNatsOnly } from '../agents/offers-on-nats.ts';
 import { domainsOf, isOnPrem } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
@@ -15,7 +15,7 @@ export type Way = Pick<Task, 'to' | 'instance' | 'domain' | 'skill' | 'toNats'>;
 export const wayFor = async (
   deps: Deps,
   project: string,
-  request: Pick<Request, 'to' | 'instance' | 'capability' | 'domain'>,
+  request: Pick<Request, 'to' | 'instance' | 'capability' | 'domain' | 'carried'>,
 ): Promise<Way | ParleyError> => {
   const { to, capability } = request;
   const known = domainsOf(deps.config, project);
@@ -30,7 +30,7 @@ export const wayFor = async (
         to,
         instance: isFor ? instance : undefined,
         domain: domain ?? request.domain,
-        ...onNats(addressee.agent.via === 'nats'),
+        ...onNats(isGivenOnNats(addressee.agent, request.carried)),
       };
     }
     return new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
@@ -42,7 +42,7 @@ export const wayFor = async (
     });
   }
   const skill = capability;
-  if (await isOfferedOnNatsOnly(deps, project, skill)) return { skill, toNats: true };
+  if (await isOfferedOnNatsOnly(deps, project, skill, request.carried)) return { skill, toNats: true };
   if (await isOffered(deps.records, project, skill)) return { skill };
   return new ParleyError('capability_not_found', `No registered agent has the capability ${capability}.`, {
     facts: { capability },

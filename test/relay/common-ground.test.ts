@@ -6,6 +6,7 @@ import { headers } from '@nats-io/transport-node';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, groundAgent, Worker } from '../support/ground.ts';
 import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
+import { tfRequest } from '../support/task-format.ts';
 
 describe('CommonGround on NATS', () => {
   it('a turn is enqueued there, its worker is woken there, and what becomes of it is told there', async (t) => {
@@ -36,6 +37,18 @@ describe('CommonGround on NATS', () => {
     assert.equal(state.subject, 'cg.v1r3.default.public.evt.agent.worker.state');
     assert.equal(state.body.agent_turn_id, lease.agent_turn_id);
     assert.equal(state.body.status, 'dispatched');
+  });
+
+  it('a worker there leases what is for it, and what anybody with its capability may do', async (t) => {
+    const site = await relaySite(t);
+    const merlin = await groundAgent(site, 'merlin', { via: 'nats', capabilities: ['parse_recipe'] });
+    const tim = await site.agent('tim', { dialect: 'task-format' });
+    const worker = new Worker(merlin);
+    for (const request of [tfRequest(), tfRequest({ routing: { target: 'merlin' } })]) {
+      assert.equal((await tim.send(request)).status, 202);
+      await worker.deliver(await worker.begin());
+      assert.equal((await tim.task(request.id, 10)).state, 'completed');
+    }
   });
 
   it('what a worker says there while it works is heard over HTTP, in its order, and by no one twice', async (t) => {

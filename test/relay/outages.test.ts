@@ -9,6 +9,8 @@ import { consumerOf, nextOf, type RelaySite, relaySite } from '../support/relay-
 const MESSAGES = 50;
 /** Long enough that every part has failed and begun to wait; `RELAY_OUTAGE_SECONDS=60` makes it a minute. */
 const OUTAGE_MS = Number(process.env.RELAY_OUTAGE_SECONDS ?? 3) * 1000;
+/** Of one test, in which there may be two outages, and pauses that have grown as long as they. */
+const LONG = { timeout: 120_000 + 4 * OUTAGE_MS };
 
 const publishedUp = async (site: RelaySite, count = MESSAGES): Promise<string[]> => {
   const js = jetstream(site.client);
@@ -41,8 +43,8 @@ const arrivedDown = async (site: RelaySite, ids: string[]): Promise<void> => {
   assert.deepEqual([...found].toSorted(), ids.toSorted());
 };
 
-describe('nothing is lost', { timeout: 300_000 }, () => {
-  it('while NATS is down', async (t) => {
+describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
+  it('while NATS is down', LONG, async (t) => {
     const site = await relaySite(t);
     await site.agent('tim', { via: 'nats' });
     const relay = await site.relay();
@@ -56,7 +58,7 @@ describe('nothing is lost', { timeout: 300_000 }, () => {
     assert.ok(relay.isReady());
   });
 
-  it('while the endpoint is down', async (t) => {
+  it('while the endpoint is down', LONG, async (t) => {
     const site = await relaySite(t);
     await site.agent('tim', { via: 'nats' });
     const relay = await site.relay();
@@ -70,7 +72,7 @@ describe('nothing is lost', { timeout: 300_000 }, () => {
     assert.equal(relay.metrics.counted('up', 'dead'), 0);
   });
 
-  it('while NATS answers no one and the endpoint is slow', async (t) => {
+  it('while NATS answers no one and the endpoint is slow', LONG, async (t) => {
     const site = await relaySite(t);
     await site.agent('tim', { via: 'nats' });
     await site.relay();
@@ -85,7 +87,7 @@ describe('nothing is lost', { timeout: 300_000 }, () => {
     await Promise.all([arrivedUp(site, up), arrivedDown(site, down)]);
   });
 
-  it('when one of two relays stops in the middle', async (t) => {
+  it('when one of two relays stops in the middle', LONG, async (t) => {
     const site = await relaySite(t);
     await site.agent('tim', { via: 'nats' });
     const [one] = [await site.relay(), await site.relay()];

@@ -14,7 +14,7 @@ interface Carried {
   depth: number;
 }
 
-const carriedIn = (carried: JsonObject): Carried => {
+export const carriedIn = (carried: JsonObject): Carried => {
   const { subject, headers, channel, depth } = isObject(carried.commonGround) ? carried.commonGround : {};
   return {
     subject: typeof subject === 'string' ? subject : undefined,

@@ -1,5 +1,6 @@
 import type { OnNats } from '../../relay/on-nats.ts';
 import type { Stream } from '../../relay/plan.ts';
+import { carriedIn } from './encode.ts';
 import { type Category, VERSION } from './subject.ts';
 
 const DAY_SECONDS = 86_400;
@@ -20,6 +21,8 @@ const everyOf = (project: string, category: Category): string => `cg.${VERSION}.
 /** CommonGround on its own subjects: commands and events in JetStream, `str` on core NATS. */
 export const onNats: OnNats = {
   streams: [CMD, EVT],
+  // A task is a turn, unless it is a command to a tool, which is published as it was sent.
+  leases: (carried) => carriedIn(carried).subject === undefined,
   // Events are Parley's own to tell, and not taken from others.
   sources: (project) => [
     { stream: CMD.name, durable: `parley-${project}-cg-cmd`, filter: everyOf(project, 'cmd') },
