@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import type { JsonObject } from '../json/json.ts';
+import { refuseTooLarge } from '../json/size.ts';
 import { perform } from '../perform.ts';
 import { any, type Condition, isNot } from '../ports/conditions.ts';
 import { onSeen, type Transition, unseen } from '../tasks/rules.ts';
@@ -21,6 +22,7 @@ export const startTurn = (deps: Deps, holder: Holder) =>
 
 /** One step of reasoning; the same step and phase again is the same. */
 export const takeStep = (deps: Deps, holder: Holder, id: string, phase: string, metadata?: JsonObject) => {
+  refuseTooLarge('The metadata', metadata ?? {}, deps.config.limits.carriedBytes);
   const transition = step(holder, { id, phase, at: deps.clock.now(), metadata });
   const isNew = any(isNot('step.id', id), isNot('step.phase', phase));
   const isRepeated = (head: Head) => isGated(holder, head) && head.step?.id === id && head.step.phase === phase;

@@ -100,6 +100,22 @@ export const updatesContract = (name: string, open: Open): void => {
       }
     });
 
+    it('keeps maps and lists whatever their keys are called', async (t) => {
+      const { records } = (await open(t)).ports;
+      const ref = sampleRef();
+      const keys = ['constructor', '__proto__', '___proto__', 'toString', 'a.b', ''];
+      const odd = Object.fromEntries(keys.map((key) => [key, { in: [key, Object.fromEntries([[key, null]])] }]));
+      await created(records, { ...ref, odd, map: {} });
+      assert.deepEqual((await records.get(ref))?.odd, odd);
+      for (const key of keys.filter(Boolean)) {
+        const change = { if: absent(`map.${key}`), set: { [`map.${key}`]: odd } };
+        assert.equal((await records.update(ref, change, token())).outcome, 'written', key);
+        assert.equal((await records.update(ref, change, token())).outcome, 'refused', key);
+      }
+      const map = Object.fromEntries(keys.filter(Boolean).map((key) => [key, odd]));
+      assert.deepEqual((await records.get(ref))?.map, map);
+    });
+
     it('refuses where the condition does not hold, shows the record, and changes nothing', async (t) => {
       const { records } = (await open(t)).ports;
       const ref = sampleRef();

@@ -104,6 +104,17 @@ describe('the gate of a turn', () => {
     assert.equal(admin.status, 200);
   });
 
+  it('refuses metadata of a step that are too large', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    const step = { step_id: 's', phase: 'p', metadata: { text: 'x'.repeat(70_000) } };
+    const reply = await worker.say(held, 'step', step);
+    assert.equal(reply.body.code, 'too_large');
+    await worker.ok(held, 'step', { ...step, metadata: {} });
+  });
+
   it('asks for a turn that runs', async (t) => {
     const parley = await testParley(t);
     const worker = new Worker(await groundAgent(parley, 'merlin'));

@@ -138,8 +138,24 @@ export const asRecord = <T extends Item>(record: Record<string, unknown>): T => 
 const plain = (field: string, value: unknown): StoredField => [[field, marshalled(value)]];
 const optional = (value: unknown): AttributeValue | undefined => (typeof value === 'string' ? { S: value } : undefined);
 
-export const marshalled = (value: unknown): AttributeValue => convertToAttr(value, { removeUndefinedValues: true });
-const unmarshalled = (value: AttributeValue): unknown => convertToNative(value);
+/** Maps and lists are walked here: the SDK stumbles over keys that callers chose and that every object has, such as `constructor`. */
+export const marshalled = (value: unknown): AttributeValue => {
+  if (Array.isArray(value)) return { L: value.filter((one) => one !== undefined).map(marshalled) };
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return convertToAttr(value);
+  const fields = Object.entries(value).filter(([, one]) => one !== undefined);
+  return { M: Object.fromEntries(fields.map(([key, one]) => [storedKey(key), marshalled(one)])) };
+};
+
+const unmarshalled = (value: AttributeValue): unknown => {
+  if (value.L) return value.L.map(unmarshalled);
+  if (!value.M) return convertToNative(value);
+  return Object.fromEntries(Object.entries(value.M).map(([key, one]) => [keyStored(key), unmarshalled(one)]));
+};
+
+/** DynamoDB takes no empty key in a map, and the SDK loses `__proto__`: those, and what looks like them, have one `_` more there. */
+export const storedKey = (key: string): string => (ODD_KEY.test(key) ? `_${key}` : key);
+const keyStored = (key: string): string => (ODD_KEY.test(key) ? key.slice(1) : key);
+const ODD_KEY = /^_*(__proto__)?$/;
 
 /** Quality 5 in text mode: 100 µs and 53 % of a kilobyte of JSON; more effort hardly gains. */
 const BROTLI = {

@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Change, Condition } from '../../ports/conditions.ts';
 import type { Key } from '../../ports/records.ts';
-import { INDEX_ATTRIBUTES, marshalled, type Shelf } from './attributes.ts';
+import { INDEX_ATTRIBUTES, marshalled, type Shelf, storedKey } from './attributes.ts';
 
 /** The names and values of one request's expressions. */
 export class Expression {
@@ -16,7 +16,7 @@ export class Expression {
     const [map, key] = [path.slice(0, dot), path.slice(dot + 1)];
     const index = Object.entries(INDEX_ATTRIBUTES).find(([name]) => name === map)?.[1];
     if (index) return this.#name(key === 'p' ? index.p : index.s);
-    return `${this.#name(map)}.${this.#name(key)}`;
+    return `${this.#name(map)}.${this.#name(storedKey(key))}`;
   }
 
   value(value: unknown): string {
