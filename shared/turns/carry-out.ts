@@ -3,11 +3,13 @@ import { absent, any, below, is } from '../ports/conditions.ts';
 import { answerWithBatch, answerWithTask, answerWithTurn } from './answer-call.ts';
 import { ring } from './bells.ts';
 import type { TurnEffect } from './effects.ts';
+import { endTurn } from './end-turn.ts';
 import { queuedForGroups } from './group-queues.ts';
-import { endTurn, handOver, takeBack } from './hand-over.ts';
+import { cancelHanded, handOver, takeBack } from './hand-over.ts';
 import { turnsPk } from './head.ts';
 import { endTask, renewTask } from './lease-task.ts';
 import { cancelCall, settleCall } from './settle.ts';
+import { stopWhatever } from './stop.ts';
 import { QUEUED, type QueuedTurn, stepRef, turnRef } from './turn.ts';
 import { endAction } from './ui-action.ts';
 
@@ -61,6 +63,12 @@ export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void
       return;
     case 'endAction':
       await endAction(deps, effect.project, effect.action, effect.end);
+      return;
+    case 'cancelHanded':
+      await cancelHanded(deps, { project: effect.project, id: effect.turn });
+      return;
+    case 'stopWork':
+      await stopWhatever(deps, effect.project, effect.turn, 'Nobody wants the task any more that it works on.');
       return;
     case 'takeBack':
       await takeBack(deps, effect.task, effect.turn);

@@ -8,7 +8,7 @@ import { newEdge } from './edge.ts';
 import { type About, turnEvent } from './events.ts';
 import { type Active, type Head, ownIn, type Step, stateOf, type ToolReport, type TurnEnd } from './head.ts';
 import { callIdOf, callIn, groundIn, type ToolCall } from './tool-call.ts';
-import type { Turn } from './turn.ts';
+import { type Turn, workIdOf } from './turn.ts';
 
 /** What follows from a change of a head or a turn and takes more than one look or write. Each is safe to be carried out twice. */
 export type TurnEffect =
@@ -31,8 +31,11 @@ export type TurnEffect =
   /** The turn's agent speaks another protocol and gets a task; and that task has ended. */
   | { do: 'handOver'; turn: Turn }
   | { do: 'takeBack'; task: Task; turn: string }
+  | { do: 'cancelHanded'; project: string; turn: string }
   /** The task that the turn worked on ends as the turn did. */
   | { do: 'endTask'; turn: Turn; end: TurnEnd }
+  /** Nobody wants the task any more that the turn works on. */
+  | { do: 'stopWork'; project: string; turn: string }
   | { do: 'renewTask'; project: string; task: string; agent: string }
   | { do: 'endAction'; project: string; action: string; end: TurnEnd }
   /** The call that the turn was the work of is answered. */
@@ -146,11 +149,19 @@ const callEffects = (before: Head | undefined, after: Head, turn: string): Effec
 /** What follows for turns from the end of a task that does their work. */
 export const taskEndEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
   if (!after || isOpen(after) || (before && !isOpen(before))) return [];
+  const effects = stopWork(before, after);
   const ground = groundIn(after.carried);
   const call = ground && callIn(ground);
-  if (call) return [turnEffect({ do: 'reportTask', task: after, call })];
-  return ground?.turn === undefined ? [] : [turnEffect({ do: 'takeBack', task: after, turn: ground.turn })];
+  if (call) effects.push(turnEffect({ do: 'reportTask', task: after, call }));
+  else if (ground?.turn !== undefined) effects.push(turnEffect({ do: 'takeBack', task: after, turn: ground.turn }));
+  return effects;
 };
+
+/** An agent of this protocol works on its task as a turn, which is not to go on. */
+const stopWork = (before: Task | undefined, { status, project }: Task): Effect[] =>
+  before?.holder !== undefined && (status === 'cancelled' || status === 'expired')
+    ? [turnEffect({ do: 'stopWork', project, turn: workIdOf(before) })]
+    : [];
 
 /** The same for a batch. */
 export const batchEndEffects = ({ before, after }: RecordChange<Batch>): Effect[] =>
@@ -204,6 +215,7 @@ const endEffects = (turn: Turn, end: TurnEnd): Effect[] => {
   ];
   if (turn.parent) effects.push(turnEffect({ do: 'reportTurn', turn, call: turn.parent, end }));
   if (turn.task !== undefined) effects.push(turnEffect({ do: 'endTask', turn, end }));
+  if (turn.isTask) effects.push(turnEffect({ do: 'cancelHanded', project, turn: id }));
   if (turn.action !== undefined) effects.push(turnEffect({ do: 'endAction', project, action: turn.action, end }));
   if (turn.joins) effects.push({ kind: 'join', project, joins: turn.joins, end: partEndOf(end) });
   return effects;

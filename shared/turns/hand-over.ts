@@ -4,18 +4,36 @@ import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { ParleyError } from '../errors.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import { fingerprint } from '../json/fingerprint.ts';
-import { absent } from '../ports/conditions.ts';
 import { loaded } from '../tasks/content.ts';
+import { cancel } from '../tasks/ends.ts';
+import { unseen } from '../tasks/rules.ts';
 import { submit } from '../tasks/submit.ts';
-import type { Task } from '../tasks/task.ts';
+import { type Task, taskRef } from '../tasks/task.ts';
 import { endingOf } from './answer-call.ts';
-import { deliverableOf } from './deliverable.ts';
+import { endTurn } from './end-turn.ts';
 import type { TurnEnd } from './head.ts';
 import type { Ground } from './tool-call.ts';
 import { type Turn, taskIdOf, turnRef } from './turn.ts';
 
 /** The turn of an agent that speaks another protocol is a task of that agent's. */
 export const handOver = async (deps: Deps, turn: Turn): Promise<void> => {
+  if (!(await hasEnded(deps, turn))) await handed(deps, turn);
+  // Whoever stopped it meanwhile found no task to cancel.
+  if (await hasEnded(deps, turn)) await cancelHanded(deps, turn);
+};
+
+const hasEnded = async ({ records }: Deps, { project, id }: Turn): Promise<boolean> => {
+  const turn = await records.get(turnRef(project, id));
+  return !turn || turn.end !== undefined;
+};
+
+/** The turn has ended, and so has the task that it became. */
+export const cancelHanded = async (deps: Deps, { project, id }: Pick<Turn, 'project' | 'id'>): Promise<void> => {
+  const change = unseen(cancel(PARLEY, { now: deps.clock.now(), limits: deps.config.tasks }));
+  await deps.records.update(taskRef(project, taskIdOf(id)), change, deps.newId());
+};
+
+const handed = async (deps: Deps, turn: Turn): Promise<void> => {
   const id = taskIdOf(turn.id);
   const commonGround: Ground = { channel: turn.channel, depth: turn.depth, turn: turn.id };
   const trace = { traceparent: turn.traceparent, tracestate: turn.tracestate };
@@ -66,24 +84,4 @@ export const takeBack = async (deps: Deps, task: Task, turnId: string): Promise<
     error: task.error?.message,
     errorCode: task.error?.code,
   });
-};
-
-/** The end of the turn's own record, and with it its one task event: one that has ended stays as it is. */
-export const endTurn = async (
-  deps: Deps,
-  turn: Pick<Turn, 'project' | 'id' | 'agent'>,
-  end: TurnEnd,
-  steps?: number,
-): Promise<void> => {
-  const { project, id, agent } = turn;
-  const deliverable = end.deliverable ?? (await deliverableOf(deps, turn, end));
-  const set = {
-    state: 'ended',
-    agent,
-    steps,
-    end: { ...end, deliverable },
-    expires: end.at + deps.config.turns.keepMs,
-  };
-  const change = { if: absent('end'), set, unset: ['due', 'isForGroup'] };
-  await deps.records.update(turnRef(project, id), change, deps.newId());
 };

@@ -18,7 +18,7 @@ import { type Head, headRef, type TurnEnd } from './head.ts';
 import { headWrite, type Lease } from './lease.ts';
 import { groundIn } from './tool-call.ts';
 import { leased } from './transitions.ts';
-import { type Turn, turnRef } from './turn.ts';
+import { type Turn, turnRef, workIdOf } from './turn.ts';
 import { inboxRow } from './turn-view.ts';
 
 /** The agent's next task as a turn of its own; undefined if there is none in time. */
@@ -70,7 +70,7 @@ const STAMPS = { v: 1, token: '', at: 0 };
 const turnFor = (deps: Deps, agent: string, task: Task, input: Json, epoch: number): Fresh<Turn> => {
   const { project, capability, priority, ttlSeconds, from, traceparent, tracestate } = task;
   const ground = groundIn(task.carried);
-  const id = `turn_${idFrom(`${task.id}#${task.attempt}#${task.entry}`)}`;
+  const id = workIdOf(task);
   const now = deps.clock.now();
   return {
     ...turnRef(project, id),

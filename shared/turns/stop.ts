@@ -1,22 +1,19 @@
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { PARLEY } from '../inbox/delivery.ts';
 import { is, present } from '../ports/conditions.ts';
-import { cancel } from '../tasks/ends.ts';
-import { unseen } from '../tasks/rules.ts';
-import { taskRef } from '../tasks/task.ts';
 import { advanced, type Holder } from './advance.ts';
 import { deliverableOf } from './deliverable.ts';
-import { headRef } from './head.ts';
+import { endTurn } from './end-turn.ts';
+import { headRef, type TurnEnd } from './head.ts';
 import { stale } from './rules.ts';
 import { canceled, stop } from './transitions.ts';
-import { queuedKey, type Turn, taskIdOf, turnRef } from './turn.ts';
+import { queuedKey, type Turn, turnRef } from './turn.ts';
 
 /** Ends a turn that is no longer wanted, whatever its worker is doing. One that nobody has leased has the epoch 0. */
 export const stopTurn = (deps: Deps, turn: Turn, epoch: number, reason?: string): Promise<{ duplicate: boolean }> => {
   const end = canceled(deps.clock.now(), reason);
   const holder: Holder = { project: turn.project, agent: turn.agent, turn: turn.id, epoch };
-  if (turn.isTask) return stopTask(deps, turn);
+  if (turn.isTask) return stopTask(deps, turn, epoch, end);
   if (epoch === 0) return stopQueued(deps, turn, reason);
   return advanced(
     deps,
@@ -26,11 +23,14 @@ export const stopTurn = (deps: Deps, turn: Turn, epoch: number, reason?: string)
   );
 };
 
-/** The end of the task is the end of the turn. */
-const stopTask = async (deps: Deps, { project, id }: Turn): Promise<{ duplicate: boolean }> => {
-  const change = unseen(cancel(PARLEY, { now: deps.clock.now(), limits: deps.config.tasks }));
-  const done = await deps.records.update(taskRef(project, taskIdOf(id)), change, deps.newId());
-  return { duplicate: done.outcome === 'refused' };
+/** Its task, which nobody may have made yet, is cancelled because the turn has ended. */
+const stopTask = async (deps: Deps, turn: Turn, epoch: number, end: TurnEnd): Promise<{ duplicate: boolean }> => {
+  const { id } = turn;
+  if (epoch !== 0) throw stale({ turn: id, epoch });
+  const done = await endTurn(deps, turn, end);
+  if (done.outcome === 'written') return { duplicate: false };
+  if (done.current?.end?.errorCode === end.errorCode) return { duplicate: true };
+  throw stale({ turn: id, epoch });
 };
 
 /** Out of the queue and ended, in one: whoever leases it meanwhile wins, and the stop is stale. */

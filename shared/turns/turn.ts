@@ -1,7 +1,7 @@
 import { idFrom } from '../ids.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Item, Key, Ref } from '../ports/records.ts';
-import { type Joins, sortable } from '../tasks/task.ts';
+import { type Joins, sortable, type Task } from '../tasks/task.ts';
 import { type TurnEnd, turnsPk } from './head.ts';
 import type { ToolCall } from './tool-call.ts';
 
@@ -42,6 +42,10 @@ export interface Turn extends Item {
   rung: number;
   end?: TurnEnd;
 }
+
+/** The turn that an agent of this protocol works on a task as, each time that it is given it. */
+export const workIdOf = ({ id, attempt, entry }: Pick<Task, 'id' | 'attempt' | 'entry'>): string =>
+  `turn_${idFrom(`${id}#${attempt}#${entry}`)}`;
 
 /** The task that the turn of an agent becomes which speaks another protocol. */
 export const taskIdOf = (turn: string): string => idFrom(`turn/${turn}`);

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { taskRef } from '../../shared/tasks/task.ts';
+import { handOver } from '../../shared/turns/hand-over.ts';
+import { stopTurn } from '../../shared/turns/stop.ts';
+import { type Turn, taskIdOf, turnRef } from '../../shared/turns/turn.ts';
 import { eventually } from '../support/eventually.ts';
 import { called, enqueued, groundAgent, headOf, taskEvents, turnOf, Worker } from '../support/ground.ts';
 import { speakers } from '../support/speakers.ts';
@@ -109,6 +113,66 @@ describe('tasks and turns', () => {
       assert.equal((await turnOf(arthur, id)).status, 'success');
     });
   }
+
+  it('a task that is cancelled stops the turn that works on it', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim', { capabilities: [] });
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await tim.request({ to: 'merlin' });
+    const held = await worker.begin();
+    assert.equal((await tim.call('POST', `/v1/tasks/${id}/cancel`)).status, 200);
+    await eventually(async () =>
+      assert.equal((await worker.say(held, 'step', { step_id: 's1', phase: 'p' })).body.code, 'stale_turn'),
+    );
+    await eventually(async () =>
+      assert.deepEqual(
+        (await taskEvents(parley.admin, held.agent_turn_id)).map(({ data }) => data.payload.status),
+        ['canceled'],
+      ),
+    );
+    assert.equal((await tim.task(id)).status, 'cancelled');
+  });
+
+  it('a call of an agent of another protocol that is stopped while it becomes a task is done by nobody', async (t) => {
+    const parley = await testParley(t);
+    const kay = await parley.agent('kay', { capabilities: [] });
+    const { deps } = parley.parley;
+    const seen = await deps.records.get(turnRef('default', await enqueued(parley.admin, 'kay')));
+    assert.ok(seen);
+    await eventually(async () => assert.equal((await kay.claim()).length, 1));
+    // One that the dispatcher does not know to hand over, so that the test does it.
+    const turn = { ...seen, ...turnRef('default', 'turn_x'), sk: 'turn' as const, id: 'turn_x' };
+    await deps.records.create<Turn>({ ...turn, isTask: undefined }, deps.newId());
+    const records: typeof deps.records = Object.create(deps.records);
+    records.create = async (item, token) => {
+      if (item.sk === 'task') {
+        await assert.rejects(stopTurn(deps, turn, 1), { code: 'stale_turn' });
+        assert.deepEqual(await stopTurn(deps, turn, 0), { duplicate: false });
+        assert.deepEqual(await stopTurn(deps, turn, 0), { duplicate: true });
+      }
+      return deps.records.create(item, token);
+    };
+    await handOver({ ...deps, records }, turn);
+    const task = await deps.records.get(taskRef('default', taskIdOf(turn.id)));
+    assert.equal(task?.status, 'cancelled');
+    assert.deepEqual(await kay.claim(), []);
+    assert.equal((await turnOf(parley.admin, turn.id)).status, 'canceled');
+  });
+
+  it('a call of an agent of another protocol that has ended cannot be stopped', async (t) => {
+    const parley = await testParley(t);
+    const kay = await parley.agent('kay', { capabilities: [] });
+    const id = await enqueued(parley.admin, 'kay');
+    const [claimed] = await eventually(async () => {
+      const tasks = await kay.claim();
+      assert.equal(tasks.length, 1);
+      return tasks;
+    });
+    await kay.complete(claimed.message.id, { ok: 1 });
+    await eventually(async () => assert.equal((await turnOf(parley.admin, id)).status, 'success'));
+    const late = await parley.admin.call('POST', `/v1/turns/${id}/stop`, { turn_epoch: 0 });
+    assert.deepEqual([late.status, late.body.code], [409, 'stale_turn']);
+  });
 
   it('a call of an agent of another protocol is stopped like any other', async (t) => {
     const parley = await testParley(t);
