@@ -54,7 +54,12 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     if (said.kind === 'ground') {
       // Agents of the other dialects have no turns, and do without all that belongs to them.
       const { carryOutOrder } = await import('../turns/carry-out-order.ts');
-      const { duplicate, taskId } = await carryOutOrder(deps, await asked(deps, sent, said), sent.trace, said.order);
+      const { duplicate, taskId } = await carryOutOrder(
+        deps,
+        await asked(deps, sent, said, message),
+        sent.trace,
+        said.order,
+      );
       return { id: said.messageId, dialect: dialect.name, duplicate, taskId };
     }
     const sender = await agentBehind(deps, sent.caller, said.from);
@@ -80,8 +85,13 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
 type TaskCommand = Exclude<Command, GroundMessage>;
 
 /** An administrator may call agents in its own name. */
-const asked = async (deps: Deps, { caller }: Sent, { from }: GroundMessage): Promise<Caller> =>
-  caller.role === 'admin' ? caller : inTheNameOf(deps, caller, await agentBehind(deps, caller, from));
+const asked = async (deps: Deps, { caller }: Sent, { from }: GroundMessage, message: JsonObject): Promise<Caller> => {
+  if (caller.role === 'admin') return caller;
+  const sender = await agentBehind(deps, caller, from);
+  checkSignature(deps, sender.agent, message, undefined);
+  await countRate(deps, sender.agent);
+  return inTheNameOf(deps, caller, sender);
+};
 
 /** What the relay brings is as if its agent had called. */
 const inTheNameOf = async (deps: Deps, caller: Caller | Relay, known: Known): Promise<Caller> => {

@@ -75,7 +75,8 @@ export const toEnqueue = async (
     refuseOtherChannels(caller.known.agent, wanted.channel);
   const target = await targetOf(deps, project, wanted.agent, wanted.channel);
   const { trace: _trace, ...content } = wanted;
-  const print = fingerprint(content);
+  // A call that says no depth is at an entry, where it is 0.
+  const print = fingerprint({ ...content, depth: wanted.depth ?? 0 });
   const earlier = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
   if (earlier?.fingerprint === print) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
   const from = wanted.from ?? nameOf(caller);

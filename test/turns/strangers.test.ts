@@ -52,6 +52,25 @@ describe('a report', () => {
   });
 });
 
+describe('a message', () => {
+  const bell = { subject: 'cg.v1r3.default.public.cmd.agent.merlin.wakeup', payload: { agent_id: 'merlin' } };
+
+  it('counts for the limit of its sender', async (t) => {
+    const parley = await testParley(t);
+    const merlin = await groundAgent(parley, 'merlin', { limits: { messagesPerMinute: 1 } });
+    assert.equal((await merlin.send(bell)).status, 202);
+    assert.equal((await merlin.send(bell)).body.code, 'rate_limited');
+  });
+
+  it('that calls an agent without a depth is the same as one with the depth 0', async (t) => {
+    const parley = await testParley(t);
+    const merlin = await groundAgent(parley, 'merlin');
+    const call = { agent_id: 'merlin', correlation_id: 'c-1', mode: 'call', payload: {} };
+    assert.equal((await merlin.call('POST', '/v1/turns', call)).status, 201);
+    assert.equal((await merlin.call('POST', '/v1/turns', { ...call, recursion_depth: 0 })).status, 200);
+  });
+});
+
 describe('the subject of a message', () => {
   it('names the agent and the channel of the turn that it is about, or the message is refused', async (t) => {
     const parley = await testParley(t);
