@@ -6,7 +6,7 @@ import type { Task } from '../tasks/task.ts';
 import { toolResultOf } from './deliverable.ts';
 import type { Ending, TurnEnd } from './head.ts';
 import { report } from './report.ts';
-import type { ToolCall } from './tool-call.ts';
+import { controlIn, type ToolCall } from './tool-call.ts';
 import { type Turn, turnRef } from './turn.ts';
 
 /** How the end of a task is called in this protocol. */
@@ -28,7 +28,7 @@ const answered = async (deps: Deps, project: string, call: ToolCall, status: End
   await report(deps, { ...call, project }, call.toolCall, call, {
     type,
     status,
-    afterExecution: call.afterExecution,
+    afterExecution: controlIn(answer.result) ?? call.afterExecution,
     card,
   });
 };
@@ -69,7 +69,8 @@ export const answerWithBatch = async (deps: Deps, batch: Batch, call: ToolCall):
     const turn = turns.find((one) => one.id === id);
     return {
       task_index,
-      status: end ? endingOf(end) : 'canceled',
+      // The turn itself tells a timeout from a failure, and what is partial.
+      status: (end?.isStopped ? undefined : turn?.end?.status) ?? (end ? endingOf(end) : 'canceled'),
       ...(turn && shownEnd(turn, turn.end ?? { status: 'canceled', at: 0 })),
       summary: end?.summary,
       error: end?.error?.message,

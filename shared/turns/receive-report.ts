@@ -12,7 +12,7 @@ import { taskRef } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
 import type { ToolReport } from './head.ts';
 import { type Ignored, report } from './report.ts';
-import { callIdOf } from './tool-call.ts';
+import { callIdOf, controlIn } from './tool-call.ts';
 
 /** A report as a tool sends it. What its card says should happen comes before what the report itself says. */
 export const receiveReport = async (
@@ -67,8 +67,5 @@ const overrideIn = async (
 ): Promise<ToolReport['afterExecution'] | undefined> => {
   const [card] = await requireCards(deps, project, [id]);
   const content = card && (await loaded(deps.blobs, card.content));
-  const result = isObject(content) ? content.result : undefined;
-  const control = isObject(result) ? result.__cg_control : undefined;
-  const override = isObject(control) ? control.after_execution : undefined;
-  return override === 'suspend' || override === 'terminate' ? override : undefined;
+  return controlIn(isObject(content) ? content.result : undefined);
 };

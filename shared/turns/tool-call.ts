@@ -36,3 +36,10 @@ const isGround = (value: unknown): value is Ground => isObject(value) && typeof 
 export const callIn = (ground: Ground): ToolCall | undefined => (isCall(ground.call) ? ground.call : undefined);
 const isCall = (value: unknown): value is ToolCall & JsonObject =>
   isObject(value) && typeof value.toolCall === 'string';
+
+/** What a result itself wants to happen: `__cg_control.after_execution`, where it is there and one of the two. */
+export const controlIn = (result: unknown): ToolReport['afterExecution'] | undefined => {
+  const control = isObject(result) ? result.__cg_control : undefined;
+  const wanted = isObject(control) ? control.after_execution : undefined;
+  return wanted === 'suspend' || wanted === 'terminate' ? wanted : undefined;
+};

@@ -103,6 +103,21 @@ describe('a tool command', () => {
     );
   });
 
+  it('ends the turn where the result of any protocol says so', async (t) => {
+    const parley = await testParley(t);
+    await registerTool(parley.admin);
+    const merlin = await groundAgent(parley, 'merlin');
+    const search = await parley.agent('search', { dialect: 'round-table', capabilities: [] });
+    const worker = new Worker(merlin);
+    const id = await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1']);
+    await accepted(merlin, command('merlin', held, 'c1'));
+    const [claimed] = await search.claim();
+    await search.complete(claimed.message.id, { __cg_control: { after_execution: 'terminate' } });
+    await eventually(async () => assert.equal((await turnOf(parley.admin, id)).status, 'success'));
+  });
+
   it('has a deadline, after which a timeout report is written', async (t) => {
     const parley = await testParley(t);
     const { worker, merlin, held } = await scene(parley, ['c1'], { options: { deadline_seconds: 20 } });
@@ -222,6 +237,14 @@ describe('fork_join', () => {
       [0, 1, 2],
     );
     assert.ok(result.results[0].deliverable_card_id);
+  });
+
+  it('tells of each as it ended itself', async (t) => {
+    const parley = await testParley(t);
+    const { worker, knights } = await fork(parley);
+    const ends = ['success', 'partial', 'timeout'];
+    for (const [at, knight] of knights.entries()) await knight.deliver(await knight.begin(), {}, ends[at]);
+    assert.deepEqual(statuses((await resultOf(worker)).result), ends);
   });
 
   it('ends partial when some have failed, and failed when all have', async (t) => {
