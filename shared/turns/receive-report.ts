@@ -10,8 +10,8 @@ import { isObject } from '../json/json.ts';
 import { loaded } from '../tasks/content.ts';
 import { taskRef } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
-import type { ToolReport } from './head.ts';
-import { type Ignored, report } from './report.ts';
+import { headRef, type ToolReport } from './head.ts';
+import { type Ignored, ignoredBy, report } from './report.ts';
 import { callIdOf, controlIn } from './tool-call.ts';
 
 /** A report as a tool sends it. What its card says should happen comes before what the report itself says. */
@@ -26,6 +26,12 @@ export const receiveReport = async (
   const { project } = caller;
   await refuseStrangers(deps, caller, said);
   const holder = { project, agent: said.agent_id, turn: said.agent_turn_id, epoch: said.turn_epoch };
+  const override = await overrideIn(deps, project, said.tool_result_card_id).catch(async (error: unknown) => {
+    // What nobody waits for any more may have outlived its card.
+    const head = await deps.records.get(headRef(project, holder.agent));
+    if (!head || ignoredBy(head, holder, said.tool_call_id)) return undefined;
+    throw error;
+  });
   return report(
     deps,
     holder,
@@ -34,7 +40,7 @@ export const receiveReport = async (
     {
       type: said.message_type,
       status: said.status,
-      afterExecution: (await overrideIn(deps, project, said.tool_result_card_id)) ?? said.after_execution,
+      afterExecution: override ?? said.after_execution,
       card: said.tool_result_card_id,
       traceparent: childOf(trace).traceparent,
     },

@@ -40,7 +40,7 @@ export const report = async (
   return { ignored };
 };
 
-const ignoredBy = (head: Head, holder: Holder, toolCall: string): Ignored | undefined => {
+export const ignoredBy = (head: Head, holder: Holder, toolCall: string): Ignored | undefined => {
   if (!isGated(holder, head)) return 'late';
   const state = ownIn(head.waiting, toolCall);
   if (state === 'waiting') return undefined;

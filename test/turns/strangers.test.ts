@@ -37,6 +37,16 @@ describe('a report', () => {
     assert.equal((await reports(search, 'merlin', held, 'c1')).body.reason, 'duplicate');
   });
 
+  it('that comes late is taken and forgotten, though its card is gone', async (t) => {
+    const parley = await testParley(t);
+    const { worker, held } = await suspended(parley);
+    const gone = { tool_result_card_id: `card_${'0'.repeat(64)}` };
+    assert.equal((await reports(worker.agent, 'merlin', held, 'c1', gone)).status, 422);
+    assert.equal((await reports(worker.agent, 'merlin', held, 'c1')).status, 202);
+    const late = await reports(worker.agent, 'merlin', held, 'c1', gone);
+    assert.deepEqual([late.status, late.body.reason], [200, 'duplicate']);
+  });
+
   it('is taken from whoever has the capability that was called, from a coordinator, and from the agent itself', async (t) => {
     for (const registration of [{ capabilities: ['search'] }, { role: 'coordinator' }]) {
       const parley = await testParley(t);
