@@ -38,12 +38,15 @@ export const answerWithTask = async (deps: Deps, task: Task, call: ToolCall): Pr
   const output = task.output && (await loaded(deps.blobs, task.output));
   // It ended because the tool has reported already.
   if (task.endedBy === undefined && isObject(output) && output.tool_result_card_id !== undefined) return;
-  const { error } = task;
-  await answered(deps, task.project, call, endingOf(task), {
-    result: output,
-    error: error?.message ?? (task.status === 'expired' ? 'Nobody took the command in time.' : undefined),
-    error_code: error?.code,
-  });
+  const { project, error } = task;
+  if (task.status === 'expired') {
+    // A timeout report that stands for a tool never ends the turn, whoever is first to see that its time is over.
+    const waited = { ...call, afterExecution: 'suspend' as const };
+    await answered(deps, project, waited, 'timeout', { error: 'Nobody took the command in time.' });
+    return;
+  }
+  const answer = { result: output, error: error?.message, error_code: error?.code };
+  await answered(deps, project, call, endingOf(task), answer);
 };
 
 /** A turn that did the work of a call has ended. */

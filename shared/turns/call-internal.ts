@@ -10,12 +10,16 @@ import { type Checked, checkedCall } from './call-tool.ts';
 import { toolResultOf } from './deliverable.ts';
 import { violation } from './enqueue.ts';
 import { Delegate, delegate, ForkJoin, forkJoin } from './fork-join.ts';
+import { untilUnmoved } from './proviso.ts';
 import { report } from './report.ts';
 
 type Order = Extract<GroundOrder, { do: 'callTool' | 'callInternal' }>;
 
 /** A tool that Parley itself is. What it cannot begin is told to the turn as the result of the call. */
-export const callInternal = async (deps: Deps, caller: Caller, order: Order): Promise<{ duplicate: boolean }> => {
+export const callInternal = (deps: Deps, caller: Caller, order: Order): Promise<{ duplicate: boolean }> =>
+  untilUnmoved(() => begun(deps, caller, order));
+
+const begun = async (deps: Deps, caller: Caller, order: Order): Promise<{ duplicate: boolean }> => {
   const name = order.subject.suffix.slice('internal.'.length);
   if (name !== 'fork_join' && name !== 'delegate') {
     throw violation('subject', `There is no internal tool ${name}. Known: fork_join, delegate.`);

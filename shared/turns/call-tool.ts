@@ -14,7 +14,7 @@ import type { Tool } from '../tools/tool.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { violation } from './enqueue.ts';
 import { type Head, headRef, ownIn } from './head.ts';
-import { type Proviso, provisoOf } from './proviso.ts';
+import { type Proviso, provisoOf, untilUnmoved } from './proviso.ts';
 import { isGated, stale } from './rules.ts';
 import { callIdOf, type Ground, type ToolCall } from './tool-call.ts';
 
@@ -56,8 +56,10 @@ export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Pro
   const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution };
   const { traceparent, tracestate } = head.active;
   const trace = traceOfHeaders(order.headers) ?? childOf({ traceparent, tracestate });
-  const proviso = provisoOf(caller.project, call, trace, deps.clock.now(), deps.config.turns.keepMs);
-  return { call, id: callIdOf(turn, toolCall), deadline: deadlineOf(deps, head, tool), trace, proviso };
+  const now = deps.clock.now();
+  const deadline = deadlineOf(now, head, toolCall, tool);
+  const proviso = provisoOf(call, head, deadline, trace, { now, keepMs: deps.config.turns.keepMs });
+  return { call, id: callIdOf(turn, toolCall), deadline, trace, proviso };
 };
 
 /** A tool may be faster than the next call of its caller: what it reports before the turn waits for it would be lost. */
@@ -66,15 +68,18 @@ const refuseUnawaited = ({ waiting }: Head, toolCall: string): void => {
   throw violation('tool_call_id', `The turn does not wait for the tool call ${toolCall}. Suspend it first, then call.`);
 };
 
-/** The tool's own time, if that is shorter than what is left to the turn. */
-const deadlineOf = ({ clock, config }: Deps, head: Head, tool: Tool | undefined): number => {
-  const resume = head.deadline ?? clock.now() + config.turns.resumeMs;
+/** The tool's own time, if that is shorter than what the turn gives it. */
+const deadlineOf = (now: number, { deadlines }: Head, toolCall: string, tool: Tool | undefined): number => {
+  const given = ownIn(deadlines, toolCall) ?? now;
   const seconds = tool?.options.deadline_seconds;
-  return typeof seconds === 'number' && seconds > 0 ? Math.min(resume, clock.now() + seconds * 1000) : resume;
+  return typeof seconds === 'number' && seconds > 0 ? Math.min(given, now + seconds * 1000) : given;
 };
 
 /** Puts the command into the queue of whoever serves its subject's target: an agent, or all that have it as a capability. */
-export const callTool = async (deps: Deps, caller: Caller, order: Order) => {
+export const callTool = (deps: Deps, caller: Caller, order: Order) =>
+  untilUnmoved(() => queueCommand(deps, caller, order));
+
+const queueCommand = async (deps: Deps, caller: Caller, order: Order) => {
   const checked = await checkedCall(deps, caller, order);
   const { call, id, trace } = checked;
   const { target } = order.subject;

@@ -88,7 +88,9 @@ export interface Head extends Item {
   reports?: Record<string, ToolReport>;
   /** How many are still waited for. */
   open?: number;
-  /** When the turn goes on without those. */
+  /** When each of the calls that it waited for last must have been answered. */
+  deadlines?: Record<string, number>;
+  /** The first of those times that is still to come, or earlier. */
   deadline?: number;
   /** The turn before, and how it ended. */
   last?: LastTurn;

@@ -1,10 +1,10 @@
 import { ParleyError } from '../errors.ts';
-import { all } from '../ports/conditions.ts';
+import { all, is } from '../ports/conditions.ts';
 import type { Item, Write } from '../ports/records.ts';
 import type { Trace } from '../trace.ts';
 import { newEdge } from './edge.ts';
-import { headRef, isHead } from './head.ts';
-import { gated, stale, waitsFor } from './rules.ts';
+import { type Head, headRef, isHead, ownIn } from './head.ts';
+import { gated, isGated, stale, waitsFor } from './rules.ts';
 import { callIdOf, type ToolCall } from './tool-call.ts';
 
 /** What is written together with the work of a call, and on which that depends. */
@@ -14,19 +14,61 @@ export interface Proviso {
   refused(at: number, current?: Item): ParleyError;
 }
 
-/** That the turn still waits for the call, and that nothing else does its work. */
-export const provisoOf = (project: string, call: ToolCall, trace: Trace, now: number, keepMs: number): Proviso => {
-  const { agent, turn, epoch, toolCall, depth } = call;
+/** That the turn still waits for the call, until the call's deadline, and that nothing else does its work. */
+export const provisoOf = (
+  call: ToolCall,
+  head: Head,
+  deadline: number,
+  trace: Trace,
+  { now, keepMs }: { now: number; keepMs: number },
+): Proviso => {
+  const { turn, epoch, toolCall, depth } = call;
   const facts = { correlation: callIdOf(turn, toolCall), depth, turn, happenedAt: now, ...trace };
-  const edge = newEdge(project, 'tool_call', 'request', { ...facts, expires: now + keepMs });
+  const edge = newEdge(head.project, 'tool_call', 'request', { ...facts, expires: now + keepMs });
   return {
-    writes: [
-      { kind: 'check', key: headRef(project, agent), if: all(gated(call).holds, waitsFor(toolCall).holds) },
-      { kind: 'create', item: { ...edge } },
-    ],
-    refused: (at, current) =>
-      at === 0 ? stale({ turn, epoch }, current && isHead(current) ? current : undefined) : callReused(toolCall),
+    writes: [waits(call, head, deadline), { kind: 'create', item: { ...edge } }],
+    refused: (at, current) => {
+      if (at !== 0) return callReused(toolCall);
+      const found = current && isHead(current) ? current : undefined;
+      return found && isGated(call, found) && ownIn(found.waiting, toolCall) === 'waiting'
+        ? new Moved(toolCall)
+        : stale({ turn, epoch }, found);
+    },
   };
+};
+
+/** Where the call has less time than the turn gives it, the head is looked at in time; it must then have been seen as it is. */
+const waits = (call: ToolCall, head: Head, deadline: number): Write => {
+  const { toolCall } = call;
+  const key = headRef(head.project, head.agent);
+  const isWaiting = all(gated(call).holds, waitsFor(toolCall).holds);
+  const { deadline: first = deadline, due = deadline } = head;
+  if (deadline >= (ownIn(head.deadlines, toolCall) ?? deadline)) return { kind: 'check', key, if: isWaiting };
+  const set = {
+    [`deadlines.${toolCall}`]: deadline,
+    deadline: Math.min(first, deadline),
+    due: Math.min(due, deadline),
+  };
+  return { kind: 'update', key, change: { if: all(isWaiting, is('deadline', first)), set } };
+};
+
+class Moved extends ParleyError {
+  constructor(toolCall: string) {
+    super('conflict', `Other calls of the turn were in the way of the call ${toolCall}. Try again.`);
+  }
+}
+
+/** Calls of one turn that come at once and have little time are written one after the other. */
+const TRIES = 5;
+
+export const untilUnmoved = async <T>(call: () => Promise<T>): Promise<T> => {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof Moved) || tries === TRIES) throw error;
+    }
+  }
 };
 
 export const callReused = (toolCall: string): ParleyError =>

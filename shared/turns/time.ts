@@ -1,12 +1,16 @@
 import { type Change, is } from '../ports/conditions.ts';
-import { type Head, stateOf, type WaitState } from './head.ts';
+import { type Head, ownIn, stateOf, type WaitState } from './head.ts';
 import { reaped, timeoutReport, type When } from './transitions.ts';
 
-/** The tool calls that a suspended turn still waits for, once its deadline has come. */
-export const overdue = (head: Head, now: number): string[] => {
-  if (stateOf(head) !== 'suspended' || (head.deadline ?? Infinity) > now) return [];
-  return Object.entries(head.waiting ?? {}).flatMap(([toolCall, state]) => (state === 'waiting' ? [toolCall] : []));
-};
+/** The tool calls that a suspended turn still waits for, and until when. */
+export const awaitedIn = (head: Head): [toolCall: string, deadline: number][] =>
+  stateOf(head) === 'suspended'
+    ? Object.entries(head.deadlines ?? {}).filter(([toolCall]) => ownIn(head.waiting, toolCall) === 'waiting')
+    : [];
+
+/** Those of them whose time is over. */
+export const overdue = (head: Head, now: number): string[] =>
+  awaitedIn(head).flatMap(([toolCall, deadline]) => (deadline <= now ? [toolCall] : []));
 
 /**
  * What time alone does to a head whose `due` has come, if nobody wrote in between. `cards` has the card of a timeout report for
@@ -19,14 +23,11 @@ export const pass = (head: Head, when: When, cards: ReadonlyMap<string, string>)
 
 const passed = (head: Head, when: When, cards: ReadonlyMap<string, string>): Change => {
   const { now, limits } = when;
-  const { turn, epoch, aliveAt = 0, leasedAt = 0, deadline = 0 } = head;
+  const { turn, epoch, aliveAt = 0, leasedAt = 0 } = head;
   if (turn === undefined) return { unset: ['due'] };
   const gate = { turn, epoch };
   const state = stateOf(head);
-  if (state === 'suspended') {
-    if (deadline <= now) return goesOn(head, when, cards);
-    return { set: { due: Math.min(deadline, now + limits.runningMs / 2) } };
-  }
+  if (state === 'suspended') return waited(head, when, cards);
   const isLeasedOnly = state === 'dispatched';
   const silentAt = isLeasedOnly ? leasedAt + limits.dispatchedMs : aliveAt + limits.runningMs;
   if (silentAt <= now) return reaped(gate, now, isLeasedOnly ? NOT_STARTED : SILENT);
@@ -44,11 +45,16 @@ const rungAgain = ({ aliveAt = 0, rungAt = 0 }: Head, silentAt: number, { now, l
   return { set: { rungAt: now, due: Math.min(now + limits.wakeAgainMs, silentAt) } };
 };
 
-/** A timeout report stands for each tool that said nothing, and the turn goes on with those. */
-const goesOn = (head: Head, { now, limits }: When, cards: ReadonlyMap<string, string>): Change => {
-  const late = overdue(head, now).flatMap((toolCall): [string, unknown][] => [
+/** A timeout report stands for each tool whose time is over; the turn goes on when it waits for no other. */
+const waited = (head: Head, { now, limits }: When, cards: ReadonlyMap<string, string>): Change => {
+  const late = overdue(head, now);
+  const reports = late.flatMap((toolCall): [string, unknown][] => [
     [`waiting.${toolCall}`, 'expired' satisfies WaitState],
     [`reports.${toolCall}`, timeoutReport(cards.get(toolCall) ?? '', now)],
   ]);
-  return { set: { ...Object.fromEntries(late), open: 0, aliveAt: now, due: now + limits.wakeAgainMs } };
+  const left = awaitedIn(head).flatMap(([, deadline]) => (deadline > now ? [deadline] : []));
+  const set = { ...Object.fromEntries(reports), open: left.length };
+  if (left.length === 0) return { set: { ...set, aliveAt: now, due: now + limits.wakeAgainMs } };
+  const deadline = Math.min(...left);
+  return { set: { ...set, deadline, due: Math.min(deadline, now + limits.runningMs / 2) } };
 };

@@ -42,6 +42,7 @@ const ACTIVE = [
   'calls',
   'reports',
   'open',
+  'deadlines',
   'deadline',
   'due',
 ];
@@ -103,6 +104,7 @@ export const suspend = (
         state: 'suspended',
         reports: {},
         open: calls.length,
+        deadlines: Object.fromEntries(calls.map(({ toolCall }) => [toolCall, deadline])),
         deadline,
         aliveAt: now,
         due: Math.min(deadline, now + limits.runningMs / 2),

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../json/json.ts';
 import { type Head, ownIn, stateOf } from './head.ts';
+import { awaitedIn } from './time.ts';
 import type { KeptStep, QueuedTurn, Turn } from './turn.ts';
 
 /** What was asked for, as the worker finds it in its inbox. */
@@ -69,8 +70,14 @@ export const turnView = (turn: Turn, head: Head | undefined, steps: KeptStep[]):
     error_code: end?.errorCode,
     steps: stepsOf(active, steps),
     waiting: active && waitingOf(active),
-    resume_deadline: active && stateOf(active) === 'suspended' ? iso(active.deadline) : undefined,
+    resume_deadline: active && iso(resumesBy(active)),
   };
+};
+
+/** When the last of the tools that it waits for must have reported. */
+const resumesBy = (head: Head): number | undefined => {
+  const deadlines = awaitedIn(head).map(([, deadline]) => deadline);
+  return deadlines.length > 0 ? Math.max(...deadlines) : undefined;
 };
 
 /** The newest may not have been kept yet. */

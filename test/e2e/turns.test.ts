@@ -120,6 +120,27 @@ describe('turns', { concurrency: 4 }, async () => {
     assert.deepEqual([inbox[0].tool_call_id, inbox[0].status], ['fork', 'success']);
   });
 
+  it('go on when the time of a tool is over, though its service has claimed the command', async () => {
+    const [merlin, kay] = [await groundAgent(parley, 'merlin'), await groundAgent(parley, 'kay')];
+    const worker = new Worker(merlin);
+    const [tool_name, target_subject] = [`slow-${kay.id}`, `cmd.tool.${kay.id}.execute`];
+    const tool = { target_subject, options: { deadline_seconds: 4 } };
+    assert.equal((await parley.admin.call('PUT', `/v1/tools/${tool_name}`, tool)).status, 201);
+    await enqueued(parley.admin, merlin.id);
+    const { agent_turn_id, turn_epoch } = await worker.begin();
+    await worker.suspend({ agent_turn_id, turn_epoch, inbox: [] }, ['slow']);
+    const payload = { tool_call_id: 'slow', agent_id: merlin.id, agent_turn_id, turn_epoch, tool_name };
+    const called = await merlin.send({ subject: `cg.v1r3.default.public.${target_subject}`, payload });
+    assert.equal(called.status, 202, JSON.stringify(called.body));
+    assert.equal((await kay.claim({ wait: 4 })).length, 1);
+    const { inbox } = await eventually(() => worker.take({ wait: 10 }), PATIENCE_MS);
+    assert.deepEqual([inbox[0].message_type, inbox[0].tool_call_id], ['timeout', 'slow']);
+    await eventually(async () => {
+      const renewed = await kay.call('POST', `/v1/tasks/${called.body.taskId}/renew`);
+      assert.equal(renewed.body.code, 'task_cancelled');
+    }, PATIENCE_MS);
+  });
+
   it('are rung for by whoever likes, also where the agent is on NATS', async () => {
     const merlin = await groundAgent(parley, 'merlin', { via: 'nats' });
     const subject = `cg.v1r3.default.public.cmd.agent.${merlin.id}.wakeup`;

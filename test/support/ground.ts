@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Caller, Reply, TestAgent } from './api.ts';
+import { eventually } from './eventually.ts';
 
 /** What turns need of whoever runs them: agents, an administrator, and time to pass. */
 export interface Ground {
@@ -109,6 +110,31 @@ export const reports = async (
   overrides: object = {},
 ): Promise<Reply> =>
   tool.call('POST', `/v1/turns/${held.agent_turn_id}/reports`, await toolReport(tool, agent, held, call, overrides));
+
+/** A command to one of the tools that Parley itself is. */
+export const internal = (
+  name: string,
+  agent: string,
+  { agent_turn_id, turn_epoch }: Held,
+  call: string,
+  card: string,
+) => ({
+  subject: `cg.v1r3.default.public.cmd.sys.pmo.internal.${name}`,
+  payload: { tool_call_id: call, agent_turn_id, turn_epoch, agent_id: agent, tool_call_card_id: card },
+});
+
+interface Joined {
+  status: string;
+  // biome-ignore lint/suspicious/noExplicitAny: as in Reply
+  result: any;
+}
+
+/** The result of the call, once it is there. */
+export const resultOf = async (worker: Worker): Promise<Joined> => {
+  const { inbox } = await eventually(() => worker.take());
+  const { body } = await worker.agent.call('GET', `/v1/cards/${inbox[0].tool_result_card_id}`);
+  return { status: inbox[0].status, result: body.content.result };
+};
 
 // biome-ignore lint/suspicious/noExplicitAny: as in Reply
 export const turnOf = async (caller: Caller, id: string): Promise<any> => {

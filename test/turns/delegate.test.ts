@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import { enqueued, groundAgent, type Held, internal, madeCard, resultOf, Worker } from '../support/ground.ts';
+import { testParley } from '../support/test-parley.ts';
+
+describe('delegate', () => {
+  const delegateTo = async (worker: Worker, held: Held, target_ref: string) => {
+    await worker.suspend(held, ['d1']);
+    const card = await madeCard(worker.agent, 'tool.call', { args: { target_ref, instruction: 'go on' } });
+    return worker.agent.send(internal('delegate', worker.agent.id, held, 'd1', card));
+  };
+
+  it('is one turn of one agent, whose end is the result of the call', async (t) => {
+    const parley = await testParley(t);
+    const [merlin, kay] = [
+      new Worker(await groundAgent(parley, 'merlin')),
+      new Worker(await groundAgent(parley, 'kay')),
+    ];
+    await enqueued(parley.admin, 'merlin');
+    const held = await merlin.begin();
+    assert.equal((await delegateTo(merlin, held, 'kay')).status, 202);
+    const child = await kay.begin();
+    assert.equal(child.inbox[0].recursion_depth, 1);
+    const traceId = (row: { traceparent: string }) => row.traceparent.slice(3, 35);
+    assert.equal(traceId(child.inbox[0]), traceId(held.inbox[0]), 'the trace goes on');
+    assert.notEqual(child.inbox[0].traceparent, held.inbox[0].traceparent, 'with a span of its own');
+    const card = await kay.deliver(child);
+    const { status, result } = await resultOf(merlin);
+    assert.equal(status, 'success');
+    assert.equal(result.deliverable_card_id, card);
+    assert.equal(result.agent_turn_id, child.agent_turn_id);
+  });
+
+  it('goes on to a depth of 19 and is stopped at 20, and every parent learns it', async (t) => {
+    const parley = await testParley(t);
+    const workers = await Promise.all(
+      Array.from({ length: 21 }, async (_, at) => new Worker(await groundAgent(parley, `a${at}`))),
+    );
+    await enqueued(parley.admin, 'a0');
+    const chain: Held[] = [];
+    for (const [depth, worker] of workers.slice(0, 20).entries()) {
+      const held = await eventually(() => worker.begin());
+      assert.equal(held.inbox[0].recursion_depth, depth);
+      chain.push(held);
+      assert.equal((await delegateTo(worker, held, `a${depth + 1}`)).status, 202);
+    }
+    assert.equal(await workers[20]?.lease(), undefined);
+    for (let depth = 19; depth >= 0; depth--) {
+      const worker = workers[depth];
+      const held = chain[depth];
+      assert.ok(worker && held);
+      const { status } = await resultOf(worker);
+      assert.equal(status, 'failed', `at ${depth}`);
+      await worker.deliver(held, { failed: depth }, 'failed');
+    }
+  });
+});
