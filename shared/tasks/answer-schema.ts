@@ -7,11 +7,20 @@ import type { Task } from './task.ts';
 /** Most tasks come without a question, and do without this. */
 const jsonSchema = () => import('../json/json-schema.ts');
 
+/** Each takes some microseconds, and while they last nothing else is done. */
+const MOST_CHECKS = 100_000;
+
 /** Refuses an answer that has not the shape which the question came with. */
 export const answerCheck = async (): Promise<(asked: Task, answer: Json) => void> => {
-  const { shapeOf } = await jsonSchema();
+  const { checksFor, shapeOf } = await jsonSchema();
   return ({ id, prompt }, answer) => {
     if (!isObject(prompt?.schema)) return;
+    if (checksFor(prompt.schema, answer) > MOST_CHECKS) {
+      throw new ParleyError(
+        'too_large',
+        `The answer for the task ${id} has too many values to be held against the schema of the question. Give it fewer.`,
+      );
+    }
     const shape = z.object({ input: shapeOf(prompt.schema) });
     checked(shape, { input: answer }, 'invalid_request', `The answer for the task ${id}`);
   };

@@ -103,6 +103,36 @@ describe('an agent that asks for input', () => {
     assert.equal(reply.body.issues[0].path, 'input.schema');
   });
 
+  it('is refused with a schema that takes forever to check, however short it is', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    const { id } = tfRequest();
+    await orchestrator.send(tfRequest({ id }));
+    const doubling = Object.fromEntries(
+      Array.from({ length: 20 }, (_, at) => {
+        const next = { $ref: `#/$defs/d${at + 1}` };
+        return [`d${at}`, { anyOf: [next, next] }];
+      }),
+    );
+    const $defs = { ...doubling, d20: { type: 'string' }, self: { items: { $ref: '#/$defs/self' } } };
+    for (const $ref of ['#/$defs/d0', '#/$defs/self']) {
+      const reply = await refusedWithoutTrace(parley, 400, 'invalid_message', () =>
+        cook.send({ id, status: 'input_required', input: { prompt: 'x', schema: { $ref, $defs } } }),
+      );
+      assert.equal(reply.body.issues[0].path, 'input.schema');
+    }
+  });
+
+  it('is given no answer that takes forever to be checked', async (t) => {
+    const parley = await testParley(t);
+    const anyOf = Array.from({ length: 400 }, (_, at) => ({ const: `choice ${at}` }));
+    const { answer } = await asked(parley, { prompt: 'Which?', schema: { type: 'array', items: { anyOf } } });
+    const begun = performance.now();
+    await refusedWithoutTrace(parley, 413, 'too_large', () => answer(Array(10_000).fill(5)));
+    assert.ok(performance.now() - begun < 5000, `${performance.now() - begun} ms`);
+    assert.equal((await answer(['choice 7', 'choice 399'])).status, 202);
+  });
+
   it('keeps the task while it waits, however long: neither lease nor time to live runs', async (t) => {
     const parley = await testParley(t);
     const { cook, id, answer } = await asked(parley);
