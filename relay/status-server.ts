@@ -1,4 +1,4 @@
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Relay } from './relay.ts';
 
 export interface StatusServer {
@@ -12,20 +12,9 @@ export const serveStatus = async (
   port: number,
   relay: () => Relay | undefined,
 ): Promise<StatusServer> => {
-  const server = createServer(async ({ url = '', headers }, response) => {
-    const { pathname, searchParams } = new URL(url, 'http://relay');
-    const now = relay();
-    if (pathname === '/healthz') return say(response, 200, { status: 'ok' });
-    if (pathname === '/readyz') {
-      const isReady = now?.isReady() ?? false;
-      return say(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready' });
-    }
-    if (pathname !== '/metrics') return say(response, 404, { status: 'there are /healthz, /readyz and /metrics' });
-    if (!now) return say(response, 503, { status: 'not ready' });
-    const gauges = await now.gauges();
-    const wantsJson = searchParams.get('format') === 'json' || headers.accept?.includes('application/json');
-    if (wantsJson) return say(response, 200, now.metrics.json(gauges));
-    response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(now.metrics.prometheus(gauges));
+  const server = createServer((request, response) => {
+    // Whoever asks must not be able to end the relay.
+    answer(relay(), request, response).catch((error) => say(response, 500, { status: String(error) }));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -39,6 +28,25 @@ export const serveStatus = async (
       server.closeAllConnections();
     },
   };
+};
+
+const answer = async (
+  relay: Relay | undefined,
+  { url = '', headers }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const [path, query] = url.split('?');
+  if (path === '/healthz') return say(response, 200, { status: 'ok' });
+  if (path === '/readyz') {
+    const isReady = relay?.isReady() ?? false;
+    return say(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready' });
+  }
+  if (path !== '/metrics') return say(response, 404, { status: 'there are /healthz, /readyz and /metrics' });
+  if (!relay) return say(response, 503, { status: 'not ready' });
+  const gauges = await relay.gauges();
+  const wantsJson = new URLSearchParams(query).get('format') === 'json' || headers.accept?.includes('application/json');
+  if (wantsJson) return say(response, 200, relay.metrics.json(gauges));
+  response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(relay.metrics.prometheus(gauges));
 };
 
 const say = (response: ServerResponse, status: number, body: object): void => {
