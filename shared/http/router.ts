@@ -116,10 +116,22 @@ const paramsOf = (pattern: string[], steps: string[]): Record<string, string> =>
     pattern.flatMap((step, index) => (step.startsWith('{') ? [[step.slice(1, -1), decoded(steps[index] ?? '')]] : [])),
   );
 
+/** Nothing has a longer name, and a key of the table has 2,048 bytes: two such names, of three bytes a character, fit into one. */
+const LONGEST_NAME = 255;
+
 const decoded = (step: string): string => {
+  const name = readable(step);
+  if (name.length <= LONGEST_NAME) return name;
+  throw new ParleyError(
+    'not_found',
+    `"${name.slice(0, 64)}…" has ${name.length} characters; no name has more than ${LONGEST_NAME}.`,
+  );
+};
+
+const readable = (step: string): string => {
   try {
     return decodeURIComponent(step);
   } catch (cause) {
-    throw new ParleyError('not_found', `"${step}" is not a readable part of an address.`, { cause });
+    throw new ParleyError('not_found', `"${step.slice(0, 64)}" is not a readable part of an address.`, { cause });
   }
 };

@@ -13,6 +13,11 @@ const refused: [method: string, path: string, code: Code][] = [
   ['GET', '/v1/tasks/%ed%a0%80', 'not_found'],
   ['GET', '/v1/tasks/%00', 'task_not_found'],
   ['GET', '/v1/tasks/', 'not_found'],
+  ['GET', `/v1/tasks/${'a'.repeat(255)}`, 'task_not_found'],
+  // Some engines take no key that long.
+  ['GET', `/v1/tasks/${'a'.repeat(256)}`, 'not_found'],
+  ['GET', `/v1/turns/${'a'.repeat(2100)}`, 'not_found'],
+  ['GET', `/v1/messages/tim/${'a'.repeat(2100)}`, 'not_found'],
   ['GET', '/v1/tasks/..%2f..%2fadmin', 'task_not_found'],
   ['GET', '/v1/agents/no%23body', 'agent_not_found'],
   ['DELETE', '/v1/agents/%F0%9F%92%A9', 'agent_not_found'],
