@@ -30,6 +30,8 @@ export interface Accepted {
   /** By which it can be asked for, where what its sender calls it is not unique. */
   messageId?: string;
   taskId?: string;
+  /** Of a call of CommonGround: the turn that it became. */
+  agentTurnId?: string;
   /** Of a message to many, by which its way can be followed. */
   broadcastId?: string;
 }
@@ -54,13 +56,8 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     if (said.kind === 'ground') {
       // Agents of the other dialects have no turns, and do without all that belongs to them.
       const { carryOutOrder } = await import('../turns/carry-out-order.ts');
-      const { duplicate, taskId } = await carryOutOrder(
-        deps,
-        await asked(deps, sent, said, message),
-        sent.trace,
-        said.order,
-      );
-      return { id: said.messageId, dialect: dialect.name, duplicate, taskId };
+      const done = await carryOutOrder(deps, await asked(deps, sent, said, message), sent.trace, said.order);
+      return { id: said.messageId, dialect: dialect.name, ...done };
     }
     const sender = await agentBehind(deps, sent.caller, said.from);
     checkSignature(deps, sender.agent, message, said.sent?.at);

@@ -19,6 +19,7 @@ import { act } from './ui-action.ts';
 interface Done {
   duplicate: boolean;
   taskId?: string;
+  agentTurnId?: string;
 }
 
 /** What a message of CommonGround asks for. */
@@ -36,7 +37,7 @@ export const carryOutOrder = async (
   switch (order.do) {
     case 'enqueue': {
       const { payload, depth } = order;
-      return enqueue(deps, caller, {
+      const { turn, duplicate } = await enqueue(deps, caller, {
         agent: payload.agent_id,
         correlation: payload.correlation_id,
         mode: payload.mode,
@@ -46,6 +47,7 @@ export const carryOutOrder = async (
         payload: payload.payload,
         trace,
       });
+      return { duplicate, agentTurnId: turn };
     }
     case 'report': {
       refuseOtherTarget(order);

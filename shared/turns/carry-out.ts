@@ -59,7 +59,7 @@ export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void
       await endTask(deps, effect.turn, effect.end);
       return;
     case 'renewTask':
-      await renewTask(deps, effect.project, effect.agent, effect.task);
+      await renewTask(deps, effect);
       return;
     case 'endAction':
       await endAction(deps, effect.project, effect.action, effect.end);

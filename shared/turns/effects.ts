@@ -36,10 +36,16 @@ export type TurnEffect =
   | { do: 'endTask'; turn: Turn; end: TurnEnd }
   /** Nobody wants the task any more that the turn works on. */
   | { do: 'stopWork'; project: string; turn: string }
-  | { do: 'renewTask'; project: string; task: string; agent: string }
+  /** What the turn does is a sign of life of the task that it works on, and a step its progress. */
+  | { do: 'renewTask'; project: string; task: string; agent: string; step?: TakenStep }
   | { do: 'endAction'; project: string; action: string; end: TurnEnd }
   /** The call that the turn was the work of is answered. */
   | { do: 'reportTurn'; turn: Turn; call: ToolCall; end: TurnEnd };
+
+export interface TakenStep extends Step {
+  turn: string;
+  number: number;
+}
 
 const turnEffect = (effect: TurnEffect): Effect => ({ kind: 'turn', effect });
 
@@ -61,13 +67,15 @@ export const headEffects = ({ before, after }: RecordChange<Head>): Effect[] => 
       event: turnEvent(cause, 'evt.agent.state', after.at, agent, statePayload(after, turn), about),
     });
   }
-  if (after.step && after.steps !== before?.steps && !hasEnded)
-    effects.push(...stepEffects(after, after.step, turn, cause, about));
+  const step = after.steps !== before?.steps && !hasEnded ? after.step : undefined;
+  if (step) effects.push(...stepEffects(after, step, turn, cause, about));
   effects.push(...bellsOf(before, after, turn, about));
   effects.push(...reportEdges(before, after, active, turn));
   effects.push(...callEffects(before, after, turn));
-  if (active.task !== undefined && !hasEnded)
-    effects.push(turnEffect({ do: 'renewTask', project, task: active.task, agent }));
+  if (active.task !== undefined && !hasEnded) {
+    const taken = step && { ...step, turn, number: after.steps ?? 0 };
+    effects.push(turnEffect({ do: 'renewTask', project, task: active.task, agent, step: taken }));
+  }
   if (hasEnded && after.last) {
     const { turn: _turn, epoch: _epoch, toolCall: _call, ...end } = after.last;
     effects.push(turnEffect({ do: 'finish', project, turn, agent, steps: before.steps ?? 0, end }));

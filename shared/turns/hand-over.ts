@@ -13,9 +13,9 @@ import { endingOf } from './answer-call.ts';
 import { endTurn } from './end-turn.ts';
 import type { TurnEnd } from './head.ts';
 import type { Ground } from './tool-call.ts';
-import { type Turn, taskIdOf, turnRef } from './turn.ts';
+import { type Turn, turnRef } from './turn.ts';
 
-/** The turn of an agent that speaks another protocol is a task of that agent's. */
+/** The turn of an agent that speaks another protocol is a task of that agent's, under the same id. */
 export const handOver = async (deps: Deps, turn: Turn): Promise<void> => {
   if (!(await hasEnded(deps, turn))) await handed(deps, turn);
   // Whoever stopped it meanwhile found no task to cancel.
@@ -30,12 +30,12 @@ const hasEnded = async ({ records }: Deps, { project, id }: Turn): Promise<boole
 /** The turn has ended, and so has the task that it became. */
 export const cancelHanded = async (deps: Deps, { project, id }: Pick<Turn, 'project' | 'id'>): Promise<void> => {
   const change = unseen(cancel(PARLEY, { now: deps.clock.now(), limits: deps.config.tasks }));
-  await deps.records.update(taskRef(project, taskIdOf(id)), change, deps.newId());
+  await deps.records.update(taskRef(project, id), change, deps.newId());
 };
 
 const handed = async (deps: Deps, turn: Turn): Promise<void> => {
-  const id = taskIdOf(turn.id);
-  const commonGround: Ground = { channel: turn.channel, depth: turn.depth, turn: turn.id };
+  const { id } = turn;
+  const commonGround: Ground = { channel: turn.channel, depth: turn.depth, turn: id };
   const trace = { traceparent: turn.traceparent, tracestate: turn.tracestate };
   try {
     await submit(
@@ -46,7 +46,7 @@ const handed = async (deps: Deps, turn: Turn): Promise<void> => {
         kind: 'request',
         messageId: id,
         taskId: id,
-        fingerprint: fingerprint([turn.id]),
+        fingerprint: fingerprint([id]),
         from: turn.from,
         to: turn.agent,
         capability: CAPABILITY,

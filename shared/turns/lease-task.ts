@@ -1,10 +1,14 @@
 import type { Known } from '../agents/agent.ts';
 import { PUBLIC } from '../agents/channels.ts';
 import { findCard } from '../cards/keep-card.ts';
+import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
+import { carriedAs, workOf } from '../dialects/common-ground/encode.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { idFrom } from '../ids.ts';
 import type { Json } from '../json/json.ts';
+import type { ProgressMessage } from '../messages/command.ts';
 import { inOrder, is } from '../ports/conditions.ts';
 import type { Fresh } from '../ports/records.ts';
 import { hurry } from '../tasks/change-task.ts';
@@ -14,6 +18,7 @@ import { HOLD, queued } from '../tasks/ends.ts';
 import { report as reportTask } from '../tasks/report.ts';
 import { renewLease } from '../tasks/steer.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
+import type { TakenStep, TurnEffect } from './effects.ts';
 import { type Head, headRef, type TurnEnd } from './head.ts';
 import { headWrite, type Lease } from './lease.ts';
 import { groundIn } from './tool-call.ts';
@@ -48,7 +53,10 @@ const begun = async (
   const { project, id: agent } = known.agent;
   const now = deps.clock.now();
   const epoch = (head?.epoch ?? 0) + 1;
-  const turn = turnFor(deps, agent, task, await loaded(deps.blobs, task.input), epoch);
+  const dialect = dialectNamed(known.agent.dialect);
+  const about = { project, from: task.from, type: 'task.instruction' } as const;
+  const input = await fittingFor(deps, dialect, about, await loaded(deps.blobs, task.input));
+  const turn = turnFor(deps, agent, task, input, epoch);
   const { id, correlation, depth, channel, from, createdAt, traceparent, tracestate } = turn;
   const active = { correlation, depth, channel, from, createdAt, traceparent, tracestate, task: task.id };
   const change = leased(epoch, id, active, leaseId, { now, limits: deps.config.turns });
@@ -68,7 +76,7 @@ const begun = async (
 const STAMPS = { v: 1, token: '', at: 0 };
 
 const turnFor = (deps: Deps, agent: string, task: Task, input: Json, epoch: number): Fresh<Turn> => {
-  const { project, capability, priority, ttlSeconds, from, traceparent, tracestate } = task;
+  const { project, from, traceparent, tracestate } = task;
   const ground = groundIn(task.carried);
   const id = workIdOf(task);
   const now = deps.clock.now();
@@ -83,7 +91,7 @@ const turnFor = (deps: Deps, agent: string, task: Task, input: Json, epoch: numb
     channel: ground?.channel ?? PUBLIC,
     from,
     createdAt: now,
-    payload: { capability, input, priority, ttl_seconds: ttlSeconds, from },
+    payload: workOf(task, input),
     traceparent,
     tracestate,
     task: task.id,
@@ -111,8 +119,10 @@ export const endTask = async (deps: Deps, turn: Turn, end: TurnEnd): Promise<voi
   const sender = await deps.directory.agent(turn.project, turn.agent);
   if (!sender || turn.task === undefined) return;
   const id = idFrom(`${turn.id}/end`);
-  const about = { messageId: id, fingerprint: id, from: turn.agent, taskId: turn.task, carried: {} };
-  const isDone = end.status === 'success' || end.status === 'partial';
+  const { status, deliverable, outputBox } = end;
+  const said = { agent_turn_id: turn.id, status, deliverable_card_id: deliverable, output_box_id: outputBox };
+  const about = { messageId: id, fingerprint: id, from: turn.agent, taskId: turn.task, carried: carriedAs(said) };
+  const isDone = status === 'success' || status === 'partial';
   try {
     if (isDone)
       await reportTask(deps, sender, { ...about, kind: 'complete', output: await deliveredBy(deps, turn, end) });
@@ -123,9 +133,12 @@ export const endTask = async (deps: Deps, turn: Turn, end: TurnEnd): Promise<voi
   }
 };
 
+/** Where the worker names none. */
+const CODES: Partial<Record<TurnEnd['status'], string>> = { timeout: 'timeout', canceled: 'CANCELLED' };
+
 /** A worker that was lost may do better next time; what an agent says of itself is final. */
 const errorOf = ({ status, error, errorCode }: TurnEnd) => ({
-  code: errorCode ?? (status === 'timeout' ? 'timeout' : 'internal_error'),
+  code: errorCode ?? CODES[status] ?? 'internal_error',
   message: error ?? `The turn ended ${status}.`,
   retryable: errorCode === 'reaped' || status === 'timeout',
 });
@@ -140,13 +153,38 @@ const deliveredBy = async (deps: Deps, { project }: Turn, { deliverable = '' }: 
   }
 };
 
+type Renewal = Pick<Extract<TurnEffect, { do: 'renewTask' }>, 'project' | 'agent' | 'task' | 'step'>;
+
 /** What the turn does is a sign of life of the task, too. */
-export const renewTask = async (deps: Deps, project: string, agent: string, task: string): Promise<void> => {
+export const renewTask = async (deps: Deps, { project, agent, task, step }: Renewal): Promise<void> => {
   const holder = await deps.directory.agent(project, agent);
   if (!holder) return;
   try {
-    await renewLease(deps, holder, task);
+    if (step) await reportTask(deps, holder, progressIn(agent, task, step));
+    else await renewLease(deps, holder, task);
   } catch (error) {
     if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
   }
+};
+
+/** How far it is and what it does, where the step says so as a reader of this protocol is told it. */
+const progressIn = (
+  agent: string,
+  taskId: string,
+  { turn, number, id, phase, metadata }: TakenStep,
+): ProgressMessage => {
+  const messageId = idFrom(`${turn}/${number}`);
+  const { progress: percent, message } = metadata ?? {};
+  return {
+    kind: 'progress',
+    messageId,
+    fingerprint: messageId,
+    from: agent,
+    taskId,
+    progress: {
+      percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
+      message: typeof message === 'string' ? message : phase,
+      carried: carriedAs({ agent_turn_id: turn, step_id: id, phase, metadata }),
+    },
+  };
 };

@@ -3,6 +3,7 @@ import { mayUse } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
+import { taskRef } from '../tasks/task.ts';
 import { headRef } from './head.ts';
 import { type KeptStep, STEPS_KEPT, type Turn, turnRef } from './turn.ts';
 import { headView, turnView } from './turn-view.ts';
@@ -26,8 +27,10 @@ export const stoppable = async (deps: Deps, caller: Caller, id: string): Promise
 
 export const showTurn = async (deps: Deps, caller: Caller, id: string): Promise<JsonObject> => {
   const turn = await findTurn(deps, caller, id);
+  const { project } = turn;
+  if (turn.isTask) return turnView(turn, undefined, [], await deps.records.get(taskRef(project, id)));
   const [head, steps] = await Promise.all([
-    turn.isForGroup ? undefined : deps.records.get(headRef(turn.project, turn.agent)),
+    turn.isForGroup ? undefined : deps.records.get(headRef(project, turn.agent)),
     deps.records.query<KeptStep>({ p: turn.pk, prefix: 'step#', limit: STEPS_KEPT }),
   ]);
   return turnView(turn, head, steps);

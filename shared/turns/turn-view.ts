@@ -1,5 +1,6 @@
 import type { JsonObject } from '../json/json.ts';
-import { type Head, ownIn, stateOf } from './head.ts';
+import type { Task } from '../tasks/task.ts';
+import { type Head, type HeadState, ownIn, stateOf } from './head.ts';
 import { awaitedIn } from './time.ts';
 import type { KeptStep, QueuedTurn, Turn } from './turn.ts';
 
@@ -42,8 +43,15 @@ export const headView = (agent: string, head: Head | undefined): JsonObject => (
   updated_at: head && iso(head.at),
 });
 
-/** The turn with what its agent's head knows of it while it is active. */
-export const turnView = (turn: Turn, head: Head | undefined, steps: KeptStep[]): JsonObject => {
+/** While an agent of another protocol has it, its task knows how far it is. */
+const AS_TASK: Partial<Record<Task['status'], HeadState>> = {
+  claimed: 'dispatched',
+  in_progress: 'running',
+  input_required: 'suspended',
+};
+
+/** The turn with what its agent's head, or the task that it is for an agent of another protocol, knows of it while it is active. */
+export const turnView = (turn: Turn, head: Head | undefined, steps: KeptStep[], task?: Task): JsonObject => {
   const active = head?.turn === turn.id ? head : undefined;
   // The turn's own record follows the head: it may not have learnt of the end yet.
   const last = head?.last?.turn === turn.id ? head.last : undefined;
@@ -51,7 +59,7 @@ export const turnView = (turn: Turn, head: Head | undefined, steps: KeptStep[]):
   return {
     agent_turn_id: turn.id,
     agent_id: active?.agent ?? turn.agent,
-    status: end?.status ?? (active ? stateOf(active) : turn.state === 'queued' ? 'queued' : 'dispatched'),
+    status: end?.status ?? openStateOf(turn, active, task),
     turn_epoch: active?.epoch ?? turn.epoch ?? 0,
     correlation_id: turn.correlation,
     channel_id: turn.channel,
@@ -78,6 +86,11 @@ export const turnView = (turn: Turn, head: Head | undefined, steps: KeptStep[]):
 const resumesBy = (head: Head): number | undefined => {
   const deadlines = awaitedIn(head).map(([, deadline]) => deadline);
   return deadlines.length > 0 ? Math.max(...deadlines) : undefined;
+};
+
+const openStateOf = (turn: Turn, active: Head | undefined, task: Task | undefined): string => {
+  if (active) return stateOf(active);
+  return (task && AS_TASK[task.status]) ?? (turn.state === 'queued' ? 'queued' : 'dispatched');
 };
 
 /** The newest may not have been kept yet. */

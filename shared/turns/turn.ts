@@ -47,9 +47,6 @@ export interface Turn extends Item {
 export const workIdOf = ({ id, attempt, entry }: Pick<Task, 'id' | 'attempt' | 'entry'>): string =>
   `turn_${idFrom(`${id}#${attempt}#${entry}`)}`;
 
-/** The task that the turn of an agent becomes which speaks another protocol. */
-export const taskIdOf = (turn: string): string => idFrom(`turn/${turn}`);
-
 export const turnRef = (project: string, id: string): Ref<Turn> => ({ pk: `${project}#turn#${id}`, sk: 'turn' });
 export const isTurn = (item: Item): item is Turn => item.sk === 'turn';
 

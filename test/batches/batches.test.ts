@@ -149,11 +149,13 @@ describe('a batch', () => {
   });
 
   it('takes requests of every dialect at once, and is told in that of its requester', async (t) => {
+    // A call of CommonGround is a turn, and is forked by fork_join.
+    const asking = speakers.filter(({ dialect }) => dialect !== 'common-ground');
     for (const { dialect, readNote } of speakers) {
       const parley = await testParley(t);
       const asker = await parley.agent('asker', { dialect });
       const worker = await parley.agent('worker', taskFormat);
-      const tasks = speakers.map(({ request }) => request('asker', 'worker', { scope: 'daily' }));
+      const tasks = asking.map(({ request }) => request('asker', 'worker', { scope: 'daily' }));
       assert.equal((await asker.call('POST', '/v1/batches', { batchId: 'all of them', tasks })).status, 202);
       for (const { message } of await worker.claim({ max: 5 })) await complete(worker, message.id, { done: true });
       const [message] = await asker.inbox(20);

@@ -37,6 +37,14 @@ const PLACES = [
     artifactsIn: ({ payload }: Wire) => payload.parley.artifacts,
     extrasIn: ({ payload }: Wire) => payload.parley,
   },
+  {
+    dialect: 'common-ground',
+    questionIn: ({ subject, payload }: Wire) => [subject.split('.').at(-1), payload.status, payload.metadata.input],
+    question: ['state', 'suspended', QUESTION],
+    answer: ['state', 'running', { ...QUESTION, answer: 4 }],
+    artifactsIn: ({ payload }: Wire) => payload.metadata.parley.artifacts,
+    extrasIn: ({ payload }: Wire) => payload.payload.parley,
+  },
 ];
 
 for (const { dialect, questionIn, question, answer, artifactsIn, extrasIn } of PLACES) {
@@ -47,18 +55,16 @@ for (const { dialect, questionIn, question, answer, artifactsIn, extrasIn } of P
       const cook = await parley.agent('cook', taskFormat);
       const asking = speakers.find((speaker) => speaker.dialect === dialect);
       const request = asking?.request('requester', 'cook', {});
-      const { taskId } = (await requester.send(request ?? {})).body;
-      const [{ message }] = await cook.claim();
+      const { taskId, agentTurnId = taskId } = (await requester.send(request ?? {})).body;
+      const [{ message }] = await cook.claim({ wait: 20 });
       await cook.send({ id: message.id, status: 'input_required', input: QUESTION });
       const [asked] = await requester.inbox(20);
       assert.deepEqual(questionIn(asked), question);
-      const { body: shown } = await requester.call('GET', `/v1/tasks/${taskId}?dialect=${dialect}`);
+      const { body: shown } = await requester.call('GET', `/v1/tasks/${agentTurnId}?dialect=${dialect}`);
       assert.deepEqual(questionIn(shown), question);
-      assert.equal(
-        (await requester.call('POST', '/v1/inbox/ack', { ids: [asked.msg_id ?? asked.id] })).body.acknowledged,
-        1,
-      );
-      const answered = await requester.call('POST', `/v1/tasks/${taskId}/input`, { input: 4 });
+      const ids = [asking?.idIn(asked)];
+      assert.equal((await requester.call('POST', '/v1/inbox/ack', { ids })).body.acknowledged, 1);
+      const answered = await requester.call('POST', `/v1/tasks/${agentTurnId}/input`, { input: 4 });
       assert.equal(answered.status, 202, JSON.stringify(answered.body));
       assert.deepEqual((await cook.inbox(20))[0].input, { ...QUESTION, answer: 4 });
       await cook.send({ id: message.id, status: 'completed', result: {}, artifacts: ARTIFACTS });

@@ -15,9 +15,10 @@ const KINDS: Record<string, [result: string, failure: string]> = {
   'agent-os': ['response', 'error'],
   'task-format': ['completed', 'failed'],
   'message-routing': ['result success', 'result failure'],
+  'common-ground': ['success', 'failed'],
 };
 
-/** One code of each dialect that can be tried again and one that cannot, and what the readers of the others make of it. */
+/** One code of each dialect that can be tried again and one that cannot, and what the readers of those make of it that have codes of their own. */
 const CODES: Record<string, { code: string; retryable: boolean; read: Record<string, string> }[]> = {
   'round-table': [
     { code: 'rate_limited', retryable: true, read: { 'agent-os': 'SOURCE_ERROR', 'task-format': 'RATE_LIMITED' } },
@@ -42,6 +43,18 @@ const CODES: Record<string, { code: string; retryable: boolean; read: Record<str
       read: { 'round-table': 'invalid_params', 'agent-os': 'VALIDATION_FAILED', 'task-format': 'failure' },
     },
   ],
+  'common-ground': [
+    {
+      code: 'timeout',
+      retryable: true,
+      read: { 'round-table': 'timeout', 'agent-os': 'TIMEOUT', 'task-format': 'TIMEOUT' },
+    },
+    {
+      code: 'protocol_violation',
+      retryable: false,
+      read: { 'round-table': 'invalid_params', 'agent-os': 'VALIDATION_FAILED', 'task-format': 'protocol_violation' },
+    },
+  ],
   'task-format': [
     { code: 'MCP_RATE_LIMITED', retryable: true, read: { 'round-table': 'rate_limited', 'agent-os': 'SOURCE_ERROR' } },
     {
@@ -61,12 +74,14 @@ const start = async (t: Parameters<typeof testParley>[0], asking: Speaker, doing
   const reply = await requester.call('POST', '/v1/messages', request, { traceparent });
   assert.equal(reply.status, 202, JSON.stringify(reply.body));
   const say = async (message: object) => {
-    const { status, body } = await worker.send(message);
+    const { status, body } = await doing.say(worker, message);
     assert.equal(status, 202, JSON.stringify(body));
+    await settled(parley);
   };
-  const { taskId } = reply.body;
-  const name = asking.nameOf?.(taskId) ?? String(request.id);
-  return { parley, requester, worker, taskId, name, say };
+  // The call of an agent becomes a task a moment later.
+  await settled(parley);
+  const taskId: string = reply.body.taskId ?? reply.body.agentTurnId;
+  return { parley, requester, worker, taskId, name: request.id ?? asking.nameOf(taskId), say };
 };
 
 for (const asking of speakers) {
@@ -74,14 +89,14 @@ for (const asking of speakers) {
     describe(`a task given in ${asking.dialect} to an agent of ${doing.dialect}`, () => {
       it('is claimed, reported on and completed, and its requester reads it all in its own dialect', async (t) => {
         const { requester, worker, taskId, name, say } = await start(t, asking, doing);
-        const [{ message }] = await worker.claim();
+        const message = await doing.take(worker);
         assert.deepEqual(doing.readRequest(message), {
           ...asking.asked,
           from: 'requester',
           input: asking.inputOf?.({ scope: 'daily' }) ?? { scope: 'daily' },
         });
-        const called = message.msg_id ?? message.id;
-        assert.equal(canonicalId(called), (doing.nameOf ?? canonicalId)(taskId));
+        const called = doing.calledIn(message);
+        assert.equal(canonicalId(called), doing.nameOf(taskId));
         const talk = { from: worker, to: 'requester', taskId: called };
         await say(doing.progress(talk, 50, 'half'));
         const { body } = await requester.call('GET', `/v1/tasks/${taskId}?dialect=${asking.dialect}`);
@@ -102,10 +117,10 @@ for (const asking of speakers) {
           const { parley, requester, worker, name, say } = await start(t, asking, doing);
           let tries = 0;
           for (let round = 0; round < 5; round++) {
-            const [task] = await worker.claim();
-            if (!task) continue;
+            const message = await doing.take(worker);
+            if (!message) continue;
             tries++;
-            const talk = { from: worker, to: 'requester', taskId: task.message.msg_id ?? task.message.id };
+            const talk = { from: worker, to: 'requester', taskId: doing.calledIn(message) };
             await say(doing.fail(talk, code, 'it broke', round));
             parley.clock.advance(60_000);
             await settled(parley);
@@ -115,7 +130,7 @@ for (const asking of speakers) {
           assert.deepEqual(asking.readFailure(failure), {
             kind: KINDS[asking.dialect]?.[1],
             taskId: name,
-            code: read[asking.dialect] ?? 'failure',
+            code: asking.dialect === 'message-routing' ? 'failure' : (read[asking.dialect] ?? code),
             retryable,
             text: 'it broke',
             original: code,
@@ -127,7 +142,7 @@ for (const asking of speakers) {
 }
 
 describe('a note of AgentOS', () => {
-  for (const { dialect, readNote } of speakers) {
+  for (const { dialect, readNote, idIn } of speakers) {
     it(`is read in ${dialect}, whole, and acknowledged by the id that it has there`, async (t) => {
       const parley = await testParley(t);
       const brain = await agentOsAgent(parley, 'one-brain');
@@ -137,10 +152,7 @@ describe('a note of AgentOS', () => {
       const read = { type: 'agent-os.gap', from: 'one-brain', content: { missing: 'the harvest of 2023' } };
       assert.deepEqual(readNote(message), read);
       assert.ok(JSON.stringify(message).includes(JSON.stringify(gap.context)));
-      assert.equal(
-        (await reader.call('POST', '/v1/inbox/ack', { ids: [message.msg_id ?? message.id] })).body.acknowledged,
-        1,
-      );
+      assert.equal((await reader.call('POST', '/v1/inbox/ack', { ids: [idIn(message)] })).body.acknowledged, 1);
       assert.deepEqual(await reader.inbox(), []);
     });
   }

@@ -1,6 +1,7 @@
-import { shortId } from '../../shared/ids.ts';
+import { asUuid, shortId } from '../../shared/ids.ts';
 import { agentOsMessage, content, evidence } from './agent-os-agent.ts';
 import { about, type Reply, type TestAgent, taskRequest } from './api.ts';
+import { commonGround } from './ground-speaker.ts';
 import { mrMessage } from './message-routing.ts';
 import { tfRequest } from './task-format.ts';
 
@@ -21,13 +22,19 @@ interface Talk {
 export interface Speaker {
   dialect: string;
   /** As urgent as the dialect can say, and with as little time as it can. */
-  request(from: string, to: string, input: object): { id?: string; msg_id?: string; [field: string]: unknown };
+  request(from: string, to: string, input: object): Record<string, unknown>;
   asked: { capability: string; priority: string; ttlSeconds: number };
   /** What others find of an input, and of an output, where the dialect puts it into more words. */
   inputOf?(input: object): object;
   outputOf?(output: object): object;
-  /** What it calls a task where that is not its id. */
-  nameOf?(taskId: string): string;
+  /** What it calls a task. */
+  nameOf(taskId: string): string;
+  /** Takes up the next task that is for the agent, and says something of it. */
+  take(agent: TestAgent): Promise<Wire | undefined>;
+  say(agent: TestAgent, said: Wire): Promise<Reply>;
+  /** What a task that was taken up is called, and by which id a message in the inbox is acknowledged. */
+  calledIn(taken: Wire): string;
+  idIn(message: Wire): string;
   readRequest(message: Wire): {
     from: string;
     capability: string;
@@ -44,8 +51,18 @@ export interface Speaker {
   readNote(message: Wire): { type: string; from: string; content: unknown };
 }
 
+/** As most do it: with POST /v1/claims and POST /v1/messages. */
+const byMessages: Pick<Speaker, 'take' | 'say' | 'calledIn' | 'idIn'> = {
+  take: async (agent) => (await agent.claim())[0]?.message,
+  say: (agent, said) => agent.send(said),
+  calledIn: ({ msg_id, id }) => msg_id ?? id,
+  idIn: ({ msg_id, id }) => msg_id ?? id,
+};
+
 const roundTable: Speaker = {
   dialect: 'round-table',
+  ...byMessages,
+  nameOf: asUuid,
   request: (from, to, params) =>
     taskRequest(from, { to, priority: 'critical', ttl: 3000, payload: { task: 'security.briefing', params } }),
   asked: { capability: 'security.briefing', priority: 'critical', ttlSeconds: 3000 },
@@ -83,6 +100,8 @@ const roundTable: Speaker = {
 
 const agentOs: Speaker = {
   dialect: 'agent-os',
+  ...byMessages,
+  nameOf: asUuid,
   request: (from, to, input) =>
     agentOsMessage('query', from, to, { priority: 'high', ttl: 3000, payload: content(input) }),
   asked: { capability: 'agent-os.query', priority: 'high', ttlSeconds: 3000 },
@@ -123,6 +142,8 @@ const agentOs: Speaker = {
 
 const taskFormat: Speaker = {
   dialect: 'task-format',
+  ...byMessages,
+  nameOf: (taskId) => taskId,
   request: (_from, target, payload) => tfRequest({ payload, context: { priority: 'urgent' }, routing: { target } }),
   asked: { capability: 'parse_recipe', priority: 'critical', ttlSeconds: 3600 },
   readRequest: ({ type, payload, context, routing }) => ({
@@ -163,6 +184,7 @@ const DONE = { status: 'success', deliverables: { files_modified: ['/a.ts'] }, m
 
 const messageRouting: Speaker = {
   dialect: 'message-routing',
+  ...byMessages,
   request: (from, to, input) => {
     const message = mrMessage('task-delegation', from, to, { priority: 9, payload: { ...DELEGATED, ...input } });
     return { ...message, timestamp: '2026-02-08T15:00:00.000Z' };
@@ -209,4 +231,4 @@ const messageRouting: Speaker = {
   readNote: ({ from, payload }) => ({ type: payload.parley.type, from, content: payload.parley.content }),
 };
 
-export const speakers: readonly Speaker[] = [roundTable, agentOs, taskFormat, messageRouting];
+export const speakers: readonly Speaker[] = [roundTable, agentOs, taskFormat, messageRouting, commonGround];

@@ -3,10 +3,11 @@ import { describe, it } from 'node:test';
 import { taskRef } from '../../shared/tasks/task.ts';
 import { handOver } from '../../shared/turns/hand-over.ts';
 import { stopTurn } from '../../shared/turns/stop.ts';
-import { type Turn, taskIdOf, turnRef } from '../../shared/turns/turn.ts';
+import { type Turn, turnRef } from '../../shared/turns/turn.ts';
 import { eventually } from '../support/eventually.ts';
 import { called, enqueued, groundAgent, headOf, taskEvents, turnOf, Worker } from '../support/ground.ts';
 import { speakers } from '../support/speakers.ts';
+import { tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
 describe('tasks and turns', () => {
@@ -31,6 +32,47 @@ describe('tasks and turns', () => {
     assert.equal((await taskEvents(parley.admin, held.agent_turn_id)).length, 1);
   });
 
+  it('a task has what CommonGround has no word for beside it, and content that is too large for a turn as a card', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim', { dialect: 'task-format' });
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const request = tfRequest({
+      payload: { text: 'x'.repeat(500_000) },
+      context: { sessionId: 's-1' },
+      routing: { target: 'merlin', delegationChain: ['first'] },
+      retryPolicy: { maxAttempts: 2, backoffType: 'fixed', initialDelay: 5 },
+    });
+    assert.equal((await tim.send(request)).status, 202);
+    const { input, parley: beside } = (await worker.take()).inbox[0].payload;
+    assert.deepEqual([beside.attempt, beside.chain, beside.retry.maxAttempts], [1, ['first', 'tim'], 2]);
+    assert.match(JSON.stringify(beside), /"sessionId":"s-1"/);
+    assert.deepEqual([input.bytes > 500_000, input.text], [true, undefined]);
+    const card = await worker.agent.call('GET', input.uri);
+    assert.equal(card.body.content.text.length, 500_000);
+  });
+
+  it('a turn that delivers a part completes its task, and says that it is one', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim', { capabilities: [] });
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await tim.request({ to: 'merlin' });
+    const deliverable = await worker.deliver(await worker.begin(), { half: true }, 'partial');
+    const [{ payload, parley: beside }] = await tim.inbox(20);
+    assert.deepEqual([payload.status, payload.result], ['completed', { half: true }]);
+    assert.deepEqual([beside.commonGround.status, beside.commonGround.deliverable_card_id], ['partial', deliverable]);
+  });
+
+  it('a step without words for its progress is told by its phase', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim', { capabilities: [] });
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await tim.request({ to: 'merlin' });
+    const held = await worker.begin();
+    await worker.ok(held, 'step', { step_id: 's1', phase: 'reading', metadata: { progress: 'much' } });
+    await eventually(async () => assert.equal((await tim.task(id)).progress?.message, 'reading'));
+    assert.equal((await tim.task(id)).progress.percent, undefined);
+  });
+
   it('a task that waits for one comes to a worker that waits for a turn, and the other way round', async (t) => {
     const parley = await testParley(t);
     const tim = await parley.agent('tim', { capabilities: [] });
@@ -53,6 +95,9 @@ describe('tasks and turns', () => {
     const failing = await tim.request({ to: 'merlin' });
     await worker.deliver(await worker.begin(), {}, 'failed');
     await eventually(async () => assert.equal((await tim.task(failing)).status, 'failed'));
+    const givenUp = await tim.request({ to: 'merlin' });
+    await worker.deliver(await worker.begin(), {}, 'canceled');
+    await eventually(async () => assert.equal((await tim.task(givenUp)).error?.code, 'CANCELLED'));
     const lost = await tim.request({ to: 'merlin' });
     await worker.take();
     parley.clock.advance(31_000);
@@ -84,7 +129,7 @@ describe('tasks and turns', () => {
     assert.equal((await tim.task(id)).metadata.retryCount, 0);
   });
 
-  for (const speaker of speakers) {
+  for (const speaker of speakers.filter(({ dialect }) => dialect !== 'common-ground')) {
     const { dialect } = speaker;
     it(`a call of an agent that speaks ${dialect} is a task of its, whose end is the end of the turn`, async (t) => {
       const parley = await testParley(t);
@@ -98,8 +143,10 @@ describe('tasks and turns', () => {
         assert.equal(tasks.length, 1);
         return tasks;
       });
-      const { message } = claimed;
-      const taskId = message.id ?? message.correlation_id ?? message.msg_id;
+      const taskId = speaker.calledIn(claimed.message);
+      assert.equal((await turnOf(arthur, id)).status, 'dispatched');
+      await kay.send(speaker.progress({ from: kay, to: 'arthur', taskId }, 50, 'half'));
+      assert.equal((await turnOf(arthur, id)).status, 'running');
       const done = await kay.send(speaker.complete({ from: kay, to: 'arthur', taskId }, { ok: 1 }));
       assert.equal(done.status, 202, JSON.stringify(done.body));
       const [told] = await eventually(async () => {
@@ -153,7 +200,7 @@ describe('tasks and turns', () => {
       return deps.records.create(item, token);
     };
     await handOver({ ...deps, records }, turn);
-    const task = await deps.records.get(taskRef('default', taskIdOf(turn.id)));
+    const task = await deps.records.get(taskRef('default', turn.id));
     assert.equal(task?.status, 'cancelled');
     assert.deepEqual(await kay.claim(), []);
     assert.equal((await turnOf(parley.admin, turn.id)).status, 'canceled');

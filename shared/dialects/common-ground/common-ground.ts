@@ -10,6 +10,8 @@ import { CommonGroundMessage } from './schema.ts';
 export const commonGround: Dialect = {
   name: COMMON_GROUND,
   isLogged: false,
+  // A turn holds what it was asked for, and a record holds 400 KB on DynamoDB.
+  contentBytes: 64 * 1024,
   schema: CommonGroundMessage,
   keys: Object.keys(CommonGroundMessage.shape),
   complaints: (message) => complaints(CommonGroundMessage, message),

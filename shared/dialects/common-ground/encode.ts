@@ -26,6 +26,9 @@ export const carriedIn = (carried: JsonObject): Carried => {
 
 const isHeaders = (value: unknown): value is JsonObject => isObject(value);
 
+/** What was said of a task in this protocol alone, for the readers of others. */
+export const carriedAs = (said: JsonObject): JsonObject => ({ commonGround: said });
+
 /** A command is given on as it came; any other task is a turn of whoever claimed it. */
 export const encodeRequest = (task: Task, input: Json): JsonObject => {
   const { subject, headers, ...about } = carriedIn(task.carried);
@@ -36,16 +39,26 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
     mode: 'call',
     channel_id: about.channel,
     recursion_depth: about.depth,
-    payload: {
-      capability: task.capability,
-      input,
-      priority: task.priority,
-      ttl_seconds: task.ttlSeconds,
-      from: task.from,
-    },
-    metadata: { parley: foreign(task.carried) },
+    payload: workOf(task, input),
   });
 };
+
+/** What a task asks for, in the words of a turn; what the protocol has none for stands under `parley`. */
+export const workOf = (task: Task, input: Json): JsonObject => ({
+  capability: task.capability,
+  input,
+  priority: task.priority,
+  ttl_seconds: task.ttlSeconds,
+  from: task.from,
+  parley: {
+    ...foreign(task.carried),
+    attempt: task.attempt,
+    parent: task.parent,
+    chain: task.chain,
+    retry: task.retry && { ...task.retry },
+    lastError: task.error && { ...task.error },
+  },
+});
 
 export const encodeReport = (task: Task): JsonObject => {
   const { percent, message: said } = task.progress ?? {};
@@ -88,7 +101,7 @@ export const encodeOutcome = (
       status: STATUS[status],
       turn_epoch: task.attempt,
       updated_at: new Date(outcome.happenedAt).toISOString(),
-      metadata: { input: { ...prompt, answer } },
+      metadata: { input: { ...prompt, answer }, parley: { id: outcome.id } },
     });
   }
   return message(task, about, ['evt', agent, 'task'], outcome.happenedAt, from, {

@@ -24,6 +24,7 @@ const AcceptedMessage = z.object({
     .optional()
     .describe('where the id is short, the one that GET /v1/messages/{from}/{id} knows it by'),
   taskId: z.string().optional(),
+  agentTurnId: z.string().optional().describe('of a call of CommonGround: the turn that GET /v1/turns/{id} shows'),
   broadcastId: z.string().optional().describe('of a message to many: GET /v1/broadcasts/{id} says how far it has come'),
   outcome: z.looseObject({}).optional().describe('with wait: the result, failure or question, if it came in time'),
 });
