@@ -7,10 +7,12 @@ import type { Database } from './database.ts';
 import type { Rows } from './rows.ts';
 import { restored, stored } from './stored-change.ts';
 
-/** The changes of one transaction. */
+/** Changes of one transaction that are handed over together. */
 interface Batch {
-  seq: number;
   changes: RecordChange[];
+  /** Under which it is kept; it has none before its transaction is committed. */
+  seq?: number;
+  isDone?: true;
 }
 
 /** How many changes are handed over together, give or take a transaction. */
@@ -18,7 +20,11 @@ const TOGETHER = 128;
 /** A change that fails so often is a bug, not bad luck: it is put aside, so that it cannot block the others. */
 const MAX_TRIES = 8;
 
-/** Hands every change of a watched record to the follower, in order, until it has been acknowledged; also after a crash. */
+/**
+ * Hands every change of a watched record to the follower, in order, until it has been acknowledged; also after a crash. It does
+ * so at once, while the transaction is still open: what follows from a change is then committed with it, and only what has not
+ * been carried out by then is kept.
+ */
 export class ChangeFeed {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -31,8 +37,10 @@ export class ChangeFeed {
   #lastSeq: number;
   /** What waits to be handed over. It is about as much as there are requests under way. */
   readonly #waiting: Batch[];
-  /** Of the open transaction. */
-  #open: RecordChange[] = [];
+  /** What the open transaction has brought. */
+  #uncommitted: Batch[] = [];
+  /** The last of these, until it is handed over. */
+  #gathering: Batch | undefined;
   #pumping: Promise<void> | undefined;
   #retrying: Promise<void> | undefined;
   #follow: Followers['changes'] | undefined;
@@ -60,20 +68,29 @@ export class ChangeFeed {
   append(change: RecordChange): void {
     const item = change.after ?? change.before;
     if (!item || !this.#watched.has(item.sk)) return;
-    if (this.#open.length === 0) this.#db.beforeCommit(() => this.#store());
-    this.#open.push(change);
+    this.#gathering ??= this.#begin();
+    this.#gathering.changes.push(change);
+  }
+
+  /** What one turn of the event loop brings goes together. */
+  #begin(): Batch {
+    const batch: Batch = { changes: [] };
+    if (this.#uncommitted.length === 0) this.#db.beforeCommit(() => this.#store());
+    this.#uncommitted.push(batch);
+    this.#waiting.push(batch);
+    setImmediate(() => this.#wake());
+    return batch;
   }
 
   #store(): void {
-    const changes = this.#open;
-    this.#open = [];
-    this.#lastSeq += 1;
-    const batch = { seq: this.#lastSeq, changes };
-    this.#insert.run(batch.seq, JSON.stringify(changes.map(stored)));
-    this.#db.afterCommit(() => {
-      this.#waiting.push(batch);
-      this.#wake();
-    });
+    for (const batch of this.#uncommitted) {
+      if (batch.isDone) continue;
+      this.#lastSeq += 1;
+      batch.seq = this.#lastSeq;
+      this.#insert.run(batch.seq, JSON.stringify(batch.changes.map(stored)));
+    }
+    this.#uncommitted = [];
+    this.#gathering = undefined;
   }
 
   start(follow: Followers['changes']): void {
@@ -118,22 +135,32 @@ export class ChangeFeed {
 
   async #pump(): Promise<void> {
     while (this.#follow && this.#waiting.length > 0) {
-      const { seq, changes } = this.#next();
-      await this.#deliver(this.#follow, changes);
-      this.#db.writeSoon(() => this.#delete.run(seq));
+      const batches = this.#next();
+      await this.#deliver(
+        this.#follow,
+        batches.flatMap(({ changes }) => changes),
+      );
+      this.#acknowledge(batches);
     }
   }
 
-  /** Some of what waits, as one batch. */
-  #next(): Batch {
-    const together: Batch = { seq: 0, changes: [] };
-    while (together.changes.length < TOGETHER) {
+  /** Some of what waits. */
+  #next(): Batch[] {
+    this.#gathering = undefined;
+    const together: Batch[] = [];
+    for (let changes = 0; changes < TOGETHER; ) {
       const batch = this.#waiting.shift();
       if (!batch) break;
-      together.seq = batch.seq;
-      for (const change of batch.changes) together.changes.push(change);
+      together.push(batch);
+      changes += batch.changes.length;
     }
     return together;
+  }
+
+  #acknowledge(batches: Batch[]): void {
+    for (const batch of batches) batch.isDone = true;
+    const { seq } = batches.findLast((batch) => batch.seq !== undefined) ?? {};
+    if (seq !== undefined) this.#db.writeSoon(() => this.#delete.run(seq));
   }
 
   async #deliver(follow: Followers['changes'], changes: RecordChange[]): Promise<void> {

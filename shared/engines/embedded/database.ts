@@ -39,6 +39,9 @@ export class OtherFormat extends Error {
 /** For how many turns of the event loop a group stays open at the most while each of them brings more to it. */
 const MAX_TURNS = 4;
 
+/** A request and the claim that it wakes: where no more wait for the disk, nothing else is going on. */
+const FEW = 2;
+
 /** What ran together and is committed together. */
 interface Group {
   operations: number;
@@ -110,11 +113,21 @@ export class Database {
 
   /** Runs a read now; resolves when everything that it saw is on the disk. */
   async read<T>(operation: () => T): Promise<T> {
+    const result = this.readSoon(operation);
+    await this.settled();
+    return result;
+  }
+
+  /** Runs a read now. A power failure could take back what it saw. */
+  readSoon<T>(operation: () => T): T {
     if (this.#failure !== undefined) throw this.#broken();
-    const result = this.#attempt(operation);
+    return this.#attempt(operation);
+  }
+
+  /** Once everything that somebody waits for is on the disk. */
+  async settled(): Promise<void> {
     const last = this.#open && this.#open.callers > 0 ? this.#open : this.#syncing;
     if (last) await last.done;
-    return result;
   }
 
   /** Runs as the last thing in the open transaction, for what is best written for all of it at once. */
@@ -202,7 +215,7 @@ export class Database {
     }
     this.#open = undefined;
     if (group.callers === 0) group.resolve();
-    else if (group.callers === 1) this.#syncAtOnce(group);
+    else if (group.callers <= FEW) this.#syncAtOnce(group);
     else this.#sync(group);
     for (const action of this.#afterCommit.splice(0)) action();
   }
@@ -218,7 +231,7 @@ export class Database {
     });
   }
 
-  /** Where only one waits, nobody is held up, and handing the sync to another thread would take half as long again. */
+  /** Where few wait, nobody is held up, and handing the sync to another thread would take half as long again. */
   #syncAtOnce(group: Group): void {
     try {
       fdatasyncSync(this.#log);

@@ -50,7 +50,7 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
     records: recordsOn(db, records, care),
     queues: queuesOn(db, queues, clock, care),
     events: eventsOn(db, events, care),
-    blobs,
+    blobs: care === 'soon' ? { ...blobs, delete: (key) => db.write(() => {}).then(() => blobs.delete(key)) } : blobs,
   });
   return {
     ports: portsWith('durable'),
