@@ -19,16 +19,22 @@ const offerers = async (deps: Deps, project: string, capability: string): Promis
 export const isGivenOnNats = ({ via, dialect }: Agent, carried: JsonObject): boolean =>
   via === 'nats' && !dialectNamed(dialect).onNats?.leases?.(carried);
 
-/** Whether nobody who has the capability, which belongs to no domain, asks for tasks over HTTP. */
-export const isOfferedOnNatsOnly = async (
+/**
+ * How those on NATS who have a capability, which belongs to no domain, are given a task: alone, or beside others who ask for it over
+ * HTTP; undefined where there are none.
+ */
+export const offersOnNats = async (
   deps: Deps,
   project: string,
   capability: string,
   carried: JsonObject,
-): Promise<boolean> => {
-  if (!hasRelay(deps.config, project)) return false;
+): Promise<Task['toNats']> => {
+  if (!hasRelay(deps.config, project)) return undefined;
   const agents = await offerers(deps, project, capability);
-  return agents.length > 0 && agents.every((agent) => isGivenOnNats(agent, carried));
+  const onNats = agents.filter((agent) => isGivenOnNats(agent, carried));
+  if (onNats.length === 0) return undefined;
+  // Of those who were not looked at, some may ask.
+  return onNats.length === agents.length && agents.length < MOST ? true : 'too';
 };
 
 /** Whose turn it is of those on NATS who have the capability. */

@@ -71,7 +71,7 @@ const cancelWith = ({ cancelledBy = PARLEY, endedAt = 0, expires = endedAt }: Ta
 export const queuedBy = ({ before, after }: RecordChange<Task>): Outgoing[] => {
   if (after?.status !== 'requested') return [];
   const isQueuedAnew = before?.entry !== after.entry || before.resent !== after.resent;
-  return isQueuedAnew ? [queueMessage(after)] : [];
+  return isQueuedAnew ? queueMessages(after) : [];
 };
 
 /** A requester on NATS is told of each step, and of a result that it cannot read in an inbox; everything else is delivered. */
@@ -82,7 +82,11 @@ const toldOnNats = (taken: Edge[], task: Task): Outgoing[] => {
   return isReport ? [relayedReport(task)] : [];
 };
 
-const queueMessage = (task: Task): Outgoing => (task.toNats ? relayedRequest(task) : laneMessage(task));
+/** Where it is offered on both sides, whoever claims it first has it. */
+const queueMessages = (task: Task): Outgoing[] => {
+  if (task.toNats === 'too') return [laneMessage(task), relayedRequest(task)];
+  return [task.toNats ? relayedRequest(task) : laneMessage(task)];
+};
 
 /** The queue message says just enough to claim the task in one write; the task itself stays in its record. */
 const laneMessage = (task: Task): Outgoing => ({

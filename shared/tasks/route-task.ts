@@ -2,7 +2,7 @@ import { domainOf } from '../agents/agent.ts';
 import { find } from '../agents/authenticate.ts';
 import { isOffered } from '../agents/capabilities.ts';
 import { isLive } from '../agents/instances.ts';
-import { isGivenOnNats, isOfferedOnNatsOnly } from '../agents/offers-on-nats.ts';
+import { isGivenOnNats, offersOnNats } from '../agents/offers-on-nats.ts';
 import { domainsOf, isOnPrem } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
@@ -42,7 +42,8 @@ export const wayFor = async (
     });
   }
   const skill = capability;
-  if (await isOfferedOnNatsOnly(deps, project, skill, request.carried)) return { skill, toNats: true };
+  const toNats = await offersOnNats(deps, project, skill, request.carried);
+  if (toNats) return { skill, toNats };
   if (await isOffered(deps.records, project, skill)) return { skill };
   return new ParleyError('capability_not_found', `No registered agent has the capability ${capability}.`, {
     facts: { capability },

@@ -112,8 +112,9 @@ export interface Task extends Item {
   capability: string;
   /** The capability once more, where it alone decides who may claim the task. */
   skill?: string;
-  /** Whoever is to do it is reached over NATS, and so is whoever asked for it. */
-  toNats?: true;
+  /** Whoever is to do it is reached over NATS, or over HTTP and NATS, too. */
+  toNats?: true | 'too';
+  /** Whoever asked for it is reached over NATS. */
   fromNats?: true;
   parent?: string;
   /** The conversation that it belongs to. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
+import { eventually } from '../support/eventually.ts';
 import { inboxOf, nextOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
 import { tfRequest } from '../support/task-format.ts';
 
@@ -103,13 +104,36 @@ describe('an agent of any dialect with a NATS client', () => {
     assert.deepEqual([answer.result, more], [{ agent: 'baker' }, []]);
   });
 
-  it('leaves to agents over HTTP what one of them can do as well', async (t) => {
+  it('is given what agents over HTTP can do as well, and whoever claims it first has it', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', { dialect: 'task-format' });
     await site.agent('baker', { dialect: 'task-format', via: 'nats', capabilities: ['parse_recipe'] });
     const cook = await site.agent('cook', { dialect: 'task-format', capabilities: ['parse_recipe'] });
-    assert.equal((await tim.send(tfRequest())).status, 202);
-    assert.equal((await cook.claim({ wait: 5 })).length, 1);
+    const relay = await site.relay();
+    const inbox = await inboxOf(site, 'baker');
+    const js = jetstream(site.client);
+    const say = (id: string, status: object) =>
+      js.publish('parley.default.send', JSON.stringify({ id, ...status, metadata: { agent: 'baker' } }));
+
+    const forBaker = tfRequest();
+    assert.equal((await tim.send(forBaker)).status, 202);
+    assert.equal((await nextOf(inbox)).body.id, forBaker.id);
+    await say(forBaker.id, { status: 'completed', result: { by: 'baker' } });
+    assert.equal((await tim.task(forBaker.id, 10)).state, 'completed');
+    assert.deepEqual(await cook.claim({}), []);
+
+    const forCook = tfRequest();
+    assert.equal((await tim.send(forCook)).status, 202);
+    assert.equal((await nextOf(inbox)).body.id, forCook.id);
+    assert.equal((await cook.claim({ wait: 5 }))[0]?.message.id, forCook.id);
+    await say(forCook.id, { status: 'completed', result: { by: 'baker' } });
+    await eventually(() => assert.equal(relay.metrics.counted('up', 'told'), 1));
+    await cook.send({ id: forCook.id, status: 'completed', result: { by: 'cook' } });
+    const ended = await tim.inbox(10);
+    assert.deepEqual(
+      ended.map(({ result }) => result.by),
+      ['baker', 'cook'],
+    );
   });
 
   it('is refused where the project has no relay', async (t) => {
