@@ -12,6 +12,8 @@ export interface Broadcast extends Item {
   from: string;
   dialect: string;
   audience: string;
+  /** Whoever listens on NATS where it belongs has heard it from its sender. */
+  heardOnNats?: true;
   /** What it says, to nobody in particular. */
   command: ToMany;
   fingerprint: string;

@@ -18,7 +18,7 @@ import { type Broadcast, broadcastRef, type ToMany } from './broadcast.ts';
 export const broadcast = async (
   deps: Deps,
   caller: Caller,
-  { audience, dialect, trace }: { audience: string; dialect: string; trace: Trace },
+  { audience, dialect, trace, heardOnNats }: Pick<Broadcast, 'audience' | 'dialect' | 'heardOnNats'> & { trace: Trace },
   command: Command,
 ): Promise<{ duplicate: boolean }> => {
   const { project } = caller;
@@ -33,7 +33,7 @@ export const broadcast = async (
   const now = deps.clock.now();
   const fresh: Fresh<Broadcast> = {
     ...broadcastRef(project, id),
-    ...{ sk: 'broadcast', project, id, from, dialect, audience, command, fingerprint: print, ...trace },
+    ...{ sk: 'broadcast', project, id, from, dialect, audience, heardOnNats, command, fingerprint: print, ...trace },
     ...{ createdAt: now, reached: 0, unreached: 0, due: now },
   };
   const created = await deps.records.create<Broadcast>(fresh, deps.newId());
@@ -71,11 +71,12 @@ export const onBroadcastDue = async (deps: Deps, record: Broadcast): Promise<voi
 };
 
 const isReached = async (deps: Deps, record: Broadcast, command: ToMany, to: string): Promise<boolean> => {
-  const { project, dialect, traceparent, tracestate } = record;
+  const { project, dialect, audience, heardOnNats, traceparent, tracestate } = record;
   const trace = { traceparent, tracestate };
+  const isToSome = audience !== 'all' && !heardOnNats;
   try {
     const own = addressed(command, to);
-    if (own.kind === 'note') await sendNote(deps, { project, dialect, trace, isShown: true }, own);
+    if (own.kind === 'note') await sendNote(deps, { project, dialect, trace, isShown: true, isToSome }, own);
     else await submit(deps, { project, role: 'admin' }, dialect, own, trace);
     return true;
   } catch (error) {

@@ -43,6 +43,8 @@ export interface Sent {
   trace: Trace;
   /** To all agents, or to those of a capability or domain, whoever the message itself names. */
   broadcast?: string;
+  /** It came in on a subject of its dialect: whoever listens there has heard it. */
+  heardOnNats?: true;
   /** Told which task a message is about as soon as that is known, so that whatever is logged from then on says so. */
   note?: (taskId: string) => void;
 }
@@ -99,12 +101,12 @@ const inTheNameOf = async (deps: Deps, caller: Caller | Relay, known: Known): Pr
 
 const toMany = async (
   deps: Deps,
-  { caller, trace }: Pick<Sent, 'trace'> & { caller: Caller },
+  { caller, trace, heardOnNats }: Pick<Sent, 'trace' | 'heardOnNats'> & { caller: Caller },
   dialect: string,
   audience: string,
   command: Command,
 ): Promise<Accepted> => {
-  const { duplicate } = await broadcast(deps, caller, { audience, dialect, trace }, command);
+  const { duplicate } = await broadcast(deps, caller, { audience, dialect, trace, heardOnNats }, command);
   const { messageId, givenId = messageId } = command;
   return { id: givenId, dialect, duplicate, broadcastId: messageId };
 };

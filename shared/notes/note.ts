@@ -44,8 +44,8 @@ export interface Note extends Item {
   arrival?: string;
   /** Where it is on a list until somebody closes it. */
   closedAt?: number;
-  /** Its recipient is reached over NATS: it stands in no inbox. */
-  toNats?: true;
+  /** Its recipient is reached over NATS: it stands in no inbox. One that went to some, and to others alike, is told where all listen. */
+  toNats?: true | 'with others';
 }
 
 export const isNote = (item: Item): item is Note => item.sk === 'note';

@@ -22,6 +22,7 @@ interface Sending {
   dialect: string;
   trace: Trace;
   isShown: boolean;
+  isToSome?: boolean;
 }
 
 /** Puts the message into its recipient's inbox, or only keeps it, or finds that it came before. */
@@ -127,7 +128,7 @@ const tell = (deps: Deps, to: string, { depth, evicted: gone }: Entrance): void 
 
 const newNote = (
   deps: Deps,
-  { project, dialect, trace, isShown }: Sending,
+  { project, dialect, trace, isShown, isToSome }: Sending,
   { via }: Agent,
   message: NoteMessage,
   content: Content,
@@ -163,7 +164,7 @@ const newNote = (
     ...(isShown && {
       due: nextLook({ acknowledgeBy, deadline }, now),
       // Whoever is on NATS reads no inbox.
-      ...(via === 'nats' ? { toNats: true as const } : { placed }),
+      ...(via === 'nats' ? { toNats: isToSome ? ('with others' as const) : (true as const) } : { placed }),
     }),
   };
 };

@@ -11,6 +11,8 @@ export interface About {
   config: Config;
   /** The domain of the task. */
   domain?: string;
+  /** It is for one of those who listen where messages to all stand. */
+  isToSome?: boolean;
 }
 
 type Addressed = Pick<NatsMessage, 'subject' | 'headers' | 'payload' | 'core'>;

@@ -15,6 +15,7 @@ import { keepAlias } from '../tasks/alias.ts';
 import { loaded } from '../tasks/content.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
 import { inboxSubject, type NatsMessage } from './nats-message.ts';
+import type { About } from './on-nats.ts';
 import type { Ask, Presence, ReportedTask } from './relayed.ts';
 import type { Worded } from './words.ts';
 
@@ -37,7 +38,8 @@ const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
     case 'note': {
       const { note } = ask;
       if (isOver(note, deps.clock.now())) return skipped('its time to live is over');
-      return toReader(deps, { ...note, domain: undefined }, note.to, (dialect) => noteInWords(deps, note, dialect));
+      const topic = { ...note, domain: undefined, isToSome: note.toNats === 'with others' };
+      return toReader(deps, topic, note.to, (dialect) => noteInWords(deps, note, dialect));
     }
     case 'batch':
       return batchInWords(deps, project, ask.batchId);
@@ -104,7 +106,7 @@ const agentOnNats = async (deps: Deps, project: string, id: string | undefined):
 };
 
 /** What a message is about. */
-type Topic = Pick<Task, 'project' | 'traceparent' | 'domain'>;
+type Topic = Pick<Task, 'project' | 'traceparent' | 'domain'> & Pick<About, 'isToSome'>;
 
 const toReader = async (
   deps: Deps,
@@ -120,12 +122,12 @@ const toReader = async (
 
 const addressed = (
   { config }: Deps,
-  { project, traceparent, domain }: Topic,
+  { project, traceparent, domain, isToSome }: Topic,
   dialect: Dialect,
   message: JsonObject,
   to: string | undefined,
 ): Said => {
-  const own = dialect.onNats?.outgoing(message, { project, config, domain });
+  const own = dialect.onNats?.outgoing(message, { project, config, domain, isToSome });
   if (!own && to === undefined) return { skip: 'nobody on NATS serves it' };
   const { headers, ...rest } = own ?? { subject: inboxSubject(project, to ?? ''), payload: message };
   return { headers: { traceparent, ...headers }, ...rest };
@@ -142,12 +144,11 @@ const batchInWords = async (deps: Deps, project: string, batchId: string): Promi
 const broadcastInWords = async (deps: Deps, project: string, broadcastId: string): Promise<Said> => {
   const broadcast = await deps.records.get(broadcastRef(project, broadcastId));
   if (!broadcast) return { skip: 'it is no longer kept' };
-  const { command, dialect, from, createdAt, traceparent } = broadcast;
+  const { command, dialect, heardOnNats, createdAt, traceparent } = broadcast;
   const { onNats } = dialectNamed(dialect);
   const own = command.kind === 'note' ? onNats?.broadcast?.(command, createdAt) : undefined;
   if (!own) return { skip: 'each that it is for has it in its inbox' };
-  const sender = await agentOnNats(deps, project, from);
-  return sender?.dialect === dialect ? { skip: 'it was said on NATS' } : { ...own, headers: { traceparent } };
+  return heardOnNats ? { skip: 'it was said on NATS' } : { ...own, headers: { traceparent } };
 };
 
 const presenceInWords = async (deps: Deps, project: string, { agent, isOnline, at }: Presence): Promise<Said> => {

@@ -21,7 +21,8 @@ export const receiveFromNats = async (
   try {
     const trace = traceFrom(headers.traceparent, headers.tracestate);
     const { 'parley-dialect': named, 'parley-broadcast': broadcast } = headers;
-    const own = { ...sent, trace, dialect: owner?.name ?? named, broadcast };
+    const heardOnNats = owner ? true : undefined;
+    const own: Sent = { ...sent, trace, dialect: owner?.name ?? named, broadcast, heardOnNats };
     return await receive(deps, own, owner?.onNats?.incoming(arrival, message) ?? message);
   } catch (error) {
     const tell = error instanceof ParleyError && owner?.onNats?.refused?.(message, error, deps.clock.now());

@@ -35,16 +35,33 @@ describe('a broadcast', () => {
     assert.equal(await told.next({ expires: 1000 }), null);
   });
 
-  it('to some is told in their inboxes alone', async (t) => {
+  it('to some is told each of them by name, knights on its subject and others in their inboxes', async (t) => {
     const site = await relaySite(t);
     const arthur = await site.agent('arthur', { role: 'coordinator' });
     await site.agent('galahad', { via: 'nats', domains: ['security'] });
+    await site.agent('lancelot', { via: 'nats', domains: ['intel'] });
+    await site.agent('scribe', { dialect: 'agent-os', via: 'nats', domains: ['security'] });
     await site.relay();
     const told = await heard(site);
-    const sent = await arthur.call('POST', '/v1/messages', alert('arthur'), { 'parley-broadcast': 'domain:security' });
+    const message = alert('arthur');
+    const sent = await arthur.call('POST', '/v1/messages', message, { 'parley-broadcast': 'domain:security' });
     assert.equal(sent.status, 202, JSON.stringify(sent.body));
-    assert.equal((await nextOf(await inboxOf(site, 'galahad'))).body.type, 'broadcast.alert');
+    const { subject, body } = await nextOf(told);
+    assert.deepEqual([subject, body.to, body.correlationId], ['roundtable.broadcast.alert', 'galahad', message.id]);
+    assert.deepEqual(body.payload, message.payload);
+    const other = (await nextOf(await inboxOf(site, 'scribe'))).body;
+    assert.deepEqual(other.payload.content, { type: 'round-table.broadcast.alert', content: message.payload });
     assert.equal(await told.next({ expires: 1000 }), null);
+  });
+
+  it('of a knight on NATS that it sent over HTTPS is told there', async (t) => {
+    const site = await relaySite(t);
+    const arthur = await site.agent('arthur', { via: 'nats', role: 'coordinator' });
+    await site.relay();
+    const told = await heard(site);
+    const message = alert('arthur');
+    assert.equal((await arthur.send(message)).status, 202);
+    assert.equal((await nextOf(told)).body.id, message.id);
   });
 
   it('on NATS reaches everybody in the cloud, and is not told there again', async (t) => {

@@ -69,8 +69,10 @@ export const onNats: OnNats = {
     source(BROADCAST, `parley-${project}-broadcast`, `${ROOT}.broadcast.>`),
   ],
   owns: (subject) => subject.startsWith(`${ROOT}.`),
-  outgoing: (message, { project, config, domain }) => {
-    const subject = subjectOf(message, domain, isOnPrem(config, project, domain));
+  outgoing: (message, { project, config, domain, isToSome }) => {
+    const subject = isToSome
+      ? broadcastSubject(message)
+      : subjectOf(message, domain, isOnPrem(config, project, domain));
     return subject === undefined ? undefined : { subject, payload: message };
   },
   incoming: ({ subject }, message) => {
@@ -122,6 +124,9 @@ const subjectOf = (message: JsonObject, domain: string | undefined, isServedOnPr
       return undefined;
   }
 };
+
+const broadcastSubject = ({ type }: JsonObject): string | undefined =>
+  typeof type === 'string' && type.startsWith('broadcast.') ? `${ROOT}.${type}` : undefined;
 
 const taskOf = ({ payload }: JsonObject): Json | undefined => (isObject(payload) ? payload.task : undefined);
 
