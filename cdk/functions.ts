@@ -22,6 +22,8 @@ export interface Access {
   lanes?: readonly QueueAction[];
   /** What goes to NATS. */
   relay?: readonly QueueAction[];
+  /** What may be lost on its way there: the queue of the lowest priority, and no other. */
+  relayOfChunks?: readonly QueueAction[];
   delayQueue?: readonly QueueAction[];
   bus?: readonly 'PutEvents'[];
   content?: readonly ObjectAction[];
@@ -42,6 +44,7 @@ const INGEST = {
   table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
   indexes: ['held'],
   lanes: ['SendMessage'],
+  relayOfChunks: ['SendMessage'],
   content: ['GetObject', 'PutObject', 'DeleteObject'],
 } as const satisfies Access;
 

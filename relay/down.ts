@@ -24,6 +24,9 @@ const Body = z
   .object({ at: z.number() })
   .and(z.union([z.object({ publish: NatsMessage }), z.object({ id: z.string(), ask: z.looseObject({}) })]));
 
+/** What goes to core NATS is told to whoever listens at the time: after this, nobody does any more. */
+const WORTH_HEARING_MS = 60_000;
+
 /** So many receives are worked off at the same time. */
 const BATCHES_AT_ONCE = 4;
 
@@ -119,6 +122,10 @@ export class Down {
       return true;
     }
     const { publish } = word;
+    if (publish.core && sentAt(message) < Date.now() - WORTH_HEARING_MS) {
+      metrics.count('down', 'skipped');
+      return true;
+    }
     try {
       const bytes = await site.publish(publish);
       metrics.count('down', 'messages');

@@ -1,4 +1,7 @@
-import { type Lane, PRIORITIES } from './ports/queues.ts';
+import { type Lane, PRIORITIES, type Priority } from './ports/queues.ts';
+
+/** Nothing else waits for what is only streamed. */
+export const CHUNKS_PRIORITY: Priority = 'low';
 
 /** A lane that is a queue of its own on AWS. */
 export interface LaneName extends Lane {

@@ -4,10 +4,11 @@ import type { EventBus } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement, type Role } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import { CHUNKS_PRIORITY } from '../../shared/lane-names.ts';
 import type { Access } from '../functions.ts';
 import type { DelayQueue } from './delay-queue.ts';
 import { KEY_ACTIONS } from './encryption.ts';
-import type { Lanes } from './lanes.ts';
+import type { LaneQueue, Lanes } from './lanes.ts';
 
 /** What functions can be given access to. */
 export interface Surroundings {
@@ -45,6 +46,12 @@ const onBucket = (bucket: Bucket, role: Role, actions: readonly string[] | undef
         ...allow('s3', actions, [objectsOf(bucket, role)]),
       ];
 
+/** A deployment need not have any. */
+const onRelays = (lanes: LaneQueue[], actions: readonly string[] | undefined): PolicyStatement[] => {
+  const arns = lanes.map(({ queue }) => queue.queueArn);
+  return arns.length > 0 ? allow('sqs', actions, arns) : [];
+};
+
 /** A function's whole policy, action by action and resource by resource. */
 export const grant = (role: Role, access: Access, to: Surroundings): void => {
   const statements = [
@@ -59,13 +66,11 @@ export const grant = (role: Role, access: Access, to: Surroundings): void => {
       access.lanes,
       to.lanes.lanes.map(({ queue }) => queue.queueArn),
     ),
-    ...(to.lanes.relay.length > 0
-      ? allow(
-          'sqs',
-          access.relay,
-          to.lanes.relay.map(({ queue }) => queue.queueArn),
-        )
-      : []),
+    ...onRelays(to.lanes.relay, access.relay),
+    ...onRelays(
+      to.lanes.relay.filter(({ priority }) => priority === CHUNKS_PRIORITY),
+      access.relayOfChunks,
+    ),
     ...allow('sqs', access.delayQueue, [to.delay.queue.queueArn]),
     ...allow('events', access.bus, [to.bus.eventBusArn]),
     ...onBucket(to.content, role, access.content),

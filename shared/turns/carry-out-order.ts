@@ -5,6 +5,7 @@ import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import { headersInPayload, strictDepth, traceOfHeaders } from '../dialects/common-ground/headers.ts';
 import { ownSubject } from '../dialects/common-ground/subject.ts';
 import { keepChunk } from '../streams/chunk.ts';
+import { tellChunk } from '../streams/tell-chunk.ts';
 import type { Trace } from '../trace.ts';
 import { askToRing } from './bells.ts';
 import { callInternal } from './call-internal.ts';
@@ -70,6 +71,7 @@ export const carryOutOrder = async (
       const { agent } = await agentBehind(deps, caller, order.subject.target);
       refuseOtherChannels(agent, order.subject.channel);
       await keepChunk(deps, agent, order.payload);
+      await tellChunk(deps, caller, agent, { subject: order.text, chunk: order.payload });
       return { duplicate: false };
     }
     case 'act':

@@ -74,11 +74,11 @@ describe('the functions may', () => {
     }
   });
 
-  it('send to NATS only where what follows from a change is carried out', () => {
-    const senders = FUNCTION_NAMES.filter((name) =>
-      granted(name).some((grant) => grant.startsWith('sqs:SendMessage Lanesdefaultrelay')),
-    );
-    assert.deepEqual(senders, ['dispatch', 'replay']);
+  it('send to NATS only where what follows from a change is carried out, but for chunks', () => {
+    const sendersTo = (lanes: RegExp) =>
+      FUNCTION_NAMES.filter((name) => granted(name).some((grant) => lanes.test(grant)));
+    assert.deepEqual(sendersTo(/^sqs:SendMessage Lanesdefaultrelay(?!low)/), ['dispatch', 'replay']);
+    assert.deepEqual(sendersTo(/^sqs:SendMessage Lanesdefaultrelaylow/), ['ingest', 'claims', 'dispatch', 'replay']);
   });
 
   it('do with a claim all that they do with a message, because a claim may bring messages', () => {
