@@ -55,6 +55,7 @@ export const CODES = {
   protocol_violation: 422,
   recursion_depth_exceeded: 422,
   unknown_agent: 422,
+  unknown_box: 422,
   unknown_card: 422,
   unknown_dependency: 422,
   unknown_domain: 422,

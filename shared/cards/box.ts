@@ -36,6 +36,12 @@ export const findBox = async (deps: Deps, project: string, id: string): Promise<
   throw new ParleyError('box_not_found', `There is no box ${id.slice(0, 64)}, or it has expired.`);
 };
 
+/** A box that something refers to, if it does, must be there. */
+export const requireBox = async (deps: Deps, project: string, id: string | undefined): Promise<void> => {
+  if (id === undefined || (BOX_ID.test(id) && (await deps.records.get(boxRef(project, id))))) return;
+  throw new ParleyError('unknown_box', `There is no box ${id.slice(0, 64)}. POST /v1/boxes makes one.`);
+};
+
 export const refuseTooMany = (cards: readonly string[], limit: number): void => {
   if (cards.length <= limit) return;
   throw new ParleyError('box_full', `The box would have ${cards.length} cards; ${limit} are allowed.`, {

@@ -1,5 +1,7 @@
 import { type Caller, find, nameOf } from '../agents/authenticate.ts';
 import { membersOn, oneOfMembers, PUBLIC, refuseOtherChannels } from '../agents/channels.ts';
+import { requireBox } from '../cards/box.ts';
+import { requireCards } from '../cards/keep-card.ts';
 import type { Deps } from '../deps.ts';
 import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import { completed, traceOfHeaders } from '../dialects/common-ground/headers.ts';
@@ -83,6 +85,11 @@ const queueCommand = async (deps: Deps, caller: Caller, order: Order) => {
   const checked = await checkedCall(deps, caller, order);
   const { call, id, trace } = checked;
   const { target } = order.subject;
+  const { tool_call_card_id: card, context_box_id: box } = order.payload;
+  await Promise.all([
+    requireCards(deps, caller.project, card === undefined ? [] : [card]),
+    requireBox(deps, caller.project, box),
+  ]);
   const service = await serviceFor(deps, caller.project, target, call.channel);
   const request = requestOf(deps, order, checked, service);
   const { duplicate } = await submit(deps, caller, COMMON_GROUND, request, trace, checked.proviso);

@@ -43,7 +43,7 @@ export const carryOutOrder = async (
         correlation: payload.correlation_id,
         mode: payload.mode,
         channel: payload.channel_id ?? PUBLIC,
-        depth: depth ?? payload.recursion_depth,
+        depth,
         contextBox: payload.context_box_id,
         payload: payload.payload,
         trace,
@@ -52,7 +52,7 @@ export const carryOutOrder = async (
     }
     case 'report': {
       refuseOtherTarget(order);
-      const depth = strictDepth(order.depth ?? order.payload.recursion_depth);
+      const depth = strictDepth(order.depth);
       const { ignored } = await receiveReport(deps, caller, order.payload, depth, trace, order.subject.channel);
       return { duplicate: ignored !== undefined };
     }

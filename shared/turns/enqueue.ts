@@ -3,6 +3,7 @@ import { type Caller, find, nameOf } from '../agents/authenticate.ts';
 import { isOffered } from '../agents/capabilities.ts';
 import { mayUse, refuseOtherChannels } from '../agents/channels.ts';
 import { batchRef } from '../batches/batch.ts';
+import { requireBox } from '../cards/box.ts';
 import type { Deps } from '../deps.ts';
 import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { ParleyError } from '../errors.ts';
@@ -27,8 +28,8 @@ export interface Enqueue {
   correlation: string;
   mode: string;
   channel: string;
-  /** At a user's entry it may be missing, and is 0. */
-  depth?: number;
+  /** At a user's entry it may be missing, and is 0; or what is wrong with what was said. */
+  depth?: number | ParleyError;
   contextBox?: string;
   payload?: JsonObject;
   trace: Trace;
@@ -74,18 +75,18 @@ export const toEnqueue = async (
   if (!mayUse(caller, wanted.channel) && caller.role === 'agent')
     refuseOtherChannels(caller.known.agent, wanted.channel);
   const target = await targetOf(deps, project, wanted.agent, wanted.channel);
-  const { trace: _trace, ...content } = wanted;
-  // A call that says no depth is at an entry, where it is 0.
-  const print = fingerprint({ ...content, depth: wanted.depth ?? 0 });
+  const { trace: _trace, depth: said = 0, ...content } = wanted;
+  const print = fingerprint({ ...content, depth: said instanceof Error ? said.message : said });
   const earlier = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
   if (earlier?.fingerprint === print) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
   const from = wanted.from ?? nameOf(caller);
-  const depth = wanted.depth ?? 0;
+  const depth = said instanceof Error ? 0 : said;
   const turn = newTurn(deps, project, from, { ...wanted, depth }, target, print);
   // What did the work of the call before goes on, and must not be reported as failed.
   if (earlier && wanted.parent) throw callReused(wanted.parent.toolCall);
-  const mistake = earlier ? reused(wanted.correlation) : mistakeIn(deps, wanted, depth);
+  const mistake = earlier ? reused(wanted.correlation) : mistakeIn(deps, wanted, said);
   if (mistake) throw await refusedTurn(deps, turn, mistake);
+  await requireBox(deps, project, wanted.contextBox);
   return { turn, writes: writesFor(turn) };
 };
 
@@ -108,10 +109,11 @@ export const targetOf = async (deps: Deps, project: string, name: string, channe
   );
 };
 
-const mistakeIn = ({ config }: Deps, { mode }: Enqueue, depth: number): ParleyError | undefined => {
+const mistakeIn = ({ config }: Deps, { mode }: Enqueue, depth: number | ParleyError): ParleyError | undefined => {
   if (mode !== 'call') {
     return violation('mode', `The mode ${mode.slice(0, 64)} is not supported: a turn is enqueued with the mode call.`);
   }
+  if (depth instanceof Error) return depth;
   const { maxRecursionDepth } = config.turns;
   if (depth < maxRecursionDepth) return undefined;
   return new ParleyError(

@@ -43,51 +43,6 @@ describe('a call that the protocol forbids', () => {
     });
   }
 
-  it('by its depth is refused from 20 on, and runs at 19', async (t) => {
-    const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin', { recursion_depth: 19 });
-    const held = await worker.begin();
-    assert.equal(held.inbox[0].recursion_depth, 19);
-    await worker.deliver(held);
-    for (const depth of [20, 21, 1000]) {
-      const reply = await parley.admin.call('POST', '/v1/turns', called('merlin', { recursion_depth: depth }));
-      assert.equal(reply.status, 422);
-      assert.equal(reply.body.code, 'recursion_depth_exceeded');
-      const [told] = await eventually(async () => {
-        const events = await taskEvents(parley.admin, reply.body.agent_turn_id);
-        assert.equal(events.length, 1);
-        return events;
-      });
-      assert.equal(told.data.payload.error_code, 'recursion_depth_exceeded');
-      assert.equal(told.data.payload.status, 'failed');
-    }
-    assert.equal(await worker.lease(), undefined);
-  });
-
-  it('by a depth in the header is taken at its word, and one that contradicts the body is a violation', async (t) => {
-    const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const depth = (said: string) => ({ 'cg-recursion-depth': said });
-    assert.equal((await parley.admin.call('POST', '/v1/turns', called('merlin'), depth('7'))).status, 201);
-    assert.equal((await worker.take()).inbox[0].recursion_depth, 7);
-    const both = await parley.admin.call('POST', '/v1/turns', called('merlin', { recursion_depth: 1 }), depth('2'));
-    assert.equal(both.body.code, 'protocol_violation');
-    for (const said of ['-1', 'x', '1.5']) {
-      const reply = await parley.admin.call('POST', '/v1/turns', called('merlin'), depth(said));
-      assert.equal(reply.body.code, 'protocol_violation', said);
-    }
-  });
-
-  it('by the same correlation id with another depth is a violation', async (t) => {
-    const parley = await testParley(t);
-    await groundAgent(parley, 'merlin');
-    const call = called('merlin', { recursion_depth: 3 });
-    await parley.admin.call('POST', '/v1/turns', call);
-    const reply = await parley.admin.call('POST', '/v1/turns', { ...call, recursion_depth: 4 });
-    assert.equal(reply.body.code, 'protocol_violation');
-  });
-
   for (const field of ['agent_id', 'correlation_id']) {
     it(`by a missing ${field} is a protocol violation that names it`, async (t) => {
       const parley = await testParley(t);

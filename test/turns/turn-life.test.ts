@@ -21,14 +21,16 @@ describe('the life of a turn', () => {
     const parley = await testParley(t);
     const arthur = await groundAgent(parley, 'arthur');
     const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(arthur, 'merlin', { correlation_id: 'c-1', context_box_id: 'box_1' });
+    const context = [await madeCard(arthur, 'task.instruction', { be: 'brief' })];
+    const { body: box } = await arthur.call('POST', '/v1/boxes', { kind: 'context', cards: context });
+    const id = await enqueued(arthur, 'merlin', { correlation_id: 'c-1', context_box_id: box.box_id });
     assert.equal((await turnOf(arthur, id)).status, 'queued');
 
     const held = await worker.take();
     assert.equal(held.agent_turn_id, id);
     assert.equal(held.turn_epoch, 1);
     assert.equal(held.inbox[0].correlation_id, 'c-1');
-    assert.equal(held.inbox[0].context_box_id, 'box_1');
+    assert.equal(held.inbox[0].context_box_id, box.box_id);
     assert.deepEqual(held.inbox[0].payload, { ask: 'what is new?' });
     assert.equal((await headOf(arthur, 'merlin')).status, 'dispatched');
 

@@ -5,7 +5,7 @@ import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { GroundMessage } from '../../messages/command.ts';
-import { depthIn, type Headers, senderIn } from './headers.ts';
+import { depthIn, depthOfCall, depthSaid, type Headers, senderIn } from './headers.ts';
 import { Chunk, Enqueue, Stop, ToolCommand, ToolReport, UiAction, Wakeup } from './payloads.ts';
 import { CommonGroundMessage, inShape } from './schema.ts';
 import { parseSubject, type Subject } from './subject.ts';
@@ -14,20 +14,23 @@ interface Told {
   subject: Subject;
   text: string;
   headers: Headers;
-  depth?: number;
   /** As it was sent, with whatever it says beside what the protocol asks for. */
   sent: JsonObject;
 }
 
+interface Deep extends Told {
+  depth?: number;
+}
+
 /** What a message orders, with its payload in the shape that its subject asks for. */
 export type GroundOrder =
-  | (Told & { do: 'wake'; payload: z.output<typeof Wakeup> })
-  | (Told & { do: 'enqueue'; payload: z.output<typeof Enqueue> })
-  | (Told & { do: 'report'; payload: z.output<typeof ToolReport> })
-  | (Told & { do: 'stop'; payload: z.output<typeof Stop> })
-  | (Told & { do: 'callTool'; payload: z.output<typeof ToolCommand> })
-  | (Told & { do: 'callInternal'; payload: z.output<typeof ToolCommand> })
-  | (Told & { do: 'act'; payload: z.output<typeof UiAction> })
+  | (Deep & { do: 'wake'; payload: z.output<typeof Wakeup> })
+  | (Told & { do: 'enqueue'; payload: z.output<typeof Enqueue>; depth?: number | ParleyError })
+  | (Deep & { do: 'report'; payload: z.output<typeof ToolReport> })
+  | (Deep & { do: 'stop'; payload: z.output<typeof Stop> })
+  | (Deep & { do: 'callTool'; payload: z.output<typeof ToolCommand> })
+  | (Deep & { do: 'callInternal'; payload: z.output<typeof ToolCommand> })
+  | (Deep & { do: 'act'; payload: z.output<typeof UiAction> })
   | (Told & { do: 'stream'; payload: z.output<typeof Chunk> });
 
 export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): GroundMessage => {
@@ -36,8 +39,7 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
   const { headers, payload: sent } = message;
   // What is only streamed carries no headers, and none are looked at: its subject says whose it is.
   const isStreamed = subject.category === 'str';
-  const depth = isStreamed ? undefined : depthIn(headers);
-  const order = orderOf({ subject, text: message.subject, headers, depth, sent });
+  const order = orderOf({ subject, text: message.subject, headers, sent });
   return {
     kind: 'ground',
     messageId: idOf(order),
@@ -67,13 +69,15 @@ const idOf = (order: GroundOrder): string => {
 const orderOf = (told: Told): GroundOrder => {
   const { subject, sent } = told;
   const kind = `${subject.category}.${subject.component}`;
-  if (kind === 'cmd.tool') return { ...told, do: 'callTool', payload: inShape(ToolCommand, sent, 'The tool command') };
   if (kind === 'cmd.agent') return agentOrder(told);
+  if (kind === 'cmd.tool') {
+    return { ...deep(told), do: 'callTool', payload: inShape(ToolCommand, sent, 'The tool command') };
+  }
   if (kind === 'cmd.sys' && subject.target === 'pmo' && subject.suffix.startsWith('internal.')) {
-    return { ...told, do: 'callInternal', payload: inShape(ToolCommand, sent, 'The command') };
+    return { ...deep(told), do: 'callInternal', payload: inShape(ToolCommand, sent, 'The command') };
   }
   if (kind === 'cmd.sys' && subject.target === 'ui' && subject.suffix === 'action') {
-    return { ...told, do: 'act', payload: inShape(UiAction, sent, 'The action') };
+    return { ...deep(told), do: 'act', payload: inShape(UiAction, sent, 'The action') };
   }
   if (kind === 'str.agent' && subject.suffix === 'chunk') {
     return { ...told, do: 'stream', payload: inShape(Chunk, sent, 'The chunk') };
@@ -83,22 +87,25 @@ const orderOf = (told: Told): GroundOrder => {
   throw unknown(told, 'nobody takes messages of this subject');
 };
 
+const deep = (told: Told): Deep => ({ ...told, depth: depthIn(told.headers) });
+
 const agentOrder = (told: Told): GroundOrder => {
-  const { subject, sent } = told;
+  const { subject, sent, headers } = told;
   switch (subject.suffix) {
     case 'wakeup':
-      return { ...told, do: 'wake', payload: inShape(Wakeup, sent, 'The bell') };
+      return { ...deep(told), do: 'wake', payload: inShape(Wakeup, sent, 'The bell') };
     case 'turn':
-      return { ...told, do: 'enqueue', payload: enqueued(told) };
+      return { ...told, do: 'enqueue', payload: enqueued(told), depth: depthOfCall(headers, sent.recursion_depth) };
     case 'tool_result':
     case 'timeout':
       return {
         ...told,
+        depth: depthSaid(headers, sent.recursion_depth),
         do: 'report',
         payload: inShape(ToolReport, { message_type: subject.suffix, ...sent }, 'The report'),
       };
     case 'stop':
-      return { ...told, do: 'stop', payload: inShape(Stop, sent, 'The stop') };
+      return { ...deep(told), do: 'stop', payload: inShape(Stop, sent, 'The stop') };
     default:
       throw unknown(told, 'an agent takes wakeup, turn, tool_result, timeout and stop');
   }

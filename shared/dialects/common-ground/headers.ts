@@ -73,6 +73,32 @@ export const depthIn = (headers: Headers): number | undefined => {
   });
 };
 
+/** The same where it may stand in the body too: what is said twice must agree. */
+export const depthSaid = (headers: Headers, inBody: unknown): number | undefined => {
+  const inHeader = depthIn(headers);
+  if (inBody === undefined) return inHeader;
+  if (typeof inBody !== 'number' || !Number.isSafeInteger(inBody) || inBody < 0) {
+    throw new ParleyError('protocol_violation', 'recursion_depth must be an integer that is not negative.', {
+      facts: { violated: 'recursion_depth' },
+      issues: [{ path: 'recursion_depth', message: 'must be an integer that is not negative' }],
+    });
+  }
+  if (inHeader === undefined || inHeader === inBody) return inBody;
+  throw new ParleyError('protocol_violation', `CG-Recursion-Depth is ${inHeader}, but recursion_depth is ${inBody}.`, {
+    facts: { violated: 'recursion_depth' },
+  });
+};
+
+/** The same for a call: one that is refused for its depth is told as a turn that failed, once it is known whose. */
+export const depthOfCall = (headers: Headers, inBody: unknown): number | ParleyError | undefined => {
+  try {
+    return depthSaid(headers, inBody);
+  } catch (error) {
+    if (error instanceof ParleyError) return error;
+    throw error;
+  }
+};
+
 /** The same where the protocol asks for it. */
 export const strictDepth = (depth: number | undefined): number => {
   if (depth !== undefined) return depth;

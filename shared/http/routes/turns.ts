@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { agentBehind, type Caller, find } from '../../agents/authenticate.ts';
+import { requireBox } from '../../cards/box.ts';
 import { requireCards } from '../../cards/keep-card.ts';
 import type { Deps } from '../../deps.ts';
-import { depthIn, strictDepth } from '../../dialects/common-ground/headers.ts';
+import { depthOfCall, depthSaid, strictDepth } from '../../dialects/common-ground/headers.ts';
 import {
   DeliverBody,
   Enqueue,
@@ -19,7 +20,7 @@ import { lease } from '../../turns/lease.ts';
 import { findTurn, showHead, showTurn, stoppable } from '../../turns/look-up.ts';
 import { receiveReport } from '../../turns/receive-report.ts';
 import { stopTurn } from '../../turns/stop.ts';
-import { type Checked, noBody, noQuery, type Route, route, signalFor } from '../route.ts';
+import { noBody, noQuery, type Route, route, signalFor } from '../route.ts';
 import { wireMessage } from './agent-fields.ts';
 
 const Advanced = z.object({ duplicate: z.boolean().describe('whether this had been written before') });
@@ -61,21 +62,6 @@ const advancing = <B extends { turn_epoch: number; agent_id?: string | undefined
     },
   });
 
-/** Over HTTP the depth may stand in the body too; where both are said, they must agree. */
-const saidDepth = ({
-  body,
-  request,
-}: Pick<Checked<unknown, { recursion_depth?: number | undefined }>, 'body' | 'request'>): number | undefined => {
-  const inHeader = depthIn(request.headers);
-  const { recursion_depth: inBody } = body;
-  if (inHeader !== undefined && inBody !== undefined && inHeader !== inBody) {
-    throw new ParleyError(code, `CG-Recursion-Depth is ${inHeader}, but recursion_depth is ${inBody}.`, {
-      facts: { violated: 'recursion_depth' },
-    });
-  }
-  return inHeader ?? inBody;
-};
-
 export const turnRoutes: Route[] = [
   route({
     method: 'POST',
@@ -95,7 +81,7 @@ export const turnRoutes: Route[] = [
         correlation: body.correlation_id,
         mode: body.mode,
         channel: body.channel_id,
-        depth: saidDepth({ body, request }),
+        depth: depthOfCall(request.headers, body.recursion_depth),
         contextBox: body.context_box_id,
         payload: body.payload,
         trace,
@@ -135,7 +121,10 @@ export const turnRoutes: Route[] = [
     ),
   ),
   advancing('deliver', 'End a turn with what it was to bring', DeliverBody, async (deps, holder, body) => {
-    await requireCards(deps, holder.project, [body.deliverable_card_id]);
+    await Promise.all([
+      requireCards(deps, holder.project, [body.deliverable_card_id]),
+      requireBox(deps, holder.project, body.output_box_id),
+    ]);
     return deliverTurn(deps, holder, {
       status: body.status,
       deliverable: body.deliverable_card_id,
@@ -173,7 +162,7 @@ export const turnRoutes: Route[] = [
       202: { description: 'Applied', schema: z.object({ applied: z.literal(true) }) },
     },
     handle: async ({ deps, caller, params, body, trace, request }) => {
-      const depth = strictDepth(saidDepth({ body, request }));
+      const depth = strictDepth(depthSaid(request.headers, body.recursion_depth));
       if (body.agent_turn_id !== params.agent_turn_id) {
         throw new ParleyError(code, `The report is about the turn ${body.agent_turn_id}, not ${params.agent_turn_id}.`);
       }

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import { called, enqueued, groundAgent, headOf, taskEvents, toolReport, Worker } from '../support/ground.ts';
+import { testParley } from '../support/test-parley.ts';
+
+describe('a depth', () => {
+  it('is refused from 20 on, and runs at 19', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin', { recursion_depth: 19 });
+    const held = await worker.begin();
+    assert.equal(held.inbox[0].recursion_depth, 19);
+    await worker.deliver(held);
+    for (const depth of [20, 21, 1000]) {
+      const reply = await parley.admin.call('POST', '/v1/turns', called('merlin', { recursion_depth: depth }));
+      assert.equal(reply.status, 422);
+      assert.equal(reply.body.code, 'recursion_depth_exceeded');
+      const [told] = await eventually(async () => {
+        const events = await taskEvents(parley.admin, reply.body.agent_turn_id);
+        assert.equal(events.length, 1);
+        return events;
+      });
+      assert.equal(told.data.payload.error_code, 'recursion_depth_exceeded');
+      assert.equal(told.data.payload.status, 'failed');
+    }
+    assert.equal(await worker.lease(), undefined);
+  });
+
+  it('in the header is taken at its word', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const headers = { 'cg-recursion-depth': '7' };
+    assert.equal((await parley.admin.call('POST', '/v1/turns', called('merlin'), headers)).status, 201);
+    assert.equal((await worker.take()).inbox[0].recursion_depth, 7);
+  });
+
+  const wrong: [string, { inHeader?: string | number; inBody?: unknown }][] = [
+    ['negative', { inHeader: '-1' }],
+    ['a text', { inHeader: 'x' }],
+    ['a fraction', { inHeader: '1.5' }],
+    ['negative in the body', { inBody: -1 }],
+    ['a text in the body', { inBody: '3' }],
+    ['a fraction in the body', { inBody: 0.5 }],
+    ['nothing in the body', { inBody: null }],
+    ['two that differ', { inHeader: 2, inBody: 1 }],
+  ];
+  for (const [what, { inHeader, inBody }] of wrong) {
+    it(`that is ${what} is a violation, over HTTP and as a message, told once as a turn that failed`, async (t) => {
+      const parley = await testParley(t);
+      const worker = new Worker(await groundAgent(parley, 'merlin'));
+      const call = called('merlin', { recursion_depth: inBody });
+      const inHttp: Record<string, string> = inHeader === undefined ? {} : { 'cg-recursion-depth': String(inHeader) };
+      const headers = inHeader === undefined ? {} : { 'CG-Recursion-Depth': inHeader };
+      const subject = 'cg.v1r3.default.public.cmd.agent.merlin.turn';
+      const replies = [
+        await parley.admin.call('POST', '/v1/turns', call, inHttp),
+        await parley.admin.call('POST', '/v1/messages', { subject, headers, payload: call }),
+      ];
+      for (const { status, body } of replies) {
+        assert.deepEqual([status, body.code], [422, 'protocol_violation'], JSON.stringify(body));
+        assert.match(body.violated, /recursion.depth/i);
+      }
+      const [id, again] = replies.map(({ body }) => body.agent_turn_id);
+      assert.equal(id, again);
+      const [told] = await eventually(async () => {
+        const events = await taskEvents(parley.admin, id);
+        assert.equal(events.length, 1);
+        return events;
+      });
+      assert.deepEqual(
+        [told.data.subject, told.data.payload.status, told.data.payload.error_code],
+        ['cg.v1r3.default.public.evt.agent.merlin.task', 'failed', 'protocol_violation'],
+      );
+      assert.equal(await worker.lease(), undefined);
+      const right = { ...call, recursion_depth: 0 };
+      assert.equal((await parley.admin.call('POST', '/v1/turns', right)).status, 201, 'the correlation id is free');
+    });
+  }
+
+  it('of a report that is said twice must agree', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin', { recursion_depth: 2 });
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1']);
+    const payload = await toolReport(worker.agent, 'merlin', held, 'c1', { recursion_depth: 1 });
+    const subject = 'cg.v1r3.default.public.cmd.agent.merlin.tool_result';
+    const reply = await worker.agent.send({ subject, headers: { 'CG-Recursion-Depth': 2 }, payload });
+    assert.deepEqual([reply.status, reply.body.violated], [422, 'recursion_depth']);
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+  });
+
+  it('that differs from what was recorded for the correlation id is a violation', async (t) => {
+    const parley = await testParley(t);
+    await groundAgent(parley, 'merlin');
+    const call = called('merlin', { recursion_depth: 3 });
+    await parley.admin.call('POST', '/v1/turns', call);
+    const reply = await parley.admin.call('POST', '/v1/turns', { ...call, recursion_depth: 4 });
+    assert.equal(reply.body.code, 'protocol_violation');
+  });
+});
