@@ -1,7 +1,7 @@
 import { type Load, type Measured, startLoad } from './load.ts';
 import type { Counts } from './options.ts';
 import { removeFolder, temporaryFolder } from './own-processes.ts';
-import { startServer } from './server.ts';
+import { type ServerProcess, startBareServer, startServer } from './server.ts';
 import type { Way } from './ways.ts';
 
 export interface Lives {
@@ -28,21 +28,36 @@ export const measureLives = async ({ warmUp, milestones }: Counts): Promise<Live
   return { oneByOne, twoCalls: await briefly('twoCalls'), inBatches: await briefly('inBatches') };
 };
 
-export type Idle = Record<'idle' | 'idleTwoCalls', Measured>;
+export interface Idle extends Record<'idle' | 'idleTwoCalls', Measured> {
+  /** The four calls on a server that only takes, syncs and hands over. */
+  bare: Measured;
+}
 
 /** Request sent to result seen, one life at a time. */
 export const measureIdle = async ({ idle }: Counts): Promise<Idle> => {
-  const quietly = (way: Way) =>
-    onFreshServer(way, async (load) => {
-      await load.run(Math.ceil(idle / 3));
-      return load.run(idle);
-    });
-  return { idle: await quietly('idle'), idleTwoCalls: await quietly('idleTwoCalls') };
+  const quietly = (way: Way, start = startServer) =>
+    onFreshServer(
+      way,
+      async (load) => {
+        await load.run(Math.ceil(idle / 3));
+        return load.run(idle);
+      },
+      start,
+    );
+  return {
+    bare: await quietly('idle', startBareServer),
+    idle: await quietly('idle'),
+    idleTwoCalls: await quietly('idleTwoCalls'),
+  };
 };
 
-const onFreshServer = async <T>(way: Way, measure: (load: Load) => Promise<T>): Promise<T> => {
+const onFreshServer = async <T>(
+  way: Way,
+  measure: (load: Load) => Promise<T>,
+  start: (dir: string) => Promise<ServerProcess> = startServer,
+): Promise<T> => {
   const dir = temporaryFolder();
-  const server = await startServer(dir);
+  const server = await start(dir);
   const load = await startLoad(server, way);
   const result = await measure(load);
   await load.stop();

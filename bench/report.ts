@@ -61,14 +61,19 @@ export const printLives = ({ oneByOne, twoCalls, inBatches }: Lives): void => {
 };
 
 export const printIdle = (idle: Idle): void => {
-  const row = (way: keyof Idle): string[] => {
-    const { p50Ms, p99Ms, serverCpuMsPerLife, coresTaken } = idle[way];
-    return [WAYS[way].label, ms(p50Ms), ms(p99Ms), ms(serverCpuMsPerLife), rounded(coresTaken).toString()];
-  };
+  const row = (label: string, { p50Ms, p99Ms, serverCpuMsPerLife, coresTaken }: Measured): string[] => [
+    label,
+    ms(p50Ms),
+    ms(p99Ms),
+    ms(serverCpuMsPerLife),
+    rounded(p50Ms / idle.bare.p50Ms).toString(),
+    rounded(coresTaken).toString(),
+  ];
   printTable('One life at a time (target: 3 ms median)', [
-    ['', 'p50', 'p99', 'CPU/life', 'cores taken by others'],
-    row('idle'),
-    row('idleTwoCalls'),
+    ['', 'p50', 'p99', 'CPU/life', 'of bare', 'cores taken by others'],
+    row('a bare server, four calls and two syncs', idle.bare),
+    row(WAYS.idle.label, idle.idle),
+    row(WAYS.idleTwoCalls.label, idle.idleTwoCalls),
   ]);
 };
 

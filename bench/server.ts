@@ -4,6 +4,7 @@ import { ended, spawned } from './own-processes.ts';
 import { CAPABILITY } from './wire.ts';
 
 const MAIN = resolve(import.meta.dirname, '../local/main.ts');
+const BARE = resolve(import.meta.dirname, 'bare-server.ts');
 const ADMIN_KEY = 'the-admin-key-of-the-bench';
 
 export interface ServerProcess {
@@ -14,8 +15,13 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-export const startServer = async (dir: string, nodeFlags: string[] = []): Promise<ServerProcess> => {
-  const child = spawned([...nodeFlags, MAIN, '--port', '0', '--data', dir], {
+export const startServer = (dir: string, nodeFlags: string[] = []): Promise<ServerProcess> =>
+  started([...nodeFlags, MAIN, '--port', '0', '--data', dir]);
+
+export const startBareServer = (dir: string): Promise<ServerProcess> => started([BARE, dir]);
+
+const started = async (command: string[]): Promise<ServerProcess> => {
+  const child = spawned(command, {
     env: { ...process.env, PARLEY_ADMIN_KEY: ADMIN_KEY },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
