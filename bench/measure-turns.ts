@@ -1,9 +1,6 @@
-import { startParley } from '../local/parley.ts';
-import config from '../parley.config.ts';
-import { Calls } from './calls.ts';
 import { median } from './numbers.ts';
+import { type Opened, opened } from './opened.ts';
 import type { Counts } from './options.ts';
-import { removeFolder, temporaryFolder } from './own-processes.ts';
 
 export interface Turns {
   /** What each call asks of the records before it is answered. */
@@ -15,51 +12,14 @@ export interface Turns {
   enqueuedToLeasedMs: number;
 }
 
-const ADMIN_KEY = 'an-admin-key-for-the-bench';
 const AT_ONCE = 64;
 
-/** The whole system in this process, without a socket, so that what is measured is what a call does. */
-const opened = async () => {
-  const dir = temporaryFolder();
-  const calls = new Calls();
-  let isFirst = true;
-  const parley = await startParley({
-    dir,
-    config,
-    adminKey: ADMIN_KEY,
-    log: () => {},
-    through: (ports) => {
-      // The second are those of the dispatcher.
-      const counted = isFirst ? { ...ports, records: calls.counting(ports.records) } : ports;
-      isFirst = false;
-      return counted;
-    },
-  });
-  const call = async (method: string, path: string, body: object) => {
-    const { status, body: text } = await parley.handle({
-      method,
-      path,
-      query: '',
-      headers: { authorization: `Bearer ${ADMIN_KEY}` },
-      body: Buffer.from(JSON.stringify(body)),
-    });
-    if (status >= 400 || typeof text !== 'string') throw new Error(`${path}: ${status} ${text}`);
-    return text === '' ? undefined : JSON.parse(text);
-  };
-  const close = async () => {
-    await parley.stop();
-    removeFolder(dir);
-  };
-  return { call, calls, close };
-};
-
-type Bench = Awaited<ReturnType<typeof opened>>;
 type Observe = (name: string, run: () => Promise<unknown>) => Promise<unknown>;
 
 let turns = 0;
 
 /** One whole turn of an agent; `observe` sees each of its calls. */
-const live = async ({ call }: Bench, agent_id: string, card: string, observe: Observe): Promise<void> => {
+const live = async ({ call }: Opened, agent_id: string, card: string, observe: Observe): Promise<void> => {
   await observe('enqueue', () =>
     call('POST', '/v1/turns', { agent_id, correlation_id: `c${turns++}`, payload: { ask: 1 } }),
   );
@@ -98,7 +58,7 @@ export const measureTurns = async ({ operations, audience, livesPerRound }: Coun
   return { calls, oneAgent, manyAgents, enqueuedToLeasedMs };
 };
 
-const measureCalls = async (bench: Bench, card: string, rounds: number): Promise<Turns['calls']> => {
+const measureCalls = async (bench: Opened, card: string, rounds: number): Promise<Turns['calls']> => {
   const seen = new Map<string, { asks: string; ms: number[] }>();
   const observe: Observe = async (name, run) => {
     bench.calls.take();
@@ -113,14 +73,14 @@ const measureCalls = async (bench: Bench, card: string, rounds: number): Promise
   return [...seen].map(([name, { asks, ms }]) => ({ call: name, asks, p50Ms: median(ms) }));
 };
 
-const measureOne = async (bench: Bench, card: string, count: number): Promise<Turns['oneAgent']> => {
+const measureOne = async (bench: Opened, card: string, count: number): Promise<Turns['oneAgent']> => {
   const begun = performance.now();
   for (let n = 0; n < count; n++) await live(bench, 'agent-0', card, unseen);
   return { turns: count, perSecond: (count * 1000) / (performance.now() - begun) };
 };
 
 const measureMany = async (
-  bench: Bench,
+  bench: Opened,
   card: string,
   agents: string[],
   least: number,
@@ -144,7 +104,7 @@ const measureMany = async (
   };
 };
 
-const measureWait = async ({ call }: Bench, card: string, count: number): Promise<number> => {
+const measureWait = async ({ call }: Opened, card: string, count: number): Promise<number> => {
   const samples: number[] = [];
   const agent_id = 'agent-1';
   for (let n = 0; n < count; n++) {

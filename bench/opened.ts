@@ -1,0 +1,45 @@
+import { startParley } from '../local/parley.ts';
+import config from '../parley.config.ts';
+import { Calls } from './calls.ts';
+import { removeFolder, temporaryFolder } from './own-processes.ts';
+
+const ADMIN_KEY = 'an-admin-key-for-the-bench';
+
+/** The whole system in this process, without a socket, so that what is measured is what a call does. */
+export const opened = async () => {
+  const dir = temporaryFolder();
+  const calls = new Calls();
+  let isFirst = true;
+  const parley = await startParley({
+    dir,
+    config,
+    adminKey: ADMIN_KEY,
+    log: () => {},
+    through: (ports) => {
+      // The second are those of the dispatcher.
+      const records = isFirst ? calls.counting(ports.records) : ports.records;
+      isFirst = false;
+      return { ...ports, records };
+    },
+  });
+  const call = async (method: string, target: string, body?: object, headers: Record<string, string> = {}) => {
+    const [path = '', query = ''] = target.split('?');
+    const response = await parley.handle({
+      method,
+      path,
+      query,
+      headers: { authorization: `Bearer ${ADMIN_KEY}`, ...headers },
+      body: Buffer.from(body ? JSON.stringify(body) : ''),
+    });
+    const { status, body: text } = response;
+    if (status >= 400 || typeof text !== 'string') throw new Error(`${method} ${target}: ${status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  };
+  const close = async () => {
+    await parley.stop();
+    removeFolder(dir);
+  };
+  return { calls, call, close };
+};
+
+export type Opened = Awaited<ReturnType<typeof opened>>;
