@@ -32,6 +32,10 @@ export const idFrom = (seed: string, head?: string): string => {
   return `${head ?? hex.slice(0, 8)}-${rest}`;
 };
 
+/** Eight digits are unique for a sender and a day at most: with the sender and the time they are an id. */
+export const idOfShort = (from: string, short: string, at: number): string =>
+  idFrom(`${from}#${short}#${at}`, short.slice('msg_'.length));
+
 export const SHORT_ID = /^msg_[a-f0-9]{8}$/;
 
 /** What an id is called where there is no room for it: by the digits that it begins with as a UUID. */

@@ -6,6 +6,7 @@ import { idFrom } from '../ids.ts';
 import { inboxPk } from '../inbox/delivery.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
+import type { Request } from '../messages/command.ts';
 import { discarded, kept } from '../tasks/content.ts';
 import { type Flaw, flawsIn, refusalOf, requestIn, type Seed, SOW_AGAIN_MS, spelled } from '../tasks/sow.ts';
 import type { Trace } from '../trace.ts';
@@ -40,8 +41,10 @@ export const submitBatch = async (
   const { seeds, flaws } = seedsOf(wanted, id);
   flaws.push(...(await flawsIn(deps, caller, from, seeds, pathOf)));
   if (flaws.length > 0) throw refusalOf('The batch', flaws);
-  const parts = seeds.map((seed) => ({ kind: 'task', id: requestIn(deps, from, seed).taskId }));
+  const requests = seeds.map((seed) => requestIn(deps, from, seed));
+  const parts = requests.map(({ taskId }) => ({ kind: 'task', id: taskId }));
   refuseRepeated(parts.map((part) => part.id));
+  refuseAwaited(requests);
   const whole = await Promise.all(seeds.map((seed) => spelled(deps, caller, from, seed)));
   const content = await kept(deps, project, id, whole);
   const requester = await find(deps, project, from);
@@ -103,6 +106,17 @@ const refuseRepeated = (ids: string[]): void => {
       ? [{ path: `tasks[${child}]`, error: new ParleyError('id_reused', `${id} is in the batch already.`) }]
       : [],
   );
+  if (flaws.length > 0) throw refusalOf('The batch', flaws);
+};
+
+/** They run side by side. */
+const refuseAwaited = (requests: Request[]): void => {
+  const names = new Set(requests.flatMap(({ taskId, givenId = taskId }) => [taskId, givenId]));
+  const flaws = requests.flatMap(({ waitsFor = [], waitsForShort = [] }, child): Flaw[] => {
+    const own = [...waitsFor, ...waitsForShort].find((name) => names.has(name));
+    const why = `It waits for ${own} of the same batch, whose tasks run side by side. POST /v1/graphs takes tasks that wait for each other.`;
+    return own === undefined ? [] : [{ path: `tasks[${child}]`, error: new ParleyError('unknown_dependency', why) }];
+  });
   if (flaws.length > 0) throw refusalOf('The batch', flaws);
 };
 

@@ -55,8 +55,9 @@ export interface Request extends Message {
   chain?: string[];
   /** Tasks, by their own ids, that must be completed before this one is queued; its time to live counts from then. */
   waitsFor?: string[];
-  /** The same by short ids, of which those that mean no task are not waited for. */
+  /** The same by short ids, of which those that mean no task are not waited for: its sender is told. */
   waitsForShort?: string[];
+  notWaitedFor?: string[];
   /** What becomes of it where one of those ends otherwise; by default it fails. */
   onFailure?: OnFailure;
   /** Which child of which batch it is. */

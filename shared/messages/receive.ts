@@ -30,6 +30,8 @@ export interface Accepted {
   /** By which it can be asked for, where what its sender calls it is not unique. */
   messageId?: string;
   taskId?: string;
+  /** What a request names to wait for, and is no task that its sender has to do with. */
+  notWaitedFor?: string[];
   /** Of a call of CommonGround: the turn that it became. */
   agentTurnId?: string;
   /** Of a message to many, by which its way can be followed. */
@@ -75,7 +77,8 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     const { messageId, givenId = messageId } = command;
     const taskId = 'taskId' in command ? command.taskId : undefined;
     const unique = canonicalId(givenId) === messageId ? undefined : messageId;
-    return { id: givenId, dialect: dialect.name, duplicate, messageId: unique, taskId };
+    const notWaitedFor = command.kind === 'request' ? command.notWaitedFor : undefined;
+    return { id: givenId, dialect: dialect.name, duplicate, messageId: unique, taskId, notWaitedFor };
   } catch (error) {
     throw inWordsOf(dialect, error);
   }
@@ -149,7 +152,9 @@ export const spelledOut = async (deps: Deps, caller: Caller, request: Request): 
   const whole = parent === undefined || isSubtask ? parent : await unshortened(deps, caller, parent);
   if (!waitsForShort) return { ...request, parent: whole };
   const found = await Promise.all(waitsForShort.map((id) => unshortened(deps, caller, id)));
-  return { ...request, parent: whole, waitsFor: found.filter((id) => !SHORT_ID.test(id)) };
+  const isUnknown = (id: string): boolean => SHORT_ID.test(id);
+  const notWaitedFor = found.some(isUnknown) ? found.filter(isUnknown) : undefined;
+  return { ...request, parent: whole, waitsFor: found.filter((id) => !isUnknown(id)), notWaitedFor };
 };
 
 const understood = (deps: Deps, caller: Caller | Relay, dialect: Dialect, message: JsonObject): Command => {

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
+import { messageRouting, mrMessage } from '../support/message-routing.ts';
 import { speakers } from '../support/speakers.ts';
 import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -163,6 +164,18 @@ describe('a batch', () => {
       assert.match(JSON.stringify(message), /"parley\.batch".*"batchId":"all of them","status":"success"/);
       assert.deepEqual((await asker.inbox()).length, 1);
     }
+  });
+
+  it('of tasks that wait for each other is refused', async (t) => {
+    const parley = await testParley(t);
+    const asker = await parley.agent('asker', messageRouting);
+    const first = mrMessage('task-delegation', 'asker', 'asker');
+    const context = { dependencies: [first.msg_id] };
+    const second = mrMessage('task-delegation', 'asker', 'asker', { payload: { task: 'Then this', context } });
+    const reply = await refusedWithoutTrace(parley, 422, 'unknown_dependency', () =>
+      asker.call('POST', '/v1/batches', { tasks: [second, first] }),
+    );
+    assert.deepEqual(reply.body.issues[0].path, 'tasks[0]');
   });
 
   it('is accepted once, with or without an id of its own', async (t) => {

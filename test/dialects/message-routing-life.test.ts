@@ -126,6 +126,39 @@ describe('a delegated task', () => {
     assert.deepEqual(await coordinator.claim(), []);
   });
 
+  it('waits for what was asked for before it in the same call; what it does not wait for is told', async (t) => {
+    const { coordinator, coder } = await start(t);
+    const asked = (overrides: object = {}, dependencies: string[] = []): Wire =>
+      mrMessage('task-delegation', 'coordinator-main', 'coder-1', {
+        payload: { task: 'One of several', context: { dependencies } },
+        ...overrides,
+      });
+    const [first, last] = [asked(), asked()];
+    const messages = [asked({}, [last.msg_id]), first, asked({}, [first.msg_id]), last];
+    const { body } = await coordinator.call('POST', '/v1/messages', { messages });
+    const told = body.results.map(({ status, body: one }: Wire) => [status, one.notWaitedFor]);
+    assert.deepEqual(told, [
+      [202, [last.msg_id]],
+      [202, undefined],
+      [202, undefined],
+      [202, undefined],
+    ]);
+    const { state, waitsFor } = await coordinator.task(body.results[2].body.taskId);
+    assert.deepEqual([state, waitsFor], ['waiting', [body.results[1].body.taskId]]);
+    assert.equal((await coder.claim({ max: 10 })).length, 3);
+  });
+
+  it('is reported on in the call that asks for it', async (t) => {
+    const { parley } = await start(t);
+    const asked = mrMessage('task-delegation', 'coordinator-main', 'coder-1');
+    const done = mrMessage('result', 'coder-1', 'coordinator-main', { correlation_id: asked.msg_id });
+    const { body } = await parley.admin.call('POST', '/v1/messages', { messages: [asked, done] });
+    assert.deepEqual(
+      body.results.map(({ status }: Wire) => status),
+      [202, 202],
+    );
+  });
+
   it('waits for the tasks that it names as its dependencies, and for nothing that is none', async (t) => {
     const { coordinator, coder, delegate, say } = await start(t);
     const first = await delegate();

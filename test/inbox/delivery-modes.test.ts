@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { settled } from '../http/refusal.ts';
+import { assertRefused, settled } from '../http/refusal.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -101,6 +101,12 @@ describe('a message that requires an acknowledgement', () => {
     assert.equal((await sender.send(again)).body.messageId, (await unacknowledged())[0].id);
     const { body } = await sender.call('GET', `/v1/messages/sender/${shown.id}`);
     assert.deepEqual([body.state, body.content.status], ['read', 'in_progress']);
+    const short = `/v1/messages/sender/${again.msg_id}`;
+    const found = await sender.call('GET', `${short}?timestamp=${again.timestamp}`);
+    assert.deepEqual([found.status, found.body.shortId, found.body.state], [200, again.msg_id, 'waiting']);
+    assert.equal((await sender.call('GET', `${short}?timestamp=2026-02-08T15:00:00.001Z`)).status, 404);
+    assertRefused(await sender.call('GET', short), 400, 'invalid_request');
+    assertRefused(await sender.call('GET', `${short}?timestamp=then`), 400, 'invalid_request');
     const stranger = await parley.agent('stranger', messageRouting);
     assert.equal((await stranger.call('GET', `/v1/messages/sender/${shown.id}`)).status, 404);
   });

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { ParleyError } from '../../errors.ts';
-import { idFrom, SHORT_ID } from '../../ids.ts';
+import { idOfShort, SHORT_ID } from '../../ids.ts';
 import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
@@ -68,11 +68,10 @@ const commandOf = (wire: MessageRoutingMessage, { messageRouting }: Config): Com
   }
 };
 
-/** Eight digits are unique for a sender and a day at most: with the sender and the time they are an id. */
 const named = (wire: MessageRoutingMessage) => {
   const at = Date.parse(wire.timestamp);
   return {
-    messageId: idFrom(`${wire.from}#${wire.msg_id}#${at}`, wire.msg_id.slice('msg_'.length)),
+    messageId: idOfShort(wire.from, wire.msg_id, at),
     givenId: wire.msg_id,
     fingerprint: fingerprint(wire),
     from: wire.from,

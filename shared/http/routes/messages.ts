@@ -24,6 +24,10 @@ const AcceptedMessage = z.object({
     .optional()
     .describe('where the id is short, the one that GET /v1/messages/{from}/{id} knows it by'),
   taskId: z.string().optional(),
+  notWaitedFor: z
+    .array(z.string())
+    .optional()
+    .describe('dependencies that are no task that the sender has to do with, so that nothing waits for them'),
   agentTurnId: z.string().optional().describe('of a call of CommonGround: the turn that GET /v1/turns/{id} shows'),
   broadcastId: z.string().optional().describe('of a message to many: GET /v1/broadcasts/{id} says how far it has come'),
   outcome: z.looseObject({}).optional().describe('with wait: the result, failure or question, if it came in time'),
@@ -124,14 +128,17 @@ export const receiveAll = async (
   );
 };
 
-/** Whatever a dialect calls it, a message names itself, and the task that it is about or the parent of the one it asks for. */
+/** Whatever a dialect calls it, a message names itself, the task that it is about or the parent of the one it asks for, and what that waits for. */
 const namesIn = (message: Json): string[] => {
-  const { id, correlationId, replyTo, correlation_id, context } = isObject(message) ? message : {};
-  const { parentTaskId } = isObject(context) ? context : {};
-  return [id, correlationId, replyTo, correlation_id, parentTaskId]
+  const { id, msg_id, correlationId, replyTo, correlation_id, context, payload } = objectIn(message);
+  const { dependencies } = objectIn(objectIn(payload).context);
+  const awaited: Json[] = Array.isArray(dependencies) ? dependencies : [];
+  return [id, msg_id, correlationId, replyTo, correlation_id, objectIn(context).parentTaskId, ...awaited]
     .filter((name) => typeof name === 'string')
     .map(canonicalId);
 };
+
+const objectIn = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {});
 
 const receiveOne = async (deps: Deps, sent: Sent, message: Json, arrival: Arrival | undefined): Promise<Result> => {
   try {
@@ -145,4 +152,4 @@ const receiveOne = async (deps: Deps, sent: Sent, message: Json, arrival: Arriva
   }
 };
 
-const isJsonObject = (value: Json): value is JsonObject => isObject(value);
+const isJsonObject = (value: Json | undefined): value is JsonObject => isObject(value);

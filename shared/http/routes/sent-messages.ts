@@ -2,11 +2,11 @@ import * as z from 'zod';
 import { agentBehind, type Caller } from '../../agents/authenticate.ts';
 import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
-import { canonicalId, shortId } from '../../ids.ts';
+import { canonicalId, idOfShort, SHORT_ID, shortId } from '../../ids.ts';
 import { isNote, type Note, noteRef } from '../../notes/note.ts';
 import { loaded } from '../../tasks/content.ts';
 import { type Task, unacknowledgedOf } from '../../tasks/task.ts';
-import { countUpTo, noBody, noQuery, placeCursor, type Route, route } from '../route.ts';
+import { countUpTo, noBody, placeCursor, type Route, route } from '../route.ts';
 import { speaksFor } from './agent-fields.ts';
 
 const STATES = ['waiting', 'read', 'evicted', 'expired', 'unclaimed'] as const;
@@ -70,21 +70,33 @@ export const sentMessageRoutes: Route[] = [
     method: 'GET',
     path: '/v1/messages/{from}/{id}',
     summary: 'One message that is no task, whole, and whether it was read',
-    query: noQuery,
+    query: z.strictObject({
+      timestamp: z.iso.datetime({ offset: true }).optional().describe('of the message, where its id is short'),
+    }),
     body: noBody,
     answers: {
       200: { description: 'The message', schema: SentMessage.extend({ content: z.unknown() }) },
       404: { description: 'No such message' },
     },
-    handle: async ({ deps, caller, params: { from = '', id = '' } }) => {
-      const note = await noteFor(deps, caller, from, id);
+    handle: async ({ deps, caller, params: { from = '', id = '' }, query: { timestamp } }) => {
+      const note = await noteFor(deps, caller, from, wholeId(from, id, timestamp));
       return { status: 200, body: { ...viewOf(note), content: await loaded(deps.blobs, note.content) } };
     },
   }),
 ];
 
+const wholeId = (from: string, id: string, timestamp: string | undefined): string => {
+  if (!SHORT_ID.test(id)) return canonicalId(id);
+  if (timestamp !== undefined) return idOfShort(from, id, Date.parse(timestamp));
+  throw new ParleyError(
+    'invalid_request',
+    `${from} may have sent several messages as ${id}. Say which with ?timestamp=, as the message has it, or ask by the messageId that sending it was answered with.`,
+    { issues: [{ path: 'timestamp', message: 'is missing beside a short id' }] },
+  );
+};
+
 const noteFor = async (deps: Deps, caller: Caller, from: string, id: string): Promise<Note> => {
-  const note = await deps.records.get(noteRef(caller.project, from, canonicalId(id)));
+  const note = await deps.records.get(noteRef(caller.project, from, id));
   const isTheirs = note && (caller.role === 'admin' || [note.from, note.to].includes(caller.known.agent.id));
   if (isTheirs) return note;
   throw new ParleyError('not_found', `There is no message ${id} of ${from}.`);
