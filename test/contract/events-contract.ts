@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 import { type Open, unique } from './engine-under-test.ts';
@@ -43,6 +44,21 @@ export const eventsContract = (name: string, open: Open): void => {
       assert.deepEqual(read, published);
       await events.publish([event(project, 99)]);
       assert.deepEqual(ids((await events.read(project, { after: cursor, limit: 4 })).events), ['99']);
+    });
+
+    it('are kept, all of them, however large they are together', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      const large = numbered(project, 12).map((one) => ({
+        ...one,
+        data: { text: randomBytes(45_000).toString('base64') },
+      }));
+      await Promise.all([
+        events.publish(large.slice(0, 1)),
+        events.publish(large.slice(1, 6)),
+        events.publish(large.slice(6)),
+      ]);
+      assert.deepEqual((await events.read(project, { limit: 100 })).events, large);
     });
 
     it('are chosen by type, and the cursor moves past those that are not', async (t) => {

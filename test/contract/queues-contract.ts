@@ -54,6 +54,14 @@ export const queuesContract = (name: string, open: Open): void => {
       assert.deepEqual({ ...received, receipt: '' }, { lane: to, group: 'g', body, receipt: '' });
     });
 
+    it('takes messages that are large together', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const to = lane();
+      const texts = Array.from({ length: 6 }, (_, n) => String(n).repeat(250_000));
+      await queues.send(texts.map((text) => message(to, text)));
+      assert.deepEqual(bodies(await drain(queues, [to], texts.length)).toSorted(), texts);
+    });
+
     it('delivers what is on its way to NATS in the order of each group, however much is sent at once', async (t) => {
       const { queues } = (await open(t)).ports;
       const to = lane({ project: unique('p'), kind: 'relay', name: 'down' });

@@ -4,7 +4,7 @@ import type { ParleyEvent } from '../../ports/events.ts';
 import { type ClientOptions, PATIENCE } from './clients.ts';
 import type { Announce } from './events.ts';
 import { answerOf } from './failures.ts';
-import { backOff } from './patience.ts';
+import { backOff, inChunks } from './patience.ts';
 
 /** What one request to the bus takes: ten entries, and 256 KB of them; the rest of an entry is small. */
 const MOST_ENTRIES = 10;
@@ -16,7 +16,7 @@ export const onBus = (bus: string, clock: Clock, options: ClientOptions = {}): A
   return async (events) => {
     const entries = events.map((event) => entryOf(bus, event));
     await Promise.all(
-      chunksOf(entries).map(async (chunk) => {
+      inChunks(entries, MOST_ENTRIES, MOST_BYTES, bytesOf).map(async (chunk) => {
         let left = chunk;
         for (let attempt = 0; left.length > 0; attempt++) {
           if (attempt > 0) await backOff(clock, attempt, 'EventBridge');
@@ -27,22 +27,7 @@ export const onBus = (bus: string, clock: Clock, options: ClientOptions = {}): A
   };
 };
 
-const chunksOf = (entries: PutEventsRequestEntry[]): PutEventsRequestEntry[][] => {
-  const chunks: PutEventsRequestEntry[][] = [];
-  let bytes = 0;
-  for (const entry of entries) {
-    const size = Buffer.byteLength(entry.Detail ?? '');
-    const last = chunks.at(-1);
-    if (last && last.length < MOST_ENTRIES && bytes + size <= MOST_BYTES) {
-      last.push(entry);
-      bytes += size;
-    } else {
-      chunks.push([entry]);
-      bytes = size;
-    }
-  }
-  return chunks;
-};
+const bytesOf = ({ Detail: detail = '' }: PutEventsRequestEntry): number => Buffer.byteLength(detail);
 
 const refused = async (eventBridge: EventBridgeClient, entries: PutEventsRequestEntry[]) => {
   const { Entries: outcomes = [] } = await answerOf(eventBridge.send(new PutEventsCommand({ Entries: entries })));

@@ -79,8 +79,10 @@ const beginning = async (log: EventLog, project: string): Promise<number> => {
   return made.current?.seq ?? now;
 };
 
-/** An item holds 400 KB; events are small, and packed to a fifth. */
+/** An item holds 400 KB. Most events are small, and all are packed, to a fifth for the most part. */
 const MOST_IN_BATCH = 250;
+const MOST_BYTES = 380 * 1024;
+const bytesOf = (event: ParleyEvent): number => Buffer.byteLength(JSON.stringify(event));
 /** Others may be faster, but not for ever. */
 const MOST_ATTEMPTS = 50;
 
@@ -108,7 +110,7 @@ const appending = (log: EventLog, project: string): ((events: ParleyEvent[]) => 
     throw new ParleyError('conflict', `Too many writers of the event log of ${project} at once.`, { retry: 'later' });
   };
   return async (events) => {
-    for (const batch of inChunks(events, MOST_IN_BATCH)) await place(batch);
+    for (const batch of inChunks(events, MOST_IN_BATCH, MOST_BYTES, bytesOf)) await place(batch);
   };
 };
 

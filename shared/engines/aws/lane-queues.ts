@@ -37,18 +37,20 @@ export interface LaneMessage {
 
 /** What a batch of SQS takes: ten messages, and 1 MiB in all. */
 const MOST_IN_BATCH = 10;
+const MOST_BYTES = 1024 * 1024;
 
 export const sendToLanes = async (lanes: SqsLanes, messages: Outgoing[]): Promise<void> => {
   for (const lost of messages.filter(({ lane }) => !lanes.has(lane))) lanes.onLost(lost);
   const deliverable = messages.filter(({ lane }) => lanes.has(lane));
   for (const round of inRounds(deliverable)) {
     const byQueue = Map.groupBy(round, ({ lane }) => urlOf(lanes, lane));
-    await inBatches(lanes, byQueue, async (url, batch) => {
+    const send = async (url: string, batch: Outgoing[]) => {
       const { Failed: failed } = await lanes.sqs.send(
         new SendMessageBatchCommand({ QueueUrl: url, Entries: batch.map(entryOf) }),
       );
       return failed;
-    });
+    };
+    await inBatches(lanes, byQueue, send, (message) => bodyOf(message).length);
   }
 };
 
@@ -67,12 +69,14 @@ const inRounds = (messages: Outgoing[]): Outgoing[][] => {
 };
 
 /** Group and deduplication id may have 128 characters of few kinds, and a task's id may have others. */
-export const entryOf = ({ lane, group, dedup, body }: Outgoing, index: number) => ({
+export const entryOf = (message: Outgoing, index: number) => ({
   Id: String(index),
-  MessageGroupId: fingerprint(group),
-  MessageDeduplicationId: fingerprint(dedup),
-  MessageBody: inAscii({ project: lane.project, group, body }),
+  MessageGroupId: fingerprint(message.group),
+  MessageDeduplicationId: fingerprint(message.dedup),
+  MessageBody: bodyOf(message),
 });
+
+const bodyOf = ({ lane: { project }, group, body }: Outgoing): string => inAscii({ project, group, body });
 
 /** SQS takes few control characters, and not every server every other one. */
 const inAscii = (message: LaneMessage): string =>
@@ -147,8 +151,11 @@ export const inBatches = async <T>(
   { clock }: { clock: Clock },
   byQueue: Map<string, T[]>,
   send: (url: string, batch: T[]) => Promise<FailedEntry[] | undefined>,
+  bytesOf?: (one: T) => number,
 ): Promise<void> => {
-  const batches = [...byQueue].flatMap(([url, all]) => inChunks(all, MOST_IN_BATCH).map((batch) => ({ url, batch })));
+  const batches = [...byQueue].flatMap(([url, all]) =>
+    inChunks(all, MOST_IN_BATCH, MOST_BYTES, bytesOf).map((batch) => ({ url, batch })),
+  );
   await Promise.all(
     batches.map(async ({ url, batch }) => {
       let left = batch;

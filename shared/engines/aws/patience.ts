@@ -16,5 +16,25 @@ export const backOff = async (clock: Clock, attempt: number, service: string): P
   await nap(clock, most * (0.5 + Math.random() / 2)).over;
 };
 
-export const inChunks = <T>(all: readonly T[], size: number): T[][] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size));
+/** So many in each at the most, and so many bytes, unless one alone has more. */
+export const inChunks = <T>(
+  all: readonly T[],
+  most: number,
+  mostBytes = Infinity,
+  bytesOf: (one: T) => number = () => 0,
+): T[][] => {
+  const chunks: T[][] = [];
+  let bytes = 0;
+  for (const one of all) {
+    const size = bytesOf(one);
+    const last = chunks.at(-1);
+    if (last && last.length < most && bytes + size <= mostBytes) {
+      last.push(one);
+      bytes += size;
+    } else {
+      chunks.push([one]);
+      bytes = size;
+    }
+  }
+  return chunks;
+};
