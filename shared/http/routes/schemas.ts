@@ -2,17 +2,23 @@ import * as z from 'zod';
 import { dialects } from '../../dialects/dialects.ts';
 import { taskFormat } from '../../dialects/task-format/task-format.ts';
 import { ParleyError } from '../../errors.ts';
+import { once } from '../once.ts';
 import { openRoute, type Route } from '../route.ts';
 
 /** Each schema by the name of its file. The task format's document has a name of its own for its schema. */
-const schemas: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
-  ...dialects.map(({ name, schema }) => [`${name}.json`, schema] as const),
-  ['task.schema.json', taskFormat.schema] as const,
-]);
+const schemas: ReadonlyMap<string, () => object> = new Map(
+  [
+    ...dialects.map(({ name, schema }) => ({ name: `${name}.json`, schema })),
+    { name: 'task.schema.json', schema: taskFormat.schema },
+  ].map(({ name, schema }) => [
+    name,
+    once(() => ({ $id: `/schemas/${name}`, ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) })),
+  ]),
+);
 
 const documentOf = (name: string): object => {
-  const schema = schemas.get(name);
-  if (schema) return { $id: `/schemas/${name}`, ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) };
+  const document = schemas.get(name);
+  if (document) return document();
   const known = [...schemas.keys()];
   throw new ParleyError('not_found', `There is no schema ${name}. Known: ${known.join(', ')}.`, { facts: { known } });
 };
