@@ -5,7 +5,7 @@ import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { relayedNote } from '../relay/relayed.ts';
 import type { Effect } from '../tasks/effects.ts';
-import { type Note, noteRef } from './note.ts';
+import { isTicket, type Note, noteRef } from './note.ts';
 
 export const isOver = ({ deadline = Infinity }: Note, now: number): boolean => deadline <= now;
 
@@ -13,10 +13,8 @@ export const isOver = ({ deadline = Infinity }: Note, now: number): boolean => d
 export const TOMBSTONE_MS = 48 * 3_600_000;
 
 /** It is kept for a while, so that the same message again is known; a ticket until it is closed. */
-const goneUntil = (now: number, keepMs: number, isTicket: boolean): Change['set'] =>
-  isTicket ? {} : { expires: now + Math.max(TOMBSTONE_MS, keepMs) };
-
-const isTicket = ({ held, acknowledgeBy }: Note): boolean => held !== undefined && acknowledgeBy === undefined;
+const goneUntil = (now: number, keepMs: number, isKept: boolean): Change['set'] =>
+  isKept ? {} : { expires: now + Math.max(TOMBSTONE_MS, keepMs) };
 
 /** Its recipient has read it. */
 export const read = (note: Note, now: number, keepMs: number): Change => ({

@@ -50,6 +50,10 @@ export interface Note extends Item {
 
 export const isNote = (item: Item): item is Note => item.sk === 'note';
 
+/** It stays on a list until somebody closes it; any other place there is for what its sender waits to see acknowledged. */
+export const isTicket = ({ held, acknowledgeBy }: Pick<Note, 'held' | 'acknowledgeBy'>): boolean =>
+  held !== undefined && acknowledgeBy === undefined;
+
 export const noteRef = (project: string, from: string, id: string): Ref<Note> => ({
   pk: `${project}#note#${from}#${id}`,
   sk: 'note',

@@ -12,7 +12,7 @@ import type { Fresh, Write } from '../ports/records.ts';
 import { discarded, kept } from '../tasks/content.ts';
 import { type Content, unacknowledgedPlace } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
-import { isNote, type Note, noteRef } from './note.ts';
+import { isNote, isTicket, type Note, noteRef } from './note.ts';
 import { evicted, nextLook } from './note-changes.ts';
 import { ticketPlace } from './tickets.ts';
 
@@ -107,9 +107,9 @@ const accepted = async (deps: Deps, { pk, sk }: Fresh<Note>, refusal: ParleyErro
   throw refusal;
 };
 
-const entranceFor = (deps: Deps, recipient: Agent, { project, from, id, held, acknowledgeBy }: Fresh<Note>) => {
-  const isTicket = held !== undefined && acknowledgeBy === undefined ? true : undefined;
-  return entranceTo(deps, recipient, { from, id, isTicket }, (oldest) => ({
+const entranceFor = (deps: Deps, recipient: Agent, note: Fresh<Note>) => {
+  const { project, from, id } = note;
+  return entranceTo(deps, recipient, { from, id, isTicket: isTicket(note) ? true : undefined }, (oldest) => ({
     kind: 'update',
     key: noteRef(project, oldest.from, oldest.id),
     // It stands in the inbox for as long as its arrival is on record.

@@ -6,7 +6,7 @@ import { perform } from '../perform.ts';
 import { is } from '../ports/conditions.ts';
 import type { IndexKey } from '../ports/records.ts';
 import { sortable } from '../tasks/task.ts';
-import { type Note, noteRef } from './note.ts';
+import { isTicket, type Note, noteRef } from './note.ts';
 
 export const TICKET_STATUSES = ['open', 'closed'] as const;
 export type TicketStatus = (typeof TICKET_STATUSES)[number];
@@ -45,7 +45,7 @@ export const closeTicket = async (deps: Deps, caller: Caller, from: string, id: 
   const { project } = caller;
   const now = deps.clock.now();
   const done = await perform(deps.records, noteRef(project, from, canonicalId(id)), deps.newId(), undefined, (note) => {
-    if (!note?.held || !isConcerned(caller, note)) {
+    if (!note || !isTicket(note) || !isConcerned(caller, note)) {
       throw new ParleyError('not_found', `There is no ticket ${id} of ${from}.`);
     }
     if (note.closedAt !== undefined) return 'unchanged';

@@ -111,6 +111,16 @@ describe('a message that requires an acknowledgement', () => {
     assert.equal((await stranger.call('GET', `/v1/messages/sender/${shown.id}`)).status, 404);
   });
 
+  it('stays among what is not acknowledged, though its reader would close it like a gap', async (t) => {
+    const { parley, reader, send, unacknowledged } = await start(t);
+    await send({ requires_ack: true });
+    const [shown] = await unacknowledged();
+    for (const who of [reader, parley.admin]) {
+      assertRefused(await who.call('POST', `/v1/gaps/sender/${shown.id}/close`), 404, 'not_found');
+    }
+    assert.deepEqual(await unacknowledged(), [shown]);
+  });
+
   it('may be a task, which is acknowledged by a claim', async (t) => {
     const { parley, reader, send, unacknowledged } = await start(t);
     const { taskId } = await send({ requires_ack: true }, 'task-delegation');
