@@ -34,10 +34,12 @@ export const consumerRoutes: Route[] = [
     answers: { 200: { description: 'All of them', schema: z.object({ consumers: z.array(ConsumerView) }) } },
     handle: async ({ deps, caller }) => {
       const declared = consumersFor(deps, caller);
-      const refs = declared.map(([name]) => consumerRef(caller.project, name));
-      const states = await deps.records.getMany(refs);
-      const stateOf = (name: string) => states.find(({ pk }) => pk === consumerRef(caller.project, name).pk);
-      return { status: 200, body: { consumers: declared.map(([name, one]) => viewOf(name, one, stateOf(name))) } };
+      const consumers = await Promise.all(
+        declared.map(async ([name, one]) =>
+          viewOf(name, one, await deps.records.get(consumerRef(caller.project, name))),
+        ),
+      );
+      return { status: 200, body: { consumers } };
     },
   }),
   route({
