@@ -70,10 +70,10 @@ const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
 /** Each of them then cancels its own. */
 const cancelChildren = async ({ records, newId }: Deps, parent: Task, change: Change): Promise<void> => {
   for (let links = await linksOf(records, parent.pk); links.length > 0; ) {
-    const children = await Promise.all(links.map(({ taskId }) => records.get(taskRef(parent.project, taskId))));
+    const children = await records.getMany(links.map(({ taskId }) => taskRef(parent.project, taskId)));
     // Another task may have the id of one that is long gone.
-    const own = children.filter((child) => child?.parent === parent.id);
-    await Promise.all(own.map((child) => child && records.update(taskRef(child.project, child.id), change, newId())));
+    const own = children.filter((child) => child.parent === parent.id);
+    await Promise.all(own.map(({ project, id }) => records.update(taskRef(project, id), change, newId())));
     links = await linksOf(records, parent.pk, links.at(-1)?.sk);
   }
 };

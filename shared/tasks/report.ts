@@ -107,11 +107,11 @@ interface Stored {
 }
 
 const storedOutput = async (deps: Deps, project: string, message: CompleteMessage): Promise<Stored> => {
-  const { taskId, output, artifacts } = message;
-  return {
-    output: await kept(deps, project, taskId, output),
-    artifacts: artifacts && (await keptArtifacts(deps, project, taskId, artifacts)),
-  };
+  const [output, artifacts] = await Promise.all([
+    kept(deps, project, message.taskId, message.output),
+    message.artifacts && keptArtifacts(deps, project, message.taskId, message.artifacts),
+  ]);
+  return { output, artifacts };
 };
 
 /** What is kept in the record itself. */

@@ -132,14 +132,18 @@ const errorOf = (task: Task): TaskView['error'] => {
 const iso = (at: number | undefined): string | undefined => (at === undefined ? undefined : new Date(at).toISOString());
 
 /** The task with its result and its story. */
-export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => ({
-  ...viewOf(task),
-  payload: await loaded(deps.blobs, task.input),
-  artifacts: await shownArtifacts(deps.blobs, task.id, task.artifacts),
-  result: task.output && (await loaded(deps.blobs, task.output)),
-  subtasks: task.children === undefined ? undefined : await childrenOf(deps, task),
-  history: story(task, entries).map((line) => ({ ...line, at: new Date(line.at).toISOString() })),
-});
+export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => {
+  const [payload, [result, artifacts], subtasks] = await Promise.all([
+    loaded(deps.blobs, task.input),
+    produced(deps, task),
+    task.children === undefined ? undefined : childrenOf(deps, task),
+  ]);
+  const history = story(task, entries).map((line) => ({ ...line, at: new Date(line.at).toISOString() }));
+  return { ...viewOf(task), payload, artifacts, result, subtasks, history };
+};
+
+const produced = ({ blobs }: Deps, { id, output, artifacts }: Task) =>
+  Promise.all([output && loaded(blobs, output), shownArtifacts(blobs, id, artifacts)]);
 
 const childrenOf = async (deps: Deps, task: Task): Promise<string[]> =>
   (await linksOf(deps.records, task.pk)).map(({ taskId }) => taskId);
@@ -148,8 +152,7 @@ const childrenOf = async (deps: Deps, task: Task): Promise<string[]> =>
 export const inDialect = async (deps: Deps, task: Task, name: string): Promise<JsonObject> => {
   const dialect = dialectNamed(name);
   if (!isOpen(task)) {
-    const output = task.output && (await loaded(deps.blobs, task.output));
-    const artifacts = await shownArtifacts(deps.blobs, task.id, task.artifacts);
+    const [output, artifacts] = await produced(deps, task);
     return dialect.encodeOutcome(outcomeOf(task, task.from), output, artifacts);
   }
   if (task.status === 'input_required') return dialect.encodeOutcome(questionOf(task), undefined, undefined);

@@ -42,6 +42,33 @@ describe('the inbox', () => {
     );
   });
 
+  it('fetches large results side by side, a few at a time, and gives them in their order', async (t) => {
+    let [underWay, most] = [0, 0];
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        blobs: {
+          ...ports.blobs,
+          get: async (key) => {
+            most = Math.max(most, ++underWay);
+            const content = await ports.blobs.get(key);
+            underWay -= 1;
+            return content;
+          },
+        },
+      }),
+    });
+    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+    const tasks: string[] = [];
+    for (let done = 0; done < 15; done++) {
+      tasks.push(await tim.request());
+      await galahad.complete(tasks.at(-1) ?? '', { content: 'x'.repeat(5000) });
+      parley.clock.advance(1);
+    }
+    assert.deepEqual(await tasksIn(tim), tasks);
+    assert.ok(most > 1 && most <= 10, `${most} at once`);
+  });
+
   it('gives what is acknowledged never again', async (t) => {
     const parley = await testParley(t);
     const { tim, tasks } = await withResults(parley, 3);

@@ -59,17 +59,21 @@ export const takeFromList = async (
   const now = clock.now();
   const lists = shardsOf(listPk(first)).map((p) => records.query<Ready>({ p, limit: max + LOOKED_AT }));
   const listed = (await Promise.all(lists)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
-  const taken: Received[] = [];
-  for (const ready of listed.filter(({ hiddenUntil }) => hiddenUntil <= now)) {
+  const waiting = listed.flatMap((ready) => {
     const lane = lanes.find((candidate) => ready.sk.startsWith(prefixOf(candidate)));
-    if (!lane) continue;
-    if (taken.length === max) break;
+    return lane && ready.hiddenUntil <= now ? [{ ready, lane }] : [];
+  });
+  const take = async ({ ready, lane }: { ready: Ready; lane: Lane }): Promise<Received[]> => {
+    const { pk, sk, v, group, body } = ready;
     const token = newId();
-    const unmoved = is('v', ready.v);
-    const hidden = { if: unmoved, set: { hiddenUntil: now + visibilityMs } };
-    const written = await records.update<Ready>({ pk: ready.pk, sk: ready.sk }, hidden, token);
-    if (written.outcome === 'refused') continue;
-    taken.push({ lane, group: ready.group, body: ready.body, receipt: JSON.stringify([token, ready.pk, ready.sk]) });
+    const hidden = { if: is('v', v), set: { hiddenUntil: now + visibilityMs } };
+    const written = await records.update<Ready>({ pk, sk }, hidden, token);
+    return written.outcome === 'refused' ? [] : [{ lane, group, body, receipt: JSON.stringify([token, pk, sk]) }];
+  };
+  const taken: Received[] = [];
+  while (taken.length < max && waiting.length > 0) {
+    const next = waiting.splice(0, max - taken.length);
+    taken.push(...(await Promise.all(next.map(take))).flat());
   }
   return taken;
 };
