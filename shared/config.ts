@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { CHANNEL_ID, PUBLIC } from './agents/channels.ts';
 import { AwsConfig, laneMistakes } from './aws-config.ts';
 
 const SECOND_MS = 1000;
@@ -77,8 +78,10 @@ export const Config = z.strictObject({
         project: name.default('default'),
         /** `task.completed`, or with a star all that begin alike: `task.*`. */
         types: z.array(z.string().min(1).max(128)).min(1),
-        /** Which agents may read as this consumer, beside administrators. They are told all events of these types on their channels. */
+        /** Which agents may read as this consumer, beside administrators. They are told all events of these types on its channels. */
         agents: z.array(z.string()).default([]),
+        /** Of what is said on a channel, it hears what is said on these. Whoever reads as this consumer must be allowed to use them all. */
+        channels: z.array(z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>')).default([PUBLIC]),
       }),
     )
     .prefault({}),

@@ -1,5 +1,4 @@
 import type { Caller } from '../agents/authenticate.ts';
-import { mayUse } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { absent, is } from '../ports/conditions.ts';
@@ -35,9 +34,8 @@ const MOST_LOOKS = 20;
 export const takeEvents = async (deps: Deps, caller: Caller, name: string, wanted: Wanted): Promise<Taken> => {
   const declared = declaredAs(deps, caller, name);
   const giveUp = deps.clock.now() + wanted.waitMs;
-  const asked = { ...wanted, mayHear: (event: ParleyEvent) => isOnChannelOf(caller, event) };
   for (let looks = 1; ; looks++) {
-    const taken = await changed(deps, declared.project, name, (seen) => nextOf(deps, declared, seen, asked));
+    const taken = await changed(deps, declared.project, name, (seen) => nextOf(deps, declared, seen, wanted));
     if ('events' in taken) return taken;
     if (taken.isMore && looks < MOST_LOOKS) continue;
     const now = deps.clock.now();
@@ -46,11 +44,6 @@ export const takeEvents = async (deps: Deps, caller: Caller, name: string, wante
     await deps.events.more(declared.project, taken.end, leftMs, wanted.signal);
   }
 };
-
-/** A declaration opens the log to an agent, but no channel. */
-interface Asked extends Wanted {
-  mayHear: (event: ParleyEvent) => boolean;
-}
 
 /** Nothing to take before something is published behind the end, or a lease lapses. */
 interface Nothing {
@@ -75,7 +68,7 @@ const nextOf = async (
   deps: Deps,
   declared: Declared,
   seen: State = NEW,
-  wanted: Asked,
+  wanted: Wanted,
 ): Promise<Decision<Taken | Nothing>> => {
   const now = deps.clock.now();
   const lapsed = seen.spans.find(({ until }) => until <= now);
@@ -84,16 +77,16 @@ const nextOf = async (
 
 const againOf = async (
   { events, clock }: Deps,
-  { project, types }: Declared,
+  { project, types, channels }: Declared,
   seen: State,
   lapsed: Span,
-  { leaseMs, mayHear }: Asked,
+  { leaseMs }: Wanted,
 ): Promise<Decision<Taken | Nothing>> => {
   const page = await events.read(project, { after: lapsed.from, until: lapsed.to, types, limit: MOST_EVENTS });
   const others = seen.spans.filter(({ id }) => id !== lapsed.id);
   const state = { ...seen, spans: others };
   // Their time in the log is over.
-  const heard = page.events.filter(mayHear);
+  const heard = page.events.filter(on(channels));
   if (heard.length === 0) return { change: state, answer: { end: lapsed.to, lookAgainAt: 0, isMore: true } };
   const span = { ...lapsed, lease: lapsed.lease + 1, until: clock.now() + leaseMs };
   return { change: { ...state, spans: [...others, span] }, answer: takenOf(seen, span, heard) };
@@ -101,9 +94,9 @@ const againOf = async (
 
 const newOf = async (
   { events, clock }: Deps,
-  { project, types }: Declared,
+  { project, types, channels }: Declared,
   seen: State,
-  { max, leaseMs, mayHear }: Asked,
+  { max, leaseMs }: Wanted,
 ): Promise<Decision<Taken | Nothing>> => {
   const lookAgainAt = Math.min(...seen.spans.map(({ until }) => until));
   if (seen.spans.length >= MOST_SPANS) {
@@ -111,7 +104,7 @@ const newOf = async (
     return { answer: { end: await events.end(project), lookAgainAt: Math.min(lookAgainAt, clock.now() + FULL_MS) } };
   }
   const page = await events.read(project, { after: seen.next, types, limit: max });
-  const heard = page.events.filter(mayHear);
+  const heard = page.events.filter(on(channels));
   if (heard.length === 0) {
     const answer = { end: page.cursor, lookAgainAt };
     return page.cursor === seen.next
@@ -124,8 +117,11 @@ const newOf = async (
   return { change, answer: takenOf(seen, span, heard) };
 };
 
-const isOnChannelOf = (caller: Caller, { data }: ParleyEvent): boolean =>
-  typeof data.channel !== 'string' || mayUse(caller, data.channel);
+/** What is said on no channel is for every consumer. */
+const on =
+  (channels: string[]) =>
+  ({ data }: ParleyEvent): boolean =>
+    typeof data.channel !== 'string' || channels.includes(data.channel);
 
 /** The log may tell of one event twice, next to each other for the most part. */
 const takenOf = (state: State, span: Span, events: ParleyEvent[]): Taken => ({

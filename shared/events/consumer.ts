@@ -1,4 +1,5 @@
 import type { Caller } from '../agents/authenticate.ts';
+import { refuseOtherChannels } from '../agents/channels.ts';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
@@ -45,7 +46,11 @@ export const consumersFor = ({ config }: Deps, caller: Caller): [name: string, D
 
 export const declaredAs = (deps: Deps, caller: Caller, name: string): Declared => {
   const [, declared] = consumersFor(deps, caller).find(([known]) => known === name) ?? [];
-  if (declared) return declared;
+  if (declared) {
+    // Its instances share one cursor, and so must hear the same.
+    if (caller.role !== 'admin') for (const one of declared.channels) refuseOtherChannels(caller.known.agent, one);
+    return declared;
+  }
   throw new ParleyError(
     'consumer_not_found',
     `There is no consumer ${name.slice(0, 64)} for this key. Consumers are declared in parley.config.ts, with the agents that may use them.`,

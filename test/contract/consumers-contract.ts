@@ -11,8 +11,8 @@ const opened = async (t: TestContext, open: Open) => {
   const engine = await open(t);
   const project = unique('p');
   const consumers = {
-    one: { project, types: ['task.*'], agents: [] },
-    two: { project, types: ['task.even'], agents: [] },
+    one: { project, types: ['task.*'], agents: [], channels: ['public'] },
+    two: { project, types: ['task.even'], agents: [], channels: ['public'] },
   };
   const deps = depsOn(engine, { consumers });
   const admin = { project, role: 'admin' } as const;

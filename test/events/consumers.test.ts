@@ -7,11 +7,12 @@ import { type TestParley, testParley } from '../support/test-parley.ts';
 
 const DAY_MS = 86_400_000;
 
+const PUBLIC_ONLY = { project: 'default', channels: ['public'] };
 const CONSUMERS = {
-  observer: { project: 'default', types: ['task.requested'], agents: ['lancelot', 'kay'] },
-  auditor: { project: 'default', types: ['task.*'], agents: ['kay'] },
-  elsewhere: { project: 'other', types: ['*'], agents: ['lancelot'] },
-  idle: { project: 'default', types: ['never.happens'], agents: [] },
+  observer: { ...PUBLIC_ONLY, types: ['task.requested'], agents: ['lancelot', 'kay'] },
+  auditor: { ...PUBLIC_ONLY, types: ['task.*'], agents: ['kay'] },
+  elsewhere: { ...PUBLIC_ONLY, project: 'other', types: ['*'], agents: ['lancelot'] },
+  idle: { ...PUBLIC_ONLY, types: ['never.happens'], agents: [] },
 };
 
 interface World {
@@ -242,26 +243,40 @@ describe('a durable consumer', () => {
     assert.deepEqual(await named(parley.admin), ['observer', 'auditor', 'idle']);
   });
 
-  it('tells an agent nothing of channels that it may not use, and goes on behind it', async (t) => {
-    const consumers = { all: { project: 'default', types: ['evt.agent.*'], agents: ['merlin', 'morgan'] } };
+  it('hears what is said on its own channels, whichever of its instances asks', async (t) => {
+    const events = { project: 'default', types: ['evt.agent.*'], agents: ['merlin', 'morgan'] };
+    const consumers = {
+      open: { ...events, channels: ['public'] },
+      inner: { ...events, channels: ['public', 'u_arthur'] },
+    };
     const parley = await testParley(t, { config: { consumers } });
     const merlin = await groundAgent(parley, 'merlin', { channels: ['public', 'u_arthur'] });
     const morgan = await groundAgent(parley, 'morgan');
     const worker = new Worker(merlin);
-    const turns = [];
+    const turns: string[] = [];
     for (const channel_id of ['u_arthur', 'public']) {
       turns.push(await enqueued(parley.admin, 'merlin', { channel_id }));
       await worker.deliver(await worker.begin());
     }
     await settled(parley);
-    const heard = async (by: Caller) => {
-      const { events } = (await by.call('POST', '/v1/consumers/all/events', {})).body;
-      await parley.admin.call('POST', '/v1/consumers/all/rewind', { to: 'start' });
+    const heard = async (by: Caller, name: string) => {
+      const taken = await by.call('POST', `/v1/consumers/${name}/events`, {});
+      await parley.admin.call('POST', `/v1/consumers/${name}/rewind`, { to: 'start' });
       type Told = { data: { payload: { agent_turn_id: string } } };
-      return [...new Set(events.map(({ data }: Told) => data.payload.agent_turn_id))];
+      return [...new Set(taken.body.events.map(({ data }: Told) => data.payload.agent_turn_id))];
     };
-    assert.deepEqual(await heard(merlin), turns);
-    assert.deepEqual(await heard(morgan), turns.slice(1));
+    for (const by of [merlin, morgan, parley.admin]) assert.deepEqual(await heard(by, 'open'), turns.slice(1));
+    for (const by of [merlin, parley.admin]) assert.deepEqual(await heard(by, 'inner'), turns);
+    for (const [path, body] of [
+      ['events', {}],
+      ['ack', { receipt: '1.1.1' }],
+      ['rewind', { to: 'end' }],
+    ] as const) {
+      const refused = await morgan.call('POST', `/v1/consumers/inner/${path}`, body);
+      assertRefused(refused, 403, 'channel_forbidden');
+      assert.match(refused.body.detail, /morgan .*u_arthur/);
+    }
+    assert.deepEqual(await heard(merlin, 'inner'), turns, 'nothing was lost by those who may not hear it');
   });
 
   it('is refused what it may not want', async (t) => {

@@ -8,21 +8,30 @@ const ConsumerView = z.object({
   name: z.string(),
   types: z.array(z.string()),
   agents: z.array(z.string()),
+  channels: z.array(z.string()).describe('of what is said on a channel, what it hears'),
   cursor: z.string().optional().describe('the place in the event log up to which events were given out'),
   inHand: z.number().describe('how many receipts were given out and not acknowledged'),
 });
 
-const viewOf = (name: string, { types, agents }: Declared, state?: Consumer): z.output<typeof ConsumerView> => ({
+const viewOf = (
+  name: string,
+  { types, agents, channels }: Declared,
+  state?: Consumer,
+): z.output<typeof ConsumerView> => ({
   name,
   types,
   agents,
+  channels,
   cursor: state?.next,
   inHand: state?.spans.length ?? 0,
 });
 
 const seconds = (least: number, most: number, otherwise: number) => z.number().min(least).max(most).default(otherwise);
 
-const notFound = { 404: { description: 'No such consumer, or not for this key' } };
+const notFound = {
+  403: { description: 'The agent may not use a channel of this consumer, which is named' },
+  404: { description: 'No such consumer, or not for this key' },
+};
 
 export const consumerRoutes: Route[] = [
   route({
