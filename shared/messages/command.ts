@@ -169,9 +169,17 @@ export interface AnswerMessage extends About {
   answer: Json;
 }
 
+/** What its sender signed, with its `signature` if it did, and when, in epoch milliseconds; not a number where that is not said. */
+export interface Signed {
+  message: JsonObject;
+  at: number;
+}
+
 /** What CommonGround asks of the turns of agents. */
 export interface GroundMessage extends Message {
   kind: 'ground';
+  /** Absent where a message is only streamed: nothing follows from those, and they have no headers to carry a signature. */
+  signed?: Signed;
   order: GroundOrder;
 }
 

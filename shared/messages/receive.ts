@@ -60,7 +60,7 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     if (said.kind === 'ground') {
       // Agents of the other dialects have no turns, and do without all that belongs to them.
       const { carryOutOrder } = await import('../turns/carry-out-order.ts');
-      const done = await carryOutOrder(deps, await asked(deps, sent, said, message), sent.trace, said.order);
+      const done = await carryOutOrder(deps, await asked(deps, sent, said), sent.trace, said.order);
       return { id: said.messageId, dialect: dialect.name, ...done };
     }
     const sender = await agentBehind(deps, sent.caller, said.from);
@@ -87,10 +87,10 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
 type TaskCommand = Exclude<Command, GroundMessage>;
 
 /** An administrator may call agents in its own name. */
-const asked = async (deps: Deps, { caller }: Sent, { from }: GroundMessage, message: JsonObject): Promise<Caller> => {
+const asked = async (deps: Deps, { caller }: Sent, { from, signed }: GroundMessage): Promise<Caller> => {
   if (caller.role === 'admin') return caller;
   const sender = await agentBehind(deps, caller, from);
-  checkSignature(deps, sender.agent, message, undefined);
+  if (signed) checkSignature(deps, sender.agent, signed.message, signed.at);
   await countRate(deps, sender.agent);
   return inTheNameOf(deps, caller, sender);
 };

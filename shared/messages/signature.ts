@@ -41,7 +41,8 @@ const faultIn = (
   if (typeof signature !== 'string') return 'it has no signature';
   const key = publicKeyIn(publicKey);
   if (!key || !fits(key, canonical(signed), Buffer.from(signature, 'base64'))) return 'its signature does not fit';
-  return Math.abs(now - sentAt) > WINDOW_MS ? `its timestamp is more than ${WINDOW_MS / 1000} s from now` : undefined;
+  const isNear = Math.abs(now - sentAt) <= WINDOW_MS;
+  return isNear ? undefined : `its timestamp is missing, or more than ${WINDOW_MS / 1000} s from now`;
 };
 
 const fits = (key: KeyObject, text: string, signature: Uint8Array): boolean => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { canonical } from '../../shared/json/fingerprint.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { taskRequest } from '../support/api.ts';
+import { enqueued, groundAgent, Worker } from '../support/ground.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -65,6 +66,70 @@ describe('an agent that signs', () => {
       const registration = { ...messageRouting, publicKey, signing: 'enforce' };
       assertRefused(await parley.admin.call('PUT', '/v1/agents/other', registration), 400, 'invalid_request');
     }
+  });
+});
+
+describe('an agent of CommonGround that signs', () => {
+  const startGround = async (t: Parameters<typeof testParley>[0]) => {
+    const parley = await testParley(t);
+    const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+    const key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
+    const merlin = await groundAgent(parley, 'merlin', { publicKey: key, signing: 'enforce' });
+    const now = (ms = 0) => new Date(parley.clock.now() + ms).toISOString();
+    /** The signature covers subject, payload and the protocol's own headers. */
+    const signed = (headers: Record<string, string> = { 'cg-timestamp': now() }, more: object = {}) => {
+      const subject = 'cg.v1r3.default.public.cmd.agent.merlin.turn';
+      const message = { subject, headers, payload: { correlation_id: randomUUID(), mode: 'call', ...more } };
+      const signature = sign(null, Buffer.from(canonical(message)), privateKey).toString('base64');
+      return { ...message, headers: { ...headers, 'cg-signature': signature } };
+    };
+    return { parley, merlin, now, signed };
+  };
+
+  it('is believed by CG-Signature, whatever becomes of the trace and the case of names on the way', async (t) => {
+    const { merlin, now, signed } = await startGround(t);
+    const message = signed({ 'cg-timestamp': now(), 'cg-recursion-depth': '3' });
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const onTheWay = {
+      'CG-Signature': message.headers['cg-signature'],
+      'CG-Timestamp': now(),
+      'CG-Recursion-Depth': 3,
+      traceparent,
+    };
+    const sent = await merlin.send({ ...message, headers: onTheWay });
+    assert.equal(sent.status, 202, JSON.stringify(sent.body));
+    assert.equal((await new Worker(merlin).take()).inbox[0].recursion_depth, 3);
+  });
+
+  it('is refused what is unsigned, changed in any part, too old or without a time, and nothing follows', async (t) => {
+    const { merlin, now, signed } = await startGround(t);
+    const right = signed();
+    const { 'cg-signature': _signature, ...unsigned } = right.headers;
+    const faults = [
+      { ...right, headers: unsigned },
+      { ...right, headers: {} },
+      { ...right, headers: { ...right.headers, 'CG-Recursion-Depth': '1' } },
+      { ...right, payload: { ...right.payload, correlation_id: 'other' } },
+      { ...right, subject: right.subject.replace('public', 't_other') },
+      signed({ 'cg-timestamp': now(-60_001) }),
+      signed({ 'cg-timestamp': now(60_001) }),
+      signed({ 'cg-timestamp': 'today' }),
+      signed({}),
+    ];
+    for (const message of faults) assertRefused(await merlin.send(message), 403, 'bad_signature');
+    assert.equal(await new Worker(merlin).lease(), undefined);
+    assert.equal((await merlin.send(right)).status, 202);
+  });
+
+  it('streams without a signature, from which nothing follows', async (t) => {
+    const { parley, merlin } = await startGround(t);
+    await enqueued(parley.admin, 'merlin');
+    const { agent_turn_id } = await new Worker(merlin).begin();
+    const payload = { agent_turn_id, step_id: 's', chunk_type: 'text', content: 'hm' };
+    assert.equal(
+      (await merlin.send({ subject: 'cg.v1r3.default.public.str.agent.merlin.chunk', payload })).status,
+      202,
+    );
   });
 });
 

@@ -5,7 +5,7 @@ import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { GroundMessage } from '../../messages/command.ts';
-import { depthIn, depthOfCall, depthSaid, type Headers, senderIn } from './headers.ts';
+import { depthIn, depthOfCall, depthSaid, type Headers, senderIn, signedIn } from './headers.ts';
 import { Chunk, Enqueue, Stop, ToolCommand, ToolReport, UiAction, Wakeup } from './payloads.ts';
 import { CommonGroundMessage, inShape } from './schema.ts';
 import { parseSubject, type Subject } from './subject.ts';
@@ -45,6 +45,7 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
     messageId: idOf(order),
     fingerprint: fingerprint(message),
     from: sender ?? (isStreamed ? subject.target : senderIn(headers)) ?? 'admin',
+    signed: isStreamed ? undefined : signedIn(message.subject, headers, sent),
     order,
   };
 };

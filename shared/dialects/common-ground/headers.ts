@@ -1,5 +1,6 @@
 import { ParleyError } from '../../errors.ts';
 import type { JsonObject } from '../../json/json.ts';
+import type { Signed } from '../../messages/command.ts';
 import { type Trace, traceFrom } from '../../trace.ts';
 import { VERSION } from './subject.ts';
 
@@ -52,6 +53,19 @@ const headerOf = (headers: Headers, name: string): unknown =>
 export const senderIn = (headers: Headers): string | undefined => {
   const sender = headerOf(headers, 'cg-sender');
   return typeof sender === 'string' && sender !== '' ? sender : undefined;
+};
+
+const OWN = 'cg-';
+const SIGNATURE = 'cg-signature';
+
+/**
+ * What a signature covers, with the signature beside it, and when it was made: the subject, the payload, and the protocol's own
+ * headers, by their names in lower case and as text. The trace changes on the way, and is not covered.
+ */
+export const signedIn = (subject: string, headers: Headers, payload: JsonObject): Signed => {
+  const texts = Object.entries(headers).map(([name, value]): [string, string] => [name.toLowerCase(), String(value)]);
+  const { [SIGNATURE]: signature, ...own } = Object.fromEntries(texts.filter(([name]) => name.startsWith(OWN)));
+  return { message: { subject, headers: own, payload, signature }, at: Date.parse(own['cg-timestamp'] ?? '') };
 };
 
 /** The trace that a message's own headers name, if one can be read. */
@@ -114,4 +128,4 @@ export const strictDepth = (depth: number | undefined): number => {
 
 /** Keys of a payload that look like headers. They are let through, and warned of. */
 export const headersInPayload = (payload: JsonObject): string[] =>
-  Object.keys(payload).filter((key) => key.toLowerCase().startsWith('cg-'));
+  Object.keys(payload).filter((key) => key.toLowerCase().startsWith(OWN));
