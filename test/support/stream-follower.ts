@@ -51,6 +51,15 @@ export class StreamFollower {
   }
 
   async #fetch(engine: AwsEngine): Promise<void> {
+    for (const change of await this.fetched(engine)) {
+      const key = JSON.stringify(keyOf(change));
+      this.pending.set(key, [...(this.pending.get(key) ?? []), change]);
+    }
+  }
+
+  /** What is new, once and in its order, for whoever looks after it himself. */
+  async fetched(engine: AwsEngine): Promise<RecordChange[]> {
+    const changes: RecordChange[] = [];
     for (const [shard, iterator] of await this.#shards()) {
       if (!iterator) continue;
       const { Records: records = [], NextShardIterator: next } = await this.#streams.send(
@@ -59,10 +68,10 @@ export class StreamFollower {
       this.#iterators.set(shard, next);
       for (const { dynamodb } of records) {
         if (!dynamodb || !this.#watched.includes(dynamodb.Keys?.sk?.S ?? '')) continue;
-        const key = JSON.stringify(dynamodb.Keys);
-        this.pending.set(key, [...(this.pending.get(key) ?? []), ...engine.changesIn(asLambda(dynamodb))]);
+        changes.push(...engine.changesIn(asLambda(dynamodb)));
       }
     }
+    return changes;
   }
 
   async #shards(): Promise<Map<string, string | undefined>> {
@@ -85,6 +94,11 @@ export class StreamFollower {
     this.#streams.destroy();
   }
 }
+
+const keyOf = ({ before, after }: RecordChange) => {
+  const { pk, sk } = after ?? before ?? {};
+  return { pk, sk };
+};
 
 interface Images {
   OldImage?: object;

@@ -12,11 +12,11 @@ describe('turns, whatever happens in whatever order and at once', () => {
   it('end once each, are held by one at a time, lose nothing and apply no report twice', async (t) => {
     const parley = await testParley(t);
     const { deps } = parley.parley;
-    const world = { deps, advance: (ms: number) => parley.clock.advance(ms) };
+    const world = { deps, advance: (ms: number) => parley.clock.advance(ms), settled: async () => {} };
     const turns: string[] = [];
     let runs = 0;
     await fc.assert(
-      fc.asyncProperty(lives, async (groups) => {
+      fc.asyncProperty(lives(24), async (groups) => {
         const id = `agent-${runs++}`;
         await groundAgent(parley, id);
         const known = await deps.directory.agent('default', id);
@@ -27,7 +27,7 @@ describe('turns, whatever happens in whatever order and at once', () => {
         await story.check();
         turns.push(...story.turns);
       }),
-      { numRuns: RUNS },
+      { numRuns: RUNS, endOnFailure: true },
     );
     assert.ok(turns.length > RUNS, 'there was something to see');
     await eventually(async () => {

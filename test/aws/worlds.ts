@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import baseConfig from '../../parley.config.ts';
+import { directoryOf } from '../../shared/agents/directory.ts';
+import type { Config } from '../../shared/config.ts';
+import type { Deps } from '../../shared/deps.ts';
+import { dispatch } from '../../shared/dispatch/dispatch.ts';
+import { onDue } from '../../shared/dispatch/on-due.ts';
+import { type AwsClients, awsClients } from '../../shared/engines/aws/clients.ts';
+import { type AwsEngine, awsEngine } from '../../shared/engines/aws/engine.ts';
+import { laneSuffix } from '../../shared/lane-names.ts';
+import type { Item, RecordChange } from '../../shared/ports/records.ts';
+import { PACKING } from '../../shared/tasks/packing.ts';
+import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
+import { MovableClock } from '../support/movable-clock.ts';
+import { StreamFollower } from '../support/stream-follower.ts';
+
+const TABLE = 'worlds';
+const BUCKET = 'contents';
+const FETCH_MS = 20;
+/** A stream may bring any batch once more. */
+const AGAIN_EVERY = 8;
+
+/**
+ * One project on DynamoDB Local, in a time of its own. What follows from its changes, and from its time, is carried out as the
+ * stream's function and the timers do, in batches, while the test goes on.
+ */
+export class AwsWorld {
+  readonly project: string;
+  readonly deps: Deps;
+  /** What could not be carried out. */
+  readonly faults: unknown[] = [];
+  /** Every change of a watched record, in the order of the stream. */
+  onChange: (change: RecordChange) => void = () => {};
+  readonly #clock: MovableClock;
+  readonly #nextFetch: () => Promise<void>;
+  /** What waits for its time, as far as the stream has told. */
+  readonly #due = new Map<string, Item>();
+  #given: RecordChange[] = [];
+  #count = 0;
+  #batches = 0;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(project: string, deps: Deps, clock: MovableClock, nextFetch: () => Promise<void>) {
+    this.project = project;
+    this.deps = deps;
+    this.#clock = clock;
+    this.#nextFetch = nextFetch;
+  }
+
+  give(change: RecordChange): void {
+    this.#given.push(change);
+    this.#count += 1;
+    this.#then(() => this.#carryOut());
+  }
+
+  advance(ms: number): void {
+    this.#clock.advance(ms);
+    this.#then(() => this.#fire());
+  }
+
+  /** Until nothing more follows from what has been written so far. */
+  async settled(): Promise<void> {
+    for (;;) {
+      await this.#work;
+      const count = this.#count;
+      await this.#nextFetch();
+      if (count === this.#count) return;
+    }
+  }
+
+  #then(next: () => Promise<void>): void {
+    this.#work = this.#work.then(next).catch((error) => {
+      this.faults.push(error);
+    });
+  }
+
+  async #carryOut(): Promise<void> {
+    const changes = this.#given;
+    if (changes.length === 0) return;
+    this.#given = [];
+    for (const change of changes) {
+      this.onChange(change);
+      const { pk = '' } = change.after ?? change.before ?? {};
+      if (change.after?.due === undefined) this.#due.delete(pk);
+      else this.#due.set(pk, change.after);
+    }
+    await dispatch(this.deps, changes);
+    this.#batches += 1;
+    if (this.#batches % AGAIN_EVERY === 0) await dispatch(this.deps, changes);
+    await this.#fire();
+  }
+
+  async #fire(): Promise<void> {
+    const now = this.#clock.now();
+    for (const { pk, sk } of [...this.#due.values()].filter(({ due = Infinity }) => due <= now)) {
+      this.#due.delete(pk);
+      const record = await this.deps.records.get<Item>({ pk, sk });
+      if (record?.due !== undefined && record.due <= now) await onDue(this.deps, record);
+    }
+  }
+}
+
+/** Worlds beside each other in one table, whose stream they share. */
+export const startWorlds = async (
+  t: { after(cleanUp: () => unknown): void },
+  count: number,
+  ...watched: string[]
+): Promise<AwsWorld[]> => {
+  const services = await startAwsServices();
+  services.queues.createBucket(BUCKET);
+  await services.createTable(TABLE);
+  const faux = awsClients(services.faux);
+  // However slow the machine is, no call may have an end that nobody learns: a test counts on what it was answered.
+  const dynamo = new DynamoDBClient({ ...services.dynamo, maxAttempts: 4 });
+  const clients: AwsClients = { dynamo, sqs: faux.sqs, s3: faux.s3 };
+  const names = Array.from({ length: count }, (_, number) => `world${number}`);
+  const domains = baseConfig.projects.default?.domains ?? {};
+  const config = {
+    ...baseConfig,
+    projects: Object.fromEntries(names.map((name) => [name, { domains, relay: false }])),
+  };
+  const follower = new StreamFollower(services.dynamo, TABLE, ...watched);
+  const running = new AbortController();
+  let fetches = Promise.withResolvers<void>();
+  /** The fetch that is under way may have begun too early. */
+  const nextFetch = async () => {
+    await fetches.promise;
+    await fetches.promise;
+  };
+  const worlds = new Map(names.map((name) => [name, worldOn(services, clients, config, name, nextFetch)]));
+  const [anyEngine] = [...worlds.values()].map(({ engine }) => engine);
+  if (!anyEngine) throw new Error('there is no world');
+  const following = (async () => {
+    for (; !running.signal.aborted; await pause(FETCH_MS)) {
+      for (const change of await follower.fetched(anyEngine)) {
+        const [project = ''] = (change.after ?? change.before)?.pk.split('#') ?? [];
+        worlds.get(project)?.world.give(change);
+      }
+      const ended = fetches;
+      fetches = Promise.withResolvers();
+      ended.resolve();
+    }
+  })();
+  t.after(async () => {
+    await Promise.all([...worlds.values()].map(({ world }) => world.settled()));
+    running.abort();
+    await following;
+    follower.close();
+    dynamo.destroy();
+    faux.sqs.destroy();
+    await services.stop();
+  });
+  return [...worlds.values()].map(({ world }) => world);
+};
+
+const worldOn = (
+  services: AwsServices,
+  clients: AwsClients,
+  config: Config,
+  project: string,
+  nextFetch: () => Promise<void>,
+): { world: AwsWorld; engine: AwsEngine } => {
+  const clock = new MovableClock();
+  const newId = randomUUID;
+  const engine = awsEngine({
+    clients,
+    table: TABLE,
+    bucket: BUCKET,
+    laneUrlPrefix: `${services.faux.endpoint}/000000000000/`,
+    delayQueueUrl: services.queues.createQueue(`delay-${project}`).queueUrl,
+    laneSuffix,
+    hasLane: () => false,
+    log: () => {},
+    packing: PACKING,
+    eventsKeepMs: config.events.keepMs,
+    clock,
+    newId,
+    announce: async () => {},
+  });
+  const directory = directoryOf(engine.ports.records, clock);
+  const deps: Deps = { ...engine.ports, clock, config, newId, directory, log: () => {}, measure: () => {} };
+  return { world: new AwsWorld(project, deps, clock, nextFetch), engine };
+};
