@@ -5,7 +5,7 @@ import type { RecordChange } from '../ports/records.ts';
 import { relayedBatch } from '../relay/relayed.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { sow } from '../tasks/sow.ts';
-import { batchEndEffects } from '../turns/effects.ts';
+import { batchCallEffects } from '../turns/effects.ts';
 import { forked } from '../turns/fork-join.ts';
 import { type Batch, batchRef } from './batch.ts';
 import { ended, join } from './join.ts';
@@ -49,7 +49,7 @@ export const onBatchDue = async (deps: Deps, batch: Batch): Promise<void> => {
 
 /** Everything that follows from one write to a batch. What is still running when it ends is stopped. */
 export const batchEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {
-  const effects: Effect[] = batchEndEffects({ before, after });
+  const effects: Effect[] = batchCallEffects({ before, after });
   if (before?.seeds && 'blob' in before.seeds && !after?.seeds) {
     effects.push({ kind: 'forget', blob: before.seeds.blob });
   }

@@ -15,7 +15,6 @@ const PartView = z.object({
   kind: z.string(),
   id: z.string(),
   status: z.enum(['open', ...ENDS]),
-  summary: z.string().optional(),
   result: jsonValue.optional(),
   uri: z.string().optional().describe('where the result is, if it is too large to stand here'),
   error: z.object({ code: z.string(), message: z.string() }).optional(),

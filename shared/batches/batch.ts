@@ -6,7 +6,7 @@ import type { ToolCall } from '../turns/tool-call.ts';
  * One of the things that a batch waits for. A task is one kind; another, such as a turn, is whatever
  *  - has a line in `part-kinds.ts`, which says how one is stopped and shown,
  *  - is made only while the batch is open, by a check of that in the transaction that makes it, so that none is left running,
- *  - carries `joins`, and has the effect `join` when it ends, with its status and, where nothing else tells it, a summary.
+ *  - carries `joins`, and has the effect `join` when it ends, with its status.
  */
 export interface Part {
   kind: string;
@@ -15,7 +15,6 @@ export interface Part {
 
 export interface PartEnd {
   status: End;
-  summary?: string;
   error?: { code: string; message: string };
   /** The batch ended before it did. */
   isStopped?: true;

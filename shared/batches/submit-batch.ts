@@ -8,9 +8,19 @@ import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Request } from '../messages/command.ts';
 import { discarded, kept } from '../tasks/content.ts';
-import { type Flaw, flawsIn, refusalOf, requestIn, type Seed, SOW_AGAIN_MS, spelled } from '../tasks/sow.ts';
+import {
+  type Flaw,
+  flawsIn,
+  refusalOf,
+  requestIn,
+  type Seed,
+  SOW_AGAIN_MS,
+  type Sower,
+  spelled,
+} from '../tasks/sow.ts';
 import type { Trace } from '../trace.ts';
-import { type Batch, batchRef } from './batch.ts';
+import { turnIn } from '../turns/asked-turn.ts';
+import { type Batch, batchRef, type Part } from './batch.ts';
 import { begun } from './batch-changes.ts';
 
 export interface NewBatch {
@@ -39,13 +49,15 @@ export const submitBatch = async (
   const earlier = await deps.records.get(ref);
   if (earlier) return repeated(deps, earlier, print);
   const { seeds, flaws } = seedsOf(wanted, id);
-  flaws.push(...(await flawsIn(deps, caller, from, seeds, pathOf)));
+  flaws.push(...(await flawsIn(deps, caller, { from, trace }, seeds, pathOf)));
   if (flaws.length > 0) throw refusalOf('The batch', flaws);
-  const requests = seeds.map((seed) => requestIn(deps, from, seed));
-  const parts = requests.map(({ taskId }) => ({ kind: 'task', id: taskId }));
-  refuseRepeated(parts.map((part) => part.id));
-  refuseAwaited(requests);
-  const whole = await Promise.all(seeds.map((seed) => spelled(deps, caller, from, seed)));
+  const asked = seeds.map((seed) => askedBy(deps, { project, from, trace }, seed));
+  refuseRepeated(asked.map(({ part, name }) => `${part.kind} ${name}`));
+  refuseAwaited(asked);
+  const parts = asked.map(({ part }) => part);
+  const whole = await Promise.all(
+    seeds.map((seed, n) => (asked[n]?.request ? spelled(deps, caller, from, seed) : seed)),
+  );
   const content = await kept(deps, project, id, whole);
   const requester = await find(deps, project, from);
   const now = deps.clock.now();
@@ -82,6 +94,21 @@ export const submitBatch = async (
   return repeated(deps, made.current, print);
 };
 
+/** The part that a message becomes, and what its sender calls it. */
+interface Asked {
+  part: Part;
+  name: string;
+  /** Absent for a turn. */
+  request?: Request;
+}
+
+const askedBy = (deps: Deps, sower: Sower, seed: Seed): Asked => {
+  const turn = turnIn(deps, sower, seed);
+  if (turn) return { part: { kind: 'turn', id: turn.id }, name: turn.correlation };
+  const request = requestIn(deps, sower.from, seed);
+  return { part: { kind: 'task', id: request.taskId }, name: request.taskId, request };
+};
+
 const pathOf = ({ joins }: Seed): string => `tasks[${joins?.child}]`;
 
 /** What has the shape of no dialect is wrong already. */
@@ -100,20 +127,20 @@ const seedsOf = ({ messages, dialect }: NewBatch, batch: string): { seeds: Seed[
   return { seeds, flaws };
 };
 
-const refuseRepeated = (ids: string[]): void => {
-  const flaws = ids.flatMap((id, child): Flaw[] =>
-    ids.indexOf(id) < child
-      ? [{ path: `tasks[${child}]`, error: new ParleyError('id_reused', `${id} is in the batch already.`) }]
+const refuseRepeated = (names: string[]): void => {
+  const flaws = names.flatMap((name, child): Flaw[] =>
+    names.indexOf(name) < child
+      ? [{ path: `tasks[${child}]`, error: new ParleyError('id_reused', `The ${name} is in the batch already.`) }]
       : [],
   );
   if (flaws.length > 0) throw refusalOf('The batch', flaws);
 };
 
 /** They run side by side. */
-const refuseAwaited = (requests: Request[]): void => {
-  const names = new Set(requests.flatMap(({ taskId, givenId = taskId }) => [taskId, givenId]));
-  const flaws = requests.flatMap(({ waitsFor = [], waitsForShort = [] }, child): Flaw[] => {
-    const own = [...waitsFor, ...waitsForShort].find((name) => names.has(name));
+const refuseAwaited = (asked: Asked[]): void => {
+  const names = new Set(asked.flatMap(({ name, request }) => [name, request?.givenId]));
+  const flaws = asked.flatMap(({ request }, child): Flaw[] => {
+    const own = [...(request?.waitsFor ?? []), ...(request?.waitsForShort ?? [])].find((name) => names.has(name));
     const why = `It waits for ${own} of the same batch, whose tasks run side by side. POST /v1/graphs takes tasks that wait for each other.`;
     return own === undefined ? [] : [{ path: `tasks[${child}]`, error: new ParleyError('unknown_dependency', why) }];
   });

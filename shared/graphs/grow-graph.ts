@@ -10,7 +10,7 @@ export const grown = async (deps: Deps, graph: Graph): Promise<Graph> => {
   const ref = graphRef(graph.project, graph.id);
   try {
     const refused = await sow(deps, { ...graph, trace: graph }, graph.seeds);
-    const reasons = Object.fromEntries(refused.map(({ taskId, error }) => [taskId, error.message]));
+    const reasons = Object.fromEntries(refused.map(({ id, error }) => [id, error.message]));
     const set = refused.length > 0 ? { refused: reasons } : {};
     const written = await deps.records.update(ref, { set, unset: ['seeds', 'due'] }, deps.newId());
     return written.outcome === 'written' ? written.after : graph;

@@ -34,7 +34,7 @@ export const submitGraph = async (
   const earlier = await deps.records.get(graphRef(project, id));
   if (earlier) return repeated(deps, earlier, print);
   const pathOf = ({ message }: Seed) => `nodes[${nodes.findIndex(({ taskId }) => taskId === message.id)}]`;
-  const wrong = [...flaws, ...(await flawsIn(deps, caller, from, seeds, pathOf))];
+  const wrong = [...flaws, ...(await flawsIn(deps, caller, { from, trace }, seeds, pathOf))];
   if (wrong.length > 0) throw refusalOf('The graph', wrong);
   const content = await kept(deps, project, id, seeds);
   const now = deps.clock.now();

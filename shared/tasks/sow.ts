@@ -9,6 +9,8 @@ import type { Request } from '../messages/command.ts';
 import { spelledOut, withTold } from '../messages/receive.ts';
 import { counted } from '../sequences/sequence.ts';
 import type { Trace } from '../trace.ts';
+import { turnIn } from '../turns/asked-turn.ts';
+import { enqueue, toEnqueue } from '../turns/enqueue.ts';
 import { loaded } from './content.ts';
 import { lineageOf } from './lineage.ts';
 import { wayFor } from './route-task.ts';
@@ -55,14 +57,17 @@ export const spelled = async (deps: Deps, caller: Caller, from: string, seed: Se
 export const flawsIn = async (
   deps: Deps,
   caller: Caller,
-  from: string,
+  asked: Omit<Sower, 'project'>,
   seeds: Seed[],
   pathOf: (seed: Seed, at: number) => string,
 ): Promise<Flaw[]> => {
   const errors = await Promise.all(
     seeds.map(async (seed) => {
       try {
-        return await objectionTo(deps, caller, from, requestIn(deps, from, seed));
+        const turn = turnIn(deps, { ...asked, project: caller.project }, seed);
+        if (!turn) return await objectionTo(deps, caller, asked.from, requestIn(deps, asked.from, seed));
+        await toEnqueue(deps, caller, turn);
+        return undefined;
       } catch (error) {
         if (error instanceof ParleyError && error.retry === 'never') return error;
         throw error;
@@ -120,37 +125,60 @@ export interface Sower {
 }
 
 export interface Refused {
-  taskId: string;
+  id: string;
   seed: Seed;
   error: ParleyError;
 }
 
 /**
- * Makes tasks of the seeds, each after those that it waits for. It may be called again. What is refused, though it could be
- * accepted when it was asked for, is told; whatever else goes wrong is thrown, and the rest is left for the next time.
+ * Makes tasks and turns of the seeds, each after those that it waits for. It may be called again. What is refused, though it
+ * could be accepted when it was asked for, is told; whatever else goes wrong is thrown, and the rest is left for the next time.
  */
-export const sow = async (deps: Deps, { project, from, trace }: Sower, kept: Content): Promise<Refused[]> => {
+export const sow = async (deps: Deps, sower: Sower, kept: Content): Promise<Refused[]> => {
   const seeds = Seeds.parse(await loaded(deps.blobs, kept));
   const refused: Refused[] = [];
   const sown = new Map<string, Promise<void>>();
   for (const seed of seeds) {
-    const request = requestIn(deps, from, seed);
-    const { taskId, waitsFor = [] } = request;
-    const earlier = waitsFor.flatMap((id) => sown.get(id) ?? []);
+    const { id, waitsFor, make } = sproutOf(deps, sower, seed);
+    const earlier = waitsFor.flatMap((other) => sown.get(other) ?? []);
     const made = Promise.all(earlier).then(async () => {
       try {
-        // That its sender may see what it names was checked when it was accepted.
-        const { duplicate } = await submit(deps, { project, role: 'admin' }, seed.dialect, request, trace);
-        if (request.sent) await counted(deps, project, request, duplicate);
+        await make();
       } catch (error) {
         if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
-        refused.push({ taskId, seed, error });
+        refused.push({ id, seed, error });
       }
     });
-    sown.set(taskId, made);
+    sown.set(id, made);
   }
   const outcomes = await Promise.allSettled(sown.values());
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failure) throw failure.reason;
   return refused;
+};
+
+/** What a seed becomes: a task, or a turn. */
+interface Sprout {
+  id: string;
+  waitsFor: string[];
+  make: () => Promise<void>;
+}
+
+const sproutOf = (deps: Deps, sower: Sower, seed: Seed): Sprout => {
+  const { project, from, trace } = sower;
+  // What its sender may see and call was checked when it was accepted.
+  const anybody: Caller = { project, role: 'admin' };
+  const turn = turnIn(deps, sower, seed);
+  if (turn) {
+    const make = async () => {
+      await enqueue(deps, anybody, turn);
+    };
+    return { id: turn.id, waitsFor: [], make };
+  }
+  const request = requestIn(deps, from, seed);
+  const make = async () => {
+    const { duplicate } = await submit(deps, anybody, seed.dialect, request, trace);
+    if (request.sent) await counted(deps, project, request, duplicate);
+  };
+  return { id: request.taskId, waitsFor: request.waitsFor ?? [], make };
 };

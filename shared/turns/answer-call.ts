@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts';
 import { isObject, type Json } from '../json/json.ts';
 import { loaded } from '../tasks/content.ts';
 import type { Task } from '../tasks/task.ts';
-import { toolResultOf } from './deliverable.ts';
+import { summaryOf, toolResultOf } from './deliverable.ts';
 import type { Ending, TurnEnd } from './head.ts';
 import { report } from './report.ts';
 import { controlIn, type ToolCall } from './tool-call.ts';
@@ -67,15 +67,16 @@ export const answerWithBatch = async (deps: Deps, batch: Batch, call: ToolCall):
   const { project, parts, ends, status } = batch;
   if (status === 'open') return;
   const turns = await deps.records.getMany(parts.map(({ id }) => turnRef(project, id)));
-  const results = parts.map(({ id }, task_index) => {
+  const ended = parts.map(({ id }) => turns.find((one) => one.id === id));
+  const summaries = await Promise.all(ended.map((turn) => summaryOf(deps, project, turn?.end?.deliverable)));
+  const results = ended.map((turn, task_index) => {
     const end = ends[task_index];
-    const turn = turns.find((one) => one.id === id);
     return {
       task_index,
       // The turn itself tells a timeout from a failure, and what is partial.
       status: (end?.isStopped ? undefined : turn?.end?.status) ?? (end ? endingOf(end) : 'canceled'),
       ...(turn && shownEnd(turn, turn.end ?? { status: 'canceled', at: 0 })),
-      summary: end?.summary,
+      summary: summaries[task_index],
       error: end?.error?.message,
       error_code: end?.error?.code,
     };

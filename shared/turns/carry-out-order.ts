@@ -1,5 +1,5 @@
 import { agentBehind, type Caller, nameOf } from '../agents/authenticate.ts';
-import { PUBLIC, refuseOtherChannels } from '../agents/channels.ts';
+import { refuseOtherChannels } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import { headersInPayload, strictDepth, traceOfHeaders } from '../dialects/common-ground/headers.ts';
@@ -7,6 +7,7 @@ import { ownSubject } from '../dialects/common-ground/subject.ts';
 import { keepChunk } from '../streams/chunk.ts';
 import { tellChunk } from '../streams/tell-chunk.ts';
 import type { Trace } from '../trace.ts';
+import { turnAskedBy } from './asked-turn.ts';
 import { askToRing } from './bells.ts';
 import { callInternal } from './call-internal.ts';
 import { callTool } from './call-tool.ts';
@@ -36,20 +37,8 @@ export const carryOutOrder = async (
     deps.log('warn', 'a payload has keys that belong to headers', { subject: order.text, keys: stray });
   const trace = traceOfHeaders(order.headers) ?? requestTrace;
   switch (order.do) {
-    case 'enqueue': {
-      const { payload, depth } = order;
-      const { turn, duplicate } = await enqueue(deps, caller, {
-        agent: payload.agent_id,
-        correlation: payload.correlation_id,
-        mode: payload.mode,
-        channel: payload.channel_id ?? PUBLIC,
-        depth,
-        contextBox: payload.context_box_id,
-        payload: payload.payload,
-        trace,
-      });
-      return { duplicate, agentTurnId: turn };
-    }
+    case 'enqueue':
+      return enqueue(deps, caller, turnAskedBy(order, requestTrace));
     case 'report': {
       refuseOtherTarget(order);
       const depth = strictDepth(order.depth);

@@ -1,7 +1,9 @@
+import { CARD_ID, cardRef } from '../cards/card.ts';
 import { keepCard } from '../cards/keep-card.ts';
 import type { Deps } from '../deps.ts';
 import { PARLEY } from '../inbox/delivery.ts';
-import type { Json } from '../json/json.ts';
+import { isObject, type Json } from '../json/json.ts';
+import { loaded } from '../tasks/content.ts';
 import type { TurnEnd } from './head.ts';
 import type { Turn } from './turn.ts';
 
@@ -27,4 +29,14 @@ export const toolResultOf = async (
   const content = { tool_call_id: toolCall, status, ...said, result: said.result ?? null };
   const card = await keepCard(deps, project, PARLEY, 'tool.result', content);
   return card.id;
+};
+
+const SUMMARY_CHARACTERS = 2000;
+
+/** What a deliverable says of itself in a few words: its `summary`, or all of it where it is a text. */
+export const summaryOf = async (deps: Deps, project: string, id = ''): Promise<string | undefined> => {
+  const card = CARD_ID.test(id) ? await deps.records.get(cardRef(project, id)) : undefined;
+  const content = card && (await loaded(deps.blobs, card.content));
+  const said = isObject(content) ? content.summary : content;
+  return typeof said === 'string' ? said.slice(0, SUMMARY_CHARACTERS) : undefined;
 };

@@ -3,8 +3,7 @@ import type { Fresh, RecordChange } from '../ports/records.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { isOpen, type Task } from '../tasks/task.ts';
 import type { Bell } from './bells.ts';
-import type { Edge } from './edge.ts';
-import { newEdge } from './edge.ts';
+import { type Edge, newEdge, type Phase } from './edge.ts';
 import { type About, turnEvent } from './events.ts';
 import { type Active, type Head, ownIn, type Step, stateOf, type ToolReport, type TurnEnd } from './head.ts';
 import { callIdOf, callIn, groundIn, type ToolCall } from './tool-call.ts';
@@ -171,11 +170,23 @@ const stopWork = (before: Task | undefined, { status, project }: Task): Effect[]
     ? [turnEffect({ do: 'stopWork', project, turn: workIdOf(before) })]
     : [];
 
-/** The same for a batch. */
-export const batchEndEffects = ({ before, after }: RecordChange<Batch>): Effect[] =>
-  after?.call && after.status !== 'open' && before?.status === 'open'
-    ? [turnEffect({ do: 'reportBatch', batch: after, call: after.call })]
-    : [];
+/** What follows for turns from a batch that does the work of a call. */
+export const batchCallEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {
+  if (!after?.call) return [];
+  if (!before) return [joinEdge(after, after.call, 'request')];
+  if (before.status !== 'open' || after.status === 'open') return [];
+  return [joinEdge(after, after.call, 'response'), turnEffect({ do: 'reportBatch', batch: after, call: after.call })];
+};
+
+const joinEdge = (
+  { project, id: correlation, at: happenedAt, traceparent }: Batch,
+  { depth, turn }: ToolCall,
+  phase: Phase,
+): Effect =>
+  turnEffect({
+    do: 'record',
+    edge: newEdge(project, 'join', phase, { correlation, depth, turn, happenedAt, traceparent }),
+  });
 
 /** Everything that follows from one write to a turn. */
 export const turnEffects = ({ before, after }: RecordChange<Turn>): Effect[] => {

@@ -5,7 +5,6 @@ import { type Batch, batchRef } from '../batches/batch.ts';
 import { join } from '../batches/join.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { idFrom } from '../ids.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import { is } from '../ports/conditions.ts';
 import type { Fresh } from '../ports/records.ts';
@@ -13,6 +12,7 @@ import { discarded, kept, loaded } from '../tasks/content.ts';
 import { childOf } from '../trace.ts';
 import type { Checked } from './call-tool.ts';
 import { enqueue } from './enqueue.ts';
+import { partIdOf } from './turn.ts';
 
 const target = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an agent or a capability');
 const instruction = z.string().min(1).max(16_384);
@@ -56,7 +56,7 @@ export const forkJoin = async (
     id,
     from: call.agent,
     status: 'open',
-    parts: tasks.map((_, child) => ({ kind: 'turn', id: turnIdOf(id, child) })),
+    parts: tasks.map((_, child) => ({ kind: 'turn', id: partIdOf({ batch: id, child }) })),
     open: Object.fromEntries(tasks.map((_, child) => [child, true])),
     left: tasks.length,
     ends: {},
@@ -81,8 +81,6 @@ export const forkJoin = async (
   if (other?.fingerprint === print) return { duplicate: true };
   throw proviso.refused(made.at - 1, made.current);
 };
-
-const turnIdOf = (batch: string, child: number): string => `turn_${idFrom(`${batch}/${child}`)}`;
 
 /** When to try again what could not be begun. */
 const RETRY_MS = [2000, 4000, 8000, 16_000, 30_000];
@@ -120,7 +118,7 @@ const fork = async (deps: Deps, batch: Batch, task: z.output<typeof Forks>[numbe
       deps,
       { project, role: 'admin' },
       {
-        id: turnIdOf(batch.id, child),
+        id: partIdOf(joins),
         agent: await targetOf(deps, project, task.target_strategy, task.target_ref),
         correlation: `${batch.id}:${child}`,
         mode: 'call',

@@ -2,26 +2,23 @@ import { idFrom } from '../ids.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Item, Key, Ref } from '../ports/records.ts';
 import { type Joins, sortable, type Task } from '../tasks/task.ts';
-import { type TurnEnd, turnsPk } from './head.ts';
+import { type Active, type TurnEnd, turnsPk } from './head.ts';
 import type { ToolCall } from './tool-call.ts';
 
+/** What was asked for. */
+interface Asked extends Omit<Active, 'task'> {
+  contextBox?: string;
+  payload?: JsonObject;
+}
+
 /** One enqueued call. It ends once, and its one task event follows from that. While it is leased, the agent's head knows more. */
-export interface Turn extends Item {
+export interface Turn extends Item, Asked {
   sk: 'turn';
   project: string;
   id: string;
   /** Whose turn it is; for a turn that waits for any agent of a group, the group. */
   agent: string;
   isForGroup?: true;
-  correlation: string;
-  depth: number;
-  channel: string;
-  from: string;
-  createdAt: number;
-  contextBox?: string;
-  payload?: JsonObject;
-  traceparent: string;
-  tracestate?: string;
   /** Absent for a turn that was refused: nobody can repeat it but by the very same mistake. */
   fingerprint?: string;
   /** The call of another turn that this one is the work of. */
@@ -47,22 +44,16 @@ export interface Turn extends Item {
 export const workIdOf = ({ id, attempt, entry }: Pick<Task, 'id' | 'attempt' | 'entry'>): string =>
   `turn_${idFrom(`${id}#${attempt}#${entry}`)}`;
 
+/** The turn that a part of a batch is. */
+export const partIdOf = ({ batch, child }: Joins): string => `turn_${idFrom(`${batch}/${child}`)}`;
+
 export const turnRef = (project: string, id: string): Ref<Turn> => ({ pk: `${project}#turn#${id}`, sk: 'turn' });
 export const isTurn = (item: Item): item is Turn => item.sk === 'turn';
 
 /** A turn in the queue of its agent or group, under the same key as the head, so that one look sees both. It goes when it is leased. */
-export interface QueuedTurn extends Item {
+export interface QueuedTurn extends Item, Asked {
   sk: `queued#${string}`;
   turn: string;
-  correlation: string;
-  depth: number;
-  channel: string;
-  from: string;
-  createdAt: number;
-  contextBox?: string;
-  payload?: JsonObject;
-  traceparent: string;
-  tracestate?: string;
 }
 
 export const QUEUED = 'queued#';

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
+import { groundAgent, Worker } from '../support/ground.ts';
 import { tfRequest } from '../support/task-format.ts';
 import { deployment } from './deployment.ts';
 
@@ -52,6 +53,24 @@ describe('a batch', () => {
       const { events } = (await admin.call('GET', '/v1/events?type=batch.ended&limit=500')).body;
       assert.ok(events.some(({ data }: { data: { batchId: string } }) => data.batchId === batch.batchId));
     }, PATIENCE_MS);
+  });
+
+  it('of turns is told when all of them have ended', async () => {
+    const [asker] = await pair();
+    const merlin = await groundAgent({ admin, agent }, 'merlin');
+    const worker = new Worker(merlin);
+    const subject = `cg.v1r3.default.public.cmd.agent.${merlin.id}.turn`;
+    const tasks = [1, 2].map(() => ({ subject, payload: { correlation_id: randomUUID() } }));
+    const asked = await asker.call('POST', '/v1/batches', { tasks });
+    assert.equal(asked.status, 202, JSON.stringify(asked.body));
+    for (const _ of tasks) await worker.deliver(await eventually(() => worker.begin(), PATIENCE_MS));
+    await eventually(async () => {
+      const { body } = await asker.call('GET', `/v1/batches/${asked.body.batchId}?wait=20`);
+      assert.equal(body.status, 'success');
+    }, PATIENCE_MS);
+    const refused = { subject, payload: { correlation_id: randomUUID(), recursion_depth: 20 } };
+    const { body } = await asker.call('POST', '/v1/batches', { tasks: [refused] });
+    assert.equal(body.code, 'recursion_depth_exceeded');
   });
 
   it('that fails fast, or whose time is over, stops what is still running', async () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { edgeRef } from '../../shared/turns/edge.ts';
+import { callIdOf } from '../../shared/turns/tool-call.ts';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, groundAgent, headOf, internal, madeCard, resultOf, turnOf, Worker } from '../support/ground.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -44,6 +46,34 @@ describe('fork_join', () => {
       [0, 1, 2],
     );
     assert.ok(result.results[0].deliverable_card_id);
+  });
+
+  it('tells of each in a few words what its deliverable says', async (t) => {
+    const parley = await testParley(t);
+    const { worker, knights } = await fork(parley);
+    const [bors, gareth, kay] = knights;
+    assert.ok(bors && gareth && kay);
+    await bors.deliver(await bors.begin(), { summary: 'found it', bulk: 'x'.repeat(20_000) });
+    await gareth.deliver(await gareth.begin(), { summary: 's'.repeat(5000) });
+    await kay.deliver(await kay.begin(), { summary: { no: 'text' } });
+    const { results } = (await resultOf(worker)).result;
+    assert.deepEqual(
+      results.map((one: { summary?: string }) => one.summary),
+      ['found it', 's'.repeat(2000), undefined],
+    );
+  });
+
+  it('has its edges: that it was asked to join at the depth of its turn, and that it did', async (t) => {
+    const parley = await testParley(t);
+    const { worker, knights, held } = await fork(parley, {}, 4);
+    const edge = (phase: 'request' | 'response') =>
+      parley.parley.deps.records.get(edgeRef('default', callIdOf(held.agent_turn_id, 'fork'), 'join', phase));
+    await eventually(async () => assert.equal((await edge('request'))?.depth, 4));
+    assert.equal(await edge('response'), undefined);
+    for (const knight of knights) await knight.deliver(await knight.begin());
+    await resultOf(worker);
+    await eventually(async () => assert.equal((await edge('response'))?.turn, held.agent_turn_id));
+    assert.equal((await edge('response'))?.depth, 4);
   });
 
   it('tells of each as it ended itself', async (t) => {
