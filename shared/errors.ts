@@ -34,6 +34,7 @@ export const CODES = {
   box_read_only: 409,
   claim_in_progress: 409,
   batch_ended: 409,
+  graph_ended: 409,
   id_reused: 409,
   not_holder: 409,
   not_retryable: 409,

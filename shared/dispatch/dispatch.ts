@@ -2,6 +2,8 @@ import { join } from '../batches/join.ts';
 import { kindOfPart } from '../batches/part-kinds.ts';
 import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import { cancelNodes } from '../graphs/cancel-nodes.ts';
+import { lookAtGraph } from '../graphs/end-graph.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
 import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
@@ -61,6 +63,8 @@ const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
   if (effect.kind === 'cancelChildren') await cancelChildren(deps, effect.of, effect.change);
   if (effect.kind === 'lookAtDependencies') await lookAtDependencies(deps, effect.of.project, effect.of.id);
   if (effect.kind === 'lookAtWaiters') await lookAtWaiters(deps, effect.of);
+  if (effect.kind === 'lookAtGraph') await lookAtGraph(deps, effect.project, effect.graph);
+  if (effect.kind === 'cancelNodes') await cancelNodes(deps, effect.of);
   if (effect.kind === 'join') await join(deps, effect.project, effect.joins, effect.end);
   if (effect.kind === 'stopPart') await kindOfPart(effect.part.kind).stop(deps, effect.project, effect.part.id);
   if (effect.kind === 'forget') await deps.blobs.delete(effect.blob);

@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
 import { TaskView, viewOf } from '../tasks/task-view.ts';
-import { type Graph, type GraphNode, graphRef } from './graph.ts';
+import { GRAPH_ENDS, type Graph, type GraphNode, graphRef } from './graph.ts';
 
 const { status, state, error, metadata } = TaskView.shape;
 
@@ -24,20 +24,25 @@ export const GraphView = z.object({
   graphId: z.string(),
   conversationId: z.string().optional(),
   status: z
-    .enum(['in_progress', 'completed', 'failed', 'cancelled'])
+    .enum(['in_progress', ...GRAPH_ENDS])
     .describe('completed once all nodes are; failed or cancelled once none is open and one is that'),
   nodes: z.array(NodeView),
   edges: z.array(z.object({ from: z.string(), to: z.string() })),
   createdAt: z.iso.datetime(),
+  endedAt: z.iso.datetime().optional(),
+  cancelledBy: z.string().optional(),
 });
-type GraphView = z.output<typeof GraphView>;
+export type GraphView = z.output<typeof GraphView>;
 
 /** The graph with what each of its nodes is at, for whoever asked for it. */
-export const lookUpGraph = async (deps: Deps, caller: Caller, id: string): Promise<GraphView> => {
+export const lookUpGraph = async (deps: Deps, caller: Caller, id: string): Promise<GraphView> =>
+  graphView(deps, await findGraph(deps, caller, id));
+
+export const findGraph = async (deps: Deps, caller: Caller, id: string): Promise<Graph> => {
   const graph = await deps.records.get(graphRef(caller.project, id));
   const isVisible = graph && (caller.role === 'admin' || caller.known.agent.id === graph.from);
-  if (!isVisible) throw new ParleyError('graph_not_found', `There is no graph ${id}.`);
-  return graphView(deps, graph);
+  if (isVisible) return graph;
+  throw new ParleyError('graph_not_found', `There is no graph ${id}.`);
 };
 
 export const graphView = async (deps: Deps, graph: Graph): Promise<GraphView> => {
@@ -46,13 +51,16 @@ export const graphView = async (deps: Deps, graph: Graph): Promise<GraphView> =>
     const task = tasks.find(({ id }) => id === node.taskId);
     return { ...node, ...nodeView(graph, node, task) };
   });
+  const status = statusOf(nodes);
   return {
     graphId: graph.id,
     conversationId: graph.conversation,
-    status: statusOf(nodes),
+    status,
     nodes,
     edges: graph.nodes.flatMap(({ taskId: to, dependencies }) => dependencies.map((from) => ({ from, to }))),
     createdAt: new Date(graph.createdAt).toISOString(),
+    endedAt: graph.ended && status !== 'in_progress' ? new Date(graph.ended.at).toISOString() : undefined,
+    cancelledBy: graph.cancelledBy,
   };
 };
 
@@ -61,6 +69,7 @@ const nodeView = (graph: Graph, { taskId }: GraphNode, task: Task | undefined): 
   if (refused !== undefined) {
     return { status: 'failed', error: { code: 'refused', message: refused, recoverable: false } };
   }
+  if (!task && graph.cancelledAt !== undefined) return { status: 'cancelled' };
   if (!task) return graph.seeds ? { status: 'pending' } : {};
   const view = viewOf(task);
   return { status: view.status, state: view.state, error: view.error, metadata: view.metadata };

@@ -1,6 +1,9 @@
 import type { Item, Ref } from '../ports/records.ts';
 import type { Content } from '../tasks/task.ts';
 
+export const GRAPH_ENDS = ['completed', 'failed', 'cancelled'] as const;
+export type GraphEnd = (typeof GRAPH_ENDS)[number];
+
 export interface GraphNode {
   taskId: string;
   agent?: string;
@@ -20,6 +23,11 @@ export interface Graph extends Item {
   seeds?: Content;
   /** Nodes that could not become tasks, though they could when the graph was accepted, and why. */
   refused?: Record<string, string>;
+  /** Nobody wants it any more: its open nodes are cancelled, and those that are not tasks yet never become any. */
+  cancelledBy?: string;
+  cancelledAt?: number;
+  /** How it ended, when none of its nodes was open any more; absent while one is. */
+  ended?: { status: GraphEnd; at: number };
   fingerprint: string;
   createdAt: number;
   traceparent: string;

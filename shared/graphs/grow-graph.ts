@@ -1,19 +1,25 @@
 import type { Deps } from '../deps.ts';
+import { absent } from '../ports/conditions.ts';
+import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { sow } from '../tasks/sow.ts';
+import { cancelNodes } from './cancel-nodes.ts';
 import { type Graph, graphRef } from './graph.ts';
 
-/** Makes the tasks that the graph does not have yet. */
+/** Makes the tasks that the graph does not have yet, unless nobody wants it any more. */
 export const grown = async (deps: Deps, graph: Graph): Promise<Graph> => {
   if (!graph.seeds) return graph;
+  if (graph.cancelledAt !== undefined) return withered(deps, graph);
   const ref = graphRef(graph.project, graph.id);
   try {
     const refused = await sow(deps, { ...graph, trace: graph }, graph.seeds);
     const reasons = Object.fromEntries(refused.map(({ id, error }) => [id, error.message]));
     const set = refused.length > 0 ? { refused: reasons } : {};
-    const written = await deps.records.update(ref, { set, unset: ['seeds', 'due'] }, deps.newId());
-    return written.outcome === 'written' ? written.after : graph;
+    const change = { if: absent('cancelledAt'), set, unset: SOWN };
+    const written = await deps.records.update(ref, change, deps.newId());
+    if (written.outcome === 'written') return written.after;
+    return written.current ? withered(deps, written.current) : graph;
   } catch (error) {
     // Somebody else may have made the last of them, and with that the requests are gone.
     const current = await deps.records.get(ref);
@@ -22,10 +28,48 @@ export const grown = async (deps: Deps, graph: Graph): Promise<Graph> => {
   }
 };
 
+/** What is forgotten of a graph that has all its tasks. */
+const SOWN = ['seeds', 'due'];
+
+/** Tasks that were made while somebody cancelled the graph are cancelled too, before it forgets that there may be such. */
+const withered = async (deps: Deps, graph: Graph): Promise<Graph> => {
+  await cancelNodes(deps, graph);
+  const written = await deps.records.update(graphRef(graph.project, graph.id), { unset: SOWN }, deps.newId());
+  return written.outcome === 'written' ? written.after : graph;
+};
+
 export const onGraphDue = async (deps: Deps, graph: Graph): Promise<void> => {
   await grown(deps, graph);
 };
 
-/** Requests that have become tasks are not needed any more. */
-export const graphEffects = ({ before, after }: RecordChange<Graph>): Effect[] =>
-  before?.seeds && 'blob' in before.seeds && !after?.seeds ? [{ kind: 'forget', blob: before.seeds.blob }] : [];
+/** Everything that follows from one write to a graph. */
+export const graphEffects = ({ before, after }: RecordChange<Graph>): Effect[] => {
+  const effects: Effect[] = [];
+  const sown = after?.seeds ? undefined : before?.seeds;
+  // Requests that have become tasks are not needed any more.
+  if (sown && 'blob' in sown) effects.push({ kind: 'forget', blob: sown.blob });
+  if (!after) return effects;
+  if (!before) effects.push({ kind: 'announce', event: eventOf('graph.requested', after) });
+  if (after.cancelledAt !== undefined && before?.cancelledAt === undefined) {
+    effects.push({ kind: 'cancelNodes', of: after });
+  }
+  // What could not become a task may have been the last that was open.
+  if (sown) effects.push({ kind: 'lookAtGraph', project: after.project, graph: after.id });
+  if (after.ended && !before?.ended) effects.push({ kind: 'announce', event: eventOf('graph.ended', after) });
+  return effects;
+};
+
+const eventOf = (type: 'graph.requested' | 'graph.ended', graph: Graph): ParleyEvent => ({
+  id: `graph/${graph.id}:${graph.v}:${type}`,
+  project: graph.project,
+  type,
+  at: graph.at,
+  data: {
+    graphId: graph.id,
+    conversationId: graph.conversation,
+    from: graph.from,
+    nodes: graph.nodes.length,
+    traceparent: graph.traceparent,
+    ...(type === 'graph.ended' && { status: graph.ended?.status, cancelledBy: graph.cancelledBy }),
+  },
+});

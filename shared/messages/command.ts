@@ -62,6 +62,8 @@ export interface Request extends Message {
   onFailure?: OnFailure;
   /** Which child of which batch it is. */
   joins?: Joins;
+  /** Of which graph it is a node. */
+  graph?: string;
   retry?: RetryPolicy;
   /** Where the dialect allows another number of attempts than the configuration. */
   maxAttempts?: number;

@@ -1,4 +1,5 @@
 import type { Part, PartEnd } from '../batches/batch.ts';
+import type { Graph } from '../graphs/graph.ts';
 import { canonicalId } from '../ids.ts';
 import { type Delivery, deliveriesOf, outcomeOf, PARLEY } from '../inbox/delivery.ts';
 import type { JsonObject } from '../json/json.ts';
@@ -28,6 +29,9 @@ export type Effect =
   /** What a task waits for, and all that wait for a task. */
   | { kind: 'lookAtDependencies'; of: Task }
   | { kind: 'lookAtWaiters'; of: Task }
+  /** A node of a graph has ended or begun again; and all nodes are to be cancelled. */
+  | { kind: 'lookAtGraph'; project: string; graph: string }
+  | { kind: 'cancelNodes'; of: Graph }
   /** A part of a batch has ended. */
   | { kind: 'join'; project: string; joins: Joins; end: PartEnd }
   /** A batch has ended before one of its parts. */
@@ -53,7 +57,8 @@ export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
     effects.push({ kind: 'lookAtDependencies', of: after });
   }
   if (after.waiters !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtWaiters', of: after });
-  const { project, joins } = after;
+  const { project, joins, graph } = after;
+  if (graph !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtGraph', project, graph });
   const end = hasEndedOrBegunAgain && endOf(after);
   if (joins && end) effects.push({ kind: 'join', project, joins, end: { status: end } });
   effects.push(...taskEndEffects({ before, after }));

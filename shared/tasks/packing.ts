@@ -41,6 +41,7 @@ export const PACKING = {
     'payload',
     'contextBox',
     'channel',
+    'graph',
   ],
   bulky: [
     'output',

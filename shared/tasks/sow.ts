@@ -44,7 +44,7 @@ export const requestIn = (deps: Deps, from: string, { dialect, message, graph, .
   const spoken = dialectNamed(dialect);
   const command = withTold(deps, spoken, message, spoken.decode(message, deps.config, from));
   if (command.kind !== 'request') throw new ParleyError('invalid_message', 'Only requests can be asked for here.');
-  return { ...command, ...rest, fingerprint: fingerprint([command.fingerprint, graph, rest]) };
+  return { ...command, ...rest, graph, fingerprint: fingerprint([command.fingerprint, graph, rest]) };
 };
 
 /** With what the message calls shortly by its whole name: what that is now, whenever the task is made. */

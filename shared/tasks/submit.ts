@@ -154,6 +154,7 @@ const newTask = (
     waitsFor: request.waitsFor,
     onFailure: request.onFailure,
     joins: request.joins,
+    graph: request.graph,
     createdAt: now,
     ttlSeconds: request.ttlSeconds,
     deadline,

@@ -129,6 +129,8 @@ export interface Task extends Item {
   waitsFor?: string[];
   onFailure?: OnFailure;
   joins?: Joins;
+  /** The graph that it is a node of. */
+  graph?: string;
   /** How many tasks have begun to wait for it; absent for none. */
   waiters?: number;
   createdAt: number;

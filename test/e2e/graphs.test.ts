@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { graphOf, states } from '../support/graphs.ts';
 import { deployment } from './deployment.ts';
 
-const { agent } = await deployment();
+const { agent, admin } = await deployment();
 const taskFormat = { dialect: 'task-format', capabilities: [] };
 
 /** An orchestrator and a cook, and a graph of which the cook does every node. */
@@ -51,6 +51,28 @@ describe('a task graph', () => {
     assert.equal((await cook.send({ id: id('soup'), status: 'completed', result: {} })).status, 202);
     await reached({ soup: 'completed', roast: 'requested' });
     assert.equal((await cook.claim({ wait: 20 }))[0].message.id, id('roast'));
+  });
+
+  it('is cancelled with all its open nodes, and told to have ended', async () => {
+    const { orchestrator, cook, graph, id } = await kitchen({ soup: [], roast: ['soup'], bill: ['roast'] });
+    assert.equal((await orchestrator.call('POST', '/v1/graphs', graph)).status, 202);
+    assert.equal((await cook.claim({ wait: 20 })).length, 1);
+    assert.equal((await cook.send({ id: id('soup'), status: 'completed', result: {} })).status, 202);
+    const path = `/v1/graphs/${graph.graphId}`;
+    const { status, body } = await orchestrator.call('POST', `${path}/cancel`);
+    assert.deepEqual([status, body.status], [200, 'cancelled']);
+    assert.deepEqual(await states(orchestrator, graph.graphId), {
+      soup: 'completed',
+      roast: 'cancelled',
+      bill: 'cancelled',
+    });
+    await eventually(async () => {
+      const { events } = (await admin.call('GET', '/v1/events?type=graph.ended&limit=500')).body;
+      const told = events.filter(({ data }: { data: { graphId: string } }) => data.graphId === graph.graphId);
+      assert.equal(told[0]?.data.status, 'cancelled');
+    }, PATIENCE_MS);
+    assert.ok((await orchestrator.call('GET', path)).body.endedAt);
+    assert.deepEqual(await cook.claim(), []);
   });
 
   it('is refused as a whole where it goes round', async () => {

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
 import { seedsOf, TaskGraph } from '../../dialects/task-format/graph.ts';
 import { taskFormat } from '../../dialects/task-format/task-format.ts';
+import { cancelGraph } from '../../graphs/cancel-graph.ts';
 import { GraphView, graphView, lookUpGraph } from '../../graphs/graph-view.ts';
 import { submitGraph } from '../../graphs/submit-graph.ts';
 import { canonicalId } from '../../ids.ts';
@@ -44,6 +45,22 @@ export const graphRoutes: Route[] = [
     handle: async ({ deps, caller, params }) => ({
       status: 200,
       body: await lookUpGraph(deps, caller, canonicalId(params.id ?? '')),
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/graphs/{id}/cancel',
+    summary: 'End every node of a graph that is still open',
+    query: noQuery,
+    body: noBody,
+    answers: {
+      200: { description: 'The graph, cancelled', schema: GraphView },
+      404: { description: 'No such graph' },
+      409: { description: 'graph_ended: none of its nodes is open any more' },
+    },
+    handle: async ({ deps, caller, params }) => ({
+      status: 200,
+      body: await cancelGraph(deps, caller, canonicalId(params.id ?? '')),
     }),
   }),
 ];
