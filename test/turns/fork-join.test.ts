@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { edgeRef } from '../../shared/turns/edge.ts';
 import { callIdOf } from '../../shared/turns/tool-call.ts';
@@ -74,6 +76,20 @@ describe('fork_join', () => {
     await resultOf(worker);
     await eventually(async () => assert.equal((await edge('response'))?.turn, held.agent_turn_id));
     assert.equal((await edge('response'))?.depth, 4);
+  });
+
+  it('leaves nothing of long instructions behind, once every turn has its own', async (t) => {
+    const parley = await testParley(t);
+    const blobs = join(parley.dir, 'blobs');
+    mkdirSync(blobs, { recursive: true });
+    const kept = () => readdirSync(blobs, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const instruction = 'go '.repeat(2000);
+    const { knights } = await fork(parley, {
+      tasks: [{ target_strategy: 'reuse', target_ref: 'kay', instruction }],
+    });
+    const held = await knights[2]?.begin();
+    assert.equal(held?.inbox[0].payload.instruction, instruction);
+    await eventually(() => assert.deepEqual(kept(), []));
   });
 
   it('tells of each as it ended itself', async (t) => {
