@@ -91,9 +91,12 @@ export const register = async (deps: Deps, project: string, id: string, asked: R
   );
   const isChanged = made.outcome === 'written' || (await replaced(deps, project, id, wanted));
   deps.directory.forget(project, id);
-  if (!isChanged) throw new ParleyError('conflict', `The agent ${id} was changed or removed meanwhile. Try again.`);
+  if (!isChanged) throw meanwhile(id);
   return made.outcome === 'written' ? { key } : {};
 };
+
+const meanwhile = (id: string): ParleyError =>
+  new ParleyError('conflict', `The agent ${id} was changed or removed meanwhile. Try again.`);
 
 /** Written only if nobody wrote in between: what the agent offers is told by how its registration was. */
 const replaced = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<boolean> => {
@@ -143,10 +146,15 @@ export const deregister = async (deps: Deps, project: string, id: string): Promi
   if (!agent) {
     throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
   }
-  const keys = [agentRef(project, id), healthRef(project, id)];
-  await deps.records.transact(
-    [...keys.map((key) => ({ kind: 'remove' as const, key })), ...offersChanged(project, id, agent.capabilities, [])],
+  // As with a change: what it offers is told by how its registration was.
+  const gone = await deps.records.transact(
+    [
+      { kind: 'remove', key: agentRef(project, id), if: is('v', agent.v) },
+      { kind: 'remove', key: healthRef(project, id) },
+      ...offersChanged(project, id, agent.capabilities, []),
+    ],
     deps.newId(),
   );
   deps.directory.forget(project, id);
+  if (gone.outcome !== 'written') throw meanwhile(id);
 };

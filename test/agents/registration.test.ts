@@ -124,4 +124,31 @@ describe('registration', () => {
     assertRefused(await admin.call('DELETE', '/v1/agents/kay'), 404, 'agent_not_found');
     assertRefused(await tim.send(taskRequest('tim', { to: 'kay' })), 422, 'unknown_agent');
   });
+
+  it('is not ended half-way where it is changed at the same moment', async (t) => {
+    let isMoment = false;
+    const { agent, admin } = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          transact: async (writes, token) => {
+            if (isMoment) {
+              isMoment = false;
+              const changed = await admin.call('PUT', '/v1/agents/kay', { dialect, capabilities: ['juggle'] });
+              assert.equal(changed.status, 200);
+            }
+            return ports.records.transact(writes, token);
+          },
+        },
+      }),
+    });
+    await agent('kay', { capabilities: ['cook'] });
+    const chef = await agent('chef', { dialect: 'task-format' });
+    isMoment = true;
+    assertRefused(await admin.call('DELETE', '/v1/agents/kay'), 503, 'conflict');
+    assert.equal((await admin.call('DELETE', '/v1/agents/kay')).status, 204);
+    const asked = await chef.send({ id: 'a show', type: 'juggle', payload: {} });
+    assertRefused(asked, 422, 'capability_not_found');
+  });
 });
