@@ -77,7 +77,7 @@ const refuse = (
 const headersFor = ({ code, retry, facts }: ParleyError): Record<string, string> => {
   if (code === 'unauthorized') return { 'www-authenticate': 'Bearer' };
   if (code === 'method_not_allowed') return { allow: String(facts.allow) };
-  return retry === 'later' ? { 'retry-after': '1' } : {};
+  return retry === 'later' ? { 'retry-after': String(facts.retryAfterSeconds ?? 1) } : {};
 };
 
 interface Match {

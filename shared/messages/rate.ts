@@ -9,14 +9,17 @@ const MINUTE_MS = 60_000;
 export const countRate = async (deps: Deps, { project, id, limits }: Agent): Promise<void> => {
   const most = limits?.messagesPerMinute;
   if (typeof most !== 'number') return;
-  const minute = Math.floor(deps.clock.now() / MINUTE_MS);
+  const now = deps.clock.now();
+  const minute = Math.floor(now / MINUTE_MS);
   const ref = { pk: `${project}#rate#${id}`, sk: `minute#${minute}` };
   const isRoom = any(absent('count'), below('count', most));
   const change = { if: isRoom, add: { count: 1 }, set: { expires: (minute + 2) * MINUTE_MS } };
   const written = await deps.records.update(ref, change, deps.newId(), 'orCreate');
   if (written.outcome === 'written') return;
-  throw new ParleyError('rate_limited', `${id} may send ${most} messages a minute, and has.`, {
-    facts: { limit: most },
-    retry: 'later',
-  });
+  const retryAfterSeconds = Math.ceil(((minute + 1) * MINUTE_MS - now) / 1000);
+  throw new ParleyError(
+    'rate_limited',
+    `${id} may send ${most} messages a minute, and has. Try again in ${retryAfterSeconds} s.`,
+    { facts: { limit: most, retryAfterSeconds }, retry: 'later' },
+  );
 };

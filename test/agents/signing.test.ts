@@ -144,9 +144,11 @@ describe('an agent with a limit of messages', () => {
     assert.deepEqual(statuses, [202, 202, 429]);
     const refused = await send();
     assertRefused(refused, 429, 'rate_limited');
-    assert.equal(refused.headers['retry-after'], '1');
+    assert.equal(refused.headers['retry-after'], '60');
     assert.equal((await reader.inbox()).length, 2);
-    parley.clock.advance(60_000);
+    parley.clock.advance(15_000);
+    assert.equal((await send()).headers['retry-after'], '45');
+    parley.clock.advance(45_000);
     assert.equal((await send()).status, 202);
     const { limits } = (await parley.admin.call('GET', '/v1/agents/sender')).body;
     assert.deepEqual(limits, { messagesPerMinute: 2, other: 'kept' });
