@@ -118,7 +118,7 @@ export const inOrder = (...changes: Change[]): Change => {
       delete set[field];
       unset.add(field);
     }
-    Object.assign(add, change.add);
+    for (const [field, amount] of Object.entries(change.add ?? {})) add[field] = (add[field] ?? 0) + amount;
   }
   return { set, unset: [...unset], add, if: changes[0]?.if };
 };

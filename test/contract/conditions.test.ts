@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { applied, type Change, type Condition, holds, type Scalar } from '../../shared/ports/conditions.ts';
+import { applied, type Change, type Condition, holds, inOrder, type Scalar } from '../../shared/ports/conditions.ts';
 
 /** A record as a list of paths: what stands at the top, and in one level of map. An empty map has no path of its own. */
 type Model = Map<string, Scalar>;
@@ -146,5 +146,16 @@ describe('conditions and changes', () => {
 
   it('make no map where there is nothing to unset', () => {
     assert.deepEqual(applied({ a: 1 }, { unset: ['waiting.call-1'] }), { a: 1 });
+  });
+});
+
+describe('changes in order', () => {
+  it('do as one what they do one after the other', () => {
+    const changes: Change[] = [
+      { set: { a: 1, b: 1 }, unset: ['c'], add: { n: 1 } },
+      { set: { c: 2, d: undefined }, unset: ['a'], add: { n: 2, m: 1 } },
+    ];
+    const record = { a: 0, c: 0, d: 0, n: 5 };
+    assert.deepEqual(applied(record, inOrder(...changes)), changes.reduce<object>(applied, record));
   });
 });
