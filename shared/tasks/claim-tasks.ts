@@ -169,7 +169,9 @@ const claimReceived = async (deps: Deps, known: Known, received: Received[], cla
     (outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof ParleyError),
   );
   const tasks = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-  if (surprise?.status === 'rejected' && tasks.length === 0) throw surprise.reason;
+  if (surprise?.status !== 'rejected') return tasks;
+  if (tasks.length === 0) throw surprise.reason;
+  deps.log('error', 'a task could not be claimed beside others', { error: String(surprise.reason) });
   return tasks;
 };
 

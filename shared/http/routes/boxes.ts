@@ -6,6 +6,7 @@ import { CARD_ID } from '../../cards/card.ts';
 import { makeContextBox, makeOutputBox } from '../../cards/make-box.ts';
 import { cardsIn } from '../../cards/read-box.ts';
 import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
+import { speaksFor } from './agent-fields.ts';
 import { CardView, viewOf as cardView } from './cards.ts';
 
 const CardIds = z.array(z.string().regex(CARD_ID, 'must be the id of a card'));
@@ -26,7 +27,7 @@ const NewBox = z.discriminatedUnion('kind', [
       .regex(/^(?!box_)[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -, and not begin with box_')
       .optional()
       .describe('chosen by the caller, so that making it again finds it; made where it is absent'),
-    agent_id: z.string().optional().describe('who may append; by default whose key it is'),
+    agent_id: speaksFor.describe('who may append; by default whose key it is'),
     agent_turn_id: TurnId.optional().describe('the turn that it belongs to: then every append must say its turn_epoch'),
     cards: CardIds.default([]),
   }),

@@ -11,6 +11,7 @@ import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
 import { STATUSES } from '../../tasks/task.ts';
 import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
 import { noBody, noQuery, type Route, route, SOUGHT_PAGE, signalFor, waitUpTo } from '../route.ts';
+import { speaksFor } from './agent-fields.ts';
 import { artifactRoutes } from './artifacts.ts';
 import { deadRoutes } from './dead.ts';
 import { taskId } from './task-id.ts';
@@ -130,7 +131,7 @@ export const taskRoutes: Route[] = [
     path: '/v1/tasks/{id}/renew',
     summary: 'Hold a claimed task for another lease',
     query: noQuery,
-    body: z.strictObject({ agent: z.string().optional(), attempt: z.number().int().optional() }).prefault({}),
+    body: z.strictObject({ agent: speaksFor, attempt: z.number().int().min(1).optional() }).prefault({}),
     answers: {
       200: { description: 'The task with its new lease', schema: TaskView },
       ...notFound,

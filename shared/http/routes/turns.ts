@@ -21,7 +21,7 @@ import { findTurn, showHead, showTurn, stoppable } from '../../turns/look-up.ts'
 import { receiveReport } from '../../turns/receive-report.ts';
 import { stopTurn } from '../../turns/stop.ts';
 import { noBody, noQuery, type Route, route, signalFor } from '../route.ts';
-import { wireMessage } from './agent-fields.ts';
+import { speaksFor, wireMessage } from './agent-fields.ts';
 
 const Advanced = z.object({ duplicate: z.boolean().describe('whether this had been written before') });
 const Lease = z.object({ agent_turn_id: z.string(), turn_epoch: z.number(), inbox: z.array(wireMessage) });
@@ -95,7 +95,7 @@ export const turnRoutes: Route[] = [
     summary: "The agent's next turn, or the one that can go on because its tools have reported",
     query: noQuery,
     body: z.strictObject({
-      agent_id: z.string().max(64).optional(),
+      agent_id: speaksFor,
       wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a turn'),
       lease_id: z.string().min(1).max(128).optional().describe('the same lease again brings the same turn'),
     }),
