@@ -1,14 +1,12 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { basename, join, parse } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { BUNDLING } from '../shared/bundling.ts';
 import { FUNCTION_NAMES } from './functions.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
 const BUNDLES = join(DIST, 'functions');
-
-/** Parts of the SDK are CommonJS and call `require` for Node's own modules, which an ES module does not have. */
-const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
 /** Puts another configuration in the place of `parley.config.ts`, on which it may build. */
 const configuredBy = (file: string): Plugin => ({
@@ -19,19 +17,10 @@ const configuredBy = (file: string): Plugin => ({
 });
 
 const OPTIONS = {
+  ...BUNDLING,
   outExtension: { '.js': '.mjs' },
-  bundle: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node24',
-  mainFields: ['module', 'main'],
-  minify: true,
   sourcemap: 'linked',
-  sourcesContent: false,
-  legalComments: 'none',
-  banner: { js: REQUIRE },
   absWorkingDir: ROOT,
-  logLevel: 'warning',
 } satisfies BuildOptions;
 
 /**

@@ -5,6 +5,7 @@ import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { StartError } from './options.ts';
+import { freePort } from './template/http/listen.ts';
 
 export interface NatsServer {
   url: string;
@@ -71,27 +72,23 @@ const isFree = async (port: number): Promise<boolean> => {
   return isIt;
 };
 
-const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
+/** A NATS server speaks first. */
+export const speaks = async (port: number): Promise<void> => {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'data', { signal: AbortSignal.timeout(500) });
+  } finally {
+    socket.destroy();
+  }
 };
 
-/** A NATS server speaks first. */
 const answers = async (port: number): Promise<void> => {
   for (const until = Date.now() + START_MS; ; await pause(20)) {
-    const socket = connect(port, '127.0.0.1');
     try {
-      await once(socket, 'data', { signal: AbortSignal.timeout(500) });
-      return;
+      return await speaks(port);
     } catch (cause) {
       if (Date.now() > until)
         throw new StartError('nats-server does not answer. Start without it: --nats off.', { cause });
-    } finally {
-      socket.destroy();
     }
   }
 };

@@ -1,29 +1,18 @@
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { BUNDLING } from '../shared/bundling.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-
-/** Parts of the packages are CommonJS and call `require` for Node's own modules, which an ES module does not have. */
-const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
 /** The whole relay as one file; for the bench, another beginning of it. */
 export const bundleRelay = async (folder: string, entry = join(ROOT, 'relay', 'main.ts')): Promise<string> => {
   const outfile = join(folder, 'relay.mjs');
   await build({
+    ...BUNDLING,
     entryPoints: [entry],
     outfile,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    mainFields: ['module', 'main'],
-    minify: true,
     sourcemap: 'inline',
-    sourcesContent: false,
-    legalComments: 'none',
-    banner: { js: REQUIRE },
     absWorkingDir: ROOT,
-    logLevel: 'warning',
   });
   return outfile;
 };

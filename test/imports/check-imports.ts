@@ -12,7 +12,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^local\/localstack\//, /^local\/|^zod$|^node:/],
   [
     /^relay\//,
-    /^relay\/|^shared\/(relay|ports)\/|^shared\/(lane-names|log)\.ts$|^shared\/engines\/aws\/lane-queues\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
+    /^relay\/|^shared\/(relay|ports)\/|^shared\/(bundling|lane-names|log)\.ts$|^shared\/engines\/aws\/lane-queues\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
   ],
   [/^local\//, /^local\/|^relay\/|^shared\/|^parley\.config\.ts$|^node:/],
   [
@@ -21,7 +21,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^cdk\//,
-    /^cdk\/|^shared\/((aws-)?config|lane-names|measure)\.ts$|^shared\/dispatch\/watched\.ts$|^functions\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
+    /^cdk\/|^shared\/((aws-)?config|bundling|lane-names|measure)\.ts$|^shared\/dispatch\/watched\.ts$|^functions\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\//, /^examples\/|^node:/],
   [/^parley\.config\.ts$/, /^shared\/config\.ts$/],

