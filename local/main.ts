@@ -1,9 +1,11 @@
+import { newKey, RELAY, setRelayKey } from '../shared/agents/keys.ts';
+import { newId } from '../shared/ids.ts';
 import { jsonLog } from '../shared/log.ts';
-import { adminKeyIn } from './admin-key.ts';
+import { adminKeyIn, keptKey } from './admin-key.ts';
 import { makeDataFolder } from './data-folder.ts';
 import { faultLine } from './faults.ts';
 import { greeting } from './greeting.ts';
-import { type NatsSide, startNatsSide } from './nats-side.ts';
+import { type Cloud, type NatsSide, PROJECT, startNatsSide } from './nats-side.ts';
 import { HELP, type Options, optionsFrom } from './options.ts';
 import { startParley } from './parley.ts';
 import { serve } from './server.ts';
@@ -36,7 +38,22 @@ const start = async (options: Options): Promise<void> => {
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
-  natsSide = await startNatsSide(parley, { nats, dir, address });
+  const { records, queues } = parley.deps;
+  const cloud: Cloud = {
+    config,
+    address,
+    log,
+    key: async () => {
+      const key = keptKey(dir, 'relay-key', () => newKey(PROJECT, RELAY));
+      await setRelayKey(records, PROJECT, key, newId());
+      return key;
+    },
+    source: async () => {
+      const { queueSource } = await import('../relay/source.ts');
+      return (project) => queueSource(queues, project);
+    },
+  };
+  natsSide = await startNatsSide(cloud, { nats, dir });
   process.stdout.write(greeting(address, adminKey, dir, natsSide.said));
 };
 

@@ -1,10 +1,7 @@
-import { newKey, RELAY, setRelayKey } from '../shared/agents/keys.ts';
-import { hasRelay } from '../shared/config.ts';
-import { newId } from '../shared/ids.ts';
-import { keptKey } from './admin-key.ts';
+import { type Config, hasRelay } from '../shared/config.ts';
+import type { Log } from '../shared/log.ts';
 import { type NatsServer, natsServerOnPath, startNatsServer } from './nats-server.ts';
 import { StartError } from './options.ts';
-import type { Parley } from './parley.ts';
 
 /** Where agents on NATS take part, in a line for whoever started this. */
 export interface NatsSide {
@@ -12,35 +9,44 @@ export interface NatsSide {
   stop(): Promise<void>;
 }
 
-const PROJECT = 'default';
+/** What the relay is for. */
+export interface Cloud {
+  config: Config;
+  address: string;
+  log: Log;
+  /** Of the relay; asked for once. */
+  key(): Promise<string>;
+  /** Where what goes to NATS waits. Most starts have no NATS, and need not load what reads it. */
+  source(): Promise<(project: string) => import('../relay/source.ts').Source>;
+}
+
+export const PROJECT = 'default';
 const OFF = 'off';
 
 /** Starts the relay against the NATS that was named, or against a server of its own where there is one on the path. */
 export const startNatsSide = async (
-  { deps }: Parley,
-  { nats, dir, address }: { nats: string | undefined; dir: string; address: string },
+  cloud: Cloud,
+  { nats, dir }: { nats?: string | undefined; dir: string },
 ): Promise<NatsSide> => {
   const without = (said: string): NatsSide => ({ said, stop: async () => {} });
-  if (nats === OFF || !hasRelay(deps.config, PROJECT)) return without('Agents on NATS cannot take part.');
+  if (nats === OFF || !hasRelay(cloud.config, PROJECT)) return without('Agents on NATS cannot take part.');
   const program = nats === undefined ? natsServerOnPath() : undefined;
   if (nats === undefined && program === undefined) {
     return without('Agents on NATS cannot take part: there is no nats-server on the path, and --nats names none.');
   }
   const server: NatsServer = program ? await startNatsServer(program, dir) : { url: nats ?? '', stop: async () => {} };
   try {
-    const key = keptKey(dir, 'relay-key', () => newKey(PROJECT, RELAY));
-    await setRelayKey(deps.records, PROJECT, key, newId());
-    // Most starts have no NATS, and need not load its client.
-    const [{ startRelay }, { parleyApi }, { queueSource }] = await Promise.all([
+    const key = await cloud.key();
+    const [{ startRelay }, { parleyApi }, source] = await Promise.all([
       import('../relay/relay.ts'),
       import('../relay/parley-api.ts'),
-      import('../relay/source.ts'),
+      cloud.source(),
     ]);
     const relay = await startRelay({
       nats: { servers: server.url },
-      api: parleyApi(address, () => key),
-      source: (project) => queueSource(deps.queues, project),
-      log: (level, message, facts) => level !== 'info' && deps.log(level, message, facts),
+      api: parleyApi(cloud.address, () => key),
+      source,
+      log: (level, message, facts) => level !== 'info' && cloud.log(level, message, facts),
       warmupMs: WARMUP_MS,
     });
     return {

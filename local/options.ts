@@ -28,6 +28,7 @@ export const AWS_HELP = `Runs the synthesized AWS template on this machine: its 
   --port <number>   where to listen (4100; 0 takes any free port)
   --host <address>  on which address (127.0.0.1; 0.0.0.0 listens on all)
   --data <folder>   where the state is kept (.parley)
+  --nats <url>      the NATS server whose agents take part; off for none (a nats-server on the path, if there is one)
   --report-grants   at the end, lists the permissions that no call has needed
   --help            this text
 
@@ -51,15 +52,7 @@ export const LOCALSTACK_HELP = `Starts LocalStack with Docker, deploys Parley in
 /** A mistake that the person who started it can mend: it is told in one line. */
 export class StartError extends Error {}
 
-export const optionsFrom = (args: string[]): Options | 'help' => {
-  const { nats, ...values } = parsed(args, { ...OPTIONS, nats: { type: 'string' } });
-  const options = checked(values);
-  if (options === 'help' || nats === undefined) return options;
-  if (nats !== 'off' && !/^(nats|tls|ws|wss):\/\/\S+$/.test(nats)) {
-    throw new StartError(`--nats must be an address such as nats://127.0.0.1:4222, or off, not "${nats}".`);
-  }
-  return { ...options, nats };
-};
+export const optionsFrom = (args: string[]): Options | 'help' => checked(parsed(args, OPTIONS));
 
 export const awsOptionsFrom = (args: string[]): (Options & { reportsGrants: boolean }) | 'help' => {
   const values = parsed(args, { ...OPTIONS, 'report-grants': { type: 'boolean', default: false } });
@@ -67,20 +60,25 @@ export const awsOptionsFrom = (args: string[]): (Options & { reportsGrants: bool
   return options === 'help' ? options : { ...options, reportsGrants: values['report-grants'] };
 };
 
-const checked = (values: { help: boolean; port: string; data: string; host: string }): Options | 'help' => {
+const checked = (values: ReturnType<typeof parsed<typeof OPTIONS>>): Options | 'help' => {
   if (values.help) return 'help';
   const port = Number(values.port);
   if (!/^\d{1,5}$/.test(values.port) || port > 65_535) {
     throw new StartError(`--port must be a number from 0 to 65535, not "${values.port}".`);
   }
   if (values.data === '') throw new StartError('--data must name a folder.');
-  return { port, host: values.host, dir: values.data };
+  const { nats } = values;
+  if (nats !== undefined && nats !== 'off' && !/^(nats|tls|ws|wss):\/\/\S+$/.test(nats)) {
+    throw new StartError(`--nats must be an address such as nats://127.0.0.1:4222, or off, not "${nats}".`);
+  }
+  return { port, host: values.host, dir: values.data, ...(nats !== undefined && { nats }) };
 };
 
 const OPTIONS = {
   port: { type: 'string', default: '4100' },
   host: { type: 'string', default: '127.0.0.1' },
   data: { type: 'string', default: '.parley' },
+  nats: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const;
 

@@ -1,10 +1,14 @@
 import { join, resolve } from 'node:path';
+import { VISIBILITY_MS } from '../relay/source.ts';
+import { jsonLog } from '../shared/log.ts';
 import { adminKeyIn } from './admin-key.ts';
 import { makeDataFolder } from './data-folder.ts';
 import { faultLine } from './faults.ts';
 import { greeting } from './greeting.ts';
+import { type Cloud, type NatsSide, PROJECT, startNatsSide } from './nats-side.ts';
 import { AWS_HELP, awsOptionsFrom, StartError } from './options.ts';
 import { lockFolder } from './template/folder-lock.ts';
+import { relayAccess } from './template/relay-access.ts';
 import { type RunningTemplate, startTemplate } from './template/start-template.ts';
 import { synthesized } from './template/synthesize.ts';
 import { TemplateError } from './template/template-error.ts';
@@ -13,7 +17,7 @@ type AwsOptions = Exclude<ReturnType<typeof awsOptionsFrom>, 'help'>;
 
 const ROOT = resolve(import.meta.dirname, '..');
 
-const start = async ({ dir, port, host, reportsGrants }: AwsOptions): Promise<void> => {
+const start = async ({ dir, port, host, nats, reportsGrants }: AwsOptions): Promise<void> => {
   makeDataFolder(dir);
   const adminKey = adminKeyIn(dir, process.env.PARLEY_ADMIN_KEY);
   const folder = resolve(dir, 'aws');
@@ -21,10 +25,12 @@ const start = async ({ dir, port, host, reportsGrants }: AwsOptions): Promise<vo
   const lock = lockFolder(folder);
   let isStopping = false;
   let running: RunningTemplate | undefined;
+  let natsSide: NatsSide | undefined;
   const stop = async (): Promise<void> => {
     if (isStopping) return;
     isStopping = true;
     const unused = running?.unusedGrants() ?? [];
+    await natsSide?.stop();
     await running?.stop();
     lock.release();
     if (reportsGrants) report(unused);
@@ -42,7 +48,31 @@ const start = async ({ dir, port, host, reportsGrants }: AwsOptions): Promise<vo
   running = started;
   await setAdminKey(started, adminKey);
   await isHealthy(started);
-  if (!isStopping) process.stdout.write(greeting(started.address, adminKey, dir));
+  const { default: config } = await import('../parley.config.ts');
+  const { address } = started;
+  const cloud: Cloud = {
+    config,
+    address,
+    log: jsonLog((line) => !isStopping && process.stderr.write(line), Date.now),
+    key: () => newRelayKey(address, adminKey),
+    source: async () => {
+      const { sqsSource } = await import('../relay/sqs-source.ts');
+      const { queueUrlPrefix, ...client } = relayAccess(started, PROJECT);
+      return (project) => sqsSource(queueUrlPrefix, project, VISIBILITY_MS, client);
+    },
+  };
+  natsSide = await startNatsSide(cloud, { nats, dir });
+  if (!isStopping) process.stdout.write(greeting(address, adminKey, dir, natsSide.said));
+};
+
+const newRelayKey = async (address: string, adminKey: string): Promise<string> => {
+  const response = await fetch(`${address}/v1/relay/key`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminKey}` },
+  });
+  const { key, detail } = Object(await response.json());
+  if (typeof key === 'string') return key;
+  throw new StartError(`The relay was given no key: ${detail ?? response.status}.`);
 };
 
 const setAdminKey = async (running: RunningTemplate, key: string): Promise<void> => {

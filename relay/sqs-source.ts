@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { SQSClient } from '@aws-sdk/client-sqs';
+import { SQSClient, type SQSClientConfig } from '@aws-sdk/client-sqs';
 import { deleteFromLanes, receiveFromLane, releaseToLanes, type SqsLanes } from '../shared/engines/aws/lane-queues.ts';
 import { laneSuffix } from '../shared/lane-names.ts';
 import { systemClock } from '../shared/ports/clock.ts';
@@ -9,9 +9,15 @@ import { MOST_AT_ONCE, type Source } from './source.ts';
 const WAIT_SECONDS = 20;
 
 /** The queues of a deployment on AWS. */
-export const sqsSource = (urlPrefix: string, project: string, visibilityMs: number): Source => {
+export const sqsSource = (
+  urlPrefix: string,
+  project: string,
+  visibilityMs: number,
+  client: Pick<SQSClientConfig, 'endpoint' | 'region' | 'credentials'> = {},
+): Source => {
   const lanes: SqsLanes = {
     sqs: new SQSClient({
+      ...client,
       useQueueUrlAsEndpoint: false,
       // A receive says nothing for as long as it waits.
       requestHandler: {

@@ -47,6 +47,8 @@ export interface RunningTemplate {
   gateway: Gateway;
   /** The gateway's own address, for clients that sign with an access key of a function. */
   gatewayAddress: string;
+  region: string;
+  account: string;
   outputs: Record<string, unknown>;
   /** Invokes a function by its name or logical id and waits for what it returns. */
   invoke(nameOrLogicalId: string, payload: unknown): Promise<InvocationResult>;
@@ -153,6 +155,8 @@ const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTem
     urls: urls.addresses,
     gateway,
     gatewayAddress,
+    region: REGION,
+    account: ACCOUNT,
     outputs: plan.outputs(),
     invoke: async (name, payload) => (await running.get(planned(name).name)?.invoke(payload)) ?? { ok: 'throttled' },
     functionNamed: (ending) => functions.find(({ name }) => name.endsWith(`-${ending}`))?.name ?? ending,

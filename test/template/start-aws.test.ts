@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { jetstream } from '@nats-io/jetstream';
+import { connect, headers } from '@nats-io/transport-node';
 import { lockFolder } from '../../local/template/folder-lock.ts';
-import { callerWith, httpTransport, registered } from '../support/api.ts';
+import { callerWith, httpTransport, registered, taskRequest } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { groundAgent, Worker } from '../support/ground.ts';
+import { natsServer } from '../support/nats-server.ts';
+import { consumerOf, nextOf } from '../support/relay-site.ts';
 import { atEndOf, tempDir } from '../support/server-process.ts';
 
 const START = resolve(import.meta.dirname, '../../local/start-aws.ts');
@@ -80,9 +87,51 @@ describe('npm run start:aws', () => {
     assert.doesNotMatch(stdout, / {2}parley-\w+-admin-key {2}/);
   });
 
+  it('with --nats: a task that was asked for over HTTPS is done by a knight that knows nothing but NATS', async (t) => {
+    const nats = await natsServer(t);
+    const client = await connect({ servers: nats.url });
+    atEndOf(t, () => client.close());
+    const running = await started(t, ['--port', '0', '--data', tempDir(t), '--nats', nats.url]);
+    const admin = callerWith(running.transport, running.adminKey);
+    const agent = (id: string, registration?: object) => registered(running.transport, admin, id, registration);
+    const tim = await agent('tim');
+    await agent('galahad', { via: 'nats' });
+    const inbox = await consumerOf(client, 'PARLEY_default', { filter_subject: 'parley.default.galahad.inbox' });
+    const id = await tim.request({ to: 'galahad' });
+    assert.equal((await nextOf(inbox, 30_000)).body.id, id);
+    const result = {
+      ...taskRequest('galahad'),
+      type: 'task.result',
+      correlationId: id,
+      payload: { status: 'completed', result: { content: 'all quiet' } },
+    };
+    await jetstream(client).publish(`roundtable.results.security.${id}`, JSON.stringify(result));
+    assert.equal((await tim.task(id, 20)).state, 'completed');
+
+    // What is only streamed goes there as well.
+    const merlin = await groundAgent({ admin, agent }, 'merlin');
+    await groundAgent({ admin, agent }, 'pmo', { via: 'nats' });
+    const heard = client.subscribe('cg.v1r3.default.*.str.>');
+    const said = headers();
+    said.set('CG-Sender', 'pmo');
+    const call = JSON.stringify({ correlation_id: randomUUID(), mode: 'call' });
+    await jetstream(client).publish('cg.v1r3.default.public.cmd.agent.merlin.turn', call, { headers: said });
+    const { agent_turn_id } = await eventually(() => new Worker(merlin).begin(), 20_000);
+    const chunk = { agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'once upon a time' };
+    const sent = await merlin.send({ subject: 'cg.v1r3.default.public.str.agent.merlin.chunk', payload: chunk });
+    assert.equal(sent.status, 202, JSON.stringify(sent.body));
+    for await (const message of heard) {
+      assert.deepEqual(message.json(), chunk);
+      break;
+    }
+    const { code, stderr } = await running.stop('SIGTERM');
+    assert.deepEqual([code, stderr], [0, '']);
+  });
+
   const faults: [what: string, args: string[], says: RegExp, env?: Record<string, string>][] = [
     ['an option that there is not', ['--colour', 'red'], /--colour.*--help/],
     ['a port that is no number', ['--port', 'http'], /--port.*0 to 65535.*"http"/],
+    ['a NATS that is no address', ['--nats', '4222'], /--nats must be an address/],
     ['a short admin key', [], /PARLEY_ADMIN_KEY.*16/, { PARLEY_ADMIN_KEY: 'short' }],
     ['no Java', ['--port', '0'], /Java 17.*install/, { PATH: '/nowhere' }],
     ['an address of another machine', ['--port', '0', '--host', '203.0.113.1'], /--host/],
@@ -109,7 +158,7 @@ describe('npm run start:aws', () => {
   it('explains itself with --help', async (t) => {
     const { code, stdout, stderr } = await launch(t, ['--help']).closed;
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-    for (const option of ['--port', '--host', '--data', '--report-grants', 'PARLEY_ADMIN_KEY']) {
+    for (const option of ['--port', '--host', '--data', '--nats', '--report-grants', 'PARLEY_ADMIN_KEY']) {
       assert.ok(stdout.includes(option), option);
     }
   });

@@ -1,0 +1,26 @@
+import { RoleAccess } from './access/role-access.ts';
+import type { RunningTemplate } from './start-template.ts';
+
+/** What a relay beside the stack is told of it, and under which key it calls: it may read the relay queues of its project, and nothing else. */
+export interface RelayAccess {
+  queueUrlPrefix: string;
+  endpoint: string;
+  region: string;
+  credentials: { accessKeyId: string; secretAccessKey: string };
+}
+
+const ACTIONS = ['ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'].map((action) => `sqs:${action}`);
+const ACCESS_KEY = 'RELAYOFTHEPROJECT';
+
+export const relayAccess = (
+  { outputs, gateway, gatewayAddress, region, account }: RunningTemplate,
+  project: string,
+): RelayAccess => {
+  const queueUrlPrefix = String(outputs.QueueUrlPrefix);
+  const names = queueUrlPrefix.slice(queueUrlPrefix.lastIndexOf('/') + 1);
+  const queues = `arn:aws:sqs:${region}:${account}:${names}${project}_relay-*`;
+  const access = new RoleAccess('relay', [{ Effect: 'Allow', Action: ACTIONS, Resource: [queues] }]);
+  gateway.addCaller(ACCESS_KEY, { name: 'relay', access });
+  const credentials = { accessKeyId: ACCESS_KEY, secretAccessKey: 'local' };
+  return { queueUrlPrefix, endpoint: gatewayAddress, region, credentials };
+};
