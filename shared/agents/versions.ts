@@ -5,9 +5,12 @@ const FIRST = '1.0.0';
 
 export const spokenBy = ({ versions }: Agent): string[] => (versions?.length ? versions : [FIRST]);
 
+/** As the protocols write them: `1.0.0`, `1.0`, `v1r3`. */
+const VERSION = /^v?(\d{1,6})[.r](\d{1,6})(?:\.(\d{1,6}))?$/;
+
 /** `1.0` and `1.0.0` are the same; what is no version is like none other. */
 const numbersOf = (version: string): number[] | undefined => {
-  const [, major, minor, patch] = /^(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?$/.exec(version) ?? [];
+  const [, major, minor, patch] = VERSION.exec(version) ?? [];
   return major === undefined ? undefined : [major, minor, patch ?? 0].map(Number);
 };
 

@@ -108,9 +108,8 @@ export const waitUpTo = (seconds: number) =>
 export const countUpTo = (most: number, otherwise: number) =>
   z
     .string()
-    .regex(/^[1-9]\d{0,5}$/, 'must be a positive number')
+    .refine((text) => /^[1-9]\d{0,5}$/.test(text) && Number(text) <= most, `must be a whole number from 1 to ${most}`)
     .transform(Number)
-    .refine((count) => count <= most, `must be at most ${most}`)
     .default(otherwise)
     .describe(`at most ${most}`);
 

@@ -41,9 +41,11 @@ const issuesOf = ({ issues }: z.ZodError): Issue[] =>
       message: message.slice(0, MAX_TEXT),
     }));
 
+export const REQUIRED = 'is required';
+
 /** What is wrong, for whoever wrote the value, where its schema has no words of its own for that. */
 const textOf = (issue: z.core.$ZodRawIssue): string | undefined => {
-  if (issue.input === undefined) return 'is required';
+  if (issue.input === undefined) return REQUIRED;
   switch (issue.code) {
     case 'invalid_type':
       return `must be ${KINDS[issue.expected] ?? issue.expected}`;

@@ -112,6 +112,11 @@ describe('a message-routing message that is not right', () => {
     const { refused } = await start(t);
     const { body } = await refused('invalid_message', without('timestamp'));
     assert.deepEqual(body.messageRouting.issues, ['Missing required field: timestamp']);
+    const inside = await refused('invalid_message', update({ payload: { progress: 2 } }));
+    assert.deepEqual(inside.body.messageRouting.issues, [
+      'Missing required field: payload.status',
+      'Invalid payload.progress: must be 0 to 1',
+    ]);
     const type = await refused('invalid_message', update({ type: 'status_update' }));
     assert.match(type.body.messageRouting.issues[0], /^Invalid type: must be one of status-update, /);
   });

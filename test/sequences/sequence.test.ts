@@ -114,6 +114,9 @@ describe('two agents', () => {
     assert.deepEqual([(await version('two')).version, (await version('four')).version], ['1.10.0', '1.0.0']);
     const { code, spoken } = await version('three');
     assert.deepEqual([code, spoken.three], ['no_common_version', ['3.0.0']]);
+    await agent('five', ['v1r9', 'v1r10']);
+    const grounded = await parley.admin.call('GET', '/v1/agents/five/version?with=five');
+    assert.equal(grounded.body.version, 'v1r10');
     assert.equal((await version('nobody')).code, 'agent_not_found');
   });
 });

@@ -1,4 +1,5 @@
 import { ParleyError } from '../../errors.ts';
+import { REQUIRED } from '../../json/checked.ts';
 import type { JsonObject } from '../../json/json.ts';
 
 /** Whoever sent a message that is not valid is told so in the document's own shape as well. */
@@ -20,5 +21,7 @@ export const inItsWords = <T>(wire: JsonObject, understand: () => T): T => {
 
 const LONGEST_ID = 64;
 
-const said = (wire: JsonObject, path: string, message: string): string =>
-  path in wire || path.includes('.') ? `Invalid ${path}: ${message}` : `Missing required field: ${path}`;
+const said = (wire: JsonObject, path: string, message: string): string => {
+  const isMissing = message === REQUIRED || !(path in wire || path.includes('.'));
+  return isMissing ? `Missing required field: ${path}` : `Invalid ${path}: ${message}`;
+};
