@@ -1,3 +1,5 @@
+import type { Batch } from '../batches/batch.ts';
+import { batchView, noteOf } from '../batches/batch-view.ts';
 import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
@@ -14,6 +16,13 @@ export const noteInWords = async (deps: Deps, note: Note, dialect: Dialect): Pro
     note,
     await fittingFor(deps, dialect, { project, from, type: 'sys.message' }, content ?? null),
   );
+};
+
+export const batchInWords = async (deps: Deps, batch: Batch, dialect: Dialect): Promise<JsonObject> => {
+  const note = noteOf(batch);
+  const { project, from } = note;
+  const view = await batchView(deps, batch);
+  return dialect.encodeNote(note, await fittingFor(deps, dialect, { project, from, type: 'sys.message' }, view));
 };
 
 export const outcomeInWords = async (

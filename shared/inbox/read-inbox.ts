@@ -1,7 +1,6 @@
 import type { Agent, Known } from '../agents/agent.ts';
 import { liveInstances, sawInstance } from '../agents/instances.ts';
 import type { Batch } from '../batches/batch.ts';
-import { batchView, noteOf } from '../batches/batch-view.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
@@ -13,7 +12,7 @@ import { type Change, present } from '../ports/conditions.ts';
 import type { Task } from '../tasks/task.ts';
 import { leave } from './arrivals.ts';
 import { type Delivery, inboxPk, messageIdIn, outcomeOf } from './delivery.ts';
-import { noteInWords, outcomeInWords } from './in-words.ts';
+import { batchInWords, noteInWords, outcomeInWords } from './in-words.ts';
 
 /** A task that was completed, a delivery of what else happened to one, a message that is no task, or a batch that has ended. */
 type InInbox = Task | Delivery | Note | Batch;
@@ -119,7 +118,7 @@ const messageIn = async (
   dialect: Dialect,
 ): Promise<JsonObject | undefined> => {
   if (entry.sk === 'note') return noteInWords(deps, entry, dialect);
-  if (entry.sk === 'batch') return dialect.encodeNote(noteOf(entry), await batchView(deps, entry));
+  if (entry.sk === 'batch') return batchInWords(deps, entry, dialect);
   const outcome = entry.sk === 'task' ? outcomeOf(entry, reader) : entry.outcome;
   return outcome && outcomeInWords(deps, entry.project, outcome, dialect);
 };

@@ -1,14 +1,13 @@
 import type { Agent } from '../agents/agent.ts';
 import { offererOnNats } from '../agents/offers-on-nats.ts';
 import { batchRef } from '../batches/batch.ts';
-import { batchView, noteOf } from '../batches/batch-view.ts';
 import { broadcastRef } from '../broadcasts/broadcast.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed, dialects } from '../dialects/dialects.ts';
 import { idFrom } from '../ids.ts';
 import type { Outcome } from '../inbox/delivery.ts';
-import { noteInWords, outcomeInWords } from '../inbox/in-words.ts';
+import { batchInWords, noteInWords, outcomeInWords } from '../inbox/in-words.ts';
 import type { JsonObject } from '../json/json.ts';
 import { isOver } from '../notes/note-changes.ts';
 import { keepAlias } from '../tasks/alias.ts';
@@ -42,7 +41,7 @@ const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
       return toReader(deps, topic, note.to, (dialect) => noteInWords(deps, note, dialect));
     }
     case 'batch':
-      return batchInWords(deps, project, ask.batchId);
+      return batchEnded(deps, project, ask.batchId);
     case 'broadcast':
       return broadcastInWords(deps, project, ask.broadcastId);
     case 'presence':
@@ -133,12 +132,11 @@ const addressed = (
   return { headers: { traceparent, ...headers }, ...rest };
 };
 
-const batchInWords = async (deps: Deps, project: string, batchId: string): Promise<Said> => {
+const batchEnded = async (deps: Deps, project: string, batchId: string): Promise<Said> => {
   const batch = await deps.records.get(batchRef(project, batchId));
   if (!batch) return { skip: 'it is no longer kept' };
-  const view = await batchView(deps, batch);
   const topic = { ...batch, domain: undefined };
-  return toReader(deps, topic, batch.from, async (dialect) => dialect.encodeNote(noteOf(batch), view));
+  return toReader(deps, topic, batch.from, (dialect) => batchInWords(deps, batch, dialect));
 };
 
 const broadcastInWords = async (deps: Deps, project: string, broadcastId: string): Promise<Said> => {

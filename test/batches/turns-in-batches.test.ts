@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import type { Caller } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -140,5 +140,25 @@ describe('a batch', () => {
       assert.deepEqual([body.code, body.issues[0].path], [code, path], JSON.stringify(body));
     }
     assert.equal(await kay.lease(), undefined);
+  });
+});
+
+describe('how a batch ended', () => {
+  it('is a card for a reader whose messages have no room for it', async (t) => {
+    const parley = await testParley(t);
+    const arthur = await groundAgent(parley, 'arthur');
+    const cook = await parley.agent('cook', { dialect: 'task-format', capabilities: ['parse_recipe'] });
+    const tasks = Array.from({ length: 20 }, () =>
+      tfRequest({ type: 'parse_recipe', routing: { source: 'arthur', target: 'cook' } }),
+    );
+    const { body } = await asked(arthur, tasks);
+    for (const { id } of tasks)
+      await cook.send({ id, status: 'completed', result: { text: randomBytes(2000).toString('hex') } });
+    const ended = await view(arthur, body.batchId, 20);
+    assert.equal(ended.status, 'success');
+    const [message] = await arthur.inbox(20);
+    const { bytes, uri } = message.payload.content;
+    assert.ok(bytes > 80_000);
+    assert.deepEqual((await arthur.call('GET', uri)).body.content, ended);
   });
 });
