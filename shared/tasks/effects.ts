@@ -8,7 +8,7 @@ import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
-import { type TurnEffect, taskEndEffects } from '../turns/effects.ts';
+import { type TurnEffect, taskTurnEffects } from '../turns/effects.ts';
 import { cancel } from './ends.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
 import { unseen } from './rules.ts';
@@ -61,7 +61,7 @@ export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
   if (graph !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtGraph', project, graph });
   const end = hasEndedOrBegunAgain && endOf(after);
   if (joins && end) effects.push({ kind: 'join', project, joins, end: { status: end } });
-  effects.push(...taskEndEffects({ before, after }));
+  effects.push(...taskTurnEffects({ before, after }));
   return effects;
 };
 

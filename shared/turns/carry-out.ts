@@ -68,7 +68,12 @@ export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void
       await cancelHanded(deps, { project: effect.project, id: effect.turn });
       return;
     case 'stopWork':
-      await stopWhatever(deps, effect.project, effect.turn, 'Nobody wants the task any more that it works on.');
+      await stopWhatever(
+        deps,
+        effect.project,
+        effect.turn,
+        'The task that it works on has ended, or is done by another.',
+      );
       return;
     case 'takeBack':
       await takeBack(deps, effect.task, effect.turn);

@@ -33,7 +33,7 @@ export type TurnEffect =
   | { do: 'cancelHanded'; project: string; turn: string }
   /** The task that the turn worked on ends as the turn did. */
   | { do: 'endTask'; turn: Turn; end: TurnEnd }
-  /** Nobody wants the task any more that the turn works on. */
+  /** The task that the turn works on has ended without it, or is another's. */
   | { do: 'stopWork'; project: string; turn: string }
   /** What the turn does is a sign of life of the task that it works on, and a step its progress. */
   | { do: 'renewTask'; project: string; task: string; agent: string; step?: TakenStep }
@@ -153,10 +153,11 @@ const callEffects = (before: Head | undefined, after: Head, turn: string): Effec
   });
 };
 
-/** What follows for turns from the end of a task that does their work. */
-export const taskEndEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
-  if (!after || isOpen(after) || (before && !isOpen(before))) return [];
+/** What follows for turns from a change of a task that does their work, or that they work on. */
+export const taskTurnEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
+  if (!after) return [];
   const effects = stopWork(before, after);
+  if (isOpen(after) || (before && !isOpen(before))) return effects;
   const ground = groundIn(after.carried);
   const call = ground && callIn(ground);
   if (call) effects.push(turnEffect({ do: 'reportTask', task: after, call }));
@@ -164,11 +165,18 @@ export const taskEndEffects = ({ before, after }: RecordChange<Task>): Effect[] 
   return effects;
 };
 
-/** An agent of this protocol works on its task as a turn, which is not to go on. */
-const stopWork = (before: Task | undefined, { status, project }: Task): Effect[] =>
-  before?.holder !== undefined && (status === 'cancelled' || status === 'expired')
-    ? [turnEffect({ do: 'stopWork', project, turn: workIdOf(before) })]
-    : [];
+/** An agent of this protocol works on its task as a turn, which is not to go on when the task has ended without it, or is another's. */
+const stopWork = (before: Task | undefined, { status, project, endedBy, attempt }: Task): Effect[] => {
+  if (!before) return [];
+  const hasEnded = status === 'cancelled' || status === 'expired' || (status === 'failed' && !endedBy);
+  if (before.holder !== undefined && hasEnded) {
+    return [turnEffect({ do: 'stopWork', project, turn: workIdOf(before) })];
+  }
+  // Since its last holder lost it, it has been queued once.
+  const isAnothers = before.attempt > 0 && attempt > before.attempt;
+  const lost = { ...before, entry: before.entry - 1 };
+  return isAnothers ? [turnEffect({ do: 'stopWork', project, turn: workIdOf(lost) })] : [];
+};
 
 /** What follows for turns from a batch that does the work of a call. */
 export const batchCallEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {

@@ -95,6 +95,7 @@ const turnFor = (deps: Deps, agent: string, task: Task, input: Json, epoch: numb
     traceparent,
     tracestate,
     task: task.id,
+    attempt: task.attempt,
     state: 'leased',
     epoch,
     leasedAt: now,
@@ -126,7 +127,8 @@ export const endTask = async (deps: Deps, turn: Turn, end: TurnEnd): Promise<voi
   try {
     if (isDone)
       await reportTask(deps, sender, { ...about, kind: 'complete', output: await deliveredBy(deps, turn, end) });
-    else await reportTask(deps, sender, { ...about, kind: 'fail', error: errorOf(end) });
+    // What is done is done, whoever's attempt it was; but nobody fails what another has in hand, or waits for the next.
+    else await reportTask(deps, sender, { ...about, attempt: turn.attempt, kind: 'fail', error: errorOf(end) });
   } catch (error) {
     // Whoever asked may have cancelled it, or its lease was lost: it is no longer the turn's.
     if (!(error instanceof ParleyError && error.retry === 'never')) throw error;

@@ -27,8 +27,9 @@ export interface Turn extends Item, Asked {
   joins?: Joins;
   /** The action of a user interface that the turn is. */
   action?: string;
-  /** The task that the turn works on, where it came as one. */
+  /** The task that the turn works on, where it came as one, and which attempt at it the turn is. */
   task?: string;
+  attempt?: number;
   /** Where its agent speaks another protocol, it is handed over as a task of this turn's id. */
   isTask?: true;
   state: 'queued' | 'leased' | 'ended';
