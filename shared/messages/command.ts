@@ -53,6 +53,10 @@ export interface Request extends Message {
   isSubtask?: true;
   /** Who had the work in hand before. */
   chain?: string[];
+  /** It asks for an answer only, which a holder may do of its requester. */
+  isQuestion?: true;
+  /** A call that may come back to an agent: its dialect counts how deep such calls go. */
+  isBoundedByDepth?: true;
   /** Tasks, by their own ids, that must be completed before this one is queued; its time to live counts from then. */
   waitsFor?: string[];
   /** The same by short ids, of which those that mean no task are not waited for: its sender is told. */

@@ -38,6 +38,11 @@ export interface ReceiveOptions {
   /** How long what is received stays hidden from others. Without a delete or a release it then comes again. */
   visibilityMs: number;
   signal?: AbortSignal;
+  /**
+   * What the receiver has no use for. It stays for others, and what stands behind it is received; who waits looks at it again
+   * once a second at most.
+   */
+  leaves?: (body: Json) => boolean;
 }
 
 /**

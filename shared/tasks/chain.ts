@@ -8,3 +8,8 @@ export const backTo = (agent: string, chain: string[]): ParleyError =>
   new ParleyError('delegation_cycle', `${agent} has had this work in hand already: ${chain.join(' → ')}.`, {
     facts: { delegationChain: chain },
   });
+
+export const toItself = (agent: string): ParleyError =>
+  new ParleyError('delegation_cycle', `${agent} cannot delegate to itself. Name another agent, or do the work.`, {
+    facts: { delegationChain: [agent] },
+  });

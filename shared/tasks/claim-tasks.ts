@@ -56,7 +56,13 @@ export const claimTasks = async (deps: Deps, asking: Known, options: ClaimOption
   if (options.instance !== undefined) await sawInstance(deps, known.agent, options.instance);
   for (;;) {
     const left = Math.max(0, until - deps.clock.now());
-    const received = await deps.queues.receive(lanes, { max, waitMs: left, visibilityMs: VISIBILITY_MS, signal });
+    const received = await deps.queues.receive(lanes, {
+      max,
+      waitMs: left,
+      visibilityMs: VISIBILITY_MS,
+      signal,
+      leaves: (body) => hasHadInHand(known, body),
+    });
     if (received.length > 0 && (await isResting(deps, known))) {
       await deps.queues.release(received);
       return [];
@@ -105,6 +111,10 @@ const isResting = async (deps: Deps, { agent }: Known): Promise<boolean> => {
   const known = await deps.directory.agent(agent.project, agent.id);
   return known !== undefined && restOf(known, deps.clock.now()) !== undefined;
 };
+
+/** Work that somebody delegated does not come back to one who has had it. */
+const hasHadInHand = ({ agent }: Known, body: Json): boolean =>
+  isObject(body) && Array.isArray(body.chain) && body.chain.includes(agent.id);
 
 const isLow = (lane: Lane): boolean => lane.priority === 'low';
 

@@ -104,6 +104,7 @@ const laneMessage = (task: Task): Outgoing => ({
     entry: task.entry,
     due: task.due ?? task.deadline,
     bytes: 'blob' in task.input ? task.input.bytes : 0,
+    ...(task.to === undefined && task.chain && { chain: task.chain }),
   },
 });
 

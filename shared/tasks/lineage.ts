@@ -5,7 +5,7 @@ import type { Request } from '../messages/command.ts';
 import { isNot } from '../ports/conditions.ts';
 import type { Item, Write } from '../ports/records.ts';
 import { taskByAnyId } from './alias.ts';
-import { backTo, chainOf } from './chain.ts';
+import { backTo, chainOf, toItself } from './chain.ts';
 import { maySee } from './look-up.ts';
 import { isOpen, type Task, taskRef } from './task.ts';
 
@@ -24,15 +24,31 @@ export interface Lineage {
 }
 
 export const lineageOf = async (deps: Deps, caller: Caller, request: Request): Promise<Lineage | ParleyError> => {
-  const { chain: said = [], from, to } = request;
+  const { chain: said = [], from } = request;
   const parent = await parentOf(deps, caller, request);
   if (parent instanceof Error) return parent;
   const handled = parent ? [...chainOf(parent), ...said] : said;
   const chain = handled.filter((agent, at) => handled.indexOf(agent) === at);
   if (chain.at(-1) !== from) chain.push(from);
-  if (to !== undefined && handled.length > 0 && chain.includes(to)) return backTo(to, chain);
-  return { parent, chain: chain.length > 1 ? chain : undefined };
+  const back = cycleIn(request, chain, parent);
+  return back ?? { parent, chain: chain.length > 1 ? chain : undefined };
 };
+
+const cycleIn = (request: Request, chain: string[], parent: Task | undefined): ParleyError | undefined => {
+  const { from, to } = request;
+  const isBack = to !== undefined && chain.includes(to);
+  if (!isBack || request.isBoundedByDepth || isToAnotherInstance(request, chain)) return undefined;
+  if (request.isQuestion && parent && asksItsRequester(request, parent)) return undefined;
+  return to === from && chain.length === 1 ? toItself(to) : backTo(to, chain);
+};
+
+/** Instances of one agent may share work that nobody has had in hand yet. */
+const isToAnotherInstance = ({ instance, fromInstance }: Request, chain: string[]): boolean =>
+  chain.length === 1 && instance !== undefined && fromInstance !== undefined && instance !== fromInstance;
+
+/** A question back is no delegation; one about such a question would be, or two agents could ask each other for ever. */
+const asksItsRequester = ({ from, to }: Request, parent: Task): boolean =>
+  parent.holder === from && parent.from === to && !chainOf(parent).includes(from);
 
 /** Protocols in which the name of a parent may be that of any message mean one where it is work that the sender has a part in. */
 const parentOf = async (

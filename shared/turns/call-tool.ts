@@ -142,6 +142,7 @@ const requestOf = (
     fingerprint: fingerprint([text, sent]),
     from: call.agent,
     to,
+    isBoundedByDepth: true,
     // Only the target decides who gets it, not what the tool is called.
     capability: to === undefined ? subject.target : (order.payload.tool_name ?? subject.suffix),
     priority: 'normal',

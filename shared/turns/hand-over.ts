@@ -49,6 +49,7 @@ const handed = async (deps: Deps, turn: Turn): Promise<void> => {
         fingerprint: fingerprint([id]),
         from: turn.from,
         to: turn.agent,
+        isBoundedByDepth: true,
         capability: CAPABILITY,
         priority: 'normal',
         ttlSeconds: Math.round(deps.config.turns.keepMs / 1000),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Json } from '../../shared/json/json.ts';
 import type { Lane, Outgoing, Queues, Received } from '../../shared/ports/queues.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Open, token, unique } from './engine-under-test.ts';
@@ -197,6 +198,41 @@ export const queuesContract = (name: string, open: Open): void => {
       assert.deepEqual(bodies(await receiveSome(queues, [to], { max: 1 })), ['a0']);
       assert.deepEqual(bodies(await receiveSome(queues, [to], { max: 1 })), ['b']);
     });
+
+    for (const kind of ['domain', 'capability'] as const) {
+      const leaves = (body: Json): boolean => String(body).startsWith('left');
+      const leaving = { ...AT_ONCE, max: 1, leaves };
+
+      it(`gives a receiver what stands behind what it leaves, and that to others (${kind})`, async (t) => {
+        const { queues } = (await open(t)).ports;
+        const to = lane({ kind });
+        await queues.send(Array.from({ length: 15 }, (_, n) => message(to, `left${n}`)));
+        await queues.send([message(to, 'wanted')]);
+        const received = await eventually(async () => {
+          const some = await queues.receive([to], leaving);
+          assert.notEqual(some.length, 0, 'nothing was received');
+          return some;
+        });
+        assert.deepEqual(bodies(received), ['wanted']);
+        await queues.delete(received);
+        assert.deepEqual(await queues.receive([to], leaving), []);
+        assert.equal((await drain(queues, [to], 15)).length, 15);
+      });
+
+      it(`gives at once to one who waits what another leaves, who waits on (${kind})`, async (t) => {
+        const { ports, now } = await open(t);
+        const to = lane({ kind });
+        const begun = now();
+        const waiting = { ...AT_ONCE, waitMs: 20_000 };
+        const picky = ports.queues.receive([to], { ...waiting, leaves });
+        const other = ports.queues.receive([to], waiting);
+        await ports.queues.send([message(to, 'left')]);
+        assert.deepEqual(bodies(await other), ['left']);
+        await ports.queues.send([message(to, 'wanted')]);
+        assert.deepEqual(bodies(await picky), ['wanted']);
+        assert.ok(now() < begun + 20_000);
+      });
+    }
 
     it('wakes a waiting receive when something arrives in any of its lanes', async (t) => {
       const { ports, now } = await open(t);

@@ -32,14 +32,16 @@ export const refusedWithoutTrace = async (
   return reply;
 };
 
-const WITNESS = 'witness';
+/** One asks, and the other reports. */
+const WITNESSES = ['witness', 'clerk'] as const;
+const [WITNESS, CLERK] = WITNESSES;
 
 /** All that an administrator can read. */
 export const everything = async (parley: TestParley): Promise<object> => {
   await settled(parley);
   const read = async (path: string) => (await parley.admin.call('GET', path)).body;
   const listed: { id: string; from: string }[] = (await read('/v1/tasks?limit=100')).tasks;
-  const agents = (await read('/v1/agents')).agents.filter(({ id }: { id: string }) => id !== WITNESS);
+  const agents = (await read('/v1/agents')).agents.filter(({ id }: { id: string }) => id !== WITNESS && id !== CLERK);
   const events: { data: { from?: string } }[] = (await read('/v1/events?limit=500')).events;
   return {
     tasks: await Promise.all(listed.filter(({ from }) => from !== WITNESS).map(({ id }) => read(`/v1/tasks/${id}`))),
@@ -57,12 +59,12 @@ export const settled = async ({ admin, clock }: TestParley): Promise<void> => {
   const send = async (message: object) => (await admin.call('POST', '/v1/messages', message)).status;
   const mark = randomUUID();
   let { task, after } = witnessed.get(clock) ?? { task: randomUUID(), after: '' };
-  if ((await send(about('task.progress', WITNESS, task, { message: mark }))) !== 202) {
-    await admin.call('PUT', `/v1/agents/${WITNESS}`, { dialect: 'round-table' });
-    const request = taskRequest(WITNESS, { to: WITNESS });
+  if ((await send(about('task.progress', CLERK, task, { message: mark }))) !== 202) {
+    for (const id of WITNESSES) await admin.call('PUT', `/v1/agents/${id}`, { dialect: 'round-table' });
+    const request = taskRequest(WITNESS, { to: CLERK });
     assert.equal(await send(request), 202);
     task = request.id;
-    assert.equal(await send(about('task.progress', WITNESS, task, { message: mark })), 202);
+    assert.equal(await send(about('task.progress', CLERK, task, { message: mark })), 202);
   }
   await eventually(async () => {
     const { events, cursor } = (await admin.call('GET', `/v1/events?limit=500${after}`)).body;

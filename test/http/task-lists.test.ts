@@ -62,7 +62,8 @@ describe('the list of tasks', () => {
     ];
     const said = (conversationId: string) => tfRequest({ context: { conversationId }, routing: { target: 'cook' } });
     const [mine, other] = [said('conv-1'), said('conv-2')];
-    for (const task of [mine, other]) assert.equal((await cook.send(task)).status, 202);
+    const boss = await agent('boss', { dialect: 'task-format' });
+    for (const task of [mine, other]) assert.equal((await boss.send(task)).status, 202);
     const query = agentOsMessage('query', 'brain', 'cook');
     assert.equal((await brain.send(query)).status, 202);
     await announced(admin, 3);

@@ -53,6 +53,7 @@ const commandOf = (wire: AgentOsMessage): Command => {
   const about = wire.replyTo === undefined ? undefined : { ...named(wire), taskId: canonicalId(wire.replyTo) };
   switch (wire.type) {
     case 'query':
+      return { ...requestOf(wire), isQuestion: true };
     case 'command':
       return requestOf(wire);
     case 'response': {

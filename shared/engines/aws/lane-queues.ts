@@ -8,8 +8,8 @@ import {
 } from '@aws-sdk/client-sqs';
 import { fingerprint } from '../../json/fingerprint.ts';
 import type { Json } from '../../json/json.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Lane, Outgoing, Received } from '../../ports/queues.ts';
+import { type Clock, nap } from '../../ports/clock.ts';
+import type { Lane, Outgoing, Received, ReceiveOptions } from '../../ports/queues.ts';
 import { answerOf } from './failures.ts';
 import { backOff, inChunks } from './patience.ts';
 
@@ -82,11 +82,40 @@ const bodyOf = ({ lane: { project }, group, body }: Outgoing): string => inAscii
 const inAscii = (message: LaneMessage): string =>
   JSON.stringify(message).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
+/** How often a lane is asked on, past what is left to others. */
+const ASKED_ON = 5;
+
+/**
+ * A queue gives whatever comes first. What is left to others is kept only for as long as it takes to see what stands behind it;
+ * who waits then waits on, for it would be given the same again.
+ */
 export const receiveFromLane = async (
   lanes: SqsLanes,
   lane: Lane,
-  options: { max: number; waitSeconds: number; visibilityMs: number; signal?: AbortSignal },
+  { leaves, ...options }: Asking & Pick<ReceiveOptions, 'leaves'>,
 ): Promise<Received[]> => {
+  const left: Received[] = [];
+  for (let times = 0; ; times++) {
+    const isFirst = times === 0;
+    const received = await asked(lanes, lane, isFirst ? options : { ...options, max: MOST_IN_BATCH, waitSeconds: 0 });
+    const wanted = leaves ? received.filter(({ body }) => !leaves(body)) : received;
+    left.push(...received.filter((message) => !wanted.includes(message)));
+    const isOver = wanted.length > 0 || received.length === 0 || times === ASKED_ON;
+    if (!isOver) continue;
+    if (left.length > 0) await releaseToLanes(lanes, left);
+    if (left.length > 0 && wanted.length === 0) await nap(lanes.clock, options.waitSeconds * 1000, options.signal).over;
+    return wanted;
+  }
+};
+
+interface Asking {
+  max: number;
+  waitSeconds: number;
+  visibilityMs: number;
+  signal?: AbortSignal;
+}
+
+const asked = async (lanes: SqsLanes, lane: Lane, options: Asking): Promise<Received[]> => {
   const { Messages: messages = [] } = await answerOf(
     lanes.sqs.send(
       new ReceiveMessageCommand({

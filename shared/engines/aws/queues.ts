@@ -64,7 +64,7 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
   };
 
   const receiveFrom = async (lanes: Lane[], options: ReceiveOptions, isWaiting: boolean): Promise<Received[]> => {
-    const { max, visibilityMs, signal } = options;
+    const { max, visibilityMs, signal, leaves } = options;
     const asked = lanes.filter(isQueue);
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
     const byList = Map.groupBy(
@@ -74,8 +74,8 @@ export const queuesOn = (sqs: SqsLanes, lists: LaneMemory): Queues => {
     // None of the receives is given up: what one finds after that would be hidden for nobody.
     const [outcomes] = await Promise.all([
       Promise.allSettled([
-        ...[...byList.values()].map((own) => takeFromList(lists, own, max, visibilityMs)),
-        ...asked.map((lane) => receiveFromLane(sqs, lane, { max, waitSeconds, visibilityMs })),
+        ...[...byList.values()].map((own) => takeFromList(lists, own, options)),
+        ...asked.map((lane) => receiveFromLane(sqs, lane, { max, waitSeconds, visibilityMs, leaves })),
       ]),
       isWaiting && asked.length === 0 ? nap(sqs.clock, LIST_ROUND_MS, signal).over : undefined,
     ]);

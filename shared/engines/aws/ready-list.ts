@@ -2,7 +2,7 @@ import { fingerprint } from '../../json/fingerprint.ts';
 import type { Json } from '../../json/json.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { is } from '../../ports/conditions.ts';
-import { type Lane, type Outgoing, PRIORITIES, type Received } from '../../ports/queues.ts';
+import { type Lane, type Outgoing, PRIORITIES, type Received, type ReceiveOptions } from '../../ports/queues.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
 import { PLACE_SHARDS, shardsOf } from './attributes.ts';
 
@@ -51,15 +51,14 @@ const LOOKED_AT = 25;
 export const takeFromList = async (
   { records, clock, newId }: ReadyLists,
   lanes: Lane[],
-  max: number,
-  visibilityMs: number,
+  { max, visibilityMs, leaves }: ReceiveOptions,
 ): Promise<Received[]> => {
   const [first] = lanes;
   if (!first) return [];
   const now = clock.now();
-  const lists = shardsOf(listPk(first)).map((p) => records.query<Ready>({ p, limit: max + LOOKED_AT }));
-  const listed = (await Promise.all(lists)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
-  const waiting = listed.flatMap((ready) => {
+  const lists = shardsOf(listPk(first)).map((p) => listed(records, p, max + LOOKED_AT, leaves));
+  const found = (await Promise.all(lists)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
+  const waiting = found.flatMap((ready) => {
     const lane = lanes.find((candidate) => ready.sk.startsWith(prefixOf(candidate)));
     return lane && ready.hiddenUntil <= now ? [{ ready, lane }] : [];
   });
@@ -76,6 +75,27 @@ export const takeFromList = async (
     taken.push(...(await Promise.all(next.map(take))).flat());
   }
   return taken;
+};
+
+/** How often a list is read on, past what is left to others. */
+const READS = 10;
+
+/** The first of a list, but for what is left to others. */
+const listed = async (
+  records: Records,
+  p: string,
+  limit: number,
+  leaves: ReceiveOptions['leaves'],
+): Promise<Ready[]> => {
+  const found: Ready[] = [];
+  let after: string | undefined;
+  for (let reads = 0; reads < READS && found.length < limit; reads++) {
+    const page = await records.query<Ready>({ p, after, limit });
+    found.push(...page.filter(({ body }) => !leaves?.(body)));
+    if (page.length < limit) break;
+    after = page.at(-1)?.sk;
+  }
+  return found;
 };
 
 const receiptOf = ({ receipt }: Received): { token: string; ref: Ref<Ready> } => {

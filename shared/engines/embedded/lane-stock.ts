@@ -7,6 +7,8 @@ export interface Waiting {
 
 /** What waits in memory as well as in the file; the rest of a long lane is read when its turn comes. */
 const IN_MEMORY = 1024;
+/** How many messages a receiver looks past because it leaves them to others. */
+const LOOKED_PAST = 1000;
 
 /** Which messages of one lane can be given out, and which are out. A crash forgets the latter, and they are there again. */
 export class LaneStock {
@@ -36,11 +38,16 @@ export class LaneStock {
     this.#readUpTo = message.seq;
   }
 
-  /** The next message whose group has none out. */
-  take(until: number): Waiting | undefined {
-    for (let at = 0; at < this.#ready.length || this.#readMore(); at++) {
+  /** The next message whose group has none out, and that is not left to others. */
+  take(until: number, isLeft: (message: Waiting) => boolean): Waiting | undefined {
+    let left = 0;
+    for (let at = 0; left < LOOKED_PAST && (at < this.#ready.length || this.#readMore()); at++) {
       const message = this.#ready[at];
       if (!message || this.#busy.has(message.group)) continue;
+      if (isLeft(message)) {
+        left += 1;
+        continue;
+      }
       this.#ready.splice(at, 1);
       this.#out.set(message.seq, { message, until });
       this.#busy.add(message.group);

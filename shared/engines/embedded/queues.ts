@@ -1,4 +1,5 @@
 import type { StatementSync } from 'node:sqlite';
+import type { Json } from '../../json/json.ts';
 import { type Clock, type Nap, nap } from '../../ports/clock.ts';
 import type { Lane, Outgoing, Queues, Received, ReceiveOptions } from '../../ports/queues.ts';
 import type { Database } from './database.ts';
@@ -7,6 +8,7 @@ import type { Care } from './records.ts';
 
 interface Waiter {
   lanes: ReadonlySet<string>;
+  leaves?: ReceiveOptions['leaves'];
   nap: Nap;
 }
 
@@ -53,18 +55,19 @@ export class QueueStore {
       this.#insert.run(name, message.seq, message.group, message.body);
       const stock = this.#stocks.get(name) ?? this.#open(name, false);
       stock.add(message);
-      this.#wakeOne(name);
+      this.#wakeOne(name, body);
     }
   }
 
-  receive(lanes: Lane[], { max, visibilityMs }: ReceiveOptions): Received[] {
+  receive(lanes: Lane[], { max, visibilityMs, leaves }: ReceiveOptions): Received[] {
     const now = this.#clock.now();
+    const isLeft = ({ body }: Waiting): boolean => leaves?.(JSON.parse(body)) ?? false;
     const received: Received[] = [];
     for (const lane of lanes) {
       const stock = this.#stocks.get(nameOf(lane));
       stock?.giveBackLapsed(now);
       while (received.length < max) {
-        const message = stock?.take(now + visibilityMs);
+        const message = stock?.take(now + visibilityMs, isLeft);
         if (!message) break;
         received.push({ lane, group: message.group, body: JSON.parse(message.body), receipt: String(message.seq) });
       }
@@ -73,23 +76,25 @@ export class QueueStore {
   }
 
   delete(messages: Received[]): void {
-    for (const { lane, receipt } of messages) {
+    for (const { lane, receipt, body } of messages) {
       const name = nameOf(lane);
-      if (this.#stocks.get(name)?.drop(Number(receipt))) this.#wakeOne(name);
+      // What stands behind it in its group is about the same.
+      if (this.#stocks.get(name)?.drop(Number(receipt))) this.#wakeOne(name, body);
       this.#delete.run(name, Number(receipt));
     }
   }
 
   release(messages: Received[]): void {
-    for (const { lane, receipt } of messages) {
+    for (const { lane, receipt, body } of messages) {
       const name = nameOf(lane);
-      if (this.#stocks.get(name)?.giveBack(Number(receipt))) this.#wakeOne(name);
+      if (this.#stocks.get(name)?.giveBack(Number(receipt))) this.#wakeOne(name, body);
     }
   }
 
   /** A wait that ends when something is sent to one of the lanes, or after a moment. */
-  waitFor(lanes: Lane[], ms: number, signal?: AbortSignal): Promise<void> {
-    const waiter = { lanes: new Set(lanes.map(nameOf)), nap: nap(this.#clock, Math.min(ms, ROUND_MS), signal) };
+  waitFor(lanes: Lane[], ms: number, { leaves, signal }: ReceiveOptions): Promise<void> {
+    const until = nap(this.#clock, Math.min(ms, ROUND_MS), signal);
+    const waiter: Waiter = { lanes: new Set(lanes.map(nameOf)), leaves, nap: until };
     this.#waiters.add(waiter);
     return waiter.nap.over.finally(() => this.#waiters.delete(waiter));
   }
@@ -111,10 +116,10 @@ export class QueueStore {
     return stock;
   }
 
-  /** One message is for one of those who wait, the one that has waited longest. */
-  #wakeOne(lane: string): void {
+  /** One message is for one of those who wait, the one that has waited longest and does not leave it. */
+  #wakeOne(lane: string, body?: Json): void {
     for (const waiter of this.#waiters) {
-      if (!waiter.lanes.has(lane)) continue;
+      if (!waiter.lanes.has(lane) || (body !== undefined && waiter.leaves?.(body))) continue;
       this.#waiters.delete(waiter);
       waiter.nap.end();
       return;
@@ -157,7 +162,7 @@ export const queuesOn = (db: Database, store: QueueStore, clock: Clock, care: Ca
       // Looking and beginning to wait are one step, so that nothing can arrive unnoticed in between.
       const received = db.readSoon(() => store.receive(lanes, options));
       if (received.length === 0 && left > 0) {
-        await store.waitFor(lanes, left, options.signal);
+        await store.waitFor(lanes, left, options);
         continue;
       }
       if (lanes.some(({ kind }) => kind === 'relay')) await db.settled();
