@@ -21,6 +21,7 @@ import { isHead } from '../turns/head.ts';
 import { isTurn } from '../turns/turn.ts';
 import { isUiAction, uiActionEffects } from '../turns/ui-action.ts';
 import { onHeadDue, onTurnDue } from '../turns/watchdog.ts';
+import { isViolation, violationEffects } from '../violations/violation.ts';
 
 /** Records whose changes have effects, or to which time does something. */
 interface Kind<T extends Item> {
@@ -60,6 +61,7 @@ const KINDS: readonly AnyKind[] = [
   kind({ is: isUiAction, effects: uiActionEffects }),
   kind({ is: isBell, effects: bellEffects }),
   kind({ is: isBroadcast, effects: broadcastEffects, due: onBroadcastDue }),
+  kind({ is: isViolation, effects: violationEffects }),
 ];
 
 export const kindOf = (item: Item): AnyKind => {

@@ -12,4 +12,5 @@ export const WATCHED: readonly string[] = [
   'uiaction',
   'bell',
   'broadcast',
+  'violation',
 ];

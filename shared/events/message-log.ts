@@ -52,7 +52,7 @@ const DISORDER_MS = 10 * 60_000;
 export const readLog = async (deps: Deps, caller: Caller, filter: LogFilter): Promise<LogPage> => {
   const entries: LogEntry[] = [];
   const seen = new Set<string>();
-  let cursor = filter.cursor ?? (await deps.events.end(caller.project));
+  let cursor = filter.cursor ?? (await newestIn(deps, caller.project, filter));
   for (let reads = 0; reads < READS; reads++) {
     const limit = Math.floor((filter.limit - entries.length) / MOST_OF_EVENT);
     if (limit === 0) break;
@@ -68,6 +68,12 @@ export const readLog = async (deps: Deps, caller: Caller, filter: LogFilter): Pr
     }
   }
   return { entries, cursor };
+};
+
+/** Where a log that ends with a time begins to be read. */
+const newestIn = ({ events, clock }: Deps, project: string, { to = Infinity }: LogFilter): Promise<string> => {
+  const after = to + DISORDER_MS;
+  return after < clock.now() ? events.since(project, after) : events.end(project);
 };
 
 /** Whose line of the log it is: the sender's own or the recipient's own. */
@@ -87,15 +93,16 @@ const LOGGED: Record<string, { by: 'requester' | 'holder' | 'sender'; directions
   'task.requested': { by: 'requester', directions: ['sent'] },
   'task.claimed': { by: 'requester', directions: ['received'] },
   'task.expired': { by: 'requester', directions: ['received'] },
-  'task.progress': { by: 'holder', directions: ['sent'] },
   'task.retrying': { by: 'holder', directions: ['sent'] },
-  // An outcome stands in its reader's inbox by the write that tells of it.
+  // By the write that tells of it, progress is to be read in the task, and an outcome in an inbox.
+  'task.progress': { by: 'holder', directions: ['sent', 'received'] },
   'task.completed': { by: 'holder', directions: ['sent', 'received'] },
   'task.failed': { by: 'holder', directions: ['sent', 'received'] },
   'message.sent': { by: 'sender', directions: ['sent'] },
   'message.read': { by: 'sender', directions: ['received'] },
   'message.expired': { by: 'sender', directions: ['received'] },
   'message.evicted': { by: 'sender', directions: ['received'] },
+  'message.blocked': { by: 'sender', directions: ['sent'] },
 };
 
 const entriesOf = ({ type: told, at, data }: ParleyEvent): LogEntry[] => {
@@ -121,7 +128,7 @@ const entriesOf = ({ type: told, at, data }: ParleyEvent): LogEntry[] => {
 
 const statusOf = (told: string, { error }: ParleyEvent['data']): LogEntry['status'] => {
   if (told.endsWith('.expired')) return 'timeout';
-  if (told === 'message.evicted') return 'error';
+  if (told === 'message.evicted' || told === 'message.blocked') return 'error';
   if (told !== 'task.failed' && told !== 'task.retrying') return 'success';
   const code = isObject(error) ? String(error.code).toLowerCase() : '';
   return code === 'timeout' ? 'timeout' : 'error';

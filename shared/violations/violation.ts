@@ -1,8 +1,11 @@
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
+import type { JsonObject } from '../json/json.ts';
 import type { ViolationMessage } from '../messages/command.ts';
-import type { Item, Ref } from '../ports/records.ts';
+import type { ParleyEvent } from '../ports/events.ts';
+import type { Item, RecordChange, Ref } from '../ports/records.ts';
+import type { Effect } from '../tasks/effects.ts';
 import { sortable } from '../tasks/task.ts';
 
 export const SEVERITIES = ['critical', 'major', 'minor'] as const;
@@ -26,7 +29,11 @@ export interface Violation extends Item {
   messageId: string;
   taskId?: string;
   happenedAt: number;
+  /** What the log of messages says of the message. */
+  told?: JsonObject;
 }
+
+export const isViolation = (item: Item): item is Violation => item.sk === 'violation';
 
 const violationRef = (project: string, agent: string, messageId: string): Ref<Violation> => ({
   pk: `${project}#violation#${agent}#${messageId}`,
@@ -41,7 +48,7 @@ export const refuseViolation = async (
   dialect: string,
   message: ViolationMessage,
 ): Promise<never> => {
-  const { code, law, severity, action, detail, messageId, taskId, to, from } = message;
+  const { code, law, severity, action, detail, messageId, taskId, to, from, told } = message;
   const now = deps.clock.now();
   const ref = violationRef(project, from, messageId);
   await deps.records.create<Violation>(
@@ -61,12 +68,27 @@ export const refuseViolation = async (
       messageId,
       taskId,
       happenedAt: now,
+      told,
       expires: now + deps.config.events.keepMs,
       placed: { p: violationsPlace(project), s: `${sortable(now)}#${from}:${messageId}` },
     },
     deps.newId(),
   );
   throw new ParleyError(code, `The message breaks the law ${law}. ${detail}`, { facts: { law, severity, action } });
+};
+
+export const violationEffects = ({ before, after }: RecordChange<Violation>): Effect[] =>
+  before || !after ? [] : [{ kind: 'announce', event: eventOf(after) }];
+
+const eventOf = ({ project, id, v, at, told, ...violation }: Violation): ParleyEvent => {
+  const { messageId, agent: from, to, taskId, law, severity, action, code } = violation;
+  return {
+    id: `violation/${id}:${v}:message.blocked`,
+    project,
+    type: 'message.blocked',
+    at,
+    data: { messageId, from, to, taskId, law, severity, action, code, logged: told },
+  };
 };
 
 export interface ViolationPage {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LogEntry } from '../../shared/events/message-log.ts';
+import { canonicalId } from '../../shared/ids.ts';
 import { agentOsAgent } from '../support/agent-os-agent.ts';
 import type { Caller } from '../support/api.ts';
 import { type TestOptions, testParley } from '../support/test-parley.ts';
@@ -45,6 +46,7 @@ describe('the log of messages', () => {
     assert.deepEqual(lines(entries).reverse(), [
       'sent query one-brain>scribe success 0',
       'received query one-brain>scribe success 10',
+      'received event scribe>one-brain success 20',
       'sent event scribe>one-brain success 20',
       'received response scribe>one-brain success 30',
       'sent response scribe>one-brain success 30',
@@ -81,6 +83,49 @@ describe('the log of messages', () => {
       'received event one-brain>scribe timeout 30000',
       'received query one-brain>scribe timeout 30000',
     ]);
+  });
+
+  it('has what the law against fabrication blocked, which nobody received', async (t) => {
+    const { parley, brain, scribe } = await start(t);
+    const query = await brain.say('query', 'scribe');
+    await scribe.claim();
+    const fabricated = scribe.message('response', 'one-brain', {
+      replyTo: query.id,
+      evidence: { sources: [], confidence: 70, citations: [], provenance: [] },
+    });
+    for (let times = 0; times < 2; times++) {
+      assertRefused(await scribe.send(fabricated), 422, 'fabrication_detected');
+      parley.clock.advance(1000);
+    }
+    await settled(parley);
+    const entries = await logged(parley.admin, '?status=error');
+    assert.deepEqual(lines(entries), ['sent response scribe>one-brain error 0']);
+    assert.deepEqual(
+      entries.map((of) => [of.messageId, of.taskId, of.evidenceCount, of.confidenceScore]),
+      [[fabricated.id, canonicalId(query.id), 0, 70]],
+    );
+    assert.deepEqual(await logged(brain, '?status=error'), []);
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=message.blocked')).body;
+    assert.deepEqual(
+      events.map(({ data }: { data: Record<string, string> }) => [data.from, data.to, data.law]),
+      [['scribe', 'one-brain', 'R0']],
+    );
+  });
+
+  it('begins where its time ends, however much was logged since, and says where it can be read on', async (t) => {
+    const { parley, brain } = await start(t);
+    const old = await brain.say('event', 'scribe');
+    parley.clock.advance(3_600_000);
+    for (let times = 0; times < 40; times++) await brain.say('evidence', 'scribe');
+    await settled(parley);
+    const sought = await logged(parley.admin, '?limit=2&to=2026-03-01T12:10:00Z');
+    assert.deepEqual(
+      sought.map(({ messageId }) => messageId),
+      [old.id],
+    );
+    const { body } = await parley.admin.call('GET', '/v1/log?limit=2&type=event');
+    assert.deepEqual(body.entries, []);
+    assert.equal(typeof body.cursor, 'string');
   });
 
   it('is read by agent, type and time, and page by page, each entry once', async (t) => {
@@ -129,7 +174,7 @@ describe('the log of messages', () => {
     await brain.say('event', 'tim');
     await tim.request();
     await settled(parley);
-    const own = (await logged(parley.admin)).filter(({ fromAgent }) => fromAgent !== 'witness');
+    const own = (await logged(parley.admin)).filter(({ fromAgent }) => !['witness', 'clerk'].includes(fromAgent));
     assert.deepEqual(lines(own), ['sent task.request tim>undefined success 0']);
   });
 
