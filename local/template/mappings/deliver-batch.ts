@@ -6,8 +6,11 @@ import { type MappingProperties, reportsFailures } from './mapping.ts';
 import type { StreamRecord } from './stream-records.ts';
 
 export interface BatchDelivery {
-  properties: MappingProperties;
-  target: LambdaFunction;
+  properties: Pick<
+    MappingProperties,
+    'BisectBatchOnFunctionError' | 'FunctionResponseTypes' | 'MaximumRetryAttempts' | 'MaximumRecordAgeInSeconds'
+  >;
+  target: Pick<LambdaFunction, 'invoke'>;
   signal: AbortSignal;
   giveUp(batch: Omit<GivenUp, 'shardId'>): Promise<void>;
 }

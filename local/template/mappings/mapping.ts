@@ -16,5 +16,5 @@ export const filterOf = ({ FilterCriteria }: MappingProperties): Matches => {
   return (record) => filters.length === 0 || filters.some((matches) => matches(record));
 };
 
-export const reportsFailures = ({ FunctionResponseTypes }: MappingProperties): boolean =>
+export const reportsFailures = ({ FunctionResponseTypes }: Pick<MappingProperties, 'FunctionResponseTypes'>): boolean =>
   FunctionResponseTypes.includes('ReportBatchItemFailures');
