@@ -17,6 +17,7 @@ export const agentOs: Dialect = {
   types: TYPES,
   complaints: (message) => complaints(isTyped(message) ? AgentOsMessage : UntypedMessage, message),
   recognises: (message) => isObject(message.from),
+  names: ({ id, replyTo }) => [id, replyTo],
   decode,
   spoken: asUuid,
   encodeRequest,

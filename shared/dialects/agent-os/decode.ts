@@ -2,9 +2,10 @@ import { ParleyError } from '../../errors.ts';
 import { canonicalId } from '../../ids.ts';
 import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
-import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import { isObject, type Json, type JsonObject, json } from '../../json/json.ts';
 import type { Command, NoteMessage, Request } from '../../messages/command.ts';
 import type { Progress, TaskError } from '../../tasks/task.ts';
+import { refuseOtherMajor } from '../version.ts';
 import { ERROR_CODES } from './error-codes.ts';
 import { isFabricated } from './evidence.ts';
 import {
@@ -22,7 +23,7 @@ export const VERSION = '1.0.0';
 export const NAME = 'agent-os';
 
 export const decode = (wire: JsonObject): Command => {
-  refuseOtherMajor(wire.version);
+  refuseOtherMajor(wire.version, VERSION);
   if (typeof wire.type === 'string' && !isTyped(wire)) {
     throw new ParleyError(
       'unknown_type',
@@ -38,16 +39,6 @@ export const decode = (wire: JsonObject): Command => {
 };
 
 const WHAT = 'The agent-os message';
-
-const refuseOtherMajor = (version: unknown): void => {
-  const [major] = /^\d{1,4}(?=\.\d)/.exec(typeof version === 'string' ? version : '') ?? [];
-  if (major === undefined || Number(major) === Number.parseInt(VERSION, 10)) return;
-  throw new ParleyError(
-    'unsupported_version',
-    `Version ${version} is not compatible with ${VERSION}, which is spoken here.`,
-    { facts: { version: String(version), supported: VERSION } },
-  );
-};
 
 const commandOf = (wire: AgentOsMessage): Command => {
   const about = wire.replyTo === undefined ? undefined : { ...named(wire), taskId: canonicalId(wire.replyTo) };
@@ -179,6 +170,3 @@ const carriedFrom = (wire: AgentOsMessage, more: object = {}): JsonObject => {
   const { content: _content, ...payload } = wire.payload;
   return { [NAME]: json({ ...envelope, payload: json(payload), ...more }) };
 };
-
-/** Parsed from JSON, and so JSON, which the types of the schema's loose objects no longer tell. */
-const json = (value: object): JsonObject => Object.fromEntries(Object.entries(value));

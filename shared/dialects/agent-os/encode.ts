@@ -1,6 +1,6 @@
 import { asUuid, canonicalId, idFrom } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
-import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import { type Json, type JsonObject, objectIn } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Priority } from '../../ports/queues.ts';
 import type { Task } from '../../tasks/task.ts';
@@ -203,6 +203,4 @@ const own = (carried: JsonObject): JsonObject => objectIn(carried[NAME]);
 
 const foreign = ({ [NAME]: _own, ...rest }: JsonObject): JsonObject => rest;
 
-const objectIn = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {});
-const isJsonObject = (value: Json | undefined): value is JsonObject => isObject(value);
 const numberIn = (value: Json | undefined): number => (typeof value === 'number' ? value : 0);

@@ -3,9 +3,10 @@ import { ParleyError } from '../../errors.ts';
 import { idOfShort, SHORT_ID } from '../../ids.ts';
 import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
-import type { JsonObject } from '../../json/json.ts';
+import { type JsonObject, json } from '../../json/json.ts';
 import { refuseTooLarge } from '../../json/size.ts';
 import type { Command, NoteMessage, Request } from '../../messages/command.ts';
+import { refuseOtherMajor } from '../version.ts';
 import { priorityOf } from './priorities.ts';
 import { isTyped, MESSAGE_BYTES, MessageRoutingMessage, type OfType, PRIORITY, UntypedMessage } from './schema.ts';
 import { inItsWords } from './validation.ts';
@@ -20,22 +21,12 @@ const MOST_TTL_SECONDS = 7 * 86_400;
 export const decode = (wire: JsonObject, config: Config): Command =>
   inItsWords(wire, () => {
     refuseTooLarge(WHAT, wire, MESSAGE_BYTES);
-    refuseOtherMajor(wire.version);
+    refuseOtherMajor(wire.version, VERSION);
     if (!isTyped(wire)) checked(UntypedMessage, wire, 'invalid_message', WHAT);
     return commandOf(checked(MessageRoutingMessage, wire, 'invalid_message', WHAT), config);
   });
 
 const WHAT = 'The message-routing message';
-
-const refuseOtherMajor = (version: unknown): void => {
-  const [major] = /^\d{1,4}(?=\.\d)/.exec(typeof version === 'string' ? version : '') ?? [];
-  if (major === undefined || Number(major) === Number.parseInt(VERSION, 10)) return;
-  throw new ParleyError(
-    'unsupported_version',
-    `Version ${version} is not compatible with ${VERSION}, which is spoken here.`,
-    { facts: { version: String(version), supported: VERSION } },
-  );
-};
 
 const commandOf = (wire: MessageRoutingMessage, { messageRouting }: Config): Command => {
   switch (wire.type) {
@@ -189,6 +180,3 @@ const carriedFrom = (wire: MessageRoutingMessage, more: object = {}): JsonObject
   const envelope = Object.fromEntries(Object.entries(wire).filter(([field]) => !CANONICAL.includes(field)));
   return { [NAME]: json({ ...envelope, ...more }) };
 };
-
-/** Parsed from JSON, and so JSON, which the types of the schema's loose objects no longer tell. */
-const json = (value: object): JsonObject => Object.fromEntries(Object.entries(value));

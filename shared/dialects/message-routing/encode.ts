@@ -1,6 +1,6 @@
 import { shortId } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
-import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { chainOf } from '../../tasks/chain.ts';
@@ -182,7 +182,6 @@ const isOwn = (said: JsonObject): boolean => said.version !== undefined;
 
 const foreign = ({ [NAME]: _own, ...others }: JsonObject): JsonObject => others;
 
-const isJsonObject = (value: Json | undefined): value is JsonObject => isObject(value);
 const textIn = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
 
 const withAny = (value: JsonObject): JsonObject | undefined =>

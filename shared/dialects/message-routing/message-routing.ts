@@ -1,4 +1,5 @@
 import { complaints } from '../../json/checked.ts';
+import { objectIn } from '../../json/json.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
@@ -18,6 +19,10 @@ export const messageRouting: Dialect = {
   types: TYPES,
   complaints: (message) => complaints(isTyped(message) ? MessageRoutingMessage : UntypedMessage, message),
   recognises: (message) => message.msg_id !== undefined,
+  names: ({ msg_id, correlation_id, payload }) => {
+    const { dependencies } = objectIn(objectIn(payload).context);
+    return [msg_id, correlation_id, ...(Array.isArray(dependencies) ? dependencies : [])];
+  },
   decode,
   encodeRequest,
   encodeReport,

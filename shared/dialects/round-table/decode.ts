@@ -2,9 +2,10 @@ import type { Config } from '../../config.ts';
 import { ParleyError } from '../../errors.ts';
 import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
-import type { JsonObject } from '../../json/json.ts';
+import { type JsonObject, json } from '../../json/json.ts';
 import type { Command } from '../../messages/command.ts';
 import type { TaskError } from '../../tasks/task.ts';
+import { refuseOtherMajor } from '../version.ts';
 import { NAME } from './name.ts';
 import { ERROR_CODES, type ErrorCode, isTyped, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
 
@@ -24,18 +25,6 @@ export const decode = (wire: JsonObject, config: Config): Command => {
 };
 
 const WHAT = 'The round-table message';
-
-const refuseOtherMajor = (version: unknown, spoken: string): void => {
-  const [major] = /^\d{1,4}(?=\.\d)/.exec(typeof version === 'string' ? version : '') ?? [];
-  if (major === undefined || Number(major) === Number.parseInt(spoken, 10)) return;
-  throw new ParleyError(
-    'unsupported_version',
-    `Version ${version} is not compatible with ${spoken}, which is spoken here.`,
-    {
-      facts: { version: String(version), supported: spoken },
-    },
-  );
-};
 
 const commandOf = (wire: RoundTableMessage): Command => {
   const message = { messageId: wire.id, fingerprint: fingerprint(wire), from: wire.from };
@@ -135,6 +124,3 @@ const carriedFrom = (wire: RoundTableMessage, payload: object): JsonObject => {
   const envelope = Object.fromEntries(Object.entries(wire).filter(([field]) => !CANONICAL.includes(field)));
   return { envelope: json(envelope), payload: json(payload) };
 };
-
-/** Parsed from JSON, and so JSON, which the types of the schema's loose objects no longer tell. */
-const json = (value: object): JsonObject => Object.fromEntries(Object.entries(value));

@@ -1,6 +1,6 @@
 import { asUuid, idFrom } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
-import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import { isJsonObject, isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { NoteMessage } from '../../messages/command.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Task } from '../../tasks/task.ts';
@@ -163,6 +163,5 @@ const foreign = ({ envelope: _envelope, payload: _payload, ...parley }: JsonObje
 
 /** Parameters and results are objects here. */
 const asObject = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : { content: value });
-const isJsonObject = (value: Json | undefined): value is JsonObject => isObject(value);
 
 const iso = (at: number): string => new Date(at).toISOString();

@@ -16,6 +16,7 @@ export const roundTable: Dialect = {
   types: TYPES,
   complaints: (message) => complaints(isTyped(message) ? RoundTableMessage : UntypedMessage, message),
   recognises: (message) => typeof message.from === 'string' && message.version !== undefined,
+  names: ({ id, correlationId }) => [id, correlationId],
   decode,
   spoken: asUuid,
   encodeRequest,

@@ -4,7 +4,7 @@ import { ParleyError } from '../../errors.ts';
 import { idFrom } from '../../ids.ts';
 import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
-import type { JsonObject } from '../../json/json.ts';
+import { type JsonObject, json } from '../../json/json.ts';
 import type { Command, Request } from '../../messages/command.ts';
 import type { Artifact } from '../../tasks/artifacts.ts';
 import type { RetryPolicy } from '../../tasks/task.ts';
@@ -131,6 +131,3 @@ const artifactOf = ({ name, type, content, encoding, ...more }: z.output<typeof 
 /** Under a name of its own, so that other dialects see that it is none of theirs. */
 export const NAME = 'task-format';
 const carriedIn = (parts: JsonObject): JsonObject => ({ [NAME]: parts });
-
-/** Parsed from JSON, and so JSON, which the types of the schema's loose objects no longer tell. */
-const json = (value: object): JsonObject => Object.fromEntries(Object.entries(value));

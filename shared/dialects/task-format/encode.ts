@@ -1,5 +1,5 @@
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
-import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { chainOf } from '../../tasks/chain.ts';
@@ -148,8 +148,6 @@ const own = (carried: JsonObject, name: string): JsonObject => {
   const value = carried[name];
   return isJsonObject(value) ? value : {};
 };
-
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value);
 
 /** What other dialects said and this one has no place for, under their names. */
 const foreign = ({ [NAME]: _own, ...others }: JsonObject): JsonObject | undefined => withAny(others);

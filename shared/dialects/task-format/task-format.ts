@@ -1,5 +1,6 @@
 import type { Code } from '../../errors.ts';
 import { complaints } from '../../json/checked.ts';
+import { objectIn } from '../../json/json.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
 import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
@@ -13,6 +14,7 @@ export const taskFormat: Dialect = {
   keys: KEYS,
   complaints: (message) => complaints(shapeOf(message), message),
   recognises: hasOwnKeysOnly,
+  names: ({ id, context }) => [id, objectIn(context).parentTaskId],
   decode,
   encodeRequest,
   encodeReport,

@@ -5,7 +5,7 @@ import { dialects } from '../../dialects/dialects.ts';
 import { ParleyError } from '../../errors.ts';
 import { canonicalId } from '../../ids.ts';
 import { checked, jsonObject } from '../../json/checked.ts';
-import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import { isJsonObject, type Json, type JsonObject, objectIn } from '../../json/json.ts';
 import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
 import { Arrival } from '../../relay/nats-message.ts';
 import { receiveFromNats } from '../../relay/receive-from-nats.ts';
@@ -128,17 +128,12 @@ export const receiveAll = async (
   );
 };
 
-/** Whatever a dialect calls it, a message names itself, the task that it is about or the parent of the one it asks for, and what that waits for. */
-const namesIn = (message: Json): string[] => {
-  const { id, msg_id, correlationId, replyTo, correlation_id, context, payload } = objectIn(message);
-  const { dependencies } = objectIn(objectIn(payload).context);
-  const awaited: Json[] = Array.isArray(dependencies) ? dependencies : [];
-  return [id, msg_id, correlationId, replyTo, correlation_id, objectIn(context).parentTaskId, ...awaited]
+/** What any dialect would take for a name: which of them the message is of shows only later. */
+const namesIn = (message: Json): string[] =>
+  dialects
+    .flatMap(({ names }) => names?.(objectIn(message)) ?? [])
     .filter((name) => typeof name === 'string')
     .map(canonicalId);
-};
-
-const objectIn = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {});
 
 const receiveOne = async (deps: Deps, sent: Sent, message: Json, arrival: Arrival | undefined): Promise<Result> => {
   try {
@@ -151,5 +146,3 @@ const receiveOne = async (deps: Deps, sent: Sent, message: Json, arrival: Arriva
     return problemOf(told);
   }
 };
-
-const isJsonObject = (value: Json | undefined): value is JsonObject => isObject(value);
