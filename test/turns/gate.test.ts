@@ -27,6 +27,24 @@ const everyWrite = async (worker: Worker, held: Held) => {
   ];
 };
 
+const boxOf = async ({ agent }: Worker, { agent_turn_id }: Held): Promise<string> =>
+  (await agent.call('POST', '/v1/boxes', { kind: 'output', agent_turn_id })).body.box_id;
+
+/** What a worker does beside its turn, which has its effects elsewhere. */
+const everyCall = async ({ agent }: Worker, { agent_turn_id, turn_epoch }: Held, box: string) => {
+  const [thought, call] = [
+    await madeCard(agent, 'agent.thought', { late: true }),
+    await madeCard(agent, 'tool.call', { args: { target_ref: agent.id, instruction: 'late' } }),
+  ];
+  const payload = { tool_call_id: 'late', agent_id: agent.id, agent_turn_id, turn_epoch, tool_call_card_id: call };
+  const command = (subject: string) => agent.send({ subject: `cg.v1r3.default.public.cmd.${subject}`, payload });
+  return [
+    await agent.call('POST', `/v1/boxes/${box}/append`, { cards: [thought], turn_epoch }),
+    await command(`tool.${agent.id}.execute`),
+    await command('sys.pmo.internal.delegate'),
+  ];
+};
+
 /** Everything that was ever told. */
 const toldBy = async ({ admin }: TestParley) =>
   (await eventsOf(admin, 'evt.agent.step', 'evt.agent.task', 'evt.agent.state', 'cmd.agent.wakeup')).length;
@@ -37,6 +55,7 @@ describe('the gate of a turn', () => {
     const worker = new Worker(await groundAgent(parley, 'merlin'));
     const id = await enqueued(parley.admin, 'merlin');
     const dead = await worker.begin();
+    const box = await boxOf(worker, dead);
     await enqueued(parley.admin, 'merlin');
     parley.clock.advance(parley.parley.deps.config.turns.runningMs + 60_000);
     await eventually(async () => assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle'));
@@ -53,6 +72,11 @@ describe('the gate of a turn', () => {
       assert.equal(reply.body.code, 'stale_turn');
       assert.equal(reply.body.active_agent_turn_id, next.agent_turn_id);
     }
+    for (const { status, body } of await everyCall(worker, dead, box)) {
+      assert.deepEqual([status, body.code], [409, 'stale_turn'], JSON.stringify(body));
+    }
+    assert.deepEqual((await parley.admin.call('GET', `/v1/boxes/${box}`)).body.cards, []);
+    assert.deepEqual(await worker.agent.claim(), []);
     assert.equal((await reports(parley.admin, 'merlin', dead, 'late')).body.reason, 'late');
     assert.equal((await headOf(parley.admin, 'merlin')).active_agent_turn_id, next.agent_turn_id);
     await worker.deliver(next);
