@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { register } from '../../shared/agents/register.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
@@ -11,8 +11,12 @@ const RUNS = 1000;
 /** Beside each other, so that none waits for another's answers. */
 const WORLDS = 10;
 
+const { worlds } = await startWorlds({ after }, WORLDS, 'head', 'turn');
+
+type Moves = Parameters<Story['play']>[0][];
+
 /** One life of one agent, and every turn of it told once. */
-const live = async (world: AwsWorld, id: string, groups: Parameters<Story['play']>[0][]): Promise<number> => {
+const live = async (world: AwsWorld, id: string, groups: Moves): Promise<number> => {
   const { deps, project } = world;
   const { events } = deps;
   const before = await events.end(project);
@@ -40,11 +44,29 @@ const watch = ({ before, after }: RecordChange): void => {
   assert.ok(!isHandedOn, `${after.agent} began ${after.turn} before ${before.turn} had ended`);
 };
 
+/** All that a worker does for a turn with one tool, from the call on. */
+const WORK: Moves = [
+  [{ do: 'enqueue' }],
+  [{ do: 'lease', leaseId: 'worker-1' }],
+  [{ do: 'start', which: 0 }],
+  [{ do: 'step', which: 0 }],
+  [{ do: 'suspend', which: 0, calls: [1] }],
+  [{ do: 'reportAll' }],
+  [{ do: 'lease', leaseId: 'worker-1' }],
+  [{ do: 'deliver', which: 0 }],
+];
+
+describe('a worker on DynamoDB', () => {
+  it('that is killed after any of its calls leaves a turn that ends once', async () => {
+    const lived = worlds.slice(0, WORK.length).map((world, at) => live(world, 'merlin', WORK.slice(0, at + 1)));
+    assert.deepEqual(await Promise.all(lived), Array(WORK.length).fill(1));
+  });
+});
+
 describe('turns on DynamoDB, whatever happens in whatever order and at once', () => {
   it(`end once each, are held by one at a time, lose nothing and apply no report twice, in ${RUNS} lives`, {
     timeout: 900_000,
-  }, async (t) => {
-    const worlds = await startWorlds(t, WORLDS, 'head', 'turn');
+  }, async () => {
     let [runs, turns] = [0, 0];
     const liveIn = async (world: AwsWorld): Promise<void> => {
       world.onChange = watch;

@@ -107,7 +107,7 @@ export const startWorlds = async (
   t: { after(cleanUp: () => unknown): void },
   count: number,
   ...watched: string[]
-): Promise<AwsWorld[]> => {
+): Promise<{ worlds: AwsWorld[]; dynamo: DynamoDBClient }> => {
   const services = await startAwsServices();
   services.queues.createBucket(BUCKET);
   await services.createTable(TABLE);
@@ -152,7 +152,7 @@ export const startWorlds = async (
     faux.sqs.destroy();
     await services.stop();
   });
-  return [...worlds.values()].map(({ world }) => world);
+  return { worlds: [...worlds.values()].map(({ world }) => world), dynamo };
 };
 
 const worldOn = (

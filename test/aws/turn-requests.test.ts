@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { directoryOf } from '../../shared/agents/directory.ts';
+import { register } from '../../shared/agents/register.ts';
+import { router } from '../../shared/http/router.ts';
+import { routes } from '../../shared/http/routes/routes.ts';
+import { callerWith, parsed, type Reply } from '../support/api.ts';
+import { called, madeCard, toolReport } from '../support/ground.ts';
+import { startWorlds } from './worlds.ts';
+
+describe('what a call about a turn asks of DynamoDB', () => {
+  it('is one write without a look before it; for a lease, one query and one transaction', async (t) => {
+    const { worlds, dynamo } = await startWorlds(t, 1);
+    const [world] = worlds;
+    assert.ok(world);
+    const { project } = world;
+    // What a function knows of keys and agents is not looked up while it is new; here it stays so.
+    const directory = directoryOf(world.deps.records, { ...world.deps.clock, now: () => 0 });
+    const deps = { ...world.deps, directory };
+    const { key = '' } = await register(deps, project, 'merlin', {
+      dialect: 'common-ground',
+      capabilities: [],
+      via: 'http',
+    });
+    const handle = router(deps, routes);
+    const merlin = callerWith(async (method, path, headers, body = ''): Promise<Reply> => {
+      const response = await handle({ method, path, query: '', headers, body: Buffer.from(body) });
+      const text = typeof response.body === 'string' ? response.body : '';
+      return { status: response.status, headers: response.headers, body: parsed(text) };
+    }, key);
+    const card = await madeCard(merlin, 'task.deliverable', { done: true });
+    await merlin.call('POST', '/v1/turns', called('merlin'));
+    let asked: string[] = [];
+    dynamo.middlewareStack.add(
+      (next, { commandName }) =>
+        (args) => {
+          asked.push(String(commandName).replace(/Command$/, ''));
+          return next(args);
+        },
+      { step: 'initialize' },
+    );
+    /** What one call asks for, and what it answers. */
+    const observed = async (path: string, body: object) => {
+      asked = [];
+      const reply = await merlin.call('POST', path, body);
+      assert.ok(reply.status < 300, JSON.stringify(reply.body));
+      return { asked: [...asked], body: reply.body };
+    };
+    const leased = await observed('/v1/turns/lease', { agent_id: 'merlin' });
+    const { agent_turn_id, turn_epoch } = leased.body;
+    const path = `/v1/turns/${agent_turn_id}`;
+    const report = await toolReport(merlin, 'merlin', leased.body, 'c1');
+    const seen: [string, string[]][] = [['lease', leased.asked]];
+    for (const [verb, body] of [
+      ['start', {}],
+      ['step', { step_id: 's1', phase: 'think' }],
+      ['suspend', { waiting: [{ tool_call_id: 'c1', step_id: 's1' }] }],
+      ['reports', report],
+    ] as const) {
+      seen.push([verb, (await observed(`${path}/${verb}`, { turn_epoch, ...body })).asked]);
+    }
+    seen.push(['take up', (await observed('/v1/turns/lease', { agent_id: 'merlin' })).asked]);
+    const delivered = { turn_epoch, status: 'success', deliverable_card_id: card };
+    seen.push(['deliver', (await observed(`${path}/deliver`, delivered)).asked]);
+    assert.deepEqual(Object.fromEntries(seen), {
+      lease: ['Query', 'TransactWriteItems'],
+      start: ['UpdateItem'],
+      step: ['UpdateItem'],
+      suspend: ['UpdateItem'],
+      // The card, which may say what is to happen; nothing of the turn.
+      reports: ['BatchGetItem', 'UpdateItem'],
+      'take up': ['Query', 'UpdateItem'],
+      deliver: ['BatchGetItem', 'UpdateItem'],
+    });
+  });
+});
