@@ -28,30 +28,16 @@ const tlsFrom = (folder: string | undefined): NonNullable<NodeConnectionOptions[
     const file = join(folder, name);
     return existsSync(file) ? file : undefined;
   };
-  const [caFile, certFile, keyFile] = [found('ca.pem'), found('cert.pem'), found('key.pem')];
-  if (!caFile && !certFile)
-    throw new StartError(`NATS_CERT_DIR: ${folder} has neither ca.pem nor cert.pem and key.pem.`);
-  if ((certFile === undefined) !== (keyFile === undefined)) {
-    throw new StartError(`NATS_CERT_DIR: ${folder} has one of cert.pem and key.pem; a client needs both.`);
-  }
-  return { caFile, certFile, keyFile };
+  return { caFile: found('ca.pem'), certFile: found('cert.pem'), keyFile: found('key.pem') };
 };
 
 const authenticatorFrom = (settings: Settings): Authenticator | undefined => {
-  if (settings.NATS_CREDS_FILE) return credsAuthenticator(bytesOf('NATS_CREDS_FILE', settings.NATS_CREDS_FILE));
+  if (settings.NATS_CREDS_FILE) return credsAuthenticator(readFileSync(settings.NATS_CREDS_FILE));
   if (settings.NATS_NKEY_SEED_FILE) {
-    const seed = bytesOf('NATS_NKEY_SEED_FILE', settings.NATS_NKEY_SEED_FILE).toString().trim();
+    const seed = readFileSync(settings.NATS_NKEY_SEED_FILE, 'utf8').trim();
     return nkeyAuthenticator(new TextEncoder().encode(seed));
   }
   return undefined;
-};
-
-const bytesOf = (variable: string, file: string): Buffer => {
-  try {
-    return readFileSync(file);
-  } catch (cause) {
-    throw new StartError(`${variable}: ${file} cannot be read.`, { cause });
-  }
 };
 
 const RECONNECT_MS = 250;

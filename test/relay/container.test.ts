@@ -102,14 +102,33 @@ describe('the bundle, started as the image starts it', () => {
   });
 
   it('names all mistakes in its environment at once, and ends', async (t) => {
-    const env = { PARLEY_URL: 'parley', NATS_BATCH_SIZE: '26', NATS_CERT_DIR: '/certs', NATS_USER: 'tim' };
+    const env = {
+      PARLEY_URL: 'parley',
+      PARLEY_RELAY_KEY_FILE: '/nowhere/key',
+      PARLEY_RELAY_KEY: 'k',
+      NATS_BATCH_SIZE: '26',
+      NATS_CERT_DIR: '/certs',
+      NATS_USER: 'tim',
+      NATS_NKEY_SEED_FILE: join(ROOT, 'package.json'),
+      NATS_TOKEN: '',
+    };
     const relay = startRelayProcess(t, { ...imageEnv, ...env }, command(), folder);
     const { code } = await relay.kill('SIGCONT');
     assert.equal(code, 1);
-    for (const name of ['PARLEY_URL', 'PARLEY_QUEUE_URL_PREFIX', 'NATS_SERVERS', 'NATS_BATCH_SIZE']) {
-      assert.match(relay.said(), new RegExp(`^  ${name}: `, 'm'));
-    }
-    assert.match(relay.said(), /NATS_SERVERS: is missing/);
+    const said = [...relay.said().matchAll(/^ {2}(\w+): (.+)$/gm)].map(([, name, mistake]) => `${name}: ${mistake}`);
+    assert.deepEqual(said, [
+      'PARLEY_URL: must be an address such as https://parley.example.com',
+      'PARLEY_QUEUE_URL_PREFIX: is missing',
+      'NATS_SERVERS: is missing',
+      'NATS_BATCH_SIZE: Too big: expected number to be <=25',
+      'PARLEY_RELAY_KEY: either this or PARLEY_RELAY_KEY_FILE must be set',
+      'NATS_USER: goes together with NATS_PASSWORD',
+      'NATS_NKEY_SEED_FILE: only one of NATS_NKEY_SEED_FILE, NATS_USER can be used',
+      'NATS_TLS_ENABLED: must be true where NATS_CERT_DIR is given',
+      'PARLEY_RELAY_KEY_FILE: /nowhere/key cannot be read',
+      'NATS_NKEY_SEED_FILE: holds no seed of an nkey',
+      'NATS_CERT_DIR: /certs has neither ca.pem nor cert.pem and key.pem',
+    ]);
     assert.match(relay.said(), /docs\/relay\.md/);
   });
 
