@@ -37,10 +37,16 @@ export class Down {
   readonly #underWay = new Set<Promise<void>>();
   /** Of receives and batches, one after the other. */
   #failures = 0;
+  #isReceiving = true;
 
   constructor(priority: Priority, options: DownOptions) {
     this.#priority = priority;
     this.#options = options;
+  }
+
+  /** Whether its queue could be asked the last time. */
+  get isReceiving(): boolean {
+    return this.#isReceiving;
   }
 
   /** Runs until the signal fires and everything that was taken is settled. */
@@ -54,12 +60,17 @@ export class Down {
       if (signal.aborted) break;
       try {
         const received = await source.receive(this.#priority, signal);
-        if (received.length === 0) continue;
+        this.#isReceiving = true;
+        if (received.length === 0) {
+          this.#failures = 0;
+          continue;
+        }
         const batch = this.#bring(received).finally(() => this.#underWay.delete(batch));
         this.#underWay.add(batch);
       } catch (error) {
         if (signal.aborted) break;
         this.#failures++;
+        this.#isReceiving = false;
         log('warn', 'nothing could be received', { priority: this.#priority, error: String(error) });
       }
     }

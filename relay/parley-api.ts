@@ -29,6 +29,8 @@ export class Refusal extends Error {
 }
 
 export interface ParleyApi {
+  /** Whether the last call was answered. */
+  isAnswering(): boolean;
   plan(): Promise<Plan>;
   /** Each message is the text of a JSON object; what is sent is put together from these as they are. */
   send(messages: string[], arrivals: Arrival[]): Promise<Result[]>;
@@ -44,7 +46,18 @@ const MAX_SOCKETS = 32;
 export const parleyApi = (address: string, key: () => string): ParleyApi => {
   const isHttps = address.startsWith('https:');
   const agent = new (isHttps ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: MAX_SOCKETS });
-  const call = (method: string, path: string, body?: string): Promise<unknown> =>
+  let isAnswering = true;
+  const call = async (method: string, path: string, body?: string): Promise<unknown> => {
+    try {
+      const answer = await asked(method, path, body);
+      isAnswering = true;
+      return answer;
+    } catch (error) {
+      isAnswering = error instanceof Refusal && error.status < 500;
+      throw error;
+    }
+  };
+  const asked = (method: string, path: string, body: string | undefined): Promise<unknown> =>
     new Promise((resolve, reject) => {
       const headers: Record<string, string | number> = { authorization: `Bearer ${key()}` };
       if (body !== undefined) {
@@ -68,6 +81,7 @@ export const parleyApi = (address: string, key: () => string): ParleyApi => {
       request.end(body);
     });
   return {
+    isAnswering: () => isAnswering,
     plan: async () => Plan.parse(await call('GET', '/v1/relay/plan')),
     send: async (messages, arrivals) => {
       const body = `{"messages":[${messages.join(',')}],"arrivals":${JSON.stringify(arrivals)}}`;

@@ -32,7 +32,7 @@ export interface RelayOptions {
 export interface Relay {
   metrics: Metrics;
   /** Whether it carries messages both ways at this moment. */
-  isReady(): boolean;
+  isReady(): Promise<boolean>;
   gauges(): Promise<Gauges>;
   /** Takes nothing more, settles what it has taken, and disconnects. */
   stop(): Promise<void>;
@@ -100,7 +100,12 @@ const run = (site: Site, plan: Plan, durables: Durable[], options: RelayOptions)
   log('info', 'the relay is carrying messages', { project: plan.project, server: site.connection.getServer() });
   return {
     metrics,
-    isReady: () => site.isConnected && refused.size === 0 && !signal.aborted,
+    isReady: async () =>
+      site.isConnected &&
+      refused.size === 0 &&
+      !signal.aborted &&
+      downs.every((down) => down.isReceiving) &&
+      (api.isAnswering() || (await answersNow(api))),
     gauges: async () => ({ lag: await lagOf(site, durables), isConnected: site.isConnected }),
     stop: async () => {
       ending.abort();
@@ -111,6 +116,16 @@ const run = (site: Site, plan: Plan, durables: Durable[], options: RelayOptions)
     },
   };
 };
+
+/** A relay that has nothing to carry learns only by asking that Parley is back. */
+const answersNow = (api: ParleyApi): Promise<boolean> => {
+  const asked = api.plan().then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([asked, pause(ANSWER_MS, new AbortController().signal).then(() => false)]);
+};
+const ANSWER_MS = 2000;
 
 /** What waits in each consumer; one that cannot be asked says nothing. */
 const lagOf = async (site: Site, durables: Durable[]): Promise<Record<string, number>> => {

@@ -38,7 +38,7 @@ const answer = async (
   const [path, query] = url.split('?');
   if (path === '/healthz') return say(response, 200, { status: 'ok' });
   if (path === '/readyz') {
-    const isReady = relay?.isReady() ?? false;
+    const isReady = (await relay?.isReady()) ?? false;
     return say(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready' });
   }
   if (path !== '/metrics') return say(response, 404, { status: 'there are /healthz, /readyz and /metrics' });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { jetstream } from '@nats-io/jetstream';
+import { queueSource } from '../../relay/source.ts';
 import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { consumerOf, nextOf, type RelaySite, relaySite } from '../support/relay-site.ts';
@@ -50,12 +51,12 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     const relay = await site.relay();
     const up = await publishedUp(site);
     await site.nats.kill();
-    await eventually(() => assert.ok(!relay.isReady()));
+    await eventually(async () => assert.ok(!(await relay.isReady())));
     const down = await requestedDown(site);
     await pause(OUTAGE_MS);
     await site.nats.start();
     await Promise.all([arrivedUp(site, up), arrivedDown(site, down)]);
-    assert.ok(relay.isReady());
+    assert.ok(await relay.isReady());
   });
 
   it('while the endpoint is down', LONG, async (t) => {
@@ -66,8 +67,10 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     await site.close();
     const up = await publishedUp(site);
     await eventually(() => assert.ok(relay.metrics.counted('up', 'retries') > 0));
+    assert.ok(!(await relay.isReady()));
     await pause(OUTAGE_MS);
     await site.open();
+    assert.ok(await relay.isReady());
     await Promise.all([arrivedUp(site, up), arrivedDown(site, down)]);
     assert.equal(relay.metrics.counted('up', 'dead'), 0);
   });
@@ -85,6 +88,28 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     await pause(OUTAGE_MS);
     site.slow(0);
     await Promise.all([arrivedUp(site, up), arrivedDown(site, down)]);
+  });
+
+  it('while the queues do not answer, and nothing waits any longer once they do', async (t) => {
+    const site = await relaySite(t);
+    const asked: number[] = [];
+    const relay = await site.relay({
+      source: (project) => {
+        const source = queueSource(site.parley.deps.queues, project);
+        const receive: typeof source.receive = async (priority, signal) => {
+          if (priority !== 'normal') return source.receive(priority, signal);
+          asked.push(Date.now());
+          if (asked.length <= 3) throw new Error('SQS is away');
+          return asked.length === 4 ? [] : source.receive(priority, signal);
+        };
+        return { ...source, receive };
+      },
+    });
+    await eventually(async () => assert.ok(!(await relay.isReady())));
+    await eventually(() => assert.equal(asked.length, 5), 20_000);
+    const [, , , empty = 0, next = Infinity] = asked;
+    assert.ok(next - empty < 1000, `it waited ${next - empty} ms for nothing`);
+    assert.ok(await relay.isReady());
   });
 
   it('when one of two relays stops in the middle', LONG, async (t) => {

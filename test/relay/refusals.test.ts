@@ -78,7 +78,7 @@ describe('what Parley refuses', () => {
     });
     assert.equal(relay.metrics.counted('up', 'dead'), wrong.length);
     assert.equal(relay.metrics.counted('up', 'retries'), 0);
-    assert.ok(relay.isReady());
+    assert.ok(await relay.isReady());
     await eventually(async () => assert.deepEqual(Object.values((await relay.gauges()).lag).filter(Boolean), []));
   });
 
@@ -90,10 +90,10 @@ describe('what Parley refuses', () => {
     const { body } = await site.admin.call('POST', '/v1/relay/key');
     const request = taskRequest('tim', { payload: { task: 'intel.news' } });
     await jetstream(site.client).publish('roundtable.tasks.intel.news', JSON.stringify(request));
-    await eventually(() => assert.ok(!relay.isReady()));
+    await eventually(async () => assert.ok(!(await relay.isReady())));
     key = body.key;
     await eventually(async () => {
-      assert.ok(relay.isReady());
+      assert.ok(await relay.isReady());
       assert.equal((await site.admin.call('GET', `/v1/tasks/${request.id}`)).status, 200);
     });
     assert.equal(relay.metrics.counted('up', 'dead'), 0);

@@ -22,7 +22,7 @@ const served = async (t: { after(cleanUp: () => unknown): void }, relay?: Relay)
 
 const running = (gauges: Relay['gauges']): Relay => ({
   metrics: new Metrics(),
-  isReady: () => true,
+  isReady: async () => true,
   gauges,
   stop: async () => {},
 });
