@@ -15,6 +15,8 @@ type Counter = keyof typeof COUNTERS;
 export interface Gauges {
   /** Messages that wait, by what they wait for. */
   lag: Record<string, number>;
+  /** How long the oldest of them has. */
+  waitingSeconds: Record<string, number>;
   isConnected: boolean;
 }
 
@@ -41,18 +43,18 @@ export class Metrics {
     this.#oldest[direction] = { sentAt, seenAt: Date.now() };
   }
 
-  json({ lag, isConnected }: Gauges): object {
+  json({ lag, waitingSeconds, isConnected }: Gauges): object {
     const each = (direction: Direction) =>
       Object.fromEntries(COUNTER_NAMES.map((counter) => [counter, this.counted(direction, counter)]));
     return {
       connected: isConnected,
-      up: { ...each('up'), oldestSeconds: this.#oldestSeconds('up'), lag },
+      up: { ...each('up'), oldestSeconds: this.#oldestSeconds('up'), lag, waitingSeconds },
       down: { ...each('down'), oldestSeconds: this.#oldestSeconds('down') },
       residentBytes: process.memoryUsage.rss(),
     };
   }
 
-  prometheus({ lag, isConnected }: Gauges): string {
+  prometheus({ lag, waitingSeconds, isConnected }: Gauges): string {
     const lines = COUNTER_NAMES.flatMap((counter) => [
       ...described(`parley_relay_${counter}_total`, 'counter', COUNTERS[counter]),
       ...DIRECTIONS.map((way) => `parley_relay_${counter}_total{direction="${way}"} ${this.counted(way, counter)}`),
@@ -61,6 +63,10 @@ export class Metrics {
       ...lines,
       ...described('parley_relay_lag_messages', 'gauge', 'messages on NATS that wait for the relay'),
       ...Object.entries(lag).map(([source, waiting]) => `parley_relay_lag_messages{source="${source}"} ${waiting}`),
+      ...described('parley_relay_waiting_seconds', 'gauge', 'how long the oldest of them has waited'),
+      ...Object.entries(waitingSeconds).map(
+        ([source, seconds]) => `parley_relay_waiting_seconds{source="${source}"} ${seconds}`,
+      ),
       ...described('parley_relay_oldest_seconds', 'gauge', 'how long the last message had waited when it was taken'),
       ...DIRECTIONS.map((way) => `parley_relay_oldest_seconds{direction="${way}"} ${this.#oldestSeconds(way)}`),
       ...described('parley_relay_connected', 'gauge', 'whether NATS is connected'),

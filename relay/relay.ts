@@ -106,7 +106,7 @@ const run = (site: Site, plan: Plan, durables: Durable[], options: RelayOptions)
       !signal.aborted &&
       downs.every((down) => down.isReceiving) &&
       (api.isAnswering() || (await answersNow(api))),
-    gauges: async () => ({ lag: await lagOf(site, durables), isConnected: site.isConnected }),
+    gauges: () => gaugesOf(site, durables),
     stop: async () => {
       ending.abort();
       await Promise.race([running, pause(DRAIN_MS, new AbortController().signal)]);
@@ -127,15 +127,19 @@ const answersNow = (api: ParleyApi): Promise<boolean> => {
 };
 const ANSWER_MS = 2000;
 
-/** What waits in each consumer; one that cannot be asked says nothing. */
-const lagOf = async (site: Site, durables: Durable[]): Promise<Record<string, number>> => {
-  if (!site.isConnected) return {};
+/** What waits in each consumer, and for how long; one that cannot be asked says nothing. */
+const gaugesOf = async (site: Site, durables: Durable[]): Promise<Gauges> => {
+  const { isConnected } = site;
+  const gauges: Gauges = { isConnected, lag: {}, waitingSeconds: {} };
+  if (!isConnected) return gauges;
   const jsm = await site.js.jetstreamManager(false);
-  const lags = await Promise.allSettled(
-    durables.map(async ({ stream, durable }): Promise<[string, number]> => {
-      const { num_pending: pending, num_ack_pending: unsettled } = await jsm.consumers.info(stream, durable);
-      return [durable, pending + unsettled];
-    }),
-  );
-  return Object.fromEntries(lags.flatMap((lag) => (lag.status === 'fulfilled' ? [lag.value] : [])));
+  const look = async ({ stream, durable, filter }: Durable): Promise<void> => {
+    const { num_pending: pending, num_ack_pending: unsettled, ack_floor } = await jsm.consumers.info(stream, durable);
+    gauges.lag[durable] = pending + unsettled;
+    const behind = { seq: ack_floor.stream_seq + 1, next_by_subj: filter };
+    const oldest = pending + unsettled > 0 ? await jsm.streams.getMessage(stream, behind) : undefined;
+    gauges.waitingSeconds[durable] = oldest ? Math.max(0, Date.now() - oldest.time.getTime()) / 1000 : 0;
+  };
+  await Promise.allSettled(durables.map(look));
+  return gauges;
 };

@@ -69,6 +69,10 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     await eventually(() => assert.ok(relay.metrics.counted('up', 'retries') > 0));
     assert.ok(!(await relay.isReady()));
     await pause(OUTAGE_MS);
+    const { lag, waitingSeconds } = await relay.gauges();
+    assert.equal(lag['parley-default-tasks-intel'], MESSAGES);
+    assert.ok((waitingSeconds['parley-default-tasks-intel'] ?? 0) >= OUTAGE_MS / 1000);
+    assert.equal(waitingSeconds['parley-default-results'], 0);
     await site.open();
     assert.ok(await relay.isReady());
     await Promise.all([arrivedUp(site, up), arrivedDown(site, down)]);
@@ -115,7 +119,9 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
   it('when one of two relays stops in the middle', LONG, async (t) => {
     const site = await relaySite(t);
     await site.agent('tim', { via: 'nats' });
-    const [one] = [await site.relay(), await site.relay()];
+    // What is on its way to the one that stops is the other's after this.
+    const ackWaitMs = 5000;
+    const [one] = [await site.relay({ ackWaitMs }), await site.relay({ ackWaitMs })];
     const [up, down] = await Promise.all([
       publishedUp(site, 4 * MESSAGES),
       requestedDown(site),

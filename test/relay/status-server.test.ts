@@ -39,10 +39,25 @@ describe('the status of a relay', () => {
   it('is told as numbers or as JSON, and says so where they cannot be had', async (t) => {
     const { port } = await served(
       t,
-      running(async () => ({ lag: { tasks: 3 }, isConnected: true })),
+      running(async () => ({ lag: { tasks: 3 }, waitingSeconds: { tasks: 1.5 }, isConnected: true })),
     );
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     assert.match(text, /^parley_relay_lag_messages\{source="tasks"\} 3$/m);
+    assert.match(text, /^parley_relay_waiting_seconds\{source="tasks"\} 1\.5$/m);
+    // What Prometheus takes: each name is described once, before its first value, and nothing else is said.
+    const described = new Set<string>();
+    for (const line of text.trimEnd().split('\n')) {
+      const [, name = '', type] = /^# TYPE ([a-z_]+) (counter|gauge)$/.exec(line) ?? [];
+      if (type) {
+        assert.ok(!described.has(name), line);
+        assert.equal(name.endsWith('_total'), type === 'counter', line);
+        described.add(name);
+        continue;
+      }
+      if (/^# HELP [a-z_]+ \S/.test(line)) continue;
+      const [, used = ''] = /^([a-z_]+)(?:\{[a-z]+="[\w-]+"\})? [\d.]+$/.exec(line) ?? [];
+      assert.ok(described.has(used), line);
+    }
     for (const [query, headers] of [
       ['?format=json', {}],
       ['', { accept: 'application/json' }],
