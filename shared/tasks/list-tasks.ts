@@ -34,7 +34,7 @@ export const listTasks = async (deps: Deps, caller: Caller, options: ListOptions
   for (let reads = 0; reads < READS; reads++) {
     const from = { after: cursor, types: ['task.requested'], newestFirst: true };
     const page = await deps.events.read(caller.project, { ...from, limit: reads === 0 ? options.limit : PAGE });
-    if (page.cursor === cursor) return { tasks };
+    if (page.cursor === cursor) return { tasks: inOrder(tasks) };
     const made = await madeBy(deps, page.events);
     for (const [at, task] of made.entries()) {
       if (!task || !isWanted(caller, task, options) || tasks.some(({ id }) => id === task.id)) continue;
@@ -42,12 +42,15 @@ export const listTasks = async (deps: Deps, caller: Caller, options: ListOptions
       if (tasks.length < options.limit) continue;
       // Where the page goes on, the next one begins behind this task.
       const until = at + 1 === made.length ? page : await deps.events.read(caller.project, { ...from, limit: at + 1 });
-      return { tasks, cursor: until.cursor };
+      return { tasks: inOrder(tasks), cursor: until.cursor };
     }
     cursor = page.cursor;
   }
-  return { tasks, cursor };
+  return { tasks: inOrder(tasks), cursor };
 };
+
+/** Of tasks that were made close together, the log may tell of the later one first. */
+const inOrder = (tasks: Task[]): Task[] => tasks.toSorted((a, b) => b.createdAt - a.createdAt);
 
 /** For each event the task that it tells the making of, if it is still there. A task that is run again is announced again. */
 const madeBy = async (deps: Deps, events: ParleyEvent[]): Promise<(Task | undefined)[]> => {

@@ -54,6 +54,17 @@ describe('the list of tasks', () => {
     );
   });
 
+  it('has the newest first also where the later of two was told of first', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    const tim = await agent('tim');
+    const later = await tim.request();
+    await announced(admin, 1);
+    clock.advance(-5);
+    const earlier = await tim.request();
+    await announced(admin, 2);
+    assert.deepEqual(await ids(admin, ''), [later, earlier]);
+  });
+
   it('can be that of one conversation, whatever dialect its tasks came in', async (t) => {
     const { agent, admin } = await testParley(t);
     const [cook, brain] = [
