@@ -9,6 +9,8 @@ import { AFTER_EXECUTION, TOOL_NAME, type Tool, toolRef, toolsPlace } from './to
 /** Project and channel are those of each call, so that a subject is kept from its category on. */
 const SUBJECT = /^(?:cg\.[\w*-]+\.[\w*-]+\.[\w*-]+\.)?(cmd\.(?:tool\.[\w-]+|sys\.pmo\.internal)(?:\.[\w-]+)+)$/;
 
+const isTime = (value: unknown): boolean => typeof value === 'number' && value >= 1 && value <= 86_400;
+
 export const ToolRegistration = z.strictObject({
   description: z.string().max(4096).default(''),
   parameters: JsonSchema.default({ type: 'object', properties: {} }),
@@ -19,7 +21,13 @@ export const ToolRegistration = z.strictObject({
     .describe('where its commands go, from the category on'),
   after_execution: z.enum(AFTER_EXECUTION).default('suspend').describe('whether the turn goes on after it or ends'),
   ui_allowed: z.boolean().default(false).describe('whether a user interface may call it'),
-  options: jsonObject.default({}).describe('anything that its service should know'),
+  options: jsonObject
+    .refine(({ deadline_seconds: time }) => time === undefined || isTime(time), {
+      path: ['deadline_seconds'],
+      message: 'must be 1 to 86400 seconds',
+    })
+    .default({})
+    .describe('anything that its service should know; deadline_seconds is the time that a call has'),
 });
 export type ToolRegistration = z.output<typeof ToolRegistration>;
 

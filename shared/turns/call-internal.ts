@@ -1,5 +1,5 @@
 import type { Caller } from '../agents/authenticate.ts';
-import { findCard } from '../cards/keep-card.ts';
+import { requireCards } from '../cards/keep-card.ts';
 import type { Deps } from '../deps.ts';
 import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import { inShape } from '../dialects/common-ground/schema.ts';
@@ -59,7 +59,8 @@ const argsOf = async (deps: Deps, project: string, { payload }: Order): Promise<
       'The card of the call is missing: its content has the arguments under "args".',
     );
   }
-  const content = await loaded(deps.blobs, (await findCard(deps, project, payload.tool_call_card_id)).content);
+  const [card] = await requireCards(deps, project, [payload.tool_call_card_id]);
+  const content = card && (await loaded(deps.blobs, card.content));
   const args = isObject(content) ? content.args : undefined;
   if (isArgs(args)) return args;
   throw violation('tool_call_card_id', 'The content of the card of the call has no "args".');

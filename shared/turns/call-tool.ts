@@ -74,7 +74,7 @@ const refuseUnawaited = ({ waiting }: Head, toolCall: string): void => {
 const deadlineOf = (now: number, { deadlines }: Head, toolCall: string, tool: Tool | undefined): number => {
   const given = ownIn(deadlines, toolCall) ?? now;
   const seconds = tool?.options.deadline_seconds;
-  return typeof seconds === 'number' && seconds > 0 ? Math.min(given, now + seconds * 1000) : given;
+  return typeof seconds === 'number' ? Math.min(given, now + seconds * 1000) : given;
 };
 
 /** Puts the command into the queue of whoever serves its subject's target: an agent, or all that have it as a capability. */

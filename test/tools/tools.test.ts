@@ -111,6 +111,19 @@ describe('a tool', () => {
     }
   });
 
+  it('is refused where the time that a call has is none', async (t) => {
+    const { admin } = await testParley(t);
+    for (const deadline_seconds of [-1, 0, 0.5, 86_401, '30', null, []]) {
+      const { status, body } = await admin.call('PUT', '/v1/tools/x', { ...SEARCH, options: { deadline_seconds } });
+      assert.equal(status, 400);
+      assert.equal(body.issues[0].path, 'options.deadline_seconds');
+    }
+    assert.equal(
+      (await admin.call('PUT', '/v1/tools/x', { ...SEARCH, options: { deadline_seconds: 30 } })).status,
+      201,
+    );
+  });
+
   it('is refused under a bad name, with unknown fields, and where it is too large', async (t) => {
     const { admin } = await testParley(t, { config: { limits: { ...config.limits, carriedBytes: 1000 } } });
     for (const name of ['a%20b', 'a%23b', 'x'.repeat(65)]) {

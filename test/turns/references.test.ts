@@ -82,6 +82,14 @@ describe('what a turn refers to', () => {
   });
 
   for (const tool of ['delegate', 'fork_join'] as const) {
+    it(`must be there when ${tool} is called: the card of the call`, async (t) => {
+      const parley = await testParley(t);
+      const { merlin, held } = await scene(parley);
+      const reply = await merlin.agent.send(internal(tool, 'merlin', held, 'c1', 'card_1'));
+      assert.deepEqual([reply.status, reply.body.code], [422, 'unknown_card']);
+      assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    });
+
     it(`must be there when it is called by ${tool}, whose result says so`, async (t) => {
       const parley = await testParley(t);
       const { merlin, kay, held } = await scene(parley);
