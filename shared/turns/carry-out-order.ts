@@ -37,8 +37,10 @@ export const carryOutOrder = async (
     deps.log('warn', 'a payload has keys that belong to headers', { subject: order.text, keys: stray });
   const trace = traceOfHeaders(order.headers) ?? requestTrace;
   switch (order.do) {
-    case 'enqueue':
-      return enqueue(deps, caller, turnAskedBy(order, requestTrace));
+    case 'enqueue': {
+      const { turn, duplicate } = await enqueue(deps, caller, turnAskedBy(order, requestTrace));
+      return { duplicate, agentTurnId: turn };
+    }
     case 'report': {
       refuseOtherTarget(order);
       const depth = strictDepth(order.depth);
