@@ -78,7 +78,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
-      indexes: ['placed'],
+      indexes: ['placed', 'held'],
       lanes: ['SendMessage'],
       content: ['GetObject', 'PutObject', 'DeleteObject'],
     },

@@ -28,6 +28,7 @@ export interface Outcome {
     | 'traceparent'
     | 'carried'
     | 'holder'
+    | 'holderInstance'
     | 'claimedAt'
     | 'attempt'
   >;
@@ -101,7 +102,7 @@ const answerOf = (before: Task, after: Task): Outcome => ({
 
 export const outcomeOf = (task: Task, to: string): Outcome => {
   const { id, from, fromInstance, capability, domain, priority, ttlSeconds, traceparent, carried } = task;
-  const { project, holder, claimedAt, attempt } = task;
+  const { project, holder, holderInstance, claimedAt, attempt } = task;
   const about = { id, from, fromInstance, capability, domain, priority, ttlSeconds, traceparent, carried };
   return {
     id: task.endedBy?.id ?? idFrom(sourceOf(task)),
@@ -109,7 +110,7 @@ export const outcomeOf = (task: Task, to: string): Outcome => {
     to,
     happenedAt: task.endedAt ?? task.at,
     status: task.status,
-    task: { ...about, project, holder, claimedAt, attempt },
+    task: { ...about, project, holder, holderInstance, claimedAt, attempt },
     output: task.output,
     artifacts: task.artifacts,
     confidence: task.confidence,

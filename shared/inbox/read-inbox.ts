@@ -73,13 +73,13 @@ const waiting = async (deps: Deps, p: string, max: number, others: string[]): Pr
 const otherInstances = async (deps: Deps, agent: Agent, own: string | undefined): Promise<string[]> =>
   own === undefined ? [] : (await liveInstances(deps, agent)).filter((instance) => instance !== own);
 
-/** An answer goes back to the instance that asked, a note to the one that it names. */
+/** An answer goes back to the instance that asked, what the holder must know to the one that claimed, a note to the one that it names. */
 const instanceFor = (entry: InInbox): string | undefined => {
   if (entry.sk === 'note') return entry.toInstance;
   if (entry.sk === 'batch') return undefined;
   if (entry.sk === 'task') return entry.fromInstance;
   const { to, task } = entry.outcome ?? {};
-  return to === task?.from ? task?.fromInstance : undefined;
+  return to === task?.from ? task?.fromInstance : task?.holderInstance;
 };
 
 /** What one answer holds; the rest comes with the next. */

@@ -72,7 +72,7 @@ export const claimTasks = async (deps: Deps, asking: Known, options: ClaimOption
       await deps.queues.release(received.filter((message) => !taken.includes(message)));
       if (taken.length === 0) lanes = lanes.filter((lane) => !isLow(lane));
     }
-    const claimed = await claimReceived(deps, known, taken, options.claimId);
+    const claimed = await claimReceived(deps, known, taken, options);
     // What was received and could not be claimed is pointless: something live may stand behind it.
     const isStale = taken.length > 0 && claimed.length === 0;
     const deadline = isStale ? Math.max(until, begun + DRAIN_MS) : until;
@@ -165,9 +165,12 @@ const holdsNothing = async (deps: Deps, { agent }: Known): Promise<boolean> => {
   return held.length === 0;
 };
 
+/** In whose name a claim is made. */
+type Named = Pick<ClaimOptions, 'claimId' | 'instance'>;
+
 /** A queue message whose task cannot be claimed has become pointless, and goes. */
-const claimReceived = async (deps: Deps, known: Known, received: Received[], claimId?: string): Promise<Task[]> => {
-  const outcomes = await Promise.allSettled(received.map((message) => claimOne(deps, known, message, claimId)));
+const claimReceived = async (deps: Deps, known: Known, received: Received[], named: Named): Promise<Task[]> => {
+  const outcomes = await Promise.allSettled(received.map((message) => claimOne(deps, known, message, named)));
   const settled = received.filter((_, index) => {
     const outcome = outcomes[index];
     return (
@@ -185,16 +188,21 @@ const claimReceived = async (deps: Deps, known: Known, received: Received[], cla
   return tasks;
 };
 
-const claimOne = async (deps: Deps, known: Known, { lane, body }: Received, claimId?: string): Promise<Task> => {
+const claimOne = async (
+  deps: Deps,
+  known: Known,
+  { lane, body }: Received,
+  { claimId, instance }: Named,
+): Promise<Task> => {
   const { taskId, entry, due } = queueBody(body);
   const { project } = known.agent;
   // Before the claim, for without it the agent would hold what it cannot report on.
   await makeSayable(deps, known.agent, taskId);
   // A condition holds a hundred values at most, and an agent may have more capabilities.
   const by = { ...byAgent(deps, known), skills: lane.kind === 'capability' ? [lane.name] : [] };
-  const blind = unseen(claim({ project, id: taskId }, by, { entry, due, claimId }));
+  const blind = unseen(claim({ project, id: taskId }, by, { entry, due, claimId, instance }));
   const done = await changeTask(deps, project, taskId, blind, (task) =>
-    onSeen(task, claim(task, by, { entry, due: task.due, claimId })),
+    onSeen(task, claim(task, by, { entry, due: task.due, claimId, instance })),
   );
   if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
   return done.after;

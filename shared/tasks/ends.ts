@@ -130,6 +130,7 @@ const delayMs = ({ attempt, retry }: Task, error: TaskError, limits: Limits): nu
 export const HOLD = [
   'held',
   'holder',
+  'holderInstance',
   'claimedAt',
   'startedAt',
   'leaseUntil',

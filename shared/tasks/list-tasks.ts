@@ -4,7 +4,7 @@ import { ParleyError } from '../errors.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Ref } from '../ports/records.ts';
 import { maySee } from './look-up.ts';
-import { failedPlace, type Status, type Task, taskRef } from './task.ts';
+import { failedPlace, heldPlace, type Status, type Task, taskRef } from './task.ts';
 
 export interface ListOptions {
   status?: Status;
@@ -29,6 +29,10 @@ const PAGE = 100;
 /** A page of tasks, newest first, as the event log tells of their making. */
 export const listTasks = async (deps: Deps, caller: Caller, options: ListOptions): Promise<TaskPage> => {
   if (options.status === 'failed') return listFailed(deps, caller, options);
+  return isAboutHeld(options) ? listHeld(deps, caller, options) : listLogged(deps, caller, options);
+};
+
+const listLogged = async (deps: Deps, caller: Caller, options: ListOptions): Promise<TaskPage> => {
   const tasks: Task[] = [];
   let cursor = options.cursor ?? (await deps.events.end(caller.project));
   for (let reads = 0; reads < READS; reads++) {
@@ -75,6 +79,38 @@ const listFailed = async (deps: Deps, caller: Caller, options: ListOptions): Pro
   const found = await deps.records.query<Task>({ index: 'placed', p, after: options.cursor, newestFirst: true, limit });
   const tasks = found.filter((task) => isWanted(caller, task, options));
   return { tasks, cursor: found.length === limit ? found.at(-1)?.placed?.s : undefined };
+};
+
+type AboutHeld = ListOptions & { agent: string };
+
+const IN_HAND: (Status | undefined)[] = ['claimed', 'in_progress', 'input_required'];
+
+const isAboutHeld = (options: ListOptions): options is AboutHeld =>
+  options.agent !== undefined && IN_HAND.includes(options.status);
+
+/** Marks the cursors that are places among what an agent holds; those of the event log have no such sign. */
+const HELD = 'held:';
+
+/** First what the agent has in hand, which has a list of its own, then what others have in hand for it. */
+const listHeld = async (deps: Deps, caller: Caller, options: AboutHeld): Promise<TaskPage> => {
+  const { agent, limit, cursor = HELD } = options;
+  const isOthers = (task: Task): boolean => task.holder !== agent;
+  if (!cursor.startsWith(HELD)) {
+    const page = await listLogged(deps, caller, options);
+    return { ...page, tasks: page.tasks.filter(isOthers) };
+  }
+  const after = cursor.slice(HELD.length);
+  if (!/^(\d{14}#.{1,200})?$/.test(after)) throw badCursor();
+  const found = await deps.records.query<Task>({
+    index: 'held',
+    p: heldPlace(caller.project, agent),
+    after: after === '' ? undefined : after,
+    newestFirst: true,
+    limit,
+  });
+  const tasks = found.filter((task) => isWanted(caller, task, options));
+  const isMore = found.length === limit;
+  return { tasks, cursor: isMore ? `${HELD}${found.at(-1)?.held?.s}` : await deps.events.end(caller.project) };
 };
 
 const isWanted = (caller: Caller, task: Task, { status, domain, agent, conversation }: ListOptions): boolean =>

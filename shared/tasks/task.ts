@@ -148,6 +148,8 @@ export interface Task extends Item {
   maxAttempts: number;
   retry?: RetryPolicy;
   holder?: string;
+  /** Which of its instances claimed it, where that said so: what the holder must know is for that one while it is live. */
+  holderInstance?: string;
   claimedAt?: number;
   startedAt?: number;
   leaseUntil?: number;

@@ -52,13 +52,14 @@ export interface Claim {
   note?: JsonObject;
   /** The name of the claim, where it has one. */
   claimId?: string;
+  instance?: string;
 }
 
 /** `requested → claimed`. */
 export const claim = (
   task: Pick<Task, 'project' | 'id'>,
   by: By,
-  { entry, due, seen, note, claimId }: Claim,
+  { entry, due, seen, note, claimId, instance }: Claim,
 ): Transition => {
   const leaseUntil = by.now + by.limits.leaseMs;
   // Moving `due` costs an index write. One that comes before the lease ends is left: when it comes, it is set anew.
@@ -77,9 +78,10 @@ export const claim = (
       set: {
         status: 'claimed',
         holder: by.agent,
+        holderInstance: instance,
         claimedAt: by.now,
         leaseUntil,
-        held: { p: heldPlace(task.project, by.agent), s: sortable(by.now) },
+        held: { p: heldPlace(task.project, by.agent), s: `${sortable(by.now)}#${task.id}` },
         due: keepsDue ? undefined : leaseUntil,
         claimedBy: seen,
         claimNote: note,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settled } from '../http/refusal.ts';
 import { type AgentOsAgent, agentOsAgent } from '../support/agent-os-agent.ts';
+import { tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const start = async (t: Parameters<typeof testParley>[0]) => {
@@ -91,5 +92,48 @@ describe('an answer', () => {
     assert.deepEqual((await inbox(brain)).toSorted(), both);
     parley.clock.advance(60_000);
     assert.deepEqual((await inbox(brain, 'b2')).toSorted(), both);
+  });
+});
+
+describe('what the holder of a task must know', () => {
+  it('is read by the instance that claimed it while that is live, and else by any', async (t) => {
+    const { parley, brain, ask, claim } = await start(t);
+    const works = await parley.agent('clerk-of-works', { dialect: 'task-format' });
+    const query = await ask('s1');
+    assert.deepEqual(await claim('s1'), [query.id]);
+    const asked = tfRequest({ routing: { target: 'clerk-of-works' } });
+    await parley.agent('boss', { dialect: 'task-format' }).then((boss) => boss.send(asked));
+    await works.claim({ instance: 'c1' });
+    await works.send({ id: asked.id, status: 'input_required', input: { prompt: 'Which one?' } });
+    const answer = { input: { which: 'that' } };
+    assert.equal((await parley.admin.call('POST', `/v1/tasks/${asked.id}/input`, answer)).status, 202);
+    assert.equal((await brain.call('POST', `/v1/tasks/${query.id}/cancel`)).status, 200);
+    await settled(parley);
+    const read = async (agent: string, instance: string) => {
+      const { body } = await parley.admin.call('GET', `/v1/inbox?agent=${agent}&instance=${instance}`);
+      return body.messages.length;
+    };
+    for (const [agent, own] of [
+      ['scribe', 's1'],
+      ['clerk-of-works', 'c1'],
+    ] as const) {
+      assert.deepEqual([await read(agent, 'another'), await read(agent, own)], [0, 1]);
+    }
+    parley.clock.advance(60_000);
+    assert.deepEqual([await read('scribe', 'another'), await read('clerk-of-works', 'another')], [1, 1]);
+  });
+
+  it('is for any where the task was claimed anew by one that did not name itself', async (t) => {
+    const { parley, brain, ask, claim } = await start(t);
+    const query = await ask('s1');
+    await claim('s1');
+    parley.clock.advance(600_000);
+    await settled(parley);
+    assert.deepEqual(await claim(), [query.id]);
+    await claim('s1');
+    await brain.call('POST', `/v1/tasks/${query.id}/cancel`);
+    await settled(parley);
+    const { body } = await parley.admin.call('GET', '/v1/inbox?agent=scribe&instance=s2');
+    assert.equal(body.messages.length, 1);
   });
 });

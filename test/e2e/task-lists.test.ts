@@ -20,6 +20,9 @@ describe('tasks', () => {
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const ids = [await tim.request({ to: galahad.id }), await tim.request({ to: galahad.id })];
     await eventually(async () => assert.deepEqual(await idsAt(tim, '/v1/tasks'), ids.toReversed()), 30_000);
+    const [{ message }] = await galahad.claim({ wait: 20 });
+    const held = `/v1/tasks?agent=${galahad.id}&status=claimed`;
+    await eventually(async () => assert.deepEqual(await idsAt(galahad, held), [message.id]), 30_000);
     const [failed = ''] = ids;
     assert.equal((await galahad.fail(failed, { error: 'skill_missing', message: 'never' })).status, 202);
     await eventually(async () => assert.deepEqual(await idsAt(tim, '/v1/dead?limit=100'), [failed]), 30_000);

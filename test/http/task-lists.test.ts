@@ -145,6 +145,27 @@ describe('the list of tasks', () => {
     assert.deepEqual((await ids(kay, '')).sort(), [home, directed].sort());
   });
 
+  it('has what an agent holds at once, however much came since, and then what others hold for it', async (t) => {
+    const { agent, admin } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const own = [await tim.request({ to: 'galahad' }), await tim.request({ to: 'galahad' })];
+    await galahad.claim({ max: 2 });
+    const theirs = await galahad.request({ to: 'tim' });
+    await tim.claim({ max: 1 });
+    await requestMany(tim, 60);
+    await announced(admin, 63);
+    const path = '/v1/tasks?agent=galahad&status=claimed';
+    const { tasks } = (await admin.call('GET', `${path}&limit=2`)).body;
+    assert.deepEqual(tasks.map(({ id }: { id: string }) => id).sort(), own.toSorted());
+    for (const limit of [1, 2, 50]) {
+      const found = (await pagesOf(admin, `${path}&`, limit)).flat();
+      assert.deepEqual(found.toSorted(), [...own, theirs].toSorted());
+    }
+    await galahad.progress(String(own[0]));
+    assert.deepEqual(await ids(admin, 'agent=galahad&status=in_progress'), [own[0]]);
+    assert.equal((await admin.call('GET', `${path}&cursor=held:x`)).body.code, 'invalid_request');
+  });
+
   it('finds the few that match among many that do not', async (t) => {
     const { agent, admin, clock } = await testParley(t);
     const tim = await agent('tim');

@@ -30,7 +30,13 @@ export const taskRoutes: Route[] = [
     query: z.strictObject({
       status: z.enum(STATUSES).optional(),
       domain: z.string().max(64).optional(),
-      agent: z.string().max(64).optional().describe('who asked for it, was named in it, or holds it'),
+      agent: z
+        .string()
+        .max(64)
+        .optional()
+        .describe(
+          'who asked for it, was named in it, or holds it; with a status in which tasks are held, first what it holds',
+        ),
       conversation: z.string().max(256).optional(),
       ...page,
     }),
