@@ -7,9 +7,9 @@ import { endTurn } from './end-turn.ts';
 import { queuedForGroups } from './group-queues.ts';
 import { cancelHanded, handOver, takeBack } from './hand-over.ts';
 import { turnsPk } from './head.ts';
-import { endTask, renewTask } from './lease-task.ts';
 import { cancelCall, settleCall } from './settle.ts';
 import { stopWhatever } from './stop.ts';
+import { endTask, renewTask } from './tell-task.ts';
 import { QUEUED, type QueuedTurn, stepRef, turnRef } from './turn.ts';
 import { endAction } from './ui-action.ts';
 

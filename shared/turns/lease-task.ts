@@ -1,25 +1,18 @@
 import type { Known } from '../agents/agent.ts';
 import { PUBLIC } from '../agents/channels.ts';
-import { findCard } from '../cards/keep-card.ts';
 import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
-import { carriedAs, workOf } from '../dialects/common-ground/encode.ts';
+import { workOf } from '../dialects/common-ground/encode.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
-import { ParleyError } from '../errors.ts';
-import { idFrom } from '../ids.ts';
 import type { Json } from '../json/json.ts';
-import type { ProgressMessage } from '../messages/command.ts';
 import { inOrder, is } from '../ports/conditions.ts';
 import type { Fresh } from '../ports/records.ts';
 import { hurry } from '../tasks/change-task.ts';
 import { claimTasks } from '../tasks/claim-tasks.ts';
 import { loaded } from '../tasks/content.ts';
 import { HOLD, queued } from '../tasks/ends.ts';
-import { report as reportTask } from '../tasks/report.ts';
-import { renewLease } from '../tasks/steer.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
-import type { TakenStep, TurnEffect } from './effects.ts';
-import { type Head, headRef, type TurnEnd } from './head.ts';
+import { type Head, headRef } from './head.ts';
 import { headWrite, type Lease } from './lease.ts';
 import { groundIn } from './tool-call.ts';
 import { leased } from './transitions.ts';
@@ -113,80 +106,4 @@ const giveBack = async (deps: Deps, task: Task): Promise<void> => {
     deps.newId(),
   );
   if (done.outcome === 'written') await hurry(deps, done);
-};
-
-/** The task ends as the turn did that worked on it, with what its deliverable says. */
-export const endTask = async (deps: Deps, turn: Turn, end: TurnEnd): Promise<void> => {
-  const sender = await deps.directory.agent(turn.project, turn.agent);
-  if (!sender || turn.task === undefined) return;
-  const id = idFrom(`${turn.id}/end`);
-  const { status, deliverable, outputBox } = end;
-  const said = { agent_turn_id: turn.id, status, deliverable_card_id: deliverable, output_box_id: outputBox };
-  const about = { messageId: id, fingerprint: id, from: turn.agent, taskId: turn.task, carried: carriedAs(said) };
-  const isDone = status === 'success' || status === 'partial';
-  try {
-    if (isDone)
-      await reportTask(deps, sender, { ...about, kind: 'complete', output: await deliveredBy(deps, turn, end) });
-    // What is done is done, whoever's attempt it was; but nobody fails what another has in hand, or waits for the next.
-    else await reportTask(deps, sender, { ...about, attempt: turn.attempt, kind: 'fail', error: errorOf(end) });
-  } catch (error) {
-    // Whoever asked may have cancelled it, or its lease was lost: it is no longer the turn's.
-    if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
-  }
-};
-
-/** Where the worker names none. */
-const CODES: Partial<Record<TurnEnd['status'], string>> = { timeout: 'timeout', canceled: 'CANCELLED' };
-
-/** A worker that was lost may do better next time; what an agent says of itself is final. */
-const errorOf = ({ status, error, errorCode }: TurnEnd) => ({
-  code: errorCode ?? CODES[status] ?? 'internal_error',
-  message: error ?? `The turn ended ${status}.`,
-  retryable: errorCode === 'reaped' || status === 'timeout',
-});
-
-/** A deliverable that is no longer kept, or never was, is at least named. */
-const deliveredBy = async (deps: Deps, { project }: Turn, { deliverable = '' }: TurnEnd): Promise<Json> => {
-  try {
-    return await loaded(deps.blobs, (await findCard(deps, project, deliverable)).content);
-  } catch (error) {
-    if (!(error instanceof ParleyError)) throw error;
-    return { deliverable_card_id: deliverable };
-  }
-};
-
-type Renewal = Pick<Extract<TurnEffect, { do: 'renewTask' }>, 'project' | 'agent' | 'task' | 'step'>;
-
-/** What the turn does is a sign of life of the task, too. */
-export const renewTask = async (deps: Deps, { project, agent, task, step }: Renewal): Promise<void> => {
-  const holder = await deps.directory.agent(project, agent);
-  if (!holder) return;
-  try {
-    if (step) await reportTask(deps, holder, progressIn(agent, task, step));
-    else await renewLease(deps, holder, task);
-  } catch (error) {
-    if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
-  }
-};
-
-/** How far it is and what it does, where the step says so as a reader of this protocol is told it. */
-const progressIn = (
-  agent: string,
-  taskId: string,
-  { turn, number, id, phase, metadata }: TakenStep,
-): ProgressMessage => {
-  const messageId = idFrom(`${turn}/${number}`);
-  const { progress: percent, message } = metadata ?? {};
-  return {
-    kind: 'progress',
-    messageId,
-    fingerprint: messageId,
-    from: agent,
-    taskId,
-    progress: {
-      percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
-      message: typeof message === 'string' ? message : phase,
-      carried: carriedAs({ agent_turn_id: turn, step_id: id, phase, metadata }),
-    },
-  };
 };

@@ -71,6 +71,9 @@ describe('tasks and turns', () => {
     await worker.ok(held, 'step', { step_id: 's1', phase: 'reading', metadata: { progress: 'much' } });
     await eventually(async () => assert.equal((await tim.task(id)).progress?.message, 'reading'));
     assert.equal((await tim.task(id)).progress.percent, undefined);
+    const metadata = { progress: 70, message: 'x'.repeat(60_000) };
+    await worker.ok(held, 'step', { step_id: 's2', phase: 'reading', metadata });
+    await eventually(async () => assert.equal((await tim.task(id)).progress.percent, 70));
   });
 
   it('a task that waits for one comes to a worker that waits for a turn, and the other way round', async (t) => {
