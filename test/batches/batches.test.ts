@@ -169,9 +169,10 @@ describe('a batch', () => {
   it('of tasks that wait for each other is refused', async (t) => {
     const parley = await testParley(t);
     const asker = await parley.agent('asker', messageRouting);
-    const first = mrMessage('task-delegation', 'asker', 'asker');
+    await parley.agent('worker', messageRouting);
+    const first = mrMessage('task-delegation', 'asker', 'worker');
     const context = { dependencies: [first.msg_id] };
-    const second = mrMessage('task-delegation', 'asker', 'asker', { payload: { task: 'Then this', context } });
+    const second = mrMessage('task-delegation', 'asker', 'worker', { payload: { task: 'Then this', context } });
     const reply = await refusedWithoutTrace(parley, 422, 'unknown_dependency', () =>
       asker.call('POST', '/v1/batches', { tasks: [second, first] }),
     );

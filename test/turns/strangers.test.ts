@@ -72,6 +72,19 @@ describe('a message', () => {
     assert.equal((await merlin.send(bell)).body.code, 'rate_limited');
   });
 
+  it('that calls an agent is answered with the turn that it became, and nothing of how that is kept', async (t) => {
+    const parley = await testParley(t);
+    const merlin = await groundAgent(parley, 'merlin');
+    const call = {
+      subject: 'cg.v1r3.default.public.cmd.agent.merlin.turn',
+      payload: { agent_id: 'merlin', correlation_id: 'c-1', mode: 'call', payload: {} },
+    };
+    const { agentTurnId, ...rest } = (await merlin.send(call)).body;
+    assert.deepEqual(rest, { id: 'c-1', dialect: 'common-ground', duplicate: false });
+    assert.equal((await turnOf(merlin, agentTurnId)).correlation_id, 'c-1');
+    assert.deepEqual((await merlin.send(call)).body, { ...rest, duplicate: true, agentTurnId });
+  });
+
   it('that calls an agent without a depth is the same as one with the depth 0', async (t) => {
     const parley = await testParley(t);
     const merlin = await groundAgent(parley, 'merlin');
