@@ -3,7 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { after, describe, it } from 'node:test';
+import type { UnusedGrant } from '../../local/template/start-template.ts';
+import config from '../../parley.config.ts';
+import { laneNames } from '../../shared/lane-names.ts';
 import { atEndOf, tempDir } from '../support/server-process.ts';
+import { BY_CHANCE, needlessGrants, PROVEN_ALONE } from './needless-grants.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const ADMIN_KEY = 'an-admin-key-for-the-end-to-end-tests';
@@ -35,9 +39,9 @@ const started = (args: string[], env: Record<string, string>) => {
   return { child, said, ended };
 };
 
-const startAws = async (): Promise<{ address: string; said: { text: string } }> => {
+const startAws = async () => {
   const data = tempDir(OWNER);
-  const { child, said, ended } = started(['local/start-aws.ts', '--port', '0', '--data', data], {});
+  const { child, said, ended } = started(['local/start-aws.ts', '--port', '0', '--data', data, '--report-grants'], {});
   const tooLong = AbortSignal.timeout(START_MS);
   while (!said.text.includes('Ctrl-C stops it.')) {
     await Promise.race([
@@ -45,14 +49,31 @@ const startAws = async (): Promise<{ address: string; said: { text: string } }> 
       ended.then((code) => assert.fail(`start:aws ended with ${code}: ${said.text}`)),
     ]);
   }
-  return { address: /listening on (http:\S+)/.exec(said.text)?.[1] ?? assert.fail(said.text), said };
+  const address = /listening on (http:\S+)/.exec(said.text)?.[1] ?? assert.fail(said.text);
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    assert.equal(await ended, 0, said.text);
+  };
+  return { address, said, stop };
 };
 
+/** What it says at its end that no call has needed. */
+const unusedIn = (text: string): UnusedGrant[] => {
+  const [, report] = text.split('Grants that no call has needed:\n');
+  const lines = (report ?? assert.fail(text)).trim().split('\n');
+  return lines.map((line) => {
+    const [functionName = '', action = '', resource = ''] = line.trim().split(/\s+/);
+    return { functionName, action, resource };
+  });
+};
+
+const isProvenAlone = (grant: string): boolean => PROVEN_ALONE.some((name) => grant.startsWith(`${name} `));
+
 describe('npm run start:aws', () => {
-  it('passes the end-to-end tests, all of them, and refuses no function what it asks of AWS', {
+  it('passes the end-to-end tests, all of them, refuses no function what it asks of AWS, and allows none what it never asks', {
     timeout: START_MS + SUITE_MS,
   }, async () => {
-    const { address, said: saidByAws } = await startAws();
+    const { address, said: saidByAws, stop } = await startAws();
     const tests = join('test', 'e2e', '*.test.ts');
     const { said, ended } = started(
       ['--test', '--test-concurrency=1', '--test-reporter=spec', '--test-timeout=300000', tests],
@@ -63,5 +84,11 @@ describe('npm run start:aws', () => {
     assert.doesNotMatch(said.text, /^ℹ (tests|pass) 0$/m);
     // What a function is refused may be made good by another, a while later.
     assert.doesNotMatch(saidByAws.text, /is not authorized to perform/);
+    await stop();
+    const needless = needlessGrants(unusedIn(saidByAws.text), laneNames(config.projects));
+    assert.deepEqual(
+      needless.filter((grant) => !isProvenAlone(grant) && !(grant in BY_CHANCE)),
+      [],
+    );
   });
 });

@@ -2,16 +2,19 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
+import { batchRef } from '../../shared/batches/batch.ts';
 import { graphRef } from '../../shared/graphs/graph.ts';
 import { laneNames } from '../../shared/lane-names.ts';
+import type { Key } from '../../shared/ports/records.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { graphOf, states } from '../support/graphs.ts';
-import { taskFormat } from '../support/task-format.ts';
+import { messageRouting, mrMessage } from '../support/message-routing.ts';
+import { taskFormat, tfRequest } from '../support/task-format.ts';
 import config from './app/parley.config.ts';
 import { beginStory } from './dispatched-story.ts';
 import { broken, by } from './faults.ts';
-import { needlessGrants } from './needless-grants.ts';
+import { needlessGrants, type PROVEN_ALONE } from './needless-grants.ts';
 import { runParley } from './running-parley.ts';
 
 const parley = await runParley({ after }, { streamRetries: 1 });
@@ -28,7 +31,19 @@ const carriedOut = async (name: string, message: object): Promise<void> => {
   assert.deepEqual(await parley.ask(name, { Records: records }), { batchItemFailures: [] });
 };
 
-const assertAllNeeded = (name: string): void => {
+/** The time of a record has come, and the function for that is told. */
+const nowDue = async ({ pk, sk }: Key): Promise<void> => {
+  const due = Date.now() - 1;
+  await parley.aws('dynamodb', 'UpdateItem', {
+    TableName: parley.table,
+    Key: { pk: { S: pk }, sk: { S: sk } },
+    UpdateExpression: 'SET due = :due ADD v :one',
+    ExpressionAttributeValues: { ':due': { N: String(due) }, ':one': { N: '1' } },
+  });
+  await carriedOut('due', { pk, sk, due });
+};
+
+const assertAllNeeded = (name: (typeof PROVEN_ALONE)[number]): void => {
   const unused = parley.unusedGrants().filter(({ functionName }) => functionName === parley.functionNamed(name));
   assert.deepEqual(needlessGrants(unused, laneNames(config.projects)), []);
 };
@@ -78,16 +93,36 @@ describe('what no end-to-end test can bring about works with the grants that the
     const fault = broken(parley, by('tasks', 'TransactWriteItems'));
     assert.equal((await tim.call('POST', '/v1/graphs', { ...graph, nodes })).status, 500);
     fault.end();
-    const ref = graphRef('default', graph.graphId);
-    const due = Date.now() - 1;
-    await parley.aws('dynamodb', 'UpdateItem', {
-      TableName: parley.table,
-      Key: { pk: { S: ref.pk }, sk: { S: ref.sk } },
-      UpdateExpression: 'SET due = :due ADD v :one',
-      ExpressionAttributeValues: { ':due': { N: String(due) }, ':one': { N: '1' } },
-    });
-    await carriedOut('due', { ...ref, due });
+    await nowDue(graphRef('default', graph.graphId));
     assert.deepEqual(await states(tim, graph.graphId), { soup: 'requested', dinner: 'waiting' });
+  });
+
+  it('due: so is the rest of a batch', async () => {
+    const tim = await requester();
+    const batch = { batchId: randomUUID(), tasks: [tfRequest({ type: 'home.dinner' })] };
+    const fault = broken(parley, by('tasks', 'TransactWriteItems'));
+    assert.equal((await tim.call('POST', '/v1/batches', batch)).status, 500);
+    fault.end();
+    await nowDue(batchRef('default', batch.batchId));
+    assert.equal((await tim.task(batch.tasks[0]?.id ?? '')).state, 'requested');
+  });
+
+  it('due: a message to many reaches each of them, also where it takes the place of an older one', async () => {
+    const coordinator = await parley.agent(`arthur-${randomUUID()}`, { ...messageRouting, role: 'coordinator' });
+    const listener = await parley.agent(`kay-${randomUUID()}`, { ...messageRouting, domains: ['home'], inboxLimit: 1 });
+    for (const message of [1, 2].map(() => mrMessage('status-update', coordinator.id, 'all'))) {
+      const header = { 'parley-broadcast': 'domain:home' };
+      const { body } = await coordinator.call('POST', '/v1/messages', message, header);
+      await eventually(async () => {
+        assert.ok((await coordinator.call('GET', `/v1/broadcasts/${body.broadcastId}`)).body.isDone);
+      }, PATIENCE_MS);
+      const { messages } = (await listener.call('GET', '/v1/inbox?max=10')).body;
+      assert.deepEqual(
+        messages.map(({ msg_id }: { msg_id: string }) => msg_id),
+        [message.msg_id],
+      );
+    }
+    assertAllNeeded('due');
   });
 
   it('dead-letters', async () => {

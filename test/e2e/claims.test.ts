@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { about, type TestAgent, taskRequest } from '../support/api.ts';
+import { enqueued, groundAgent, Worker } from '../support/ground.ts';
 import { deployment } from './deployment.ts';
 
 const { admin, agent } = await deployment();
@@ -52,6 +53,21 @@ describe('a claim', () => {
     assert.equal((await lance.claim({ wait: 10, domains: [] }))[0].message.id, direct.id);
     await claimInDomain(lance, open.id);
     for (const { id } of [open, direct]) assert.equal((await lance.complete(id)).status, 202);
+  });
+
+  it('calls a tool for a turn, as long as the turn waits for it', async () => {
+    const ground = { admin, agent };
+    const [merlin, tool] = [await groundAgent(ground, 'merlin'), await groundAgent(ground, 'tool')];
+    const worker = new Worker(merlin);
+    await enqueued(admin, merlin.id);
+    const { agent_turn_id, turn_epoch } = await worker.begin();
+    const payload = { tool_call_id: 'call', agent_id: merlin.id, agent_turn_id, turn_epoch };
+    const messages = [{ subject: `cg.v1r3.default.public.cmd.tool.${tool.id}.execute`, payload }];
+    const asked = async () => (await merlin.call('POST', '/v1/claims', { messages })).body.results[0].status;
+    assert.equal(await asked(), 422);
+    await worker.suspend({ agent_turn_id, turn_epoch, inbox: [] }, ['call']);
+    assert.equal(await asked(), 202);
+    assert.equal((await tool.claim({ wait: 15 }))[0].message.payload.tool_call_id, 'call');
   });
 
   it('brings a failed attempt of its own agent again', async () => {

@@ -60,6 +60,18 @@ describe('agents that speak message routing', () => {
     assert.deepEqual([response.id, response.status, response.result], [request.id, 'completed', { status: 'partial' }]);
   });
 
+  it('read what is too large for their messages as a card, the same each time', async () => {
+    const [coordinator, cook] = [await speaker('coordinator'), await agent('cook', { dialect: 'task-format' })];
+    await sent(coordinator, cook, 'task-delegation');
+    const [{ message }] = await cook.claim({ wait: 10 });
+    const content = `${'The wall holds. '.repeat(1000)}${cook.id}`;
+    assert.equal((await cook.send({ id: message.id, status: 'completed', result: { content } })).status, 202);
+    const [first] = await coordinator.inbox(10);
+    const { uri } = first.payload.parley.output;
+    assert.equal((await coordinator.call('GET', uri)).body.content.content, content);
+    assert.deepEqual(await coordinator.inbox(10), [first]);
+  });
+
   it('read their inboxes in order, and take what nobody else then gets', async () => {
     const [sender, reader] = [await speaker('sender'), await speaker('reader')];
     const late = await sent(sender, reader, 'status-update', { timestamp: '2026-02-08T16:00:00Z', sequence: 1 });

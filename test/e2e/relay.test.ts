@@ -19,7 +19,8 @@ describe('a relay', () => {
     assert.ok(plan.sources.length > 5);
     assert.equal((await relay.call('GET', '/v1/agents')).status, 403);
 
-    const id = await tim.request({ to: knight.id });
+    const params = { text: 'The wall holds. '.repeat(1000) };
+    const id = await tim.request({ to: knight.id, payload: { params } });
     const inbox = `parley.default.${knight.id}.inbox`;
     const wordsFor = (ask: object) =>
       eventually(async () => {
@@ -29,7 +30,7 @@ describe('a relay', () => {
         return reply.body.words[0].publish;
       });
     const words = await wordsFor({ kind: 'request', taskId: id, entry: 1 });
-    assert.deepEqual([words.subject, words.payload.id], [inbox, id]);
+    assert.deepEqual([words.subject, words.payload.id, words.payload.payload.params], [inbox, id, params]);
 
     const tasks = [taskRequest(knight.id, { to: tim.id })];
     const batch = await knight.call('POST', '/v1/batches', { tasks });

@@ -5,6 +5,7 @@ import {
   enqueued,
   eventsOf,
   groundAgent,
+  type Held,
   headOf,
   madeCard,
   reports,
@@ -218,5 +219,40 @@ describe('turns', { concurrency: 4 }, async () => {
       const { body } = await tim.call('GET', `/v1/tasks/${encodeURIComponent(asked.id)}`);
       assert.deepEqual(body.result, { cooked: true });
     }, PATIENCE_MS);
+  });
+
+  it('are what tasks of a domain become, large ones too, and low ones for whoever has nothing else to do', async () => {
+    const tim = await parley.agent('tim');
+    const [merlin, kay] = [
+      await groundAgent(parley, 'merlin', { domains: ['home'] }),
+      await groundAgent(parley, 'kay', { domains: ['home'] }),
+    ];
+    const [worker, helper] = [new Worker(merlin), new Worker(kay)];
+    const ask = (priority: string) =>
+      tim.request({ priority, payload: { task: 'home.status', params: { text: 'The wall holds. '.repeat(1000) } } });
+    const leased = async (by: Worker, id: string): Promise<Held> => {
+      for (let rounds = 0; rounds < 50; rounds++) {
+        const held = await by.take({ wait: 20 });
+        await by.ok(held, 'start');
+        if (held.inbox[0].correlation_id === id) return held;
+        // What others asked for in the domain.
+        await by.deliver(held);
+      }
+      return assert.fail(`${id} never came`);
+    };
+    const urgent = await ask('critical');
+    const held = await leased(worker, urgent);
+    assert.equal(held.inbox[0].payload.input.text.length, 16_000);
+    await worker.deliver(held, { content: 'done' });
+    assert.equal((await tim.task(urgent, 20)).state, 'completed');
+    // Who works on a task that it claimed is not given a low one.
+    await tim.request({ to: merlin.id });
+    assert.equal((await merlin.claim({ wait: 15, domains: [] })).length, 1);
+    const low = await ask('low');
+    const other = await worker.lease({ wait: 1 });
+    assert.notEqual(other?.inbox[0].correlation_id, low);
+    if (other) await worker.deliver(other);
+    await helper.deliver(await leased(helper, low), { content: 'done' });
+    assert.equal((await tim.task(low, 20)).state, 'completed');
   });
 });
