@@ -18,6 +18,7 @@ export default configured({
   roundTableVersion: '1.0',
   // For `cdk deploy`: shared/aws-config.ts says what else can be set. Two stages are two deployments.
   aws: { stage: 'dev' },
-  // Who reads events with a cursor of its own: consumers: { observer: { types: ['task.*'], agents: ['galahad'] } }
+  // Who reads events with a cursor of its own. Administrators may, and the agents that it names: agents: ['galahad']
+  consumers: { observer: { types: ['evt.*'] } },
   // Times and limits have defaults, all of them in shared/config.ts. To change one: tasks: { leaseMs: 60_000 }
 });

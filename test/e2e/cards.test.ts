@@ -30,6 +30,21 @@ describe('cards', () => {
 });
 
 describe('boxes', () => {
+  it('give back cards that are too large for a record, page by page, and in their order', async () => {
+    const tim = await agent('tim');
+    const run = randomUUID();
+    const contents = Array.from({ length: 5 }, (_, n) => ({ run, n, text: String(n).repeat(n % 2 ? 400_000 : 10) }));
+    const cards = await Promise.all(contents.map((content) => cardOf(tim, content)));
+    const made = await tim.call('POST', '/v1/boxes', { kind: 'context', cards });
+    assert.equal(made.status, 201, JSON.stringify(made.body));
+    const read: unknown[] = [];
+    for (let from = 0; from < cards.length; from += 2) {
+      const { body } = await tim.call('GET', `/v1/boxes/${made.body.box_id}/cards?from=${from}&limit=2`);
+      read.push(...body.cards.map(({ content }: { content: unknown }) => content));
+    }
+    assert.deepEqual(read, contents);
+  });
+
   it('keep their order, take each card once, and have one writer', async () => {
     const [tim, kay] = [await agent('tim'), await agent('kay')];
     const run = randomUUID();

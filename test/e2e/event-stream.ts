@@ -63,6 +63,32 @@ export async function* liveEvents(address: string, key: string): AsyncGenerator<
   }
 }
 
+export interface Said {
+  content?: string;
+  step_id?: string;
+  index?: number;
+  status?: string;
+}
+
+/** A reader may be cut off every 25 s, and a turn take minutes. */
+const MOST_OF_TURN = 40;
+
+/** What a turn's agent says, for a reader that comes back whenever it is cut off, until it is told how the turn ended. */
+export async function* turnStream(address: string, key: string, turn: string): AsyncGenerator<Said> {
+  let lastId: string | undefined;
+  for (let connections = 0; connections < MOST_OF_TURN; connections++) {
+    const stream = new EventStream(address, key, lastId, `/v1/turns/${turn}/stream`);
+    for await (const frame of stream.read()) {
+      if (!frame) continue;
+      const said: Said = Object(frame);
+      yield said;
+      if (said.status !== undefined) return;
+    }
+    lastId = stream.lastId;
+  }
+  assert.fail('the turn never ended');
+}
+
 /** Where the event log ends now, as far as the owner of the key is told. */
 export const endOfLog = async (address: string, key: string): Promise<string> => {
   const stream = new EventStream(address, key);

@@ -4,27 +4,9 @@ import type { TestAgent } from '../support/api.ts';
 import { cardOf } from '../support/cards.ts';
 import { enqueued, groundAgent, type Held, Worker } from '../support/ground.ts';
 import { deployment } from './deployment.ts';
-import { EventStream } from './event-stream.ts';
+import { turnStream } from './event-stream.ts';
 
 const parley = await deployment();
-
-const MOST_CONNECTIONS = 40;
-
-/** What a reader is told that comes back whenever it is cut off, until it is told that the turn is over. */
-async function* told(reader: TestAgent, turn: string): AsyncGenerator<{ content?: string; status?: string }> {
-  let lastId: string | undefined;
-  for (let connections = 0; connections < MOST_CONNECTIONS; connections++) {
-    const stream = new EventStream(parley.address, reader.key, lastId, `/v1/turns/${turn}/stream`);
-    for await (const frame of stream.read()) {
-      if (!frame) continue;
-      const data: { content?: string; status?: string } = Object(frame);
-      yield data;
-      if (data.status !== undefined) return;
-    }
-    lastId = stream.lastId;
-  }
-  assert.fail('the turn never ended');
-}
 
 const say = async (agent: TestAgent, { agent_turn_id }: Held, ...chunks: [index: number, content: string][]) => {
   const subject = `cg.v1r3.default.public.str.agent.${agent.id}.chunk`;
@@ -43,7 +25,7 @@ describe('the stream of a turn', () => {
     const turn = await enqueued(arthur, merlin.id);
     const held = await worker.take({ wait: 10 });
     await worker.ok(held, 'start');
-    const stream = told(arthur, turn);
+    const stream = turnStream(parley.address, arthur.key, turn);
     const heard: string[] = [];
     const listen = async (count: number) => {
       while (heard.length < count) heard.push((await stream.next()).value?.content ?? '');

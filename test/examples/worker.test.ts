@@ -1,42 +1,21 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { resolve } from 'node:path';
 import { after, describe, it } from 'node:test';
-import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Fate, faultyProxy } from '../support/faulty-proxy.ts';
 import { enqueued, groundAgent, taskEvents, turnOf } from '../support/ground.ts';
-import { atEndOf, startServer, tempDir } from '../support/server-process.ts';
+import { startServer, tempDir } from '../support/server-process.ts';
+import { contentsOf, killed, startExample } from '../support/worker-example.ts';
 
-const EXAMPLES = resolve(import.meta.dirname, '../../examples/worker');
 const OWNER = { after };
 const PATIENCE_MS = 20_000;
 
 const parley = await startServer(OWNER, { dir: tempDir(OWNER) });
 
-/** Runs one of the example's programs until the test ends it. */
-const started = (program: string, { id, key }: TestAgent, url = parley.address): ChildProcess => {
-  const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
-  const child = spawn(process.execPath, [`${EXAMPLES}/${program}.ts`], {
-    env: { ...env, PARLEY_URL: url, AGENT: id, KEY: key },
-    stdio: 'ignore',
-  });
-  atEndOf(OWNER, () => killed(child));
-  return child;
-};
-
-const killed = async (child: ChildProcess): Promise<void> => {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGKILL');
-  await ended;
-};
-
 const calculator = await groundAgent(parley, 'calculator');
 const tool = { target_subject: 'cmd.tool.calculator.execute', parameters: { type: 'object' } };
 assert.equal((await parley.admin.call('PUT', '/v1/tools/calculator', tool)).status, 201);
-started('tool-service', calculator);
+startExample(OWNER, 'tool-service', calculator, parley.address);
 
 /** Reads the stream of the turn until it says that the turn is over. */
 const heard = async (turn: string): Promise<string> => {
@@ -51,22 +30,14 @@ const delivered = async (turn: string) => {
   return turnOf(parley.admin, turn);
 };
 
-const contentsOf = async (box: string): Promise<{ type: string; text: string }[]> => {
-  const { body } = await parley.admin.call('GET', `/v1/boxes/${box}/cards`);
-  return body.cards.map(({ type, content }: { type: string; content: { text: string } }) => ({
-    type,
-    text: content.text,
-  }));
-};
-
 describe('the worker of the example', () => {
   it('thinks, calls its tool, goes on with the result and delivers, and says what it does meanwhile', async () => {
     const merlin = await groundAgent(parley, 'merlin');
-    started('worker', merlin);
+    startExample(OWNER, 'worker', merlin, parley.address);
     const turn = await enqueued(parley.admin, 'merlin', { payload: { question: '6 * 7' } });
     const found = await delivered(turn);
     assert.equal(found.status, 'success');
-    assert.deepEqual(await contentsOf(found.output_box_id), [
+    assert.deepEqual(await contentsOf(parley.admin, found.output_box_id), [
       { type: 'agent.thought', text: 'The calculator knows 6 * 7.' },
       { type: 'task.deliverable', text: 'It is 42.' },
     ]);
@@ -92,13 +63,13 @@ describe('the worker of the example', () => {
         return 'lose the answer';
       };
       const proxy = await faultyProxy(parley.address, fateOf);
-      const first = started('worker', mordred, proxy.endpoint);
+      const first = startExample(OWNER, 'worker', mordred, proxy.endpoint);
       const turn = await enqueued(parley.admin, mordred.id, { payload: { question: `${fatal} + 1` } });
       await Promise.race([once(first, 'exit'), delivered(turn)]);
-      const second = started('worker', mordred);
+      const second = startExample(OWNER, 'worker', mordred, parley.address);
       const found = await delivered(turn);
       assert.equal(found.status, 'success', `killed at its call ${fatal}: ${proxy.calls.at(-1)}`);
-      assert.deepEqual(await contentsOf(found.output_box_id), [
+      assert.deepEqual(await contentsOf(parley.admin, found.output_box_id), [
         { type: 'agent.thought', text: `The calculator knows ${fatal} + 1.` },
         { type: 'task.deliverable', text: `It is ${fatal + 1}.` },
       ]);
