@@ -152,7 +152,7 @@ export const FUNCTIONS = {
     timeoutS: 300,
     access: { ...DISPATCH, failures: ['GetObject', 'DeleteObject'] },
   },
-  'admin-key': { memoryMB: 128, timeoutS: 10, access: { table: ['UpdateItem'] } },
+  'admin-key': { memoryMB: 128, timeoutS: 30, access: { table: ['UpdateItem'] } },
 } as const satisfies Record<string, FunctionSpec>;
 
 export type FunctionName = keyof typeof FUNCTIONS;

@@ -6,6 +6,7 @@ import { systemClock } from '../shared/ports/clock.ts';
 import type { RecordChange } from '../shared/ports/records.ts';
 import { isTask } from '../shared/tasks/look-up.ts';
 import type { Status } from '../shared/tasks/task.ts';
+import { aboutRecord } from './about-record.ts';
 import { FunctionEnv } from './env.ts';
 import { counted } from './metrics.ts';
 import { logger, wired } from './parley.ts';
@@ -56,11 +57,22 @@ const firstFailure = async (records: DynamoDBRecord[]): Promise<DynamoDBRecord |
       await carryOut([record]);
     } catch (error) {
       const { Keys: keys, SequenceNumber: sequence } = record.dynamodb ?? {};
-      logger.error('a change could not be carried out', { record: keys?.pk?.S, sequence, error: String(error) });
+      const about = { record: keys?.pk?.S, ...toldOf(record), sequence };
+      logger.error('a change could not be carried out', { ...about, error: String(error) });
       return record;
     }
   }
   return undefined;
+};
+
+/** What cannot even be read is known by its key alone. */
+const toldOf = ({ dynamodb = {} }: DynamoDBRecord): Record<string, string | undefined> => {
+  try {
+    const change = engine.changesIn(dynamodb).at(-1);
+    return aboutRecord(change?.after ?? change?.before);
+  } catch {
+    return {};
+  }
 };
 
 /** How many tasks came to each state. */

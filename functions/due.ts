@@ -3,6 +3,7 @@ import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import * as z from 'zod';
 import { onDue } from '../shared/dispatch/on-due.ts';
+import { aboutRecord } from './about-record.ts';
 import { logged } from './logged.ts';
 import { tellMeasured } from './measured.ts';
 import { logger, wired } from './parley.ts';
@@ -23,10 +24,14 @@ export const handler = middy<SQSEvent, SQSBatchResponse>()
 
 const fire = async ({ body }: SQSRecord): Promise<void> => {
   const message = DueMessage.parse(JSON.parse(body));
+  let about: object = { record: message.pk };
   try {
-    await engine.timers.fire(message, (record) => onDue(deps, record));
+    await engine.timers.fire(message, (record) => {
+      about = aboutRecord(record);
+      return onDue(deps, record);
+    });
   } catch (error) {
-    logger.error('a timer could not be carried out', { record: message.pk, due: message.due, error: String(error) });
+    logger.error('a timer could not be carried out', { ...about, due: message.due, error: String(error) });
     throw error;
   }
 };

@@ -136,6 +136,13 @@ describe('the logs of all functions', { concurrency: 1 }, () => {
     );
   });
 
+  it('say of a change that could not be carried out which task it was of, whose, and in which trace', () => {
+    const failed = lines().filter(({ message }) => message.startsWith('a change could not'));
+    const tasks = failed.filter(({ record }) => String(record).includes('#task#'));
+    assert.ok(tasks.length > 0, JSON.stringify(failed));
+    for (const line of tasks) assert.ok(line.taskId && line.agent && line.traceparent, JSON.stringify(line));
+  });
+
   it('hold no key and nothing of what the messages say', () => {
     const text = logText();
     assert.ok(text.includes('"answered"'));

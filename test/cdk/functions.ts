@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { FUNCTION_NAMES } from '../../cdk/functions.ts';
 import { FunctionEnv } from '../../functions/env.ts';
+import { PATIENCE } from '../../shared/engines/aws/clients.ts';
 import { HTTP_FUNCTIONS, Reference, synthesized } from './synthesized.ts';
 
 const LambdaFunction = z.object({
@@ -31,6 +32,12 @@ describe('functions', () => {
       assert.equal(properties.Runtime, 'nodejs24.x');
       assert.equal(properties.Handler, 'index.handler');
     }
+  });
+
+  it('outlive every call to AWS that they make, with all its attempts', () => {
+    const { maxAttempts, requestHandler } = PATIENCE;
+    const longestS = (maxAttempts * requestHandler.requestTimeout) / 1000;
+    for (const { id, properties } of functions) assert.ok(properties.Timeout > 2 * longestS, `${id} ends before`);
   });
 
   it('are told everything that they ask for', () => {
