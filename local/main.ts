@@ -24,7 +24,7 @@ const start = async (options: Options): Promise<void> => {
     log,
     onFailure: (error) => quit(faultLine(error, options)),
   });
-  const server = await serve(parley.handle, port, host, config.limits.bodyBytes);
+  const server = await serve(parley.handle, port, host, config.limits.bodyBytes, log);
   let isStopping = false;
   let natsSide: NatsSide | undefined;
   const stop = async (): Promise<void> => {

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { HttpRequest, HttpResponse } from '../shared/http/http-message.ts';
 import type { Handle } from '../shared/http/router.ts';
+import type { Log } from '../shared/log.ts';
 
 export interface RunningServer {
   port: number;
@@ -10,12 +11,22 @@ export interface RunningServer {
 }
 
 /** Serves the handler over plain HTTP. */
-export const serve = async (handle: Handle, port: number, host: string, bodyLimit: number): Promise<RunningServer> => {
+export const serve = async (
+  handle: Handle,
+  port: number,
+  host: string,
+  bodyLimit: number,
+  log: Log = () => {},
+): Promise<RunningServer> => {
   const waiting: Waitings = { all: new Set(), isStopping: false };
   const server = createServer((incoming, outgoing) => {
     // A connection that was busy when the server stopped is idle only now.
     outgoing.on('finish', () => waiting.isStopping && setImmediate(() => server.closeIdleConnections()));
-    answer(handle, incoming, outgoing, waiting, bodyLimit).catch(() => outgoing.destroy());
+    answer(handle, incoming, outgoing, waiting, bodyLimit).catch((error) => {
+      // Of a request that was cut off half-way, there is nobody left to tell.
+      if (!outgoing.destroyed) log('error', 'an answer ended half-way', { path: incoming.url, error: String(error) });
+      outgoing.destroy();
+    });
   });
   // Agents keep their connections between polls.
   server.keepAliveTimeout = 65_000;
