@@ -82,7 +82,6 @@ export type AgentOsMessage = z.output<typeof AgentOsMessage>;
 export type ErrorContent = z.output<typeof errorContent>;
 
 export const TYPES = AgentOsMessage.options.map((option) => option.shape.type.value);
-export type AgentOsType = AgentOsMessage['type'];
 
 /** For a message that does not say which of them it is, and is to learn what else is wrong with it. */
 export const UntypedMessage = z.looseObject({ ...usual, type: z.enum(TYPES) });
