@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { absent, any, type Change, isNot } from '../ports/conditions.ts';
+import { above, absent, any, type Change, isNot } from '../ports/conditions.ts';
 import type { Write } from '../ports/records.ts';
 import { type Health, healthRef, type Known } from './agent.ts';
 import type { Caller } from './authenticate.ts';
@@ -41,7 +41,10 @@ export const restOf = ({ health }: Known, now: number): Rest | undefined => {
 /** Where the order says nothing else. */
 const CHECK_MS = 30_000;
 
-/** What the order does to its recipient, to be written together with the message that says it. */
+/**
+ * What the order does to its recipient, to be written together with the message that says it. The timer may be needed for something
+ * else, such as silence, before the order's own time: it looks at once, and finds out itself.
+ */
 export const orderWrite = (deps: Deps, project: string, to: string, by: string, order: Order): Write => ({
   kind: 'update',
   key: healthRef(project, to),
@@ -52,10 +55,9 @@ const ordered = ({ action, reason, timeoutMs }: Order, by: string, now: number):
   const until = timeoutMs === undefined ? undefined : now + timeoutMs;
   switch (action) {
     case 'pause':
-      // The timer may be needed earlier for something else, and finds out itself.
       return {
         if: unlessStopped,
-        set: { rest: { action, by, reason, since: now, until }, due: until && Math.min(until, now + CHECK_MS) },
+        set: { rest: { action, by, reason, since: now, until }, due: until && now },
       };
     case 'stop':
       return { set: { rest: { action, by, reason, since: now } } };
@@ -65,15 +67,18 @@ const ordered = ({ action, reason, timeoutMs }: Order, by: string, now: number):
       return { unset: ['rest'] };
     case 'health_check': {
       const checkBy = until ?? now + CHECK_MS;
-      return { set: { checkBy, due: Math.min(checkBy, now + CHECK_MS) } };
+      return { if: any(absent('checkBy'), above('checkBy', checkBy)), set: { checkBy, due: now } };
     }
   }
 };
 
 const unlessStopped = any(absent('rest'), isNot('rest.action', 'stop'));
 
-export const stopped = (to: string): ParleyError =>
-  new ParleyError('agent_stopped', `${to} has been stopped. Only "start" lets it work again.`);
+/** Why the order was not written; none where it is a check, and an earlier one that waits for its answer ends no later. */
+export const orderRefusal = ({ action }: Order, to: string): ParleyError | undefined =>
+  action === 'health_check'
+    ? undefined
+    : new ParleyError('agent_stopped', `${to} has been stopped. Only "start" lets it work again.`);
 
 /** What time alone does: a pause ends, and a check that nobody answered finds the agent unhealthy. */
 export const orderLapse = ({ rest, checkBy }: Health, now: number): Change => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Agent } from '../agents/agent.ts';
 import { find } from '../agents/authenticate.ts';
-import { orderWrite, stopped } from '../agents/orders.ts';
+import { orderRefusal, orderWrite } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
 import { type Code, ParleyError } from '../errors.ts';
 import { type Entrance, entranceTo } from '../inbox/arrivals.ts';
@@ -75,7 +75,7 @@ const written = async (
   { order }: NoteMessage,
 ): Promise<'written' | Note | undefined> => {
   const { project, from, to } = note;
-  const orders = order ? [orderWrite(deps, project, to, from, order)] : [];
+  let orders = order ? [orderWrite(deps, project, to, from, order)] : [];
   const isCounted = note.placed !== undefined && recipient.inboxLimit !== undefined;
   if (!isCounted && orders.length === 0) {
     const created = await deps.records.create<Note>(note, deps.newId());
@@ -94,7 +94,12 @@ const written = async (
       return 'written';
     }
     if (done.at === 0) return done.current && isNote(done.current) ? done.current : undefined;
-    if (order && done.at === 1) throw stopped(to);
+    if (order && orders.length > 0 && done.at === 1) {
+      const refusal = orderRefusal(order, to);
+      if (refusal) throw refusal;
+      orders = [];
+      continue;
+    }
     await pause(Math.random() * Math.min(PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS));
   }
   throw new ParleyError('conflict', `Too many messages to ${to} at once. Try again.`, { retry: 'later' });

@@ -145,6 +145,38 @@ describe('a command', () => {
     );
   });
 
+  it('to check health does not put off an earlier check that nobody answers', async (t) => {
+    const { parley, order, events } = await start(t);
+    for (const timeout_ms of [30_000, 30_000, 60_000]) {
+      assert.equal((await order('health_check', { timeout_ms })).status, 202);
+      parley.clock.advance(10_000);
+      await settled(parley);
+    }
+    assert.deepEqual(
+      (await events()).map(({ at, data }: Wire) => [at, data.status]),
+      [[Date.parse('2026-03-01T12:00:30Z'), 'unhealthy']],
+    );
+  });
+
+  for (const [action, timeout_ms] of [
+    ['health_check', 60_000],
+    ['pause', 300_000],
+  ] as const) {
+    it(`to ${action} does not put off that an agent is found silent`, async (t) => {
+      const { parley, tester, order, events } = await start(t);
+      await tester.send(mrMessage('heartbeat', 'tester', 'coordinator'));
+      parley.clock.advance(25_000);
+      await order(action, { timeout_ms });
+      await settled(parley);
+      parley.clock.advance(5000);
+      const found = (await events()).filter(({ data }: Wire) => data.status === 'unhealthy');
+      assert.deepEqual(
+        found.map(({ at }: Wire) => at),
+        [Date.parse('2026-03-01T12:00:30Z')],
+      );
+    });
+  }
+
   it('reaches an agent that waits for work', async (t) => {
     const { coordinator, tester, order } = await start(t);
     const waiting = tester.call('POST', '/v1/claims', { wait: 20 });
