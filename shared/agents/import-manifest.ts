@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
-import { domainOf } from './agent.ts';
+import { agentRef, domainOf } from './agent.ts';
 import { Registration, register } from './register.ts';
 
 export interface Imported {
@@ -31,10 +31,17 @@ export const importManifest = async (
   for (const { id, capabilities, manifest } of dialect.readManifest(file)) {
     // A manifest knows nothing of this deployment's domains, and its capabilities may look like any.
     const domains = [...new Set(capabilities.map(domainOf))].filter((one) => one !== undefined && known.includes(one));
-    const wanted = Registration.parse({ dialect: dialect.name, capabilities, domains, manifest });
+    const said = { dialect: dialect.name, capabilities, domains, manifest };
+    const wanted = Registration.parse({ ...(await registered(deps, project, id)), ...said });
     imported.push(await outcomeOf(deps, project, id, wanted));
   }
   return imported;
+};
+
+/** What a manifest does not speak of stays: who may give orders, who must sign, how much an inbox holds. */
+const registered = async (deps: Deps, project: string, id: string): Promise<Partial<Registration>> => {
+  const agent = await deps.records.get(agentRef(project, id));
+  return agent ? Object.fromEntries(Registration.keyof().options.map((field) => [field, agent[field]])) : {};
 };
 
 const outcomeOf = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<Imported> => {

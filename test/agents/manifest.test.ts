@@ -44,6 +44,16 @@ describe('a manifest', () => {
     assert.equal((await scribe.call('GET', '/v1/agents/scribe')).body.manifest.tier, 'gold');
   });
 
+  it('leaves agents that are there what it does not speak of', async (t) => {
+    const { admin } = await testParley(t);
+    const rest = { role: 'coordinator', inboxLimit: 7, overflow: 'refuse', limits: { messagesPerMinute: 5 } };
+    await admin.call('PUT', '/v1/agents/scribe', { dialect: 'agent-os', capabilities: ['old'], ...rest });
+    await admin.call('POST', '/v1/manifest', { agents: [entry('scribe')] });
+    const { role, inboxLimit, overflow, limits, capabilities } = (await admin.call('GET', '/v1/agents/scribe')).body;
+    assert.deepEqual({ role, inboxLimit, overflow, limits }, rest);
+    assert.deepEqual(capabilities, entry('scribe').capabilities);
+  });
+
   it('tells why it refused an agent, and registers the others', async (t) => {
     const { admin } = await testParley(t);
     const { body } = await admin.call('POST', '/v1/manifest', { agents: [entry('parley'), entry('scribe')] });
