@@ -109,6 +109,20 @@ describe('a delegated task', () => {
     assert.deepEqual([told.payload.status, told.payload.parley.status], ['failure', 'expired']);
   });
 
+  it('from another dialect has the deadline that it has now, though it waited for a second try', async (t) => {
+    const { parley, coder } = await start(t);
+    const tim = await parley.agent('tim');
+    await tim.request({ to: 'coder-1', ttl: 60, payload: { task: 'security.briefing' } });
+    const deadline = async () => (await coder.claim())[0].message.payload.context.deadline;
+    assert.equal(Date.parse(await deadline()), parley.clock.now() + 60_000);
+    // Its holder falls silent, and it is given out anew with all of its time.
+    parley.clock.advance(300_000);
+    await settled(parley);
+    parley.clock.advance(2000);
+    await settled(parley);
+    assert.ok(Date.parse(await deadline()) > parley.clock.now());
+  });
+
   it('knows who asked first, and does not go back to them', async (t) => {
     const { parley, coordinator, coder, delegate } = await start(t);
     const security = await parley.agent('security', messageRouting);

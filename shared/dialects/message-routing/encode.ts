@@ -21,7 +21,7 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
     priority: task.priority,
   });
   if (isOwn(said)) return { ...envelope, payload: withParley(input, { lastError: task.error && { ...task.error } }) };
-  const deadline = new Date(task.createdAt + task.ttlSeconds * 1000).toISOString();
+  const deadline = new Date(task.deadline).toISOString();
   const payload = {
     task: task.capability,
     context: { files: [], dependencies: [], deadline },
