@@ -6,7 +6,7 @@ import { type Task, taskRef } from '../tasks/task.ts';
 import { TaskView, viewOf } from '../tasks/task-view.ts';
 import { GRAPH_ENDS, type Graph, type GraphNode, graphRef } from './graph.ts';
 
-const { status, state, error, metadata } = TaskView.shape;
+const { status, state, input, error, metadata, progress } = TaskView.shape;
 
 const NodeView = z.object({
   taskId: z.string(),
@@ -15,8 +15,10 @@ const NodeView = z.object({
   dependencies: z.array(z.string()),
   status: status.optional().describe('absent where the task is no longer kept'),
   state: state.optional(),
+  input,
   error,
   metadata: metadata.optional(),
+  progress,
 });
 type NodeView = z.output<typeof NodeView>;
 
@@ -71,8 +73,8 @@ const nodeView = (graph: Graph, { taskId }: GraphNode, task: Task | undefined): 
   }
   if (!task && graph.cancelledAt !== undefined) return { status: 'cancelled' };
   if (!task) return graph.seeds ? { status: 'pending' } : {};
-  const view = viewOf(task);
-  return { status: view.status, state: view.state, error: view.error, metadata: view.metadata };
+  const { status, state, input, error, metadata, progress } = viewOf(task);
+  return { status, state, input, error, metadata, progress };
 };
 
 const statusOf = (nodes: Partial<NodeView>[]): GraphView['status'] => {

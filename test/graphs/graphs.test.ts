@@ -63,6 +63,16 @@ describe('a task graph', () => {
     assert.deepEqual(told.toSorted(), ['bill', 'roast', 'salad', 'soup']);
   });
 
+  it('shows how far each node is, and what its agent asks', async (t) => {
+    const { cook, id, orchestrator, graph } = await submitted(t, { soup: [], salad: [] });
+    await claimed(cook);
+    await cook.send({ id: id('soup'), status: 'in_progress', metadata: { progress: 40, message: 'it simmers' } });
+    await cook.send({ id: id('salad'), status: 'input_required', input: { prompt: 'Which oil?' } });
+    const [soup, salad] = (await orchestrator.call('GET', `/v1/graphs/${graph.graphId}`)).body.nodes;
+    assert.deepEqual([soup.progress.percent, soup.progress.message], [40, 'it simmers']);
+    assert.deepEqual([salad.status, salad.input], ['input_required', { prompt: 'Which oil?' }]);
+  });
+
   it('says by edges what it can say by dependencies', async (t) => {
     const { graph, id } = graphOf({ roast: [], soup: [] });
     const parley = await testParley(t);
