@@ -14,9 +14,15 @@ export interface Artifact extends JsonObject {
   encoding?: 'base64';
 }
 
+interface Entry extends JsonObject {
+  name: string;
+  type: string;
+  bytes: number;
+}
+
 /** All artifacts of a task: what they are stands in the record, what is in them may stand elsewhere. */
 export interface KeptArtifacts {
-  index: { name: string; type: string; bytes: number }[];
+  index: Entry[];
   content: Content;
 }
 
@@ -26,9 +32,16 @@ export const keptArtifacts = async (
   taskId: string,
   artifacts: Artifact[],
 ): Promise<KeptArtifacts> => ({
-  index: artifacts.map((artifact) => ({ name: artifact.name, type: artifact.type, bytes: bytesOf(artifact).length })),
+  index: artifacts.map((artifact) => {
+    const { name, type } = artifact;
+    return { ...furtherOf(artifact), name, type, bytes: bytesOf(artifact).length };
+  }),
   content: await kept(deps, project, taskId, artifacts),
 });
+
+/** What an agent says of an artifact beside what every one has. */
+export const furtherOf = ({ name: _name, type: _type, content: _content, encoding: _encoding, ...further }: Artifact) =>
+  further;
 
 export const bytesOf = ({ content, encoding }: Artifact): Buffer => Buffer.from(content, encoding ?? 'utf8');
 

@@ -7,7 +7,7 @@ import { refuseTooLarge } from '../json/size.ts';
 import type { CompleteMessage, TaskReport } from '../messages/command.ts';
 import { absent, type Change, isNot } from '../ports/conditions.ts';
 import { refuseUnreadable } from './answer-schema.ts';
-import { type KeptArtifacts, keptArtifacts } from './artifacts.ts';
+import { furtherOf, type KeptArtifacts, keptArtifacts } from './artifacts.ts';
 import { changeTask } from './change-task.ts';
 import { discarded, kept } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
@@ -118,7 +118,8 @@ const storedOutput = async (deps: Deps, project: string, message: CompleteMessag
 const besides = (message: TaskReport): unknown => {
   if (message.kind === 'claim') return message.note;
   if (message.kind === 'ask') return message.prompt;
-  return message.kind === 'progress' ? message.progress : message.carried;
+  if (message.kind === 'progress') return message.progress;
+  return message.kind === 'complete' ? [message.carried, message.artifacts?.map(furtherOf)] : message.carried;
 };
 
 /** The very same message once more. The same id with other content is a mistake. */

@@ -69,6 +69,12 @@ const refused: [what: string, message: object, paths: string[]][] = [
     ['artifacts[0].type'],
   ],
   ['content that is an object', done({ artifacts: [{ ...artifact, content: {} }] }), ['artifacts[0].content']],
+  [
+    'content that is not in the encoding that is said',
+    done({ artifacts: [{ ...artifact, content: 'AAAA*AAA', encoding: 'base64' }] }),
+    ['artifacts[0].content'],
+  ],
+  ['an artifact that no address can name', done({ artifacts: [{ ...artifact, name: '..' }] }), ['artifacts[0].name']],
   ['an unknown encoding', done({ artifacts: [{ ...artifact, encoding: 'hex' }] }), ['artifacts[0].encoding']],
   ['two artifacts of one name', done({ artifacts: [artifact, artifact] }), ['artifacts']],
   [

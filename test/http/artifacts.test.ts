@@ -52,6 +52,19 @@ describe('the artifacts of a task', () => {
     assert.equal((await orchestrator.call('GET', uri)).body, large.content);
   });
 
+  it('keep what else is said of them, also where they are large', async (t) => {
+    const parley = await testParley(t);
+    const large = { name: 'large.txt', type: 'text/plain', content: 'x'.repeat(300_000), license: { id: 'MIT' } };
+    const { orchestrator, cook, id } = await completed(parley, [large]);
+    const [shown] = (await orchestrator.inbox(20))[0].artifacts;
+    assert.deepEqual([shown.bytes, shown.content, shown.license], [300_000, undefined, large.license]);
+    assert.deepEqual((await orchestrator.call('GET', `/v1/tasks/${id}/artifacts`)).body.artifacts, [shown]);
+    const next = tfRequest();
+    await orchestrator.send(next);
+    const artifacts = [{ ...large, license: 'x'.repeat(70_000) }];
+    assertRefused(await cook.send({ id: next.id, status: 'completed', artifacts }), 413, 'too_large');
+  });
+
   it('of middle size come back whole', async (t) => {
     const parley = await testParley(t);
     const artifacts = [{ name: 'm.txt', type: 'text/plain', content: 'x'.repeat(20_000) }];

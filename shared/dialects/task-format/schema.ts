@@ -64,12 +64,22 @@ const Metadata = z.looseObject({
 
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(; ?[\w-]{1,64}=("[\w .:+-]{1,64}"|[\w.:+-]{1,64}))*$/;
 
-export const ArtifactShape = z.looseObject({
-  name: z.string().regex(/^[^\p{Cc}]{1,255}$/u, 'must be 1 to 255 characters without control characters'),
-  type: z.string().max(255).regex(MEDIA_TYPE, 'must be a media type'),
-  content: z.string(),
-  encoding: z.enum(['base64']).optional().describe('where the content is not text'),
-});
+/** What a decoder would pass over. */
+const NOT_BASE64 = /[^\w+/=\s-]/;
+
+export const ArtifactShape = z
+  .looseObject({
+    name: z
+      .string()
+      .regex(/^(?!\.\.?$)[^\p{Cc}]{1,255}$/u, 'must be 1 to 255 characters, no control characters nor dots alone'),
+    type: z.string().max(255).regex(MEDIA_TYPE, 'must be a media type'),
+    content: z.string(),
+    encoding: z.enum(['base64']).optional().describe('where the content is not text'),
+  })
+  .refine(({ content, encoding }) => encoding === undefined || !NOT_BASE64.test(content), {
+    path: ['content'],
+    error: 'must be base64',
+  });
 
 const response = { id: taskId.describe('of the task'), metadata: Metadata.prefault({}) };
 

@@ -6,7 +6,7 @@ import { noBody, noQuery, type Route, route } from '../route.ts';
 import { taskId } from './task-id.ts';
 
 const Artifacts = z.object({
-  artifacts: z.array(z.object({ name: z.string(), type: z.string(), bytes: z.number(), uri: z.string() })),
+  artifacts: z.array(z.looseObject({ name: z.string(), type: z.string(), bytes: z.number(), uri: z.string() })),
 });
 
 export const artifactRoutes: Route[] = [
