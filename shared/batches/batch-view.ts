@@ -4,7 +4,6 @@ import type { Deps } from '../deps.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import { jsonValue } from '../json/checked.ts';
 import type { Note } from '../notes/note.ts';
-import type { Ref } from '../ports/records.ts';
 import { ENDS } from '../tasks/task.ts';
 import { BATCH_ENDS, type Batch, batchRef } from './batch.ts';
 import { messageIdOf, notFound } from './join.ts';
@@ -63,26 +62,24 @@ export const lookUpBatch = async (
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<BatchView> => {
-  const ref = batchRef(caller.project, id);
-  const batch = await endedBy(deps, ref, waitMs, signal);
-  const isVisible = batch && (caller.role === 'admin' || caller.known.agent.id === batch.from);
-  if (!isVisible) throw notFound(id);
-  return batchView(deps, batch);
-};
-
-const endedBy = async (deps: Deps, ref: Ref<Batch>, waitMs: number, signal: AbortSignal | undefined) => {
   const until = deps.clock.now() + waitMs;
-  const listener = waitMs > 0 ? deps.records.listen(ref.pk) : undefined;
+  const listener = waitMs > 0 ? deps.records.listen(batchRef(caller.project, id).pk) : undefined;
   try {
     for (;;) {
-      const batch = await deps.records.get(ref);
+      const batch = await seen(deps, caller, id);
       const left = until - deps.clock.now();
-      if (batch?.status !== 'open' || !listener || left <= 0 || signal?.aborted) return batch;
+      if (batch.status !== 'open' || !listener || left <= 0 || signal?.aborted) return await batchView(deps, batch);
       await listener.heard(left, signal);
     }
   } finally {
     listener?.close();
   }
+};
+
+const seen = async (deps: Deps, caller: Caller, id: string): Promise<Batch> => {
+  const batch = await deps.records.get(batchRef(caller.project, id));
+  if (batch && (caller.role === 'admin' || caller.known.agent.id === batch.from)) return batch;
+  throw notFound(id);
 };
 
 /** How it ended, as a message from Parley that every dialect can tell. */

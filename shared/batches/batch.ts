@@ -1,3 +1,4 @@
+import { ParleyError } from '../errors.ts';
 import type { Item, Ref } from '../ports/records.ts';
 import type { Content, End } from '../tasks/task.ts';
 import type { ToolCall } from '../turns/tool-call.ts';
@@ -58,5 +59,9 @@ export interface Batch extends Item {
 }
 
 export const isBatch = (item: Item): item is Batch => item.sk === 'batch';
+
+/** For whoever would make one more part of it. */
+export const batchEnded = (id: string): ParleyError =>
+  new ParleyError('batch_ended', `The batch ${id} has ended, and takes nothing more.`);
 
 export const batchRef = (project: string, id: string): Ref<Batch> => ({ pk: `${project}#batch#${id}`, sk: 'batch' });

@@ -1,5 +1,5 @@
 import { type Caller, find } from '../agents/authenticate.ts';
-import { batchRef } from '../batches/batch.ts';
+import { batchEnded, batchRef } from '../batches/batch.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { refuseTooLarge } from '../json/size.ts';
@@ -117,9 +117,7 @@ const made = async (
       `The task ${parent?.id}, of which this one would be a part, was cancelled.`,
     );
   }
-  if (linked.at <= toParent.length + inBatch.length) {
-    throw new ParleyError('batch_ended', `The batch ${task.joins?.batch} has ended, and takes no more tasks.`);
-  }
+  if (task.joins && linked.at <= toParent.length + inBatch.length) throw batchEnded(task.joins.batch);
   const ofProviso = linked.at - 1 - toParent.length - inBatch.length - awaits.length;
   if (proviso && ofProviso >= 0) throw proviso.refused(ofProviso, linked.current);
   throw new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');

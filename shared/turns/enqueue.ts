@@ -2,7 +2,7 @@ import type { Agent } from '../agents/agent.ts';
 import { type Caller, find, nameOf } from '../agents/authenticate.ts';
 import { isOffered } from '../agents/capabilities.ts';
 import { mayUse, refuseOtherChannels } from '../agents/channels.ts';
-import { batchRef } from '../batches/batch.ts';
+import { batchEnded, batchRef } from '../batches/batch.ts';
 import { requireBox } from '../cards/box.ts';
 import type { Deps } from '../deps.ts';
 import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
@@ -55,8 +55,7 @@ export const enqueue = async (deps: Deps, caller: Caller, wanted: Enqueue, provi
   const { turn, writes } = prepared;
   const made = await deps.records.transact([...writes, ...(proviso?.writes ?? [])], deps.newId());
   if (made.outcome === 'written') return { turn: turn.id, inboxId: turn.correlation, duplicate: false };
-  if (wanted.joins && made.at === 0)
-    throw new ParleyError('task_cancelled', `The batch ${wanted.joins.batch} has ended.`);
+  if (wanted.joins && made.at === 0) throw batchEnded(wanted.joins.batch);
   const other = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
   if (other && other.fingerprint === turn.fingerprint)
     return { turn: other.turn, inboxId: wanted.correlation, duplicate: true };

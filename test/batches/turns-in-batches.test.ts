@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { requestIn } from '../../shared/tasks/sow.ts';
+import { submit } from '../../shared/tasks/submit.ts';
+import { traceFrom } from '../../shared/trace.ts';
+import { enqueue } from '../../shared/turns/enqueue.ts';
+import { assertRefused } from '../http/refusal.ts';
 import type { Caller } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { called, enqueued, groundAgent, taskEvents, turnOf, Worker } from '../support/ground.ts';
@@ -83,6 +88,37 @@ describe('a batch', () => {
     const ended = await view(arthur, body.batchId, 20);
     assert.deepEqual([ended.status, statuses(ended)], ['timeout', ['completed', 'cancelled']]);
     await eventually(async () => assert.equal((await turnOf(parley.admin, body.results[1].id)).status, 'canceled'));
+  });
+
+  it('takes neither turns nor tasks once it has ended, and says so of both alike', async (t) => {
+    const parley = await testParley(t);
+    const { arthur, merlin } = await scene(parley);
+    await parley.agent('cook', { dialect: 'task-format', capabilities: ['parse_recipe'] });
+    const { batchId } = (await asked(arthur, [call('merlin')])).body;
+    await merlin.deliver(await merlin.begin());
+    assert.equal((await view(arthur, batchId, 20)).status, 'success');
+    const { deps } = parley.parley;
+    const caller = { project: 'default', role: 'admin' } as const;
+    const joins = { batch: batchId, child: 0 };
+    const trace = traceFrom(undefined, undefined);
+    const turn = { agent: 'merlin', correlation: 'late', mode: 'call', channel: 'public', trace, joins };
+    await assert.rejects(enqueue(deps, caller, turn), { code: 'batch_ended' });
+    const message = {
+      id: randomUUID(),
+      type: 'parse_recipe',
+      payload: {},
+      routing: { source: 'arthur', target: 'cook' },
+    };
+    const request = requestIn(deps, 'arthur', { dialect: 'task-format', message });
+    await assert.rejects(submit(deps, caller, 'task-format', { ...request, joins }, trace), { code: 'batch_ended' });
+  });
+
+  // The clock stands still: whoever waits, waits for ever.
+  it('is not there for others, who are told so without any waiting', { timeout: 10_000 }, async (t) => {
+    const parley = await testParley(t);
+    const { arthur, merlin } = await scene(parley);
+    const { batchId } = (await asked(arthur, [call('merlin')])).body;
+    assertRefused(await merlin.agent.call('GET', `/v1/batches/${batchId}?wait=25`), 404, 'batch_not_found');
   });
 
   it('with the same turns again is the same batch', async (t) => {
