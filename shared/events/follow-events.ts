@@ -1,8 +1,8 @@
-import { serves } from '../agents/agent.ts';
 import { type Caller, stillValid } from '../agents/authenticate.ts';
 import { mayUse } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { EventPage, ParleyEvent } from '../ports/events.ts';
+import { maySee } from '../tasks/look-up.ts';
 
 export interface EventFilter {
   after?: string;
@@ -22,16 +22,11 @@ export const readEvents = async (deps: Deps, caller: Caller, filter: EventFilter
   return { events, cursor: page.cursor };
 };
 
-/**
- * As with tasks: an agent hears of what it asked for, holds or was given, of its domains, and of other agents' health; and of
- * turns, what is said on its channels.
- */
+/** An agent hears of tasks what it may see of them, of other agents' health, and of turns what is said on its channels. */
 const mayHear = (caller: Caller, { type, data }: ParleyEvent): boolean => {
   if (caller.role === 'admin' || type.startsWith('agent.')) return true;
   if (typeof data.channel === 'string') return mayUse(caller, data.channel);
-  const { id } = caller.known.agent;
-  if ([data.from, data.to, data.agent].includes(id)) return true;
-  return data.to === undefined && serves(caller.known, data);
+  return maySee(caller, { ...data, holder: data.agent });
 };
 
 /** Often enough that no proxy takes the stream for dead. */

@@ -105,6 +105,23 @@ describe('the event log', () => {
     assert.deepEqual(await heard(lancelot), [domain]);
   });
 
+  it('tells of a task that another has claimed only to whom the task itself is shown', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad, lancelot] = [
+      await parley.agent('tim'),
+      await parley.agent('galahad'),
+      await parley.agent('lancelot'),
+    ];
+    const id = await tim.request();
+    await galahad.claim();
+    await galahad.progress(id, { percent: 40, message: 'not for lancelot' });
+    await galahad.fail(id, { error: 'skill_missing', message: 'nor this' });
+    await settled(parley);
+    const life = ['task.requested', 'task.claimed', 'task.progress', 'task.failed'];
+    for (const caller of [tim, galahad, parley.admin]) assert.deepEqual(typesOf((await read(caller)).events), life);
+    assert.deepEqual(typesOf((await read(lancelot)).events), ['task.requested']);
+  });
+
   it('survives a restart', async (t) => {
     const parley = await testParley(t);
     const tim = await parley.agent('tim');
