@@ -5,7 +5,7 @@ import { canonicalId } from '../ids.ts';
 import { perform } from '../perform.ts';
 import { is } from '../ports/conditions.ts';
 import type { IndexKey } from '../ports/records.ts';
-import { sortable } from '../tasks/task.ts';
+import { placeInTime } from '../tasks/task.ts';
 import { isTicket, type Note, noteRef } from './note.ts';
 
 export const TICKET_STATUSES = ['open', 'closed'] as const;
@@ -16,7 +16,7 @@ export const ticketPlace = (
   { project, from, id }: Pick<Note, 'project' | 'from' | 'id'>,
   status: TicketStatus,
   openedAt: number,
-): IndexKey => ({ p: ticketsOf(project, status), s: `${sortable(openedAt)}#${from}:${id}` });
+): IndexKey => placeInTime(ticketsOf(project, status), openedAt, `${from}:${id}`);
 
 const ticketsOf = (project: string, status: TicketStatus): string => `${project}#tickets#${status}`;
 

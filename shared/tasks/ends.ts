@@ -3,7 +3,7 @@ import { inboxPk } from '../inbox/delivery.ts';
 import { type Change, inOrder } from '../ports/conditions.ts';
 import type { IndexKey } from '../ports/records.ts';
 import { onSeen, open, retryable, type Transition } from './rules.ts';
-import { failedPlace, type Status, sortable, type Task, type TaskError } from './task.ts';
+import { failedPlace, placeInTime, type Status, type Task, type TaskError } from './task.ts';
 
 export interface Limits {
   leaseMs: number;
@@ -92,7 +92,7 @@ export const endedAs = (status: Status, { now, limits }: End): Change => ({
 /** Failed for good: a dead letter, in the list of those. */
 export const failed = (task: Task, when: When, error: TaskError): Change =>
   inOrder(endedAs('failed', when), {
-    set: { error, placed: { p: failedPlace(task.project), s: `${sortable(when.now)}#${task.id}` } },
+    set: { error, placed: placeInTime(failedPlace(task.project), when.now, task.id) },
   });
 
 export const afterFailure = (task: Task, when: When, error: TaskError): Change => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Lane, Priority } from '../ports/queues.ts';
 import type { IndexKey, Item, Ref } from '../ports/records.ts';
@@ -214,11 +215,18 @@ export const laneOf = ({ project, priority, to, instance, skill, domain = '' }: 
 export const heldPlace = (project: string, agent: string): string => `${project}#held#${agent}`;
 /** Where a sender finds what it sent and nobody has acknowledged, be it a note or a task that nobody has claimed. */
 export const unacknowledgedOf = (project: string, from: string): string => `${project}#unacknowledged#${from}`;
-export const unacknowledgedPlace = (project: string, from: string, at: number, id: string): IndexKey => ({
-  p: unacknowledgedOf(project, from),
-  s: `${sortable(at)}#${id}`,
-});
+export const unacknowledgedPlace = (project: string, from: string, at: number, id: string): IndexKey =>
+  placeInTime(unacknowledgedOf(project, from), at, id);
 export const failedPlace = (project: string): string => `${project}#failed`;
+
+/**
+ * Where a record stands among others by its time. The place is a cursor for whoever reads on from there, who may not be one to
+ * know of the record, and so does not tell its name: 96 bits of a hash are enough to keep two of one millisecond apart.
+ */
+export const placeInTime = (p: string, at: number, name: string): IndexKey => ({
+  p,
+  s: `${sortable(at)}#${hash('sha256', name, 'base64url').slice(0, 16)}`,
+});
 
 /** Epoch milliseconds so that text order is time order. */
 export const sortable = (at: number): string => String(Math.min(Math.max(at, 0), LATEST)).padStart(14, '0');

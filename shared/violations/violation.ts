@@ -6,7 +6,7 @@ import type { ViolationMessage } from '../messages/command.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Item, RecordChange, Ref } from '../ports/records.ts';
 import type { Effect } from '../tasks/effects.ts';
-import { sortable } from '../tasks/task.ts';
+import { placeInTime } from '../tasks/task.ts';
 
 export const SEVERITIES = ['critical', 'major', 'minor'] as const;
 export type Severity = (typeof SEVERITIES)[number];
@@ -70,7 +70,7 @@ export const refuseViolation = async (
       happenedAt: now,
       told,
       expires: now + deps.config.events.keepMs,
-      placed: { p: violationsPlace(project), s: `${sortable(now)}#${from}:${messageId}` },
+      placed: placeInTime(violationsPlace(project), now, `${from}:${messageId}`),
     },
     deps.newId(),
   );

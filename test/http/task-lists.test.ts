@@ -104,6 +104,24 @@ describe('the list of tasks', () => {
     assert.deepEqual((await pagesOf(admin, '/v1/tasks?', 2)).flat(), sent.toReversed());
   });
 
+  it('names in its cursors no task that its reader may not see', async (t) => {
+    const { agent, clock } = await testParley(t);
+    const [tim, galahad, kay] = [await agent('tim'), await agent('galahad'), await agent('kay')];
+    for (let count = 0; count < 4; count++) {
+      await tim.request({ to: 'galahad' });
+      clock.advance(1);
+    }
+    const claimed = await galahad.claim({ max: 4 });
+    for (const { message } of claimed.slice(2)) await galahad.fail(message.id, { error: 'skill_missing' });
+    for (const path of ['/v1/tasks?status=failed&limit=1', '/v1/tasks?agent=galahad&status=claimed&limit=1']) {
+      const { tasks, cursor } = (await kay.call('GET', path)).body;
+      assert.deepEqual(tasks, []);
+      assert.match(cursor, /^(held:)?\d{14}#/);
+      for (const { message } of claimed) assert.ok(!cursor.includes(message.id), cursor);
+      assert.equal((await pagesOf(galahad, path.replace('limit=1', ''), 1)).flat().length, 2);
+    }
+  });
+
   it('does not lose its place while new tasks come', async (t) => {
     const { agent, admin, clock } = await testParley(t);
     const tim = await agent('tim');

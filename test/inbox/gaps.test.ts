@@ -48,6 +48,16 @@ describe('a gap', () => {
     assert.deepEqual(await listed(parley.admin, '?status=closed'), []);
   });
 
+  it('is named in no cursor of who may not see it', async (t) => {
+    const { parley, scout } = await start(t);
+    const other = await agentOsAgent(parley, 'other');
+    const gap = await scout.say('gap', 'monitor');
+    const { gaps, cursor } = (await other.call('GET', '/v1/gaps?limit=1')).body;
+    assert.deepEqual(gaps, []);
+    assert.match(cursor, /^\d{14}#/);
+    assert.doesNotMatch(cursor, new RegExp(`scout|${bare(gap.id)}`));
+  });
+
   it('is listed newest first, page by page', async (t) => {
     const { parley, scout } = await start(t);
     const ids: string[] = [];
