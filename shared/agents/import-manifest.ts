@@ -3,6 +3,7 @@ import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
+import { sideBySide } from '../side-by-side.ts';
 import { agentRef, domainOf } from './agent.ts';
 import { Registration, register } from './register.ts';
 
@@ -16,6 +17,9 @@ export interface Imported {
   detail?: string;
 }
 
+/** So many are registered at once. */
+const AT_ONCE = 10;
+
 /** Registers every agent that the file lists. One that is refused does not keep the others out. */
 export const importManifest = async (
   deps: Deps,
@@ -27,15 +31,13 @@ export const importManifest = async (
     throw new ParleyError('invalid_request', `The dialect ${dialect.name} has no manifest files.`);
   }
   const known = domainsOf(deps.config, project);
-  const imported: Imported[] = [];
-  for (const { id, capabilities, manifest } of dialect.readManifest(file)) {
+  return sideBySide(dialect.readManifest(file), AT_ONCE, async ({ id, capabilities, manifest }) => {
     // A manifest knows nothing of this deployment's domains, and its capabilities may look like any.
     const domains = [...new Set(capabilities.map(domainOf))].filter((one) => one !== undefined && known.includes(one));
     const said = { dialect: dialect.name, capabilities, domains, manifest };
     const wanted = Registration.parse({ ...(await registered(deps, project, id)), ...said });
-    imported.push(await outcomeOf(deps, project, id, wanted));
-  }
-  return imported;
+    return outcomeOf(deps, project, id, wanted);
+  });
 };
 
 /** What a manifest does not speak of stays: who may give orders, who must sign, how much an inbox holds. */

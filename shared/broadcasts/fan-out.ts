@@ -9,6 +9,7 @@ import type { Command } from '../messages/command.ts';
 import { sendNote } from '../notes/send-note.ts';
 import { is } from '../ports/conditions.ts';
 import type { Fresh } from '../ports/records.ts';
+import { sideBySide } from '../side-by-side.ts';
 import { submit } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
 import { nextRecipients, refuseUnknownAudience } from './audience.ts';
@@ -49,11 +50,8 @@ const AT_ONCE = 25;
 export const onBroadcastDue = async (deps: Deps, record: Broadcast): Promise<void> => {
   const { command } = record;
   const { recipients, after } = await nextRecipients(deps, record);
-  let unreached = 0;
-  for (let at = 0; at < recipients.length; at += AT_ONCE) {
-    const sent = recipients.slice(at, at + AT_ONCE).map((to) => isReached(deps, record, command, to));
-    unreached += (await Promise.all(sent)).filter((isIn) => !isIn).length;
-  }
+  const sent = await sideBySide(recipients, AT_ONCE, (to) => isReached(deps, record, command, to));
+  const unreached = sent.filter((isIn) => !isIn).length;
   const now = deps.clock.now();
   await deps.records.update(
     broadcastRef(record.project, record.id),

@@ -54,6 +54,33 @@ describe('a manifest', () => {
     assert.deepEqual(capabilities, entry('scribe').capabilities);
   });
 
+  it('registers many side by side, so that a hundred do not take a hundred times as long as one', async (t) => {
+    let [under, most] = [0, 0];
+    const { admin } = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          transact: async (writes, token) => {
+            most = Math.max(most, ++under);
+            const done = await ports.records.transact(writes, token);
+            under--;
+            return done;
+          },
+        },
+      }),
+    });
+    const ids = Array.from({ length: 100 }, (_, at) => `scribe-${at}`);
+    const { body } = await admin.call('POST', '/v1/manifest', { agents: ids.map((id) => entry(id)) });
+    const answers: { id: string; key: string }[] = body.agents;
+    assert.deepEqual(
+      answers.map(({ id }) => id),
+      ids,
+    );
+    assert.equal(new Set(answers.map(({ key }) => key)).size, 100);
+    assert.ok(most > 1 && most <= 10, `${most} at once`);
+  });
+
   it('tells why it refused an agent, and registers the others', async (t) => {
     const { admin } = await testParley(t);
     const { body } = await admin.call('POST', '/v1/manifest', { agents: [entry('parley'), entry('scribe')] });
