@@ -1,4 +1,5 @@
-import { membersOn, oneOfMembers } from '../agents/channels.ts';
+import { isOn, oneOfMembers } from '../agents/channels.ts';
+import { offerersOf } from '../agents/offerers.ts';
 import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
@@ -51,10 +52,13 @@ export const ring = async (deps: Deps, bell: Bell): Promise<void> => {
   if (onNats) await deps.queues.send([onNats]);
 };
 
-/** Agents of the group that could take a turn on the channel now. */
+/** Some of the agents of the group that could take a turn on the channel now. */
 export const idleAmong = async (deps: Deps, project: string, group: string, channel: string): Promise<string[]> => {
-  const agents = await membersOn(deps, project, group, channel);
-  const heads = await deps.records.getMany(agents.map((agent) => headRef(project, agent)));
-  const busy = heads.filter((head) => stateOf(head) !== 'idle').map(({ agent }) => agent);
-  return agents.filter((agent) => !busy.includes(agent));
+  const { agents } = await offerersOf(deps, project, group, async (page) => {
+    const members = page.filter((agent) => isOn(agent, channel));
+    const heads = await deps.records.getMany(members.map(({ id }) => headRef(project, id)));
+    const busy = heads.filter((head) => stateOf(head) !== 'idle').map(({ agent }) => agent);
+    return members.filter(({ id }) => !busy.includes(id));
+  });
+  return agents.map(({ id }) => id);
 };

@@ -149,6 +149,24 @@ describe('a channel', () => {
     assert.equal((await inside.claim()).length, 1);
   });
 
+  it('is found among many agents of a group, though the first of them may not use it', async (t) => {
+    const parley = await testParley(t);
+    const { worker, command } = await suspended(parley, 't_priv');
+    const others = Array.from({ length: 60 }, (_, n) => groundAgent(parley, `a-${n}`, { capabilities: ['search'] }));
+    await Promise.all(others);
+    const inside = new Worker(
+      await groundAgent(parley, 'z-inside', { capabilities: ['search'], channels: ['public', 't_priv'] }),
+    );
+    assert.equal((await worker.agent.send(command('search'))).status, 202);
+    assert.equal((await inside.agent.claim()).length, 1);
+    const turn = await enqueued(parley.admin, 'search', { channel_id: 't_priv' });
+    await eventually(async () => {
+      const rung = (await eventsOf(parley.admin, 'cmd.agent.wakeup')).map(({ data }) => data.payload.agent_id);
+      assert.ok(rung.includes('z-inside'), rung.join());
+    });
+    assert.equal((await inside.take()).agent_turn_id, turn);
+  });
+
   it('holds for the turns of a group, and those that an agent may not see do not stand before those that it may', async (t) => {
     const parley = await testParley(t);
     const outside = new Worker(await groundAgent(parley, 'outside', { capabilities: ['scribe'] }));
@@ -179,6 +197,19 @@ describe('the bell of a group', () => {
       ]),
     );
     assert.equal((await worker.take()).agent_turn_id, waiting);
+  });
+
+  it('is rung for the one agent that is free behind thirty that are not', async (t) => {
+    const parley = await testParley(t);
+    const free = groundAgent(parley, 'z-free', { capabilities: ['scribe'] });
+    const busy = Array.from({ length: 30 }, async (_, n) => {
+      const worker = new Worker(await groundAgent(parley, `a-${n}`, { capabilities: ['scribe'] }));
+      await enqueued(parley.admin, `a-${n}`);
+      await worker.begin();
+    });
+    await Promise.all([free, ...busy]);
+    await enqueued(parley.admin, 'scribe');
+    await eventually(async () => assert.deepEqual((await bells(parley)).at(-1), ['z-free', 'enqueue']));
   });
 
   it('does not get rarer while none of its agents is free', async (t) => {

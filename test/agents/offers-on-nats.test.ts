@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { taskRef } from '../../shared/tasks/task.ts';
+import { testParley } from '../support/test-parley.ts';
+
+describe('a task for whoever has a capability', () => {
+  it('is offered to the one on NATS behind thirty who ask over HTTP', async (t) => {
+    const { agent, parley } = await testParley(t);
+    const chef = await agent('chef', { dialect: 'task-format' });
+    const cooks = Array.from({ length: 30 }, (_, n) => agent(`a-${n}`, { capabilities: ['cook'] }));
+    await Promise.all([...cooks, agent('z-afar', { dialect: 'task-format', capabilities: ['cook'], via: 'nats' })]);
+    assert.equal((await chef.send({ id: 'dinner', type: 'cook', payload: {} })).status, 202);
+    assert.equal((await parley.deps.records.get(taskRef('default', 'dinner')))?.toNats, 'too');
+  });
+});
