@@ -3,6 +3,7 @@ import type { Deps } from '../deps.ts';
 import { isObject, type Json } from '../json/json.ts';
 import { loaded } from '../tasks/content.ts';
 import type { Task } from '../tasks/task.ts';
+import { childOf, type Trace } from '../trace.ts';
 import { summaryOf, toolResultOf } from './deliverable.ts';
 import type { Ending, TurnEnd } from './head.ts';
 import { report } from './report.ts';
@@ -22,7 +23,13 @@ interface Answer {
   error_code?: string;
 }
 
-const answered = async (deps: Deps, project: string, call: ToolCall, status: Ending, answer: Answer): Promise<void> => {
+/** Whatever did the work of the call; its trace comes back with the report. */
+interface Work extends Trace {
+  project: string;
+}
+
+const answered = async (deps: Deps, work: Work, call: ToolCall, status: Ending, answer: Answer): Promise<void> => {
+  const { project, traceparent, tracestate } = work;
   const card = await toolResultOf(deps, project, call.toolCall, status, answer);
   const type = status === 'timeout' ? 'timeout' : 'tool_result';
   await report(deps, { ...call, project }, call.toolCall, call, {
@@ -30,6 +37,7 @@ const answered = async (deps: Deps, project: string, call: ToolCall, status: End
     status,
     afterExecution: controlIn(answer.result) ?? call.afterExecution,
     card,
+    ...childOf({ traceparent, tracestate }),
   });
 };
 
@@ -38,21 +46,20 @@ export const answerWithTask = async (deps: Deps, task: Task, call: ToolCall): Pr
   const output = task.output && (await loaded(deps.blobs, task.output));
   // It ended because the tool has reported already.
   if (task.endedBy === undefined && isObject(output) && output.tool_result_card_id !== undefined) return;
-  const { project, error } = task;
   if (task.status === 'expired') {
     // A timeout report that stands for a tool never ends the turn, whoever is first to see that its time is over.
     const waited = { ...call, afterExecution: 'suspend' as const };
-    await answered(deps, project, waited, 'timeout', { error: 'Nobody took the command in time.' });
+    await answered(deps, task, waited, 'timeout', { error: 'Nobody took the command in time.' });
     return;
   }
-  const answer = { result: output, error: error?.message, error_code: error?.code };
-  await answered(deps, project, call, endingOf(task), answer);
+  const answer = { result: output, error: task.error?.message, error_code: task.error?.code };
+  await answered(deps, task, call, endingOf(task), answer);
 };
 
 /** A turn that did the work of a call has ended. */
 export const answerWithTurn = async (deps: Deps, turn: Turn, call: ToolCall, end: TurnEnd): Promise<void> => {
   const result = { status: end.status, ...shownEnd(turn, end) };
-  await answered(deps, turn.project, call, end.status, { result, error: end.error, error_code: end.errorCode });
+  await answered(deps, turn, call, end.status, { result, error: end.error, error_code: end.errorCode });
 };
 
 const shownEnd = ({ id, agent }: Turn, { deliverable, outputBox }: TurnEnd) => ({
@@ -81,5 +88,5 @@ export const answerWithBatch = async (deps: Deps, batch: Batch, call: ToolCall):
       error_code: end?.error?.code,
     };
   });
-  await answered(deps, project, call, status, { result: { status, results } });
+  await answered(deps, batch, call, status, { result: { status, results } });
 };

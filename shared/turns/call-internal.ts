@@ -6,6 +6,7 @@ import { inShape } from '../dialects/common-ground/schema.ts';
 import { ParleyError } from '../errors.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 import { loaded } from '../tasks/content.ts';
+import { childOf } from '../trace.ts';
 import { type Checked, checkedCall } from './call-tool.ts';
 import { toolResultOf } from './deliverable.ts';
 import { violation } from './enqueue.ts';
@@ -71,10 +72,10 @@ const isArgs = (value: unknown): value is JsonObject => isObject(value);
 const refuse = async (
   deps: Deps,
   project: string,
-  { call }: Checked,
+  { call, trace }: Checked,
   { code, message }: ParleyError,
 ): Promise<void> => {
   const card = await toolResultOf(deps, project, call.toolCall, 'failed', { error: message, error_code: code });
   const said = { type: 'tool_result', status: 'failed', afterExecution: call.afterExecution, card } as const;
-  await report(deps, { ...call, project }, call.toolCall, call, said);
+  await report(deps, { ...call, project }, call.toolCall, call, { ...said, ...childOf(trace) });
 };

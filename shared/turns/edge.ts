@@ -3,7 +3,10 @@ import type { Fresh, Item, Ref } from '../ports/records.ts';
 export type Primitive = 'enqueue' | 'report' | 'join' | 'tool_call';
 export type Phase = 'request' | 'response';
 
-/** That something was asked or answered under a correlation id, once for each primitive and phase, and how deep in a chain of calls. */
+/**
+ * That something was asked or answered under a correlation id, once for each primitive and phase, and how deep in a chain of
+ * calls. What answers a tool call is a report.
+ */
 export interface Edge extends Item {
   sk: `${Primitive}#${Phase}`;
   correlation: string;

@@ -120,22 +120,19 @@ const bellsOf = (before: Head | undefined, after: Head, turn: string, about: Abo
   return [turnEffect({ do: 'ring', bell: { ...bell, reason } })];
 };
 
-/** Reports that came with this write, under the ids of their calls. */
-const reportEdges = (before: Head | undefined, after: Head, { depth }: Active, turn: string): Effect[] =>
-  Object.entries(after.reports ?? {})
-    .filter(([toolCall]) => ownIn(before?.reports, toolCall) === undefined)
-    .map(([toolCall, { at, traceparent }]) =>
-      turnEffect({
-        do: 'record',
-        edge: newEdge(after.project, 'report', 'request', {
-          correlation: callIdOf(turn, toolCall),
-          depth,
-          turn,
-          happenedAt: at,
-          traceparent,
-        }),
-      }),
-    );
+/** Reports that came with this write, under the ids of the calls that they answer. One that ends the turn is kept in no inbox. */
+const reportEdges = (before: Head | undefined, after: Head, active: Active, turn: string): Effect[] => {
+  const { project, last } = after;
+  const came: [string, Pick<ToolReport, 'at' | 'traceparent'>][] = Object.entries(after.reports ?? {});
+  const final = after.turn === undefined ? last?.toolCall : undefined;
+  if (last && final !== undefined) came.push([final, { at: last.at, traceparent: active.traceparent }]);
+  const fresh = came.filter(([toolCall]) => ownIn(before?.reports, toolCall) === undefined);
+  return fresh.map(([toolCall, { at: happenedAt, traceparent }]) => {
+    const correlation = callIdOf(turn, toolCall);
+    const facts = { correlation, depth: active.depth, turn, happenedAt, traceparent };
+    return turnEffect({ do: 'record', edge: newEdge(project, 'report', 'response', facts) });
+  });
+};
 
 /** What does the work of a call is done when the tool has reported, and is stopped when nobody waits for it any more. */
 const callEffects = (before: Head | undefined, after: Head, turn: string): Effect[] => {
@@ -235,11 +232,12 @@ const endEffects = (turn: Turn, end: TurnEnd): Effect[] => {
       kind: 'announce',
       event: turnEvent(`turn/${id}`, 'evt.agent.task', end.at, turn.agent, taskPayload(turn, end), about),
     },
-    turnEffect({
-      do: 'record',
-      edge: newEdge(project, 'enqueue', 'response', { correlation, depth, turn: id, happenedAt: end.at, traceparent }),
-    }),
   ];
+  // Only what was enqueued is answered: a call that was refused may have named the correlation id of another.
+  if (turn.fingerprint !== undefined) {
+    const facts = { correlation, depth, turn: id, happenedAt: end.at, traceparent };
+    effects.push(turnEffect({ do: 'record', edge: newEdge(project, 'enqueue', 'response', facts) }));
+  }
   if (turn.parent) effects.push(turnEffect({ do: 'reportTurn', turn, call: turn.parent, end }));
   if (turn.task !== undefined) effects.push(turnEffect({ do: 'endTask', turn, end }));
   if (turn.isTask) effects.push(turnEffect({ do: 'cancelHanded', project, turn: id }));

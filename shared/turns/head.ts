@@ -1,5 +1,6 @@
 import type { JsonObject } from '../json/json.ts';
 import type { Item, Ref } from '../ports/records.ts';
+import type { Trace } from '../trace.ts';
 
 export const HEAD_STATES = ['idle', 'dispatched', 'running', 'suspended'] as const;
 export type HeadState = (typeof HEAD_STATES)[number];
@@ -31,13 +32,12 @@ export interface Step {
 export type WaitState = 'waiting' | 'received' | 'expired';
 
 /** What a tool said, or what was said in its stead when its time was over. */
-export interface ToolReport {
+export interface ToolReport extends Trace {
   type: 'tool_result' | 'timeout';
   status: Ending;
   afterExecution: 'suspend' | 'terminate';
   card: string;
   at: number;
-  traceparent?: string;
 }
 
 /** How a turn ended. */

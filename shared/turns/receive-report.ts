@@ -42,7 +42,7 @@ export const receiveReport = async (
       status: said.status,
       afterExecution: override ?? said.after_execution,
       card: said.tool_result_card_id,
-      traceparent: childOf(trace).traceparent,
+      ...childOf(trace),
     },
   );
 };

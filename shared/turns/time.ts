@@ -1,5 +1,6 @@
 import { type Change, is } from '../ports/conditions.ts';
-import { type Head, ownIn, stateOf, type WaitState } from './head.ts';
+import { childNamed } from '../trace.ts';
+import { type Active, type Head, ownIn, stateOf, type WaitState } from './head.ts';
 import { reaped, timeoutReport, type When } from './transitions.ts';
 
 /** The tool calls that a suspended turn still waits for, and until when. */
@@ -23,11 +24,11 @@ export const pass = (head: Head, when: When, cards: ReadonlyMap<string, string>)
 
 const passed = (head: Head, when: When, cards: ReadonlyMap<string, string>): Change => {
   const { now, limits } = when;
-  const { turn, epoch, aliveAt = 0, leasedAt = 0 } = head;
-  if (turn === undefined) return { unset: ['due'] };
+  const { turn, active, epoch, aliveAt = 0, leasedAt = 0 } = head;
+  if (turn === undefined || active === undefined) return { unset: ['due'] };
   const gate = { turn, epoch };
   const state = stateOf(head);
-  if (state === 'suspended') return waited(head, when, cards);
+  if (state === 'suspended') return waited(head, active, when, cards);
   const isLeasedOnly = state === 'dispatched';
   const silentAt = isLeasedOnly ? leasedAt + limits.dispatchedMs : aliveAt + limits.runningMs;
   if (silentAt <= now) return reaped(gate, now, isLeasedOnly ? NOT_STARTED : SILENT);
@@ -46,11 +47,14 @@ const rungAgain = ({ aliveAt = 0, rungAt = 0 }: Head, silentAt: number, { now, l
 };
 
 /** A timeout report stands for each tool whose time is over; the turn goes on when it waits for no other. */
-const waited = (head: Head, { now, limits }: When, cards: ReadonlyMap<string, string>): Change => {
+const waited = (head: Head, active: Active, { now, limits }: When, cards: ReadonlyMap<string, string>): Change => {
   const late = overdue(head, now);
   const reports = late.flatMap((toolCall): [string, unknown][] => [
     [`waiting.${toolCall}`, 'expired' satisfies WaitState],
-    [`reports.${toolCall}`, timeoutReport(cards.get(toolCall) ?? '', now)],
+    [
+      `reports.${toolCall}`,
+      timeoutReport(cards.get(toolCall) ?? '', now, childNamed(active, `${head.turn}/${toolCall}`)),
+    ],
   ]);
   const left = awaitedIn(head).flatMap(([, deadline]) => (deadline > now ? [deadline] : []));
   const set = { ...Object.fromEntries(reports), open: left.length };

@@ -1,5 +1,6 @@
 import { above, type Change, type Condition } from '../ports/conditions.ts';
 import type { Rule, Transition } from '../tasks/rules.ts';
+import type { Trace } from '../trace.ts';
 import type { Active, Ending, Head, Step, ToolReport, TurnEnd, WaitState } from './head.ts';
 import {
   atDepth,
@@ -215,10 +216,11 @@ export const reaped = (gate: Gate, now: number, why: string): Change => {
 };
 
 /** The report that is written for a tool which did not answer in time. */
-export const timeoutReport = (card: string, now: number): ToolReport => ({
+export const timeoutReport = (card: string, now: number, trace: Trace): ToolReport => ({
   type: 'timeout',
   status: 'timeout' satisfies Ending,
   afterExecution: 'suspend',
   card,
   at: now,
+  ...trace,
 });

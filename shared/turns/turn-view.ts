@@ -33,6 +33,7 @@ export const reportRows = (head: Head, turn: string): JsonObject[] =>
     status: report.status,
     tool_result_card_id: report.card,
     traceparent: report.traceparent,
+    tracestate: report.tracestate,
   }));
 
 export const headView = (agent: string, head: Head | undefined): JsonObject => ({

@@ -29,6 +29,8 @@ export type Move =
   | { do: 'report'; which: number; terminate: boolean }
   | { do: 'wait'; ms: number };
 
+const TRACE = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
+
 /** Mostly the latest. */
 const which = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.nat(6) });
 const leaseId = fc.constantFrom(undefined, 'worker-1', 'worker-2');
@@ -134,8 +136,7 @@ export class Story {
       case 'enqueue': {
         const { project, id } = this.#known.agent;
         const correlation = `${id}-${this.#count++}`;
-        const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
-        const wanted = { agent: id, correlation, mode: 'call', channel: 'public', trace };
+        const wanted = { agent: id, correlation, mode: 'call', channel: 'public', trace: TRACE };
         this.turns.push((await enqueue(deps, { project, role: 'admin' }, wanted)).turn);
         return;
       }
@@ -212,6 +213,7 @@ export class Story {
       status: 'partial',
       card: 'card',
       afterExecution: terminate ? 'terminate' : 'suspend',
+      ...TRACE,
     } as const;
     const { ignored } = await report(this.#world.deps, this.#holderOf(call), call.call, { depth: 0 }, said);
     if (ignored) return;

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import {
+  called,
+  eventsOf,
+  groundAgent,
+  type Held,
+  internal,
+  madeCard,
+  reports,
+  toolReport,
+  Worker,
+} from '../support/ground.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+const HEADERS = { traceparent: `00-${TRACE_ID}-b7ad6b7169203331-01`, tracestate: 'vendor=1' };
+
+interface Traced {
+  traceparent: string;
+  tracestate?: string;
+}
+
+const idsIn = ({ traceparent }: Traced): string[] => traceparent.split('-').slice(1, 3);
+
+/** The same trace with a span of its own, and what its makers keep with it. */
+const assertHandedOn = (told: Traced, from: Traced = HEADERS): void => {
+  assert.ok(told.traceparent, 'there is no trace');
+  const [[trace, span], [, parent]] = [idsIn(told), idsIn(from)];
+  assert.equal(trace, TRACE_ID);
+  assert.notEqual(span, parent, 'it has no span of its own');
+  assert.equal(told.tracestate, HEADERS.tracestate);
+};
+
+/** A turn of the trace that waits for the call `c1`. */
+const scene = async (parley: TestParley) => {
+  const merlin = new Worker(await groundAgent(parley, 'merlin'));
+  const kay = new Worker(await groundAgent(parley, 'kay'));
+  assert.equal((await parley.admin.call('POST', '/v1/turns', called('merlin'), HEADERS)).status, 201);
+  const held = await merlin.begin();
+  assertHandedOn(held.inbox[0]);
+  await merlin.suspend(held, ['c1'], { deadline_seconds: 60 });
+  return { merlin, kay, held };
+};
+
+/** What the worker finds when its turn goes on. */
+const reported = async (worker: Worker): Promise<Traced> => (await eventually(() => worker.take())).inbox[0];
+
+const command = ({ agent_turn_id, turn_epoch }: Held) => ({
+  subject: 'cg.v1r3.default.public.cmd.tool.kay.do',
+  payload: { tool_call_id: 'c1', agent_turn_id, turn_epoch, agent_id: 'merlin' },
+});
+
+describe('a trace', () => {
+  it('goes on with a tool that is called, and comes back with its report', async (t) => {
+    const parley = await testParley(t);
+    const { merlin, kay, held } = await scene(parley);
+    assert.equal((await merlin.agent.send(command(held))).status, 202);
+    const [{ message }] = await kay.agent.claim();
+    assertHandedOn(message.headers, held.inbox[0]);
+    const report = await toolReport(kay.agent, 'merlin', held, 'c1');
+    const { traceparent, tracestate } = message.headers;
+    const path = `/v1/turns/${held.agent_turn_id}/reports`;
+    assert.equal((await kay.agent.call('POST', path, report, { traceparent, tracestate })).status, 202);
+    assertHandedOn(await reported(merlin), message.headers);
+  });
+
+  it('comes back with the result of a service that speaks of tasks', async (t) => {
+    const parley = await testParley(t);
+    const { merlin, held } = await scene(parley);
+    const search = await parley.agent('search', { dialect: 'round-table', capabilities: [] });
+    const sent = await merlin.agent.send({ ...command(held), subject: 'cg.v1r3.default.public.cmd.tool.search.do' });
+    assert.equal(sent.status, 202, JSON.stringify(sent.body));
+    const [{ message }] = await search.claim();
+    await search.complete(message.id, { hits: 3 });
+    assertHandedOn(await reported(merlin), held.inbox[0]);
+  });
+
+  it('comes back with the report that stands for a silent tool', async (t) => {
+    const parley = await testParley(t);
+    const { merlin, held } = await scene(parley);
+    parley.clock.advance(60_000);
+    assertHandedOn(await reported(merlin), held.inbox[0]);
+  });
+
+  const delegated = { target_ref: 'kay', instruction: 'go' };
+  const internals = { delegate: delegated, fork_join: { tasks: [{ target_strategy: 'reuse', ...delegated }] } };
+  for (const [tool, args] of Object.entries(internals)) {
+    it(`goes on with ${tool}, and comes back with its result`, async (t) => {
+      const parley = await testParley(t);
+      const { merlin, kay, held } = await scene(parley);
+      const card = await madeCard(merlin.agent, 'tool.call', { args });
+      assert.equal((await merlin.agent.send(internal(tool, 'merlin', held, 'c1', card))).status, 202);
+      const child = await eventually(() => kay.begin());
+      assertHandedOn(child.inbox[0], held.inbox[0]);
+      await kay.deliver(child);
+      assertHandedOn(await reported(merlin), child.inbox[0]);
+    });
+  }
+
+  it('comes back with the refusal of what an internal tool cannot begin', async (t) => {
+    const parley = await testParley(t);
+    const { merlin, held } = await scene(parley);
+    const card = await madeCard(merlin.agent, 'tool.call', { args: { ...delegated, target_ref: 'nobody' } });
+    assert.equal((await merlin.agent.send(internal('delegate', 'merlin', held, 'c1', card))).status, 202);
+    assertHandedOn(await reported(merlin), held.inbox[0]);
+  });
+
+  it('is that of every event of the turn', async (t) => {
+    const parley = await testParley(t);
+    const { merlin, held } = await scene(parley);
+    assert.equal((await reports(merlin.agent, 'merlin', held, 'c1')).status, 202);
+    await merlin.deliver(await merlin.take());
+    await eventually(async () => {
+      const told = await eventsOf(parley.admin, 'evt.agent.task', 'evt.agent.state', 'cmd.agent.wakeup');
+      assert.ok(told.some(({ type }) => type === 'evt.agent.task'));
+      for (const { data } of told) assertHandedOn(data.headers, held.inbox[0]);
+    });
+  });
+});
