@@ -35,10 +35,14 @@ describe('a depth', () => {
     assert.equal((await worker.take()).inbox[0].recursion_depth, 7);
   });
 
-  const wrong: [string, { inHeader?: string | number; inBody?: unknown }][] = [
+  const wrong: [string, { inHeader?: unknown; inBody?: unknown }][] = [
     ['negative', { inHeader: '-1' }],
     ['a text', { inHeader: 'x' }],
     ['a fraction', { inHeader: '1.5' }],
+    ['true', { inHeader: true }],
+    ['nothing', { inHeader: null }],
+    ['an object', { inHeader: {} }],
+    ['too long', { inHeader: '1'.repeat(2000) }],
     ['negative in the body', { inBody: -1 }],
     ['a text in the body', { inBody: '3' }],
     ['a fraction in the body', { inBody: 0.5 }],

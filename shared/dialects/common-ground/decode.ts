@@ -5,7 +5,7 @@ import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { GroundMessage } from '../../messages/command.ts';
-import { depthIn, depthOfCall, depthSaid, type Headers, senderIn, signedIn } from './headers.ts';
+import { depthIn, depthOfCall, depthSaid, type Headers, senderIn, signedIn, withDepthAsText } from './headers.ts';
 import { Chunk, Enqueue, Stop, ToolCommand, ToolReport, UiAction, Wakeup } from './payloads.ts';
 import { CommonGroundMessage, inShape } from './schema.ts';
 import { parseSubject, type Subject } from './subject.ts';
@@ -34,7 +34,12 @@ export type GroundOrder =
   | (Told & { do: 'stream'; payload: z.output<typeof Chunk> });
 
 export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): GroundMessage => {
-  const message = checked(CommonGroundMessage, wire, 'protocol_violation', 'The common-ground message');
+  const message = checked(
+    CommonGroundMessage,
+    withDepthAsText(wire),
+    'protocol_violation',
+    'The common-ground message',
+  );
   const subject = parseSubject(message.subject);
   const { headers, payload: sent } = message;
   // What is only streamed carries no headers, and none are looked at: its subject says whose it is.

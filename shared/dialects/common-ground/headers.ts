@@ -1,5 +1,5 @@
 import { ParleyError } from '../../errors.ts';
-import type { JsonObject } from '../../json/json.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
 import type { Signed } from '../../messages/command.ts';
 import { type Trace, traceFrom } from '../../trace.ts';
 import { VERSION } from './subject.ts';
@@ -74,6 +74,19 @@ export const traceOfHeaders = (headers: Headers): Trace | undefined => {
   if (typeof traceparent !== 'string') return undefined;
   const trace = traceFrom(traceparent, typeof tracestate === 'string' ? tracestate : undefined);
   return trace.traceparent === traceparent ? trace : undefined;
+};
+
+const LONGEST_DEPTH = 64;
+
+/** A depth of any type and length as a text, so that one which is none is refused as a depth, not as a header. */
+export const withDepthAsText = (message: JsonObject): JsonObject => {
+  if (!isObject(message.headers)) return message;
+  const headers = Object.entries(message.headers).map(([name, value]) =>
+    name.toLowerCase() === DEPTH && value !== undefined
+      ? [name, (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LONGEST_DEPTH)]
+      : [name, value],
+  );
+  return { ...message, headers: Object.fromEntries(headers) };
 };
 
 /** How deep in a chain of calls; undefined where it is not said. What is said must be an integer that is not negative. */
