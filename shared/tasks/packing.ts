@@ -42,6 +42,7 @@ export const PACKING = {
     'contextBox',
     'channel',
     'graph',
+    'headers',
   ],
   bulky: [
     'output',

@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { decode, type GroundOrder } from '../dialects/common-ground/decode.ts';
-import { traceOfHeaders } from '../dialects/common-ground/headers.ts';
+import { extensionsIn, traceOfHeaders } from '../dialects/common-ground/headers.ts';
 import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { ownSubject } from '../dialects/common-ground/subject.ts';
 import type { Seed, Sower } from '../tasks/sow.ts';
@@ -19,6 +19,7 @@ export const turnAskedBy = (order: Extract<GroundOrder, { do: 'enqueue' }>, trac
     depth,
     contextBox: payload.context_box_id,
     payload: payload.payload,
+    headers: extensionsIn(headers),
     trace: traceOfHeaders(headers) ?? trace,
   };
 };

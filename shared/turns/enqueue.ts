@@ -32,6 +32,7 @@ export interface Enqueue {
   depth?: number | ParleyError;
   contextBox?: string;
   payload?: JsonObject;
+  headers?: JsonObject;
   trace: Trace;
   /** Who asks, where that is not whose key it is. */
   from?: string;
@@ -75,10 +76,10 @@ export const toEnqueue = async (
     refuseOtherChannels(caller.known.agent, wanted.channel);
   const target = await targetOf(deps, project, wanted.agent, wanted.channel);
   const { trace: _trace, depth: said = 0, ...content } = wanted;
-  const print = fingerprint({ ...content, depth: said instanceof Error ? said.message : said });
+  const from = wanted.from ?? nameOf(caller);
+  const print = fingerprint({ ...content, from, depth: said instanceof Error ? said.message : said });
   const earlier = await deps.records.get(edgeRef(project, wanted.correlation, 'enqueue', 'request'));
   if (earlier?.fingerprint === print) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
-  const from = wanted.from ?? nameOf(caller);
   const depth = said instanceof Error ? 0 : said;
   const turn = newTurn(deps, project, from, { ...wanted, depth }, target, print);
   // What did the work of the call before goes on, and must not be reported as failed.
@@ -140,7 +141,7 @@ const newTurn = (
   print: string,
 ): Fresh<Turn> => {
   const now = deps.clock.now();
-  const { agent, correlation, depth, channel, contextBox, payload, parent, joins, action } = wanted;
+  const { agent, correlation, depth, channel, contextBox, payload, headers, parent, joins, action } = wanted;
   const id = wanted.id ?? `turn_${deps.newId()}`;
   return {
     ...turnRef(project, id),
@@ -156,6 +157,7 @@ const newTurn = (
     createdAt: now,
     contextBox,
     payload,
+    headers,
     ...childOf(wanted.trace),
     fingerprint: print,
     parent,
@@ -187,7 +189,7 @@ const writesFor = (turn: Fresh<Turn>): Write[] => {
 };
 
 const queuedOf = (turn: Fresh<Turn>): Fresh<QueuedTurn> => {
-  const { correlation, depth, channel, from, createdAt, contextBox, payload, traceparent, tracestate } = turn;
-  const facts = { correlation, depth, channel, from, createdAt, contextBox, payload, traceparent, tracestate };
+  const { correlation, depth, channel, from, createdAt, contextBox, payload, headers, traceparent, tracestate } = turn;
+  const facts = { correlation, depth, channel, from, createdAt, contextBox, payload, headers, traceparent, tracestate };
   return { ...queuedKey(turn), turn: turn.id, ...facts };
 };

@@ -9,6 +9,8 @@ import type { ToolCall } from './tool-call.ts';
 interface Asked extends Omit<Active, 'task'> {
   contextBox?: string;
   payload?: JsonObject;
+  /** What the headers of the call said that has no meaning here. */
+  headers?: JsonObject;
 }
 
 /** One enqueued call. It ends once, and its one task event follows from that. While it is leased, the agent's head knows more. */

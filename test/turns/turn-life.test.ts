@@ -152,6 +152,35 @@ describe('the life of a turn', () => {
     assert.equal(await worker.lease(), undefined);
   });
 
+  it('is another where another agent makes the same call, and not its to be told of', async (t) => {
+    const parley = await testParley(t);
+    const arthur = await groundAgent(parley, 'arthur');
+    const mordred = await groundAgent(parley, 'mordred');
+    await groundAgent(parley, 'merlin');
+    const call = called('merlin', { correlation_id: 'daily' });
+    assert.equal((await arthur.call('POST', '/v1/turns', call)).status, 201);
+    const reply = await mordred.call('POST', '/v1/turns', call);
+    assert.deepEqual([reply.status, reply.body.violated], [422, 'correlation_id'], JSON.stringify(reply.body));
+  });
+
+  it('brings its worker what the headers of the call say of user, channel and context', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const headers = { 'cg-user-id': 'u1', 'cg-context-id': 'x', 'cg-other': 'y' };
+    const { agent_id: _agent, ...payload } = called('merlin');
+    const subject = 'cg.v1r3.default.public.cmd.agent.merlin.turn';
+    await parley.admin.call('POST', '/v1/messages', { subject, headers, payload });
+    await parley.admin.call('POST', '/v1/turns', called('merlin'), headers);
+    for (const how of ['message', 'call']) {
+      const held = await worker.begin();
+      assert.deepEqual(held.inbox[0].headers, { 'CG-User-ID': 'u1', 'CG-Context-ID': 'x' }, how);
+      assert.deepEqual((await turnOf(parley.admin, held.agent_turn_id)).headers, held.inbox[0].headers);
+      await worker.deliver(held);
+    }
+    await enqueued(parley.admin, 'merlin');
+    assert.equal((await worker.take()).inbox[0].headers, undefined);
+  });
+
   it('waits for a tool call once: the same suspension again, or late, takes nothing back', async (t) => {
     const parley = await testParley(t);
     const worker = new Worker(await groundAgent(parley, 'merlin'));

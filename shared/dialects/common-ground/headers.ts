@@ -49,6 +49,18 @@ export const completed = (
 const headerOf = (headers: Headers, name: string): unknown =>
   Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1];
 
+const EXTENSIONS = ['CG-User-ID', 'CG-Channel-ID', 'CG-Context-ID'];
+const LONGEST_EXTENSION = 1024;
+
+/** What the protocol names and gives no meaning to: a call carries it to its worker. */
+export const extensionsIn = (headers: Headers): JsonObject | undefined => {
+  const said = EXTENSIONS.map((name): [string, unknown] => [name, headerOf(headers, name.toLowerCase())]);
+  const texts = said.flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, String(value).slice(0, LONGEST_EXTENSION)]],
+  );
+  return texts.length > 0 ? Object.fromEntries(texts) : undefined;
+};
+
 /** Who sent it, for whoever brings the messages of others. */
 export const senderIn = (headers: Headers): string | undefined => {
   const sender = headerOf(headers, 'cg-sender');

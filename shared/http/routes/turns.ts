@@ -3,7 +3,7 @@ import { agentBehind, type Caller, find } from '../../agents/authenticate.ts';
 import { requireBox } from '../../cards/box.ts';
 import { requireCards } from '../../cards/keep-card.ts';
 import type { Deps } from '../../deps.ts';
-import { depthOfCall, depthSaid, strictDepth } from '../../dialects/common-ground/headers.ts';
+import { depthOfCall, depthSaid, extensionsIn, strictDepth } from '../../dialects/common-ground/headers.ts';
 import {
   DeliverBody,
   Enqueue,
@@ -84,6 +84,7 @@ export const turnRoutes: Route[] = [
         depth: depthOfCall(request.headers, body.recursion_depth),
         contextBox: body.context_box_id,
         payload: body.payload,
+        headers: extensionsIn(request.headers),
         trace,
       });
       return { status: duplicate ? 200 : 201, body: { agent_turn_id: turn, inbox_id: inboxId } };
