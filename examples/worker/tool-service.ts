@@ -27,7 +27,7 @@ const calculated = (expression: string): number => {
 /** Carries out one command and reports to the turn that waits for it. A report counts once, however often it is sent. */
 const serve = async ({ headers, payload }: Command): Promise<void> => {
   const { content } = await parley.call('GET', `/v1/cards/${payload.tool_call_card_id}`);
-  const outcome = attempt(() => ({ value: calculated(String(content.args.expression)) }));
+  const outcome = attempt(() => ({ value: calculated(String(content?.args?.expression)) }));
   const tool_result_card_id = await parley.card('tool.result', { tool_call_id: payload.tool_call_id, ...outcome });
   const { tool_call_card_id: _card, after_execution = 'suspend', ...call } = payload;
   await parley.call(

@@ -14,6 +14,11 @@ interface Turn {
   inbox: any[];
 }
 
+/** What was asked, which may be anything. */
+type Payload = { question?: unknown } | undefined;
+
+const questionIn = (payload: Payload): string => String(payload?.question ?? '');
+
 const work = async (turn: Turn): Promise<void> => {
   const [row] = turn.inbox;
   if (row.message_type === 'turn') await think(turn, row.payload);
@@ -21,8 +26,8 @@ const work = async (turn: Turn): Promise<void> => {
 };
 
 /** First half: think, and ask for the tool. Every line may have been carried out before, by a worker that then died. */
-const think = async (turn: Turn, payload: { question?: string } | undefined): Promise<void> => {
-  const question = String(payload?.question ?? '');
+const think = async (turn: Turn, payload: Payload): Promise<void> => {
+  const question = questionIn(payload);
   await advance(turn, 'start');
   await say(turn, 'think', [`I have to work out ${question}.`]);
   const thought = await parley.card('agent.thought', {
@@ -101,8 +106,7 @@ const callAgain = async (): Promise<void> => {
   if (head.status !== 'suspended') return;
   const turn = await parley.call('GET', `/v1/turns/${head.active_agent_turn_id}`);
   const isWaiting = turn.waiting?.some(({ status }: { status: string }) => status === 'waiting');
-  if (isWaiting)
-    await callTool({ agent_turn_id: turn.agent_turn_id, turn_epoch: turn.turn_epoch }, turn.payload.question);
+  if (isWaiting) await callTool(turn, questionIn(turn.payload));
 };
 
 /** What to do about a refusal: a turn that was lost is somebody else's, or nobody's. */

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { eventually } from '../support/eventually.ts';
 import { type Fate, faultyProxy } from '../support/faulty-proxy.ts';
 import { enqueued, groundAgent, taskEvents, turnOf } from '../support/ground.ts';
-import { startServer, tempDir } from '../support/server-process.ts';
+import { atEndOf, startServer, tempDir } from '../support/server-process.ts';
 import { contentsOf, killed, startExample } from '../support/worker-example.ts';
 
 const OWNER = { after };
@@ -47,6 +50,32 @@ describe('the worker of the example', () => {
     const failed = await delivered(next);
     assert.equal(failed.status, 'failed');
     assert.match(failed.error, /has no result/);
+  });
+
+  it('delivers in any case, and lives on, whatever it is asked', async () => {
+    const nimue = await groundAgent(parley, 'nimue');
+    startExample(OWNER, 'worker', nimue, parley.address);
+    for (const payload of [undefined, {}, { question: { no: 'text' } }, { question: null }]) {
+      assert.equal((await delivered(await enqueued(parley.admin, 'nimue', { payload }))).status, 'failed');
+    }
+    const turn = await enqueued(parley.admin, 'nimue', { payload: { question: '2 * 3' } });
+    assert.equal((await delivered(turn)).status, 'success');
+  });
+
+  it('works as its README says', async () => {
+    const root = resolve(import.meta.dirname, '../..');
+    const readme = readFileSync(join(root, 'examples/worker/README.md'), 'utf8');
+    const commands = /```sh\n(.*?)```/s.exec(readme)?.[1] ?? '';
+    const dir = tempDir(OWNER);
+    const fresh = await startServer(OWNER, { dir });
+    const script = commands.replace('http://127.0.0.1:4100', fresh.address).replace('.parley', dir);
+    const shell = spawn('bash', ['-c', script], { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
+    atEndOf(OWNER, () => process.kill(-(shell.pid ?? 0), 'SIGKILL'));
+    let said = '';
+    shell.stdout.setEncoding('utf8').on('data', (piece) => (said += piece));
+    await once(shell, 'exit');
+    assert.match(said, /"content":"I have to work out 6 \* 7\."/);
+    assert.match(said, /"status":"success"/);
   });
 
   it('delivers once, though it is killed at any of its calls and started again', async () => {
