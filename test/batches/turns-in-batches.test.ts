@@ -52,7 +52,7 @@ describe('a batch', () => {
     assert.equal((await cook.claim()).length, 1);
     await cook.send({ id: task.id, status: 'completed', result: { cooked: true } });
     assert.equal((await view(arthur, batchId)).status, 'open');
-    await kay.deliver(await kay.begin());
+    await kay.deliver(await kay.begin(), {}, 'partial');
     const ended = await view(arthur, batchId, 20);
     assert.deepEqual([ended.status, statuses(ended)], ['success', ['completed', 'completed', 'completed']]);
     assert.equal(ended.results[0].uri, `/v1/cards/${card}`);

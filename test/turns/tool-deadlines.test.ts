@@ -84,6 +84,22 @@ describe('the deadline of a tool call', () => {
     ]);
   });
 
+  it('comes on its second, though another tool reports just before', async (t) => {
+    const parley = await testParley(t);
+    const { merlin, held, id } = await scene(parley, { a: 20, b: 200, c: undefined });
+    for (const call of ['a', 'b', 'c']) await calls(merlin.agent, held, call);
+    parley.clock.advance(15_000);
+    assert.equal((await reports(parley.admin, 'merlin', held, 'c')).status, 202);
+    parley.clock.advance(5000);
+    await eventually(async () =>
+      assert.deepEqual(await waitingIn(parley, id), [
+        ['a', 'expired'],
+        ['b', 'waiting'],
+        ['c', 'received'],
+      ]),
+    );
+  });
+
   it('is kept for each of many calls that come at once', async (t) => {
     const parley = await testParley(t);
     const seconds = Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`c${n}`, 80 - n * 10]));
