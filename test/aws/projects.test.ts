@@ -26,6 +26,7 @@ const live = async (project: string): Promise<() => Promise<Reply>> => {
   const admin = await parley.adminOf(project);
   const tim = await registered(parley.transport, admin, 'tim', {});
   const galahad = await registered(parley.transport, admin, 'galahad');
+  const gawain = await registered(parley.transport, admin, 'gawain', {});
   assert.equal((await galahad.send(heartbeat(galahad.id))).status, 202);
   const claim = async (id: string, options: object = {}): Promise<void> => {
     const [claimed] = await galahad.claim({ wait: 10, ...options });
@@ -42,7 +43,7 @@ const live = async (project: string): Promise<() => Promise<Reply>> => {
   await claim(repeated);
   await galahad.fail(repeated, { error: 'rate_limited', message: 'later', retryAfterSeconds: 0 });
   await claim(repeated);
-  const expired = await tim.request({ ttl: 1, to: tim.id });
+  const expired = await tim.request({ ttl: 1, to: gawain.id });
   assert.equal((await tim.task(expired, 20)).state, 'expired');
   await tim.request({ to: galahad.id, priority: 'low' });
   const listed = async () => (await tim.call('GET', '/v1/tasks')).body.tasks.length;
