@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { awsClients } from '../../shared/engines/aws/clients.ts';
+import { answerOf } from '../../shared/engines/aws/failures.ts';
 import { queuesOn } from '../../shared/engines/aws/queues.ts';
 import { recordsOn, tableOf } from '../../shared/engines/aws/records.ts';
 import { ParleyError } from '../../shared/errors.ts';
@@ -34,6 +35,9 @@ const recordsMeeting = async (t: { after(end: () => unknown): void }, ...fates: 
 };
 
 const THROTTLED: Fate = { status: 400, error: 'ProvisionedThroughputExceededException' };
+
+const isTold = (error: unknown): boolean =>
+  error instanceof ParleyError && error.code === 'storage_unavailable' && error.retry === 'later';
 
 describe('the records of DynamoDB', () => {
   it('take a write whose answer was lost for written, and write it once', async (t) => {
@@ -77,10 +81,22 @@ describe('the records of DynamoDB', () => {
 
   it('say that they are unavailable, and that it may work later, where throttling does not end', async (t) => {
     const { records } = await recordsMeeting(t, ...Array.from({ length: 20 }, () => THROTTLED));
-    const isTold = (error: unknown): boolean =>
-      error instanceof ParleyError && error.code === 'storage_unavailable' && error.retry === 'later';
     await assert.rejects(records.create<Sample>(sampleRef(), token()), isTold);
     await assert.rejects(records.get(sampleRef()), isTold);
+  });
+
+  it('say so too where the same transaction is still being made, or something before DynamoDB does not get through', async (t) => {
+    const fates: Fate[] = [
+      { status: 400, error: 'TransactionInProgressException' },
+      { status: 502, error: 'BadGateway' },
+    ];
+    for (const fate of fates) {
+      const { records } = await recordsMeeting(t, ...Array.from({ length: 4 }, () => fate));
+      await assert.rejects(records.transact([{ kind: 'create', item: { ...sampleRef() } }], token()), isTold);
+    }
+    const noName = Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' });
+    const noJson = Object.assign(new SyntaxError('Unexpected token <'), { $metadata: { httpStatusCode: 503 } });
+    for (const failure of [noName, noJson]) await assert.rejects(answerOf(Promise.reject(failure)), isTold);
   });
 
   it('make a write again that a transaction was in the way of', async (t) => {
@@ -176,5 +192,11 @@ describe('the lanes of SQS', () => {
       both.map((outcome) => outcome.status === 'rejected' && outcome.reason.code),
       ['storage_unavailable', 'storage_unavailable'],
     );
+  });
+
+  it('say that it may work later where the key that they are encrypted with is asked for too often', async (t) => {
+    const { queues } = await queuesMeeting(t, () => ({ status: 400, error: 'KmsThrottled' }));
+    await assert.rejects(queues.send([message(token())]), isTold);
+    await assert.rejects(queues.receive([lane], { max: 1, waitMs: 0, visibilityMs: 30_000 }), isTold);
   });
 });

@@ -1,15 +1,19 @@
 import { ParleyError } from '../../errors.ts';
 import { type Clock, nap } from '../../ports/clock.ts';
 
-/** What AWS calls it when it is asked too often, or is not well. Nothing was decided, and later it may work. */
+/**
+ * What AWS calls it when it, or the key that it encrypts with, is asked too often, or when it has no answer in time. Nothing was
+ * decided, and later it may work.
+ */
 const PASSING = new Set([
   'ProvisionedThroughputExceededException',
   'RequestLimitExceeded',
   'ThrottlingException',
   'RequestThrottled',
-  'InternalServerError',
-  'InternalFailure',
-  'ServiceUnavailable',
+  'KmsThrottled',
+  'KMS.ThrottlingException',
+  'TransactionInProgressException',
+  'RequestTimeout',
   'TimeoutError',
 ]);
 
@@ -52,8 +56,9 @@ export const isInTheWay = (error: unknown): boolean =>
 
 const isPassing = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
-  const isServerFault = '$fault' in error && error.$fault === 'server';
-  const isNetwork = 'code' in error && typeof error.code === 'string' && /^E[A-Z]+$/.test(error.code);
+  // By the status: what stands before a service may answer with something that is not even an error of the service.
+  const isServerFault = '$metadata' in error && Object(error.$metadata).httpStatusCode >= 500;
+  const isNetwork = 'code' in error && typeof error.code === 'string' && /^E([A-Z]+|AI_AGAIN)$/.test(error.code);
   return PASSING.has(error.name) || isServerFault || isNetwork;
 };
 
