@@ -17,6 +17,8 @@ interface Batch {
 
 /** How many changes are handed over together, give or take a transaction. */
 const TOGETHER = 128;
+/** So many changes may wait before whoever writes waits as well: some 40 MB where each is of 10 KB. */
+const FULL = 4096;
 /** A change that fails so often is a bug, not bad luck: it is put aside, so that it cannot block the others. */
 const MAX_TRIES = 8;
 
@@ -35,8 +37,11 @@ export class ChangeFeed {
   readonly #park: StatementSync;
   readonly #unpark: StatementSync;
   #lastSeq: number;
-  /** What waits to be handed over. It is about as much as there are requests under way. */
+  /** What waits to be handed over. */
   readonly #waiting: Batch[];
+  /** How many changes these are. */
+  #count: number;
+  #room: PromiseWithResolvers<void> | undefined;
   /** What the open transaction has brought. */
   #uncommitted: Batch[] = [];
   /** The last of these, until it is handed over. */
@@ -62,6 +67,22 @@ export class ChangeFeed {
       (change) => rows.find(change)?.item,
     );
     this.#waiting = changes.length > 0 ? [{ seq: this.#lastSeq, changes }] : [];
+    this.#count = changes.length;
+  }
+
+  /**
+   * Where too much waits: resolves when that is no longer so. It is for requests; whatever follows from a change never waits for
+   * it, or nobody would ever make room.
+   */
+  room(): Promise<void> | undefined {
+    if (!this.#follow || this.#count < FULL) return undefined;
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
+  }
+
+  #makeRoom(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
   }
 
   /** In the transaction of the write itself. */
@@ -70,6 +91,7 @@ export class ChangeFeed {
     if (!item || !this.#watched.has(item.sk)) return;
     this.#gathering ??= this.#begin();
     this.#gathering.changes.push(change);
+    this.#count += 1;
   }
 
   /** What one turn of the event loop brings goes together. */
@@ -100,9 +122,14 @@ export class ChangeFeed {
   }
 
   async stop(): Promise<void> {
-    this.#follow = undefined;
+    this.#end();
     this.#stop.abort();
     await Promise.all([this.#pumping, this.#retrying]);
+  }
+
+  #end(): void {
+    this.#follow = undefined;
+    this.#makeRoom();
   }
 
   /** What was put aside is tried once after each start: the bug may be gone, and every effect is safe to be late. */
@@ -127,6 +154,7 @@ export class ChangeFeed {
       // It fails only where everything stops or the storage has failed: what is left comes again after the next start.
       (error) => {
         this.#pumping = undefined;
+        this.#end();
         if (!this.#stop.signal.aborted)
           this.#log('error', 'the changes are no longer followed', { error: String(error) });
       },
@@ -153,7 +181,9 @@ export class ChangeFeed {
       if (!batch) break;
       together.push(batch);
       changes += batch.changes.length;
+      this.#count -= batch.changes.length;
     }
+    if (this.#count < FULL) this.#makeRoom();
     return together;
   }
 

@@ -47,7 +47,7 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
   const timers = new Timers(db, records, events, clock, log);
   const blobs = fileBlobs(join(dir, 'blobs'), options.newId, (error) => db.fail(error));
   const portsWith = (care: Care): Ports => ({
-    records: recordsOn(db, records, care),
+    records: recordsOn(db, records, feed, care),
     queues: queuesOn(db, queues, clock, care),
     events: eventsOn(db, events, care),
     blobs: care === 'soon' ? { ...blobs, delete: (key) => db.write(() => {}).then(() => blobs.delete(key)) } : blobs,

@@ -65,6 +65,11 @@ export class LaneStock {
     return true;
   }
 
+  /** Whether it holds nothing, and the file does not either. */
+  get isEmpty(): boolean {
+    return this.#ready.length === 0 && this.#out.size === 0 && !this.#hasMore;
+  }
+
   /** It waits again in its old place. Says whether it was out. */
   giveBack(seq: number): boolean {
     const message = this.#out.get(seq)?.message;

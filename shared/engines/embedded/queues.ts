@@ -78,8 +78,11 @@ export class QueueStore {
   delete(messages: Received[]): void {
     for (const { lane, receipt, body } of messages) {
       const name = nameOf(lane);
+      const stock = this.#stocks.get(name);
       // What stands behind it in its group is about the same.
-      if (this.#stocks.get(name)?.drop(Number(receipt))) this.#wakeOne(name, body);
+      if (stock?.drop(Number(receipt))) this.#wakeOne(name, body);
+      // Every agent and each of its instances has lanes: only those in use are held.
+      if (stock?.isEmpty) this.#stocks.delete(name);
       this.#delete.run(name, Number(receipt));
     }
   }

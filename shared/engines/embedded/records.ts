@@ -138,9 +138,12 @@ const isAllowed = (write: Write, current: Item | undefined): boolean => {
 /** How a port writes: `durable`, or `soon` for what follows from another write and would be repeated should it be lost. */
 export type Care = 'durable' | 'soon';
 
-export const recordsOn = (db: Database, store: RecordStore, care: Care): Records => {
-  const write = async <T>(operation: () => T): Promise<T> =>
-    care === 'soon' ? db.writeSoon(operation) : db.write(operation);
+export const recordsOn = (db: Database, store: RecordStore, feed: ChangeFeed, care: Care): Records => {
+  const write = async <T>(operation: () => T): Promise<T> => {
+    if (care === 'soon') return db.writeSoon(operation);
+    for (let room = feed.room(); room; room = feed.room()) await room;
+    return db.write(operation);
+  };
   return {
     get: (ref) => db.read(() => store.find(ref)?.item),
     getMany: (refs) => db.read(() => refs.flatMap((ref) => store.find(ref)?.item ?? [])),
