@@ -154,6 +154,7 @@ describe('a tool command', () => {
       [{ ...command('merlin', held, 'c1'), subject: SUBJECT.replace('default', 'elsewhere') }, 'protocol_violation'],
       [{ ...command('merlin', held, 'c1'), subject: SUBJECT.replace('public', 't_x') }, 'protocol_violation'],
       [{ ...command('merlin', held, 'c1'), subject: SUBJECT.replace('v1r3', 'v2') }, 'unsupported_version'],
+      [{ subject: SUBJECT.replace('v1r3', 'v2'), payload: { as: 'in v2' } }, 'unsupported_version'],
     ];
     for (const [message, code] of refusals) {
       const { body } = await merlin.send(message);

@@ -8,7 +8,7 @@ import type { GroundMessage } from '../../messages/command.ts';
 import { depthIn, depthOfCall, depthSaid, type Headers, senderIn, signedIn, withDepthAsText } from './headers.ts';
 import { Chunk, Enqueue, Stop, ToolCommand, ToolReport, UiAction, Wakeup } from './payloads.ts';
 import { CommonGroundMessage, inShape } from './schema.ts';
-import { parseSubject, type Subject } from './subject.ts';
+import { type Subject, spokenSubject } from './subject.ts';
 
 interface Told {
   subject: Subject;
@@ -40,7 +40,7 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
     'protocol_violation',
     'The common-ground message',
   );
-  const subject = parseSubject(message.subject);
+  const subject = spokenSubject(message.subject);
   const { headers, payload: sent } = message;
   // What is only streamed carries no headers, and none are looked at: its subject says whose it is.
   const isStreamed = subject.category === 'str';

@@ -63,16 +63,23 @@ export const parseSubject = (text: string): Subject => {
   };
 };
 
-/** The subject, which must be of the version that is spoken here, and of this project. */
-export const ownSubject = (text: string, project: string): Subject => {
+/** The subject, which must be of the version that is spoken here: nothing is known of what others mean. */
+export const spokenSubject = (text: string): Subject => {
   const subject = parseSubject(text);
-  if (subject.version !== VERSION) {
-    throw new ParleyError(
-      'unsupported_version',
-      `Version ${subject.version} of CommonGround is not spoken here, but ${VERSION}.`,
-      { facts: { version: subject.version, supported: VERSION } },
-    );
-  }
+  const { version } = subject;
+  if (version === VERSION) return subject;
+  throw new ParleyError(
+    'unsupported_version',
+    `Version ${version} of CommonGround is not spoken here, but ${VERSION}.`,
+    {
+      facts: { version, supported: VERSION },
+    },
+  );
+};
+
+/** The same, which must be of this project, too. */
+export const ownSubject = (text: string, project: string): Subject => {
+  const subject = spokenSubject(text);
   if (subject.project !== project) throw violation(text, `is of the project ${subject.project}, the key of ${project}`);
   return subject;
 };
