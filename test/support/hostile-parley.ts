@@ -37,7 +37,11 @@ export const hostileParley = async (t: TestContext, random: Random): Promise<Hos
     dir,
     adminKey: ADMIN_KEY,
     clock,
-    config: { ...baseConfig, tasks: { ...baseConfig.tasks, leaseMs: 20_000, resendMs: NEVER_MS, maxAttempts: 5 } },
+    config: {
+      ...baseConfig,
+      tasks: { ...baseConfig.tasks, leaseMs: 20_000, resendMs: NEVER_MS, maxAttempts: 5 },
+      turns: { ...baseConfig.turns, runningMs: 60_000 },
+    },
     log: (level, message, facts) => level === 'error' && errors.push(`${message} ${JSON.stringify(facts)}`),
     through: (ports) => {
       inner.push(ports);
