@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../json/json.ts';
 import type { Command } from '../messages/command.ts';
 import type { Note } from '../notes/note.ts';
 import type { OnNats } from '../relay/on-nats.ts';
-import type { Task } from '../tasks/task.ts';
+import type { Reported, Task } from '../tasks/task.ts';
 
 /** One protocol: how its messages become commands, and how tasks and outcomes become its messages. */
 export interface Dialect {
@@ -48,7 +48,7 @@ export interface Dialect {
   /** The task as a request to whoever claimed it. */
   encodeRequest(task: Task, input: Json): JsonObject;
   /** What the holder of an open task said last. */
-  encodeReport(task: Task): JsonObject;
+  encodeReport(task: Reported): JsonObject;
   /** How a task ended, what its holder asks or what it was answered, for the one who must know. */
   encodeOutcome(outcome: Outcome, output: Json | undefined, artifacts: JsonObject[] | undefined): JsonObject;
   /** A message that is no task, for its recipient. */

@@ -11,7 +11,7 @@ import type { Outcome } from './delivery.ts';
 
 export const noteInWords = async (deps: Deps, note: Note, dialect: Dialect): Promise<JsonObject> => {
   const { id, project, from } = note;
-  const content = await unlessLost(deps, id, loaded(deps.blobs, note.content));
+  const content = await unlessLost(deps, id, loaded(deps.blobs, project, note.content));
   return dialect.encodeNote(
     note,
     await fittingFor(deps, dialect, { project, from, type: 'sys.message' }, content ?? null),
@@ -32,12 +32,12 @@ export const outcomeInWords = async (
   dialect: Dialect,
 ): Promise<JsonObject> => {
   const { id, from, output, artifacts, task } = outcome;
-  const content = await unlessLost(deps, id, output && loaded(deps.blobs, output));
+  const content = await unlessLost(deps, id, output && loaded(deps.blobs, project, output));
   const about = { project, from, type: 'task.deliverable' } as const;
   return dialect.encodeOutcome(
     outcome,
     content === undefined ? undefined : await fittingFor(deps, dialect, about, content),
-    await unlessLost(deps, id, shownArtifacts(deps.blobs, task.id, artifacts)),
+    await unlessLost(deps, id, shownArtifacts(deps.blobs, project, task.id, artifacts)),
   );
 };
 

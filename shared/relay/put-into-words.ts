@@ -9,13 +9,14 @@ import { idFrom } from '../ids.ts';
 import type { Outcome } from '../inbox/delivery.ts';
 import { batchInWords, noteInWords, outcomeInWords } from '../inbox/in-words.ts';
 import type { JsonObject } from '../json/json.ts';
+import { noteRef } from '../notes/note.ts';
 import { isOver } from '../notes/note-changes.ts';
 import { keepAlias } from '../tasks/alias.ts';
 import { loaded } from '../tasks/content.ts';
-import { type Task, taskRef } from '../tasks/task.ts';
+import { type Reported, type Task, taskRef } from '../tasks/task.ts';
 import { inboxSubject, type NatsMessage } from './nats-message.ts';
 import type { About } from './on-nats.ts';
-import type { Ask, Presence, ReportedTask } from './relayed.ts';
+import type { Ask, Presence } from './relayed.ts';
 import type { Worded } from './words.ts';
 
 type Said = Omit<NatsMessage, 'id'> | { skip: string };
@@ -31,15 +32,11 @@ const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
     case 'request':
       return requestInWords(deps, project, ask.taskId, ask.entry);
     case 'report':
-      return reportInWords(deps, project, ask.task);
+      return reportInWords(deps, { ...ask.task, project });
     case 'outcome':
-      return outcomeToReader(deps, project, ask.outcome);
-    case 'note': {
-      const { note } = ask;
-      if (isOver(note, deps.clock.now())) return skipped('its time to live is over');
-      const topic = { ...note, domain: undefined, isToSome: note.toNats === 'with others' };
-      return toReader(deps, topic, note.to, (dialect) => noteInWords(deps, note, dialect));
-    }
+      return outcomeToReader(deps, project, { ...ask.outcome, task: { ...ask.outcome.task, project } });
+    case 'note':
+      return noteToReader(deps, project, ask.from, ask.noteId);
     case 'batch':
       return batchEnded(deps, project, ask.batchId);
     case 'broadcast':
@@ -49,13 +46,11 @@ const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
   }
 };
 
-const skipped = async (skip: string): Promise<Said> => ({ skip });
-
 const requestInWords = async (deps: Deps, project: string, taskId: string, entry: number): Promise<Said> => {
   const task = await deps.records.get(taskRef(project, taskId));
   if (task?.status !== 'requested' || task.entry !== entry) return { skip: 'it is no longer requested' };
   if (task.deadline <= deps.clock.now()) return { skip: 'it has expired' };
-  const input = await loaded(deps.blobs, task.input);
+  const input = await loaded(deps.blobs, project, task.input);
   const reader = await readerOf(deps, task);
   const dialect = reader ? dialectNamed(reader.dialect) : domainsDialect();
   if (!dialect) return { skip: 'no dialect has subjects for domains' };
@@ -82,15 +77,23 @@ const nameOf = ({ id, entry }: Task, { spoken }: Dialect): string =>
 
 const domainsDialect = (): Dialect | undefined => dialects.find(({ onNats }) => onNats?.namesDomains);
 
-const reportInWords = async (deps: Deps, project: string, task: ReportedTask): Promise<Said> => {
-  if (await hasBeenHeard(deps, project, task.holder, task.from)) return { skip: 'it was said on NATS' };
+const reportInWords = async (deps: Deps, task: Reported): Promise<Said> => {
+  if (await hasBeenHeard(deps, task.project, task.holder, task.from)) return { skip: 'it was said on NATS' };
   return toReader(deps, task, task.from, async (dialect) => dialect.encodeReport(task));
 };
 
 const outcomeToReader = async (deps: Deps, project: string, outcome: Outcome): Promise<Said> => {
   const { from, to, task } = outcome;
   if (await hasBeenHeard(deps, project, from, to)) return { skip: 'it was said on NATS' };
-  return toReader(deps, { ...task, project }, to, (dialect) => outcomeInWords(deps, project, outcome, dialect));
+  return toReader(deps, task, to, (dialect) => outcomeInWords(deps, project, outcome, dialect));
+};
+
+const noteToReader = async (deps: Deps, project: string, from: string, id: string): Promise<Said> => {
+  const note = await deps.records.get(noteRef(project, from, id));
+  if (!note) return { skip: 'it is no longer kept' };
+  if (isOver(note, deps.clock.now())) return { skip: 'its time to live is over' };
+  const topic = { ...note, domain: undefined, isToSome: note.toNats === 'with others' };
+  return toReader(deps, topic, note.to, (dialect) => noteInWords(deps, note, dialect));
 };
 
 /** What one agent on NATS said on the subjects of its dialect, all others of that dialect have heard there. */

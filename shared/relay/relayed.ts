@@ -3,18 +3,20 @@ import type { Broadcast } from '../broadcasts/broadcast.ts';
 import type { Outcome } from '../inbox/delivery.ts';
 import type { Note } from '../notes/note.ts';
 import type { Outgoing, Priority } from '../ports/queues.ts';
-import type { Task } from '../tasks/task.ts';
+import type { Reported, Task } from '../tasks/task.ts';
 import type { NatsMessage } from './nats-message.ts';
 
 /** What the relay asks the cloud to be put into words before it publishes it. */
 export type Ask =
   | { kind: 'request'; taskId: string; entry: number }
-  | { kind: 'report'; task: ReportedTask }
+  | { kind: 'report'; task: ReportedOnNats }
   | { kind: 'outcome'; outcome: Outcome }
-  | { kind: 'note'; note: Note }
+  | { kind: 'note'; from: string; noteId: string }
   | { kind: 'batch'; batchId: string }
   | { kind: 'broadcast'; broadcastId: string }
   | (Presence & { kind: 'presence' });
+
+export type ReportedOnNats = Omit<Reported, 'seen'>;
 
 export interface Presence {
   agent: string;
@@ -24,9 +26,6 @@ export interface Presence {
 
 /** What a relay lane carries: a message as it is to be published, or what to ask for one. */
 export type Relayed = { at: number } & ({ publish: NatsMessage } | { ask: Ask; id: string });
-
-/** Enough of a task to say what its holder said last; a queue message holds 1 MiB, and this far less. */
-export type ReportedTask = Omit<Task, 'output' | 'artifacts' | 'outcomeCarried' | 'prompt' | 'answer' | 'seen'>;
 
 interface Address {
   project: string;
@@ -60,8 +59,10 @@ export const relayedRequest = (task: Task): Outgoing =>
 
 /** For the requester: what the holder said last. */
 export const relayedReport = (task: Task): Outgoing => {
-  const { output: _output, artifacts: _artifacts, outcomeCarried: _carried, ...rest } = task;
-  const { prompt: _prompt, answer: _answer, seen: _seen, ...reported } = rest;
+  const { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds, traceparent, tracestate } = task;
+  const { holder, claimedAt, claimNote, progress, carried } = task;
+  const about = { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds, traceparent, tracestate };
+  const reported = { ...about, holder, claimedAt, claimNote, progress, carried };
   return asking({ ...ofTask(task), id: `${task.id}#${task.v}#report` }, { kind: 'report', task: reported });
 };
 
@@ -76,7 +77,7 @@ export const relayedNote = (note: Note): Outgoing => {
   const { project, priority, to, from, id, createdAt } = note;
   return asking(
     { project, priority, group: `agent/${to}`, at: createdAt, id: `note/${from}/${id}` },
-    { kind: 'note', note },
+    { kind: 'note', from, noteId: id },
   );
 };
 

@@ -58,16 +58,21 @@ export interface ShownArtifact extends JsonObject {
 /** The artifacts as a message shows them. */
 export const shownArtifacts = async (
   blobs: Blobs,
+  project: string,
   taskId: string,
   artifacts: KeptArtifacts | undefined,
 ): Promise<ShownArtifact[] | undefined> => {
   if (!artifacts) return undefined;
-  if (isInline(artifacts)) return loadedArtifacts(blobs, artifacts);
+  if (isInline(artifacts)) return loadedArtifacts(blobs, project, artifacts);
   return artifacts.index.map((entry) => ({ ...entry, uri: uriOf(taskId, entry.name) }));
 };
 
-export const loadedArtifacts = async (blobs: Blobs, { content }: KeptArtifacts): Promise<Artifact[]> => {
-  const list = await loaded(blobs, content);
+export const loadedArtifacts = async (
+  blobs: Blobs,
+  project: string,
+  { content }: KeptArtifacts,
+): Promise<Artifact[]> => {
+  const list = await loaded(blobs, project, content);
   return Array.isArray(list) ? list.filter(isArtifact) : [];
 };
 

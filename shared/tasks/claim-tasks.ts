@@ -237,7 +237,7 @@ const handOver = async (deps: Deps, { agent }: Known, task: Task): Promise<Claim
     await deps.records.create(shortNameOf(task, agent.id, task.createdAt, deps.clock.now()), deps.newId());
   }
   const { project, from } = task;
-  const content = await loaded(deps.blobs, task.input);
+  const content = await loaded(deps.blobs, project, task.input);
   const input = await fittingFor(deps, dialect, { project, from, type: 'task.instruction' }, content);
   return {
     message: dialect.encodeRequest(task, input),

@@ -31,8 +31,10 @@ export const discarded = async (blobs: Blobs, content: Content | undefined): Pro
   if (content && 'blob' in content) await blobs.delete(content.blob);
 };
 
-export const loaded = async (blobs: Blobs, content: Content): Promise<Json> => {
+/** Whoever names a blob may have been told its name by somebody else: none is read but those of the project. */
+export const loaded = async (blobs: Blobs, project: string, content: Content): Promise<Json> => {
   if ('json' in content) return content.json;
+  if (!content.blob.startsWith(`${project}/`)) throw new Error(`the project ${project} has no blob ${content.blob}`);
   const text = await blobs.get(content.blob);
   if (text === undefined) throw new Error(`the blob ${content.blob} is gone`);
   return JSON.parse(text);

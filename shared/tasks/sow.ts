@@ -135,7 +135,7 @@ export interface Refused {
  * could be accepted when it was asked for, is told; whatever else goes wrong is thrown, and the rest is left for the next time.
  */
 export const sow = async (deps: Deps, sower: Sower, kept: Content): Promise<Refused[]> => {
-  const seeds = Seeds.parse(await loaded(deps.blobs, kept));
+  const seeds = Seeds.parse(await loaded(deps.blobs, sower.project, kept));
   const refused: Refused[] = [];
   const sown = new Map<string, Promise<void>>();
   for (const seed of seeds) {

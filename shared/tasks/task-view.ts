@@ -134,7 +134,7 @@ const iso = (at: number | undefined): string | undefined => (at === undefined ? 
 /** The task with its result and its story. */
 export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => {
   const [payload, [result, artifacts], subtasks] = await Promise.all([
-    loaded(deps.blobs, task.input),
+    loaded(deps.blobs, task.project, task.input),
     produced(deps, task),
     task.children === undefined ? undefined : childrenOf(deps, task),
   ]);
@@ -142,8 +142,8 @@ export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]):
   return { ...viewOf(task), payload, artifacts, result, subtasks, history };
 };
 
-const produced = ({ blobs }: Deps, { id, output, artifacts }: Task) =>
-  Promise.all([output && loaded(blobs, output), shownArtifacts(blobs, id, artifacts)]);
+const produced = ({ blobs }: Deps, { project, id, output, artifacts }: Task) =>
+  Promise.all([output && loaded(blobs, project, output), shownArtifacts(blobs, project, id, artifacts)]);
 
 const childrenOf = async (deps: Deps, task: Task): Promise<string[]> =>
   (await linksOf(deps.records, task.pk)).map(({ taskId }) => taskId);
@@ -157,6 +157,6 @@ export const inDialect = async (deps: Deps, task: Task, name: string): Promise<J
   }
   if (task.status === 'input_required') return dialect.encodeOutcome(questionOf(task), undefined, undefined);
   return task.status === 'requested' || task.status === 'waiting'
-    ? dialect.encodeRequest(task, await loaded(deps.blobs, task.input))
+    ? dialect.encodeRequest(task, await loaded(deps.blobs, task.project, task.input))
     : dialect.encodeReport(task);
 };

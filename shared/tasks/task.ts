@@ -195,6 +195,29 @@ export interface Task extends Item {
   tracestate?: string;
 }
 
+/** Enough of a task to say what its holder said last. */
+export type Reported = Pick<
+  Task,
+  | 'project'
+  | 'id'
+  | 'v'
+  | 'at'
+  | 'status'
+  | 'priority'
+  | 'domain'
+  | 'from'
+  | 'attempt'
+  | 'ttlSeconds'
+  | 'traceparent'
+  | 'tracestate'
+  | 'holder'
+  | 'claimedAt'
+  | 'claimNote'
+  | 'progress'
+  | 'carried'
+  | 'seen'
+>;
+
 /** Enough for what may still be on its way; a progress report that is older than 16 others says nothing any more. */
 export const SEEN_LIMIT = 16;
 

@@ -43,7 +43,7 @@ const answered = async (deps: Deps, work: Work, call: ToolCall, status: Ending, 
 
 /** A task that did the work of a call has ended, in whatever dialect. */
 export const answerWithTask = async (deps: Deps, task: Task, call: ToolCall): Promise<void> => {
-  const output = task.output && (await loaded(deps.blobs, task.output));
+  const output = task.output && (await loaded(deps.blobs, task.project, task.output));
   // It ended because the tool has reported already.
   if (task.endedBy === undefined && isObject(output) && output.tool_result_card_id !== undefined) return;
   if (task.status === 'expired') {

@@ -61,7 +61,7 @@ const argsOf = async (deps: Deps, project: string, { payload }: Order): Promise<
     );
   }
   const [card] = await requireCards(deps, project, [payload.tool_call_card_id]);
-  const content = card && (await loaded(deps.blobs, card.content));
+  const content = card && (await loaded(deps.blobs, project, card.content));
   const args = isObject(content) ? content.args : undefined;
   if (isArgs(args)) return args;
   throw violation('tool_call_card_id', 'The content of the card of the call has no "args".');

@@ -36,7 +36,7 @@ const SUMMARY_CHARACTERS = 2000;
 /** What a deliverable says of itself in a few words: its `summary`, or all of it where it is a text. */
 export const summaryOf = async (deps: Deps, project: string, id = ''): Promise<string | undefined> => {
   const card = CARD_ID.test(id) ? await deps.records.get(cardRef(project, id)) : undefined;
-  const content = card && (await loaded(deps.blobs, card.content));
+  const content = card && (await loaded(deps.blobs, project, card.content));
   const said = isObject(content) ? content.summary : content;
   return typeof said === 'string' ? said.slice(0, SUMMARY_CHARACTERS) : undefined;
 };

@@ -89,7 +89,7 @@ const RETRY_MS = [2000, 4000, 8000, 16_000, 30_000];
 export const forked = async (deps: Deps, batch: Batch): Promise<void> => {
   const { forks, call, project, tries = 0 } = batch;
   if (!forks || !call || batch.status !== 'open') return;
-  const tasks = Forks.parse(await loaded(deps.blobs, forks));
+  const tasks = Forks.parse(await loaded(deps.blobs, project, forks));
   const begun = await Promise.allSettled(tasks.map((task, child) => fork(deps, batch, task, child)));
   const failures = begun.filter((outcome) => outcome.status === 'rejected');
   const retryMs = RETRY_MS[tries];

@@ -73,7 +73,7 @@ const CAPABILITY = 'common-ground.turn';
 export const takeBack = async (deps: Deps, task: Task, turnId: string): Promise<void> => {
   const turn = await deps.records.get(turnRef(task.project, turnId));
   if (!turn) return;
-  const output = task.output && (await loaded(deps.blobs, task.output));
+  const output = task.output && (await loaded(deps.blobs, task.project, task.output));
   const card =
     output === undefined
       ? undefined

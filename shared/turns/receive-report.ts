@@ -72,6 +72,6 @@ const overrideIn = async (
   id: string,
 ): Promise<ToolReport['afterExecution'] | undefined> => {
   const [card] = await requireCards(deps, project, [id]);
-  const content = card && (await loaded(deps.blobs, card.content));
+  const content = card && (await loaded(deps.blobs, project, card.content));
   return controlIn(isObject(content) ? content.result : undefined);
 };

@@ -44,7 +44,7 @@ const errorOf = ({ status, error, errorCode }: TurnEnd) => ({
 /** A deliverable that is no longer kept, or never was, is at least named. */
 const deliveredBy = async (deps: Deps, { project }: Turn, { deliverable = '' }: TurnEnd): Promise<Json> => {
   try {
-    return await loaded(deps.blobs, (await findCard(deps, project, deliverable)).content);
+    return await loaded(deps.blobs, project, (await findCard(deps, project, deliverable)).content);
   } catch (error) {
     if (!(error instanceof ParleyError)) throw error;
     return { deliverable_card_id: deliverable };

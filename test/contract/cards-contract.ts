@@ -24,7 +24,7 @@ export const cardsContract = (name: string, open: Open): void => {
         assert.equal(made.filter(({ isNew }) => isNew).length, 1);
         assert.equal(new Set(made.map(({ id }) => id)).size, 1);
         const card = await findCard(deps, project, made[0]?.id ?? '');
-        assert.deepEqual(await loaded(deps.blobs, card.content), content);
+        assert.deepEqual(await loaded(deps.blobs, card.project, card.content), content);
       }
     });
 

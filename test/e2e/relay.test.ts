@@ -65,7 +65,17 @@ describe('a relay', () => {
       to: knight.id,
       happenedAt: Date.now(),
       status: 'completed',
-      task: { project: 'default', id: randomUUID(), from: knight.id, priority: 'normal', carried: {} },
+      task: {
+        project: 'default',
+        id: randomUUID(),
+        from: knight.id,
+        capability: 'security.briefing',
+        priority: 'normal',
+        ttlSeconds: 60,
+        traceparent: '',
+        attempt: 1,
+        carried: {},
+      },
       output: { json: content },
       carried: {},
     };

@@ -3,7 +3,7 @@ import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { type Json, type JsonObject, objectIn } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Priority } from '../../ports/queues.ts';
-import type { Task } from '../../tasks/task.ts';
+import type { Reported, Task } from '../../tasks/task.ts';
 import { NAME, VERSION } from './decode.ts';
 import { codeFor } from './error-codes.ts';
 import { evidenceOf } from './evidence.ts';
@@ -34,7 +34,7 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
   });
 };
 
-export const encodeReport = (task: Task): JsonObject => {
+export const encodeReport = (task: Reported): JsonObject => {
   const { carried = {}, percent, message: text, subTasks, blockers, confidence } = task.progress ?? {};
   const { content = null, ...said } = own(carried);
   const made = task.progress

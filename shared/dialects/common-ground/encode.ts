@@ -2,7 +2,7 @@ import { PUBLIC } from '../../agents/channels.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
-import type { Task } from '../../tasks/task.ts';
+import type { Reported, Task } from '../../tasks/task.ts';
 import { inHeaders } from './headers.ts';
 import { agentSubject, type Category } from './subject.ts';
 
@@ -60,7 +60,7 @@ export const workOf = (task: Task, input: Json): JsonObject => ({
   },
 });
 
-export const encodeReport = (task: Task): JsonObject => {
+export const encodeReport = (task: Reported): JsonObject => {
   const { percent, message: said } = task.progress ?? {};
   const holder = task.holder ?? PARLEY;
   return message(task, carriedIn(task.carried), ['evt', holder, 'state'], task.at, holder, {

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { chainOf } from '../../tasks/chain.ts';
-import type { Task } from '../../tasks/task.ts';
+import type { Reported, Task } from '../../tasks/task.ts';
 import { NAME, VERSION } from './decode.ts';
 import { fitting } from './fitting.ts';
 import { NUMBERS } from './priorities.ts';
@@ -37,7 +37,7 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
   return fitting({ ...envelope, payload }, `/v1/tasks/${task.id}`);
 };
 
-export const encodeReport = (task: Task): JsonObject => {
+export const encodeReport = (task: Reported): JsonObject => {
   const { percent, message, subTasks, blockers, confidence, carried = {} } = task.progress ?? {};
   const { payload, ...said } = own(carried);
   const envelope = envelopeOf(said, {

@@ -3,7 +3,7 @@ import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { isJsonObject, isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { NoteMessage } from '../../messages/command.ts';
 import type { Note } from '../../notes/note.ts';
-import type { Task } from '../../tasks/task.ts';
+import type { Reported, Task } from '../../tasks/task.ts';
 import { NAME } from './name.ts';
 import { nearestCode } from './nearest-code.ts';
 
@@ -30,7 +30,7 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => ({
   payload: { task: task.capability, params: asObject(input), ...part(task.carried, 'payload') },
 });
 
-export const encodeReport = (task: Task): JsonObject => {
+export const encodeReport = (task: Reported): JsonObject => {
   const { percent, message, subTasks, carried = {} } = task.progress ?? {};
   return {
     id: idFrom(`${task.id}#${task.v}`),

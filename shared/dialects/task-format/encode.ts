@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { chainOf } from '../../tasks/chain.ts';
-import type { Task } from '../../tasks/task.ts';
+import type { Reported, Task } from '../../tasks/task.ts';
 import { idsOf } from '../../trace.ts';
 import { NAME, TTL_SECONDS } from './decode.ts';
 import { nearestCode } from './errors.ts';
@@ -59,7 +59,7 @@ const spoken = (priority: Priority): string => (priority === 'critical' ? 'urgen
 const asObject = (content: Json): JsonObject => (isJsonObject(content) ? content : { content });
 
 /** What the holder of an open task said last. */
-export const encodeReport = (task: Task): JsonObject => {
+export const encodeReport = (task: Reported): JsonObject => {
   const { percent, message, subTasks, carried = {} } = task.progress ?? {};
   const note = task.progress ? {} : task.claimNote;
   return {

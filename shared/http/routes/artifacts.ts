@@ -39,7 +39,7 @@ export const artifactRoutes: Route[] = [
     handle: async ({ deps, caller, ...call }) => {
       const { task } = await lookUp(deps, caller, await taskId(deps, caller, call));
       const { name } = call.params;
-      const artifacts = task.artifacts ? await loadedArtifacts(deps.blobs, task.artifacts) : [];
+      const artifacts = task.artifacts ? await loadedArtifacts(deps.blobs, task.project, task.artifacts) : [];
       const artifact = artifacts.find((candidate) => candidate.name === name);
       if (!artifact) throw new ParleyError('not_found', `The task ${task.id} has no artifact ${name}.`);
       return { status: 200, file: { type: artifact.type, bytes: bytesOf(artifact) } };

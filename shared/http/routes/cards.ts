@@ -25,7 +25,7 @@ export const CardView = z.object({
 export const viewOf = async (deps: Deps, card: Card): Promise<z.output<typeof CardView>> => ({
   card_id: card.id,
   type: card.type,
-  content: await loaded(deps.blobs, card.content),
+  content: await loaded(deps.blobs, card.project, card.content),
   created_by: card.from,
   created_at: new Date(card.createdAt).toISOString(),
   expires_at: new Date(card.expires).toISOString(),

@@ -27,7 +27,7 @@ const viewOf = async (deps: Deps, note: Note): Promise<z.output<typeof Ticket>> 
   priority: note.priority,
   openedAt: new Date(note.createdAt).toISOString(),
   closedAt: note.closedAt === undefined ? undefined : new Date(note.closedAt).toISOString(),
-  content: await loaded(deps.blobs, note.content),
+  content: await loaded(deps.blobs, note.project, note.content),
 });
 
 export const gapRoutes: Route[] = [

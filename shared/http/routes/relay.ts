@@ -4,18 +4,14 @@ import { newKey, RELAY, setRelayKey } from '../../agents/keys.ts';
 import { type Config, hasRelay } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
+import { checked, jsonObject } from '../../json/checked.ts';
+import type { JsonObject } from '../../json/json.ts';
+import { Asked } from '../../relay/asked.ts';
 import { Plan } from '../../relay/plan.ts';
 import { planFor } from '../../relay/plan-for.ts';
 import { putIntoWords } from '../../relay/put-into-words.ts';
-import type { Ask } from '../../relay/relayed.ts';
 import { Words } from '../../relay/words.ts';
 import { noBody, noQuery, type Route, relayRoute, route } from '../route.ts';
-
-/** As Parley itself sent it to the relay's queue. */
-const Asked = z.strictObject({
-  id: z.string().max(512),
-  ask: z.custom<Ask>((value) => typeof value === 'object' && value !== null && 'kind' in value, 'must have a kind'),
-});
 
 const requireRelay = (caller: Caller | Relay, config: Config): void => {
   if (caller.role === 'agent') {
@@ -67,7 +63,12 @@ export const relayRoutes: Route[] = [
     path: '/v1/relay/words',
     summary: 'What waits in a queue of the relay, as it is to be published on NATS (relay, admin)',
     query: noQuery,
-    body: z.strictObject({ asks: z.array(Asked).min(1).max(25) }),
+    body: z.strictObject({
+      asks: z
+        .array(z.strictObject({ id: z.string().max(512), ask: jsonObject }))
+        .min(1)
+        .max(25),
+    }),
     answers: {
       200: {
         description:
@@ -83,9 +84,10 @@ export const relayRoutes: Route[] = [
   }),
 ];
 
-const worded = async (deps: Deps, project: string, ask: Ask, id: string): Promise<Words> => {
+/** Each is looked at on its own: one that nobody understands does not keep back those that came with it. */
+const worded = async (deps: Deps, project: string, ask: JsonObject, id: string): Promise<Words> => {
   try {
-    return await putIntoWords(deps, project, ask, id);
+    return await putIntoWords(deps, project, checked(Asked, ask, 'invalid_request', 'What is asked'), id);
   } catch (error) {
     deps.log('error', 'a message for NATS could not be told', { id, error: String(error) });
     return { problem: String(error) };

@@ -80,7 +80,7 @@ export const sentMessageRoutes: Route[] = [
     },
     handle: async ({ deps, caller, params: { from = '', id = '' }, query: { timestamp } }) => {
       const note = await noteFor(deps, caller, from, wholeId(from, id, timestamp));
-      return { status: 200, body: { ...viewOf(note), content: await loaded(deps.blobs, note.content) } };
+      return { status: 200, body: { ...viewOf(note), content: await loaded(deps.blobs, note.project, note.content) } };
     },
   }),
 ];
