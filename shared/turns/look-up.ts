@@ -1,10 +1,10 @@
-import type { Caller } from '../agents/authenticate.ts';
+import { type Caller, nameOf } from '../agents/authenticate.ts';
 import { mayUse } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import { taskRef } from '../tasks/task.ts';
-import { headRef } from './head.ts';
+import { type Head, headRef } from './head.ts';
 import { type KeptStep, STEPS_KEPT, type Turn, turnRef } from './turn.ts';
 import { headView, turnView } from './turn-view.ts';
 
@@ -36,7 +36,11 @@ export const showTurn = async (deps: Deps, caller: Caller, id: string): Promise<
   return turnView(turn, head, steps);
 };
 
-export const showHead = async (deps: Deps, project: string, agent: string): Promise<JsonObject> => {
-  const head = await deps.records.get(headRef(project, agent));
-  return headView(agent, head);
+/** That an agent is busy, everybody may know; with which turn, those who may see the turn, and the agent itself. */
+export const showHead = async (deps: Deps, caller: Caller, agent: string): Promise<JsonObject> => {
+  const head = await deps.records.get(headRef(caller.project, agent));
+  return headView(agent, head, !head || mayKnow(caller, head));
 };
+
+export const mayKnow = (caller: Caller, { agent, active }: Head): boolean =>
+  active === undefined || mayUse(caller, active.channel) || nameOf(caller) === agent;

@@ -9,9 +9,10 @@ export interface Gate {
   epoch: number;
 }
 
-export const gated = ({ turn, epoch }: Gate): Rule<Head> => ({
+/** Who is refused learns what the agent does instead, if it may know. */
+export const gated = ({ turn, epoch }: Gate, mayKnow: (head: Head) => boolean = () => true): Rule<Head> => ({
   holds: all(is('epoch', epoch), is('turn', turn)),
-  refusal: (head) => stale({ turn, epoch }, head),
+  refusal: (head) => stale({ turn, epoch }, mayKnow(head) ? head : undefined),
 });
 
 export const isGated = ({ turn, epoch }: Gate, head: Head): boolean => head.turn === turn && head.epoch === epoch;
@@ -20,7 +21,7 @@ export const stale = ({ turn, epoch }: Gate, head?: Head): ParleyError =>
   new ParleyError(
     'stale_turn',
     `The turn ${turn} with the epoch ${epoch} is not the active one: it has ended, was reaped, or was never leased. Stop working on it.`,
-    { facts: { state: stateOf(head), turn_epoch: head?.epoch ?? 0, active_agent_turn_id: head?.turn ?? null } },
+    { facts: head && { state: stateOf(head), turn_epoch: head.epoch, active_agent_turn_id: head.turn ?? null } },
   );
 
 export const dispatched: Rule<Head> = {

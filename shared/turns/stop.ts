@@ -1,3 +1,4 @@
+import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { is, present } from '../ports/conditions.ts';
@@ -5,12 +6,19 @@ import { advanced, type Holder } from './advance.ts';
 import { deliverableOf } from './deliverable.ts';
 import { endTurn } from './end-turn.ts';
 import { headRef, type TurnEnd } from './head.ts';
+import { mayKnow } from './look-up.ts';
 import { stale } from './rules.ts';
 import { canceled, stop } from './transitions.ts';
 import { queuedKey, type Turn, turnRef } from './turn.ts';
 
 /** Ends a turn that is no longer wanted, whatever its worker is doing. One that nobody has leased has the epoch 0. */
-export const stopTurn = (deps: Deps, turn: Turn, epoch: number, reason?: string): Promise<{ duplicate: boolean }> => {
+export const stopTurn = (
+  deps: Deps,
+  turn: Turn,
+  epoch: number,
+  reason?: string,
+  caller?: Caller,
+): Promise<{ duplicate: boolean }> => {
   const end = canceled(deps.clock.now(), reason);
   const holder: Holder = { project: turn.project, agent: turn.agent, turn: turn.id, epoch };
   if (turn.isTask) return stopTask(deps, turn, epoch, end);
@@ -18,7 +26,7 @@ export const stopTurn = (deps: Deps, turn: Turn, epoch: number, reason?: string)
   return advanced(
     deps,
     holder,
-    stop(holder, end),
+    stop(holder, end, (head) => caller !== undefined && mayKnow(caller, head)),
     ({ last }) => last?.turn === turn.id && last.epoch === epoch && last.errorCode === end.errorCode,
   );
 };

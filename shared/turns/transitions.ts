@@ -191,8 +191,8 @@ export const deliver = (gate: Gate, end: TurnEnd): Transition<Head> => ({
 });
 
 /** Somebody no longer wants the turn, whatever it is doing. */
-export const stop = (gate: Gate, end: TurnEnd): Transition<Head> => ({
-  rules: [gated(gate)],
+export const stop = (gate: Gate, end: TurnEnd, mayKnow: (head: Head) => boolean): Transition<Head> => ({
+  rules: [gated(gate, mayKnow)],
   change: ended(gate, end),
 });
 

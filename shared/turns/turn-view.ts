@@ -37,11 +37,11 @@ export const reportRows = (head: Head, turn: string): JsonObject[] =>
     tracestate: report.tracestate,
   }));
 
-export const headView = (agent: string, head: Head | undefined): JsonObject => ({
+export const headView = (agent: string, head: Head | undefined, tellsTurn: boolean): JsonObject => ({
   agent_id: agent,
   status: stateOf(head),
-  turn_epoch: head?.epoch ?? 0,
-  active_agent_turn_id: head?.turn,
+  turn_epoch: tellsTurn ? (head?.epoch ?? 0) : undefined,
+  active_agent_turn_id: tellsTurn ? head?.turn : undefined,
   updated_at: head && iso(head.at),
 });
 

@@ -138,6 +138,34 @@ describe('the subject of a message', () => {
 });
 
 describe('a channel', () => {
+  it('keeps to itself with which turn an agent is busy there', async (t) => {
+    const parley = await testParley(t);
+    const merlin = new Worker(await groundAgent(parley, 'merlin', { channels: ['public', 't_inner'] }));
+    const [mordred, morgan] = [
+      await groundAgent(parley, 'mordred'),
+      await groundAgent(parley, 'morgan', { channels: ['public', 't_inner'] }),
+    ];
+    const open = await enqueued(mordred, 'merlin');
+    const own = await enqueued(mordred, 'mordred');
+    await merlin.deliver(await merlin.begin());
+    const inner = await enqueued(morgan, 'merlin', { channel_id: 't_inner' });
+    const { turn_epoch } = await merlin.begin();
+    for (const caller of [merlin.agent, morgan, parley.admin]) {
+      const head = await headOf(caller, 'merlin');
+      assert.deepEqual([head.turn_epoch, head.active_agent_turn_id], [turn_epoch, inner]);
+    }
+    const { updated_at: _at, ...seen } = await headOf(mordred, 'merlin');
+    assert.deepEqual(seen, { agent_id: 'merlin', status: 'running' });
+    for (const [turn, agent_id] of [
+      [open, undefined],
+      [own, 'merlin'],
+    ]) {
+      const { body } = await mordred.call('POST', `/v1/turns/${turn}/stop`, { turn_epoch: turn_epoch - 1, agent_id });
+      assert.equal(body.code, 'stale_turn');
+      assert.deepEqual([body.state, body.turn_epoch, body.active_agent_turn_id], [undefined, undefined, undefined]);
+    }
+  });
+
   it('holds for the commands to a capability: they go to those of its agents that may use it', async (t) => {
     const parley = await testParley(t);
     const { worker, command } = await suspended(parley, 't_priv');

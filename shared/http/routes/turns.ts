@@ -145,7 +145,7 @@ export const turnRoutes: Route[] = [
     handle: async ({ deps, caller, params, body }) => {
       const turn = await stoppable(deps, caller, params.agent_turn_id ?? '');
       const agent = body.agent_id ?? turn.agent;
-      return { status: 200, body: await stopTurn(deps, { ...turn, agent }, body.turn_epoch, body.reason) };
+      return { status: 200, body: await stopTurn(deps, { ...turn, agent }, body.turn_epoch, body.reason, caller) };
     },
   }),
   route({
@@ -198,7 +198,7 @@ export const headRoutes: Route[] = [
     handle: async ({ deps, caller, params: { id = '' } }) => {
       if (!(await find(deps, caller.project, id)))
         throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
-      return { status: 200, body: await showHead(deps, caller.project, id) };
+      return { status: 200, body: await showHead(deps, caller, id) };
     },
   }),
 ];
