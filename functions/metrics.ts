@@ -1,8 +1,10 @@
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { Measured } from '../shared/measure.ts';
+import { MEASURED_SERVICE, type Measured } from '../shared/measure.ts';
 
 /** Written to the log in a form that CloudWatch makes metrics of: no call, and none to pay for but the metrics themselves. */
-const metrics = new Metrics({ namespace: 'Parley', defaultDimensions: { stage: process.env.STAGE ?? 'unknown' } });
+const written = { namespace: 'Parley', defaultDimensions: { stage: process.env.STAGE ?? 'unknown' } };
+const metrics = new Metrics(written);
+const measured = new Metrics({ ...written, serviceName: MEASURED_SERVICE });
 
 export const counted = (counts: Record<string, number>): void => {
   for (const [name, count] of Object.entries(counts)) {
@@ -19,6 +21,6 @@ const UNITS: Record<Measured, (typeof MetricUnit)[keyof typeof MetricUnit]> = {
 };
 
 export const tell = (measurements: readonly [name: Measured, value: number][]): void => {
-  for (const [name, value] of measurements) metrics.addMetric(name, UNITS[name], value);
-  metrics.publishStoredMetrics();
+  for (const [name, value] of measurements) measured.addMetric(name, UNITS[name], value);
+  measured.publishStoredMetrics();
 };

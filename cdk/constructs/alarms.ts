@@ -157,7 +157,7 @@ const rules = (watched: Watched, { alarms, stage }: AwsConfig): Rule[] => {
     {
       heading: 'inbox-depth',
       says: 'An inbox is nearly full: its agent does not keep up, and its oldest messages are about to be evicted.',
-      metrics: together('MAX', 'fullest inbox', inboxDepth(stage)),
+      metrics: [inboxDepth(stage)],
       above: NEARLY_FULL,
     },
   ];

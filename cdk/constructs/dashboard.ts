@@ -77,8 +77,8 @@ export const dashboard = (scope: Construct, stage: string, watched: Watched): Da
       ],
       [
         graph('Message routing: writes and reads (ms)', [writeLatency(stage), readLatency(stage)]),
-        graph('Message routing: fullest inbox', inboxDepth(stage)),
-        graph('Message routing: evictions', evictions(stage)),
+        graph('Message routing: fullest inbox', [inboxDepth(stage)]),
+        graph('Message routing: evictions', [evictions(stage)]),
       ],
     ],
   });

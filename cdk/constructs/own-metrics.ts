@@ -1,5 +1,5 @@
 import { type IMetric, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
-import type { Measured } from '../../shared/measure.ts';
+import { MEASURED_SERVICE, type Measured } from '../../shared/measure.ts';
 import type { FunctionName } from '../functions.ts';
 import { PERIOD } from './period.ts';
 
@@ -16,7 +16,9 @@ type OwnMetric =
   | 'DueSwept'
   | Measured;
 
-const ownMetric = (stage: string, service: FunctionName, metricName: OwnMetric, statistic = Stats.SUM): IMetric =>
+type Service = FunctionName | typeof MEASURED_SERVICE;
+
+const ownMetric = (stage: string, service: Service, metricName: OwnMetric, statistic = Stats.SUM): IMetric =>
   new Metric({
     namespace: NAMESPACE,
     metricName,
@@ -43,13 +45,14 @@ export const dueSwept = (stage: string): IMetric => ownMetric(stage, 'sweep', 'D
 /** One slow call in twenty is an accident, more are a state. */
 const SLOW = Stats.percentile(95);
 
-/** How long messages of the message routing protocol take to be written and read, by the functions that do it. */
-export const writeLatency = (stage: string): IMetric => ownMetric(stage, 'ingest', 'message_write_latency_ms', SLOW);
-export const readLatency = (stage: string): IMetric => ownMetric(stage, 'inbox', 'message_read_latency_ms', SLOW);
+const measured = (stage: string, name: Measured, statistic?: string): IMetric =>
+  ownMetric(stage, MEASURED_SERVICE, name, statistic);
 
-/** Of the fullest inbox that has a limit. What is sent to many is written by `due`. */
-export const inboxDepth = (stage: string): IMetric[] =>
-  (['ingest', 'due'] as const).map((service) => ownMetric(stage, service, 'inbox_depth', Stats.MAXIMUM));
+/** How long messages of the message routing protocol take to be written and read. */
+export const writeLatency = (stage: string): IMetric => measured(stage, 'message_write_latency_ms', SLOW);
+export const readLatency = (stage: string): IMetric => measured(stage, 'message_read_latency_ms', SLOW);
 
-export const evictions = (stage: string): IMetric[] =>
-  (['ingest', 'due'] as const).map((service) => ownMetric(stage, service, 'eviction_count'));
+/** Of the fullest inbox that has a limit. */
+export const inboxDepth = (stage: string): IMetric => measured(stage, 'inbox_depth', Stats.MAXIMUM);
+
+export const evictions = (stage: string): IMetric => measured(stage, 'eviction_count');

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -204,10 +205,21 @@ describe('the alarms', () => {
       return [...watches(alarm ? [alarm] : []), alarm?.ComparisonOperator, alarm?.Threshold];
     });
     assert.deepEqual(bounds, [
-      ['message_write_latency_ms ingest,test', 'GreaterThanThreshold', 100],
-      ['message_read_latency_ms inbox,test', 'GreaterThanThreshold', 200],
-      ['inbox_depth ingest,test', 'inbox_depth due,test', 'GreaterThanThreshold', 80],
+      ['message_write_latency_ms messages,test', 'GreaterThanThreshold', 100],
+      ['message_read_latency_ms messages,test', 'GreaterThanThreshold', 200],
+      ['inbox_depth messages,test', 'GreaterThanThreshold', 80],
     ]);
+  });
+
+  it('find what the message routing protocol measures, whichever function wrote it', () => {
+    const told = "import('./functions/metrics.ts').then(({ tell }) => tell([['inbox_depth', 81]]))";
+    for (const name of ['ingest', 'claims', 'due']) {
+      const env = { ...process.env, POWERTOOLS_SERVICE_NAME: name, STAGE: 'test' };
+      const { service, stage, inbox_depth } = JSON.parse(
+        execFileSync(process.execPath, ['-e', told], { env }).toString(),
+      );
+      assert.deepEqual([`inbox_depth ${service},${stage}`, inbox_depth], [...watches(withHeading('inbox-depth')), 81]);
+    }
   });
 
   it('are not made where they are switched off', () => {
