@@ -116,6 +116,17 @@ export const updatesContract = (name: string, open: Open): void => {
       assert.deepEqual((await records.get(ref))?.map, map);
     });
 
+    it('keeps numbers however large or small they are', async (t) => {
+      const { records } = (await open(t)).ports;
+      const ref = sampleRef();
+      const numbers = [0, -0.5, 1e21, 1e300, -1e300, Number.MAX_VALUE, 1e-131, -1e-300, Number.MIN_VALUE];
+      await created(records, { ...ref, numbers, odd: 1e300 });
+      const change = { set: { odd: 1e-300, 'map.deep': 1e300 } };
+      assert.equal((await records.update(ref, change, token())).outcome, 'written');
+      const read = await records.get(ref);
+      assert.deepEqual([read?.numbers, read?.odd, read?.map], [numbers, 1e-300, { deep: 1e300 }]);
+    });
+
     it('refuses where the condition does not hold, shows the record, and changes nothing', async (t) => {
       const { records } = (await open(t)).ports;
       const ref = sampleRef();

@@ -140,6 +140,7 @@ const optional = (value: unknown): AttributeValue | undefined => (typeof value =
 
 /** Maps and lists are walked here: the SDK stumbles over keys that callers chose and that every object has, such as `constructor`. */
 export const marshalled = (value: unknown): AttributeValue => {
+  if (typeof value === 'number' && !isNumberThere(value)) return { SS: [String(value)] };
   if (Array.isArray(value)) return { L: value.filter((one) => one !== undefined).map(marshalled) };
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return convertToAttr(value);
   const fields = Object.entries(value).filter(([, one]) => one !== undefined);
@@ -147,10 +148,16 @@ export const marshalled = (value: unknown): AttributeValue => {
 };
 
 const unmarshalled = (value: AttributeValue): unknown => {
+  if (value.SS) return Number(value.SS[0]);
   if (value.L) return value.L.map(unmarshalled);
   if (!value.M) return convertToNative(value);
   return Object.fromEntries(Object.entries(value.M).map(([key, one]) => [keyStored(key), unmarshalled(one)]));
 };
+
+/** The SDK takes no larger ones, and DynamoDB none that are nearer to zero: those are sets of one text, which nothing else is. */
+const isNumberThere = (value: number): boolean =>
+  value === 0 || (Math.abs(value) <= Number.MAX_SAFE_INTEGER && Math.abs(value) >= LEAST_NUMBER);
+const LEAST_NUMBER = 1e-130;
 
 /** DynamoDB takes no empty key in a map, and the SDK loses `__proto__`: those, and what looks like them, have one `_` more there. */
 export const storedKey = (key: string): string => (ODD_KEY.test(key) ? `_${key}` : key);
