@@ -60,7 +60,10 @@ export const awsOptionsFrom = (args: string[]): (Options & { reportsGrants: bool
   return options === 'help' ? options : { ...options, reportsGrants: values['report-grants'] };
 };
 
-const checked = (values: ReturnType<typeof parsed<typeof OPTIONS>>): Options | 'help' => {
+/** No relay stands beside LocalStack. */
+export const localstackOptionsFrom = (args: string[]): Options | 'help' => checked(parsed(args, COMMON));
+
+const checked = (values: ReturnType<typeof parsed<typeof COMMON>> & { nats?: string }): Options | 'help' => {
   if (values.help) return 'help';
   const port = Number(values.port);
   if (!/^\d{1,5}$/.test(values.port) || port > 65_535) {
@@ -74,13 +77,13 @@ const checked = (values: ReturnType<typeof parsed<typeof OPTIONS>>): Options | '
   return { port, host: values.host, dir: values.data, ...(nats !== undefined && { nats }) };
 };
 
-const OPTIONS = {
+const COMMON = {
   port: { type: 'string', default: '4100' },
   host: { type: 'string', default: '127.0.0.1' },
   data: { type: 'string', default: '.parley' },
-  nats: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const;
+const OPTIONS = { ...COMMON, nats: { type: 'string' } } as const;
 
 const parsed = <T extends ParseArgsOptionsConfig>(args: string[], options: T) => {
   try {

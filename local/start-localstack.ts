@@ -6,7 +6,7 @@ import { greeting } from './greeting.ts';
 import { startContainer } from './localstack/container.ts';
 import { deploy, setAdminKey } from './localstack/deploy.ts';
 import { startFront } from './localstack/front.ts';
-import { LOCALSTACK_HELP, type Options, optionsFrom } from './options.ts';
+import { LOCALSTACK_HELP, localstackOptionsFrom, type Options } from './options.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const LOCALSTACK_PORT = 4566;
@@ -38,7 +38,7 @@ const start = async ({ dir, port, host }: Options): Promise<void> => {
 
 let options: Options | 'help' | undefined;
 try {
-  options = optionsFrom(process.argv.slice(2));
+  options = localstackOptionsFrom(process.argv.slice(2));
   if (options === 'help') process.stdout.write(LOCALSTACK_HELP);
   else await start(options);
 } catch (error) {

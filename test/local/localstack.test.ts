@@ -20,6 +20,18 @@ const echoing = async (t: TestContext, name: string): Promise<string> => {
   return `http://127.0.0.1:${await portOf(server, 0, '127.0.0.1')}/`;
 };
 
+/** What it says when it does not start. */
+const fault = async (t: TestContext, ...args: string[]): Promise<string> => {
+  const child = execFile(process.execPath, [START, '--data', tempDir(t), ...args], { env: { PATH: '/nowhere' } });
+  let said = '';
+  child.stderr?.on('data', (text) => {
+    said += text;
+  });
+  const [code] = await once(child, 'close');
+  assert.equal(code, 1);
+  return said;
+};
+
 describe('LocalStack', () => {
   it('has one address in front of its functions, and each route goes to its own', async (t) => {
     const [ingest, tasks, api] = [await echoing(t, 'ingest'), await echoing(t, 'tasks'), await echoing(t, 'api')];
@@ -40,13 +52,13 @@ describe('LocalStack', () => {
   });
 
   it('says in one line what to do where there is no Docker', async (t) => {
-    const child = execFile(process.execPath, [START, '--data', tempDir(t)], { env: { PATH: '/nowhere' } });
-    let said = '';
-    child.stderr?.on('data', (text) => {
-      said += text;
-    });
-    const [code] = await once(child, 'close');
-    assert.equal(code, 1);
-    assert.match(said, /^parley: Docker does not answer\. .*npm run start:aws\.\n$/);
+    assert.match(await fault(t), /^parley: Docker does not answer\. .*npm run start:aws\.\n$/);
+  });
+
+  it('has no relay beside it, and says so to whoever names a NATS', async (t) => {
+    assert.match(
+      await fault(t, '--nats', 'nats://127.0.0.1:4222'),
+      /^parley: Unknown option '--nats'\. Try --help\.\n$/,
+    );
   });
 });
