@@ -5,7 +5,7 @@ import { NatsMessage } from '../shared/relay/nats-message.ts';
 import type { Words } from '../shared/relay/words.ts';
 import type { Metrics } from './metrics.ts';
 import type { ParleyApi } from './parley-api.ts';
-import { aborted, growingMs, pause } from './pause.ts';
+import { growingMs, pause } from './pause.ts';
 import { type Site, Unpublishable } from './site.ts';
 import type { Source } from './source.ts';
 
@@ -27,6 +27,11 @@ const Body = z
 /** What goes to core NATS is told to whoever listens at the time: after this, nobody does any more. */
 const WORTH_HEARING_MS = 60_000;
 
+/** The longest that SQS lets a receive wait, and the cheapest. */
+export const WAIT_MS = 20_000;
+/** A receive that takes longer than it was to wait, by this much, has no answer. */
+const LATE_MS = 5000;
+
 /** So many receives are worked off at the same time. */
 const BATCHES_AT_ONCE = 4;
 
@@ -37,30 +42,30 @@ export class Down {
   readonly #underWay = new Set<Promise<void>>();
   /** Of receives and batches, one after the other. */
   #failures = 0;
-  #isReceiving = true;
+  #wasAnswered = false;
+  #askedAt: number | undefined;
 
   constructor(priority: Priority, options: DownOptions) {
     this.#priority = priority;
     this.#options = options;
   }
 
-  /** Whether its queue could be asked the last time. */
+  /** Whether its queue answers. */
   get isReceiving(): boolean {
-    return this.#isReceiving;
+    const waitedMs = this.#askedAt === undefined ? 0 : Date.now() - this.#askedAt;
+    return this.#wasAnswered && waitedMs < WAIT_MS + LATE_MS;
   }
 
   /** Runs until the signal fires and everything that was taken is settled. */
   async run(): Promise<void> {
-    const { site, source, signal, log } = this.#options;
-    const ended = aborted(signal);
+    const { site, signal, log } = this.#options;
     while (!signal.aborted) {
-      await Promise.race([site.connected(), ended]);
+      await site.connected(signal);
       if (this.#underWay.size >= BATCHES_AT_ONCE) await Promise.race(this.#underWay);
       if (this.#failures > 0) await pause(growingMs(this.#failures), signal);
       if (signal.aborted) break;
       try {
-        const received = await source.receive(this.#priority, signal);
-        this.#isReceiving = true;
+        const received = await this.#receive();
         if (received.length === 0) {
           this.#failures = 0;
           continue;
@@ -70,11 +75,27 @@ export class Down {
       } catch (error) {
         if (signal.aborted) break;
         this.#failures++;
-        this.#isReceiving = false;
         log('warn', 'nothing could be received', { priority: this.#priority, error: String(error) });
       }
     }
     await Promise.all(this.#underWay);
+  }
+
+  async #receive(): Promise<Received[]> {
+    const { source, signal } = this.#options;
+    // Whether a queue answers at all is not waited for.
+    const waitMs = this.#wasAnswered ? WAIT_MS : 0;
+    this.#askedAt = Date.now();
+    try {
+      const received = await source.receive(this.#priority, waitMs, signal);
+      this.#wasAnswered = true;
+      return received;
+    } catch (error) {
+      this.#wasAnswered = false;
+      throw error;
+    } finally {
+      this.#askedAt = undefined;
+    }
   }
 
   async #bring(received: Received[]): Promise<void> {

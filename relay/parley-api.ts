@@ -29,8 +29,8 @@ export class Refusal extends Error {
 }
 
 export interface ParleyApi {
-  /** Whether the last call was answered. */
-  isAnswering(): boolean;
+  /** Whether it answers at this moment. Where no call has told lately, one is made. */
+  answers(): Promise<boolean>;
   plan(): Promise<Plan>;
   /** Each message is the text of a JSON object; what is sent is put together from these as they are. */
   send(messages: string[], arrivals: Arrival[]): Promise<Result[]>;
@@ -41,30 +41,44 @@ export interface ParleyApi {
 /** Longer than Parley takes for any call: its functions end after 29 s. */
 const TIMEOUT_MS = 35_000;
 const MAX_SOCKETS = 32;
+const PLAN = '/v1/relay/plan';
+/** For so long an answer tells that the next call will have one. */
+const LATELY_MS = 1000;
+/** A call that takes longer has no answer, as far as anybody can tell. */
+const HANGS_MS = 5000;
+/** As long as whoever asks how a relay is may be kept waiting. */
+const ANSWER_MS = 2000;
 
 /** Parley over HTTP. The key is asked for with every call, because it may be rotated. */
 export const parleyApi = (address: string, key: () => string): ParleyApi => {
   const isHttps = address.startsWith('https:');
   const agent = new (isHttps ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: MAX_SOCKETS });
-  let isAnswering = true;
-  const call = async (method: string, path: string, body?: string): Promise<unknown> => {
+  let answeredAt = Number.NEGATIVE_INFINITY;
+  /** The oldest first. */
+  const underWay = new Set<{ begunAt: number }>();
+  const call = async (method: string, path: string, body?: string, timeoutMs = TIMEOUT_MS): Promise<unknown> => {
+    const own = { begunAt: Date.now() };
+    underWay.add(own);
     try {
-      const answer = await asked(method, path, body);
-      isAnswering = true;
+      const answer = await asked(method, path, body, timeoutMs);
+      answeredAt = Date.now();
       return answer;
     } catch (error) {
-      isAnswering = error instanceof Refusal && error.status < 500;
+      const isAnswer = error instanceof Refusal && error.status < 500;
+      answeredAt = isAnswer ? Date.now() : Number.NEGATIVE_INFINITY;
       throw error;
+    } finally {
+      underWay.delete(own);
     }
   };
-  const asked = (method: string, path: string, body: string | undefined): Promise<unknown> =>
+  const asked = (method: string, path: string, body: string | undefined, timeout: number): Promise<unknown> =>
     new Promise((resolve, reject) => {
       const headers: Record<string, string | number> = { authorization: `Bearer ${key()}` };
       if (body !== undefined) {
         headers['content-type'] = 'application/json';
         headers['content-length'] = Buffer.byteLength(body);
       }
-      const options = { method, headers, agent, timeout: TIMEOUT_MS };
+      const options = { method, headers, agent, timeout };
       const request = (isHttps ? httpsRequest : httpRequest)(address + path, options, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -77,12 +91,20 @@ export const parleyApi = (address: string, key: () => string): ParleyApi => {
         });
       });
       request.on('error', reject);
-      request.on('timeout', () => request.destroy(new Error(`Parley did not answer within ${TIMEOUT_MS / 1000} s`)));
+      request.on('timeout', () => request.destroy(new Error(`Parley did not answer within ${timeout / 1000} s`)));
       request.end(body);
     });
   return {
-    isAnswering: () => isAnswering,
-    plan: async () => Plan.parse(await call('GET', '/v1/relay/plan')),
+    answers: async () => {
+      const [oldest] = underWay;
+      if (oldest && Date.now() - oldest.begunAt > HANGS_MS) return false;
+      if (Date.now() - answeredAt < LATELY_MS) return true;
+      return call('GET', PLAN, undefined, ANSWER_MS).then(
+        () => true,
+        () => false,
+      );
+    },
+    plan: async () => Plan.parse(await call('GET', PLAN)),
     send: async (messages, arrivals) => {
       const body = `{"messages":[${messages.join(',')}],"arrivals":${JSON.stringify(arrivals)}}`;
       const { results } = Results.parse(await call('POST', '/v1/messages', body));

@@ -10,6 +10,10 @@ export const growingMs = (attempts: number): number => Math.min(FIRST_MS * 2 ** 
 export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   sleep(ms, undefined, { signal, ref: false }).catch(() => {});
 
+/** Whether it comes to a good end in time. */
+export const within = (ms: number, work: Promise<unknown>): Promise<boolean> =>
+  Promise.race([work.then(() => true).catch(() => false), sleep(ms, false, { ref: false })]);
+
 export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve();

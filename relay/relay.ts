@@ -52,8 +52,9 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const connection = await connectTo(options.nats, `parley-relay-${plan.project}`, until - Date.now());
   const site = new Site(connection, plan.project, log);
   try {
-    const durables = await prepare(await jetstreamManager(connection), plan, ackWaitMs, log);
-    return run(site, plan, durables, options);
+    const jsm = await jetstreamManager(connection);
+    const makeMissing = () => prepare(jsm, plan, ackWaitMs, log);
+    return run(site, plan, await makeMissing(), { ...options, makeMissing: oneAtATime(makeMissing) });
   } catch (error) {
     await connection.close();
     throw error;
@@ -76,8 +77,24 @@ const planFrom = async (api: ParleyApi, until: number): Promise<Plan> => {
   }
 };
 
-const run = (site: Site, plan: Plan, durables: Durable[], options: RelayOptions): Relay => {
-  const { api, log, batchSize = 25, maxInflight = 500, fetchMs = 30_000 } = options;
+/** Whoever asks while it runs shares what comes of it. */
+const oneAtATime = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+  let running: Promise<T> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+};
+
+interface RunOptions extends RelayOptions {
+  /** Makes the streams and consumers that are gone. */
+  makeMissing: () => Promise<unknown>;
+}
+
+const run = (site: Site, plan: Plan, durables: Durable[], options: RunOptions): Relay => {
+  const { api, log, makeMissing, batchSize = 25, maxInflight = 500, fetchMs = 30_000 } = options;
   const metrics = new Metrics();
   const ending = new AbortController();
   const { signal } = ending;
@@ -86,7 +103,7 @@ const run = (site: Site, plan: Plan, durables: Durable[], options: RelayOptions)
   const source = options.source(plan.project);
   const shared = { site, api, metrics, log, signal };
   const heldBytes = Math.max(HELD_BYTES / durables.length, FEWEST_BYTES);
-  const taking = { ...shared, batchSize, maxInflight, fetchMs, heldBytes };
+  const taking = { ...shared, makeMissing, batchSize, maxInflight, fetchMs, heldBytes };
   const ups = durables.map((durable) => {
     const onKey = (isGood: boolean): void =>
       void (isGood ? refused.delete(durable.durable) : refused.add(durable.durable));
@@ -101,31 +118,23 @@ const run = (site: Site, plan: Plan, durables: Durable[], options: RelayOptions)
   return {
     metrics,
     isReady: async () =>
-      site.isConnected &&
       refused.size === 0 &&
       !signal.aborted &&
+      ups.every((up) => up.isReading) &&
       downs.every((down) => down.isReceiving) &&
-      (api.isAnswering() || (await answersNow(api))),
+      (await site.answers()) &&
+      (await api.answers()),
     gauges: () => gaugesOf(site, durables),
     stop: async () => {
       ending.abort();
       await Promise.race([running, pause(DRAIN_MS, new AbortController().signal)]);
+      for (const up of ups) up.giveBack();
       await Promise.race([site.connection.drain().catch(() => {}), pause(2000, new AbortController().signal)]);
       await site.connection.close();
       api.close();
     },
   };
 };
-
-/** A relay that has nothing to carry learns only by asking that Parley is back. */
-const answersNow = (api: ParleyApi): Promise<boolean> => {
-  const asked = api.plan().then(
-    () => true,
-    () => false,
-  );
-  return Promise.race([asked, pause(ANSWER_MS, new AbortController().signal).then(() => false)]);
-};
-const ANSWER_MS = 2000;
 
 /** What waits in each consumer, and for how long; one that cannot be asked says nothing. */
 const gaugesOf = async (site: Site, durables: Durable[]): Promise<Gauges> => {

@@ -51,6 +51,12 @@ export const again = ({ metrics }: Settling, message: JsMsg): void => {
   message.nak(growingMs(message.info.deliveryCount));
 };
 
+/** For another relay, at once. */
+export const giveBack = ({ metrics }: Settling, message: JsMsg): void => {
+  metrics.count('up', 'retries');
+  message.nak();
+};
+
 export const bury = async (settling: Settling, message: JsMsg, problem: Result['body']): Promise<void> => {
   const { site, metrics, log } = settling;
   const { subject, info } = message;

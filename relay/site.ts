@@ -2,6 +2,7 @@ import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jet
 import { errors, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../shared/log.ts';
 import type { NatsMessage } from '../shared/relay/nats-message.ts';
+import { aborted, within } from './pause.ts';
 
 /** On every message that a relay brought: it is not sent up again. */
 export const BROUGHT = 'Parley-Relay';
@@ -12,6 +13,8 @@ const PROBLEM = 'Parley-Problem';
 export class Unpublishable extends Error {}
 
 const PUBLISH_TIMEOUT_MS = 5000;
+/** A server that is well answers in a few milliseconds. */
+const ANSWER_MS = 2000;
 /** JetStream's number for a message that is larger than its stream allows. */
 const MESSAGE_TOO_LARGE = 10054;
 
@@ -36,9 +39,15 @@ export class Site {
     return this.#isConnected && !this.connection.isClosed();
   }
 
-  /** Resolves at once while it is connected. */
-  connected(): Promise<void> {
-    return this.#reconnected.promise;
+  /** Whether the server answers at this moment. */
+  async answers(): Promise<boolean> {
+    return this.isConnected && (await within(ANSWER_MS, this.connection.rtt()));
+  }
+
+  /** Resolves at once while it is connected, and when the signal fires. */
+  async connected(signal: AbortSignal): Promise<void> {
+    // A race with what does not happen for months is kept in memory for as long: none for every message.
+    if (!this.#isConnected) await Promise.race([this.#reconnected.promise, aborted(signal)]);
   }
 
   onReconnect(callback: () => void): void {

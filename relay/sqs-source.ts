@@ -3,10 +3,8 @@ import { SQSClient, type SQSClientConfig } from '@aws-sdk/client-sqs';
 import { deleteFromLanes, receiveFromLane, releaseToLanes, type SqsLanes } from '../shared/engines/aws/lane-queues.ts';
 import { laneSuffix } from '../shared/lane-names.ts';
 import { systemClock } from '../shared/ports/clock.ts';
+import { WAIT_MS } from './down.ts';
 import { MOST_AT_ONCE, type Source } from './source.ts';
-
-/** The longest that SQS lets a receive wait, and the cheapest. */
-const WAIT_SECONDS = 20;
 
 /** The queues of a deployment on AWS. */
 export const sqsSource = (
@@ -22,7 +20,7 @@ export const sqsSource = (
       // A receive says nothing for as long as it waits.
       requestHandler: {
         connectionTimeout: 5000,
-        requestTimeout: 1000 * (WAIT_SECONDS + 10),
+        requestTimeout: WAIT_MS + 10_000,
         throwOnRequestTimeout: true,
       },
     }),
@@ -34,11 +32,11 @@ export const sqsSource = (
     newId: randomUUID,
   };
   return {
-    receive: (priority, signal) =>
+    receive: (priority, waitMs, signal) =>
       receiveFromLane(
         lanes,
         { project, kind: 'relay', name: 'down', priority },
-        { max: MOST_AT_ONCE, waitSeconds: WAIT_SECONDS, visibilityMs, signal },
+        { max: MOST_AT_ONCE, waitSeconds: waitMs / 1000, visibilityMs, signal },
       ),
     delete: (messages) => deleteFromLanes(lanes, messages),
     release: (messages) => releaseToLanes(lanes, messages),

@@ -49,6 +49,10 @@ export const prepare = async (jsm: JetStreamManager, plan: Plan, ackWaitMs: numb
 
 const isApiError = (error: unknown, code: number): boolean => error instanceof JetStreamApiError && error.code === code;
 
+/** Of a stream or a consumer. */
+export const isMissing = (error: unknown): boolean =>
+  isApiError(error, STREAM_NOT_FOUND) || isApiError(error, CONSUMER_NOT_FOUND);
+
 const prepareStream = async (jsm: JetStreamManager, stream: Stream, log: Log) => {
   const isWorkqueue = stream.retention === 'workqueue';
   const wanted = configOf(stream);

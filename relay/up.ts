@@ -4,10 +4,11 @@ import { type Arrived, arrivedIn } from './arrived.ts';
 import { KeyPause } from './key-pause.ts';
 import type { Metrics } from './metrics.ts';
 import { type ParleyApi, Refusal, type Result } from './parley-api.ts';
-import { aborted, growingMs, pause } from './pause.ts';
-import { again, bury, settle } from './settle.ts';
+import { growingMs, pause } from './pause.ts';
+import { again, bury, giveBack, settle } from './settle.ts';
 import { BROUGHT, type Site } from './site.ts';
-import type { Durable } from './streams.ts';
+import { stopAsking } from './stop-asking.ts';
+import { type Durable, isMissing } from './streams.ts';
 import { type Verdict, verdictOn, verdictOnCall } from './verdict.ts';
 
 export interface UpOptions {
@@ -20,6 +21,8 @@ export interface UpOptions {
   fetchMs: number;
   /** What is held in memory stays below this, as far as the sizes of the last messages tell. */
   heldBytes: number;
+  /** Makes the streams and consumers that are gone. */
+  makeMissing: () => Promise<unknown>;
   /** Fires when nothing more is to be taken. */
   signal: AbortSignal;
   /** The key does not open anything any more, or does again. */
@@ -38,14 +41,16 @@ interface Held extends Arrived {
 export class Up {
   readonly #options: UpOptions;
   readonly #durable: Durable;
+  /** Taken, and not sent yet. */
   readonly #waiting: Held[] = [];
-  #held = 0;
+  /** Taken, and not settled yet. */
+  readonly #held = new Set<JsMsg>();
   #posts = 0;
   #averageBytes = 1024;
   #failures = 0;
   readonly #key: KeyPause;
+  #consumer: Consumer | undefined;
   #fetching: ConsumerMessages | undefined;
-  #ended: Promise<void> = Promise.resolve();
   #wake = Promise.withResolvers<void>();
 
   constructor(durable: Durable, options: UpOptions) {
@@ -54,61 +59,93 @@ export class Up {
     this.#key = new KeyPause(options);
   }
 
+  /** Whether its consumer is there, as far as is known. */
+  get isReading(): boolean {
+    return this.#consumer !== undefined;
+  }
+
   /** Runs until the signal fires and everything that was taken is settled. */
   async run(): Promise<void> {
     const { site, signal, log } = this.#options;
     // A server that was restarted has forgotten that it was asked.
-    site.onReconnect(() => this.#fetching?.stop());
-    this.#ended = aborted(signal);
-    // What is on its way when the relay stops is given back; after that, the server knows that nobody asks any more.
-    this.#ended.then(() => setTimeout(() => this.#fetching?.stop(), LAST_MS));
+    site.onReconnect(() => {
+      this.#consumer = undefined;
+      this.#fetching?.stop();
+    });
+    signal.addEventListener('abort', () => this.#end(), { once: true });
     for (let failures = 0; !signal.aborted; ) {
-      await Promise.race([site.connected(), this.#ended]);
+      await site.connected(signal);
       try {
-        const consumer = await site.js.consumers.get(this.#durable.stream, this.#durable.durable);
+        await this.#fetch();
         failures = 0;
-        await this.#fetchFrom(consumer);
       } catch (error) {
         if (signal.aborted) break;
+        this.#consumer = undefined;
         log('warn', 'a consumer could not be read', { ...this.#durable, error: String(error) });
         await pause(growingMs(failures++), signal);
       }
     }
-    while (this.#held > 0) await this.#changed();
+    await this.#leave();
+    while (this.#held.size > 0) await this.#changed();
   }
 
-  async #fetchFrom(consumer: Consumer): Promise<void> {
-    const { signal, fetchMs, maxInflight, heldBytes } = this.#options;
-    while (!signal.aborted) {
-      const most = Math.max(1, Math.min(maxInflight, Math.floor(heldBytes / this.#averageBytes)));
-      const free = most - this.#held;
-      if (free < Math.min(most, this.#options.batchSize) || this.#key.isOn) {
-        await Promise.race([this.#changed(), this.#ended]);
-        continue;
-      }
-      const messages = await consumer.fetch({ max_messages: free, expires: fetchMs, idle_heartbeat: HEARTBEAT_MS });
-      this.#fetching = messages;
-      if (signal.aborted) messages.stop();
-      for await (const message of messages) this.#take(message);
+  /** Leaves to others what is not settled yet. */
+  giveBack(): void {
+    for (const message of this.#held) giveBack(this.#options, message);
+  }
+
+  #end(): void {
+    if (this.#fetching) stopAsking(this.#fetching, this.#options.site);
+    this.#notify();
+  }
+
+  /** What was not sent is for others. */
+  async #leave(): Promise<void> {
+    // Older servers think of who asked no more only when they are looked at, and would lose sight of the first that is given back.
+    if (this.#options.site.isConnected) await this.#consumer?.info().catch(() => {});
+    for (const { message } of this.#waiting.splice(0)) {
+      giveBack(this.#options, message);
+      this.#release(message);
+    }
+  }
+
+  async #fetch(): Promise<void> {
+    const { site, signal, fetchMs, maxInflight, heldBytes, batchSize } = this.#options;
+    this.#consumer ??= await this.#found();
+    const most = Math.max(1, Math.min(maxInflight, Math.floor(heldBytes / this.#averageBytes)));
+    const free = most - this.#held.size;
+    if (free < Math.min(most, batchSize) || this.#key.isOn) return this.#changed();
+    const messages = await this.#consumer.fetch({ max_messages: free, expires: fetchMs, idle_heartbeat: HEARTBEAT_MS });
+    this.#fetching = messages;
+    if (signal.aborted) stopAsking(messages, site);
+    for await (const message of messages) this.#take(message);
+  }
+
+  /** A server that is restarted has lost the streams that it had in memory. */
+  async #found(): Promise<Consumer> {
+    const { site, makeMissing } = this.#options;
+    const { stream, durable } = this.#durable;
+    try {
+      return await site.js.consumers.get(stream, durable);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      await makeMissing();
+      return site.js.consumers.get(stream, durable);
     }
   }
 
   #take(message: JsMsg): void {
-    const { metrics, signal } = this.#options;
-    if (signal.aborted) {
-      message.nak(2 * LAST_MS);
-      return;
-    }
+    const { metrics } = this.#options;
     if (message.headers?.has(BROUGHT)) {
       message.ack();
       metrics.count('up', 'skipped');
       return;
     }
-    this.#held++;
+    this.#held.add(message);
     this.#averageBytes = Math.max(512, this.#averageBytes * 0.95 + message.data.length * 0.05);
     const arrived = arrivedIn(message);
     if (!arrived) {
-      bury(this.#options, message, NO_OBJECT).then(() => this.#release());
+      bury(this.#options, message, NO_OBJECT).then(() => this.#release(message));
       return;
     }
     this.#waiting.push({ message, ...arrived });
@@ -117,7 +154,7 @@ export class Up {
   }
 
   #post(): void {
-    while (this.#waiting.length > 0 && this.#posts < POSTS_AT_ONCE && !this.#key.isOn) {
+    while (this.#waiting.length > 0 && this.#posts < POSTS_AT_ONCE && this.#maySend()) {
       this.#posts++;
       this.#send(this.#nextBatch()).finally(() => {
         this.#posts--;
@@ -125,6 +162,10 @@ export class Up {
         this.#notify();
       });
     }
+  }
+
+  #maySend(): boolean {
+    return !this.#key.isOn && !this.#options.signal.aborted;
   }
 
   #nextBatch(): Held[] {
@@ -174,7 +215,7 @@ export class Up {
   async #settle({ message }: Held, verdict: Verdict, result: Result): Promise<void> {
     if (verdict === 'stop') this.#pauseForKey(result.body.detail);
     await settle(this.#options, message, verdict, result);
-    this.#release();
+    this.#release(message);
   }
 
   #pauseForKey(why: string | undefined): void {
@@ -183,12 +224,12 @@ export class Up {
     // What was not sent yet waits its turn on NATS.
     for (const { message } of this.#waiting.splice(0)) {
       again(this.#options, message);
-      this.#release();
+      this.#release(message);
     }
   }
 
-  #release(): void {
-    this.#held--;
+  #release(message: JsMsg): void {
+    this.#held.delete(message);
     this.#notify();
   }
 
@@ -202,8 +243,6 @@ export class Up {
   }
 }
 
-/** Longer than a message takes from the server to here. */
-const LAST_MS = 250;
 const NO_OBJECT = { code: 'invalid_json', detail: 'The message is not a JSON object.' };
 const NO_ANSWER: Result = { status: 503, body: {} };
 /** Two of them missed, and the server is asked anew. */

@@ -10,7 +10,7 @@ let wake = Promise.withResolvers<void>();
 const lane = (priority: Priority) => ({ project: 'bench', kind: 'relay' as const, name: 'down', priority });
 
 const source: Source = {
-  receive: async (priority, signal) => {
+  receive: async (priority, _waitMs, signal) => {
     if (priority !== 'normal' || left === 0) {
       const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
       await Promise.race([wake.promise, ended]);
