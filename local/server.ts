@@ -70,19 +70,31 @@ const answer = async (
   }
 };
 
-/** Where it is too large, the rest of it is not kept. */
+/** For so long the rest of a body that is too large is listened to: who is cut off while sending reads no answer. */
+const REST_MS = 5000;
+
+/** Where it is too large, none of it is kept. */
 const readAll = (incoming: IncomingMessage, limit: number): Promise<Buffer | 'too large'> => {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer | 'too large'>();
-  if (Number(incoming.headers['content-length'] ?? 0) > limit) resolve('too large');
-  const chunks: Buffer[] = [];
+  let chunks: Buffer[] = [];
   let bytes = 0;
+  let patience: NodeJS.Timeout | undefined;
+  const isTooLarge = (): boolean => bytes > limit;
   incoming.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > limit) resolve('too large');
-    else chunks.push(chunk);
+    if (!isTooLarge()) {
+      chunks.push(chunk);
+    } else if (!patience) {
+      chunks = [];
+      patience = setTimeout(() => resolve('too large'), REST_MS);
+    }
   });
-  incoming.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+  incoming.on('end', () => {
+    if (isTooLarge()) resolve('too large');
+    else resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+  });
   incoming.on('error', reject);
+  incoming.on('close', () => clearTimeout(patience));
   return promise;
 };
 

@@ -38,15 +38,13 @@ export const dialectOf = (message: JsonObject, named: string | undefined): Diale
 
 const isOfType = ({ types }: Dialect, { type }: JsonObject): boolean => types?.some((known) => known === type) ?? false;
 
-/** The one that knows most of the message's keys and its type, and of two such the one that finds less wrong with it. */
+/** The one that knows most of the message's keys and its type, and of several such the one that finds least wrong with it. */
 const nearestTo = (message: JsonObject): Dialect | undefined => {
   const keys = Object.keys(message);
-  const [nearest] = dialects
-    .map((dialect) => ({
-      dialect,
-      known: keys.filter((key) => dialect.keys.includes(key)).length + Number(isOfType(dialect, message)),
-      wrong: dialect.complaints(message).length,
-    }))
-    .toSorted((a, b) => b.known - a.known || a.wrong - b.wrong);
-  return nearest?.known ? nearest.dialect : undefined;
+  const knownTo = (dialect: Dialect): number =>
+    keys.filter((key) => dialect.keys.includes(key)).length + Number(isOfType(dialect, message));
+  const most = Math.max(...dialects.map(knownTo));
+  if (most === 0) return undefined;
+  const wrongTo = (dialect: Dialect): number => dialect.complaints(message).length;
+  return dialects.filter((dialect) => knownTo(dialect) === most).toSorted((a, b) => wrongTo(a) - wrongTo(b))[0];
 };

@@ -1,14 +1,17 @@
 /** Deeper than any message in the protocols, and far from the depth at which JSON.stringify overflows the stack. */
 const MAX_DEPTH = 64;
 
+/** More than any message has; what checks each field of an object would hold up everybody else meanwhile. */
+const MAX_FIELDS = 10_000;
+
 export interface Flaw {
   path: (string | number)[];
   message: string;
 }
 
 /**
- * Finds what is legal JSON and still harmful: nesting that overflows the stack of whoever serialises it again, keys that
- * pollute prototypes in careless readers, and what no store gives back unchanged: lone surrogates, and integers beyond 2^53.
+ * Finds what is legal JSON and still harmful: nesting that overflows the stack of whoever serialises it again, objects whose
+ * fields take seconds to check, keys that pollute prototypes in careless readers, and what no store gives back unchanged: lone surrogates, and integers beyond 2^53.
  */
 export const inspect = (value: unknown, depth = 0): Flaw | undefined => {
   if (typeof value === 'string') {
@@ -28,7 +31,9 @@ export const inspect = (value: unknown, depth = 0): Flaw | undefined => {
     }
     return undefined;
   }
-  for (const [key, member] of Object.entries(value)) {
+  const fields = Object.entries(value);
+  if (fields.length > MAX_FIELDS) return { path: [], message: `has more than ${MAX_FIELDS} fields` };
+  for (const [key, member] of fields) {
     if (key === '__proto__') return { path: [key], message: 'is a forbidden key' };
     if (!key.isWellFormed()) return { path: [], message: 'has a key with a lone surrogate' };
     const flaw = inspect(member, depth + 1);

@@ -10,6 +10,8 @@ const valid = JSON.stringify(taskRequest('tim'));
 const withParams = (params: string): string => valid.replace('{"scope":"daily"}', params);
 /** So many arrays, one in the other. */
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+const fields = (count: number): string =>
+  JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, index])));
 /** The message, its payload and its params are three levels themselves. */
 const messageOfLevels = (levels: number): string => withParams(`{"deep":${nested(levels - 3)}}`);
 
@@ -29,6 +31,8 @@ const refused: [what: string, body: string | Uint8Array, code: Code][] = [
   ['half a surrogate pair in a key', withParams('{"\\udc00":1}'), 'invalid_json'],
   ['65 levels', messageOfLevels(65), 'invalid_json'],
   ['100,000 levels', messageOfLevels(100_000), 'invalid_json'],
+  ['10,001 fields in one object', withParams(fields(10_001)), 'invalid_json'],
+  ['10,001 fields of its own', fields(10_001), 'invalid_json'],
   ['a number that no reader can hold', withParams('{"a":1e999}'), 'invalid_json'],
 ];
 
@@ -87,6 +91,7 @@ describe('a body that is too large', () => {
 describe('unusual JSON', () => {
   const unusual: [what: string, params: string][] = [
     ['64 levels', `{"deep":${nested(61)}}`],
+    ['10,000 fields', fields(10_000)],
     ['10,000 elements', JSON.stringify({ list: Array.from({ length: 10_000 }, (_, index) => index) })],
     ['keys that objects are born with', '{"constructor":{"prototype":{"x":1}},"toString":"a","hasOwnProperty":null}'],
     ['control characters, emoji and other scripts', JSON.stringify({ text: '\u0000\u001f\u2028 🛡️ 円卓', '': '' })],
