@@ -52,7 +52,7 @@ export const carryOutOrder = async (
       refuseOtherTarget(order);
       const turn = await stoppable(deps, caller, id);
       if (turn.channel !== order.subject.channel) throw otherChannel(order.subject.channel, turn.channel);
-      return stopTurn(deps, { ...turn, agent }, epoch, reason, caller);
+      return stopTurn(deps, turn, epoch, reason, { caller, agent });
     }
     case 'callTool':
       return callTool(deps, caller, order);

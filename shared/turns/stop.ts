@@ -11,18 +11,26 @@ import { stale } from './rules.ts';
 import { canceled, stop } from './transitions.ts';
 import { queuedKey, type Turn, turnRef } from './turn.ts';
 
+/** Who no longer wants a turn, and who it says has that: of a turn of a group it may know sooner than the turn's own record. */
+interface Stopper {
+  caller?: Caller;
+  agent?: string;
+}
+
 /** Ends a turn that is no longer wanted, whatever its worker is doing. One that nobody has leased has the epoch 0. */
-export const stopTurn = (
+export const stopTurn = async (
   deps: Deps,
   turn: Turn,
   epoch: number,
   reason?: string,
-  caller?: Caller,
+  { caller, agent = turn.agent }: Stopper = {},
 ): Promise<{ duplicate: boolean }> => {
   const end = canceled(deps.clock.now(), reason);
-  const holder: Holder = { project: turn.project, agent: turn.agent, turn: turn.id, epoch };
-  if (turn.isTask) return stopTask(deps, turn, epoch, end);
-  if (epoch === 0) return stopQueued(deps, turn, reason);
+  const holder: Holder = { project: turn.project, agent, turn: turn.id, epoch };
+  if (turn.isTask || epoch === 0) {
+    if (agent !== turn.agent) throw stale(holder);
+    return turn.isTask ? stopTask(deps, turn, epoch, end) : stopQueued(deps, turn, reason);
+  }
   return advanced(
     deps,
     holder,

@@ -203,7 +203,8 @@ export class Story {
     if (move.do === 'stop') {
       const turn = await this.turn(held.turn);
       const { id: agent } = this.#known.agent;
-      if (turn && !(await stopTurn(deps, { ...turn, agent }, held.epoch)).duplicate) this.#end(held.turn, 'canceled');
+      if (turn && !(await stopTurn(deps, turn, held.epoch, undefined, { agent })).duplicate)
+        this.#end(held.turn, 'canceled');
     }
   }
 

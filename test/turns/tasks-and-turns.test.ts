@@ -224,6 +224,28 @@ describe('tasks and turns', () => {
     assert.deepEqual([late.status, late.body.code], [409, 'stale_turn']);
   });
 
+  it('a turn is not stopped in the name of another agent, whatever that speaks, nor told as its', async (t) => {
+    const parley = await testParley(t);
+    await groundAgent(parley, 'merlin');
+    await groundAgent(parley, 'mordred');
+    await parley.agent('galahad', { dialect: 'round-table', capabilities: [] });
+    for (const agent of ['merlin', 'galahad']) {
+      const id = await enqueued(parley.admin, agent);
+      const stop = { agent_turn_id: id, agent_id: 'mordred', turn_epoch: 0 };
+      const { agent_turn_id: _id, ...body } = stop;
+      const replies = [
+        await parley.admin.call('POST', `/v1/turns/${id}/stop`, body),
+        await parley.admin.call('POST', '/v1/messages', {
+          subject: 'cg.v1r3.default.public.cmd.agent.mordred.stop',
+          payload: stop,
+        }),
+      ];
+      for (const reply of replies)
+        assert.equal(reply.body.code, 'stale_turn', `${agent}: ${JSON.stringify(reply.body)}`);
+      assert.equal((await turnOf(parley.admin, id)).status, 'queued');
+    }
+  });
+
   it('a call of an agent of another protocol is stopped like any other', async (t) => {
     const parley = await testParley(t);
     const kay = await parley.agent('kay', { capabilities: [] });

@@ -144,8 +144,8 @@ export const turnRoutes: Route[] = [
     answers: { 200: { description: 'Stopped', schema: Advanced }, ...stale },
     handle: async ({ deps, caller, params, body }) => {
       const turn = await stoppable(deps, caller, params.agent_turn_id ?? '');
-      const agent = body.agent_id ?? turn.agent;
-      return { status: 200, body: await stopTurn(deps, { ...turn, agent }, body.turn_epoch, body.reason, caller) };
+      const stopper = { caller, agent: body.agent_id };
+      return { status: 200, body: await stopTurn(deps, turn, body.turn_epoch, body.reason, stopper) };
     },
   }),
   route({
