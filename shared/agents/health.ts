@@ -71,11 +71,15 @@ const wakened = (config: Config, health: Pick<Health, 'silentMs'>, now: number) 
   due: now + silenceMs(config, health),
 });
 
+/** A sign of life so soon after another is not written down. With a call of 20 s after it, that is still less than any silence. */
+const unnotedMs = (config: Config, health: Health): number =>
+  Math.min(config.agents.heartbeatMs / 4, silenceMs(config, health) / 6);
+
 /** Any call is a sign of life of an agent that sends heartbeats; it is written down a few times a period at most. */
 export const alive = async (deps: Deps, { agent, health }: Known): Promise<void> => {
   const now = deps.clock.now();
   if (health?.sentAt === undefined) return;
-  if (health.online && now - (health.lastSeen ?? 0) < deps.config.agents.heartbeatMs / 4) return;
+  if (health.online && now - (health.lastSeen ?? 0) < unnotedMs(deps.config, health)) return;
   const ref = healthRef(agent.project, agent.id);
   const seen = await deps.records.update(ref, { if: is('online', true), set: { lastSeen: now } }, deps.newId());
   if (seen.outcome === 'refused') {

@@ -4,6 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { settled } from '../http/refusal.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
+import { messageRouting, mrMessage } from '../support/message-routing.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
 const PERIOD_MS = 60_000;
@@ -154,6 +155,20 @@ describe('an agent', () => {
   it('is shown offline as soon as it is, although somebody looked at it shortly before', async (t) => {
     const { parley } = await silentAfterALook(t);
     assert.equal((await healthOf(parley, 'galahad')).online, false);
+  });
+
+  it('of Message Routing is not found silent while it calls, though it waits for long each time', async (t) => {
+    const parley = await testParley(t);
+    const coder = await parley.agent('coder', messageRouting);
+    await coder.send(mrMessage('heartbeat', 'coder', 'coordinator'));
+    parley.clock.advance(10_000);
+    for (let calls = 0; calls < 4; calls++) {
+      await coder.inbox();
+      parley.clock.advance(21_000);
+      assert.deepEqual(await told(parley, 'coder'), ['agent.online']);
+    }
+    parley.clock.advance(9000);
+    await isTold(parley, 'coder', 'agent.online', 'agent.offline');
   });
 
   it('that never sends a heartbeat is neither online nor offline', async (t) => {
