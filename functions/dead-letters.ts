@@ -19,7 +19,7 @@ export const handler = middy<SQSEvent, SQSBatchResponse>()
   );
 
 const rescue = async ({ body }: SQSRecord): Promise<void> => {
-  const { data } = LaneMessage.safeParse(JSON.parse(body));
+  const { data } = LaneMessage.safeParse(jsonIn(body));
   if (!data) {
     // Nothing can be done for it, and the task that it may have been about is sent again by its own timer.
     logger.error('a queue gave up a message that says nothing', { bytes: body.length });
@@ -28,4 +28,13 @@ const rescue = async ({ body }: SQSRecord): Promise<void> => {
   const { project, body: message } = data;
   const isSent = await sendAgain(deps, project, message.taskId, message.entry);
   logger.warn('a queue gave up a message', { taskId: message.taskId, entry: message.entry, isSent });
+};
+
+/** What is no JSON says as little as what lacks a field, and would otherwise come back until its queue forgets it. */
+const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 };

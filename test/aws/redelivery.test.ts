@@ -131,6 +131,15 @@ describe('what comes again changes nothing', { concurrency: 1 }, () => {
     assert.equal((await lance.complete(id)).status, 202);
     assert.equal((await tim.task(id)).attempt, 1);
   });
+
+  it('messages of the dead-letter queue that say nothing: they end there, and those beside them are carried out', async () => {
+    const [tim, lance] = [await requester(), await serving('home')];
+    const id = await tim.request({ payload: { task: 'home.status' } });
+    const empty = ['this is no JSON', '', 'null', '{}'].map((body) => ({ messageId: randomUUID(), body }));
+    await again('dead-letters', [...empty, queueRecord(laneMessage(id, 1))]);
+    assert.deepEqual(idsOf(await lance.claim({ wait: 10 })), [id]);
+    assert.equal((await lance.complete(id)).status, 202);
+  });
 });
 
 describe('a lane that gives a message up', { concurrency: 1 }, () => {
