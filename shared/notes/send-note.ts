@@ -3,13 +3,13 @@ import type { Agent } from '../agents/agent.ts';
 import { find } from '../agents/authenticate.ts';
 import { orderRefusal, orderWrite } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
-import { type Code, ParleyError } from '../errors.ts';
+import { ParleyError } from '../errors.ts';
 import { type Entrance, entranceTo } from '../inbox/arrivals.ts';
 import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { NoteMessage } from '../messages/command.ts';
 import type { Fresh, Write } from '../ports/records.ts';
-import { discarded, kept } from '../tasks/content.ts';
+import { discarded, kept, unlessRefused } from '../tasks/content.ts';
 import { type Content, unacknowledgedPlace } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { isNote, isTicket, type Note, noteRef } from './note.ts';
@@ -43,11 +43,7 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
   }
   const content = await kept(deps, project, message.messageId, message.content);
   const note = newNote(deps, sending, recipient.agent, message, content);
-  const met = await written(deps, recipient.agent, note, message).catch(async (error) => {
-    // Only a refusal is certain to have changed nothing.
-    if (error instanceof ParleyError && REFUSALS.includes(error.code)) await discarded(deps.blobs, content);
-    throw error;
-  });
+  const met = await unlessRefused(deps.blobs, [content], () => written(deps, recipient.agent, note, message));
   if (met === 'written') return { duplicate: false };
   await discarded(deps.blobs, content);
   if (met?.fingerprint === message.fingerprint) return { duplicate: true };
@@ -56,8 +52,6 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
     `An earlier message with the id ${message.givenId ?? message.messageId} had other content. Repeat a message unchanged; give a new one a new id.`,
   );
 };
-
-const REFUSALS: Code[] = ['inbox_full', 'agent_stopped'];
 
 /**
  * Senders that find the inbox full at once want the same place: each that gets it makes the others look again, after pauses that

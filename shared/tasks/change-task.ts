@@ -17,7 +17,7 @@ export const changeTask = async (
   decide: (task: Task) => Change | ParleyError | 'unchanged',
 ): Promise<Performed<Task>> => {
   const done = await perform(deps.records, taskRef(project, id), deps.newId(), blind, (task) => {
-    if (!task) throw new ParleyError('task_not_found', `There is no task ${id}.`);
+    if (!task) throw noTask(id);
     const decision = decide(task);
     if (decision instanceof Error) throw decision;
     return decision;
@@ -25,6 +25,8 @@ export const changeTask = async (
   if (done.outcome === 'changed' && !done.again) await hurry(deps, done);
   return done;
 };
+
+export const noTask = (id: string): ParleyError => new ParleyError('task_not_found', `There is no task ${id}.`);
 
 /**
  * The fast path: what the dispatcher will queue anyway is queued now, under the same deduplication id. Should it fail,

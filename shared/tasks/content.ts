@@ -1,4 +1,5 @@
 import type { Deps } from '../deps.ts';
+import { CODES, ParleyError } from '../errors.ts';
 import type { Json } from '../json/json.ts';
 import type { Blobs } from '../ports/blobs.ts';
 import type { Content } from './task.ts';
@@ -9,6 +10,10 @@ import type { Content } from './task.ts';
  * size. They meet near 3 KB; 4 KB leaves room for tasks that are read often.
  */
 const INLINE_BYTES = 4096;
+
+/** Whether `kept` would put it into a blob. */
+export const isLarge = (value: Json | undefined): boolean =>
+  value !== undefined && Buffer.byteLength(JSON.stringify(value)) > INLINE_BYTES;
 
 /** Keeps a value inside the record, or where it is large in a blob that nothing else will ever refer to. */
 export const kept = async (
@@ -29,6 +34,21 @@ export const kept = async (
 /** For a message that changed nothing, so that nothing of it remains. */
 export const discarded = async (blobs: Blobs, content: Content | undefined): Promise<void> => {
   if (content && 'blob' in content) await blobs.delete(content.blob);
+};
+
+/** Writes what refers to the contents. Only a refusal is certain to have changed nothing, so that nothing of them remains. */
+export const unlessRefused = async <T>(
+  blobs: Blobs,
+  contents: (Content | undefined)[],
+  write: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await write();
+  } catch (error) {
+    const isRefusal = error instanceof ParleyError && CODES[error.code] < 500;
+    if (isRefusal) await Promise.all(contents.map((content) => discarded(blobs, content)));
+    throw error;
+  }
 };
 
 /** Whoever names a blob may have been told its name by somebody else: none is read but those of the project. */

@@ -8,10 +8,10 @@ import type { CompleteMessage, TaskReport } from '../messages/command.ts';
 import { absent, type Change, isNot } from '../ports/conditions.ts';
 import { refuseUnreadable } from './answer-schema.ts';
 import { furtherOf, type KeptArtifacts, keptArtifacts } from './artifacts.ts';
-import { changeTask } from './change-task.ts';
-import { discarded, kept } from './content.ts';
+import { changeTask, noTask } from './change-task.ts';
+import { discarded, isLarge, kept, unlessRefused } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
-import { type Content, isInHand, roundOf, type Seen, type Task } from './task.ts';
+import { type Content, isInHand, roundOf, type Seen, type Task, taskRef } from './task.ts';
 import {
   announces,
   asHolder,
@@ -32,22 +32,27 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
   if (message.kind === 'ask') await refuseUnreadable(message.prompt.schema);
   refuseTooLarge('What the message carries', besides(message), deps.config.limits.carriedBytes);
   if (message.kind === 'complete') refuseTooLarge('The result', message.output, deps.config.limits.outputBytes);
-  const output = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;
-  const discard = () =>
-    Promise.all([discarded(deps.blobs, output?.output), discarded(deps.blobs, output?.artifacts?.content)]);
-  const { blind, decide } = transitionFor(message, by, output);
   let duplicate = false;
-  try {
-    await changeTask(deps, agent.project, message.taskId, blind, (task) => {
+  const judging =
+    ({ decide }: Planned) =>
+    (task: Task): Change | ParleyError | 'unchanged' => {
       duplicate = isRepeated(task, message);
       return duplicate ? onRepeated(task, by, message) : decide(task);
-    });
-  } catch (error) {
-    // Only a refusal is certain to have changed nothing.
-    if (error instanceof ParleyError && error.retry === 'never') await discard();
-    throw error;
+    };
+  if (message.kind === 'complete' && (isLarge(message.output) || isLarge(message.artifacts))) {
+    // Anybody may report on any task: what is large is stored only where it would be taken as things are.
+    const task = await deps.records.get(taskRef(agent.project, message.taskId));
+    const judged = task ? judging(transitionFor(message, by))(task) : noTask(message.taskId);
+    if (judged instanceof Error) throw judged;
+    if (duplicate) return { duplicate };
   }
-  if (duplicate) await discard();
+  const stored = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;
+  const contents = [stored?.output, stored?.artifacts?.content];
+  const planned = transitionFor(message, by, stored);
+  await unlessRefused(deps.blobs, contents, () =>
+    changeTask(deps, agent.project, message.taskId, planned.blind, judging(planned)),
+  );
+  if (duplicate) await Promise.all(contents.map((content) => discarded(deps.blobs, content)));
   return { duplicate };
 };
 
@@ -66,7 +71,7 @@ interface Planned {
   decide: (task: Task) => Change | ParleyError | 'unchanged';
 }
 
-const transitionFor = (message: TaskReport, by: By, stored: Stored | undefined): Planned => {
+const transitionFor = (message: TaskReport, by: By, stored?: Stored): Planned => {
   const seen: Seen = { id: message.messageId, fingerprint: message.fingerprint };
   const { isKnownByContent, attempt, sent } = message;
   const told: Report = { seen, isKnownByContent, attempt, told: message.told, sent };

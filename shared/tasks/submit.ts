@@ -9,7 +9,7 @@ import type { Fresh, Write, Written } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
 import type { Proviso } from '../turns/proviso.ts';
 import { hurry } from './change-task.ts';
-import { discarded, kept } from './content.ts';
+import { discarded, isLarge, kept, unlessRefused } from './content.ts';
 import { awaitedBy, heldBack, waiterWrites } from './dependencies.ts';
 import { firstLook, inboxPlace } from './ends.ts';
 import { type Lineage, lineageOf, linkWrites } from './lineage.ts';
@@ -35,6 +35,9 @@ export const submit = async (
     if (accepted?.fingerprint === request.fingerprint) return { duplicate: true };
     throw origin;
   }
+  // What is large is stored only for a task that is new as things are.
+  const earlier = isLarge(request.input) ? await deps.records.get(taskRef(project, request.taskId)) : undefined;
+  if (earlier) return repeated(earlier, request);
   const input = await kept(deps, project, request.taskId, request.input);
   const { way, lineage, awaited } = origin;
   const requester = await find(deps, project, request.from);
@@ -46,13 +49,20 @@ export const submit = async (
     chain: lineage.chain,
     ...(requester?.agent.via === 'nats' && !request.joins && { fromNats: true, placed: undefined }),
   };
-  const [created] = await Promise.all([made(deps, task, origin, proviso), nameShortly(deps, task, request)]);
+  const [created] = await Promise.all([
+    unlessRefused(deps.blobs, [input], () => made(deps, task, origin, proviso)),
+    nameShortly(deps, task, request),
+  ]);
   if (created.outcome === 'written') {
     if (!created.again) await hurry(deps, { after: created.after });
     return { duplicate: false };
   }
   await discarded(deps.blobs, input);
-  if (created.current?.fingerprint === request.fingerprint) return { duplicate: true };
+  return repeated(created.current, request);
+};
+
+const repeated = (earlier: Task | undefined, request: Request): { duplicate: boolean } => {
+  if (earlier?.fingerprint === request.fingerprint) return { duplicate: true };
   throw new ParleyError(
     'id_reused',
     `An earlier request with the id ${request.taskId} had other content, and every field counts, the timestamp too. Repeat a request unchanged; give a new one a new id.`,
