@@ -5,15 +5,14 @@ import type { Deps } from '../deps.ts';
 import { cancelNodes } from '../graphs/cancel-nodes.ts';
 import { lookAtGraph } from '../graphs/end-graph.ts';
 import { type Delivery, renamed } from '../inbox/delivery.ts';
-import { absent, any, below, type Change, isNot } from '../ports/conditions.ts';
+import { absent, any, below, isNot } from '../ports/conditions.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome } from '../relay/relayed.ts';
 import { relayedEvent } from '../relay/relayed-event.ts';
-import { lookAtDependencies, lookAtWaiters } from '../tasks/dependencies.ts';
+import { lookAtDependencies } from '../tasks/dependencies.ts';
 import type { Effect } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
-import { linksOf } from '../tasks/lineage.ts';
-import { type Task, taskRef } from '../tasks/task.ts';
+import { changeChildren, lookAtWaiters } from '../tasks/walk.ts';
 import { carryOutTurn } from '../turns/carry-out.ts';
 import { kindOf } from './kinds.ts';
 
@@ -60,7 +59,7 @@ const effectsOfAny = (change: RecordChange): Effect[] => {
 const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
   if (effect.kind === 'deliver') await deliver(deps, effect.delivery);
   if (effect.kind === 'remember') await remember(deps, effect.entry);
-  if (effect.kind === 'cancelChildren') await cancelChildren(deps, effect.of, effect.change);
+  if (effect.kind === 'cancelChildren') await changeChildren(deps, effect.of, effect.change);
   if (effect.kind === 'lookAtDependencies') await lookAtDependencies(deps, effect.of.project, effect.of.id);
   if (effect.kind === 'lookAtWaiters') await lookAtWaiters(deps, effect.of);
   if (effect.kind === 'lookAtGraph') await lookAtGraph(deps, effect.project, effect.graph);
@@ -69,17 +68,6 @@ const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
   if (effect.kind === 'stopPart') await kindOfPart(effect.part.kind).stop(deps, effect.project, effect.part.id);
   if (effect.kind === 'forget') await deps.blobs.delete(effect.blob);
   if (effect.kind === 'turn') await carryOutTurn(deps, effect.effect);
-};
-
-/** Each of them then cancels its own. */
-const cancelChildren = async ({ records, newId }: Deps, parent: Task, change: Change): Promise<void> => {
-  for (let links = await linksOf(records, parent.pk); links.length > 0; ) {
-    const children = await records.getMany(links.map(({ taskId }) => taskRef(parent.project, taskId)));
-    // Another task may have the id of one that is long gone.
-    const own = children.filter((child) => child.parent === parent.id);
-    await Promise.all(own.map(({ project, id }) => records.update(taskRef(project, id), change, newId())));
-    links = await linksOf(records, parent.pk, links.at(-1)?.sk);
-  }
 };
 
 const deliver = async ({ records, newId }: Deps, delivery: Fresh<Delivery>): Promise<void> => {

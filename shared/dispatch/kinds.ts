@@ -15,6 +15,7 @@ import { isSequence, sequenceEffects } from '../sequences/sequence.ts';
 import { onTaskDue } from '../tasks/change-task.ts';
 import { type Effect, effectsOf } from '../tasks/effects.ts';
 import { isTask } from '../tasks/look-up.ts';
+import { isWalk, onWalkDue } from '../tasks/walk.ts';
 import { bellEffects, isBell } from '../turns/bells.ts';
 import { headEffects, turnEffects } from '../turns/effects.ts';
 import { isHead } from '../turns/head.ts';
@@ -62,6 +63,7 @@ const KINDS: readonly AnyKind[] = [
   kind({ is: isBell, effects: bellEffects }),
   kind({ is: isBroadcast, effects: broadcastEffects, due: onBroadcastDue }),
   kind({ is: isViolation, effects: violationEffects }),
+  kind({ is: isWalk, effects: () => [], due: onWalkDue }),
 ];
 
 export const kindOf = (item: Item): AnyKind => {

@@ -1,4 +1,4 @@
-/** The records whose changes have effects, by their sort key. */
+/** The records whose changes have effects, or that may be due within seconds, by their sort key. */
 export const WATCHED: readonly string[] = [
   'task',
   'health',
@@ -13,4 +13,5 @@ export const WATCHED: readonly string[] = [
   'bell',
   'broadcast',
   'violation',
+  'walk',
 ];

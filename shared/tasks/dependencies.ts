@@ -2,27 +2,16 @@ import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { Request } from '../messages/command.ts';
-import type { Fresh, Item, Write } from '../ports/records.ts';
+import type { Fresh, Write } from '../ports/records.ts';
 import { hurry } from './change-task.ts';
+import { LINK_KEPT_MS } from './links.ts';
 import { maySee } from './look-up.ts';
 import { type Task, taskRef } from './task.ts';
 import { LOOK_AGAIN_MS } from './time.ts';
 import { afterDependencies, endedWaiting } from './waiting.ts';
 
-/**
- * That a task waits for another; it stands with the one that is waited for. It only says whom to look at when there is news: what
- * becomes of a task follows from what those that it waits for are then, so that news may come twice, late or in any order.
- */
-interface WaiterLink extends Item {
-  sk: `waiter#${string}`;
-  taskId: string;
-}
-
 /** A transaction of DynamoDB takes 100 writes: the task, the link to its parent and the parent, and two for each of these. */
 export const MOST_DEPENDENCIES = 48;
-
-/** Longer than a task is kept. One that waits longer than this is still looked at every day. */
-const LINK_KEPT_MS = 30 * 86_400_000;
 
 /** Those of the request's dependencies that are not completed yet. */
 export const awaitedBy = async (
@@ -49,7 +38,10 @@ export const awaitedBy = async (
 export const heldBack = (awaited: Task[], now: number): Partial<Fresh<Task>> =>
   awaited.length === 0 ? {} : { status: 'waiting', entry: 0, due: now + LOOK_AGAIN_MS };
 
-/** Written with the task, so that each that it waits for knows of it. */
+/**
+ * Written with the task: a link to it with each that it waits for. It only says whom to look at when there is news: what
+ * becomes of a task follows from what those that it waits for are then, so that news may come twice, late or in any order.
+ */
 export const waiterWrites = (awaited: Task[], taskId: string, now: number): Write[] =>
   awaited.flatMap(({ pk, sk }) => [
     // The time tells it from the link of a task that had the id long before.
@@ -67,16 +59,4 @@ export const lookAtDependencies = async (deps: Deps, project: string, taskId: st
   if (change === 'unchanged') return;
   const written = await deps.records.update(ref, change, deps.newId());
   if (written.outcome === 'written' && !written.again) await hurry(deps, written);
-};
-
-const PAGE = 100;
-
-/** All that wait for the task, or ended because it had failed. */
-export const lookAtWaiters = async (deps: Deps, { pk, project }: Task): Promise<void> => {
-  let after: string | undefined;
-  do {
-    const links: WaiterLink[] = await deps.records.query<WaiterLink>({ p: pk, prefix: 'waiter#', after, limit: PAGE });
-    await Promise.all(links.map(({ taskId }) => lookAtDependencies(deps, project, taskId)));
-    after = links.length < PAGE ? undefined : links.at(-1)?.sk;
-  } while (after !== undefined);
 };

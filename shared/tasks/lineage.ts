@@ -3,17 +3,12 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { Request } from '../messages/command.ts';
 import { isNot } from '../ports/conditions.ts';
-import type { Item, Write } from '../ports/records.ts';
+import type { Write } from '../ports/records.ts';
 import { taskByAnyId } from './alias.ts';
 import { backTo, chainOf, toItself } from './chain.ts';
+import { LINK_KEPT_MS } from './links.ts';
 import { maySee } from './look-up.ts';
 import { isOpen, type Task, taskRef } from './task.ts';
-
-/** That a task has this one as its parent; it stands with the parent. */
-export interface ChildLink extends Item {
-  sk: `child#${string}`;
-  taskId: string;
-}
 
 /** Where a task comes from. */
 export interface Lineage {
@@ -66,9 +61,6 @@ const parentOf = async (
   return named && isOpen(named) && [named.from, named.to, named.holder].includes(from) ? named : undefined;
 };
 
-/** Longer than a task is kept. */
-const LINK_KEPT_MS = 30 * 86_400_000;
-
 /** Written with the task: the link, and with it that the parent has not been cancelled, which would cancel its children. */
 export const linkWrites = (parent: Task, taskId: string, now: number): Write[] => [
   { kind: 'create', item: { ...linkKey(parent, taskId), taskId, expires: now + LINK_KEPT_MS } },
@@ -80,9 +72,3 @@ export const linkWrites = (parent: Task, taskId: string, now: number): Write[] =
 ];
 
 const linkKey = (parent: Task, taskId: string) => ({ pk: parent.pk, sk: `child#${taskId}` });
-
-const PAGE = 100;
-
-/** Links to the children, a page at a time. */
-export const linksOf = (records: Deps['records'], pk: string, after?: string): Promise<ChildLink[]> =>
-  records.query<ChildLink>({ p: pk, prefix: 'child#', after, limit: PAGE });

@@ -7,7 +7,7 @@ import { PRIORITIES } from '../ports/queues.ts';
 import { shownArtifacts } from './artifacts.ts';
 import { loaded } from './content.ts';
 import { type HistoryEntry, story } from './history.ts';
-import { linksOf } from './lineage.ts';
+import { linksOf } from './links.ts';
 import { isOpen, STATUSES, type Status, type Task } from './task.ts';
 
 const time = z.iso.datetime().optional();
@@ -146,7 +146,7 @@ const produced = ({ blobs }: Deps, { project, id, output, artifacts }: Task) =>
   Promise.all([output && loaded(blobs, project, output), shownArtifacts(blobs, project, id, artifacts)]);
 
 const childrenOf = async (deps: Deps, task: Task): Promise<string[]> =>
-  (await linksOf(deps.records, task.pk)).map(({ taskId }) => taskId);
+  (await linksOf(deps.records, task.pk, 'child')).map(({ taskId }) => taskId);
 
 /** The newest message about the task, as an agent of the dialect would have sent it. */
 export const inDialect = async (deps: Deps, task: Task, name: string): Promise<JsonObject> => {

@@ -82,6 +82,26 @@ describe('in the task format', () => {
     assert.equal((await cook.send(late)).body.code, 'task_cancelled');
   });
 
+  it('cancelling a task cancels all that was made of it, also where that is more than one go takes', async () => {
+    const orchestrator = await agent('orchestrator', taskFormat);
+    const [cook, butcher] = [await agent('cook', taskFormat), await agent('butcher', taskFormat)];
+    const parent = request({ routing: { target: cook.id } });
+    await orchestrator.send(parent);
+    await cook.claim({ wait: 20 });
+    const child = () => request({ routing: { target: butcher.id }, context: { parentTaskId: parent.id } });
+    const ids: string[] = [];
+    while (ids.length < 125) {
+      const messages = Array.from({ length: 25 }, child);
+      const { results } = (await cook.call('POST', '/v1/messages', { messages })).body;
+      assert.ok(results.every(({ status }: { status: number }) => status === 202));
+      ids.push(...messages.map(({ id }) => id));
+    }
+    await orchestrator.call('POST', `/v1/tasks/${parent.id}/cancel`);
+    for (const id of [ids.toSorted()[0], ...ids.toSorted().slice(-5)]) {
+      await eventually(async () => assert.equal((await cook.task(id ?? '', 5)).status, 'cancelled'), 30_000);
+    }
+  });
+
   it('a changed registration changes who can be found by a capability', async () => {
     const skill = `${SKILL}_2`;
     const orchestrator = await agent('orchestrator', taskFormat);

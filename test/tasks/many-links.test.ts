@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { ParleyError } from '../../shared/errors.ts';
+import type { Records } from '../../shared/ports/records.ts';
+import { requestIn } from '../../shared/tasks/sow.ts';
+import { submit } from '../../shared/tasks/submit.ts';
+import { type Task, taskRef } from '../../shared/tasks/task.ts';
+import { settled } from '../http/refusal.ts';
+import { eventually } from '../support/eventually.ts';
+import { kitchen, tfRequest } from '../support/task-format.ts';
+import { type TestParley, testParley } from '../support/test-parley.ts';
+
+const TRACE = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
+
+const ASKED = { type: 'parse_recipe', payload: {}, routing: { target: 'cook' } };
+
+/** A kitchen in which many tasks have to do with one, and that counts whom the dispatcher writes to. */
+const busyKitchen = async (t: Parameters<typeof testParley>[0], through = (records: Records) => records) => {
+  const counts = { byDispatcher: 0 };
+  let systems = 0;
+  const parley = await testParley(t, {
+    through: (ports) => {
+      const isDispatcher = systems++ % 2 === 1;
+      const records = through(ports.records);
+      const update: Records['update'] = (ref, ...rest) => {
+        if (isDispatcher && ref.sk === 'task') counts.byDispatcher++;
+        return records.update(ref, ...rest);
+      };
+      return { ...ports, records: { ...records, update } };
+    },
+  });
+  const { orchestrator, cook } = await kitchen(parley);
+  const one = tfRequest();
+  assert.equal((await orchestrator.send(one)).status, 202);
+  await cook.claim();
+  /** That many tasks that are parts of the one, or wait for it. */
+  const many = async (count: number, how: object): Promise<string[]> => {
+    const { deps } = parley.parley;
+    const known = await deps.directory.agent('default', 'orchestrator');
+    assert.ok(known);
+    const ask = async (): Promise<string> => {
+      const message = { ...ASKED, id: randomUUID() };
+      const request = requestIn(deps, 'orchestrator', { dialect: 'task-format', message });
+      const related = { ...request, ...how };
+      await submit(deps, { project: 'default', role: 'agent', known }, 'task-format', related, TRACE);
+      return message.id;
+    };
+    const ids: string[] = [];
+    while (ids.length < count) ids.push(...(await Promise.all(Array.from({ length: 50 }, ask))));
+    await settled(parley);
+    counts.byDispatcher = 0;
+    return ids;
+  };
+  return { parley, orchestrator, cook, one: one.id, many, counts };
+};
+
+const statuses = async ({ parley }: TestParley, ids: string[]): Promise<Record<string, number>> => {
+  const tasks = await parley.deps.records.getMany<Task>(ids.map((id) => taskRef('default', id)));
+  const counts: Record<string, number> = {};
+  for (const { status } of tasks) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+
+const allAre = (parley: TestParley, ids: string[], status: string): Promise<void> =>
+  eventually(async () => {
+    parley.clock.advance(20);
+    assert.deepEqual(await statuses(parley, ids), { [status]: ids.length });
+  });
+
+/** Whatever is written of how far the work has come fails at first, before or after it took effect. */
+const failing = (): ((records: Records) => Records) => {
+  let failures = 0;
+  const attempted = async <T>(sk: string, write: () => Promise<T>): Promise<T> => {
+    const turn = sk === 'walk' ? failures++ % 3 : 2;
+    if (turn === 0) throw new ParleyError('conflict', 'before');
+    const done = await write();
+    if (turn === 1) throw new ParleyError('conflict', 'after');
+    return done;
+  };
+  return (records) => ({
+    ...records,
+    update: (ref, ...rest) => attempted(ref.sk, () => records.update(ref, ...rest)),
+    transact: (writes, token) => {
+      const [first] = writes;
+      return attempted(first?.kind === 'remove' ? first.key.sk : '', () => records.transact(writes, token));
+    },
+  });
+};
+
+describe('a task with many children', () => {
+  it('is cancelled with all of them, a bounded number for one change', async (t) => {
+    const { parley, orchestrator, one, many, counts } = await busyKitchen(t);
+    const ids = await many(250, { parent: one, isSubtask: true });
+    assert.equal((await orchestrator.call('POST', `/v1/tasks/${one}/cancel`)).status, 200);
+    await allAre(parley, ids, 'cancelled');
+    assert.equal(counts.byDispatcher, 100);
+  });
+
+  it('is cancelled with all of them, whatever fails and whoever is killed on the way', async (t) => {
+    const { parley, orchestrator, one, many } = await busyKitchen(t, failing());
+    const ids = await many(450, { parent: one, isSubtask: true });
+    assert.equal((await orchestrator.call('POST', `/v1/tasks/${one}/cancel`)).status, 200);
+    await eventually(async () => assert.ok(((await statuses(parley, ids)).cancelled ?? 0) >= 100));
+    assert.ok(((await statuses(parley, ids)).cancelled ?? 0) < 450);
+    await parley.restart();
+    await allAre(parley, ids, 'cancelled');
+  });
+});
+
+describe('a task that many wait for', () => {
+  it('releases all of them, a bounded number for one change', async (t) => {
+    const { parley, cook, one, many, counts } = await busyKitchen(t);
+    const ids = await many(250, { waitsFor: [one] });
+    assert.equal((await cook.send({ id: one, status: 'completed' })).status, 202);
+    await allAre(parley, ids, 'requested');
+    assert.equal(counts.byDispatcher, 100);
+    const { records } = parley.parley.deps;
+    const walks = () => records.query({ p: `default#walk#waiter#${one}`, limit: 1 });
+    await eventually(async () => assert.deepEqual(await walks(), []));
+  });
+
+  it('has them wait again where it is run again before all have heard that it failed', async (t) => {
+    const { parley, orchestrator, cook, one, many } = await busyKitchen(t);
+    const ids = await many(350, { waitsFor: [one] });
+    const error = { code: 'INVALID_INPUT', message: 'burnt' };
+    assert.equal((await cook.send({ id: one, status: 'failed', error })).status, 202);
+    await eventually(async () => assert.deepEqual(await statuses(parley, ids), { failed: 200, waiting: 150 }));
+    assert.equal((await orchestrator.call('POST', `/v1/tasks/${one}/retry`)).status, 202);
+    await allAre(parley, ids, 'waiting');
+    assert.equal((await cook.claim()).length, 1);
+    assert.equal((await cook.send({ id: one, status: 'completed' })).status, 202);
+    await allAre(parley, ids, 'requested');
+  });
+});
