@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { domainsOf, hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { dialectNamed, dialectNames } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { PARLEY } from '../inbox/delivery.ts';
@@ -8,9 +9,9 @@ import { jsonObject } from '../json/checked.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import { publicKeyIn } from '../messages/signature.ts';
 import { type Change, is } from '../ports/conditions.ts';
-import { AGENT_ID, agentRef, agentsPlace, domainOf, healthRef } from './agent.ts';
+import { AGENT_ID, agentRef, agentsPlace, domainOf, healthRef, skillsAmong } from './agent.ts';
 import { offersChanged } from './capabilities.ts';
-import { CHANNEL_ID } from './channels.ts';
+import { CHANNEL_ID, channelsOf } from './channels.ts';
 import { hashOf, newKey } from './keys.ts';
 import { COORDINATOR } from './orders.ts';
 
@@ -70,6 +71,7 @@ export const register = async (deps: Deps, project: string, id: string, asked: R
     throw new ParleyError('invalid_request', `"${id}" is the name by which Parley itself speaks or acts.`);
   refuseUnknownDomains(deps, project, wanted);
   refuseUnreadableKey(wanted);
+  refuseTooManyGroups(wanted);
   if (wanted.via === 'nats' && !hasRelay(deps.config, project)) {
     throw new ParleyError(
       'invalid_request',
@@ -120,6 +122,20 @@ const refuseUnreadableKey = ({ publicKey = '', signing = 'off' }: Registration):
   throw new ParleyError('invalid_request', 'An agent that signs needs a publicKey, in PEM or in base64 as DER.', {
     issues: [{ path: 'publicKey', message: 'must be a public key' }],
   });
+};
+
+/** A lease looks at each of them. That is one group on all the channels that an agent can have, or 64 groups on one. */
+const MOST_GROUP_QUEUES = 64;
+
+const refuseTooManyGroups = ({ dialect, capabilities, channels }: Registration): void => {
+  if (dialect !== COMMON_GROUND) return;
+  const [groups, on] = [skillsAmong(capabilities).length, channelsOf({ channels }).length];
+  if (groups * on <= MOST_GROUP_QUEUES) return;
+  throw new ParleyError(
+    'too_large',
+    `An agent of ${COMMON_GROUND} can have ${MOST_GROUP_QUEUES} queues of groups, one for each capability without a domain on each channel, not ${groups} × ${on}. Share them out among several agents.`,
+    { facts: { limit: MOST_GROUP_QUEUES } },
+  );
 };
 
 const refuseUnknownDomains = (deps: Deps, project: string, wanted: Registration): void => {

@@ -4,15 +4,15 @@ import type { Deps } from '../deps.ts';
 import { turnsPk } from './head.ts';
 import { groupQueue, QUEUED, type QueuedTurn } from './turn.ts';
 
-/** The queues of the groups that the agent belongs to, on the channels that it may use. */
+/** The queues of the groups that the agent belongs to, on the channels that it may use. Its registration bounds their number. */
 export const groupQueuesOf = (agent: Agent): string[] =>
   skillsAmong(agent.capabilities).flatMap((group) => channelsOf(agent).map((channel) => groupQueue(group, channel)));
 
-/** What waits for any agent of a group, and so for this one. */
+/** The oldest turn that waits for any agent of one of its groups, and so for this one: no group stands before another. */
 export const queuedForGroups = async ({ records }: Deps, agent: Agent): Promise<QueuedTurn | undefined> => {
-  for (const queue of groupQueuesOf(agent)) {
-    const [first] = await records.query<QueuedTurn>({ p: turnsPk(agent.project, queue), prefix: QUEUED, limit: 1 });
-    if (first) return first;
-  }
-  return undefined;
+  const firsts = groupQueuesOf(agent).map((queue) =>
+    records.query<QueuedTurn>({ p: turnsPk(agent.project, queue), prefix: QUEUED, limit: 1 }),
+  );
+  const [oldest] = (await Promise.all(firsts)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
+  return oldest;
 };

@@ -19,7 +19,8 @@ describe('what a call about a turn asks of DynamoDB', () => {
     const deps = { ...world.deps, directory };
     const { key = '' } = await register(deps, project, 'merlin', {
       dialect: 'common-ground',
-      capabilities: [],
+      // Its groups are asked only where nothing is for itself.
+      capabilities: ['scribe', 'reader'],
       via: 'http',
     });
     const handle = router(deps, routes);
