@@ -19,6 +19,8 @@ export interface Dialect {
   usesShortIds?: true;
   /** Content of more bytes is given to its agents as a card. */
   contentBytes?: number;
+  /** Its agents are given turns, which they lease, and no tasks. */
+  takesTurns?: true;
   /** How long its messages take to be written and read is measured. */
   isMeasured?: true;
   /** How many messages wait in an inbox of its agents at most, where their registration does not say. */

@@ -1,8 +1,8 @@
 import type { Deps } from '../deps.ts';
 import { decode, type GroundOrder } from '../dialects/common-ground/decode.ts';
 import { extensionsIn, traceOfHeaders } from '../dialects/common-ground/headers.ts';
-import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { ownSubject } from '../dialects/common-ground/subject.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import type { Seed, Sower } from '../tasks/sow.ts';
 import type { Trace } from '../trace.ts';
 import { type Enqueue, violation } from './enqueue.ts';
@@ -30,7 +30,7 @@ export const turnIn = (
   { project, from, trace }: Sower,
   { dialect, message, joins }: Seed,
 ): (Enqueue & { id: string }) | undefined => {
-  if (dialect !== COMMON_GROUND || !joins) return undefined;
+  if (!joins || !dialectNamed(dialect).takesTurns) return undefined;
   const { order } = decode(message, config, from);
   ownSubject(order.text, project);
   if (order.do === 'enqueue') return { ...turnAskedBy(order, trace), id: partIdOf(joins), from, joins };

@@ -5,7 +5,7 @@ import { mayUse, refuseOtherChannels } from '../agents/channels.ts';
 import { batchEnded, batchRef } from '../batches/batch.ts';
 import { requireBox } from '../cards/box.ts';
 import type { Deps } from '../deps.ts';
-import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
@@ -100,7 +100,7 @@ export const targetOf = async (deps: Deps, project: string, name: string, channe
   const agent: Agent | undefined = (await find(deps, project, name))?.agent;
   if (agent) {
     refuseOtherChannels(agent, channel);
-    return agent.dialect === COMMON_GROUND ? {} : { isTask: true };
+    return dialectNamed(agent.dialect).takesTurns ? {} : { isTask: true };
   }
   if (await isOffered(deps.records, project, name)) return { isForGroup: true };
   throw new ParleyError(

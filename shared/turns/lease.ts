@@ -1,6 +1,6 @@
 import type { Known } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
-import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import { is, present } from '../ports/conditions.ts';
@@ -29,7 +29,7 @@ export interface LeaseOptions {
 /** The agent's next turn, or the one that can go on; undefined if there is none in time. */
 export const lease = async (deps: Deps, known: Known, options: LeaseOptions): Promise<Lease | undefined> => {
   const { agent } = known;
-  if (agent.dialect !== COMMON_GROUND) {
+  if (!dialectNamed(agent.dialect).takesTurns) {
     throw new ParleyError(
       'not_eligible',
       `The agent ${agent.id} speaks ${agent.dialect}, and so gets tasks (POST /v1/claims), not turns.`,

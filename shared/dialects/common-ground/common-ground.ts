@@ -10,6 +10,7 @@ import { CommonGroundMessage } from './schema.ts';
 export const commonGround: Dialect = {
   name: COMMON_GROUND,
   isLogged: false,
+  takesTurns: true,
   // A turn holds what it was asked for, and a record holds 400 KB on DynamoDB.
   contentBytes: 64 * 1024,
   schema: CommonGroundMessage,
