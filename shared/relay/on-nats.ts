@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { Config } from '../config.ts';
 import type { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
@@ -17,9 +18,29 @@ export interface About {
 
 type Addressed = Pick<NatsMessage, 'subject' | 'headers' | 'payload' | 'core'>;
 
+/** Where messages stand on NATS. */
+export interface Channel {
+  /** With parameters in braces. */
+  address: string;
+  summary: string;
+  /** What Parley does there. */
+  actions: readonly ('send' | 'receive')[];
+  /** What Parley says there in its own name, in place of messages of the dialect. */
+  isNotice?: true;
+}
+
+/** What a dialect is on NATS, for whoever reads of it. */
+export interface Described {
+  channels: Record<string, Channel>;
+  /** Its message, where NATS carries it in parts: it then says too little on any other subject. */
+  parts?: { headers: z.ZodType; payload: z.ZodType };
+}
+
 /** How a dialect travels on NATS where its messages have subjects of their own. */
 export interface OnNats {
   streams: readonly Stream[];
+  /** Loaded only where it is asked for: no message needs it. */
+  described(): Promise<Described>;
   sources(project: string, config: Config): Source[];
   /** Its subjects name domains: it is what on-prem agents are told in of a task that is for whoever serves its domain. */
   namesDomains?: true;

@@ -21,6 +21,7 @@ const everyOf = (project: string, category: Category): string => `cg.${VERSION}.
 /** CommonGround on its own subjects: commands and events in JetStream, `str` on core NATS. */
 export const onNats: OnNats = {
   streams: [CMD, EVT],
+  described: async () => (await import('./described.ts')).described,
   // A task is a turn, unless it is a command to a tool, which is published as it was sent.
   leases: (carried) => carriedIn(carried).subject === undefined,
   // Events are Parley's own to tell, and not taken from others.

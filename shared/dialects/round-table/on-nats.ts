@@ -56,6 +56,7 @@ const BROADCAST: Stream = {
 /** Round Table as its document has it on NATS: topics for tasks, results, events, heartbeats and broadcasts. */
 export const onNats: OnNats = {
   streams: [TASKS, RESULTS, EVENTS, HEARTBEAT, BROADCAST],
+  described: async () => (await import('./described.ts')).described,
   namesDomains: true,
   // A workqueue has one consumer for each subject, and those of on-prem domains belong to the knights.
   sources: (project, config) => [

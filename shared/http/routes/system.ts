@@ -33,7 +33,7 @@ export const systemRoutes = (all: () => readonly Route[]): Route[] => {
         summary: 'What stands on NATS: its subjects and their messages',
         answers: { 200: { description: 'AsyncAPI 3.0' } },
       },
-      async () => ({ status: 200, body: onNats() }),
+      async () => ({ status: 200, body: await onNats() }),
     ),
     route({
       method: 'GET',
