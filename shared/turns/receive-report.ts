@@ -53,7 +53,7 @@ const refuseStrangers = async (
   caller: Caller,
   { agent_id, agent_turn_id, tool_call_id }: z.output<typeof Wire>,
 ): Promise<void> => {
-  if (caller.role === 'admin' || caller.byRelay) return;
+  if (caller.role === 'admin') return;
   const { id, role, capabilities } = caller.known.agent;
   if (id === agent_id || role === COORDINATOR) return;
   const command = await deps.records.get(taskRef(caller.project, callIdOf(agent_turn_id, tool_call_id)));

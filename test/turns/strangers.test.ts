@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { turnRef } from '../../shared/turns/turn.ts';
+import { callerWith } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, eventsOf, groundAgent, headOf, reports, toolReport, turnOf, Worker } from '../support/ground.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -35,6 +36,26 @@ describe('a report', () => {
     assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
     assert.equal((await reports(search, 'merlin', held, 'c1')).status, 202);
     assert.equal((await reports(search, 'merlin', held, 'c1')).body.reason, 'duplicate');
+  });
+
+  it('that comes over NATS is taken from no others', async (t) => {
+    const parley = await testParley(t);
+    const { worker, held, command } = await suspended(parley);
+    for (const id of ['search', 'mordred']) await groundAgent(parley, id, { via: 'nats' });
+    const relay = callerWith(parley.transport, (await parley.admin.call('POST', '/v1/relay/key')).body.key);
+    assert.equal((await worker.agent.send(command('search'))).status, 202);
+    const { recursion_depth: _depth, ...said } = await toolReport(parley.admin, 'merlin', held, 'c1');
+    const saidBy = async (sender: string) => {
+      const headers = { 'CG-Sender': sender, 'CG-Recursion-Depth': '0' };
+      const arrivals = [{ subject: 'cg.v1r3.default.public.cmd.agent.merlin.tool_result', headers }];
+      return (await relay.call('POST', '/v1/messages', { messages: [said], arrivals })).body.results[0];
+    };
+    const forged = await saidBy('mordred');
+    assert.deepEqual([forged.status, forged.body.code], [403, 'forbidden']);
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    const taken = await saidBy('search');
+    assert.equal(taken.status, 202, JSON.stringify(taken));
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'running');
   });
 
   it('that comes late is taken and forgotten, though its card is gone', async (t) => {
