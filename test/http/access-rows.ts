@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto';
+import { taskRequest } from '../support/api.ts';
+import { called } from '../support/ground.ts';
+import { tfRequest } from '../support/task-format.ts';
+import type { Ids } from './access-scene.ts';
+
+/** One call, and what becomes of it for whom. */
+export interface AccessRow {
+  /** Where it goes, if that is not the path of the route; `:held` stands for the id of that name. */
+  at?: string;
+  body?: (ids: Ids) => object;
+  /** Whose call it is, if not tim's; and what that one and an administrator are answered, if not 200. */
+  by?: 'galahad' | 'merlin' | 'scout' | 'admin';
+  status?: number;
+  /** What another agent of the project is answered. */
+  stranger: string;
+  /** What the agent of the same name in another project is answered, if not the same. */
+  foreign?: string;
+  /** Cards belong to the whole project. */
+  isCommon?: true;
+}
+
+const MANIFEST = {
+  version: '0',
+  agents: [{ id: 'scribe', name: 'S', version: '1.0.0', category: 'c', description: 'd', capabilities: ['x.y'] }],
+};
+
+const toCook = () => tfRequest({ routing: { source: 'tim', target: 'cook' } });
+
+/** What a worker says of its turn. */
+const said = (more: (ids: Ids) => object = () => ({})) => ({
+  body: (ids: Ids) => ({ turn_epoch: ids.epoch, agent_id: 'merlin', ...more(ids) }),
+  by: 'merlin' as const,
+});
+
+/** Every route that asks for a key. Those that read come first; those that change something in an order in which each can. */
+export const ACCESS: Record<string, AccessRow> = {
+  'GET /v1/tasks': { stranger: '200' },
+  'GET /v1/tasks/{id}': { at: '/v1/tasks/:held', stranger: '404 task_not_found' },
+  'GET /v1/dead': { stranger: '200' },
+  'GET /v1/tasks/{id}/artifacts': { at: '/v1/tasks/:done/artifacts', stranger: '404 task_not_found' },
+  'GET /v1/tasks/{id}/artifacts/{name}': { at: '/v1/tasks/:done/artifacts/dish', stranger: '404 task_not_found' },
+  'GET /v1/graphs/{id}': { at: '/v1/graphs/:graph', stranger: '404 graph_not_found' },
+  'GET /v1/batches/{id}': { at: '/v1/batches/:batch', stranger: '404 batch_not_found' },
+  'GET /v1/inbox': { at: '/v1/inbox?agent=tim', stranger: '403 from_mismatch', foreign: '200' },
+  'GET /v1/messages/unacknowledged': {
+    at: '/v1/messages/unacknowledged?agent=tim',
+    stranger: '403 from_mismatch',
+    foreign: '200',
+  },
+  'GET /v1/messages/{from}/{id}': { at: '/v1/messages/scout/:gap', by: 'scout', stranger: '404 not_found' },
+  'GET /v1/broadcasts/{id}': { at: '/v1/broadcasts/:broadcast', stranger: '404 not_found' },
+  'GET /v1/agents': { stranger: '200' },
+  'GET /v1/agents/{id}': { at: '/v1/agents/galahad', stranger: '200', foreign: '404 agent_not_found' },
+  'GET /v1/agents/{id}/sequence': {
+    at: '/v1/agents/tim/sequence?to=galahad',
+    stranger: '403 forbidden',
+    foreign: '200',
+  },
+  'GET /v1/agents/{id}/version': {
+    at: '/v1/agents/tim/version?with=galahad',
+    stranger: '200',
+    foreign: '404 agent_not_found',
+  },
+  'GET /v1/agents/{id}/head': { at: '/v1/agents/merlin/head', stranger: '200', foreign: '404 agent_not_found' },
+  'GET /v1/turns/{agent_turn_id}': { at: '/v1/turns/:active', stranger: '404 turn_not_found' },
+  'GET /v1/turns/{agent_turn_id}/stream': { at: '/v1/turns/:active/stream', stranger: '404 turn_not_found' },
+  'GET /v1/events': { at: '/v1/events?limit=500', stranger: '200' },
+  'GET /v1/consumers': { stranger: '200' },
+  'GET /v1/cards/{id}': { at: '/v1/cards/:card', stranger: '200', foreign: '404 card_not_found', isCommon: true },
+  'GET /v1/boxes/{id}': { at: '/v1/boxes/:box', stranger: '200', foreign: '404 box_not_found' },
+  'GET /v1/boxes/{id}/cards': {
+    at: '/v1/boxes/:box/cards',
+    stranger: '200',
+    foreign: '404 box_not_found',
+    isCommon: true,
+  },
+  'GET /v1/tools': { stranger: '200' },
+  'GET /v1/tools/{name}': { at: '/v1/tools/search', stranger: '200', foreign: '404 tool_not_found' },
+  'GET /v1/violations': { by: 'admin', stranger: '403 forbidden' },
+  'GET /v1/gaps': { by: 'scout', stranger: '200' },
+  'GET /v1/log': { at: '/v1/log?agent=scout', by: 'scout', stranger: '200' },
+  'GET /v1/topics': { stranger: '200' },
+  'GET /v1/relay/plan': { by: 'admin', stranger: '403 forbidden' },
+  'POST /v1/relay/words': {
+    body: ({ open }) => ({ asks: [{ id: 'x', ask: { kind: 'request', taskId: open, entry: 1 } }] }),
+    by: 'admin',
+    stranger: '403 forbidden',
+  },
+  'POST /v1/messages': {
+    body: () => taskRequest('tim', { to: 'galahad' }),
+    status: 202,
+    stranger: '403 from_mismatch',
+    foreign: '422 unknown_agent',
+  },
+  'POST /v1/tasks': { body: toCook, status: 202, stranger: '403 from_mismatch', foreign: '422 unknown_agent' },
+  'POST /v1/tasks/{id}/renew': {
+    at: '/v1/tasks/:held/renew',
+    body: () => ({ agent: 'galahad' }),
+    by: 'galahad',
+    stranger: '403 from_mismatch',
+  },
+  'POST /v1/tasks/{id}/input': {
+    at: '/v1/tasks/:asking/input',
+    body: () => ({ input: 1 }),
+    status: 202,
+    stranger: '404 task_not_found',
+  },
+  'POST /v1/tasks/{id}/retry': { at: '/v1/tasks/:failed/retry', status: 202, stranger: '404 task_not_found' },
+  'POST /v1/tasks/{id}/cancel': { at: '/v1/tasks/:open/cancel', stranger: '404 task_not_found' },
+  'POST /v1/dead/retry': { body: ({ failed }) => ({ ids: [failed] }), stranger: '200' },
+  'POST /v1/graphs': {
+    at: '/v1/graphs?agent=tim',
+    body: () => ({
+      graphId: randomUUID(),
+      nodes: [{ taskId: randomUUID(), agent: 'cook', capability: 'parse_recipe', payload: {} }],
+    }),
+
+    status: 202,
+    stranger: '403 from_mismatch',
+    foreign: '422 unknown_agent',
+  },
+  'POST /v1/graphs/{id}/cancel': { at: '/v1/graphs/:graph/cancel', stranger: '404 graph_not_found' },
+  'POST /v1/batches': {
+    at: '/v1/batches?agent=tim',
+    body: () => ({ tasks: [toCook()] }),
+
+    status: 202,
+    stranger: '403 from_mismatch',
+    foreign: '422 unknown_agent',
+  },
+  'POST /v1/claims': { body: () => ({ agent: 'galahad' }), by: 'galahad', stranger: '403 from_mismatch' },
+  'POST /v1/inbox/ack': { body: () => ({ agent: 'tim', ids: ['x'] }), stranger: '403 from_mismatch', foreign: '200' },
+  'POST /v1/gaps/{from}/{id}/close': { at: '/v1/gaps/scout/:gap/close', by: 'scout', stranger: '404 not_found' },
+  'POST /v1/consumers/{name}/events': {
+    at: '/v1/consumers/mine/events',
+    body: () => ({}),
+    stranger: '404 consumer_not_found',
+  },
+  'POST /v1/consumers/{name}/ack': {
+    at: '/v1/consumers/mine/ack',
+    body: ({ receipt }) => ({ receipt }),
+    stranger: '404 consumer_not_found',
+  },
+  'POST /v1/consumers/{name}/rewind': {
+    at: '/v1/consumers/mine/rewind',
+    body: () => ({ to: 'end' }),
+    status: 204,
+    stranger: '404 consumer_not_found',
+  },
+  'POST /v1/cards': { body: () => ({ type: 'tool.result', content: { x: 1 } }), status: 201, stranger: '201' },
+  'POST /v1/boxes': {
+    body: () => ({ kind: 'output', agent_id: 'tim' }),
+    status: 201,
+    stranger: '403 from_mismatch',
+    foreign: '201',
+  },
+  'POST /v1/boxes/{id}/append': {
+    at: '/v1/boxes/:box/append',
+    body: ({ card }) => ({ cards: [card] }),
+    stranger: '403 not_writer',
+    foreign: '422 unknown_card',
+  },
+  'POST /v1/turns': {
+    body: () => called('merlin', { channel_id: 't_inner' }),
+    status: 201,
+    stranger: '403 channel_forbidden',
+    foreign: '422 unknown_agent',
+  },
+  'POST /v1/turns/{agent_turn_id}/start': { at: '/v1/turns/:active/start', ...said(), stranger: '403 from_mismatch' },
+  'POST /v1/turns/{agent_turn_id}/step': {
+    at: '/v1/turns/:active/step',
+    ...said(() => ({ step_id: 's', phase: 'p' })),
+    stranger: '403 from_mismatch',
+  },
+  'POST /v1/turns/{agent_turn_id}/suspend': {
+    at: '/v1/turns/:active/suspend',
+    ...said(() => ({ waiting: [{ tool_call_id: 'c', step_id: 's' }] })),
+    stranger: '403 from_mismatch',
+  },
+  'POST /v1/turns/{agent_turn_id}/reports': {
+    at: '/v1/turns/:active/reports',
+    ...said(({ active, card }) => ({
+      message_type: 'tool_result',
+      tool_call_id: 'c',
+      agent_turn_id: active,
+      after_execution: 'suspend',
+      status: 'success',
+      tool_result_card_id: card,
+      recursion_depth: 0,
+    })),
+    status: 202,
+    stranger: '403 forbidden',
+    foreign: '200',
+  },
+  'POST /v1/turns/lease': { body: () => ({ agent_id: 'merlin' }), by: 'merlin', stranger: '403 from_mismatch' },
+  'POST /v1/turns/{agent_turn_id}/deliver': {
+    at: '/v1/turns/:active/deliver',
+    ...said(({ card }) => ({ status: 'success', deliverable_card_id: card })),
+    stranger: '403 from_mismatch',
+  },
+  'POST /v1/turns/{agent_turn_id}/stop': {
+    at: '/v1/turns/:queued/stop',
+    body: () => ({ turn_epoch: 0 }),
+    stranger: '404 turn_not_found',
+  },
+  'PUT /v1/tools/{name}': {
+    at: '/v1/tools/new',
+    body: () => ({ target_subject: 'cmd.tool.x.y', parameters: { type: 'object' } }),
+    by: 'admin',
+    status: 201,
+    stranger: '403 forbidden',
+  },
+  'DELETE /v1/tools/{name}': { at: '/v1/tools/search', by: 'admin', status: 204, stranger: '403 forbidden' },
+  'POST /v1/manifest': { body: () => MANIFEST, by: 'admin', stranger: '403 forbidden' },
+  'PUT /v1/agents/{id}': {
+    at: '/v1/agents/new',
+    body: () => ({ dialect: 'round-table' }),
+    by: 'admin',
+    status: 201,
+    stranger: '403 forbidden',
+  },
+  'POST /v1/agents/{id}/key': { at: '/v1/agents/galahad/key', by: 'admin', stranger: '403 forbidden' },
+  'DELETE /v1/agents/{id}': { at: '/v1/agents/monitor', by: 'admin', status: 204, stranger: '403 forbidden' },
+  'POST /v1/relay/key': { by: 'admin', stranger: '403 forbidden' },
+};

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { routes } from '../../shared/http/routes/routes.ts';
+import { type Caller, callerWith, type Reply } from '../support/api.ts';
+import { ACCESS, type AccessRow } from './access-rows.ts';
+import { accessScene, type Ids, SECRET } from './access-scene.ts';
+import { assertRefused, settled } from './refusal.ts';
+
+const called = (caller: Caller, name: string, { at, body }: AccessRow, ids: Ids): Promise<Reply> => {
+  const [method = '', path = ''] = name.split(' ');
+  const known: Record<string, unknown> = ids;
+  return caller.call(
+    method,
+    (at ?? path).replace(/:(\w+)/g, (_, id) => encodeURIComponent(String(known[id]))),
+    body?.(ids),
+  );
+};
+
+const answerOf = ({ status, body }: Reply): string => (status < 400 ? `${status}` : `${status} ${body.code}`);
+const tells = ({ body }: Reply): boolean => JSON.stringify(body ?? '').includes(SECRET);
+
+/** All that the owners of what there is can read. */
+const readable = async (callers: Record<string, Caller>, ids: Ids): Promise<object> => {
+  const read: Record<string, unknown> = {};
+  for (const [name, row] of Object.entries(ACCESS).filter(([route]) => route.startsWith('GET '))) {
+    const { admin } = callers;
+    assert.ok(admin);
+    const { body } = await called(callers[row.by ?? 'tim'] ?? admin, name, row, ids);
+    // The log has grown by what told that all was settled.
+    read[name] = name === 'GET /v1/events' ? body.events : body;
+  }
+  return read;
+};
+
+describe('every call of the API', () => {
+  const namesOf = (access: 'open' | 'key'): string[] =>
+    routes
+      .filter((route) => route.access === access)
+      .map(({ method, path }) => `${method} ${path}`)
+      .sort();
+
+  it('is among those whose access is looked at here', () => {
+    assert.deepEqual(Object.keys(ACCESS).sort(), namesOf('key'));
+    const open = ['GET /asyncapi.json', 'GET /healthz', 'GET /openapi.json', 'GET /schemas/{name}'];
+    assert.deepEqual(namesOf('open'), open);
+  });
+
+  it('needs a key that is valid, in the project that it was made for', async (t) => {
+    const { parley, foreigner, stranger, ids } = await accessScene(t);
+    const old = stranger.key;
+    assert.equal((await parley.admin.call('POST', `/v1/agents/${stranger.id}/key`)).status, 200);
+    const forged = foreigner.key.replace('prl_other.', 'prl_default.');
+    for (const key of [undefined, 'wrong', `${foreigner.key}x`, forged, old]) {
+      const caller = callerWith(parley.transport, key);
+      for (const [name, row] of Object.entries(ACCESS)) {
+        assertRefused(await called(caller, name, row, ids), 401, 'unauthorized');
+      }
+    }
+  });
+
+  it('tells strangers, the relay and other projects nothing, and changes nothing for them', async (t) => {
+    const { parley, callers, stranger, foreigner, foreignAdmin, relay, ids } = await accessScene(t);
+    await settled(parley);
+    const before = await readable(callers, ids);
+    for (const [name, row] of Object.entries(ACCESS)) {
+      const byStranger = await called(stranger, name, row, ids);
+      assert.equal(answerOf(byStranger), row.stranger, `${name} by another agent`);
+      assert.equal(tells(byStranger), row.isCommon ?? false, `${name} by another agent`);
+      const byForeigner = await called(foreigner, name, row, ids);
+      assert.equal(answerOf(byForeigner), row.foreign ?? row.stranger, `${name} by an agent of another project`);
+      const byAdmin = await called(foreignAdmin, name, row, ids);
+      // An administrator has the calls of administrators in its own project.
+      if (row.by !== 'admin') assert.equal(byAdmin.status < 400, byForeigner.status < 400, `${name} by another admin`);
+      for (const reply of [byForeigner, byAdmin]) assert.ok(!tells(reply), `${name} by another project`);
+      if (!RELAYED.includes(name)) assertRefused(await called(relay, name, row, ids), 403, 'forbidden');
+    }
+    await settled(parley);
+    assert.deepEqual(await readable(callers, ids), before);
+  });
+
+  for (const as of ['its owner', 'an administrator'] as const) {
+    it(`is for ${as}`, async (t) => {
+      const { callers, ids } = await accessScene(t);
+      const told: string[] = [];
+      for (const [name, row] of Object.entries(ACCESS)) {
+        const caller = callers[as === 'its owner' ? (row.by ?? 'tim') : 'admin'];
+        assert.ok(caller);
+        const reply = await called(caller, name, row, ids);
+        assert.equal(reply.status, row.status ?? 200, `${name}: ${JSON.stringify(reply.body)}`);
+        assert.doesNotMatch(JSON.stringify(reply.body ?? ''), /keyHash/, name);
+        if (tells(reply)) told.push(name);
+      }
+      // The others see no secret because it is kept from them, and not because there is none.
+      for (const name of TELLING) assert.ok(told.includes(name), name);
+    });
+  }
+});
+
+/** What the relay is for. */
+const RELAYED = ['POST /v1/messages', 'GET /v1/relay/plan', 'POST /v1/relay/words'];
+
+const TELLING = [
+  'GET /v1/tasks',
+  'GET /v1/tasks/{id}',
+  'GET /v1/dead',
+  'GET /v1/tasks/{id}/artifacts/{name}',
+  'GET /v1/inbox',
+  'GET /v1/messages/{from}/{id}',
+  'GET /v1/turns/{agent_turn_id}',
+  'GET /v1/events',
+  'GET /v1/gaps',
+  'POST /v1/consumers/{name}/events',
+];
