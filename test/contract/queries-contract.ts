@@ -25,6 +25,11 @@ const CASES: [Omit<Query, 'p' | 'index'>, string[]][] = [
   [{ limit: 100, after: 'b#1', prefix: 'b#' }, ['b#10', 'b#2']],
   [{ limit: 1, after: 'b#2', prefix: 'b#', newestFirst: true }, ['b#10']],
   [{ limit: 100, after: 'c' }, []],
+  // The key that it begins behind need not have the prefix.
+  [{ limit: 2, after: 'a', prefix: 'b#' }, ['b#1', 'b#10']],
+  [{ limit: 2, after: 'c', prefix: 'b#', newestFirst: true }, ['b#2', 'b#10']],
+  [{ limit: 100, after: 'c', prefix: 'b' }, []],
+  [{ limit: 100, after: 'a', prefix: 'b', newestFirst: true }, []],
 ];
 
 export const queriesContract = (name: string, open: Open): void => {

@@ -43,7 +43,7 @@ async function* itemsIn(table: Table, query: Query, place: string): AsyncGenerat
   let start: Attributes | undefined;
   do {
     const page = await readPage(table, query, place, start);
-    yield* page.items.filter((item) => sortKeyOf(item, query) !== query.after);
+    yield* page.items.filter((item) => isWanted(sortKeyOf(item, query), query));
     start = page.next;
   } while (start);
 }
@@ -79,6 +79,9 @@ const next = async <T>(source: AsyncGenerator<T>, count: number): Promise<T[]> =
 const namesOf = ({ index }: Query) => (index ? INDEX_ATTRIBUTES[index] : { p: 'pk', s: 'sk' });
 const sortKeyOf = (item: Attributes, query: Query): string => item[namesOf(query).s]?.S ?? '';
 
+const isWanted = (sortKey: string, { prefix = '', after }: Query): boolean =>
+  sortKey !== after && sortKey.startsWith(prefix);
+
 const readPage = async (table: Table, query: Query, place: string, start: Attributes | undefined) => {
   const on = new Expression();
   const names = namesOf(query);
@@ -109,9 +112,11 @@ const rangeText = (on: Expression, name: string, { prefix, after, newestFirst }:
   const sort = on.path(name);
   if (after === undefined) return ` AND begins_with(${sort}, ${on.value(prefix)})`;
   if (prefix === undefined) return ` AND ${sort} ${newestFirst ? '<=' : '>='} ${on.value(after)}`;
-  const [low, high] = newestFirst ? [prefix, after] : [after, `${prefix}${LAST}`];
-  // Behind all that has the prefix there is nothing, and DynamoDB refuses a range that is the wrong way round.
-  return ` AND ${sort} BETWEEN ${on.value(low)} AND ${on.value(low > high ? low : high)}`;
+  const end = `${prefix}${LAST}`;
+  const [low, high] = newestFirst ? [prefix, after] : [after, end];
+  // DynamoDB refuses a range that is the wrong way round: there is nothing in it, and no key is where all with the prefix end.
+  const [from, to] = low > high ? [end, end] : [low, high];
+  return ` AND ${sort} BETWEEN ${on.value(from)} AND ${on.value(to)}`;
 };
 
 const whole = async <T extends Item>(
