@@ -2,6 +2,7 @@ import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jet
 import { errors, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../shared/log.ts';
 import type { NatsMessage } from '../shared/relay/nats-message.ts';
+import type { Result } from './parley-api.ts';
 import { aborted, within } from './pause.ts';
 
 /** On every message that a relay brought: it is not sent up again. */
@@ -69,18 +70,30 @@ export class Site {
     }
   }
 
-  /** Keeps a message that came in here and that Parley refused, as it came. */
+  /** Keeps a message that came in here and that Parley refused, as it came; one that is too large to be kept with the problem, without its content. */
   async bury(
     subject: string,
     given: MsgHdrs | undefined,
     data: Uint8Array,
-    problem: object,
+    problem: Result['body'],
     id: string,
   ): Promise<void> {
     const carried = headers();
-    for (const name of given?.keys() ?? []) carried.set(name, given?.get(name) ?? '');
+    for (const name of given?.keys() ?? []) {
+      // What JetStream was told about the first place does not hold for this one.
+      if (name.toLowerCase().startsWith('nats-')) continue;
+      for (const value of given?.values(name) ?? []) carried.append(name, value);
+    }
     carried.set(PROBLEM, oneLine(problem));
-    await this.js.publish(`parley.dead.${subject}`, data, { headers: carried, msgID: id });
+    const place = `parley.dead.${subject}`;
+    try {
+      await this.js.publish(place, data, { headers: carried, msgID: id });
+    } catch (error) {
+      if (!isFinal(error)) throw error;
+      const alone = headers();
+      alone.set(PROBLEM, oneLine({ code: problem.code, detail: problem.detail?.slice(0, 1000), bytes: data.length }));
+      await this.js.publish(place, '', { headers: alone, msgID: id });
+    }
   }
 
   async #watch(log: Log): Promise<void> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
+import { headers } from '@nats-io/transport-node';
 import { parleyApi } from '../../relay/parley-api.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -80,6 +81,31 @@ describe('what Parley refuses', () => {
     assert.equal(relay.metrics.counted('up', 'retries'), 0);
     assert.ok(await relay.isReady());
     await eventually(async () => assert.deepEqual(Object.values((await relay.gauges()).lag).filter(Boolean), []));
+  });
+
+  it('is given up also where it is as large as the server allows, and cannot be kept with the problem', async (t) => {
+    const site = await relaySite(t);
+    const relay = await site.relay();
+    const { max_payload: most = 0 } = site.client.info ?? {};
+    await jetstream(site.client).publish('parley.default.send', 'x'.repeat(most));
+    const { subject, message } = await nextOf(await dead(site.client));
+    assert.equal(subject, 'parley.dead.parley.default.send');
+    const problem = JSON.parse(message.headers?.get('Parley-Problem') ?? '');
+    assert.deepEqual([problem.code, problem.bytes], ['invalid_json', most]);
+    await eventually(() => assert.equal(relay.metrics.counted('up', 'dead'), 1));
+    assert.equal(relay.metrics.counted('up', 'retries'), 0);
+  });
+
+  it('is given up also where its sender told JetStream what to expect', async (t) => {
+    const site = await relaySite(t);
+    await site.relay();
+    const given = headers();
+    for (const value of ['one', 'two']) given.append('Own', value);
+    const expect = { streamName: 'PARLEY_default', lastSequence: 0 };
+    await jetstream(site.client).publish('parley.default.send', 'no JSON', { headers: given, expect });
+    const { message } = await nextOf(await dead(site.client));
+    assert.deepEqual(message.headers?.values('Own'), ['one', 'two']);
+    assert.equal(message.string(), 'no JSON');
   });
 
   it('a key that is no longer accepted stops the relay, costs no message, and the next key goes on', async (t) => {
