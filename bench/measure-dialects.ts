@@ -30,8 +30,7 @@ const timesOf = (dialect: Dialect, text: string, count: number): number[] =>
     const { kind } = dialectOf(message, undefined).decode(message, config, 'asker');
     const ms = performance.now() - begun;
     // What asks an agent for something in CommonGround calls it.
-    if (kind !== 'request' && kind !== 'ground')
-      throw new Error(`a request of ${dialect.name} was understood as ${kind}`);
+    if (kind !== 'request' && kind !== 'own') throw new Error(`a request of ${dialect.name} was understood as ${kind}`);
     return ms;
   });
 

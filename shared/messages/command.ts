@@ -1,7 +1,8 @@
 import type { Saying } from '../agents/agent.ts';
+import type { Caller } from '../agents/authenticate.ts';
 import type { Heartbeat } from '../agents/health.ts';
 import type { Order } from '../agents/orders.ts';
-import type { GroundOrder } from '../dialects/common-ground/decode.ts';
+import type { Deps } from '../deps.ts';
 import type { Code } from '../errors.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Priority } from '../ports/queues.ts';
@@ -181,12 +182,19 @@ export interface Signed {
   at: number;
 }
 
-/** What CommonGround asks of the turns of agents. */
-export interface GroundMessage extends Message {
-  kind: 'ground';
+/** What only its dialect knows, and has carried out itself. */
+export interface OwnMessage extends Message {
+  kind: 'own';
   /** Absent where a message is only streamed: nothing follows from those, and they have no headers to carry a signature. */
   signed?: Signed;
-  order: GroundOrder;
+  carryOut(deps: Deps, caller: Caller, trace: Trace): Promise<Done>;
+}
+
+export interface Done {
+  duplicate: boolean;
+  taskId?: string;
+  /** The turn that a call of an agent became. */
+  agentTurnId?: string;
 }
 
 /** What a message of any dialect asks for. */
@@ -198,4 +206,4 @@ export type Command =
   | NoteMessage
   | ViolationMessage
   | AnswerMessage
-  | GroundMessage;
+  | OwnMessage;

@@ -19,21 +19,17 @@ import { noTaskCalled, taskCalled, unshortened } from '../tasks/short-names.ts';
 import { submit } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
 import { refuseViolation } from '../violations/violation.ts';
-import type { Command, GroundMessage, Request } from './command.ts';
+import type { Command, Done, OwnMessage, Request } from './command.ts';
 import { countRate } from './rate.ts';
 import { checkSignature } from './signature.ts';
 
-export interface Accepted {
+export interface Accepted extends Done {
   id: string;
   dialect: string;
-  duplicate: boolean;
   /** By which it can be asked for, where what its sender calls it is not unique. */
   messageId?: string;
-  taskId?: string;
   /** What a request names to wait for, and is no task that its sender has to do with. */
   notWaitedFor?: string[];
-  /** Of a call of CommonGround: the turn that it became. */
-  agentTurnId?: string;
   /** Of a message to many, by which its way can be followed. */
   broadcastId?: string;
 }
@@ -57,10 +53,8 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
   const begun = performance.now();
   try {
     const said = understood(deps, sent.caller, dialect, message);
-    if (said.kind === 'ground') {
-      // Agents of the other dialects have no turns, and do without all that belongs to them.
-      const { carryOutOrder } = await import('../turns/carry-out-order.ts');
-      const done = await carryOutOrder(deps, await asked(deps, sent, said), sent.trace, said.order);
+    if (said.kind === 'own') {
+      const done = await said.carryOut(deps, await asked(deps, sent, said), sent.trace);
       return { id: said.messageId, dialect: dialect.name, ...done };
     }
     const sender = await agentBehind(deps, sent.caller, said.from);
@@ -84,10 +78,10 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
   }
 };
 
-type TaskCommand = Exclude<Command, GroundMessage>;
+type TaskCommand = Exclude<Command, OwnMessage>;
 
 /** An administrator may call agents in its own name. */
-const asked = async (deps: Deps, { caller }: Sent, { from, signed }: GroundMessage): Promise<Caller> => {
+const asked = async (deps: Deps, { caller }: Sent, { from, signed }: OwnMessage): Promise<Caller> => {
   if (caller.role === 'admin') return caller;
   const sender = await agentBehind(deps, caller, from);
   if (signed) checkSignature(deps, sender.agent, signed.message, signed.at);

@@ -4,6 +4,7 @@ import type { Deps } from '../deps.ts';
 import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import { headersInPayload, strictDepth, traceOfHeaders } from '../dialects/common-ground/headers.ts';
 import { ownSubject } from '../dialects/common-ground/subject.ts';
+import type { Done } from '../messages/command.ts';
 import { keepChunk } from '../streams/chunk.ts';
 import { tellChunk } from '../streams/tell-chunk.ts';
 import type { Trace } from '../trace.ts';
@@ -17,12 +18,6 @@ import { receiveReport } from './receive-report.ts';
 import { otherChannel } from './rules.ts';
 import { stopTurn } from './stop.ts';
 import { act } from './ui-action.ts';
-
-interface Done {
-  duplicate: boolean;
-  taskId?: string;
-  agentTurnId?: string;
-}
 
 /** What a message of CommonGround asks for. */
 export const carryOutOrder = async (

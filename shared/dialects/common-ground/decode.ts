@@ -4,7 +4,7 @@ import { ParleyError } from '../../errors.ts';
 import { checked } from '../../json/checked.ts';
 import { fingerprint } from '../../json/fingerprint.ts';
 import type { JsonObject } from '../../json/json.ts';
-import type { GroundMessage } from '../../messages/command.ts';
+import type { OwnMessage } from '../../messages/command.ts';
 import { depthIn, depthOfCall, depthSaid, type Headers, senderIn, signedIn, withDepthAsText } from './headers.ts';
 import { Chunk, Enqueue, Stop, ToolCommand, ToolReport, UiAction, Wakeup } from './payloads.ts';
 import { CommonGroundMessage, inShape } from './schema.ts';
@@ -33,6 +33,10 @@ export type GroundOrder =
   | (Deep & { do: 'act'; payload: z.output<typeof UiAction> })
   | (Told & { do: 'stream'; payload: z.output<typeof Chunk> });
 
+export interface GroundMessage extends OwnMessage {
+  order: GroundOrder;
+}
+
 export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): GroundMessage => {
   const message = checked(
     CommonGroundMessage,
@@ -46,12 +50,17 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
   const isStreamed = subject.category === 'str';
   const order = orderOf({ subject, text: message.subject, headers, sent });
   return {
-    kind: 'ground',
+    kind: 'own',
     messageId: idOf(order),
     fingerprint: fingerprint(message),
     from: sender ?? (isStreamed ? subject.target : senderIn(headers)) ?? 'admin',
     signed: isStreamed ? undefined : signedIn(message.subject, headers, sent),
     order,
+    carryOut: async (deps, caller, trace) => {
+      // Agents of the other dialects have no turns, and do without all that belongs to them.
+      const { carryOutOrder } = await import('../../turns/carry-out-order.ts');
+      return carryOutOrder(deps, caller, trace, order);
+    },
   };
 };
 

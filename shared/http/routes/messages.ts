@@ -28,7 +28,10 @@ const AcceptedMessage = z.object({
     .array(z.string())
     .optional()
     .describe('dependencies that are no task that the sender has to do with, so that nothing waits for them'),
-  agentTurnId: z.string().optional().describe('of a call of CommonGround: the turn that GET /v1/turns/{id} shows'),
+  agentTurnId: z
+    .string()
+    .optional()
+    .describe('of a call of an agent that becomes a turn: what GET /v1/turns/{id} shows'),
   broadcastId: z.string().optional().describe('of a message to many: GET /v1/broadcasts/{id} says how far it has come'),
   outcome: z.looseObject({}).optional().describe('with wait: the result, failure or question, if it came in time'),
 });
