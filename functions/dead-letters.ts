@@ -1,24 +1,15 @@
-import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
-import middy from '@middy/core';
-import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import * as z from 'zod';
 import { sendAgain } from '../shared/tasks/send-again.ts';
-import { logged } from './logged.ts';
+import { aboutRecord } from './about-record.ts';
 import { logger, wired } from './parley.ts';
+import { queueFunction } from './queue-function.ts';
 
 const { deps } = wired();
-const processor = new BatchProcessor(EventType.SQS);
 
 const LaneMessage = z.object({ project: z.string(), body: z.object({ taskId: z.string(), entry: z.number() }) });
 
 /** A lane gave its message up after many receives; the task is sent again if it still waits. */
-export const handler = middy<SQSEvent, SQSBatchResponse>()
-  .use(logged(() => ({})))
-  .handler((event, context) =>
-    processPartialResponse(event, rescue, processor, { context, throwOnFullBatchFailure: false }),
-  );
-
-const rescue = async ({ body }: SQSRecord): Promise<void> => {
+export const handler = queueFunction(async (body, note) => {
   const { data } = LaneMessage.safeParse(jsonIn(body));
   if (!data) {
     // Nothing can be done for it, and the task that it may have been about is sent again by its own timer.
@@ -26,9 +17,10 @@ const rescue = async ({ body }: SQSRecord): Promise<void> => {
     return;
   }
   const { project, body: message } = data;
-  const isSent = await sendAgain(deps, project, message.taskId, message.entry);
-  logger.warn('a queue gave up a message', { taskId: message.taskId, entry: message.entry, isSent });
-};
+  note({ project, ...message });
+  const { isSent, task } = await sendAgain(deps, project, message.taskId, message.entry);
+  logger.warn('a queue gave up a message', { project, ...message, ...aboutRecord(task), isSent });
+});
 
 /** What is no JSON says as little as what lacks a field, and would otherwise come back until its queue forgets it. */
 const jsonIn = (text: string): unknown => {

@@ -41,6 +41,8 @@ const lines = (): Line[] =>
     .filter((text) => text.includes('"level"'))
     .map((text) => Line.parse(JSON.parse(text)));
 
+const notWorkedOff = (): Line[] => lines().filter(({ message }) => message === 'a message could not be worked off');
+
 const HTTP_FUNCTIONS = ['ingest', 'claims', 'tasks', 'inbox', 'agents', 'cards', 'turns', 'api'];
 
 describe('the logs of all functions', { concurrency: 1 }, () => {
@@ -96,6 +98,17 @@ describe('the logs of all functions', { concurrency: 1 }, () => {
     ids.push(await tim.request({ payload }));
     await eventually(() => assert.ok(lines().some(({ message }) => message.startsWith('a change could not'))), 30_000);
     effects.end();
+    const rescue = broken(parley, by('dead-letters', 'UpdateItem'));
+    const given = { project: 'default', group: request.id, body: { taskId: request.id, entry: 1 } };
+    const place = { MessageGroupId: request.id, MessageDeduplicationId: request.id };
+    await parley.aws('sqs', 'SendMessage', {
+      QueueUrl: parley.queue('default-dead.fifo'),
+      MessageBody: JSON.stringify(given),
+      ...place,
+    });
+    await parley.aws('sqs', 'SendMessage', { QueueUrl: parley.queue('delay'), MessageBody: '{}' });
+    await eventually(() => assert.equal(notWorkedOff().length, 2, JSON.stringify(notWorkedOff())), 30_000);
+    rescue.end();
     const reports = [await claimed(galahad)].map((id) =>
       about('task.result', galahad.id, id, { status: 'completed', result: { content: MARKER } }),
     );
@@ -141,6 +154,13 @@ describe('the logs of all functions', { concurrency: 1 }, () => {
     const tasks = failed.filter(({ record }) => String(record).includes('#task#'));
     assert.ok(tasks.length > 0, JSON.stringify(failed));
     for (const line of tasks) assert.ok(line.taskId && line.agent && line.traceparent, JSON.stringify(line));
+  });
+
+  it('say of a message of a queue that it could not be worked off, and which task it is about where that can be read', () => {
+    const told = new Map(notWorkedOff().map((line) => [line.service, line]));
+    assert.equal(told.get('dead-letters')?.taskId, ids[0]);
+    assert.match(String(told.get('dead-letters')?.error), /KmsAccessDenied/);
+    assert.ok(told.get('due')?.messageId);
   });
 
   it('hold no key and nothing of what the messages say', () => {
