@@ -15,7 +15,7 @@ export default configured({
       relay: true,
     },
   },
-  roundTableVersion: '1.0',
+  dialects: { 'round-table': { version: '1.0' } },
   // For `cdk deploy`: shared/aws-config.ts says what else can be set. Two stages are two deployments.
   aws: { stage: 'dev' },
   // Who reads events with a cursor of its own. Administrators may, and the agents that it names: agents: ['galahad']

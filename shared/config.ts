@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { CHANNEL_ID, PUBLIC } from './agents/channels.ts';
 import { AwsConfig, laneMistakes } from './aws-config.ts';
+import { DialectSettings } from './dialects/settings.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -32,8 +33,7 @@ export const Config = z.strictObject({
     .record(name, Project)
     // parley.dead.> on NATS has what the cloud refused.
     .refine((projects) => projects.dead?.relay !== true, { error: 'a project with a relay cannot be called dead' }),
-  /** The contract version of Round Table that is spoken; another major version is refused. */
-  roundTableVersion: z.string().regex(/^\d+\.\d+(\.\d+)?$/),
+  dialects: DialectSettings.prefault({}),
   tasks: z
     .strictObject({
       leaseMs: positive.default(5 * MINUTE_MS),
@@ -95,16 +95,6 @@ export const Config = z.strictObject({
       silentPeriods: positive.default(3),
       /** How long an instance of an agent counts as live after its last call. */
       instanceMs: positive.default(MINUTE_MS),
-    })
-    .prefault({}),
-  messageRouting: z
-    .strictObject({
-      /** An agent of this dialect that is silent for longer is unhealthy. */
-      silentMs: positive.default(30 * SECOND_MS),
-      /** A message that requires an acknowledgement is announced if it has none by then. */
-      acknowledgeMs: positive.default(MINUTE_MS),
-      /** How many messages wait in an inbox at most; tasks and their outcomes do not count. */
-      inboxLimit: positive.max(1000).default(100),
     })
     .prefault({}),
   limits: z

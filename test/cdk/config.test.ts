@@ -8,7 +8,6 @@ type Values = z.input<typeof Config>;
 const domain = { description: '' };
 const sound: Values = {
   projects: { default: { domains: { security: domain } } },
-  roundTableVersion: '1.0',
   aws: { stage: 'prod' },
 };
 const mistakesIn = (values: Values): string[] => {
@@ -57,7 +56,7 @@ describe('the configuration of a deployment', () => {
     const long = 'a'.repeat(32);
     const mistakes = mistakesIn({
       projects: { [long]: { domains: { [long]: domain, security: domain } } },
-      roundTableVersion: 'one',
+      dialects: { 'round-table': { version: 'one' } },
       aws: {
         stage: 'Production',
         logDays: 31,
@@ -76,8 +75,8 @@ describe('the configuration of a deployment', () => {
       'aws.stage',
       'aws.streamParallelism',
       'aws.waiters',
+      'dialects.round-table.version',
       `projects.${long}.domains.${long}`,
-      'roundTableVersion',
     ]);
   });
 

@@ -12,7 +12,7 @@ const NATS = { natsServers: ['nats://nats.example.com:4222'] };
 
 const withRelay = (aws: object = { relay: NATS }, relay = 'fargate', target?: Target) =>
   parleyApp({
-    config: configured({ projects: PROJECTS, roundTableVersion: '1.0', aws: { stage: 'test', ...aws } }),
+    config: configured({ projects: PROJECTS, aws: { stage: 'test', ...aws } }),
     code: () => Code.fromInline('export {}'),
     relayImage: () => ContainerImage.fromRegistry('parley-relay'),
     relay,

@@ -44,7 +44,6 @@ describe('synthesis', () => {
         projects: {
           default: { domains: Object.fromEntries(Array.from({ length: count }, (_, at) => [`domain-${at}`, domain])) },
         },
-        roundTableVersion: '1.0',
         aws: { stage: 'production', customerKey: true },
       });
     const isAllowed = (count: number) => {
@@ -70,7 +69,7 @@ describe('synthesis', () => {
   });
 
   it('needs an aws section', () => {
-    const config = configured({ projects: PROJECTS, roundTableVersion: '1.0' });
+    const config = configured({ projects: PROJECTS });
     assert.throws(() => parleyApp({ config, code }), ConfigError);
   });
 });

@@ -43,7 +43,7 @@ const code = () => Code.fromInline('export const handler = () => {};');
 
 export const appOf = (aws: Partial<AwsInput> = {}, target?: Target) =>
   parleyApp({
-    config: configured({ projects: PROJECTS, roundTableVersion: '1.0', aws: { stage: 'test', ...aws } }),
+    config: configured({ projects: PROJECTS, aws: { stage: 'test', ...aws } }),
     code,
     target,
   });

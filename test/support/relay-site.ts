@@ -21,7 +21,6 @@ export const SITE_CONFIG: Config = configured({
       relay: true,
     },
   },
-  roundTableVersion: '1.0',
   tasks: { ...baseConfig.tasks, retryMs: 10 },
 });
 

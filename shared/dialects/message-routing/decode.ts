@@ -28,16 +28,17 @@ export const decode = (wire: JsonObject, config: Config): Command =>
 
 const WHAT = 'The message-routing message';
 
-const commandOf = (wire: MessageRoutingMessage, { messageRouting }: Config): Command => {
+const commandOf = (wire: MessageRoutingMessage, { dialects }: Config): Command => {
+  const { acknowledgeMs, silentMs } = dialects[NAME];
   switch (wire.type) {
     case 'task-delegation':
-      return requestOf(wire, messageRouting.acknowledgeMs);
+      return requestOf(wire, acknowledgeMs);
     case 'result':
       return outcomeOf(wire);
     case 'status-update':
-      return reportOf(wire, messageRouting.acknowledgeMs);
+      return reportOf(wire, acknowledgeMs);
     case 'command':
-      return orderOf(wire, messageRouting.acknowledgeMs);
+      return orderOf(wire, acknowledgeMs);
     case 'heartbeat': {
       const { health, metrics = {}, uptime_ms } = wire.payload;
       const { cpu_usage, memory_mb, active_tasks } = metrics;
@@ -47,7 +48,7 @@ const commandOf = (wire: MessageRoutingMessage, { messageRouting }: Config): Com
         heartbeat: {
           sentAt: Date.parse(wire.timestamp),
           status: health,
-          silentMs: messageRouting.silentMs,
+          silentMs,
           cpuUsage: cpu_usage,
           memoryMb: memory_mb,
           activeTaskCount: active_tasks,

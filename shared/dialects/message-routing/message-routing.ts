@@ -13,7 +13,7 @@ export const messageRouting: Dialect = {
   usesShortIds: true,
   isMeasured: true,
   contentBytes: MESSAGE_BYTES,
-  inboxLimit: ({ messageRouting: { inboxLimit } }) => inboxLimit,
+  inboxLimit: ({ dialects }) => dialects[NAME].inboxLimit,
   schema: MessageRoutingMessage,
   keys: Object.keys(UntypedMessage.shape),
   types: TYPES,

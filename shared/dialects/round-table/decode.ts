@@ -10,7 +10,7 @@ import { NAME } from './name.ts';
 import { ERROR_CODES, type ErrorCode, isTyped, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
 
 export const decode = (wire: JsonObject, config: Config): Command => {
-  refuseOtherMajor(wire.version, config.roundTableVersion);
+  refuseOtherMajor(wire.version, config.dialects[NAME].version);
   if (typeof wire.type !== 'string') checked(UntypedMessage, wire, 'invalid_message', WHAT);
   else if (!isTyped(wire)) {
     throw new ParleyError(

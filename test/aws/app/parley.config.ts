@@ -5,7 +5,6 @@ const domains = { security: { description: 'briefings' }, home: { description: '
 /** Two projects with the same domains, and times that a test can wait for. */
 export default configured({
   projects: { default: { domains }, lab: { domains } },
-  roundTableVersion: '1.0',
   tasks: { leaseMs: 10_000 },
   agents: { heartbeatMs: 1000 },
   aws: { stage: 'test' },
