@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { domainsOf, hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { dialectNamed, dialectNames } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { PARLEY } from '../inbox/delivery.ts';
@@ -128,12 +127,12 @@ const refuseUnreadableKey = ({ publicKey = '', signing = 'off' }: Registration):
 const MOST_GROUP_QUEUES = 64;
 
 const refuseTooManyGroups = ({ dialect, capabilities, channels }: Registration): void => {
-  if (dialect !== COMMON_GROUND) return;
+  if (!dialectNamed(dialect).takesTurns) return;
   const [groups, on] = [skillsAmong(capabilities).length, channelsOf({ channels }).length];
   if (groups * on <= MOST_GROUP_QUEUES) return;
   throw new ParleyError(
     'too_large',
-    `An agent of ${COMMON_GROUND} can have ${MOST_GROUP_QUEUES} queues of groups, one for each capability without a domain on each channel, not ${groups} × ${on}. Share them out among several agents.`,
+    `An agent of ${dialect} can have ${MOST_GROUP_QUEUES} queues of groups, one for each capability without a domain on each channel, not ${groups} × ${on}. Share them out among several agents.`,
     { facts: { limit: MOST_GROUP_QUEUES } },
   );
 };

@@ -27,6 +27,8 @@ export interface Dialect {
   inboxLimit?(config: Config): number;
   /** Every message of the dialect. */
   schema: z.ZodType;
+  /** What its document calls the file of that schema. */
+  schemaFile?: string;
   /** The fields that its messages may have. */
   keys: readonly string[];
   /** What their `type` may be, where that is a closed list. */

@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 
 /** Which folders the files of a folder may import from; the first row that fits a file counts. */
 const ALLOWED: [from: RegExp, to: RegExp][] = [
@@ -27,6 +27,34 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^parley\.config\.ts$/, /^shared\/config\.ts$/],
 ];
 
+const TURNS = 'turns are of CommonGround alone, and are told in its subjects, headers and payloads';
+/** Files of `shared/` outside `shared/dialects/` that name a dialect, and why they must. No other may. */
+const NAMES_DIALECT: Record<string, string> = {
+  'shared/http/routes/graphs.ts': "graphs are of Task Format's document",
+  'shared/http/routes/tasks.ts': "the body of POST /v1/tasks is Task Format's request",
+  'shared/http/routes/turns.ts': TURNS,
+  'shared/turns/asked-turn.ts': TURNS,
+  'shared/turns/call-internal.ts': TURNS,
+  'shared/turns/call-tool.ts': TURNS,
+  'shared/turns/carry-out-order.ts': TURNS,
+  'shared/turns/events.ts': TURNS,
+  'shared/turns/hand-over.ts': TURNS,
+  'shared/turns/lease-task.ts': TURNS,
+  'shared/turns/receive-report.ts': TURNS,
+  'shared/turns/tell-task.ts': TURNS,
+  'shared/turns/tool-call.ts': TURNS,
+  'shared/turns/ui-action.ts': TURNS,
+};
+
+/** Any spelling of the name of a dialect's folder: `round-table`, `roundTable`, `ROUND_TABLE`. */
+const DIALECT = new RegExp(
+  globSync('shared/dialects/*/')
+    .map((folder) => basename(folder).replaceAll('-', '[-_]?'))
+    .join('|'),
+  'i',
+);
+const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
+
 const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
 const files = globSync('{cdk,functions,shared,local,relay,examples}/**/*.ts').concat('parley.config.ts');
@@ -41,6 +69,15 @@ const violations = files.flatMap((file) => {
     .map((target) => `${file} must not import ${target}`);
 });
 
-for (const violation of violations) console.error(violation);
-console.log(`${files.length} files, ${violations.length} imports in the wrong direction`);
-process.exitCode = violations.length > 0 ? 1 : 0;
+const core = files.filter((file) => file.startsWith('shared/') && !file.startsWith('shared/dialects/'));
+const naming = core.flatMap((file) => {
+  const [named] = DIALECT.exec(readFileSync(file, 'utf8').replaceAll(COMMENT, '')) ?? [];
+  if (named === undefined && file in NAMES_DIALECT) return `${file} names no dialect and needs no exception`;
+  return named === undefined || file in NAMES_DIALECT ? [] : `${file} must not name a dialect: ${named}`;
+});
+
+for (const violation of [...violations, ...naming]) console.error(violation);
+console.log(
+  `${files.length} files, ${violations.length} imports in the wrong direction, ${naming.length} dialects named outside their folders`,
+);
+process.exitCode = violations.length + naming.length > 0 ? 1 : 0;

@@ -11,6 +11,7 @@ export const taskFormat: Dialect = {
   name: NAME,
   isLogged: false,
   schema: TaskFormatMessage,
+  schemaFile: 'task.schema.json',
   keys: KEYS,
   complaints: (message) => complaints(shapeOf(message), message),
   recognises: hasOwnKeysOnly,

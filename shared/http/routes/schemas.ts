@@ -1,15 +1,14 @@
 import * as z from 'zod';
 import { dialects } from '../../dialects/dialects.ts';
-import { taskFormat } from '../../dialects/task-format/task-format.ts';
 import { ParleyError } from '../../errors.ts';
 import { once } from '../once.ts';
 import { openRoute, type Route } from '../route.ts';
 
-/** Each schema by the name of its file. The task format's document has a name of its own for its schema. */
+/** Each schema by the name of its file. */
 const schemas: ReadonlyMap<string, () => object> = new Map(
   [
     ...dialects.map(({ name, schema }) => ({ name: `${name}.json`, schema })),
-    { name: 'task.schema.json', schema: taskFormat.schema },
+    ...dialects.flatMap(({ schemaFile: name, schema }) => (name === undefined ? [] : { name, schema })),
   ].map(({ name, schema }) => [
     name,
     once(() => ({ $id: `/schemas/${name}`, ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) })),
