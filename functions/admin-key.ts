@@ -1,7 +1,7 @@
-import middy from '@middy/core';
 import * as z from 'zod';
 import config from '../parley.config.ts';
 import { ADMIN, newKey, ownerOf, setAdminKey } from '../shared/agents/keys.ts';
+import { inLambda } from './in-lambda.ts';
 import { logged } from './logged.ts';
 import { logger, wired } from './parley.ts';
 
@@ -22,7 +22,7 @@ const Wanted = z
   });
 
 /** Sets the administrator's key of a project, and answers with it this once. The earlier one stops working. */
-export const handler = middy<unknown, { project: string; key: string }>()
+export const handler = inLambda<unknown, { project: string; key: string }>()
   .use(logged(() => ({})))
   .handler(async (event) => {
     const { project, key = newKey(project, ADMIN) } = Wanted.parse(event ?? {});

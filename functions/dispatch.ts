@@ -1,9 +1,9 @@
-import middy from '@middy/core';
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
 import { dispatchRecords } from './dispatch-records.ts';
+import { inLambda } from './in-lambda.ts';
 import { logged } from './logged.ts';
 
 /** Carries out what follows from the table's changes. */
-export const handler = middy<DynamoDBStreamEvent, DynamoDBBatchResponse>()
+export const handler = inLambda<DynamoDBStreamEvent, DynamoDBBatchResponse>()
   .use(logged(() => ({})))
   .handler(async ({ Records: records }) => ({ batchItemFailures: await dispatchRecords(records) }));

@@ -1,8 +1,8 @@
-import middy from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 import type { HttpRequest } from '../shared/http/http-message.ts';
 import type { Route } from '../shared/http/route.ts';
 import { router } from '../shared/http/router.ts';
+import { inLambda } from './in-lambda.ts';
 import { logged } from './logged.ts';
 import { tellMeasured } from './measured.ts';
 import { logger, wired } from './parley.ts';
@@ -12,7 +12,7 @@ import { Wait } from './wait.ts';
 export const httpFunction = (routes: readonly Route[]) => {
   const { deps } = wired();
   const handle = router(deps, routes);
-  return middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
+  return inLambda<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
     .use(logged((event: APIGatewayProxyEventV2) => ({ correlationId: event.requestContext.requestId })))
     .handler(async (event, context) => {
       const wait = new Wait(deps, Math.max(0, context.getRemainingTimeInMillis() - ANSWER_MS));

@@ -1,6 +1,6 @@
 import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
-import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import { inLambda } from './in-lambda.ts';
 import { logged } from './logged.ts';
 import { tellMeasured } from './measured.ts';
 import { logger } from './parley.ts';
@@ -22,7 +22,7 @@ export const queueFunction = (work: (body: string, note: Note) => Promise<void>)
       throw error;
     }
   };
-  return middy<SQSEvent, SQSBatchResponse>()
+  return inLambda<SQSEvent, SQSBatchResponse>()
     .use(logged(() => ({})))
     .handler(async (event, context) => {
       const answer = await processPartialResponse(event, one, processor, { context, throwOnFullBatchFailure: false });

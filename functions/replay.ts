@@ -1,10 +1,10 @@
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import middy from '@middy/core';
 import type { Context, DynamoDBRecord } from 'aws-lambda';
 import * as z from 'zod';
 import { PATIENCE } from '../shared/engines/aws/clients.ts';
 import { dispatchRecords } from './dispatch-records.ts';
 import { ReplayEnv } from './env.ts';
+import { inLambda } from './in-lambda.ts';
 import { logged } from './logged.ts';
 import { logger } from './parley.ts';
 
@@ -29,7 +29,7 @@ interface Played {
 }
 
 /** Plays back what the stream gave up, oldest first, and removes what worked. What fails again stays. */
-export const handler = middy<unknown, Played>()
+export const handler = inLambda<unknown, Played>()
   .use(logged(() => ({})))
   .handler(async (event, context: Context) => {
     const { prefix, after } = Wanted.parse(event ?? {});

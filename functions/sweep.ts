@@ -1,5 +1,5 @@
-import middy from '@middy/core';
 import { SWEEP_AHEAD_MS } from '../shared/engines/aws/timers.ts';
+import { inLambda } from './in-lambda.ts';
 import { logged } from './logged.ts';
 import { counted } from './metrics.ts';
 import { logger, wired } from './parley.ts';
@@ -7,7 +7,7 @@ import { logger, wired } from './parley.ts';
 const { engine, deps } = wired();
 
 /** Every minute: what is due until the next one goes to the delay queue. */
-export const handler = middy()
+export const handler = inLambda()
   .use(logged(() => ({})))
   .handler(async () => {
     const swept = await engine.timers.sweep(deps.clock.now() + SWEEP_AHEAD_MS);

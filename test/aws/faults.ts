@@ -50,5 +50,26 @@ export const unanswered = (parley: RunningParley, isMeant: (call: AwsCall) => bo
   };
 };
 
+/** The first such call is held up until it may go on; its caller tries it again then. */
+export const heldOnce = (
+  parley: RunningParley,
+  isMeant: (call: AwsCall) => boolean,
+): { reached: Promise<void>; goOn: () => void } => {
+  const reached = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<AwsError>();
+  const made = fault(parley, (call) => {
+    if (made.met > 0 || !isMeant(call)) return undefined;
+    reached.resolve();
+    return over.promise;
+  });
+  return {
+    reached: reached.promise,
+    goOn: () => {
+      made.end();
+      over.resolve({ status: 503, code: 'SlowDown', message: 'as the test wanted it' });
+    },
+  };
+};
+
 export const by = (name: string, operation?: string) => (call: AwsCall) =>
   call.caller.endsWith(`-${name}`) && (operation === undefined || call.operation === operation);

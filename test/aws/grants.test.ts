@@ -6,14 +6,14 @@ import { batchRef } from '../../shared/batches/batch.ts';
 import { graphRef } from '../../shared/graphs/graph.ts';
 import { laneNames } from '../../shared/lane-names.ts';
 import type { Key } from '../../shared/ports/records.ts';
-import type { TestAgent } from '../support/api.ts';
+import { about, type TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { graphOf, states } from '../support/graphs.ts';
 import { messageRouting, mrMessage } from '../support/message-routing.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';
 import config from './app/parley.config.ts';
 import { beginStory } from './dispatched-story.ts';
-import { broken, by } from './faults.ts';
+import { broken, by, heldOnce } from './faults.ts';
 import { needlessGrants, type PROVEN_ALONE } from './needless-grants.ts';
 import { runParley } from './running-parley.ts';
 
@@ -31,8 +31,8 @@ const carriedOut = async (name: string, message: object): Promise<void> => {
   assert.deepEqual(await parley.ask(name, { Records: records }), { batchItemFailures: [] });
 };
 
-/** The time of a record has come, and the function for that is told. */
-const nowDue = async ({ pk, sk }: Key): Promise<void> => {
+/** The time of a record has come, and the function for that is told, once or more often. */
+const nowDue = async ({ pk, sk }: Key, tell = (message: object) => carriedOut('due', message)): Promise<void> => {
   const due = Date.now() - 1;
   await parley.aws('dynamodb', 'UpdateItem', {
     TableName: parley.table,
@@ -40,12 +40,39 @@ const nowDue = async ({ pk, sk }: Key): Promise<void> => {
     UpdateExpression: 'SET due = :due ADD v :one',
     ExpressionAttributeValues: { ':due': { N: String(due) }, ':one': { N: '1' } },
   });
-  await carriedOut('due', { pk, sk, due });
+  await tell({ pk, sk, due });
 };
 
 const assertAllNeeded = (name: (typeof PROVEN_ALONE)[number]): void => {
   const unused = parley.unusedGrants().filter(({ functionName }) => functionName === parley.functionNamed(name));
   assert.deepEqual(needlessGrants(unused, laneNames(config.projects)), []);
+};
+
+/** Does the same twice, the second time while the first has stored nothing yet. */
+const atOnce = async (name: string, act: () => Promise<unknown>): Promise<void> => {
+  const held = heldOnce(parley, by(name, 'PutObject'));
+  const first = act();
+  await held.reached;
+  await act();
+  held.goOn();
+  await first;
+};
+
+/** What is left where the maker of a graph died after its first task. */
+const halfGraph = async (): Promise<{ tim: TestAgent; graphId: string }> => {
+  const tim = await requester();
+  const { graph } = graphOf({ soup: [], dinner: ['soup'] });
+  const nodes = graph.nodes.map((node) => ({
+    ...node,
+    agent: undefined,
+    capability: 'home.dinner',
+    payload: { LARGE },
+  }));
+  // What waits for another is made together with what the other must know of it.
+  const fault = broken(parley, by('tasks', 'TransactWriteItems'));
+  assert.equal((await tim.call('POST', '/v1/graphs', { ...graph, nodes })).status, 500);
+  fault.end();
+  return { tim, graphId: graph.graphId };
 };
 
 describe('what no end-to-end test can bring about works with the grants that there are, and needs every one of', {
@@ -81,20 +108,15 @@ describe('what no end-to-end test can bring about works with the grants that the
   });
 
   it('due: the rest of a graph is made whose maker died after its first task', async () => {
-    const tim = await requester();
-    const { graph } = graphOf({ soup: [], dinner: ['soup'] });
-    const nodes = graph.nodes.map((node) => ({
-      ...node,
-      agent: undefined,
-      capability: 'home.dinner',
-      payload: { LARGE },
-    }));
-    // What waits for another is made together with what the other must know of it.
-    const fault = broken(parley, by('tasks', 'TransactWriteItems'));
-    assert.equal((await tim.call('POST', '/v1/graphs', { ...graph, nodes })).status, 500);
-    fault.end();
-    await nowDue(graphRef('default', graph.graphId));
-    assert.deepEqual(await states(tim, graph.graphId), { soup: 'requested', dinner: 'waiting' });
+    const { tim, graphId } = await halfGraph();
+    await nowDue(graphRef('default', graphId));
+    assert.deepEqual(await states(tim, graphId), { soup: 'requested', dinner: 'waiting' });
+  });
+
+  it('due: of two that make it at the same time, one leaves nothing of what it stored for it', async () => {
+    const { tim, graphId } = await halfGraph();
+    await nowDue(graphRef('default', graphId), (message) => atOnce('due', () => carriedOut('due', message)));
+    assert.deepEqual(await states(tim, graphId), { soup: 'requested', dinner: 'waiting' });
   });
 
   it('due: so is the rest of a batch', async () => {
@@ -123,6 +145,24 @@ describe('what no end-to-end test can bring about works with the grants that the
       );
     }
     assertAllNeeded('due');
+  });
+
+  it('tasks and claims: what is needed only where two bring the same large content at once', async () => {
+    const [tim, lance] = [await requester(), await serving('home')];
+    const request = tfRequest({ routing: { target: lance.id }, payload: { LARGE } });
+    await atOnce('tasks', async () => {
+      assert.ok((await tim.call('POST', '/v1/tasks', request)).status < 300);
+    });
+    const claimed = await lance.claim({ wait: 20 });
+    assert.deepEqual(
+      claimed.map(({ message }) => message.id),
+      [request.id],
+    );
+    const result = about('task.result', lance.id, request.id, { status: 'completed', result: { content: LARGE } });
+    await atOnce('claims', () => lance.claim({ messages: [result] }));
+    assert.equal((await tim.task(request.id)).state, 'completed');
+    const needless = needlessGrants(parley.unusedGrants(), laneNames(config.projects));
+    for (const name of ['tasks', 'claims']) assert.ok(!needless.includes(`${name} s3:DeleteObject content`));
   });
 
   it('dead-letters', async () => {

@@ -10,6 +10,10 @@ export const BY_CHANCE: Record<string, string> = {
     'two workers of one agent have taken a task each at the same moment, and one of them gives its own back',
   'turns s3:DeleteObject content':
     'two calls stop a turn at the same moment, and the card of one of them is there already',
+  'tasks s3:DeleteObject content':
+    'two calls bring the same large request at the same moment, which `grants.test.ts` brings about',
+  'claims s3:DeleteObject content':
+    'two calls bring the same large result at the same moment, which `grants.test.ts` brings about',
 };
 
 const LANES = { relay: /_relay-(critical|high|normal|low)\.fifo$/, domain: /-(critical|high|normal|low)\.fifo$/ };
