@@ -3,7 +3,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { DeduplicationScope, FifoThroughputLimit, Queue, QueueEncryption, type QueueProps } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 
-export const RETENTION = Duration.days(14);
+const RETENTION = Duration.days(14);
 
 /** What every queue has: encryption, and no way in but TLS. */
 export const safeQueue = (scope: Construct, id: string, key: IKey | undefined, props: QueueProps): Queue =>

@@ -5,7 +5,7 @@ import type { Item, Records, Ref } from '../ports/records.ts';
  * Whoever acts for others. The administrator of a project may register agents and speak for them, its relay may speak for those
  * on NATS.
  */
-export const OFFICES = ['admin', 'relay'] as const;
+const OFFICES = ['admin', 'relay'] as const;
 export type Office = (typeof OFFICES)[number];
 
 export interface OfficeKey extends Item {

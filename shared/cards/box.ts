@@ -27,7 +27,7 @@ export interface Box extends Item {
 }
 
 /** Callers may choose the ids of output boxes. */
-export const BOX_ID = /^[\w-]{1,64}$/;
+const BOX_ID = /^[\w-]{1,64}$/;
 export const boxRef = (project: string, id: string): Ref<Box> => ({ pk: `${project}#box#${id}`, sk: 'box' });
 
 export const findBox = async (deps: Deps, project: string, id: string): Promise<Box> => {

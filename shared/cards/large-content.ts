@@ -20,7 +20,7 @@ export const fittingFor = async (
   content: Json,
 ): Promise<Json> => (fits === undefined ? content : orCard(deps, { ...about, fits }, content));
 
-export const cardUri = (id: string): string => `/v1/cards/${id}`;
+const cardUri = (id: string): string => `/v1/cards/${id}`;
 
 /** The content itself, or where it has more bytes than fit, a card that holds it. The same content is always the same card. */
 export const orCard = async (

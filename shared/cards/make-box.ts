@@ -25,7 +25,7 @@ export interface OutputBox {
 }
 
 /** For whoever makes it with other records in one transaction. */
-export const newOutputBox = (
+const newOutputBox = (
   deps: Deps,
   project: string,
   from: string,

@@ -21,7 +21,7 @@ export interface Taken {
 }
 
 /** So many spans are in hand at once at the most, so that the record stays small. */
-export const MOST_SPANS = 64;
+const MOST_SPANS = 64;
 /** No span has more events. */
 export const MOST_EVENTS = 500;
 /** Of instances that take at the same time, one is first and the others look again. */

@@ -7,7 +7,7 @@ import type { Item, RecordChange, Ref } from '../ports/records.ts';
 import type { Effect } from '../tasks/effects.ts';
 
 /** What can be wrong with a number: some before it are missing, it was missed before, it came before, or counting began anew. */
-export const ANOMALIES = ['gap', 'late', 'repeat', 'reset'] as const;
+const ANOMALIES = ['gap', 'late', 'repeat', 'reset'] as const;
 type Anomaly = (typeof ANOMALIES)[number];
 
 /** What one agent has sent to another, by its own count. */

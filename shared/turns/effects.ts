@@ -267,7 +267,7 @@ const taskPayload = (turn: Turn, end: TurnEnd) => {
   };
 };
 
-export const partEndOf = ({ status, error, errorCode }: TurnEnd): PartEnd => {
+const partEndOf = ({ status, error, errorCode }: TurnEnd): PartEnd => {
   if (status === 'success' || status === 'partial') return { status: 'completed' };
   const told = { code: errorCode ?? status, message: error ?? `It ended ${status}.` };
   return { status: status === 'canceled' ? 'cancelled' : 'failed', error: told };

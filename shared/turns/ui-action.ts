@@ -42,7 +42,7 @@ export interface UiAction extends Item {
   tracestate?: string;
 }
 
-export const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
+const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
   pk: `${project}#uiaction#${id}`,
   sk: 'uiaction',
 });

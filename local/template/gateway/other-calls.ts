@@ -16,7 +16,7 @@ const QUEUE_ACTIONS: Record<string, string> = {
   GetQueueAttributes: 'GetQueueAttributes',
 };
 
-export const queueNameOf = (url: string): string => url.slice(url.lastIndexOf('/') + 1);
+const queueNameOf = (url: string): string => url.slice(url.lastIndexOf('/') + 1);
 
 export const sqsNeeds = (operation: string, body: unknown, { region, account }: Site): Need[] | undefined => {
   const action = QUEUE_ACTIONS[operation];
