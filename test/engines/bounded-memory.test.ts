@@ -5,18 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { queryObjects } from 'node:v8';
-import { openEngine } from '../../shared/engines/embedded/engine.ts';
 import { LaneStock } from '../../shared/engines/embedded/lane-stock.ts';
 import type { Lane } from '../../shared/ports/queues.ts';
 import type { Item } from '../../shared/ports/records.ts';
+import { engineIn } from '../support/engine-in.ts';
 import { eventually } from '../support/eventually.ts';
-import { TestClock } from '../support/test-clock.ts';
 
 const opened = (t: TestContext) => {
   const dir = mkdtempSync(join(tmpdir(), 'parley-memory-'));
-  const newId = randomUUID;
-  const clock = new TestClock();
-  const engine = openEngine({ dir, clock, log: () => {}, newId, watched: ['task'], eventsKeepMs: 86_400_000 });
+  const engine = engineIn(dir);
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopped ??= engine.stop());
   t.after(async () => {

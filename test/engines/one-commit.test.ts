@@ -1,27 +1,15 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { openEngine } from '../../shared/engines/embedded/engine.ts';
 import type { Lane } from '../../shared/ports/queues.ts';
 import type { Item } from '../../shared/ports/records.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { engineIn } from '../support/engine-in.ts';
 
 const TASK = { pk: 'p#task#1', sk: 'task' };
 const LANE: Lane = { project: 'p', kind: 'domain', name: 'kitchen', priority: 'normal' };
 const NOW = { max: 1, waitMs: 0, visibilityMs: 1000 };
-
-const opened = (dir: string) =>
-  openEngine({
-    dir,
-    clock: new TestClock(),
-    log: () => {},
-    newId: randomUUID,
-    watched: ['task'],
-    eventsKeepMs: 86_400_000,
-  });
 
 /** Two folders: one to work in, one for what a process that is killed leaves behind. */
 const folders = (t: TestContext): { work: string; left: string } => {
@@ -33,14 +21,14 @@ const folders = (t: TestContext): { work: string; left: string } => {
 describe('one commit of the embedded engine', () => {
   it('holds what follows from a write as well, which is then told to nobody again', async (t) => {
     const { work, left } = folders(t);
-    const first = opened(work);
+    const first = engineIn(work);
     const send = () => first.derived.queues.send([{ lane: LANE, group: '1', dedup: '1', at: 0, body: 'work' }]);
     first.start({ changes: send, due: async () => {} });
     await first.ports.records.create<Item>(TASK, 'w1');
     cpSync(work, left, { recursive: true });
     await first.stop();
 
-    const second = opened(left);
+    const second = engineIn(left);
     const told: string[] = [];
     second.start({ changes: async (changes) => void told.push(...changes.map(String)), due: async () => {} });
     const received = await second.ports.queues.receive([LANE], NOW);
@@ -55,7 +43,7 @@ describe('one commit of the embedded engine', () => {
 
   it('takes in the claim of whoever waited for the message', async (t) => {
     const { work, left } = folders(t);
-    const engine = opened(work);
+    const engine = engineIn(work);
     const send = () => engine.derived.queues.send([{ lane: LANE, group: '1', dedup: '1', at: 0, body: 'work' }]);
     engine.start({ changes: send, due: async () => {} });
     const claimed = engine.ports.queues.receive([LANE], { ...NOW, waitMs: 1000 }).then(async () => {
@@ -66,7 +54,7 @@ describe('one commit of the embedded engine', () => {
     await claimed;
     await engine.stop();
 
-    const after = opened(left);
+    const after = engineIn(left);
     assert.ok(await after.ports.records.get({ ...TASK, sk: 'claim' }), 'the claim went with the request');
     await after.stop();
   });

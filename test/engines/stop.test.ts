@@ -1,30 +1,18 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { openEngine } from '../../shared/engines/embedded/engine.ts';
 import type { Fresh, Item } from '../../shared/ports/records.ts';
-import { TestClock } from '../support/test-clock.ts';
-
-const opened = (dir: string) =>
-  openEngine({
-    dir,
-    clock: new TestClock(),
-    log: () => {},
-    newId: randomUUID,
-    watched: ['task'],
-    eventsKeepMs: 86_400_000,
-  });
+import { engineIn } from '../support/engine-in.ts';
 
 describe('the end of the embedded engine', () => {
   it('frees the file where a change fails meanwhile, and tells of that change after the next start', async (t) => {
     const dir = mkdtempSync(join(tmpdir(), 'parley-stop-'));
     t.after(() => rmSync(dir, { recursive: true }));
     const [begun, failing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const first = opened(dir);
+    const first = engineIn(dir);
     first.start({
       changes: () => {
         begun.resolve();
@@ -38,7 +26,7 @@ describe('the end of the embedded engine', () => {
     failing.reject(new Error('it fails while everything stops'));
     await stopping;
 
-    const second = opened(dir);
+    const second = engineIn(dir);
     const told = Promise.withResolvers<string | undefined>();
     second.start({ changes: async ([change]) => told.resolve(change?.after?.pk), due: async () => {} });
     assert.equal(await told.promise, 'p#task#1');
@@ -49,7 +37,7 @@ describe('the end of the embedded engine', () => {
     const dir = mkdtempSync(join(tmpdir(), 'parley-stop-'));
     t.after(() => rmSync(dir, { recursive: true }));
     const [begun, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const engine = opened(dir);
+    const engine = engineIn(dir);
     let calls = 0;
     engine.start({
       changes: () => {

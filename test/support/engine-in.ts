@@ -1,0 +1,14 @@
+import { randomUUID } from 'node:crypto';
+import { type EmbeddedEngine, openEngine } from '../../shared/engines/embedded/engine.ts';
+import { TestClock } from './test-clock.ts';
+
+/** The embedded engine on a folder of the test's own, with a clock that stands still. It follows tasks alone. */
+export const engineIn = (dir: string): EmbeddedEngine =>
+  openEngine({
+    dir,
+    clock: new TestClock(),
+    log: () => {},
+    newId: randomUUID,
+    watched: ['task'],
+    eventsKeepMs: 86_400_000,
+  });
