@@ -1,5 +1,6 @@
 import type { JsonObject } from '../json/json.ts';
-import type { Item, Ref } from '../ports/records.ts';
+import { is } from '../ports/conditions.ts';
+import type { Item, Key, Ref, Write } from '../ports/records.ts';
 import type { Trace } from '../trace.ts';
 
 export const HEAD_STATES = ['idle', 'dispatched', 'running', 'suspended'] as const;
@@ -99,6 +100,12 @@ export interface Head extends Item {
 export const turnsPk = (project: string, agent: string): string => `${project}#turns#${agent}`;
 export const headRef = (project: string, agent: string): Ref<Head> => ({ pk: turnsPk(project, agent), sk: 'head' });
 export const isHead = (item: Item): item is Head => item.sk === 'head';
+
+/** The head as it was seen, or the first of an agent that never had a turn. */
+export const headWrite = (key: Key, head: Head | undefined, whose: object, set: Record<string, unknown>): Write =>
+  head
+    ? { kind: 'update', key, change: { set, if: is('v', head.v) } }
+    : { kind: 'create', item: { ...key, ...whose, ...set } };
 
 /** The turn goes on as soon as it waits for nothing, whether or not its worker knows. */
 export const stateOf = (head: Pick<Head, 'state' | 'open'> | undefined): HeadState => {

@@ -3,11 +3,11 @@ import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
-import { is, present } from '../ports/conditions.ts';
-import type { Item, Key, Listener, Write } from '../ports/records.ts';
+import { present } from '../ports/conditions.ts';
+import type { Item, Listener, Write } from '../ports/records.ts';
 import { unseen } from '../tasks/rules.ts';
 import { groupQueuesOf, queuedForGroups } from './group-queues.ts';
-import { type Active, type Head, headRef, isHead, stateOf, turnsPk } from './head.ts';
+import { type Active, type Head, headRef, headWrite, isHead, stateOf, turnsPk } from './head.ts';
 import { leaseTask } from './lease-task.ts';
 import { leased, resume, type When } from './transitions.ts';
 import { isQueued, type QueuedTurn, type Turn, turnRef } from './turn.ts';
@@ -115,12 +115,6 @@ const dispatch = async (
   const done = await deps.records.transact(writes, deps.newId());
   return done.outcome === 'written' ? { agent_turn_id: turn, turn_epoch: epoch, inbox: [inboxRow(queued)] } : undefined;
 };
-
-/** The head as it was seen, or the first of an agent that never had a turn. */
-export const headWrite = (key: Key, head: Head | undefined, whose: object, set: Record<string, unknown>): Write =>
-  head
-    ? { kind: 'update', key, change: { set, if: is('v', head.v) } }
-    : { kind: 'create', item: { ...key, ...whose, ...set } };
 
 const activeOf = (queued: QueuedTurn): Active => {
   const { correlation, depth, channel, from, createdAt, traceparent, tracestate } = queued;

@@ -8,8 +8,9 @@ import { blobsOn } from './blobs.ts';
 import type { AwsClients } from './clients.ts';
 import { type Announce, eventsOn } from './events.ts';
 import { queuesOn } from './queues.ts';
-import { recordsOn, tableOf } from './records.ts';
+import { recordsOn } from './records.ts';
 import { changesIn, type StreamRecord } from './stream.ts';
+import { tableOf } from './table.ts';
 import { type Timers, timersOn } from './timers.ts';
 
 export interface AwsOptions {

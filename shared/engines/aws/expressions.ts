@@ -105,3 +105,18 @@ export const updateText = (on: Expression, shelf: Shelf, key: Key, change: Chang
   }
   return [`SET ${set.join(', ')}`, ...(remove.length > 0 ? [`REMOVE ${remove.join(', ')}`] : [])].join(' ');
 };
+
+/** A record that is there and has not expired keeps another from being made. */
+export const absentText = (on: Expression, now: number): string =>
+  `(attribute_not_exists(pk) OR ${on.path('expires')} <= ${on.value(now)})`;
+
+export const presentText = (on: Expression, now: number): string => {
+  const expires = on.path('expires');
+  return `attribute_exists(pk) AND (attribute_not_exists(${expires}) OR ${expires} > ${on.value(now)})`;
+};
+
+/** A change meets the record that it is for, and not its own success: an answer may be lost, and the SDK tries again. */
+export const changeableText = (on: Expression, change: Change, { token, at }: Stamp): string => {
+  const fresh = `${presentText(on, at)} AND ${on.path('token')} <> ${on.value(token)}`;
+  return change.if ? `${fresh} AND ${conditionText(on, change.if)}` : fresh;
+};

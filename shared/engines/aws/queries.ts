@@ -3,7 +3,7 @@ import type { IndexName, Item, Key, Query } from '../../ports/records.ts';
 import { type Attributes, INDEX_ATTRIBUTES, shardsOf } from './attributes.ts';
 import { Expression } from './expressions.ts';
 import { answerOf } from './failures.ts';
-import { getMany, live, type Table } from './records.ts';
+import { getMany, live, type Table } from './table.ts';
 
 export const queryItems = <T extends Item>(table: Table, query: Query): Promise<T[]> =>
   query.index ? queryIndex(table, query, query.index) : queryPartition(table, query);

@@ -1,38 +1,20 @@
 import {
-  BatchGetItemCommand,
   ConditionalCheckFailedException,
   DeleteItemCommand,
-  type DynamoDBClient,
   GetItemCommand,
   PutItemCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { ParleyError } from '../../errors.ts';
-import type { Clock } from '../../ports/clock.ts';
 import { applied, type Change, holds } from '../../ports/conditions.ts';
-import type { Fresh, Item, Key, Records, Ref, Written } from '../../ports/records.ts';
-import { type Attributes, asRecord, type Packing, Shelf } from './attributes.ts';
-import { conditionText, Expression, type Stamp, updateText } from './expressions.ts';
+import type { Fresh, Item, Records, Ref, Written } from '../../ports/records.ts';
+import { type Attributes, asRecord } from './attributes.ts';
+import { absentText, changeableText, Expression, updateText } from './expressions.ts';
 import { answerOf, isInTheWay, isMissingMap, pastOthers } from './failures.ts';
 import { pollingListener } from './listener.ts';
-import { backOff, inChunks } from './patience.ts';
 import { queryItems } from './queries.ts';
+import { getMany, keyOf, live, type Table } from './table.ts';
 import { transactItems } from './transactions.ts';
-
-/** One table, as everything that reads or writes it needs it. */
-export interface Table {
-  dynamo: DynamoDBClient;
-  name: string;
-  shelf: Shelf;
-  clock: Clock;
-}
-
-export const tableOf = (dynamo: DynamoDBClient, name: string, packing: Packing, clock: Clock): Table => ({
-  dynamo,
-  name,
-  shelf: new Shelf(packing),
-  clock,
-});
 
 export const recordsOn = (table: Table): Records => ({
   get: (ref) => get(table, ref),
@@ -48,61 +30,11 @@ export const recordsOn = (table: Table): Records => ({
   listen: () => pollingListener(table.clock),
 });
 
-export const keyOf = ({ pk, sk }: Key): Attributes => ({ pk: { S: pk }, sk: { S: sk } });
-
-/** What is stored counts until its time is over, whether or not DynamoDB has removed it by then. */
-export const live = <T extends Item>(table: Table, item: Attributes | undefined): T | undefined => {
-  if (!item) return undefined;
-  const record = table.shelf.record<T>(item);
-  return record.expires === undefined || record.expires > table.clock.now() ? record : undefined;
-};
-
 const get = async <T extends Item>(table: Table, ref: Ref<T>): Promise<T | undefined> => {
   const { Item: item } = await answerOf(
     table.dynamo.send(new GetItemCommand({ TableName: table.name, Key: keyOf(ref), ConsistentRead: true })),
   );
   return live<T>(table, item);
-};
-
-const MOST_GOTTEN = 100;
-
-export const getMany = async <T extends Item>(table: Table, refs: Ref<T>[]): Promise<T[]> => {
-  const keys = [...new Map(refs.map((ref) => [JSON.stringify([ref.pk, ref.sk]), keyOf(ref)])).values()];
-  const chunks = await Promise.all(inChunks(keys, MOST_GOTTEN).map((chunk) => getChunk<T>(table, chunk)));
-  return chunks.flat();
-};
-
-/** DynamoDB may leave some for another request: the answer was too large, or it is too busy. */
-const getChunk = async <T extends Item>(table: Table, keys: Attributes[]): Promise<T[]> => {
-  const found: T[] = [];
-  let left: Attributes[] = keys;
-  for (let attempt = 0; left.length > 0; attempt++) {
-    if (attempt > 0) await backOff(table.clock, attempt, 'DynamoDB');
-    const request = { [table.name]: { Keys: left, ConsistentRead: true } };
-    const answer = await answerOf(table.dynamo.send(new BatchGetItemCommand({ RequestItems: request })));
-    for (const item of answer.Responses?.[table.name] ?? []) {
-      const record = live<T>(table, item);
-      if (record) found.push(record);
-      attempt = 0;
-    }
-    left = answer.UnprocessedKeys?.[table.name]?.Keys ?? [];
-  }
-  return found;
-};
-
-/** A record that is there and has not expired keeps another from being made. */
-export const absentText = (on: Expression, now: number): string =>
-  `(attribute_not_exists(pk) OR ${on.path('expires')} <= ${on.value(now)})`;
-
-export const presentText = (on: Expression, now: number): string => {
-  const expires = on.path('expires');
-  return `attribute_exists(pk) AND (attribute_not_exists(${expires}) OR ${expires} > ${on.value(now)})`;
-};
-
-/** A change meets the record that it is for, and not its own success: an answer may be lost, and the SDK tries again. */
-export const changeableText = (on: Expression, change: Change, { token, at }: Stamp): string => {
-  const fresh = `${presentText(on, at)} AND ${on.path('token')} <> ${on.value(token)}`;
-  return change.if ? `${fresh} AND ${conditionText(on, change.if)}` : fresh;
 };
 
 const create = async <T extends Item>(table: Table, item: Fresh<T>, token: string): Promise<Written<T>> => {

@@ -7,7 +7,7 @@ import { type Attributes, DUE_SHARDS } from './attributes.ts';
 import { answerOf } from './failures.ts';
 import { inBatches } from './lane-queues.ts';
 import { inChunks } from './patience.ts';
-import type { Table } from './records.ts';
+import type { Table } from './table.ts';
 
 /** A record that must be looked at at a time, as the delay queue carries it. */
 export interface DueMessage extends Key {

@@ -6,9 +6,17 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { type Condition, holds } from '../../ports/conditions.ts';
 import type { Transacted, Write } from '../../ports/records.ts';
-import { conditionText, Expression, type Stamp, updateText } from './expressions.ts';
+import {
+  absentText,
+  changeableText,
+  conditionText,
+  Expression,
+  presentText,
+  type Stamp,
+  updateText,
+} from './expressions.ts';
 import { answerOf, pastOthers } from './failures.ts';
-import { absentText, changeableText, keyOf, live, presentText, type Table } from './records.ts';
+import { keyOf, live, type Table } from './table.ts';
 
 export const transactItems = (table: Table, writes: Write[], token: string): Promise<Transacted> =>
   pastOthers(table.clock, async () => {
