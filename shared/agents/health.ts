@@ -1,12 +1,12 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import type { Effect } from '../dispatch/effect.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import { perform } from '../perform.ts';
 import { absent, all, any, below, type Change, is } from '../ports/conditions.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { relayedPresence } from '../relay/relayed.ts';
-import type { Effect } from '../tasks/effects.ts';
 import { type Health, healthRef, type Known, type Saying } from './agent.ts';
 import { orderDue, orderLapse, UNHEALTHY } from './orders.ts';
 

@@ -1,11 +1,10 @@
 import type { Deps } from '../deps.ts';
+import type { Effect } from '../dispatch/effect.ts';
 import { is } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { relayedBatch } from '../relay/relayed.ts';
-import type { Effect } from '../tasks/effects.ts';
-import { sow } from '../tasks/sow.ts';
-import { batchCallEffects } from '../turns/effects.ts';
+import { sow } from '../seeds/sow.ts';
 import { forked } from '../turns/fork-join.ts';
 import { type Batch, batchRef } from './batch.ts';
 import { ended, join } from './join.ts';
@@ -49,7 +48,7 @@ export const onBatchDue = async (deps: Deps, batch: Batch): Promise<void> => {
 
 /** Everything that follows from one write to a batch. What is still running when it ends is stopped. */
 export const batchEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {
-  const effects: Effect[] = batchCallEffects({ before, after });
+  const effects: Effect[] = [];
   for (const field of ['seeds', 'forks'] as const) {
     const content = before?.[field];
     if (content && 'blob' in content && !after?.[field]) effects.push({ kind: 'forget', blob: content.blob });

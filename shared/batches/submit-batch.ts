@@ -7,7 +7,6 @@ import { inboxPk } from '../inbox/delivery.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Request } from '../messages/command.ts';
-import { discarded, kept } from '../tasks/content.ts';
 import {
   type Flaw,
   flawsIn,
@@ -17,7 +16,8 @@ import {
   SOW_AGAIN_MS,
   type Sower,
   spelled,
-} from '../tasks/sow.ts';
+} from '../seeds/sow.ts';
+import { discarded, kept } from '../tasks/content.ts';
 import type { Trace } from '../trace.ts';
 import { turnIn } from '../turns/asked-turn.ts';
 import { type Batch, batchRef, type Part } from './batch.ts';

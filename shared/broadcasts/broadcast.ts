@@ -1,8 +1,8 @@
+import type { Effect } from '../dispatch/effect.ts';
 import type { Json } from '../json/json.ts';
 import type { NoteMessage, Request } from '../messages/command.ts';
 import type { Item, RecordChange, Ref } from '../ports/records.ts';
 import { relayedBroadcast } from '../relay/relayed.ts';
-import type { Effect } from '../tasks/effects.ts';
 
 /** A message to many, on its way: how far it has come, and what it is, so that whoever goes on needs nothing else. */
 export interface Broadcast extends Item {

@@ -1,7 +1,7 @@
+import type { Effect } from '../dispatch/effect.ts';
 import { digest } from '../json/fingerprint.ts';
 import type { Json } from '../json/json.ts';
 import type { Item, RecordChange, Ref } from '../ports/records.ts';
-import type { Effect } from '../tasks/effects.ts';
 import type { Content } from '../tasks/task.ts';
 
 const TYPES = ['task.instruction', 'agent.thought', 'tool.call', 'tool.result', 'task.deliverable'] as const;

@@ -10,10 +10,10 @@ import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome } from '../relay/relayed.ts';
 import { relayedEvent } from '../relay/relayed-event.ts';
 import { lookAtDependencies } from '../tasks/dependencies.ts';
-import type { Effect } from '../tasks/effects.ts';
 import { type HistoryEntry, historyRef } from '../tasks/history.ts';
 import { changeChildren, lookAtWaiters } from '../tasks/walk.ts';
 import { carryOutTurn } from '../turns/carry-out.ts';
+import type { Effect } from './effect.ts';
 import { kindOf } from './kinds.ts';
 
 /**

@@ -13,21 +13,24 @@ import { noteEffects, onNoteDue } from '../notes/note-changes.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
 import { isSequence, sequenceEffects } from '../sequences/sequence.ts';
 import { onTaskDue } from '../tasks/change-task.ts';
-import { type Effect, effectsOf } from '../tasks/effects.ts';
+import { effectsOf } from '../tasks/effects.ts';
 import { isTask } from '../tasks/look-up.ts';
 import { isWalk, onWalkDue } from '../tasks/walk.ts';
 import { bellEffects, isBell } from '../turns/bells.ts';
-import { headEffects, turnEffects } from '../turns/effects.ts';
+import { batchCallEffects, headEffects, taskTurnEffects, turnEffects } from '../turns/effects.ts';
 import { isHead } from '../turns/head.ts';
 import { isTurn } from '../turns/turn.ts';
 import { isUiAction, uiActionEffects } from '../turns/ui-action.ts';
 import { onHeadDue, onTurnDue } from '../turns/watchdog.ts';
 import { isViolation, violationEffects } from '../violations/violation.ts';
+import type { Effect } from './effect.ts';
 
 /** Records whose changes have effects, or to which time does something. */
 interface Kind<T extends Item> {
   is: (item: Item) => item is T;
   effects: (change: RecordChange<T>) => Effect[];
+  /** What follows from them for turns. */
+  turnEffects?: (change: RecordChange<T>) => Effect[];
   /** Its due time has come. Whatever it writes is refused if somebody wrote in between; if it is then still due, it comes again. */
   due?: (deps: Deps, record: T) => Promise<void>;
 }
@@ -38,11 +41,14 @@ interface AnyKind {
   due: (deps: Deps, record: Item) => Promise<void>;
 }
 
-const kind = <T extends Item>({ is, effects, due }: Kind<T>): AnyKind => {
+const kind = <T extends Item>({ is, effects, turnEffects, due }: Kind<T>): AnyKind => {
   const only = (item: Item | undefined): T | undefined => (item && is(item) ? item : undefined);
   return {
     is,
-    effects: ({ before, after }) => effects({ before: only(before), after: only(after) }),
+    effects: ({ before, after }) => {
+      const change = { before: only(before), after: only(after) };
+      return turnEffects ? [...effects(change), ...turnEffects(change)] : effects(change);
+    },
     due: async (deps, record) => {
       if (is(record)) await due?.(deps, record);
     },
@@ -50,8 +56,8 @@ const kind = <T extends Item>({ is, effects, due }: Kind<T>): AnyKind => {
 };
 
 const KINDS: readonly AnyKind[] = [
-  kind({ is: isTask, effects: effectsOf, due: onTaskDue }),
-  kind({ is: isBatch, effects: batchEffects, due: onBatchDue }),
+  kind({ is: isTask, effects: effectsOf, turnEffects: taskTurnEffects, due: onTaskDue }),
+  kind({ is: isBatch, effects: batchEffects, turnEffects: batchCallEffects, due: onBatchDue }),
   kind({ is: isGraph, effects: graphEffects, due: onGraphDue }),
   kind({ is: isNote, effects: noteEffects, due: onNoteDue }),
   kind({ is: isHealth, effects: healthEffects, due: onHealthDue }),

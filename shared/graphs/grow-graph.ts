@@ -1,9 +1,9 @@
 import type { Deps } from '../deps.ts';
+import type { Effect } from '../dispatch/effect.ts';
 import { absent } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
-import type { Effect } from '../tasks/effects.ts';
-import { sow } from '../tasks/sow.ts';
+import { sow } from '../seeds/sow.ts';
 import { cancelNodes } from './cancel-nodes.ts';
 import { type Graph, graphRef } from './graph.ts';
 

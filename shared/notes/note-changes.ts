@@ -1,10 +1,10 @@
 import type { Deps } from '../deps.ts';
+import type { Effect } from '../dispatch/effect.ts';
 import { leave } from '../inbox/arrivals.ts';
 import { type Change, is } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { relayedNote } from '../relay/relayed.ts';
-import type { Effect } from '../tasks/effects.ts';
 import { isTicket, type Note, noteRef } from './note.ts';
 
 export const isOver = ({ deadline = Infinity }: Note, now: number): boolean => deadline <= now;

@@ -8,14 +8,14 @@ import { fingerprint } from '../json/fingerprint.ts';
 import type { Request } from '../messages/command.ts';
 import { spelledOut, withTold } from '../messages/receive.ts';
 import { counted } from '../sequences/sequence.ts';
+import { loaded } from '../tasks/content.ts';
+import { lineageOf } from '../tasks/lineage.ts';
+import { wayFor } from '../tasks/route-task.ts';
+import { refuseLarge, submit } from '../tasks/submit.ts';
+import { type Content, ON_FAILURE, taskRef } from '../tasks/task.ts';
 import type { Trace } from '../trace.ts';
 import { turnIn } from '../turns/asked-turn.ts';
 import { enqueue, toEnqueue } from '../turns/enqueue.ts';
-import { loaded } from './content.ts';
-import { lineageOf } from './lineage.ts';
-import { wayFor } from './route-task.ts';
-import { refuseLarge, submit } from './submit.ts';
-import { type Content, ON_FAILURE, taskRef } from './task.ts';
 
 /**
  * Requests that were accepted together and become tasks one after the other. They are kept, as they were sent, in the record

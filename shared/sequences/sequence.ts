@@ -1,10 +1,10 @@
 import type { Deps } from '../deps.ts';
+import type { Effect } from '../dispatch/effect.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Command } from '../messages/command.ts';
 import { type Change, is } from '../ports/conditions.ts';
 import type { Item, RecordChange, Ref } from '../ports/records.ts';
-import type { Effect } from '../tasks/effects.ts';
 
 /** What can be wrong with a number: some before it are missing, it was missed before, it came before, or counting began anew. */
 const ANOMALIES = ['gap', 'late', 'repeat', 'reset'] as const;

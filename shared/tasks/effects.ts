@@ -1,42 +1,17 @@
-import type { Part, PartEnd } from '../batches/batch.ts';
-import type { Graph } from '../graphs/graph.ts';
+import type { Effect } from '../dispatch/effect.ts';
 import { canonicalId } from '../ids.ts';
-import { type Delivery, deliveriesOf, outcomeOf, PARLEY } from '../inbox/delivery.ts';
+import { deliveriesOf, outcomeOf, PARLEY } from '../inbox/delivery.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
-import type { Fresh, RecordChange } from '../ports/records.ts';
+import type { RecordChange } from '../ports/records.ts';
 import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
-import { type TurnEffect, taskTurnEffects } from '../turns/effects.ts';
 import { cancel } from './ends.ts';
-import { type HistoryEntry, historyOf } from './history.ts';
+import { historyOf } from './history.ts';
 import { unseen } from './rules.ts';
-import { type Content, endOf, hasReported, isHeld, isInHand, isOpen, type Joins, laneOf, type Task } from './task.ts';
+import { type Content, endOf, hasReported, isHeld, isInHand, isOpen, laneOf, type Task } from './task.ts';
 import { endedWaiting } from './waiting.ts';
-
-/** What must follow from a write, each safe to be carried out twice. */
-export type Effect =
-  | { kind: 'enqueue'; message: Outgoing }
-  | { kind: 'announce'; event: ParleyEvent }
-  | { kind: 'deliver'; delivery: Fresh<Delivery> }
-  | { kind: 'remember'; entry: Fresh<HistoryEntry> }
-  | { kind: 'forget'; blob: string }
-  /** For everybody on NATS, where the project has a relay. */
-  | { kind: 'relay'; message: Outgoing }
-  /** The children of a task, all that are still open. */
-  | { kind: 'cancelChildren'; of: Task; change: Change }
-  /** What a task waits for, and all that wait for a task. */
-  | { kind: 'lookAtDependencies'; of: Task }
-  | { kind: 'lookAtWaiters'; of: Task }
-  /** A node of a graph has ended or begun again; and all nodes are to be cancelled. */
-  | { kind: 'lookAtGraph'; project: string; graph: string }
-  | { kind: 'cancelNodes'; of: Graph }
-  /** A part of a batch has ended. */
-  | { kind: 'join'; project: string; joins: Joins; end: PartEnd }
-  /** A batch has ended before one of its parts. */
-  | { kind: 'stopPart'; project: string; part: Part }
-  | { kind: 'turn'; effect: TurnEffect };
 
 /** Everything that follows from one write to a task, and nothing that does not. */
 export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
@@ -61,7 +36,6 @@ export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
   if (graph !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtGraph', project, graph });
   const end = hasEndedOrBegunAgain && endOf(after);
   if (joins && end) effects.push({ kind: 'join', project, joins, end: { status: end } });
-  effects.push(...taskTurnEffects({ before, after }));
   return effects;
 };
 

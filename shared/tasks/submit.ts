@@ -5,9 +5,8 @@ import { ParleyError } from '../errors.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { Request } from '../messages/command.ts';
 import { is } from '../ports/conditions.ts';
-import type { Fresh, Write, Written } from '../ports/records.ts';
+import type { Fresh, Item, Write, Written } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
-import type { Proviso } from '../turns/proviso.ts';
 import { hurry } from './change-task.ts';
 import { discarded, isLarge, kept, unlessRefused } from './content.ts';
 import { awaitedBy, heldBack, waiterWrites } from './dependencies.ts';
@@ -16,6 +15,13 @@ import { type Lineage, lineageOf, linkWrites } from './lineage.ts';
 import { type Way, wayFor } from './route-task.ts';
 import { shortNameOf } from './short-names.ts';
 import { type Content, type Task, taskRef, unacknowledgedPlace } from './task.ts';
+
+/** What is written together with a task or a turn, and on which that depends. */
+export interface Proviso {
+  writes: Write[];
+  /** Why nothing was written, if it was for one of them, by its number. */
+  refused(at: number, current?: Item): ParleyError;
+}
 
 /** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
 export const submit = async (

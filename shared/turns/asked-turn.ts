@@ -3,7 +3,7 @@ import { decode, type GroundOrder } from '../dialects/common-ground/decode.ts';
 import { extensionsIn, traceOfHeaders } from '../dialects/common-ground/headers.ts';
 import { ownSubject } from '../dialects/common-ground/subject.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
-import type { Seed, Sower } from '../tasks/sow.ts';
+import type { Seed, Sower } from '../seeds/sow.ts';
 import type { Trace } from '../trace.ts';
 import { type Enqueue, violation } from './enqueue.ts';
 import { partIdOf } from './turn.ts';

@@ -2,23 +2,12 @@ import { isOn, oneOfMembers } from '../agents/channels.ts';
 import { offerersOf } from '../agents/offerers.ts';
 import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import type { Effect } from '../dispatch/effect.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
 import { relayedEvent } from '../relay/relayed-event.ts';
-import type { Effect } from '../tasks/effects.ts';
-import { type About, turnEvent } from './events.ts';
+import { turnEvent } from './events.ts';
 import { headRef, stateOf } from './head.ts';
-
-/** A hint that there is something to do; nothing in it is believed. */
-export interface Bell {
-  cause: string;
-  at: number;
-  /** An agent, or a group of which one idle agent is woken. */
-  target: string;
-  isForGroup?: true;
-  inboxId?: string;
-  reason: string;
-  about: About;
-}
+import type { Bell } from './turn-effect.ts';
 
 /** A bell that a message rings: kept, so that it is rung by what follows from the record, like any other. */
 interface AskedBell extends Item {

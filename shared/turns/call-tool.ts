@@ -10,13 +10,13 @@ import { ParleyError } from '../errors.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Request } from '../messages/command.ts';
-import { submit } from '../tasks/submit.ts';
+import { type Proviso, submit } from '../tasks/submit.ts';
 import { findTool } from '../tools/register-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { violation } from './enqueue.ts';
 import { type Head, headRef, ownIn } from './head.ts';
-import { type Proviso, provisoOf, untilUnmoved } from './proviso.ts';
+import { provisoOf, untilUnmoved } from './proviso.ts';
 import { isGated, stale } from './rules.ts';
 import { callIdOf, type Ground, type ToolCall } from './tool-call.ts';
 

@@ -2,7 +2,6 @@ import type { Deps } from '../deps.ts';
 import { absent, any, below, is } from '../ports/conditions.ts';
 import { answerWithBatch, answerWithTask, answerWithTurn } from './answer-call.ts';
 import { ring } from './bells.ts';
-import type { TurnEffect } from './effects.ts';
 import { endTurn } from './end-turn.ts';
 import { queuedForGroups } from './group-queues.ts';
 import { cancelHanded, handOver, takeBack } from './hand-over.ts';
@@ -11,6 +10,7 @@ import { cancelCall, settleCall } from './settle.ts';
 import { stopWhatever } from './stop.ts';
 import { endTask, renewTask } from './tell-task.ts';
 import { QUEUED, type QueuedTurn, stepRef, turnRef } from './turn.ts';
+import type { TurnEffect } from './turn-effect.ts';
 import { endAction } from './ui-action.ts';
 
 /** Carries out what follows from a change of a head or a turn. It may come again, and late: every write says what it must find. */

@@ -1,18 +1,12 @@
 import { ParleyError } from '../errors.ts';
 import { all, is } from '../ports/conditions.ts';
-import type { Item, Write } from '../ports/records.ts';
+import type { Write } from '../ports/records.ts';
+import type { Proviso } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
 import { newEdge } from './edge.ts';
 import { type Head, headRef, isHead, ownIn } from './head.ts';
 import { gated, isGated, stale, waitsFor } from './rules.ts';
 import { callIdOf, type ToolCall } from './tool-call.ts';
-
-/** What is written together with the work of a call, and on which that depends. */
-export interface Proviso {
-  writes: Write[];
-  /** Why nothing was written, if it was for one of them, by its number. */
-  refused(at: number, current?: Item): ParleyError;
-}
 
 /** That the turn still waits for the call, until the call's deadline, and that nothing else does its work. */
 export const provisoOf = (

@@ -8,9 +8,9 @@ import type { ProgressMessage } from '../messages/command.ts';
 import { loaded } from '../tasks/content.ts';
 import { report } from '../tasks/report.ts';
 import { renewLease } from '../tasks/steer.ts';
-import type { TakenStep, TurnEffect } from './effects.ts';
 import type { TurnEnd } from './head.ts';
 import type { Turn } from './turn.ts';
+import type { TakenStep, TurnEffect } from './turn-effect.ts';
 
 /** The task ends as the turn did that worked on it, with what its deliverable says. */
 export const endTask = async (deps: Deps, turn: Turn, end: TurnEnd): Promise<void> => {

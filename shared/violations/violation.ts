@@ -1,11 +1,11 @@
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
+import type { Effect } from '../dispatch/effect.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { ViolationMessage } from '../messages/command.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Item, RecordChange, Ref } from '../ports/records.ts';
-import type { Effect } from '../tasks/effects.ts';
 import { placeInTime } from '../tasks/task.ts';
 
 export const SEVERITIES = ['critical', 'major', 'minor'] as const;

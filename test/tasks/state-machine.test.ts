@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { Effect } from '../../shared/dispatch/effect.ts';
 import { holds } from '../../shared/ports/conditions.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
-import { type Effect, effectsOf } from '../../shared/tasks/effects.ts';
+import { effectsOf } from '../../shared/tasks/effects.ts';
 import { onSeen, unseen } from '../../shared/tasks/rules.ts';
 import type { Task } from '../../shared/tasks/task.ts';
 import { nextLook } from '../../shared/tasks/time.ts';

@@ -1,0 +1,33 @@
+import type { Part, PartEnd } from '../batches/batch.ts';
+import type { Graph } from '../graphs/graph.ts';
+import type { Delivery } from '../inbox/delivery.ts';
+import type { Change } from '../ports/conditions.ts';
+import type { ParleyEvent } from '../ports/events.ts';
+import type { Outgoing } from '../ports/queues.ts';
+import type { Fresh } from '../ports/records.ts';
+import type { HistoryEntry } from '../tasks/history.ts';
+import type { Joins, Task } from '../tasks/task.ts';
+import type { TurnEffect } from '../turns/turn-effect.ts';
+
+/** What must follow from a write, each safe to be carried out twice. */
+export type Effect =
+  | { kind: 'enqueue'; message: Outgoing }
+  | { kind: 'announce'; event: ParleyEvent }
+  | { kind: 'deliver'; delivery: Fresh<Delivery> }
+  | { kind: 'remember'; entry: Fresh<HistoryEntry> }
+  | { kind: 'forget'; blob: string }
+  /** For everybody on NATS, where the project has a relay. */
+  | { kind: 'relay'; message: Outgoing }
+  /** The children of a task, all that are still open. */
+  | { kind: 'cancelChildren'; of: Task; change: Change }
+  /** What a task waits for, and all that wait for a task. */
+  | { kind: 'lookAtDependencies'; of: Task }
+  | { kind: 'lookAtWaiters'; of: Task }
+  /** A node of a graph has ended or begun again; and all nodes are to be cancelled. */
+  | { kind: 'lookAtGraph'; project: string; graph: string }
+  | { kind: 'cancelNodes'; of: Graph }
+  /** A part of a batch has ended. */
+  | { kind: 'join'; project: string; joins: Joins; end: PartEnd }
+  /** A batch has ended before one of its parts. */
+  | { kind: 'stopPart'; project: string; part: Part }
+  | { kind: 'turn'; effect: TurnEffect };
