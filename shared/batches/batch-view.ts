@@ -3,6 +3,7 @@ import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import { jsonValue } from '../json/checked.ts';
+import { iso } from '../json/iso.ts';
 import type { Note } from '../notes/note.ts';
 import { ENDS } from '../tasks/task.ts';
 import { BATCH_ENDS, type Batch, batchRef } from './batch.ts';
@@ -51,8 +52,6 @@ export const batchView = async (deps: Deps, batch: Batch): Promise<BatchView> =>
     }),
   };
 };
-
-const iso = (at: number): string => new Date(at).toISOString();
 
 /** For whoever asked for it. With `waitMs`, the answer comes when it has ended, or after that time. */
 export const lookUpBatch = async (

@@ -1,5 +1,6 @@
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
+import { iso } from '../json/iso.ts';
 import { isObject } from '../json/json.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 
@@ -113,7 +114,7 @@ const entriesOf = ({ type: told, at, data }: ParleyEvent): LogEntry[] => {
   const [from, to] = step.by === 'holder' ? [data.agent, data.from] : [data.from, data.to ?? data.agent];
   return step.directions.map((direction) => ({
     messageId: String(id),
-    timestamp: new Date(at).toISOString(),
+    timestamp: iso(at),
     direction,
     fromAgent: String(from),
     toAgent: to === undefined ? undefined : String(to),

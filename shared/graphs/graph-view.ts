@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
+import { iso } from '../json/iso.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
 import { TaskView, viewOf } from '../tasks/task-view.ts';
 import { GRAPH_ENDS, type Graph, type GraphNode, graphRef } from './graph.ts';
@@ -60,8 +61,8 @@ export const graphView = async (deps: Deps, graph: Graph): Promise<GraphView> =>
     status,
     nodes,
     edges: graph.nodes.flatMap(({ taskId: to, dependencies }) => dependencies.map((from) => ({ from, to }))),
-    createdAt: new Date(graph.createdAt).toISOString(),
-    endedAt: graph.ended && status !== 'in_progress' ? new Date(graph.ended.at).toISOString() : undefined,
+    createdAt: iso(graph.createdAt),
+    endedAt: graph.ended && status !== 'in_progress' ? iso(graph.ended.at) : undefined,
     cancelledBy: graph.cancelledBy,
   };
 };

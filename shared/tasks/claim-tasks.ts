@@ -5,6 +5,7 @@ import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
+import { iso } from '../json/iso.ts';
 import { isObject, type Json, type JsonObject } from '../json/json.ts';
 import { type Lane, PRIORITIES, type Received } from '../ports/queues.ts';
 import { keepAlias } from './alias.ts';
@@ -242,7 +243,7 @@ const handOver = async (deps: Deps, { agent }: Known, task: Task): Promise<Claim
   return {
     message: dialect.encodeRequest(task, input),
     attempt: task.attempt,
-    lease: { until: new Date(task.leaseUntil ?? 0).toISOString() },
+    lease: { until: iso(task.leaseUntil ?? 0) },
   };
 };
 

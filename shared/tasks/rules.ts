@@ -1,5 +1,6 @@
 import type { Rest } from '../agents/orders.ts';
 import { ParleyError } from '../errors.ts';
+import { iso } from '../json/iso.ts';
 import { above, absent, all, any, below, type Change, type Condition, holds, is, oneOf } from '../ports/conditions.ts';
 import type { Item } from '../ports/records.ts';
 import type { Status, Task } from './task.ts';
@@ -38,8 +39,7 @@ export const unclaimed: Rule = {
 
 export const notExpired = (now: number): Rule => ({
   holds: above('deadline', now),
-  refusal: (task) =>
-    new ParleyError('task_expired', `The task ${task.id} expired at ${new Date(task.deadline).toISOString()}.`),
+  refusal: (task) => new ParleyError('task_expired', `The task ${task.id} expired at ${iso(task.deadline)}.`),
 });
 
 export const notWaiting = (now: number): Rule => ({
@@ -47,7 +47,7 @@ export const notWaiting = (now: number): Rule => ({
   refusal: (task) =>
     new ParleyError(
       'retry_pending',
-      `The task ${task.id} is tried again at ${new Date(task.notBefore ?? now).toISOString()}; it cannot be claimed before.`,
+      `The task ${task.id} is tried again at ${iso(task.notBefore ?? now)}; it cannot be claimed before.`,
     ),
 });
 
@@ -79,7 +79,7 @@ export const atWork = ({ agent, rest }: Pick<Candidate, 'agent' | 'rest'>): Rule
 
 const restingOf = (agent: string, { action, by, until }: Rest, { id }: Task): string => {
   if (action === 'stop') return `${by} has stopped ${agent}: it cannot claim the task ${id} before "start".`;
-  const end = until === undefined ? '' : ` or ${new Date(until).toISOString()}`;
+  const end = until === undefined ? '' : ` or ${iso(until)}`;
   return `${by} has paused ${agent}: it cannot claim the task ${id} before "resume"${end}.`;
 };
 
@@ -159,7 +159,7 @@ const alreadyClaimed = (task: Task): ParleyError =>
   });
 
 const ended = (task: Task): ParleyError => {
-  const at = new Date(task.endedAt ?? task.createdAt).toISOString();
+  const at = iso(task.endedAt ?? task.createdAt);
   if (task.status === 'cancelled')
     return new ParleyError('task_cancelled', `The task ${task.id} was cancelled at ${at}.`);
   if (task.status === 'expired') return new ParleyError('task_expired', `The task ${task.id} expired at ${at}.`);

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { outcomeOf, questionOf } from '../inbox/delivery.ts';
+import { iso } from '../json/iso.ts';
 import type { JsonObject } from '../json/json.ts';
 import { PRIORITIES } from '../ports/queues.ts';
 import { shownArtifacts } from './artifacts.ts';
@@ -96,13 +97,13 @@ export const viewOf = (task: Task): TaskView => ({
   conversationId: task.conversation,
   parentTaskId: task.parent,
   waitsFor: task.waitsFor,
-  createdAt: new Date(task.createdAt).toISOString(),
+  createdAt: iso(task.createdAt),
   expiresAt: task.status === 'requested' ? iso(task.deadline) : undefined,
   retryAt: iso(task.notBefore),
   lastError: RESPONSE_STATUS[task.status] === 'failed' ? undefined : errorOf(task),
   attempt: task.attempt,
   maxAttempts: task.maxAttempts,
-  lease: task.leaseUntil === undefined ? undefined : { until: new Date(task.leaseUntil).toISOString() },
+  lease: task.leaseUntil === undefined ? undefined : { until: iso(task.leaseUntil) },
   claim: task.claimNote,
   progress: progressOf(task),
   deadLettered: task.status === 'failed',
@@ -129,8 +130,6 @@ const errorOf = (task: Task): TaskView['error'] => {
   );
 };
 
-const iso = (at: number | undefined): string | undefined => (at === undefined ? undefined : new Date(at).toISOString());
-
 /** The task with its result and its story. */
 export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => {
   const [payload, [result, artifacts], subtasks] = await Promise.all([
@@ -138,7 +137,7 @@ export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]):
     produced(deps, task),
     task.children === undefined ? undefined : childrenOf(deps, task),
   ]);
-  const history = story(task, entries).map((line) => ({ ...line, at: new Date(line.at).toISOString() }));
+  const history = story(task, entries).map((line) => ({ ...line, at: iso(line.at) }));
   return { ...viewOf(task), payload, artifacts, result, subtasks, history };
 };
 

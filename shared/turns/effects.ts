@@ -1,5 +1,6 @@
 import type { Batch, PartEnd } from '../batches/batch.ts';
 import type { Effect } from '../dispatch/effect.ts';
+import { iso } from '../json/iso.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { isOpen, type Task } from '../tasks/task.ts';
 import { newEdge, type Phase } from './edge.ts';
@@ -60,7 +61,7 @@ const statePayload = (head: Head, turn: string) => ({
   agent_turn_id: turn,
   status: stateOf(head),
   turn_epoch: head.epoch,
-  updated_at: new Date(head.at).toISOString(),
+  updated_at: iso(head.at),
   output_box_id: head.turn === undefined ? head.last?.outputBox : undefined,
 });
 

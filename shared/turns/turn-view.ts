@@ -1,3 +1,4 @@
+import { iso } from '../json/iso.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Task } from '../tasks/task.ts';
 import { type Head, type HeadState, ownIn, stateOf } from './head.ts';
@@ -116,5 +117,3 @@ const waitingOf = (head: Head): JsonObject[] =>
       tool_result_card_id: report?.card,
     };
   });
-
-const iso = (at: number | undefined): string | undefined => (at === undefined ? undefined : new Date(at).toISOString());

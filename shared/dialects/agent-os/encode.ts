@@ -1,5 +1,6 @@
 import { asUuid, canonicalId, idFrom } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
+import { iso } from '../../json/iso.ts';
 import { type Json, type JsonObject, objectIn } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Priority } from '../../ports/queues.ts';
@@ -140,7 +141,7 @@ const message = (said: JsonObject, tell: Told): JsonObject => {
   const parley = { ...tell.parley, priority: tell.priority === 'critical' ? tell.priority : undefined };
   return {
     version: VERSION,
-    timestamp: new Date(tell.timestamp).toISOString(),
+    timestamp: iso(tell.timestamp),
     evidence: evidenceOf(tell.from, tell.confidence),
     type: tell.type,
     context: asked.context ?? { sessionId: tell.thread, requestId: tell.thread, locale: 'en-US', timezone: 'UTC' },

@@ -1,5 +1,6 @@
 import { PUBLIC } from '../../agents/channels.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
+import { iso } from '../../json/iso.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Reported, Task } from '../../tasks/task.ts';
@@ -68,7 +69,7 @@ export const encodeReport = (task: Reported): JsonObject => {
     agent_turn_id: task.id,
     status: task.status === 'requested' ? 'idle' : task.progress ? 'running' : 'dispatched',
     turn_epoch: task.attempt,
-    updated_at: new Date(task.at).toISOString(),
+    updated_at: iso(task.at),
     metadata: { progress: percent, message: said },
   });
 };
@@ -100,7 +101,7 @@ export const encodeOutcome = (
       agent_turn_id: task.id,
       status: STATUS[status],
       turn_epoch: task.attempt,
-      updated_at: new Date(outcome.happenedAt).toISOString(),
+      updated_at: iso(outcome.happenedAt),
       metadata: { input: { ...prompt, answer }, parley: { id: outcome.id } },
     });
   }

@@ -1,4 +1,5 @@
 import { ParleyError } from '../../errors.ts';
+import { iso } from '../../json/iso.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { Signed } from '../../messages/command.ts';
 import { type Trace, traceFrom } from '../../trace.ts';
@@ -13,7 +14,7 @@ export type Headers = Readonly<Record<string, unknown>>;
 export const inHeaders = (of: Trace & { at: number; type: string; sender: string; depth: number }): JsonObject => ({
   traceparent: of.traceparent,
   tracestate: of.tracestate,
-  'CG-Timestamp': new Date(of.at).toISOString(),
+  'CG-Timestamp': iso(of.at),
   'CG-Version': VERSION,
   'CG-Msg-Type': of.type,
   'CG-Sender': of.sender,
@@ -31,7 +32,7 @@ export const completed = (
   const filled: [string, string | undefined][] = [
     ['traceparent', own.traceparent],
     ['tracestate', own.tracestate],
-    ['CG-Timestamp', new Date(at).toISOString()],
+    ['CG-Timestamp', iso(at)],
     ['CG-Version', VERSION],
     ['CG-Msg-Type', type],
     ['CG-Sender', sender],

@@ -1,5 +1,6 @@
 import { shortId } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
+import { iso } from '../../json/iso.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Priority } from '../../ports/queues.ts';
@@ -21,7 +22,7 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
     priority: task.priority,
   });
   if (isOwn(said)) return { ...envelope, payload: withParley(input, { lastError: task.error && { ...task.error } }) };
-  const deadline = new Date(task.deadline).toISOString();
+  const deadline = iso(task.deadline);
   const payload = {
     task: task.capability,
     context: { files: [], dependencies: [], deadline },
@@ -160,7 +161,7 @@ const envelopeOf = (said: JsonObject, { id, from, to, at, type, correlation, pri
     ? said
     : {
         version: VERSION,
-        timestamp: new Date(at).toISOString(),
+        timestamp: iso(at),
         sequence: Math.max(1, at),
         requires_ack: false,
         priority: NUMBERS[priority],

@@ -1,5 +1,6 @@
 import { asUuid, idFrom } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
+import { iso } from '../../json/iso.ts';
 import { isJsonObject, isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { NoteMessage } from '../../messages/command.ts';
 import type { Note } from '../../notes/note.ts';
@@ -163,5 +164,3 @@ const foreign = ({ envelope: _envelope, payload: _payload, ...parley }: JsonObje
 
 /** Parameters and results are objects here. */
 const asObject = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : { content: value });
-
-const iso = (at: number): string => new Date(at).toISOString();

@@ -2,6 +2,7 @@ import { domainsOf, isOnPrem } from '../../config.ts';
 import { CODES, ParleyError } from '../../errors.ts';
 import { idFrom } from '../../ids.ts';
 import { PARLEY } from '../../inbox/delivery.ts';
+import { iso } from '../../json/iso.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { OnNats } from '../../relay/on-nats.ts';
 import type { Source, Stream } from '../../relay/plan.ts';
@@ -107,7 +108,7 @@ const source = ({ name }: Stream, durable: string, filter: string): Source => ({
 const fromParley = (message: JsonObject, at: number): JsonObject => ({
   version: '1.0',
   from: PARLEY,
-  timestamp: new Date(at).toISOString(),
+  timestamp: iso(at),
   ...message,
 });
 

@@ -1,4 +1,5 @@
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
+import { iso } from '../../json/iso.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Priority } from '../../ports/queues.ts';
@@ -154,6 +155,4 @@ const foreign = ({ [NAME]: _own, ...others }: JsonObject): JsonObject | undefine
 
 const withAny = (value: JsonObject): JsonObject | undefined =>
   Object.values(value).some((member) => member !== undefined) ? value : undefined;
-
-const iso = (at: number): string => new Date(at).toISOString();
 const maybeIso = (at: number | undefined): string | undefined => (at === undefined ? undefined : iso(at));

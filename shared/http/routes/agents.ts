@@ -5,6 +5,7 @@ import { deregister, Registration, register, rotateKey } from '../../agents/regi
 import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
 import { type Depth, depthOf } from '../../inbox/arrivals.ts';
+import { iso } from '../../json/iso.ts';
 import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
 import { Resting, restingView } from './resting.ts';
 
@@ -53,11 +54,11 @@ const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentV
     manifest,
     channels,
     workerTarget,
-    registeredAt: new Date(registeredAt).toISOString(),
+    registeredAt: iso(registeredAt),
     health: {
       online: health?.sentAt === undefined ? undefined : health.online,
       status: health?.status,
-      lastSeen: health?.lastSeen === undefined ? undefined : new Date(health.lastSeen).toISOString(),
+      lastSeen: iso(health?.lastSeen),
       uptime: health?.uptime,
       activeTaskCount: health?.activeTaskCount,
       model: health?.model,
@@ -65,7 +66,7 @@ const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentV
       capabilities: health?.capabilities,
       cpuUsage: health?.cpuUsage,
       memoryMb: health?.memoryMb,
-      saying: health?.saying && { ...health.saying, at: new Date(health.saying.at).toISOString() },
+      saying: health?.saying && { ...health.saying, at: iso(health.saying.at) },
     },
     resting: restingView(deps, known),
     inbox: inboxLimit === undefined ? undefined : { depth: depth?.count ?? 0, evicted: depth?.evicted ?? 0 },

@@ -5,6 +5,7 @@ import { BOX_KINDS, type Box, findBox } from '../../cards/box.ts';
 import { CARD_ID } from '../../cards/card.ts';
 import { makeContextBox, makeOutputBox } from '../../cards/make-box.ts';
 import { cardsIn } from '../../cards/read-box.ts';
+import { iso } from '../../json/iso.ts';
 import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
 import { speaksFor } from './agent-fields.ts';
 import { CardView, viewOf as cardView } from './cards.ts';
@@ -51,8 +52,8 @@ const viewOf = (box: Box): z.output<typeof BoxView> => ({
   agent_id: box.writer,
   agent_turn_id: box.turn,
   created_by: box.from,
-  created_at: new Date(box.createdAt).toISOString(),
-  expires_at: new Date(box.expires).toISOString(),
+  created_at: iso(box.createdAt),
+  expires_at: iso(box.expires),
 });
 
 const notFound = { 404: { description: 'No such box' } };

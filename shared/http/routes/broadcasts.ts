@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { broadcastRef } from '../../broadcasts/broadcast.ts';
 import { ParleyError } from '../../errors.ts';
+import { iso } from '../../json/iso.ts';
 import { noBody, noQuery, type Route, route } from '../route.ts';
 
 export const broadcastRoutes: Route[] = [
@@ -31,7 +32,7 @@ export const broadcastRoutes: Route[] = [
         throw new ParleyError('not_found', `There is no message to many ${id}.`);
       }
       const { from, audience, reached, unreached, doneAt, createdAt } = found;
-      const sentAt = new Date(createdAt).toISOString();
+      const sentAt = iso(createdAt);
       return { status: 200, body: { id, from, audience, reached, unreached, isDone: doneAt !== undefined, sentAt } };
     },
   }),

@@ -4,6 +4,7 @@ import { CARD_TYPES_TEXT, type Card, type CardType as CardKind, isCardType } fro
 import { findCard, keepCard } from '../../cards/keep-card.ts';
 import type { Deps } from '../../deps.ts';
 import { jsonValue } from '../../json/checked.ts';
+import { iso } from '../../json/iso.ts';
 import { loaded } from '../../tasks/content.ts';
 import { noBody, noQuery, type Route, route } from '../route.ts';
 
@@ -27,8 +28,8 @@ export const viewOf = async (deps: Deps, card: Card): Promise<z.output<typeof Ca
   type: card.type,
   content: await loaded(deps.blobs, card.project, card.content),
   created_by: card.from,
-  created_at: new Date(card.createdAt).toISOString(),
-  expires_at: new Date(card.expires).toISOString(),
+  created_at: iso(card.createdAt),
+  expires_at: iso(card.expires),
 });
 
 const CardMade = z.object({ card_id: z.string().describe('follows from type and content') });

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { acknowledge, MOST_EVENTS, rewind, takeEvents } from '../../events/consume.ts';
 import { type Consumer, consumerRef, consumersFor, type Declared, RECEIPT } from '../../events/consumer.ts';
+import { iso } from '../../json/iso.ts';
 import { noBody, noQuery, type Route, route, signalFor } from '../route.ts';
 import { EventView } from './events.ts';
 
@@ -80,7 +81,7 @@ export const consumerRoutes: Route[] = [
         waitMs,
         signal: signalFor(waitMs, request),
       });
-      return { status: 200, body: { events, receipt, until: until && new Date(until).toISOString() } };
+      return { status: 200, body: { events, receipt, until: iso(until) } };
     },
   }),
   route({

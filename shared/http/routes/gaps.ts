@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Deps } from '../../deps.ts';
+import { iso } from '../../json/iso.ts';
 import type { Note } from '../../notes/note.ts';
 import { closeTicket, listTickets, TICKET_STATUSES } from '../../notes/tickets.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
@@ -25,8 +26,8 @@ const viewOf = async (deps: Deps, note: Note): Promise<z.output<typeof Ticket>> 
   to: note.to,
   status: note.closedAt === undefined ? 'open' : 'closed',
   priority: note.priority,
-  openedAt: new Date(note.createdAt).toISOString(),
-  closedAt: note.closedAt === undefined ? undefined : new Date(note.closedAt).toISOString(),
+  openedAt: iso(note.createdAt),
+  closedAt: iso(note.closedAt),
   content: await loaded(deps.blobs, note.project, note.content),
 });
 

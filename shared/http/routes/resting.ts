@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Known } from '../../agents/agent.ts';
 import { restOf } from '../../agents/orders.ts';
 import type { Deps } from '../../deps.ts';
+import { iso } from '../../json/iso.ts';
 
 /** That an agent is given no work, as whoever asks is told. */
 export const Resting = z.object({
@@ -16,6 +17,6 @@ export const restingView = ({ clock }: Pick<Deps, 'clock'>, known: Known): z.out
   const rest = restOf(known, clock.now());
   if (!rest) return undefined;
   const { action, by, reason, since, until } = rest;
-  const times = { since: new Date(since).toISOString(), until: until && new Date(until).toISOString() };
+  const times = { since: iso(since), until: iso(until) };
   return { action, by, reason, since: times.since, until: times.until || undefined };
 };

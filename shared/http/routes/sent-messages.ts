@@ -3,6 +3,7 @@ import { agentBehind, type Caller } from '../../agents/authenticate.ts';
 import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
 import { canonicalId, idOfShort, SHORT_ID, shortId } from '../../ids.ts';
+import { iso } from '../../json/iso.ts';
 import { isNote, type Note, noteRef } from '../../notes/note.ts';
 import { loaded } from '../../tasks/content.ts';
 import { type Task, unacknowledgedOf } from '../../tasks/task.ts';
@@ -37,11 +38,9 @@ const viewOf = (sent: Note | Task): z.output<typeof SentMessage> => {
   const about = isNote(sent)
     ? { type: sent.type, state: stateOf(sent), readAt: iso(sent.readAt) }
     : { type: sent.capability, state: 'unclaimed' as const, taskId: id };
-  const times = { sentAt: new Date(createdAt).toISOString(), acknowledgeBy: iso(acknowledgeBy) };
+  const times = { sentAt: iso(createdAt), acknowledgeBy: iso(acknowledgeBy) };
   return { id, shortId: shortId(id), from, to, ...about, ...times, overdue: unacknowledgedAt !== undefined };
 };
-
-const iso = (at: number | undefined): string | undefined => (at === undefined ? undefined : new Date(at).toISOString());
 
 /** What became of messages once they were sent. */
 export const sentMessageRoutes: Route[] = [

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { requireAdmin } from '../../agents/authenticate.ts';
+import { iso } from '../../json/iso.ts';
 import { findTool, listTools, registerTool, removeTool, ToolRegistration } from '../../tools/register-tool.ts';
 import type { Tool } from '../../tools/tool.ts';
 import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
@@ -14,7 +15,7 @@ const viewOf = (tool: Tool): z.output<typeof ToolView> => ({
   after_execution: tool.afterExecution,
   ui_allowed: tool.uiAllowed,
   options: tool.options,
-  updated_at: new Date(tool.updatedAt).toISOString(),
+  updated_at: iso(tool.updatedAt),
 });
 
 const notFound = { 404: { description: 'No such tool' } };

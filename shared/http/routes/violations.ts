@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { requireAdmin } from '../../agents/authenticate.ts';
+import { iso } from '../../json/iso.ts';
 import { ACTIONS, listViolations, SEVERITIES, type Violation } from '../../violations/violation.ts';
 import { countUpTo, noBody, placeCursor, type Route, route } from '../route.ts';
 
@@ -20,7 +21,7 @@ const ViolationView = z.object({
 
 const viewOf = (violation: Violation): z.output<typeof ViolationView> => {
   const { id, law, code, severity, action, detail, agent, to, dialect, messageId, taskId, happenedAt } = violation;
-  const at = new Date(happenedAt).toISOString();
+  const at = iso(happenedAt);
   return { id, at, law, code, severity, action, detail, agent, to, dialect, messageId, taskId };
 };
 
