@@ -45,7 +45,7 @@ export const batchView = async (deps: Deps, batch: Batch): Promise<BatchView> =>
     failFast: batch.failFast,
     createdAt: iso(batch.createdAt),
     deadline: iso(batch.deadline),
-    endedAt: batch.endedAt === undefined ? undefined : iso(batch.endedAt),
+    endedAt: iso(batch.endedAt),
     results: batch.parts.map(({ kind, id }, index) => {
       const { isStopped: _stopped, ...end } = batch.ends[index] ?? { status: 'open' };
       return { index, kind, id, ...shown.get(`${kind} ${id}`), ...end };

@@ -5,10 +5,8 @@ import { completed, depthIn, headersInPayload, inHeaders } from '../../shared/di
 import {
   CATEGORIES,
   COMPONENTS,
-  matches,
   ownSubject,
   parseSubject,
-  subjectPattern,
   subjectText,
 } from '../../shared/dialects/common-ground/subject.ts';
 import { ParleyError } from '../../shared/errors.ts';
@@ -40,30 +38,6 @@ const refusal = (ask: () => unknown): ParleyError => {
 describe('subjects', () => {
   it('are read as they were built, also with suffixes of more than one token', () =>
     fc.assert(fc.property(subject, (parts) => assert.deepEqual(parseSubject(subjectText(parts)), parts))));
-
-  it('match the pattern that leaves out any of their parts, and no pattern that names another', () =>
-    fc.assert(
-      fc.property(
-        subject,
-        fc.subarray(['project', 'channel', 'category', 'component', 'target', 'suffix'] as const),
-        (parts, known) => {
-          const named = Object.fromEntries(known.map((part) => [part, parts[part]]));
-          assert.ok(matches(subjectPattern(named), subjectText(parts)), subjectPattern(named));
-          assert.ok(!matches(subjectPattern({ ...named, target: `${parts.target}x` }), subjectText(parts)));
-        },
-      ),
-    ));
-
-  it('have the patterns of the streams', () => {
-    assert.equal(subjectPattern({ version: 'v1r3', category: 'cmd' }), 'cg.v1r3.*.*.cmd.*.*.>');
-    assert.equal(
-      subjectPattern({ version: 'v1r3', project: 'p', category: 'evt', component: 'agent', suffix: 'task' }),
-      'cg.v1r3.p.*.evt.agent.*.task',
-    );
-    assert.ok(matches('cg.v1r3.*.*.cmd.>', 'cg.v1r3.default.public.cmd.sys.pmo.internal.fork_join'));
-    assert.ok(!matches('cg.v1r3.*.*.cmd.*.*.*', 'cg.v1r3.default.public.cmd.sys.pmo.internal.fork_join'));
-    assert.ok(!matches('cg.v1r3.>', 'cg.v1r3'));
-  });
 
   const flawed: [what: string, text: string, names: RegExp][] = [
     ['another beginning', 'xx.v1r3.default.public.cmd.agent.a.wakeup', /begin with cg/],

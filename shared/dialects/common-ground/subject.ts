@@ -84,23 +84,6 @@ export const ownSubject = (text: string, project: string): Subject => {
   return subject;
 };
 
-/** What a subscriber names: any part that is not said is a wildcard, and a suffix that is not said is all that may follow. */
-export const subjectPattern = (known: Partial<Subject>): string => {
-  const { version = '*', project = '*', channel = '*', category = '*', component = '*', target = '*' } = known;
-  return ['cg', version, project, channel, category, component, target, known.suffix ?? '>'].join('.');
-};
-
-/** As NATS matches: `*` is one token, `>` one or more at the end. */
-export const matches = (pattern: string, subject: string): boolean => {
-  const [wanted, tokens] = [pattern.split('.'), subject.split('.')];
-  if (wanted.at(-1) === '>') {
-    return tokens.length >= wanted.length && wanted.slice(0, -1).every((token, at) => fits(token, tokens[at]));
-  }
-  return tokens.length === wanted.length && wanted.every((token, at) => fits(token, tokens[at]));
-};
-
-const fits = (wanted: string, token: string | undefined): boolean => wanted === '*' || wanted === token;
-
 const oneOf = <T extends string>(known: readonly T[], value: string | undefined, otherwise: () => ParleyError): T => {
   const found = known.find((one) => one === value);
   if (found === undefined) throw otherwise();
