@@ -42,6 +42,7 @@ export interface Health extends Item {
   online: boolean;
   /** Of the newest heartbeat; absent until the first one. */
   sentAt?: number;
+  beat?: { id: string; fingerprint: string };
   lastSeen?: number;
   status?: string;
   capabilities?: string[];

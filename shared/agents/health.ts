@@ -3,8 +3,10 @@ import type { Deps } from '../deps.ts';
 import type { Effect } from '../dispatch/effect.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
+import type { HeartbeatMessage } from '../messages/command.ts';
+import { idReused } from '../messages/said-once.ts';
 import { perform } from '../perform.ts';
-import { absent, all, any, below, type Change, is } from '../ports/conditions.ts';
+import { absent, all, any, below, type Change, is, isNot } from '../ports/conditions.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { relayedPresence } from '../relay/relayed.ts';
 import { type Health, healthRef, type Known, type Saying } from './agent.ts';
@@ -39,18 +41,26 @@ const silenceMs = ({ agents }: Config, { silentMs }: Pick<Health, 'silentMs'> = 
   silentMs ?? agents.heartbeatMs * agents.silentPeriods;
 
 /** Keeps the newest of an agent's heartbeats, whatever order they arrive in. */
-export const beat = async (deps: Deps, { agent }: Known, heartbeat: Heartbeat): Promise<void> => {
+export const beat = async (
+  deps: Deps,
+  { agent }: Known,
+  message: HeartbeatMessage,
+): Promise<{ duplicate: boolean }> => {
+  const { messageId: id, fingerprint, heartbeat } = message;
   const now = deps.clock.now();
   // A sender whose clock is ahead must not outdate its own later heartbeats.
   const sentAt = Math.min(heartbeat.sentAt, now);
-  const set = { ...heartbeat, sentAt, lastSeen: now };
+  const set = { ...heartbeat, sentAt, lastSeen: now, beat: { id, fingerprint } };
   const unset = ['checkBy', ...SAID.filter((field) => heartbeat[field] === undefined)];
-  const newer = any(absent('sentAt'), below('sentAt', sentAt));
+  const newer = all(any(absent('sentAt'), below('sentAt', sentAt)), isNot('beat.id', id));
+  let duplicate = false;
   // While it is online, the timer that looks for silence runs already, and moving it would cost an index write.
   const online: Change = { if: all(is('online', true), newer), set, unset };
   await perform(deps.records, healthRef(agent.project, agent.id), deps.newId(), online, (health) => {
     if (!health) throw new ParleyError('agent_not_found', `The agent ${agent.id} is no longer registered.`);
-    if (health.sentAt !== undefined && health.sentAt >= sentAt) return 'unchanged';
+    duplicate = health.beat?.id === id;
+    if (duplicate && health.beat?.fingerprint !== fingerprint) throw idReused(message);
+    if (duplicate || (health.sentAt !== undefined && health.sentAt >= sentAt)) return 'unchanged';
     return {
       if: is('v', health.v),
       set: { ...set, ...(health.online ? {} : wakened(deps.config, heartbeat, now)) },
@@ -58,6 +68,7 @@ export const beat = async (deps: Deps, { agent }: Known, heartbeat: Heartbeat): 
     };
   });
   deps.directory.forget(agent.project, agent.id);
+  return { duplicate };
 };
 
 /** Keeps what an agent says of itself where that is about no task. */

@@ -6,6 +6,7 @@ import { asUuid, idFrom } from '../ids.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { Command } from '../messages/command.ts';
+import { idReused } from '../messages/said-once.ts';
 import { sendNote } from '../notes/send-note.ts';
 import { is } from '../ports/conditions.ts';
 import type { Fresh } from '../ports/records.ts';
@@ -28,8 +29,7 @@ export const broadcast = async (
   if (command.kind !== 'note' && command.kind !== 'request') {
     throw new ParleyError('invalid_request', 'Only a request or a message that is about no task can go to many.');
   }
-  const { messageId: id, from } = command;
-  const print = fingerprint([command.fingerprint, audience]);
+  const { messageId: id, from, fingerprint: print } = command;
   refuseTooLarge('A message to many', command, deps.config.limits.carriedBytes);
   const now = deps.clock.now();
   const fresh: Fresh<Broadcast> = {
@@ -40,7 +40,7 @@ export const broadcast = async (
   const created = await deps.records.create<Broadcast>(fresh, deps.newId());
   if (created.outcome === 'written') return { duplicate: false };
   if (created.current?.fingerprint === print) return { duplicate: true };
-  throw new ParleyError('id_reused', `An earlier message to many with the id ${command.givenId ?? id} was another.`);
+  throw idReused(command);
 };
 
 /** So many are written to at once. */

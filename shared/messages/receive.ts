@@ -8,6 +8,7 @@ import type { Dialect } from '../dialects/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { canonicalId, SHORT_ID } from '../ids.ts';
+import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
 import { failByThread } from '../notes/fail-by-thread.ts';
 import { sendNote } from '../notes/send-note.ts';
@@ -21,6 +22,7 @@ import type { Trace } from '../trace.ts';
 import { refuseViolation } from '../violations/violation.ts';
 import type { Command, Done, OwnMessage, Request } from './command.ts';
 import { countRate } from './rate.ts';
+import { saidOnce } from './said-once.ts';
 import { checkSignature } from './signature.ts';
 
 export interface Accepted extends Done {
@@ -61,11 +63,14 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     checkSignature(deps, sender.agent, message, said.sent?.at);
     await countRate(deps, sender.agent);
     const caller = await inTheNameOf(deps, sent.caller, sender);
-    const command = await meant(deps, caller, sender, said);
+    const audience = sent.broadcast ?? (said.kind === 'note' ? said.audience : undefined);
+    const command = await meant(deps, caller, sender, saidTo(audience, said));
     if ('taskId' in command && command.taskId !== undefined) sent.note?.(command.taskId);
-    const audience = sent.broadcast ?? (command.kind === 'note' ? command.audience : undefined);
-    if (audience !== undefined) return await toMany(deps, { ...sent, caller }, dialect.name, audience, command);
-    const { duplicate } = await carryOut(deps, { ...sent, caller }, dialect.name, sender, command);
+    const once = <T>(act: () => Promise<T>): Promise<T> => saidOnce(deps, caller.project, command, act);
+    if (audience !== undefined) {
+      return await once(() => toMany(deps, { ...sent, caller }, dialect.name, audience, command));
+    }
+    const { duplicate } = await once(() => carryOut(deps, { ...sent, caller }, dialect.name, sender, command));
     if (command.sent) await counted(deps, sender.agent.project, command, duplicate);
     if (dialect.isMeasured) deps.measure('message_write_latency_ms', performance.now() - begun);
     const { messageId, givenId = messageId } = command;
@@ -124,6 +129,14 @@ export const withTold = <T extends Command>(deps: Deps, dialect: Dialect, { type
   const told = isLogged ? { id: givenId, type: type ?? command.kind, ...command.told } : undefined;
   const { otherwise } = 'otherwise' in command ? command : {};
   return { ...command, told, ...(otherwise && { otherwise: { ...otherwise, told } }) };
+};
+
+/** The same words to many are another message than to one. */
+const saidTo = (audience: string | undefined, command: TaskCommand): TaskCommand => {
+  if (audience === undefined) return command;
+  const print = { fingerprint: fingerprint([command.fingerprint, audience]) };
+  const { otherwise } = 'otherwise' in command ? command : {};
+  return { ...command, ...print, ...(otherwise && { otherwise: { ...otherwise, ...print } }) };
 };
 
 /** Some messages are reports only where their sender was given the task that they name, and some name it shortly. */
@@ -186,8 +199,7 @@ const carryOut = async (
     case 'request':
       return submit(deps, caller, dialect, command, trace);
     case 'heartbeat':
-      await beat(deps, sender, command.heartbeat);
-      return { duplicate: false };
+      return beat(deps, sender, command);
     case 'note': {
       const isShown = !(await failByThread(deps, sender, command));
       if (command.order) refuseUnlessCoordinator(caller, 'give orders');

@@ -8,6 +8,7 @@ import { type Entrance, entranceTo } from '../inbox/arrivals.ts';
 import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { NoteMessage } from '../messages/command.ts';
+import { idReused } from '../messages/said-once.ts';
 import type { Fresh, Write } from '../ports/records.ts';
 import { discarded, kept, unlessRefused } from '../tasks/content.ts';
 import { type Content, unacknowledgedPlace } from '../tasks/task.ts';
@@ -47,10 +48,7 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
   if (met === 'written') return { duplicate: false };
   await discarded(deps.blobs, content);
   if (met?.fingerprint === message.fingerprint) return { duplicate: true };
-  throw new ParleyError(
-    'id_reused',
-    `An earlier message with the id ${message.givenId ?? message.messageId} had other content. Repeat a message unchanged; give a new one a new id.`,
-  );
+  throw idReused(message);
 };
 
 /**

@@ -7,6 +7,7 @@ import { jsonObject } from '../json/checked.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { Request } from '../messages/command.ts';
 import { spelledOut, withTold } from '../messages/receive.ts';
+import { saidBefore, saidOnce } from '../messages/said-once.ts';
 import { counted } from '../sequences/sequence.ts';
 import { loaded } from '../tasks/content.ts';
 import { lineageOf } from '../tasks/lineage.ts';
@@ -92,6 +93,7 @@ const objectionTo = async (
   if (way instanceof Error) return way;
   const lineage = await lineageOf(deps, caller, request);
   if (lineage instanceof Error) return lineage;
+  await saidBefore(deps, caller.project, request);
   const there = await deps.records.get(taskRef(caller.project, request.taskId));
   if (!there || there.fingerprint === request.fingerprint) return undefined;
   return new ParleyError('id_reused', `There is another task with the id ${request.taskId}. Give a new one a new id.`);
@@ -177,7 +179,9 @@ const sproutOf = (deps: Deps, sower: Sower, seed: Seed): Sprout => {
   }
   const request = requestIn(deps, from, seed);
   const make = async () => {
-    const { duplicate } = await submit(deps, anybody, seed.dialect, request, trace);
+    const { duplicate } = await saidOnce(deps, project, request, () =>
+      submit(deps, anybody, seed.dialect, request, trace),
+    );
     if (request.sent) await counted(deps, project, request, duplicate);
   };
   return { id: request.taskId, waitsFor: request.waitsFor ?? [], make };

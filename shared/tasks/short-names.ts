@@ -4,6 +4,7 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { SHORT_ID, shortId } from '../ids.ts';
 import type { TaskReport } from '../messages/command.ts';
+import { saidBefore } from '../messages/said-once.ts';
 import type { Fresh, Item } from '../ports/records.ts';
 import { heldPlace, isOpen, sortable, type Task, taskRef } from './task.ts';
 
@@ -46,10 +47,23 @@ export const taskCalled = async (
   agent: Pick<Agent, 'project' | 'id'>,
   report: TaskReport,
 ): Promise<string | undefined> => {
-  const { taskId, requester = '', messageId } = report;
-  if (taskId === '') return onlyTask(deps, agent, requester, messageId);
+  const { taskId, requester = '' } = report;
+  const [said, named] = await Promise.all([
+    saidBefore(deps, agent.project, report),
+    taskId === '' ? onlyTask(deps, agent, requester) : namedTask(deps, agent, requester, taskId),
+  ]);
+  // The same message again is about what it was about, though that may no longer be open, or no longer alone.
+  return said ? said.taskId : named;
+};
+
+const namedTask = async (
+  deps: Deps,
+  agent: Pick<Agent, 'project' | 'id'>,
+  requester: string,
+  short: string,
+): Promise<string | undefined> => {
   const names = await deps.records.query<ShortName>({
-    p: namesPk(agent.project, taskId),
+    p: namesPk(agent.project, short),
     prefix: pairOf(requester, agent.id),
     newestFirst: true,
     limit: LOOKED_AT,
@@ -57,37 +71,17 @@ export const taskCalled = async (
   if (names.length <= 1) return names[0]?.taskId;
   const found = await deps.records.getMany(names.map((name) => taskRef(agent.project, name.taskId)));
   const tasks = names.flatMap((name) => found.find((task) => task.id === name.taskId) ?? []);
-  // A message that came before is about the task that it was about then, though that may have ended since.
-  const meant = [
-    tasks.find((task) => hasSeen(task, messageId)),
-    tasks.find((task) => isOpen(task) && task.holder === agent.id),
-    tasks.find(isOpen),
-    tasks[0],
-  ];
-  return meant.find((task) => task !== undefined)?.id;
+  const held = tasks.find((task) => isOpen(task) && task.holder === agent.id);
+  return (held ?? tasks.find(isOpen) ?? tasks[0])?.id;
 };
-
-const hasSeen = (task: Task, messageId: string): boolean =>
-  [task.claimedBy, task.endedBy, ...(task.seen ?? [])].some((seen) => seen?.id === messageId);
 
 const onlyTask = async (
   deps: Deps,
   { project, id }: Pick<Agent, 'project' | 'id'>,
   requester: string,
-  messageId: string,
 ): Promise<string | undefined> => {
-  // The same message again is about what it was about, though that may no longer be open, or no longer alone.
-  const meaning = { pk: `${project}#meant#${messageId}`, sk: id };
-  const [earlier, held] = await Promise.all([
-    deps.records.get<ShortName>(meaning),
-    deps.records.query<Task>({ index: 'held', p: heldPlace(project, id), limit: 2 }),
-  ]);
-  if (earlier) return earlier.taskId;
-  const [task] = held;
-  if (held.length !== 1 || task?.from !== requester) return undefined;
-  const names = { from: requester, to: id, taskId: task.id, expires: deps.clock.now() + KEPT_MS };
-  await deps.records.create<ShortName>({ ...meaning, ...names }, deps.newId());
-  return task.id;
+  const [task, another] = await deps.records.query<Task>({ index: 'held', p: heldPlace(project, id), limit: 2 });
+  return !another && task?.from === requester ? task.id : undefined;
 };
 
 export const noTaskCalled = ({ taskId, requester, from }: TaskReport): ParleyError =>

@@ -76,7 +76,7 @@ describe('the sequence of messages between two agents', () => {
     const second = await send(2);
     for (const message of [first, second, first]) assert.equal((await sender.send(message)).body.duplicate, true);
     const beat = mrMessage('heartbeat', 'sender', 'reader', { sequence: 3 });
-    for (const _ of [1, 2]) assert.equal((await sender.send(beat)).status, 202);
+    for (const status of [202, 200]) assert.equal((await sender.send(beat)).status, status);
     const nobody = mrMessage('result', 'sender', 'reader', { sequence: 4, correlation_id: 'msg_00000000' });
     assert.equal((await sender.send(nobody)).status, 404);
     const { last, gaps, repeats } = await count();
