@@ -1,5 +1,7 @@
 import type { Deps } from '../deps.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import type { Effect } from '../dispatch/effect.ts';
+import type { JsonObject } from '../json/json.ts';
 import { is } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
@@ -7,6 +9,7 @@ import { relayedBatch } from '../relay/relayed.ts';
 import { sow } from '../seeds/sow.ts';
 import { forked } from '../turns/fork-join.ts';
 import { type Batch, batchRef } from './batch.ts';
+import { noteOf } from './batch-view.ts';
 import { ended, join } from './join.ts';
 
 /** Makes the tasks that the batch does not have yet. One that can no longer be made has failed. */
@@ -73,9 +76,17 @@ const eventOf = (type: 'batch.requested' | 'batch.ended', batch: Batch): ParleyE
     from: batch.from,
     parts: batch.parts.length,
     traceparent: batch.traceparent,
-    ...(type === 'batch.ended' && { status: batch.status, ends: countsOf(batch) }),
+    ...(type === 'batch.ended' && { status: batch.status, ends: countsOf(batch), delivered: deliveredBy(batch) }),
   },
 });
+
+/** For the log of messages. */
+const deliveredBy = (batch: Batch): JsonObject[] | undefined => {
+  if (batch.heardIn === undefined) return undefined;
+  const note = noteOf(batch);
+  const { type = note.type } = dialectNamed(batch.heardIn).encodeNote(note, null);
+  return [{ id: note.id, from: note.from, to: note.to, type, waitedMs: batch.at - batch.createdAt }];
+};
 
 /** How many parts ended in each way. */
 const countsOf = ({ ends }: Batch): Record<string, number> => {

@@ -49,6 +49,8 @@ export interface Batch extends Item {
   tries?: number;
   /** Its requester is on NATS, and is told there how it ended. */
   toNats?: true;
+  /** Its requester's dialect, where that is logged and the requester is told how it ended. */
+  heardIn?: string;
   /** The tool call that the batch is the work of. */
   call?: ToolCall;
   fingerprint: string;

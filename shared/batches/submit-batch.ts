@@ -7,6 +7,7 @@ import { inboxPk } from '../inbox/delivery.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Request } from '../messages/command.ts';
+import { loggedDialectOf } from '../messages/is-logged.ts';
 import {
   type Flaw,
   flawsIn,
@@ -80,6 +81,7 @@ export const submitBatch = async (
       fingerprint: print,
       createdAt: now,
       ...trace,
+      heardIn: requester && loggedDialectOf(deps.config, requester.agent),
       due: Math.min(deadline, now + SOW_AGAIN_MS),
       ...(requester?.agent.via === 'nats' ? { toNats: true } : { placed: { p: inboxPk(project, from) } }),
     },

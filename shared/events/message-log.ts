@@ -1,7 +1,7 @@
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { iso } from '../json/iso.ts';
-import { isObject } from '../json/json.ts';
+import { isJsonObject, isObject, type JsonObject } from '../json/json.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 
 export const LOG_STATUSES = ['success', 'error', 'timeout'] as const;
@@ -41,7 +41,7 @@ export interface LogPage {
 
 /** How often one call reads the events, whatever its filter lets through. */
 const READS = 5;
-/** An event tells of one message, and so of at most a sending and a receipt. */
+/** An event tells of a sending and a receipt, of two receipts, or of less. */
 const MOST_OF_EVENT = 2;
 /** Events are told in about the order in which they happened; none is this late. */
 const DISORDER_MS = 10 * 60_000;
@@ -88,9 +88,10 @@ const isWanted = (caller: Caller, entry: LogEntry, { agent, type, status }: LogF
   (status === undefined || entry.status === status);
 
 type Direction = LogEntry['direction'];
+type By = 'requester' | 'holder' | 'sender';
 
 /** What an event says about a message: who spoke, and whether that was its sending, its receipt or both. */
-const LOGGED: Record<string, { by: 'requester' | 'holder' | 'sender'; directions: Direction[] }> = {
+const LOGGED: Record<string, { by?: By; directions: Direction[] }> = {
   'task.requested': { by: 'requester', directions: ['sent'] },
   'task.claimed': { by: 'requester', directions: ['received'] },
   'task.expired': { by: 'requester', directions: ['received'] },
@@ -99,6 +100,11 @@ const LOGGED: Record<string, { by: 'requester' | 'holder' | 'sender'; directions
   'task.progress': { by: 'holder', directions: ['sent', 'received'] },
   'task.completed': { by: 'holder', directions: ['sent', 'received'] },
   'task.failed': { by: 'holder', directions: ['sent', 'received'] },
+  'task.input_required': { by: 'holder', directions: ['sent', 'received'] },
+  // No message leads to these: what reaches somebody is all that they tell.
+  'task.input_given': { directions: [] },
+  'task.cancelled': { directions: [] },
+  'batch.ended': { directions: [] },
   'message.sent': { by: 'sender', directions: ['sent'] },
   'message.read': { by: 'sender', directions: ['received'] },
   'message.expired': { by: 'sender', directions: ['received'] },
@@ -106,13 +112,27 @@ const LOGGED: Record<string, { by: 'requester' | 'holder' | 'sender'; directions
   'message.blocked': { by: 'sender', directions: ['sent'] },
 };
 
-const entriesOf = ({ type: told, at, data }: ParleyEvent): LogEntry[] => {
-  const { logged: message } = data;
-  const step = LOGGED[told];
-  if (!step || !isObject(message)) return [];
-  const { id, type, waitedMs, evidenceCount, confidenceScore } = message;
-  const [from, to] = step.by === 'holder' ? [data.agent, data.from] : [data.from, data.to ?? data.agent];
-  return step.directions.map((direction) => ({
+const entriesOf = (event: ParleyEvent): LogEntry[] => {
+  const { logged, delivered } = event.data;
+  return [
+    ...(isJsonObject(logged) ? spoken(event, logged) : []),
+    ...(Array.isArray(delivered) ? delivered.filter(isJsonObject) : []).map((heard) =>
+      entryOf(event, heard, 'received'),
+    ),
+  ];
+};
+
+/** The message that the event is about. */
+const spoken = (event: ParleyEvent, message: JsonObject): LogEntry[] => {
+  const { by, directions = [] } = LOGGED[event.type] ?? {};
+  const { from: sender, to: addressee, agent } = event.data;
+  const [from, to] = by === 'holder' ? [agent, sender] : [sender, addressee ?? agent];
+  return directions.map((direction) => entryOf(event, { ...message, from, to }, direction));
+};
+
+const entryOf = ({ type: told, at, data }: ParleyEvent, message: JsonObject, direction: Direction): LogEntry => {
+  const { id, from, to, type, waitedMs, evidenceCount, confidenceScore } = message;
+  return {
     messageId: String(id),
     timestamp: iso(at),
     direction,
@@ -124,15 +144,21 @@ const entriesOf = ({ type: told, at, data }: ParleyEvent): LogEntry[] => {
     evidenceCount: numberOr0(evidenceCount),
     confidenceScore: numberOr0(confidenceScore),
     taskId: data.taskId === undefined ? undefined : String(data.taskId),
-  }));
+  };
 };
 
-const statusOf = (told: string, { error }: ParleyEvent['data']): LogEntry['status'] => {
+const statusOf = (told: string, { error, status }: ParleyEvent['data']): LogEntry['status'] => {
   if (told.endsWith('.expired')) return 'timeout';
-  if (told === 'message.evicted' || told === 'message.blocked') return 'error';
+  if (['message.evicted', 'message.blocked', 'task.cancelled'].includes(told)) return 'error';
+  if (told === 'batch.ended') return batchStatus(status);
   if (told !== 'task.failed' && told !== 'task.retrying') return 'success';
   const code = isObject(error) ? String(error.code).toLowerCase() : '';
   return code === 'timeout' ? 'timeout' : 'error';
+};
+
+const batchStatus = (status: unknown): LogEntry['status'] => {
+  if (status === 'timeout') return 'timeout';
+  return status === 'failed' ? 'error' : 'success';
 };
 
 const numberOr0 = (value: unknown): number => (typeof value === 'number' ? value : 0);

@@ -21,6 +21,7 @@ import { submit } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
 import { refuseViolation } from '../violations/violation.ts';
 import type { Command, Done, OwnMessage, Request } from './command.ts';
+import { isLogged } from './is-logged.ts';
 import { countRate } from './rate.ts';
 import { saidOnce } from './said-once.ts';
 import { checkSignature } from './signature.ts';
@@ -124,9 +125,10 @@ export const inWordsOf = (dialect: Dialect, error: unknown): unknown => {
 
 /** What is not to be logged is not told either, so that it costs nothing. */
 export const withTold = <T extends Command>(deps: Deps, dialect: Dialect, { type }: JsonObject, command: T): T => {
-  const isLogged = deps.config.messageLog[dialect.name] ?? dialect.isLogged;
   const { messageId, givenId = messageId } = command;
-  const told = isLogged ? { id: givenId, type: type ?? command.kind, ...command.told } : undefined;
+  const told = isLogged(deps.config, dialect)
+    ? { id: givenId, type: type ?? command.kind, ...command.told }
+    : undefined;
   const { otherwise } = 'otherwise' in command ? command : {};
   return { ...command, told, ...(otherwise && { otherwise: { ...otherwise, told } }) };
 };

@@ -1,6 +1,8 @@
 import type { Deps } from '../deps.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import type { Effect } from '../dispatch/effect.ts';
 import { leave } from '../inbox/arrivals.ts';
+import type { JsonObject } from '../json/json.ts';
 import { type Change, is } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { RecordChange } from '../ports/records.ts';
@@ -87,6 +89,16 @@ const eventOf = (type: NoteEvent, note: Note): ParleyEvent => ({
     correlation: note.correlation,
     traceparent: note.traceparent,
     waitedMs: type === 'message.sent' ? undefined : note.at - note.createdAt,
-    logged: note.told && { ...note.told, waitedMs: note.at - note.createdAt },
+    logged: loggedIn(type, note),
   },
 });
+
+const loggedIn = (type: NoteEvent, note: Note): JsonObject | undefined => {
+  const message = note.told ?? (type === 'message.sent' ? undefined : heard(note));
+  return message && { ...message, waitedMs: note.at - note.createdAt };
+};
+
+const heard = (note: Note): JsonObject | undefined =>
+  note.heardIn === undefined
+    ? undefined
+    : { id: note.id, type: dialectNamed(note.heardIn).encodeNote(note, null).type ?? note.type };

@@ -34,6 +34,8 @@ export interface Note extends Item {
   carried: JsonObject;
   /** What the log of messages says of it. */
   told?: JsonObject;
+  /** Its recipient's dialect, where that is logged. */
+  heardIn?: string;
   fingerprint: string;
   traceparent: string;
   tracestate?: string;

@@ -8,6 +8,7 @@ import { type Entrance, entranceTo } from '../inbox/arrivals.ts';
 import { inboxOrder, inboxPk } from '../inbox/delivery.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { NoteMessage } from '../messages/command.ts';
+import { loggedDialectOf } from '../messages/is-logged.ts';
 import { idReused } from '../messages/said-once.ts';
 import type { Fresh, Write } from '../ports/records.ts';
 import { discarded, kept, unlessRefused } from '../tasks/content.ts';
@@ -126,7 +127,7 @@ const tell = (deps: Deps, to: string, { depth, evicted: gone }: Entrance): void 
 const newNote = (
   deps: Deps,
   { project, dialect, trace, isShown, isToSome }: Sending,
-  { via }: Agent,
+  recipient: Agent,
   message: NoteMessage,
   content: Content,
 ): Fresh<Note> => {
@@ -154,14 +155,14 @@ const newNote = (
     content,
     carried: message.carried,
     // A message that nobody is shown was something else, and has been told of there.
-    told: isShown ? message.told : undefined,
+    ...(isShown && { told: message.told, heardIn: loggedDialectOf(deps.config, recipient) }),
     fingerprint: message.fingerprint,
     ...childOf(trace),
     ...keptAs(message, project, now, deps.config.tasks.keepMs),
     ...(isShown && {
       due: nextLook({ acknowledgeBy, deadline }, now),
       // Whoever is on NATS reads no inbox.
-      ...(via === 'nats' ? { toNats: isToSome ? ('with others' as const) : (true as const) } : { placed }),
+      ...(recipient.via === 'nats' ? { toNats: isToSome ? ('with others' as const) : (true as const) } : { placed }),
     }),
   };
 };

@@ -1,14 +1,14 @@
 import type { Effect } from '../dispatch/effect.ts';
-import { canonicalId } from '../ids.ts';
-import { deliveriesOf, outcomeOf, PARLEY } from '../inbox/delivery.ts';
+import { type Delivery, deliveriesOf, outcomeOf, PARLEY } from '../inbox/delivery.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
-import type { RecordChange } from '../ports/records.ts';
+import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
 import { cancel } from './ends.ts';
 import { historyOf } from './history.ts';
+import { loggedIn } from './logged.ts';
 import { unseen } from './rules.ts';
 import { type Content, endOf, hasReported, isHeld, isInHand, isOpen, laneOf, type Task } from './task.ts';
 import { endedWaiting } from './waiting.ts';
@@ -20,9 +20,10 @@ export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
   const taken = edges(before, after);
   for (const message of queuedBy({ before, after })) effects.push({ kind: 'enqueue', message });
   for (const message of toldOnNats(taken, after)) effects.push({ kind: 'enqueue', message });
-  for (const type of taken) effects.push({ kind: 'announce', event: eventOf(type, after) });
+  const deliveries = deliveriesOf(before, after);
+  for (const type of taken) effects.push({ kind: 'announce', event: eventOf(type, after, deliveries) });
   for (const entry of historyOf(before, after)) effects.push({ kind: 'remember', entry });
-  for (const delivery of deliveriesOf(before, after)) effects.push({ kind: 'deliver', delivery });
+  for (const delivery of deliveries) effects.push({ kind: 'deliver', delivery });
   if (hasJustBeenCancelled(before, after) && after.children !== undefined) {
     effects.push({ kind: 'cancelChildren', of: after, change: cancelWith(after) });
   }
@@ -118,7 +119,7 @@ const edgesBackToQueue = (before: Task, after: Task): Edge[] => {
   return [];
 };
 
-const eventOf = (type: Edge, task: Task): ParleyEvent => ({
+const eventOf = (type: Edge, task: Task, deliveries: Fresh<Delivery>[]): ParleyEvent => ({
   id: `${task.id}:${task.v}:${type}`,
   project: task.project,
   type,
@@ -136,38 +137,10 @@ const eventOf = (type: Edge, task: Task): ParleyEvent => ({
     to: task.to,
     agent: task.holder ?? (type === 'task.retrying' ? task.error?.agent : undefined),
     ...(type === 'task.progress' && progressOf(task)),
-    logged: loggedIn(type, task),
+    ...loggedIn(type, task, deliveries),
     error: task.error && { code: task.error.code, message: task.error.message },
   },
 });
-
-/** The message that took the task this step, where messages of its dialect are logged. */
-const loggedIn = (type: Edge, task: Task): JsonObject | undefined => {
-  const told = toldBy(type, task);
-  return told && { ...told, waitedMs: task.at - task.createdAt };
-};
-
-const toldBy = (type: Edge, task: Task): JsonObject | undefined => {
-  switch (type) {
-    case 'task.requested':
-      return task.v === 1 ? task.told : undefined;
-    case 'task.claimed':
-    case 'task.expired':
-      return task.told;
-    case 'task.progress':
-      return task.progress?.told;
-    case 'task.completed':
-    case 'task.failed':
-    case 'task.retrying': {
-      const last = type === 'task.retrying' ? task.seen?.at(-1) : task.endedBy;
-      // An earlier attempt may have ended with a message that was logged, and this one without.
-      const isIts = last !== undefined && canonicalId(String(task.outcomeTold?.id)) === last.id;
-      return isIts ? task.outcomeTold : undefined;
-    }
-    default:
-      return undefined;
-  }
-};
 
 const progressOf = ({ progress }: Task): JsonObject => ({
   percent: progress?.percent,

@@ -131,6 +131,7 @@ export const HOLD = [
   'held',
   'holder',
   'holderInstance',
+  'heardIn',
   'claimedAt',
   'startedAt',
   'leaseUntil',

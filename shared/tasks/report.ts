@@ -5,6 +5,7 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { CompleteMessage, TaskReport } from '../messages/command.ts';
+import { loggedDialectOf } from '../messages/is-logged.ts';
 import { absent, type Change, isNot } from '../ports/conditions.ts';
 import { refuseUnreadable } from './answer-schema.ts';
 import { furtherOf, type KeptArtifacts, keptArtifacts } from './artifacts.ts';
@@ -61,6 +62,7 @@ export const byAgent = (deps: Deps, known: Known): By => ({
   domains: servedDomains(known),
   skills: known.agent.capabilities,
   rest: restOf(known, deps.clock.now()),
+  heardIn: loggedDialectOf(deps.config, known.agent),
   now: deps.clock.now(),
   limits: deps.config.tasks,
 });

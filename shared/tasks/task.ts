@@ -151,6 +151,8 @@ export interface Task extends Item {
   holder?: string;
   /** Which of its instances claimed it, where that said so: what the holder must know is for that one while it is live. */
   holderInstance?: string;
+  /** Its holder's dialect, where that is logged. */
+  heardIn?: string;
   claimedAt?: number;
   startedAt?: number;
   leaseUntil?: number;
@@ -181,7 +183,7 @@ export interface Task extends Item {
   /** What the requester's dialect has no canonical place for, given back to readers of that dialect. */
   carried: JsonObject;
   outcomeCarried?: JsonObject;
-  /** What the log of messages says of the request, and of the last message that ended it or an attempt. */
+  /** What the log of messages says of the request, and of the last message that ended it or an attempt, or asked for input. */
   told?: JsonObject;
   outcomeTold?: JsonObject;
   /** The request itself. */

@@ -41,6 +41,8 @@ export interface By extends When {
   skills: readonly string[];
   /** Why it may claim nothing now. */
   rest?: Rest;
+  /** Its dialect, where that is logged. */
+  heardIn?: string;
 }
 
 export interface Claim {
@@ -79,6 +81,7 @@ export const claim = (
         status: 'claimed',
         holder: by.agent,
         holderInstance: instance,
+        heardIn: by.heardIn,
         claimedAt: by.now,
         leaseUntil,
         held: placeInTime(heldPlace(task.project, by.agent), by.now, task.id),
@@ -187,7 +190,13 @@ export const askInput = (task: Task, by: By, report: Report, prompt: JsonObject)
   asHolder(task, by, (held) => ({
     rules: byHolder(by, report),
     change: {
-      set: { status: 'input_required', prompt, askedAt: by.now, seen: remembered(held, report) },
+      set: {
+        status: 'input_required',
+        prompt,
+        askedAt: by.now,
+        seen: remembered(held, report),
+        outcomeTold: report.told,
+      },
       unset: ['due', 'leaseUntil'],
     },
   }));
