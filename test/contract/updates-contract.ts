@@ -16,6 +16,9 @@ import { afterOf, created, type Open, sampleRef, token } from './engine-under-te
 
 const SAMPLE = { status: 'open', size: 5, done: false, map: { a: 1, 'call-1': 'x' }, empty: {}, zero: 0, blank: '' };
 
+/** An agent may have so many capabilities. */
+const MANY = Array.from({ length: 256 }, (_, n) => `s${n}`);
+
 const HOLDS: Condition[] = [
   is('status', 'open'),
   is('size', 5),
@@ -37,6 +40,7 @@ const HOLDS: Condition[] = [
   above('zero', -1),
   oneOf('status', 'shut', 'open'),
   oneOf('map.a', 2, 1),
+  oneOf('status', ...MANY, 'open'),
   present('status'),
   present('done'),
   present('blank'),
@@ -72,6 +76,7 @@ const FAILS: Condition[] = [
   oneOf('size', '5'),
   oneOf('missing', 'a'),
   oneOf('status'),
+  oneOf('status', ...MANY),
   present('missing'),
   present('map.b'),
   present('empty.a'),

@@ -61,8 +61,16 @@ export const conditionText = (on: Expression, condition: Condition): string => {
   if ('isNot' in condition) return `(attribute_not_exists(${path}) OR ${path} <> ${on.value(condition.isNot)})`;
   if ('below' in condition) return `${path} < ${on.value(condition.below)}`;
   if ('above' in condition) return `${path} > ${on.value(condition.above)}`;
-  return `${path} IN (${condition.oneOf.map((option) => on.value(option)).join(', ')})`;
+  const lists = [];
+  for (let at = 0; at < condition.oneOf.length; at += MOST_IN_LIST) {
+    const values = condition.oneOf.slice(at, at + MOST_IN_LIST).map((option) => on.value(option));
+    lists.push(`${path} IN (${values.join(', ')})`);
+  }
+  return lists.length === 1 ? lists.join() : `(${lists.join(' OR ')})`;
 };
+
+/** DynamoDB compares with no more in one list. */
+const MOST_IN_LIST = 100;
 
 /** `pk` is in every item, and in none where there is no item. */
 const ALWAYS = '(attribute_exists(pk) OR attribute_not_exists(pk))';
