@@ -6,6 +6,8 @@ export type Performed<T extends Item> =
   | { outcome: 'changed'; before?: T; after: T; again?: true }
   | { outcome: 'unchanged'; record: T };
 
+type Decision = Change | 'unchanged';
+
 /** A refusal may be due to a harmless write in between; more than three of those in a row are no accident. */
 const MAX_REFUSALS = 3;
 
@@ -18,14 +20,14 @@ export const perform = async <T extends Item>(
   ref: Ref<T>,
   token: string,
   blind: Change | undefined,
-  decide: (record: T | undefined) => Change | 'unchanged',
+  decide: (record: T | undefined) => Decision | Promise<Decision>,
 ): Promise<Performed<T>> => {
   let change = blind;
   let seen = blind ? undefined : await records.get(ref);
   let refusals = 0;
   for (;;) {
     if (change === undefined) {
-      const decision = decide(seen);
+      const decision = await decide(seen);
       if (decision === 'unchanged') {
         if (seen === undefined) throw new Error(`${ref.pk} is absent and cannot stay unchanged`);
         return { outcome: 'unchanged', record: seen };

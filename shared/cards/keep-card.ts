@@ -23,7 +23,7 @@ export const keepCard = async (
   content: Json,
 ): Promise<{ id: string; isNew: boolean }> => {
   refuseTooLarge('The content of the card', content, deps.config.limits.outputBytes);
-  const id = cardIdOf(type, content);
+  const id = cardIdOf(project, type, content);
   const now = deps.clock.now();
   const expires = now + deps.config.cards.keepMs;
   const held = await kept(deps, project, id, content, INLINE_BYTES);
@@ -50,15 +50,15 @@ export const requireCards = async (deps: Deps, project: string, ids: readonly st
   const wanted = [...new Set(ids)];
   const found = await deps.records.getMany(wanted.filter((id) => CARD_ID.test(id)).map((id) => cardRef(project, id)));
   const missing = wanted.filter((id) => !found.some((card) => card.id === id));
-  if (missing.length > 0) {
-    const [first = ''] = missing;
-    throw new ParleyError('unknown_card', `There is no card ${first.slice(0, 64)}. POST /v1/cards makes one.`, {
-      facts: { unknown: missing.slice(0, 20).map((id) => id.slice(0, 64)) },
-    });
-  }
+  if (missing.length > 0) throw unknownCards(missing);
   await Promise.all(found.map((card) => renew(deps, card)));
   return found;
 };
+
+export const unknownCards = ([first = '', ...others]: readonly string[]): ParleyError =>
+  new ParleyError('unknown_card', `There is no card ${first.slice(0, 80)}. POST /v1/cards makes one.`, {
+    facts: { unknown: [first, ...others].slice(0, 20).map((id) => id.slice(0, 80)) },
+  });
 
 /** Only what has less than half its time left, so that a card which is used every day is not written every day. */
 const renew = async ({ records, clock, config, newId }: Deps, { project, id, expires }: Card): Promise<void> => {
@@ -74,5 +74,5 @@ const renew = async ({ records, clock, config, newId }: Deps, { project, id, exp
 export const findCard = async (deps: Deps, project: string, id: string): Promise<Card> => {
   const card = CARD_ID.test(id) ? await deps.records.get(cardRef(project, id)) : undefined;
   if (card) return card;
-  throw new ParleyError('card_not_found', `There is no card ${id.slice(0, 64)}, or it has expired.`);
+  throw new ParleyError('card_not_found', `There is no card ${id.slice(0, 80)}, or it has expired.`);
 };

@@ -16,7 +16,7 @@ import type { Tool } from '../tools/tool.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { violation } from './enqueue.ts';
 import { type Head, headRef, ownIn } from './head.ts';
-import { provisoOf, untilUnmoved } from './proviso.ts';
+import { provisoOf, type Service, untilUnmoved } from './proviso.ts';
 import { isGated, stale } from './rules.ts';
 import { callIdOf, type Ground, type ToolCall } from './tool-call.ts';
 
@@ -29,7 +29,8 @@ export interface Checked {
   deadline: number;
   /** Its own, or else that of the turn: what is called is part of the same. */
   trace: Trace;
-  proviso: Proviso;
+  /** For what does its work: whoever is called may report on it. */
+  proviso: (service?: Service) => Proviso;
 }
 
 /** What a tool command must agree with: the turn that its sender holds, its depth and channel, and the registered tool. */
@@ -60,7 +61,8 @@ export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Pro
   const trace = traceOfHeaders(order.headers) ?? childOf({ traceparent, tracestate });
   const now = deps.clock.now();
   const deadline = deadlineOf(now, head, toolCall, tool);
-  const proviso = provisoOf(call, head, deadline, trace, { now, keepMs: deps.config.turns.keepMs });
+  const { keepMs } = deps.config.turns;
+  const proviso = (service?: Service) => provisoOf(call, head, deadline, service, trace, { now, keepMs });
   return { call, id: callIdOf(turn, toolCall), deadline, trace, proviso };
 };
 
@@ -90,9 +92,10 @@ const queueCommand = async (deps: Deps, caller: Caller, order: Order) => {
     requireCards(deps, caller.project, card === undefined ? [] : [card]),
     requireBox(deps, caller.project, box),
   ]);
-  const service = await serviceFor(deps, caller.project, target, call.channel);
-  const request = requestOf(deps, order, checked, service);
-  const { duplicate } = await submit(deps, caller, COMMON_GROUND, request, trace, checked.proviso);
+  const agent = await serviceFor(deps, caller.project, target, call.channel);
+  const request = requestOf(deps, order, checked, agent);
+  const proviso = checked.proviso({ agent, capability: target });
+  const { duplicate } = await submit(deps, caller, COMMON_GROUND, request, trace, proviso);
   return { duplicate, taskId: id };
 };
 

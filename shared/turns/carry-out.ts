@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import { absent, any, below, is } from '../ports/conditions.ts';
 import { answerWithBatch, answerWithTask, answerWithTurn } from './answer-call.ts';
 import { ring } from './bells.ts';
+import { vouched } from './deliverable.ts';
 import { endTurn } from './end-turn.ts';
 import { queuedForGroups } from './group-queues.ts';
 import { cancelHanded, handOver, takeBack } from './hand-over.ts';
@@ -20,7 +21,12 @@ export const carryOutTurn = async (deps: Deps, effect: TurnEffect): Promise<void
       await noteLease(deps, effect);
       return;
     case 'finish':
-      await endTurn(deps, { ...effect, id: effect.turn }, effect.end, effect.steps);
+      await endTurn(
+        deps,
+        { ...effect, id: effect.turn },
+        await vouched(deps, effect.project, effect.end),
+        effect.steps,
+      );
       return;
     case 'keepStep':
       await keepStep(deps, effect);

@@ -1,6 +1,7 @@
 import { CARD_ID, cardRef } from '../cards/card.ts';
-import { keepCard } from '../cards/keep-card.ts';
+import { keepCard, requireCards } from '../cards/keep-card.ts';
 import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
 import { PARLEY } from '../inbox/delivery.ts';
 import { isObject, type Json } from '../json/json.ts';
 import { loaded } from '../tasks/content.ts';
@@ -16,6 +17,18 @@ export const deliverableOf = async (
   const content = { agent_turn_id: id, agent_id: agent, status, error, error_code: errorCode };
   const card = await keepCard(deps, project, PARLEY, 'task.deliverable', content);
   return card.id;
+};
+
+/** Nobody has looked for the card of a report that ended the turn: where it is not there, the turn has brought nothing. */
+export const vouched = async (deps: Deps, project: string, end: TurnEnd): Promise<TurnEnd> => {
+  if (end.toolResultCard === undefined) return end;
+  try {
+    await requireCards(deps, project, [end.toolResultCard]);
+    return end;
+  } catch (error) {
+    if (!(error instanceof ParleyError && error.code === 'unknown_card')) throw error;
+    return { ...end, status: 'failed', deliverable: undefined, error: error.message, errorCode: error.code };
+  }
 };
 
 /** The result of a tool as a card, whoever said it. */

@@ -46,6 +46,7 @@ export const forkJoin = async (
   { tasks, fail_fast, deadline_seconds }: z.output<typeof ForkJoin>,
 ): Promise<{ duplicate: boolean }> => {
   const { project } = caller;
+  const { writes, refused } = proviso();
   const now = deps.clock.now();
   const forks = await kept(deps, project, id, tasks);
   const print = fingerprint([tasks, fail_fast, deadline_seconds]);
@@ -71,7 +72,7 @@ export const forkJoin = async (
     due: now + (RETRY_MS[0] ?? 0),
   };
   const token = deps.newId();
-  const made = await deps.records.transact([{ kind: 'create', item: { ...batch } }, ...proviso.writes], token);
+  const made = await deps.records.transact([{ kind: 'create', item: { ...batch } }, ...writes], token);
   if (made.outcome === 'written') {
     await forked(deps, { ...batch, v: 1, token, at: now });
     return { duplicate: false };
@@ -79,7 +80,7 @@ export const forkJoin = async (
   await discarded(deps.blobs, forks);
   const other = await deps.records.get(batchRef(project, id));
   if (other?.fingerprint === print) return { duplicate: true };
-  throw proviso.refused(made.at - 1, made.current);
+  throw refused(made.at - 1, made.current);
 };
 
 /** When to try again what could not be begun. */
@@ -172,5 +173,5 @@ export const delegate = async (
       from: nameOf(caller),
       parent: call,
     },
-    proviso,
+    proviso(),
   );

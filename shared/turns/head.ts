@@ -32,11 +32,14 @@ export interface Step {
 
 export type WaitState = 'waiting' | 'received' | 'expired';
 
+/** What becomes of the turn when a tool has reported: it goes on once all have, or ends. */
+export type AfterExecution = 'suspend' | 'terminate';
+
 /** What a tool said, or what was said in its stead when its time was over. */
 export interface ToolReport extends Trace {
   type: 'tool_result' | 'timeout';
   status: Ending;
-  afterExecution: 'suspend' | 'terminate';
+  afterExecution: AfterExecution;
   card: string;
   at: number;
 }
@@ -85,7 +88,9 @@ export interface Head extends Item {
   waiting?: Record<string, WaitState>;
   waitingSteps?: Record<string, string>;
   calls?: number;
-  /** What was said of those that it waited for last. */
+  /** Who was called for each of those that it waited for last, where a tool was. */
+  called?: Record<string, string>;
+  /** What was said of them. */
   reports?: Record<string, ToolReport>;
   /** How many are still waited for. */
   open?: number;

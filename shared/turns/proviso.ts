@@ -1,5 +1,6 @@
+import type { Agent } from '../agents/agent.ts';
 import { ParleyError } from '../errors.ts';
-import { all, is } from '../ports/conditions.ts';
+import { all, type Condition, is, oneOf } from '../ports/conditions.ts';
 import type { Write } from '../ports/records.ts';
 import type { Proviso } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
@@ -8,11 +9,25 @@ import { type Head, headRef, isHead, ownIn } from './head.ts';
 import { gated, isGated, stale, waitsFor } from './rules.ts';
 import { callIdOf, type ToolCall } from './tool-call.ts';
 
+/** Who does the work of a call: an agent, or whoever has a capability. */
+export interface Service {
+  agent?: string;
+  capability: string;
+}
+
+/** As the head knows it; no agent has such a name as a capability gets. */
+const nameOf = ({ agent, capability }: Service): string => agent ?? `@${capability}`;
+
+/** Whether the agent is who was called. */
+export const calledFor = (toolCall: string, { id, capabilities }: Pick<Agent, 'id' | 'capabilities'>): Condition =>
+  oneOf(`called.${toolCall}`, id, ...capabilities.map((capability) => nameOf({ capability })));
+
 /** That the turn still waits for the call, until the call's deadline, and that nothing else does its work. */
 export const provisoOf = (
   call: ToolCall,
   head: Head,
   deadline: number,
+  service: Service | undefined,
   trace: Trace,
   { now, keepMs }: { now: number; keepMs: number },
 ): Proviso => {
@@ -20,7 +35,7 @@ export const provisoOf = (
   const facts = { correlation: callIdOf(turn, toolCall), depth, turn, happenedAt: now, ...trace };
   const edge = newEdge(head.project, 'tool_call', 'request', { ...facts, expires: now + keepMs });
   return {
-    writes: [waits(call, head, deadline), { kind: 'create', item: { ...edge } }],
+    writes: [waits(call, head, deadline, service), { kind: 'create', item: { ...edge } }],
     refused: (at, current) => {
       if (at !== 0) return callReused(toolCall);
       const found = current && isHead(current) ? current : undefined;
@@ -32,13 +47,19 @@ export const provisoOf = (
 };
 
 /** Where the call has less time than the turn gives it, the head is looked at in time; it must then have been seen as it is. */
-const waits = (call: ToolCall, head: Head, deadline: number): Write => {
+const waits = (call: ToolCall, head: Head, deadline: number, service: Service | undefined): Write => {
   const { toolCall } = call;
   const key = headRef(head.project, head.agent);
   const isWaiting = all(gated(call).holds, waitsFor(toolCall).holds);
+  const called = service && { [`called.${toolCall}`]: nameOf(service) };
   const { deadline: first = deadline, due = deadline } = head;
-  if (deadline >= (ownIn(head.deadlines, toolCall) ?? deadline)) return { kind: 'check', key, if: isWaiting };
+  if (deadline >= (ownIn(head.deadlines, toolCall) ?? deadline)) {
+    return called
+      ? { kind: 'update', key, change: { if: isWaiting, set: called } }
+      : { kind: 'check', key, if: isWaiting };
+  }
   const set = {
+    ...called,
     [`deadlines.${toolCall}`]: deadline,
     deadline: Math.min(first, deadline),
     due: Math.min(due, deadline),

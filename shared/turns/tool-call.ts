@@ -1,6 +1,6 @@
 import { idFrom } from '../ids.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
-import type { ToolReport } from './head.ts';
+import type { AfterExecution } from './head.ts';
 
 /** One call of a tool, and the turn that waits for it. */
 export interface ToolCall {
@@ -10,7 +10,7 @@ export interface ToolCall {
   toolCall: string;
   depth: number;
   channel: string;
-  afterExecution: ToolReport['afterExecution'];
+  afterExecution: AfterExecution;
 }
 
 /** The id of whatever does the work of a call: a task, a batch, or the correlation id of a turn. */
@@ -38,8 +38,10 @@ const isCall = (value: unknown): value is ToolCall & JsonObject =>
   isObject(value) && typeof value.toolCall === 'string';
 
 /** What a result itself wants to happen: `__cg_control.after_execution`, where it is there and one of the two. */
-export const controlIn = (result: unknown): ToolReport['afterExecution'] | undefined => {
+export const controlIn = (result: unknown): AfterExecution | undefined => {
   const control = isObject(result) ? result.__cg_control : undefined;
-  const wanted = isObject(control) ? control.after_execution : undefined;
-  return wanted === 'suspend' || wanted === 'terminate' ? wanted : undefined;
+  return isObject(control) ? afterExecutionIn(control.after_execution) : undefined;
 };
+
+export const afterExecutionIn = (word: unknown): AfterExecution | undefined =>
+  word === 'suspend' || word === 'terminate' ? word : undefined;

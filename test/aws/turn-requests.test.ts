@@ -17,18 +17,18 @@ describe('what a call about a turn asks of DynamoDB', () => {
     // What a function knows of keys and agents is not looked up while it is new; here it stays so.
     const directory = directoryOf(world.deps.records, { ...world.deps.clock, now: () => 0 });
     const deps = { ...world.deps, directory };
-    const { key = '' } = await register(deps, project, 'merlin', {
-      dialect: 'common-ground',
-      // Its groups are asked only where nothing is for itself.
-      capabilities: ['scribe', 'reader'],
-      via: 'http',
-    });
     const handle = router(deps, routes);
-    const merlin = callerWith(async (method, path, headers, body = ''): Promise<Reply> => {
-      const response = await handle({ method, path, query: '', headers, body: Buffer.from(body) });
-      const text = typeof response.body === 'string' ? response.body : '';
-      return { status: response.status, headers: response.headers, body: parsed(text) };
-    }, key);
+    const callerOf = async (id: string, capabilities: string[]) => {
+      const { key = '' } = await register(deps, project, id, { dialect: 'common-ground', capabilities, via: 'http' });
+      return callerWith(async (method, path, headers, body = ''): Promise<Reply> => {
+        const response = await handle({ method, path, query: '', headers, body: Buffer.from(body) });
+        const text = typeof response.body === 'string' ? response.body : '';
+        return { status: response.status, headers: response.headers, body: parsed(text) };
+      }, key);
+    };
+    // Its groups are asked only where nothing is for itself.
+    const merlin = await callerOf('merlin', ['scribe', 'reader']);
+    const library = await callerOf('library', ['search']);
     const card = await madeCard(merlin, 'task.deliverable', { done: true });
     await merlin.call('POST', '/v1/turns', called('merlin'));
     let asked: string[] = [];
@@ -41,9 +41,9 @@ describe('what a call about a turn asks of DynamoDB', () => {
       { step: 'initialize' },
     );
     /** What one call asks for, and what it answers. */
-    const observed = async (path: string, body: object) => {
+    const observed = async (path: string, body: object, by = merlin) => {
       asked = [];
-      const reply = await merlin.call('POST', path, body);
+      const reply = await by.call('POST', path, body);
       assert.ok(reply.status < 300, JSON.stringify(reply.body));
       return { asked: [...asked], body: reply.body };
     };
@@ -51,15 +51,26 @@ describe('what a call about a turn asks of DynamoDB', () => {
     const { agent_turn_id, turn_epoch } = leased.body;
     const path = `/v1/turns/${agent_turn_id}`;
     const report = await toolReport(merlin, 'merlin', leased.body, 'c1');
+    const wanted = { status: 'success', result: { __cg_control: { after_execution: 'suspend' } } };
+    const controlled = {
+      ...(await toolReport(library, 'merlin', leased.body, 'c2', { after_execution: 'terminate' })),
+      tool_result_card_id: await madeCard(library, 'tool.result', wanted),
+    };
+    const search = {
+      subject: `cg.v1r3.${project}.public.cmd.tool.search.find`,
+      payload: { tool_call_id: 'c2', agent_turn_id, turn_epoch, agent_id: 'merlin' },
+    };
     const seen: [string, string[]][] = [['lease', leased.asked]];
     for (const [verb, body] of [
       ['start', {}],
       ['step', { step_id: 's1', phase: 'think' }],
-      ['suspend', { waiting: [{ tool_call_id: 'c1', step_id: 's1' }] }],
+      ['suspend', { waiting: ['c1', 'c2'].map((tool_call_id) => ({ tool_call_id, step_id: 's1' })) }],
       ['reports', report],
     ] as const) {
       seen.push([verb, (await observed(`${path}/${verb}`, { turn_epoch, ...body })).asked]);
     }
+    assert.equal((await merlin.call('POST', '/v1/messages', search)).status, 202);
+    seen.push(['reports of a service', (await observed(`${path}/reports`, controlled, library)).asked]);
     seen.push(['take up', (await observed('/v1/turns/lease', { agent_id: 'merlin' })).asked]);
     const delivered = { turn_epoch, status: 'success', deliverable_card_id: card };
     seen.push(['deliver', (await observed(`${path}/deliver`, delivered)).asked]);
@@ -68,8 +79,8 @@ describe('what a call about a turn asks of DynamoDB', () => {
       start: ['UpdateItem'],
       step: ['UpdateItem'],
       suspend: ['UpdateItem'],
-      // The card, which may say what is to happen; nothing of the turn.
-      reports: ['BatchGetItem', 'UpdateItem'],
+      reports: ['UpdateItem'],
+      'reports of a service': ['UpdateItem'],
       'take up': ['Query', 'UpdateItem'],
       deliver: ['BatchGetItem', 'UpdateItem'],
     });

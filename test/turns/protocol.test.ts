@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { cardIdOf, cardRef } from '../../shared/cards/card.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   called,
@@ -221,8 +222,43 @@ describe('reports', () => {
     }
     const inline = await reports(parley.admin, 'merlin', held, 'c1', { result: { x: 1 } });
     assert.equal(inline.body.code, 'protocol_violation');
-    const lost = await reports(parley.admin, 'merlin', held, 'c1', { tool_result_card_id: `card_${'x'.repeat(43)}` });
-    assert.equal(lost.body.code, 'unknown_card');
+    const card = await madeCard(parley.admin, 'tool.result', { result: 1 });
+    const elsewhere = cardIdOf('elsewhere', 'tool.result', { result: 1 });
+    for (const id of [`card_${'x'.repeat(43)}`, elsewhere, `${card}.terminate`, card.slice(0, -1), card.slice(0, 48)]) {
+      const lost = await reports(parley.admin, 'merlin', held, 'c1', { tool_result_card_id: id });
+      assert.deepEqual([lost.status, lost.body.code, lost.body.unknown], [422, 'unknown_card', [id]]);
+    }
     assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+  });
+
+  it('whose card has expired let the turn go on, or end it as a failure that says so', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    for (const after_execution of ['suspend', 'terminate']) {
+      const id = await enqueued(parley.admin, 'merlin');
+      const held = await worker.begin();
+      await worker.suspend(held, ['c1']);
+      const report = await toolReport(parley.admin, 'merlin', held, 'c1', { after_execution });
+      await parley.parley.deps.records.remove(cardRef('default', report.tool_result_card_id));
+      const { status } = await parley.admin.call('POST', `/v1/turns/${id}/reports`, report);
+      assert.equal(status, 202);
+      if (after_execution === 'suspend') {
+        const { inbox } = await worker.take();
+        const gone = await worker.agent.call('GET', `/v1/cards/${inbox[0].tool_result_card_id}`);
+        assert.deepEqual([gone.status, gone.body.code], [404, 'card_not_found']);
+        await worker.deliver(held);
+        continue;
+      }
+      const [told] = await eventually(async () => {
+        const events = await taskEvents(parley.admin, id);
+        assert.equal(events.length, 1);
+        return events;
+      });
+      const { payload } = told.data;
+      assert.deepEqual([payload.status, payload.error_code], ['failed', 'unknown_card']);
+      assert.equal(payload.tool_result_card_id, report.tool_result_card_id);
+      const { body } = await worker.agent.call('GET', `/v1/cards/${payload.deliverable_card_id}`);
+      assert.equal(body.content.error_code, 'unknown_card');
+    }
   });
 });

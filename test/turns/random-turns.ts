@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Known } from '../../shared/agents/agent.ts';
+import { keepCard } from '../../shared/cards/keep-card.ts';
 import type { Deps } from '../../shared/deps.ts';
 import { ParleyError } from '../../shared/errors.ts';
 import { deliverTurn, startTurn, suspendTurn, takeStep } from '../../shared/turns/advance.ts';
@@ -98,6 +99,7 @@ export class Story {
   readonly #world: World;
   readonly #known: Known;
   #count = 0;
+  #result?: ReturnType<typeof keepCard>;
 
   constructor(world: World, known: Known) {
     this.#world = world;
@@ -212,7 +214,7 @@ export class Story {
     const said = {
       type: 'tool_result',
       status: 'partial',
-      card: 'card',
+      card: await this.#card(),
       afterExecution: terminate ? 'terminate' : 'suspend',
       ...TRACE,
     } as const;
@@ -222,6 +224,14 @@ export class Story {
     this.applied.set(id, (this.applied.get(id) ?? 0) + 1);
     if (terminate) this.#end(call.turn, 'partial');
     else if (!this.taken.some(({ rows }) => rows.includes(id))) this.unread.add(id);
+  }
+
+  /** What every tool says here. */
+  #card(): Promise<string> {
+    const { deps } = this.#world;
+    const { project, id } = this.#known.agent;
+    this.#result ??= keepCard(deps, project, id, 'tool.result', { status: 'partial', result: null });
+    return this.#result.then((card) => card.id);
   }
 
   #unreadOf(turn: string): string[] {

@@ -28,7 +28,9 @@ describe('a report', () => {
   it('is taken from the service that was called and from nobody else, so that no agent ends the turns of others', async (t) => {
     const parley = await testParley(t);
     const { worker, held, command } = await suspended(parley);
-    const [search, mordred] = [await groundAgent(parley, 'search'), await groundAgent(parley, 'mordred')];
+    const search = await groundAgent(parley, 'search');
+    // The agent was called, not whoever has a capability of that name.
+    const mordred = await groundAgent(parley, 'mordred', { capabilities: ['search'] });
     assert.equal((await reports(search, 'merlin', held, 'c1')).body.code, 'forbidden', 'it was not called yet');
     assert.equal((await worker.agent.send(command('search'))).status, 202);
     const forged = await reports(mordred, 'merlin', held, 'c1', { after_execution: 'terminate' });
