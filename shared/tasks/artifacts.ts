@@ -23,7 +23,10 @@ interface Entry extends JsonObject {
 /** All artifacts of a task: what they are stands in the record, what is in them may stand elsewhere. */
 export interface KeptArtifacts {
   index: Entry[];
+  /** Those that messages carry inside themselves. */
   content: Content;
+  /** The others, each on its own. */
+  large?: { name: string; content: Content }[];
 }
 
 export const keptArtifacts = async (
@@ -31,24 +34,48 @@ export const keptArtifacts = async (
   project: string,
   taskId: string,
   artifacts: Artifact[],
-): Promise<KeptArtifacts> => ({
-  index: artifacts.map((artifact) => {
-    const { name, type } = artifact;
-    return { ...furtherOf(artifact), name, type, bytes: bytesOf(artifact).length };
-  }),
-  content: await kept(deps, project, taskId, artifacts),
-});
+): Promise<KeptArtifacts> => {
+  const inside = insideMessages(artifacts);
+  const large = artifacts.filter((artifact) => !inside.includes(artifact));
+  const [content, ...others] = await Promise.all([
+    kept(deps, project, taskId, inside),
+    ...large.map((artifact) => kept(deps, project, taskId, artifact)),
+  ]);
+  return {
+    index: artifacts.map((artifact) => {
+      const { name, type } = artifact;
+      return { ...furtherOf(artifact), name, type, bytes: bytesOf(artifact).length };
+    }),
+    content,
+    large: others.length > 0 ? others.map((other, at) => ({ name: large[at]?.name ?? '', content: other })) : undefined,
+  };
+};
+
+/** Of all artifacts, what a message carries inside itself. The others are named in it, with where to get them. */
+const INLINE_BYTES = 256 * 1024;
+
+/** As many as fit, the smallest first. */
+const insideMessages = (artifacts: Artifact[]): Artifact[] => {
+  const sized = artifacts.map((artifact) => ({ artifact, bytes: Buffer.byteLength(JSON.stringify(artifact)) }));
+  let left = INLINE_BYTES;
+  const inside = new Set<Artifact>();
+  for (const { artifact, bytes } of sized.toSorted((a, b) => a.bytes - b.bytes)) {
+    left -= bytes;
+    if (left >= 0) inside.add(artifact);
+  }
+  return artifacts.filter((artifact) => inside.has(artifact));
+};
+
+export const contentsOf = ({ content, large = [] }: KeptArtifacts): Content[] => [
+  content,
+  ...large.map((one) => one.content),
+];
 
 /** What an agent says of an artifact beside what every one has. */
 export const furtherOf = ({ name: _name, type: _type, content: _content, encoding: _encoding, ...further }: Artifact) =>
   further;
 
 export const bytesOf = ({ content, encoding }: Artifact): Buffer => Buffer.from(content, encoding ?? 'utf8');
-
-/** What a message carries inside itself. Larger ones are named in it, with where to get them. */
-const INLINE_BYTES = 256 * 1024;
-
-const isInline = ({ content }: KeptArtifacts): boolean => 'json' in content || content.bytes <= INLINE_BYTES;
 
 export interface ShownArtifact extends JsonObject {
   name: string;
@@ -63,18 +90,26 @@ export const shownArtifacts = async (
   artifacts: KeptArtifacts | undefined,
 ): Promise<ShownArtifact[] | undefined> => {
   if (!artifacts) return undefined;
-  if (isInline(artifacts)) return loadedArtifacts(blobs, project, artifacts);
-  return artifacts.index.map((entry) => ({ ...entry, uri: uriOf(taskId, entry.name) }));
+  const inside = await loadedFrom(blobs, project, artifacts.content);
+  return artifacts.index.map(
+    (entry) => inside.find(({ name }) => name === entry.name) ?? { ...entry, uri: uriOf(taskId, entry.name) },
+  );
 };
 
-export const loadedArtifacts = async (
+/** The one of the name, if there is one. */
+export const loadedArtifact = async (
   blobs: Blobs,
   project: string,
-  { content }: KeptArtifacts,
-): Promise<Artifact[]> => {
-  const list = await loaded(blobs, project, content);
-  return Array.isArray(list) ? list.filter(isArtifact) : [];
+  { content, large }: KeptArtifacts,
+  name: string | undefined,
+): Promise<Artifact | undefined> => {
+  const alone = large?.find((one) => one.name === name);
+  const found = await loadedFrom(blobs, project, alone?.content ?? content);
+  return found.find((artifact) => artifact.name === name);
 };
+
+const loadedFrom = async (blobs: Blobs, project: string, content: Content): Promise<Artifact[]> =>
+  [await loaded(blobs, project, content)].flat().filter(isArtifact);
 
 const isArtifact = (value: unknown): value is Artifact =>
   typeof value === 'object' && value !== null && 'name' in value && 'type' in value && 'content' in value;

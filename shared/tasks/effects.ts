@@ -6,6 +6,7 @@ import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
+import { contentsOf } from './artifacts.ts';
 import { cancel } from './ends.ts';
 import { historyOf } from './history.ts';
 import { loggedIn } from './logged.ts';
@@ -150,6 +151,6 @@ const progressOf = ({ progress }: Task): JsonObject => ({
 });
 
 const blobsOf = (task: Task): Effect[] =>
-  [task.input, task.output, task.artifacts?.content]
+  [task.input, task.output, ...(task.artifacts ? contentsOf(task.artifacts) : [])]
     .filter((content): content is Content & { blob: string } => content !== undefined && 'blob' in content)
     .map(({ blob }) => ({ kind: 'forget', blob }));

@@ -8,7 +8,7 @@ import type { CompleteMessage, TaskReport } from '../messages/command.ts';
 import { loggedDialectOf } from '../messages/is-logged.ts';
 import { absent, type Change, isNot } from '../ports/conditions.ts';
 import { refuseUnreadable } from './answer-schema.ts';
-import { furtherOf, type KeptArtifacts, keptArtifacts } from './artifacts.ts';
+import { contentsOf, furtherOf, type KeptArtifacts, keptArtifacts } from './artifacts.ts';
 import { changeTask, noTask } from './change-task.ts';
 import { discarded, isLarge, kept, unlessRefused } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
@@ -48,7 +48,7 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
     if (duplicate) return { duplicate };
   }
   const stored = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;
-  const contents = [stored?.output, stored?.artifacts?.content];
+  const contents = stored ? [stored.output, ...(stored.artifacts ? contentsOf(stored.artifacts) : [])] : [];
   const planned = transitionFor(message, by, stored);
   await unlessRefused(deps.blobs, contents, () =>
     changeTask(deps, agent.project, message.taskId, planned.blind, judging(planned)),

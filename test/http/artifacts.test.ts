@@ -52,6 +52,25 @@ describe('the artifacts of a task', () => {
     assert.equal((await orchestrator.call('GET', uri)).body, large.content);
   });
 
+  it('are each in the message or not by their own size, the smallest first, in the order of their sender', async (t) => {
+    const parley = await testParley(t);
+    const file = (name: string, bytes: number) => ({ name, type: 'text/plain', content: name.repeat(bytes) });
+    const sent = [file('a', 200_000), file('b', 300_000), file('c', 10), file('d', 20_000), file('e', 150_000)];
+    const { orchestrator, id } = await completed(parley, sent);
+    const reference = ({ name, type, content }: (typeof sent)[0]) => {
+      const uri = `/v1/tasks/${id}/artifacts/${name}`;
+      return { name, type, bytes: content.length, uri };
+    };
+    const shown = sent.map((artifact) => ('ab'.includes(artifact.name) ? reference(artifact) : artifact));
+    assert.deepEqual((await orchestrator.inbox(20))[0].artifacts, shown);
+    assert.deepEqual((await orchestrator.task(id)).artifacts, shown);
+    const { artifacts } = (await orchestrator.call('GET', `/v1/tasks/${id}/artifacts`)).body;
+    assert.deepEqual(artifacts, sent.map(reference));
+    for (const { name, content } of sent) {
+      assert.equal((await orchestrator.call('GET', `/v1/tasks/${id}/artifacts/${name}`)).body, content);
+    }
+  });
+
   it('keep what else is said of them, also where they are large', async (t) => {
     const parley = await testParley(t);
     const large = { name: 'large.txt', type: 'text/plain', content: 'x'.repeat(300_000), license: { id: 'MIT' } };
@@ -99,12 +118,13 @@ describe('the artifacts of a task', () => {
         },
       }),
     });
-    const artifacts = [{ name: 'm.txt', type: 'text/plain', content: 'x'.repeat(20_000) }];
+    const sizes = [20_000, 300_000, 400_000];
+    const artifacts = sizes.map((size) => ({ name: `${size}`, type: 'text/plain', content: 'x'.repeat(size) }));
     const { cook, id } = await completed(parley, artifacts);
-    assert.equal(blobs.size, 1);
+    assert.equal(blobs.size, 3);
     assert.equal((await cook.send({ id, status: 'completed', result: {}, artifacts })).status, 200);
     assert.equal((await cook.send({ id, status: 'completed', result: 1, artifacts })).status, 409);
-    assert.equal(blobs.size, 1);
+    assert.equal(blobs.size, 3);
     parley.clock.advance(8 * 86_400_000);
     await eventually(() => assert.equal(blobs.size, 0));
   });

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { ParleyError } from '../../errors.ts';
-import { bytesOf, loadedArtifacts, uriOf } from '../../tasks/artifacts.ts';
+import { bytesOf, loadedArtifact, uriOf } from '../../tasks/artifacts.ts';
 import { lookUp } from '../../tasks/look-up.ts';
 import { noBody, noQuery, type Route, route } from '../route.ts';
 import { taskId } from './task-id.ts';
@@ -39,8 +39,7 @@ export const artifactRoutes: Route[] = [
     handle: async ({ deps, caller, ...call }) => {
       const { task } = await lookUp(deps, caller, await taskId(deps, caller, call));
       const { name } = call.params;
-      const artifacts = task.artifacts ? await loadedArtifacts(deps.blobs, task.project, task.artifacts) : [];
-      const artifact = artifacts.find((candidate) => candidate.name === name);
+      const artifact = task.artifacts && (await loadedArtifact(deps.blobs, task.project, task.artifacts, name));
       if (!artifact) throw new ParleyError('not_found', `The task ${task.id} has no artifact ${name}.`);
       return { status: 200, file: { type: artifact.type, bytes: bytesOf(artifact) } };
     },
