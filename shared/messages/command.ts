@@ -195,6 +195,8 @@ export interface Done {
   taskId?: string;
   /** The turn that a call of an agent became. */
   agentTurnId?: string;
+  /** Where no task tells how it ended: that, or what is asked, in the words of its dialect; undefined if neither comes in time. */
+  awaited?(waitMs: number, signal: AbortSignal | undefined): Promise<JsonObject | undefined>;
 }
 
 /** What a message of any dialect asks for. */

@@ -17,6 +17,7 @@ import { stoppable } from './look-up.ts';
 import { receiveReport } from './receive-report.ts';
 import { otherChannel } from './rules.ts';
 import { stopTurn } from './stop.ts';
+import { turnOutcome } from './turn-outcome.ts';
 import { act } from './ui-action.ts';
 
 /** What a message of CommonGround asks for. */
@@ -34,7 +35,8 @@ export const carryOutOrder = async (
   switch (order.do) {
     case 'enqueue': {
       const { turn, duplicate } = await enqueue(deps, caller, turnAskedBy(order, requestTrace));
-      return { duplicate, agentTurnId: turn };
+      const awaited: Done['awaited'] = (waitMs, signal) => turnOutcome(deps, caller, turn, waitMs, signal);
+      return { duplicate, agentTurnId: turn, awaited };
     }
     case 'report': {
       refuseOtherTarget(order);

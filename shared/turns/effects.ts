@@ -6,6 +6,7 @@ import { isOpen, type Task } from '../tasks/task.ts';
 import { newEdge, type Phase } from './edge.ts';
 import { type About, turnEvent } from './events.ts';
 import { type Active, type Head, ownIn, type Step, stateOf, type ToolReport, type TurnEnd } from './head.ts';
+import { aboutTurn, taskEventOf } from './task-event.ts';
 import { callIdOf, callIn, groundIn, type ToolCall } from './tool-call.ts';
 import { type Turn, workIdOf } from './turn.ts';
 import type { Bell, TurnEffect } from './turn-effect.ts';
@@ -179,24 +180,10 @@ const enqueueBell = (turn: Turn): Bell => ({
   about: aboutTurn(turn),
 });
 
-const aboutTurn = ({ project, channel, depth, traceparent, tracestate }: Turn): About => ({
-  project,
-  channel,
-  depth,
-  traceparent,
-  tracestate,
-});
-
 /** The one task event of the turn, and whoever waits for its end. */
 const endEffects = (turn: Turn, end: TurnEnd): Effect[] => {
   const { project, correlation, depth, id, traceparent } = turn;
-  const about = { ...aboutTurn(turn), sender: turn.agent };
-  const effects: Effect[] = [
-    {
-      kind: 'announce',
-      event: turnEvent(`turn/${id}`, 'evt.agent.task', end.at, turn.agent, taskPayload(turn, end), about),
-    },
-  ];
+  const effects: Effect[] = [{ kind: 'announce', event: taskEventOf(turn, end) }];
   // Only what was enqueued is answered: a call that was refused may have named the correlation id of another.
   if (turn.fingerprint !== undefined) {
     const facts = { correlation, depth, turn: id, happenedAt: end.at, traceparent };
@@ -208,27 +195,6 @@ const endEffects = (turn: Turn, end: TurnEnd): Effect[] => {
   if (turn.action !== undefined) effects.push(turnEffect({ do: 'endAction', project, action: turn.action, end }));
   if (turn.joins) effects.push({ kind: 'join', project, joins: turn.joins, end: partEndOf(end) });
   return effects;
-};
-
-const taskPayload = (turn: Turn, end: TurnEnd) => {
-  const { createdAt, leasedAt } = turn;
-  return {
-    agent_turn_id: turn.id,
-    status: end.status,
-    deliverable_card_id: end.deliverable,
-    output_box_id: end.outputBox,
-    tool_result_card_id: end.toolResultCard,
-    error: end.error,
-    error_code: end.errorCode,
-    correlation_id: turn.correlation,
-    stats: {
-      steps: turn.steps ?? 0,
-      timing: {
-        queued_ms: (leasedAt ?? end.at) - createdAt,
-        active_ms: leasedAt === undefined ? 0 : end.at - leasedAt,
-      },
-    },
-  };
 };
 
 const partEndOf = ({ status, error, errorCode }: TurnEnd): PartEnd => {

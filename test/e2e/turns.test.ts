@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../support/eventually.ts';
 import {
+  callMessage,
   enqueued,
   eventsOf,
   groundAgent,
@@ -49,6 +50,18 @@ describe('turns', { concurrency: 4 }, async () => {
       return turn;
     }, PATIENCE_MS);
     assert.equal(shown.recursion_depth, 2);
+  });
+
+  it('answer a call that is waited for with how they ended', async () => {
+    const [arthur, merlin] = [await groundAgent(parley, 'arthur'), await groundAgent(parley, 'merlin')];
+    const worker = new Worker(merlin);
+    const answer = arthur.call('POST', '/v1/messages?wait=20', callMessage(merlin.id));
+    const held = await worker.take({ wait: 15 });
+    await worker.ok(held, 'start');
+    const card = await worker.deliver(held);
+    const { outcome } = (await answer).body;
+    const { agent_turn_id, status, deliverable_card_id } = outcome.payload;
+    assert.deepEqual([agent_turn_id, status, deliverable_card_id], [held.agent_turn_id, 'success', card]);
   });
 
   it('are leased by one of many who ask at once, one turn after the other', async () => {

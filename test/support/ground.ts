@@ -82,6 +82,12 @@ export const called = (agent: string, overrides: object = {}) => ({
   ...overrides,
 });
 
+/** The same as a message. */
+export const callMessage = (agent: string, overrides: object = {}) => ({
+  subject: `cg.v1r3.default.public.cmd.agent.${agent}.turn`,
+  payload: called(agent, overrides),
+});
+
 export const enqueued = async (caller: Caller, agent: string, overrides: object = {}): Promise<string> => {
   const reply = await caller.call('POST', '/v1/turns', called(agent, overrides));
   assert.equal(reply.status, 201, JSON.stringify(reply.body));

@@ -86,15 +86,17 @@ const arrivalsIn = ({ role }: Caller | Relay, { messages, arrivals }: JsonObject
   throw new ParleyError('invalid_request', 'Each of the messages must have its arrival.');
 };
 
-/** How the task ended, as a message in the dialect of the request, if it ends in time. */
+/** How what was asked for ended, or what its holder asks, as a message in the dialect of the request, if that comes in time. */
 const outcomeOf = async (
   deps: Deps,
   caller: Caller,
-  { taskId, dialect }: Accepted,
+  { taskId, dialect, awaited }: Accepted,
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<JsonObject | undefined> => {
-  if (waitMs === 0 || taskId === undefined) return undefined;
+  if (waitMs === 0) return undefined;
+  if (awaited) return awaited(waitMs, signal);
+  if (taskId === undefined) return undefined;
   const { task } = await lookUp(deps, caller, taskId, waitMs, signal);
   return isUnderWay(task) ? undefined : inDialect(deps, task, dialect);
 };
