@@ -16,6 +16,10 @@ export const randomText = (bytes: number, encoding: 'hex' | 'base64url'): string
 /** 96 random bits: names a write or a file. It stands in every record, and records are billed by their size. */
 export const newId = (): string => randomText(12, 'base64url');
 
+/** An id that its sender makes. It stands in addresses, where `.` and `..` mean something else, however they are written. */
+export const GIVEN_ID = /^(?!\.\.?$)[ -~]{1,128}$/;
+export const GIVEN_ID_RULE = 'must be 1 to 128 printable characters, and not . or .. alone, which no address can name';
+
 const UUID = /^(?:msg-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 /** A UUID is the same in upper and lower case, and behind the `msg-` that some put before it; any other id is what it is. */
@@ -23,6 +27,9 @@ export const canonicalId = (id: string): string => UUID.exec(id)?.[1]?.toLowerCa
 
 /** The id where only UUIDs can be said: itself, or one that is always made of it. */
 export const asUuid = (id: string): string => (UUID.test(id) ? id : idFrom(`alias#${id}`));
+
+/** The id where no blanks can be said. */
+export const withoutBlanks = (id: string): string => (id.includes(' ') ? asUuid(id) : id);
 
 /** A UUID with the shape of version 4 that is always the same for the same seed. It may have to begin with 8 given digits. */
 export const idFrom = (seed: string, head?: string): string => {

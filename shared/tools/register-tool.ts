@@ -41,7 +41,7 @@ export const registerTool = async (
   if (!TOOL_NAME.test(name)) {
     throw new ParleyError(
       'invalid_request',
-      `"${name.slice(0, 64)}" is no name of a tool: 1 to 64 of A-Z, a-z, 0-9, _, . and -.`,
+      `"${name.slice(0, 64)}" is no name of a tool: 1 to 64 of A-Z, a-z, 0-9, _, . and -, and not . or .. alone.`,
     );
   }
   refuseTooLarge('The registration', wanted, deps.config.limits.carriedBytes);

@@ -21,6 +21,6 @@ export interface Tool extends Item {
   updatedAt: number;
 }
 
-export const TOOL_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+export const TOOL_NAME = /^(?!\.\.?$)[A-Za-z0-9_.-]{1,64}$/;
 export const toolRef = (project: string, name: string): Ref<Tool> => ({ pk: `${project}#tool#${name}`, sk: 'tool' });
 export const toolsPlace = (project: string): string => `${project}#tools`;

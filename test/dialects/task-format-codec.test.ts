@@ -19,7 +19,9 @@ const object = fc
   .filter((value) => !Object.hasOwn(value, '__proto__'));
 const agent = fc.constantFrom('tim', 'cook', 'orchestrator');
 const time = fc.constantFrom('2025-01-05T10:30:00Z', '2026-02-08T15:00:00.123+02:00');
-const id = fc.string({ unit: fc.constantFrom(...'aB-_. #/~'), minLength: 1, maxLength: 128 });
+const id = fc
+  .string({ unit: fc.constantFrom(...'aB-_. #/~'), minLength: 1, maxLength: 128 })
+  .filter((name) => !['.', '..'].includes(name));
 const some = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(fields, { requiredKeys: [] });
 
 const request = fc.record(

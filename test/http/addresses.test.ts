@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import fc from 'fast-check';
 import { CODES, type Code } from '../../shared/errors.ts';
+import { kitchen, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 import { assertRefused, refusedWithoutTrace } from './refusal.ts';
 
@@ -46,6 +48,49 @@ const refused: [method: string, path: string, code: Code][] = [
   ['GET', '/v1/inbox?agent=nobody', 'unknown_agent'],
   ['GET', '/v1/tasks/any?wait=26', 'invalid_request'],
 ];
+
+describe('an id that its sender makes', () => {
+  const graphOf = (graphId: string, taskId: string) => ({ graphId, nodes: [{ taskId, capability: 'parse_recipe' }] });
+  /** As a browser or any other client that follows the URL standard writes it. */
+  const addressed = (path: string, id: string) => new URL(path + encodeURIComponent(id), 'http://parley').pathname;
+
+  for (const id of ['.', '..']) {
+    it(`is not ${id}, which no address can name`, async (t) => {
+      const parley = await testParley(t);
+      const { orchestrator } = await kitchen(parley);
+      assert.notEqual(addressed('/v1/tasks/', id), `/v1/tasks/${id}`);
+      const calls: [path: string, body: object, code: Code, issue: string][] = [
+        ['/v1/tasks', tfRequest({ id }), 'invalid_message', 'id'],
+        ['/v1/messages', { id, status: 'in_progress' }, 'invalid_message', 'id'],
+        ['/v1/batches', { batchId: id, tasks: [tfRequest()] }, 'invalid_request', 'batchId'],
+        ['/v1/graphs', graphOf(id, 'soup'), 'invalid_request', 'graphId'],
+        ['/v1/graphs', graphOf('dinner', id), 'invalid_request', 'nodes[0].taskId'],
+      ];
+      for (const [path, body, code, issue] of calls) {
+        const reply = await refusedWithoutTrace(parley, 400, code, () => orchestrator.call('POST', path, body));
+        assert.equal(reply.body.issues[0].path, issue);
+        assert.match(reply.body.issues[0].message, /no address can name/);
+      }
+      const tool = { target_subject: 'cmd.tool.kitchen.run', after_execution: 'suspend' };
+      assert.equal((await parley.admin.call('PUT', `/v1/tools/${id}a`, tool)).status, 201);
+      assertRefused(await parley.admin.call('PUT', `/v1/tools/${id}`, tool), 400, 'invalid_request');
+    });
+  }
+
+  it('is found at its address, whatever else it is', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const printable = fc.string({ unit: fc.constantFrom(...'./%2eE#?\\: a'), minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(printable, async (id) => {
+        fc.pre(!['.', '..'].includes(id));
+        assert.ok([200, 202].includes((await orchestrator.call('POST', '/v1/tasks', tfRequest({ id }))).status));
+        const { status, body } = await orchestrator.call('GET', addressed('/v1/tasks/', id));
+        assert.deepEqual([status, body.id], [200, id]);
+      }),
+    );
+  });
+});
 
 describe('an address that is not right', () => {
   it('is refused and changes nothing', async (t) => {

@@ -1,14 +1,11 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
-import { canonicalId } from '../../ids.ts';
+import { canonicalId, GIVEN_ID, GIVEN_ID_RULE } from '../../ids.ts';
 import { jsonObject, jsonValue } from '../../json/checked.ts';
 import type { JsonObject } from '../../json/json.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
-const taskId = z
-  .string()
-  .regex(/^[ -~]{1,128}$/, 'must be 1 to 128 printable characters')
-  .overwrite(canonicalId);
+const taskId = z.string().regex(GIVEN_ID, GIVEN_ID_RULE).overwrite(canonicalId);
 const time = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' });
 const text = z.string().max(4000);
 const label = z.string().max(256);

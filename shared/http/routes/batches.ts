@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
 import { BatchView, batchView, lookUpBatch } from '../../batches/batch-view.ts';
 import { submitBatch } from '../../batches/submit-batch.ts';
-import { canonicalId } from '../../ids.ts';
+import { canonicalId, GIVEN_ID, GIVEN_ID_RULE } from '../../ids.ts';
 import { jsonObject } from '../../json/checked.ts';
 import { noBody, type Route, route, signalFor, waitUpTo } from '../route.ts';
 import { speaksFor } from './agent-fields.ts';
@@ -10,7 +10,7 @@ import { speaksFor } from './agent-fields.ts';
 const MOST_TASKS = 100;
 const LONGEST_SECONDS = 7 * 86_400;
 
-const batchId = z.string().regex(/^[ -~]{1,128}$/, 'must be 1 to 128 printable characters');
+const batchId = z.string().regex(GIVEN_ID, GIVEN_ID_RULE);
 
 export const batchRoutes: Route[] = [
   route({
