@@ -50,6 +50,21 @@ describe('agents that speak message routing', () => {
     assert.equal(acknowledged, 1);
   });
 
+  it('say one thing under an id and a time, whatever kind of message it is', async () => {
+    const [coordinator, coder] = [await speaker('coordinator', { role: 'coordinator' }), await speaker('coder')];
+    const asked = await sent(coordinator, coder, 'task-delegation');
+    const { msg_id } = asked;
+    for (const type of ['command', 'status-update', 'heartbeat']) {
+      const { status, body } = await coordinator.send(mrMessage(type, coordinator.id, coder.id, { msg_id }));
+      assert.deepEqual([status, body.code], [409, 'id_reused'], type);
+    }
+    const again = await coordinator.send(asked);
+    assert.deepEqual([again.status, again.body.duplicate], [200, true]);
+    const refused = mrMessage('task-delegation', coordinator.id, `${coder.id}-not`);
+    assert.equal((await coordinator.send(refused)).status, 422);
+    await sent(coordinator, coder, 'status-update', { msg_id: refused.msg_id });
+  });
+
   it('work for agents of other dialects', async () => {
     const [cook, coder] = [await agent('cook', { dialect: 'task-format' }), await speaker('coder')];
     const request = tfRequest({ routing: { target: coder.id } });
