@@ -4,6 +4,7 @@ import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
 import { workOf } from '../dialects/common-ground/encode.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
+import { withoutBlanks } from '../ids.ts';
 import type { Json } from '../json/json.ts';
 import { inOrder, is } from '../ports/conditions.ts';
 import type { Fresh } from '../ports/records.ts';
@@ -79,7 +80,7 @@ const turnFor = (deps: Deps, agent: string, task: Task, input: Json, epoch: numb
     project,
     id,
     agent,
-    correlation: task.id,
+    correlation: withoutBlanks(task.id),
     depth: ground?.depth ?? 0,
     channel: ground?.channel ?? PUBLIC,
     from,

@@ -137,7 +137,7 @@ describe('a task that was cancelled', () => {
     assert.equal(reply.body.state, 'cancelled');
     const [told] = await galahad.inbox(20);
     assert.equal(told.correlationId, id);
-    assert.equal(told.payload.error, 'cancelled');
+    assert.equal(told.payload.parley.code, 'cancelled');
     await refusedWithoutTrace(parley, 409, 'task_cancelled', () => galahad.progress(id));
     await refusedWithoutTrace(parley, 409, 'task_cancelled', () => galahad.complete(id));
     await refusedWithoutTrace(parley, 409, 'task_cancelled', () => galahad.call('POST', `/v1/tasks/${id}/renew`));

@@ -133,7 +133,12 @@ describe('an outcome', () => {
       correlationId: id,
       priority: 'normal',
       ttl: 3600,
-      payload: { error: 'cancelled', message: `The task ${id} was cancelled.`, retryable: false },
+      payload: {
+        error: 'invalid_params',
+        message: `The task ${id} was cancelled.`,
+        retryable: false,
+        parley: { code: 'cancelled' },
+      },
     });
   });
 });

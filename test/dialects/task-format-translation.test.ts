@@ -30,7 +30,8 @@ describe('a task given in the task format', () => {
       ['task.request', request.id, 'orchestrator', 'galahad', 'critical', 3600],
     );
     const { task, params } = message.payload;
-    assert.deepEqual([task, params], [request.type, request.payload]);
+    assert.deepEqual([task, params], [`task-format.${request.type}`, request.payload]);
+    assert.equal(message.parley.capability, request.type);
     assert.equal(message.parley['task-format'].context.user, 'user-7');
     await galahad.progress(request.id, { percent: 50, message: 'half', subTasks: [{ id: 'a', status: 'done' }] });
     const { body } = await orchestrator.call('GET', `/v1/tasks/${request.id}?dialect=task-format`);

@@ -66,9 +66,9 @@ const roundTable: Speaker = {
   request: (from, to, params) =>
     taskRequest(from, { to, priority: 'critical', ttl: 3000, payload: { task: 'security.briefing', params } }),
   asked: { capability: 'security.briefing', priority: 'critical', ttlSeconds: 3000 },
-  readRequest: ({ from, priority, ttl, payload }) => ({
+  readRequest: ({ from, priority, ttl, payload, parley }) => ({
     from,
-    capability: payload.task,
+    capability: parley?.capability ?? payload.task,
     priority,
     ttlSeconds: ttl,
     input: payload.params,

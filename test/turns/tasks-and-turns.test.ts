@@ -32,6 +32,16 @@ describe('tasks and turns', () => {
     assert.equal((await taskEvents(parley.admin, held.agent_turn_id)).length, 1);
   });
 
+  it('a task whose id has blanks is called by one without, under which it is found too', async (t) => {
+    const parley = await testParley(t);
+    const cook = await parley.agent('cook', { dialect: 'task-format' });
+    const merlin = await groundAgent(parley, 'merlin');
+    const { body } = await cook.send(tfRequest({ id: 'a fine soup', routing: { target: 'merlin' } }));
+    const { correlation_id } = (await new Worker(merlin).take()).inbox[0];
+    assert.doesNotMatch(correlation_id, / /);
+    assert.equal((await merlin.call('GET', `/v1/tasks/${correlation_id}`)).body.id, body.taskId);
+  });
+
   it('a task has what CommonGround has no word for beside it, and content that is too large for a turn as a card', async (t) => {
     const parley = await testParley(t);
     const tim = await parley.agent('tim', { dialect: 'task-format' });

@@ -11,7 +11,7 @@ import { evidenceOf } from './evidence.ts';
 
 export const encodeRequest = (task: Task, input: Json): JsonObject => {
   const said = own(task.carried);
-  const isOwn = task.capability.startsWith(`${NAME}.`);
+  const isOwn = task.dialect === NAME;
   return message(said, {
     id: asUuid(task.id),
     timestamp: task.createdAt,

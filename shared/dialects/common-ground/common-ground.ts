@@ -1,3 +1,4 @@
+import { withoutBlanks } from '../../ids.ts';
 import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
@@ -18,6 +19,7 @@ export const commonGround: Dialect = {
   complaints: (message) => complaints(CommonGroundMessage, message),
   recognises: (message) => message.subject !== undefined,
   decode,
+  spoken: withoutBlanks,
   encodeRequest,
   encodeReport,
   encodeOutcome,

@@ -1,4 +1,5 @@
 import { PUBLIC } from '../../agents/channels.ts';
+import { withoutBlanks } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { iso } from '../../json/iso.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
@@ -36,7 +37,7 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
   if (subject !== undefined) return { subject, headers: { ...headers, traceparent: task.traceparent }, payload: input };
   const target = task.to ?? task.holder ?? PARLEY;
   return message(task, about, ['cmd', target, 'turn'], task.createdAt, task.from, {
-    correlation_id: task.id,
+    correlation_id: withoutBlanks(task.id),
     mode: 'call',
     channel_id: about.channel,
     recursion_depth: about.depth,

@@ -145,7 +145,13 @@ const reportOf = (wire: OfType<'status-update'>, acknowledgeMs: number): Command
   return {
     ...about,
     kind: 'progress',
-    progress: { percent, message, blockers: blockers?.length ? blockers : undefined, confidence, carried },
+    progress: {
+      percent,
+      message: message?.slice(0, LONGEST_TEXT),
+      blockers: blockers?.length ? blockers : undefined,
+      confidence,
+      carried,
+    },
   };
 };
 

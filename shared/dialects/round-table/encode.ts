@@ -7,29 +7,34 @@ import type { Note } from '../../notes/note.ts';
 import type { Reported, Task } from '../../tasks/task.ts';
 import { NAME } from './name.ts';
 import { nearestCode } from './nearest-code.ts';
+import { topicOf } from './schema.ts';
 
 /** Where the sender named none: the first version of the contract, which every later minor one understands. */
 const VERSION = '1.0';
 
-export const encodeRequest = (task: Task, input: Json): JsonObject => ({
-  id: asUuid(task.id),
-  version: VERSION,
-  type: 'task.request',
-  from: task.from,
-  to: task.to,
-  timestamp: iso(task.createdAt),
-  correlationId: task.parent && asUuid(task.parent),
-  priority: task.priority,
-  ttl: task.ttlSeconds,
-  ...part(task.carried, 'envelope'),
-  ...foreign({
-    ...task.carried,
-    taskId: unsaid(task.id),
-    chain: task.chain,
-    retry: task.retry && { ...task.retry },
-  }),
-  payload: { task: task.capability, params: asObject(input), ...part(task.carried, 'payload') },
-});
+export const encodeRequest = (task: Task, input: Json): JsonObject => {
+  const topic = topicOf(task.capability, task.domain ?? task.dialect);
+  return {
+    id: asUuid(task.id),
+    version: VERSION,
+    type: 'task.request',
+    from: task.from,
+    to: task.to,
+    timestamp: iso(task.createdAt),
+    correlationId: task.parent && asUuid(task.parent),
+    priority: task.priority,
+    ttl: task.ttlSeconds,
+    ...part(task.carried, 'envelope'),
+    ...foreign({
+      ...task.carried,
+      taskId: unsaid(task.id),
+      capability: topic === task.capability ? undefined : task.capability,
+      chain: task.chain,
+      retry: task.retry && { ...task.retry },
+    }),
+    payload: { task: topic, params: asObject(input), ...part(task.carried, 'payload') },
+  };
+};
 
 export const encodeReport = (task: Reported): JsonObject => {
   const { percent, message, subTasks, carried = {} } = task.progress ?? {};
@@ -95,8 +100,10 @@ const payloadOf = (outcome: Outcome, output: Json | undefined, artifacts: JsonOb
 
 const stageOf = (status: Outcome['status']): string => (status === 'claimed' ? 'input_given' : status);
 
-const originalCode = ({ error, status }: Outcome): string | undefined =>
-  status === 'failed' && error && nearestCode(error) !== error.code ? error.code : undefined;
+const originalCode = ({ error, status }: Outcome): string | undefined => {
+  if (status === 'cancelled') return status;
+  return status === 'failed' && error && nearestCode(error) !== error.code ? error.code : undefined;
+};
 
 /** But for broadcasts, Round Table has no message that is not about a task; this one says what it was, and gives it whole. */
 export const encodeNote = (note: Note, content: Json): JsonObject => ({
@@ -134,7 +141,7 @@ export const broadcastIn = ({ type }: Pick<Note, 'type'>): string | undefined =>
 
 const failureOf = ({ status, task, error }: Outcome): JsonObject => {
   if (status === 'cancelled') {
-    return { error: 'cancelled', message: `The task ${task.id} was cancelled.`, retryable: false };
+    return { error: 'invalid_params', message: `The task ${task.id} was cancelled.`, retryable: false };
   }
   if (status === 'expired') {
     return { error: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, retryable: true };

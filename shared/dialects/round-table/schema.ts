@@ -57,15 +57,23 @@ const failure = {
   attempt,
 };
 
+const TOPIC_LENGTH = 128;
+const TOPIC = /^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/;
+
+/** What another dialect asks for may be called anything: as a topic it has a domain, and an action that can stand in a subject. */
+export const topicOf = (capability: string, domain: string): string => {
+  if (capability.length <= TOPIC_LENGTH && TOPIC.test(capability)) return capability;
+  const action = capability.startsWith(`${domain}.`) ? capability.slice(domain.length + 1) : capability;
+  const sayable = action.toLowerCase().replace(/[^a-z0-9_-]+/g, '-') || '-';
+  return `${domain}.${sayable}`.slice(0, TOPIC_LENGTH);
+};
+
 const TaskRequest = z.looseObject({
   ...envelope,
   type: z.literal('task.request'),
   correlationId: uuid.optional().describe('the id of the parent task'),
   payload: z.looseObject({
-    task: z
-      .string()
-      .max(128)
-      .regex(/^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/, 'must be <domain>.<action>'),
+    task: z.string().max(TOPIC_LENGTH).regex(TOPIC, 'must be <domain>.<action>'),
     params: jsonObject.default({}),
     responseFormat: z.string().max(64).optional(),
     maxTokens: z.number().int().min(1).optional(),
