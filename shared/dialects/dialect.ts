@@ -38,10 +38,12 @@ export interface Dialect {
   /** Whether a message has this dialect's shape. The first dialect that says so decodes it. */
   recognises(message: JsonObject): boolean;
   /**
-   * What a message calls itself, the task that it is about, the parent of the one it asks for, and what that waits for: of several
-   * in one call, those that share a name are carried out in their order.
+   * What a message calls itself, and then the task that it is about and the parent of the one it asks for: of several in one call,
+   * those that share a name are carried out in their order.
    */
   names?(message: JsonObject): (Json | undefined)[];
+  /** What the task that it asks for waits for: whatever of it is in the same call comes first. */
+  awaits?(message: JsonObject): Json[];
   /**
    * `sender` is the agent whose key brought the message, for dialects that need not name it. Throws `invalid_message`, `unknown_type` or `unsupported_version`, with everything
    * that is wrong at once.

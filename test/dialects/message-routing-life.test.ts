@@ -28,6 +28,11 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
 /** As it is on the wire, without what the answer to it said. */
 const wire = ({ taskId: _taskId, ...message }: Wire): Wire => message;
 
+const delegation = (dependencies: string[] = []): Wire =>
+  mrMessage('task-delegation', 'coordinator-main', 'coder-1', {
+    payload: { task: 'One of several', context: { dependencies } },
+  });
+
 describe('a delegated task', () => {
   it('is claimed, reported on and finished in the very words that were sent', async (t) => {
     const { coordinator, coder, delegate, say } = await start(t);
@@ -140,26 +145,59 @@ describe('a delegated task', () => {
     assert.deepEqual(await coordinator.claim(), []);
   });
 
-  it('waits for what was asked for before it in the same call; what it does not wait for is told', async (t) => {
+  it('waits for what is asked for in the same call, before it or behind it', async (t) => {
     const { coordinator, coder } = await start(t);
-    const asked = (overrides: object = {}, dependencies: string[] = []): Wire =>
-      mrMessage('task-delegation', 'coordinator-main', 'coder-1', {
-        payload: { task: 'One of several', context: { dependencies } },
-        ...overrides,
-      });
-    const [first, last] = [asked(), asked()];
-    const messages = [asked({}, [last.msg_id]), first, asked({}, [first.msg_id]), last];
+    const [first, last, about] = [delegation(), delegation(), delegation()];
+    const [early, late] = [delegation([last.msg_id, about.msg_id]), delegation([first.msg_id])];
+    about.payload.context.dependencies = [last.msg_id];
+    const messages = [early, first, late, last, about];
     const { body } = await coordinator.call('POST', '/v1/messages', { messages });
-    const told = body.results.map(({ status, body: one }: Wire) => [status, one.notWaitedFor]);
-    assert.deepEqual(told, [
-      [202, [last.msg_id]],
-      [202, undefined],
-      [202, undefined],
-      [202, undefined],
-    ]);
-    const { state, waitsFor } = await coordinator.task(body.results[2].body.taskId);
-    assert.deepEqual([state, waitsFor], ['waiting', [body.results[1].body.taskId]]);
-    assert.equal((await coder.claim({ max: 10 })).length, 3);
+    assert.deepEqual(
+      body.results.map(({ status, body: one }: Wire) => [status, one.id, one.notWaitedFor]),
+      messages.map(({ msg_id }) => [202, msg_id, undefined]),
+    );
+    const ids = body.results.map(({ body: one }: Wire) => one.taskId);
+    const waiting = async (at: number) => (await coordinator.task(ids[at])).waitsFor;
+    assert.deepEqual(await Promise.all([0, 2, 4].map(waiting)), [[ids[3], ids[4]], [ids[1]], [ids[3]]]);
+    assert.equal((await coder.claim({ max: 10 })).length, 2);
+    const again = await coordinator.call('POST', '/v1/messages', { messages });
+    assert.deepEqual(
+      again.body.results.map(({ status }: Wire) => status),
+      [200, 200, 200, 200, 200],
+    );
+  });
+
+  it('is refused where it and others of the same call wait for each other; the others are not', async (t) => {
+    const { parley, coordinator, coder } = await start(t);
+    const ring = [delegation(), delegation(), delegation(), delegation()];
+    const ids = ring.map(({ msg_id }) => msg_id);
+    // The fourth is part of two circles, and reached first by a way that is none.
+    const waits = [[1, 3], [0], [], [1]];
+    for (const [at, message] of ring.entries()) {
+      message.payload.context.dependencies = waits[at]?.map((other) => ids[other]);
+    }
+    const { body } = await coordinator.call('POST', '/v1/messages', { messages: ring });
+    const told = body.results.map(({ status, body: one }: Wire) => [status, one.code, one.cycle?.toSorted()]);
+    const circle = [422, 'task_graph_cycle', [ids[0], ids[1], ids[3]].toSorted()];
+    assert.deepEqual(told, [circle, circle, [202, undefined, undefined], circle]);
+    assert.equal((await coder.claim({ max: 10 })).length, 1);
+    assert.equal((await parley.admin.call('GET', '/v1/tasks')).body.tasks.length, 1);
+  });
+
+  it('is told of what it names in vain, and does not wait for that', async (t) => {
+    const { coordinator, coder } = await start(t);
+    const asked = delegation(['msg_00000000']);
+    const itself = delegation();
+    itself.payload.context.dependencies = [itself.msg_id];
+    const { body } = await coordinator.call('POST', '/v1/messages', { messages: [asked, itself] });
+    assert.deepEqual(
+      body.results.map(({ status, body: one }: Wire) => [status, one.notWaitedFor]),
+      [
+        [202, ['msg_00000000']],
+        [202, [itself.msg_id]],
+      ],
+    );
+    assert.equal((await coder.claim({ max: 10 })).length, 2);
   });
 
   it('is reported on in the call that asks for it', async (t) => {

@@ -19,9 +19,10 @@ export const messageRouting: Dialect = {
   types: TYPES,
   complaints: (message) => complaints(isTyped(message) ? MessageRoutingMessage : UntypedMessage, message),
   recognises: (message) => message.msg_id !== undefined,
-  names: ({ msg_id, correlation_id, payload }) => {
+  names: ({ msg_id, correlation_id }) => [msg_id, correlation_id],
+  awaits: ({ payload }) => {
     const { dependencies } = objectIn(objectIn(payload).context);
-    return [msg_id, correlation_id, ...(Array.isArray(dependencies) ? dependencies : [])];
+    return Array.isArray(dependencies) ? dependencies : [];
   },
   decode,
   encodeRequest,

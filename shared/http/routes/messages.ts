@@ -6,6 +6,7 @@ import { ParleyError } from '../../errors.ts';
 import { canonicalId } from '../../ids.ts';
 import { checked, jsonObject } from '../../json/checked.ts';
 import { isJsonObject, type Json, type JsonObject, objectIn } from '../../json/json.ts';
+import { type Called, callOrder } from '../../messages/call-order.ts';
 import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
 import { Arrival } from '../../relay/nats-message.ts';
 import { receiveFromNats } from '../../relay/receive-from-nats.ts';
@@ -108,7 +109,10 @@ export interface Result {
   body: object;
 }
 
-/** Messages about one task are carried out in their order; those about different tasks do not wait for each other. */
+/**
+ * Messages about one task are carried out in their order, and each behind those that it waits for; those about different tasks do
+ * not wait for each other.
+ */
 export const receiveAll = async (
   deps: Deps,
   sent: Sent,
@@ -121,27 +125,46 @@ export const receiveAll = async (
       facts: { limit: batch },
     });
   }
+  const called = messages.map(namesIn);
+  const { order, circleOf } = callOrder(called);
   const last = new Map<string, Promise<Result>>();
-  return Promise.all(
-    messages.map((message, index) => {
-      const names = namesIn(message);
-      const earlier = names.flatMap((name) => last.get(name) ?? []);
-      const result = Promise.all(earlier).then(() => receiveOne(deps, sent, message, arrivals[index]));
-      for (const name of names) last.set(name, result);
-      return result;
-    }),
-  );
+  const results = new Map<number, Promise<Result>>();
+  for (const place of order) {
+    const { names = [], awaits = [] } = called[place] ?? {};
+    const known = [...names, ...awaits];
+    const earlier = known.flatMap((name) => last.get(name) ?? []);
+    const result = Promise.all(earlier).then(() =>
+      receiveOne(deps, sent, messages[place], circleOf(place), arrivals[place]),
+    );
+    for (const name of known) last.set(name, result);
+    results.set(place, result);
+  }
+  return Promise.all(messages.flatMap((_, place) => results.get(place) ?? []));
 };
 
 /** What any dialect would take for a name: which of them the message is of shows only later. */
-const namesIn = (message: Json): string[] =>
-  dialects
-    .flatMap(({ names }) => names?.(objectIn(message)) ?? [])
-    .filter((name) => typeof name === 'string')
-    .map(canonicalId);
+const namesIn = (message: Json): Called => {
+  const wire = objectIn(message);
+  const names = dialects.map((dialect) => dialect.names?.(wire) ?? []);
+  return {
+    own: textsIn(names.map(([own]) => own)),
+    names: textsIn(names.flat()),
+    awaits: textsIn(dialects.flatMap(({ awaits }) => awaits?.(wire) ?? [])),
+  };
+};
 
-const receiveOne = async (deps: Deps, sent: Sent, message: Json, arrival: Arrival | undefined): Promise<Result> => {
+const textsIn = (values: (Json | undefined)[]): string[] =>
+  values.filter((value) => typeof value === 'string').map(canonicalId);
+
+const receiveOne = async (
+  deps: Deps,
+  sent: Sent,
+  message: Json | undefined,
+  circle: string[],
+  arrival: Arrival | undefined,
+): Promise<Result> => {
   try {
+    if (circle.length > 0) throw inCircle(circle);
     if (!isJsonObject(message)) throw new ParleyError('invalid_message', 'A message must be an object.');
     const accepted = arrival ? await receiveFromNats(deps, sent, arrival, message) : await receive(deps, sent, message);
     return { status: statusOf(accepted), body: accepted };
@@ -151,3 +174,8 @@ const receiveOne = async (deps: Deps, sent: Sent, message: Json, arrival: Arriva
     return problemOf(told);
   }
 };
+
+const inCircle = (cycle: string[]): ParleyError =>
+  new ParleyError('task_graph_cycle', `Messages of this call wait for each other: ${cycle.join(', ')}.`, {
+    facts: { cycle },
+  });
