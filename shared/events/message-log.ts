@@ -39,8 +39,10 @@ export interface LogPage {
   cursor?: string;
 }
 
-/** How often one call reads the events, whatever its filter lets through. */
+/** How often one call reads the events, whatever its filter lets through: the cost of a call does not grow with the log. */
 const READS = 5;
+/** How many events are read at a time, but for the first, for which about as many are enough as entries are wanted. */
+const PAGE = 100;
 /** An event tells of a sending and a receipt, of two receipts, or of less. */
 const MOST_OF_EVENT = 2;
 /** Events are told in about the order in which they happened; none is this late. */
@@ -55,18 +57,20 @@ export const readLog = async (deps: Deps, caller: Caller, filter: LogFilter): Pr
   const seen = new Set<string>();
   let cursor = filter.cursor ?? (await newestIn(deps, caller.project, filter));
   for (let reads = 0; reads < READS; reads++) {
-    const limit = Math.floor((filter.limit - entries.length) / MOST_OF_EVENT);
-    if (limit === 0) break;
-    const options = { after: cursor, types: Object.keys(LOGGED), newestFirst: true, limit };
-    const page = await deps.events.read(caller.project, options);
+    const place = { after: cursor, types: Object.keys(LOGGED), newestFirst: true };
+    const read = (limit: number) => deps.events.read(caller.project, { ...place, limit });
+    const page = await read(reads === 0 ? Math.ceil(filter.limit / MOST_OF_EVENT) : PAGE);
     if (page.cursor === cursor) return { entries };
-    cursor = page.cursor;
-    for (const event of page.events) {
+    for (const [at, event] of page.events.entries()) {
       if (filter.from !== undefined && event.at < filter.from - DISORDER_MS) return { entries };
       if (seen.has(event.id) || event.at < (filter.from ?? 0) || event.at > (filter.to ?? Infinity)) continue;
       seen.add(event.id);
       entries.push(...entriesOf(event).filter((entry) => isWanted(caller, entry, filter)));
+      if (entries.length + MOST_OF_EVENT <= filter.limit) continue;
+      // Where the page goes on, the next one begins behind this event.
+      return { entries, cursor: (at + 1 === page.events.length ? page : await read(at + 1)).cursor };
     }
+    cursor = page.cursor;
   }
   return { entries, cursor };
 };
