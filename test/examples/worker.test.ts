@@ -4,11 +4,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { eventually } from '../support/eventually.ts';
-import { type Fate, faultyProxy } from '../support/faulty-proxy.ts';
-import { enqueued, groundAgent, taskEvents, turnOf } from '../support/ground.ts';
+import { enqueued, groundAgent, turnOf } from '../support/ground.ts';
 import { atEndOf, startServer, tempDir } from '../support/server-process.ts';
-import { contentsOf, killed, startExample } from '../support/worker-example.ts';
+import { contentsOf, startExample } from '../support/worker-example.ts';
 
 const OWNER = { after };
 const PATIENCE_MS = 20_000;
@@ -76,35 +74,5 @@ describe('the worker of the example', () => {
     await once(shell, 'exit');
     assert.match(said, /"content":"I have to work out 6 \* 7\."/);
     assert.match(said, /"status":"success"/);
-  });
-
-  it('delivers once, though it is killed at any of its calls and started again', async () => {
-    let calls = 0;
-    for (let fatal = 1; fatal === 1 || calls >= fatal - 1; fatal++) {
-      const mordred = await groundAgent(parley, `mordred-${fatal}`);
-      calls = 0;
-      // The call that is fatal takes effect, and its caller never learns it. Those that only look for work do not count.
-      const fateOf = (call: string): Fate => {
-        if (/lease$|head$/.test(call)) return 'pass';
-        calls += 1;
-        if (calls !== fatal) return 'pass';
-        first.kill('SIGKILL');
-        return 'lose the answer';
-      };
-      const proxy = await faultyProxy(parley.address, fateOf);
-      const first = startExample(OWNER, 'worker', mordred, proxy.endpoint);
-      const turn = await enqueued(parley.admin, mordred.id, { payload: { question: `${fatal} + 1` } });
-      await Promise.race([once(first, 'exit'), delivered(turn)]);
-      const second = startExample(OWNER, 'worker', mordred, parley.address);
-      const found = await delivered(turn);
-      assert.equal(found.status, 'success', `killed at its call ${fatal}: ${proxy.calls.at(-1)}`);
-      assert.deepEqual(await contentsOf(parley.admin, found.output_box_id), [
-        { type: 'agent.thought', text: `The calculator knows ${fatal} + 1.` },
-        { type: 'task.deliverable', text: `It is ${fatal + 1}.` },
-      ]);
-      await eventually(async () => assert.equal((await taskEvents(parley.admin, turn)).length, 1));
-      await Promise.all([killed(first), killed(second), proxy.close()]);
-    }
-    assert.ok(calls >= 10, `${calls} calls`);
   });
 });
