@@ -60,7 +60,7 @@ export const agentBehind = async (deps: Deps, caller: Caller | Relay, named: str
   if (named === undefined) {
     throw new ParleyError(
       'invalid_request',
-      `The key of the ${caller.role} must say for which agent it speaks: add "agent".`,
+      `The key of the ${caller.role} must say for which agent it speaks: add "agent", or "agent_id" in calls about turns and boxes.`,
     );
   }
   const known = await find(deps, caller.project, named);

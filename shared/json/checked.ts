@@ -14,7 +14,8 @@ export const checked = <T>(schema: z.ZodType<T>, value: unknown, code: Code, wha
   if (parsed.success) return parsed.data;
   const issues = issuesOf(parsed.error);
   const fields = issues.map(({ path }) => path || '(the whole)').join(', ');
-  throw new ParleyError(code, `${what} is not valid: ${fields}.`, { issues });
+  const facts = code === 'protocol_violation' ? { violated: issues[0]?.path || 'body' } : undefined;
+  throw new ParleyError(code, `${what} is not valid: ${fields}.`, { issues, facts });
 };
 
 /** What is wrong with the value; nothing, if it has the schema's shape. */

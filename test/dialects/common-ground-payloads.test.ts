@@ -5,6 +5,9 @@ import * as payloads from '../../shared/dialects/common-ground/payloads.ts';
 import { inShape } from '../../shared/dialects/common-ground/schema.ts';
 import { ParleyError } from '../../shared/errors.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
+import { eventually } from '../support/eventually.ts';
+import { eventsOf, groundAgent, reports, Worker } from '../support/ground.ts';
+import { testParley } from '../support/test-parley.ts';
 
 const ofTurn = { agent_turn_id: 'turn_1', turn_epoch: 1, agent_id: 'merlin' };
 
@@ -14,6 +17,10 @@ interface Family {
   whole: JsonObject;
   required: string[];
   forbidden?: string[];
+  /** Under which it is sent to Parley. */
+  subjects?: string[];
+  /** As which Parley tells it. */
+  event?: string;
 }
 
 /** Each payload of the document with what it requires and forbids. */
@@ -23,6 +30,8 @@ const FAMILIES: Family[] = [
     schema: payloads.Wakeup,
     whole: { agent_id: 'merlin', inbox_id: 'i', reason: 'r', metadata: {} },
     required: ['agent_id'],
+    subjects: ['cmd.agent.merlin.wakeup'],
+    event: 'cmd.agent.wakeup',
   },
   {
     section: '5.2 tool_result',
@@ -44,15 +53,17 @@ const FAMILIES: Family[] = [
       'tool_result_card_id',
     ],
     forbidden: ['result'],
+    subjects: ['cmd.agent.merlin.tool_result', 'cmd.agent.merlin.timeout'],
   },
   {
     section: '5.3 stop',
     schema: payloads.Stop,
     whole: { ...ofTurn, reason: 'r' },
     required: ['agent_id', 'agent_turn_id', 'turn_epoch'],
+    subjects: ['cmd.agent.merlin.stop'],
   },
   {
-    section: '5.4 cmd.tool',
+    section: '5.4 cmd.tool, and 5.5 cmd.sys.pmo.internal',
     schema: payloads.ToolCommand,
     whole: {
       ...ofTurn,
@@ -65,30 +76,35 @@ const FAMILIES: Family[] = [
     },
     required: ['tool_call_id', 'agent_turn_id', 'turn_epoch', 'agent_id'],
     forbidden: ['args', 'arguments', 'result'],
+    subjects: ['cmd.tool.search.execute', 'cmd.sys.pmo.internal.fork_join', 'cmd.sys.pmo.internal.delegate'],
   },
   {
     section: '5.6 step',
     schema: payloads.StepEvent,
     whole: { agent_turn_id: 't', step_id: 's', phase: 'think', metadata: { timing: {} } },
     required: ['agent_turn_id', 'step_id', 'phase'],
+    event: 'evt.agent.step',
   },
   {
     section: '5.7 task',
     schema: payloads.TaskEvent,
     whole: { agent_turn_id: 't', status: 'failed', error: 'e', error_code: 'c', deliverable_card_id: 'd', stats: {} },
     required: ['agent_turn_id', 'status'],
+    event: 'evt.agent.task',
   },
   {
     section: '5.8 chunk',
     schema: payloads.Chunk,
     whole: { agent_turn_id: 't', step_id: 's', chunk_type: 'text', content: 'x', index: 0, metadata: {} },
     required: ['agent_turn_id', 'step_id', 'chunk_type', 'content'],
+    subjects: ['str.agent.merlin.chunk'],
   },
   {
     section: '5.9 state',
     schema: payloads.StateEvent,
     whole: { ...ofTurn, status: 'running', updated_at: '2026-03-01T12:00:00Z', output_box_id: 'b', metadata: {} },
     required: ['agent_id', 'agent_turn_id', 'status', 'turn_epoch', 'updated_at'],
+    event: 'evt.agent.state',
   },
   {
     section: '5.10 ui action',
@@ -103,12 +119,14 @@ const FAMILIES: Family[] = [
       parent_step_id: 's',
     },
     required: ['action_id', 'agent_id', 'tool_name', 'args'],
+    subjects: ['cmd.sys.ui.action'],
   },
   {
     section: '5.11 ui action ack',
     schema: payloads.UiActionAck,
     whole: { action_id: 'a', agent_id: 'ui', status: 'busy', message_id: 'm', error_code: 'c', error: 'e' },
     required: ['action_id', 'agent_id', 'status'],
+    event: 'evt.sys.ui.action_ack',
   },
 ];
 
@@ -149,4 +167,52 @@ describe('the payloads of the protocol', () => {
       });
     }
   }
+});
+
+describe('a message of the protocol', () => {
+  it('without a field that its payload requires, or with one that is forbidden, is refused with its name, and nothing comes of it', async (t) => {
+    const parley = await testParley(t);
+    await groundAgent(parley, 'merlin');
+    const refused = async (subject: string, field: string, payload: JsonObject) => {
+      const sent = { subject: `cg.v1r3.default.public.${subject}`, headers: { 'CG-Recursion-Depth': '0' }, payload };
+      const { status, body } = await parley.admin.call('POST', '/v1/messages', sent);
+      const paths = body.issues?.map(({ path }: { path: string }) => path);
+      assert.deepEqual([status, body.code, paths], [422, 'protocol_violation', [`payload.${field}`]], subject);
+    };
+    for (const { whole, required, forbidden = [], subjects = [] } of FAMILIES) {
+      for (const subject of subjects) {
+        for (const field of required) await refused(subject, field, { ...whole, [field]: undefined });
+        for (const field of forbidden) await refused(subject, field, { ...whole, [field]: {} });
+      }
+    }
+    assert.deepEqual(await eventsOf(parley.admin, 'evt.*', 'cmd.*'), []);
+  });
+
+  it('that Parley itself tells has every field that its payload requires', async (t) => {
+    const parley = await testParley(t);
+    await parley.admin.call('PUT', '/v1/tools/search', { target_subject: 'cmd.tool.search.execute', ui_allowed: true });
+    const worker = new Worker(await groundAgent(parley, 'merlin', { workerTarget: 'ui_worker' }));
+    const subject = 'cg.v1r3.default.public.cmd.sys.ui.action';
+    const payload = { agent_id: 'merlin', tool_name: 'search', args: {} };
+    for (const action_id of ['a-1', 'a-2']) {
+      const sent = { subject, payload: { ...payload, action_id } };
+      assert.equal((await parley.admin.call('POST', '/v1/messages', sent)).status, 202);
+    }
+    const held = await worker.begin();
+    await worker.ok(held, 'step', { step_id: 's1', phase: 'think' });
+    await worker.suspend(held, ['c1']);
+    await reports(parley.admin, 'merlin', held, 'c1');
+    await worker.deliver(await worker.take());
+    const told = await eventually(async () => {
+      const events = await eventsOf(parley.admin, 'evt.*', 'cmd.*');
+      const statuses = events.map(({ data }) => data.payload.status);
+      for (const status of ['completed', 'busy', 'success']) assert.ok(statuses.includes(status), status);
+      return events;
+    });
+    for (const { schema, event } of FAMILIES.filter((family) => family.event !== undefined)) {
+      const some = told.filter(({ type }) => type === event);
+      assert.ok(some.length > 0, `${event} is told`);
+      for (const { data } of some) inShape(schema, data.payload, event ?? '');
+    }
+  });
 });

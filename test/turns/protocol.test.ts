@@ -50,7 +50,7 @@ describe('a call that the protocol forbids', () => {
       await groundAgent(parley, 'merlin');
       const reply = await parley.admin.call('POST', '/v1/turns', called('merlin', { [field]: undefined }));
       assert.equal(reply.status, 422);
-      assert.equal(reply.body.code, 'protocol_violation');
+      assert.deepEqual([reply.body.code, reply.body.violated], ['protocol_violation', field]);
       assert.deepEqual(
         reply.body.issues.map((issue: { path: string }) => issue.path),
         [field],
@@ -214,7 +214,7 @@ describe('reports', () => {
     ];
     for (const field of required) {
       const reply = await reports(parley.admin, 'merlin', held, 'c1', { [field]: undefined });
-      assert.equal(reply.body.code, 'protocol_violation', field);
+      assert.deepEqual([reply.body.code, reply.body.violated], ['protocol_violation', field]);
       assert.deepEqual(
         reply.body.issues.map((issue: { path: string }) => issue.path),
         [field],
