@@ -61,6 +61,26 @@ describe('tasks and turns', () => {
     assert.equal(card.body.content.text.length, 500_000);
   });
 
+  for (const { dialect, request, readResult } of speakers.filter(({ dialect }) => dialect !== 'common-ground')) {
+    it(`a deliverable as large as a card may be comes to whoever asked in ${dialect}, whole or as a card`, async (t) => {
+      const parley = await testParley(t);
+      const tim = await parley.agent('tim', { dialect, capabilities: [] });
+      const worker = new Worker(await groundAgent(parley, 'merlin'));
+      assert.equal((await tim.send(request('tim', 'merlin', { scope: 'daily' }))).status, 202);
+      const { outputBytes } = parley.parley.deps.config.limits;
+      const content = { text: 'x'.repeat(outputBytes - '{"text":""}'.length) };
+      const card = await worker.deliver(await worker.begin(), content);
+      const [result] = await tim.inbox(20);
+      const { output } = readResult(result);
+      assert.match(JSON.stringify(result), new RegExp(`"deliverable_card_id":"${card}"`));
+      if (dialect !== 'message-routing') assert.deepEqual(output, content);
+      else assert.deepEqual((await tim.call('GET', Object(output).uri)).body.content, content);
+      const [{ id }] = (await tim.call('GET', '/v1/tasks')).body.tasks;
+      const shown = await tim.call('GET', `/v1/tasks/${id}?dialect=task-format`);
+      assert.deepEqual([shown.body.status, shown.body.result], ['completed', content]);
+    });
+  }
+
   it('a turn that delivers a part completes its task, and says that it is one', async (t) => {
     const parley = await testParley(t);
     const tim = await parley.agent('tim', { capabilities: [] });
