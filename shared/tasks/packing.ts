@@ -43,6 +43,7 @@ export const PACKING = {
     'channel',
     'graph',
     'headers',
+    'callers',
   ],
   bulky: [
     'output',

@@ -48,7 +48,7 @@ export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Pro
   const head = await deps.records.get(headRef(caller.project, agent));
   if (!head?.active || !isGated({ turn, epoch }, head)) throw stale({ turn, epoch }, head);
   refuseUnawaited(head, toolCall);
-  const { depth, channel } = head.active;
+  const { depth, channel, callers } = head.active;
   if (order.depth !== undefined && order.depth !== depth) {
     throw violation('recursion_depth', `The recursion depth is ${order.depth}, but the turn's is ${depth}.`);
   }
@@ -56,7 +56,7 @@ export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Pro
     throw violation('channel', `The subject is of the channel ${subject.channel}, but the turn of ${channel}.`);
   }
   const afterExecution = payload.after_execution ?? tool?.afterExecution ?? 'suspend';
-  const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution };
+  const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution, callers };
   const { traceparent, tracestate } = head.active;
   const trace = traceOfHeaders(order.headers) ?? childOf({ traceparent, tracestate });
   const now = deps.clock.now();

@@ -1,7 +1,7 @@
 import type { Agent } from '../agents/agent.ts';
 import { type Caller, find, nameOf } from '../agents/authenticate.ts';
 import { isOffered } from '../agents/capabilities.ts';
-import { mayUse, refuseOtherChannels } from '../agents/channels.ts';
+import { mayUse, membersOn, refuseOtherChannels } from '../agents/channels.ts';
 import { batchEnded, batchRef } from '../batches/batch.ts';
 import { requireBox } from '../cards/box.ts';
 import type { Deps } from '../deps.ts';
@@ -37,6 +37,8 @@ export interface Enqueue {
   trace: Trace;
   /** Who asks, where that is not whose key it is. */
   from?: string;
+  /** The agents whose turns will wait for this one, the nearest last. */
+  callers?: string[];
   parent?: ToolCall;
   joins?: Joins;
   /** The action of a user interface that the turn is. */
@@ -85,7 +87,9 @@ export const toEnqueue = async (
   const turn = newTurn(deps, project, from, { ...wanted, depth }, target, print);
   // What did the work of the call before goes on, and must not be reported as failed.
   if (earlier && wanted.parent) throw callReused(wanted.parent.toolCall);
-  const mistake = earlier ? reused(wanted.correlation) : mistakeIn(deps, wanted, said);
+  const mistake = earlier
+    ? reused(wanted.correlation)
+    : (mistakeIn(deps, wanted, said) ?? (await circleIn(deps, project, wanted, target)));
   if (mistake) throw await refusedTurn(deps, turn, mistake);
   await requireBox(deps, project, wanted.contextBox);
   return { turn, writes: writesFor(turn) };
@@ -124,6 +128,20 @@ const mistakeIn = ({ config }: Deps, { mode }: Enqueue, depth: number | ParleyEr
   );
 };
 
+/** An agent has one turn at a time: who waits for another cannot do a part of its work. */
+const circleIn = async (
+  deps: Deps,
+  project: string,
+  { agent, channel, callers = [] }: Enqueue,
+  { isForGroup }: Target,
+): Promise<ParleyError | undefined> => {
+  if (callers.length === 0) return undefined;
+  const able = isForGroup ? await membersOn(deps, project, agent, channel) : [agent];
+  if (able.length === 0 || !able.every((id) => callers.includes(id))) return undefined;
+  const waits = `${able.join(', ')} would have to take a turn while its own waits for it: ${[...callers, agent].join(' → ')}.`;
+  return violation('target_ref', `${waits} Call another agent, or do the work in the turn itself.`);
+};
+
 const reused = (correlation: string): ParleyError =>
   violation(
     'correlation_id',
@@ -142,7 +160,7 @@ const newTurn = (
   print: string,
 ): Fresh<Turn> => {
   const now = deps.clock.now();
-  const { agent, correlation, depth, channel, contextBox, payload, headers, parent, joins, action } = wanted;
+  const { agent, correlation, depth, channel, contextBox, payload, headers, callers, parent, joins, action } = wanted;
   const id = wanted.id ?? `turn_${deps.newId()}`;
   return {
     ...turnRef(project, id),
@@ -161,6 +179,7 @@ const newTurn = (
     headers,
     ...childOf(wanted.trace),
     fingerprint: print,
+    callers,
     parent,
     joins,
     action,
@@ -190,7 +209,8 @@ const writesFor = (turn: Fresh<Turn>): Write[] => {
 };
 
 const queuedOf = (turn: Fresh<Turn>): Fresh<QueuedTurn> => {
-  const { correlation, depth, channel, from, createdAt, contextBox, payload, headers, traceparent, tracestate } = turn;
-  const facts = { correlation, depth, channel, from, createdAt, contextBox, payload, headers, traceparent, tracestate };
-  return { ...queuedKey(turn), turn: turn.id, ...facts };
+  const { correlation, depth, channel, from, createdAt, contextBox, payload, headers, callers } = turn;
+  const { traceparent, tracestate } = turn;
+  const asked = { correlation, depth, channel, from, createdAt, contextBox, payload, headers, callers };
+  return { ...queuedKey(turn), turn: turn.id, ...asked, traceparent, tracestate };
 };

@@ -12,6 +12,7 @@ import { discarded, kept, loaded } from '../tasks/content.ts';
 import { childOf } from '../trace.ts';
 import type { Checked } from './call-tool.ts';
 import { enqueue } from './enqueue.ts';
+import { waitersFor } from './tool-call.ts';
 import { partIdOf } from './turn.ts';
 
 const target = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an agent or a capability');
@@ -129,6 +130,7 @@ const fork = async (deps: Deps, batch: Batch, task: z.output<typeof Forks>[numbe
         payload: { instruction: task.instruction, task_index: child },
         trace: { traceparent, tracestate },
         from: call.agent,
+        callers: waitersFor(call),
         joins,
       },
     );
@@ -171,6 +173,7 @@ export const delegate = async (
       payload: { instruction: text },
       trace,
       from: nameOf(caller),
+      callers: waitersFor(call),
       parent: call,
     },
     proviso(),

@@ -48,6 +48,7 @@ const handed = async (deps: Deps, turn: Turn): Promise<void> => {
         taskId: id,
         fingerprint: fingerprint([id]),
         from: turn.from,
+        chain: turn.callers,
         to: turn.agent,
         isBoundedByDepth: true,
         capability: CAPABILITY,

@@ -19,6 +19,8 @@ export interface Active {
   createdAt: number;
   traceparent: string;
   tracestate?: string;
+  /** The agents whose turns wait for this one, the nearest last. */
+  callers?: string[];
   /** The task that the turn works on, where it came as one. */
   task?: string;
 }

@@ -15,7 +15,7 @@ import { HOLD, queued } from '../tasks/ends.ts';
 import { type Task, taskRef } from '../tasks/task.ts';
 import { type Head, headRef, headWrite } from './head.ts';
 import type { Lease } from './lease.ts';
-import { groundIn } from './tool-call.ts';
+import { callIn, groundIn, waitersFor } from './tool-call.ts';
 import { leased } from './transitions.ts';
 import { type Turn, turnRef, workIdOf } from './turn.ts';
 import { inboxRow } from './turn-view.ts';
@@ -51,8 +51,8 @@ const begun = async (
   const about = { project, from: task.from, type: 'task.instruction' } as const;
   const input = await fittingFor(deps, dialect, about, await loaded(deps.blobs, project, task.input));
   const turn = turnFor(deps, agent, task, input, epoch);
-  const { id, correlation, depth, channel, from, createdAt, traceparent, tracestate } = turn;
-  const active = { correlation, depth, channel, from, createdAt, traceparent, tracestate, task: task.id };
+  const { id, correlation, depth, channel, from, createdAt, traceparent, tracestate, callers } = turn;
+  const active = { correlation, depth, channel, from, createdAt, traceparent, tracestate, callers, task: task.id };
   const change = leased(epoch, id, active, leaseId, { now, limits: deps.config.turns });
   const done = await deps.records.transact(
     [
@@ -72,6 +72,7 @@ const STAMPS = { v: 1, token: '', at: 0 };
 const turnFor = (deps: Deps, agent: string, task: Task, input: Json, epoch: number): Fresh<Turn> => {
   const { project, from, traceparent, tracestate } = task;
   const ground = groundIn(task.carried);
+  const call = ground && callIn(ground);
   const id = workIdOf(task);
   const now = deps.clock.now();
   return {
@@ -88,6 +89,7 @@ const turnFor = (deps: Deps, agent: string, task: Task, input: Json, epoch: numb
     payload: workOf(task, input),
     traceparent,
     tracestate,
+    callers: call && waitersFor(call),
     task: task.id,
     attempt: task.attempt,
     state: 'leased',

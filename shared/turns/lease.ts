@@ -117,8 +117,8 @@ const dispatch = async (
 };
 
 const activeOf = (queued: QueuedTurn): Active => {
-  const { correlation, depth, channel, from, createdAt, traceparent, tracestate } = queued;
-  return { correlation, depth, channel, from, createdAt, traceparent, tracestate };
+  const { correlation, depth, channel, from, createdAt, traceparent, tracestate, callers } = queued;
+  return { correlation, depth, channel, from, createdAt, traceparent, tracestate, callers };
 };
 
 /** A turn that waits for no tool any more goes on with whoever asks first; one that was leased already, with whoever leased it. */

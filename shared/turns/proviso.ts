@@ -1,4 +1,4 @@
-import type { Agent } from '../agents/agent.ts';
+import { type Agent, skillsAmong } from '../agents/agent.ts';
 import { ParleyError } from '../errors.ts';
 import { all, type Condition, is, oneOf } from '../ports/conditions.ts';
 import type { Write } from '../ports/records.ts';
@@ -20,7 +20,7 @@ const nameOf = ({ agent, capability }: Service): string => agent ?? `@${capabili
 
 /** Whether the agent is who was called. */
 export const calledFor = (toolCall: string, { id, capabilities }: Pick<Agent, 'id' | 'capabilities'>): Condition =>
-  oneOf(`called.${toolCall}`, id, ...capabilities.map((capability) => nameOf({ capability })));
+  oneOf(`called.${toolCall}`, id, ...skillsAmong(capabilities).map((capability) => nameOf({ capability })));
 
 /** That the turn still waits for the call, until the call's deadline, and that nothing else does its work. */
 export const provisoOf = (

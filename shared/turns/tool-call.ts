@@ -11,7 +11,12 @@ export interface ToolCall {
   depth: number;
   channel: string;
   afterExecution: AfterExecution;
+  /** The agents whose turns wait for the one that calls. */
+  callers?: string[];
 }
+
+/** Everybody who waits for the work of the call, the nearest last. */
+export const waitersFor = ({ callers = [], agent }: ToolCall): string[] => [...callers, agent];
 
 /** The id of whatever does the work of a call: a task, a batch, or the correlation id of a turn. */
 export const callIdOf = (turn: string, toolCall: string): string => idFrom(`${turn}/${toolCall}`);
