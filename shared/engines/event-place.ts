@@ -16,6 +16,15 @@ export const placeOf = (cursor: string): Place => {
   throw new ParleyError('invalid_request', 'The cursor is not one that the event log gave.');
 };
 
+/** A reader that waited behind the end of the log would miss what comes next. `end` is the number that the next batch has at the least. */
+export const refuseAhead = ({ seq, index }: Place, end: number): void => {
+  if (seq < end || (seq === end && index === 0)) return;
+  throw new ParleyError(
+    'invalid_request',
+    'The cursor lies ahead of the event log, which never gave it. Begin without.',
+  );
+};
+
 /** Whether a reader that goes forwards, or newest first backwards, would have passed the last place that it is to reach. */
 export const isBeyond = (place: Place, until: Place | undefined, newestFirst = false): boolean => {
   if (!until) return false;

@@ -38,7 +38,7 @@ export const isAmong = (types: readonly string[] | undefined, type: string): boo
 export interface Events {
   /** Resolves when they are durable. The same event published twice may be read twice. */
   publish(events: ParleyEvent[]): Promise<void>;
-  /** In the order of publication, or newest first in the opposite one. */
+  /** In the order of publication, or newest first in the opposite one. A place ahead of the log's end is refused. */
   read(project: string, options: ReadOptions): Promise<EventPage>;
   /** Where the log of the project ends now. */
   end(project: string): Promise<string>;

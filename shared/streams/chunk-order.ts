@@ -20,9 +20,19 @@ const nameOf = (step: string): string => fingerprint(step).slice(0, 8);
 export const placeText = ({ key, step, index }: Place): string =>
   step === undefined || index === undefined ? key : `${key}~${step}~${index}`;
 
-export const placeIn = (text: string): Place => {
-  const [, key, step, index] = /^([\w-]{1,64})(?:~([\w-]{8})~(\d{1,15}))?$/.exec(text) ?? [];
-  if (key === undefined) throw new ParleyError('invalid_request', 'Last-Event-ID is not one that the stream gave.');
+/** The key of a chunk, or the beginning; and the step and index of the last that was told. */
+const PLACE = /^(0|\d{14}-\d{6}-[\w-]{4})(?:~([\w-]{8})~(\d{1,15}))?$/;
+
+/** Those of instances that keep chunks. */
+export const CLOCKS_DIFFER_MS = 2000;
+
+export const timeOf = ({ key }: Pick<Place, 'key'>): number => Number(key.slice(0, 14));
+
+export const placeIn = (text: string, now: number): Place => {
+  const [, key, step, index] = PLACE.exec(text) ?? [];
+  if (key === undefined || timeOf({ key }) > now + CLOCKS_DIFFER_MS) {
+    throw new ParleyError('invalid_request', 'Last-Event-ID is not one that the stream gave. Begin without.');
+  }
   return step === undefined ? { key } : { key, step, index: Number(index) };
 };
 

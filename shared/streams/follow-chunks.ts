@@ -4,10 +4,10 @@ import type { Deps } from '../deps.ts';
 import { KEEP_ALIVE_MS } from '../events/follow-events.ts';
 import { turnRef } from '../turns/turn.ts';
 import { chunksFrom } from './chunk.ts';
-import { ChunkOrder, type Place, placeText, type Told } from './chunk-order.ts';
+import { ChunkOrder, CLOCKS_DIFFER_MS, type Place, placeText, type Told, timeOf } from './chunk-order.ts';
 
-/** Clocks of different instances differ by less, and a slot still grows for less: so much is read once more. */
-const READ_AGAIN_MS = 2000;
+/** Clocks differ by no more, and a slot still grows for less: so much is read once more. */
+const READ_AGAIN_MS = CLOCKS_DIFFER_MS;
 /** An answer of a function has 6 MB at the most. */
 const PIECE_BYTES = 1024 * 1024;
 
@@ -45,8 +45,6 @@ export async function* chunkStream(
     listener.close();
   }
 }
-
-const timeOf = ({ key }: Place): number => Number(key.slice(0, 14)) || 0;
 
 /** Each frame carries its own place, so that a stream can be cut anywhere. */
 function* piecesOf(told: Told[]): Generator<string> {

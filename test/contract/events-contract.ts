@@ -183,6 +183,19 @@ export const eventsContract = (name: string, open: Open): void => {
       assert.deepEqual(ids((await events.read(project, { after: end, newestFirst: true, limit: 1 })).events), ['5']);
     });
 
+    it('are refused from a place ahead of the log, where a reader would miss what comes next', async (t) => {
+      const { events } = (await open(t)).ports;
+      const project = unique('p');
+      const far = '999999999999999.0';
+      await assert.rejects(events.read(project, { after: far, limit: 1 }), { code: 'invalid_request' });
+      await events.publish([event(project, 0)]);
+      await assert.rejects(events.read(project, { after: far, limit: 1 }), { code: 'invalid_request' });
+      const end = await events.end(project);
+      assert.deepEqual(await events.read(project, { after: end, limit: 1 }), { events: [], cursor: end });
+      const inside = end.replace(/0$/, '1');
+      await assert.rejects(events.read(project, { after: inside, limit: 1 }), { code: 'invalid_request' });
+    });
+
     it('are read from now on with the cursor of the end', async (t) => {
       const { events } = (await open(t)).ports;
       const project = unique('p');

@@ -165,7 +165,7 @@ describe('the live stream of events', () => {
   it('is refused before it begins where its place is not one that the log gave', async (t) => {
     const parley = await testParley(t);
     const { key } = await parley.agent('tim');
-    for (const place of ['yesterday', '-1', '1.x']) {
+    for (const place of ['yesterday', '-1', '1.x', '999999999999999.0']) {
       const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream', 'last-event-id': place };
       const { status } = await parley.transport('GET', '/v1/events', headers, undefined);
       assert.equal(status, 400, `Last-Event-ID: ${place}`);

@@ -21,7 +21,7 @@ const arrived = (...chunks: ([step: string, index: number] | string)[]): Arrived
     const at = NOW + number;
     const content = `${step}${index ?? `@${number}`}`;
     const chunk = { agent_turn_id: 't', step_id: step, chunk_type: 'text', content, index };
-    return { key: `${String(at).padStart(14, '0')}-000000-x`, at, chunk };
+    return { key: `${String(at).padStart(14, '0')}-000000-abcd`, at, chunk };
   });
 
 const contents = (told: Told[]): string[] => told.map(({ chunk }) => chunk.content);
@@ -84,7 +84,7 @@ describe('chunks', () => {
         const whole = new ChunkOrder(START).take(all, LATER);
         const told = whole.slice(0, cut);
         const place: Place = told.at(-1)?.place ?? START;
-        const rest = new ChunkOrder(placeIn(placeText(place))).take(all, LATER);
+        const rest = new ChunkOrder(placeIn(placeText(place), LATER)).take(all, LATER);
         assert.deepEqual(contents([...told, ...rest]), contents(whole));
       }),
     );
@@ -94,9 +94,9 @@ describe('chunks', () => {
     const [told] = new ChunkOrder(START).take(arrived(['any step: ü~', 0]), NOW);
     assert.ok(told);
     assert.match(placeText(told.place), /^[\w~-]+$/);
-    assert.deepEqual(placeIn(placeText(told.place)), told.place);
+    assert.deepEqual(placeIn(placeText(told.place), NOW), told.place);
     for (const text of ['', 'a b', 'x~y', 'x~12345678~', 'x~12345678~y', `${'x'.repeat(65)}`]) {
-      assert.throws(() => placeIn(text), { code: 'invalid_request' });
+      assert.throws(() => placeIn(text, NOW), { code: 'invalid_request' });
     }
   });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { HELD_MS } from '../../shared/streams/chunk-order.ts';
+import { sortable } from '../../shared/tasks/task.ts';
 import { assertRefused, settled } from '../http/refusal.ts';
 import type { Caller, Reply, TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -232,9 +233,10 @@ describe('the stream of a turn', () => {
   });
 
   it('is refused from a place that it did not give', async (t) => {
-    const { merlin, held } = await world(t);
+    const { parley, merlin, held } = await world(t);
     const path = `/v1/turns/${held.agent_turn_id}/stream`;
-    for (const place of ['a b', '~', 'x~y']) {
+    const ahead = `${sortable(parley.clock.now() + 60_000)}-000000-abcd`;
+    for (const place of ['a b', '~', 'x~y', 'yesterday', '7', 'x'.repeat(64), `0~${'s'.repeat(8)}~x`, ahead]) {
       assertRefused(await merlin.call('GET', path, undefined, { 'last-event-id': place }), 400, 'invalid_request');
     }
   });

@@ -2,7 +2,7 @@ import { ParleyError } from '../../errors.ts';
 import { type Clock, nap } from '../../ports/clock.ts';
 import { type EventPage, type Events, isAmong, type ParleyEvent, type ReadOptions } from '../../ports/events.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
-import { cursorOf, firstSince, isBeyond, OLDEST, type Place, placeOf } from '../event-place.ts';
+import { cursorOf, firstSince, isBeyond, OLDEST, type Place, placeOf, refuseAhead } from '../event-place.ts';
 import { inChunks } from './patience.ts';
 import { together } from './together.ts';
 
@@ -144,6 +144,7 @@ const read = async (log: EventLog, project: string, options: ReadOptions): Promi
           return { events, cursor: cursorOf(place) };
       }
     }
+    if (looked === 0 && !newestFirst) refuseAhead(place, ((await lastSeq(log, project)) || log.clock.now()) + 1);
     if (batches.length < BATCHES) return { events, cursor: cursorOf(place) };
   }
 };

@@ -1,7 +1,16 @@
 import type { StatementSync } from 'node:sqlite';
 import type { Clock } from '../../ports/clock.ts';
 import { type Events, isAmong, type ParleyEvent, type ReadOptions } from '../../ports/events.ts';
-import { cursorOf, firstSince, isBeyond, OLDEST, type Place, type Published, placeOf } from '../event-place.ts';
+import {
+  cursorOf,
+  firstSince,
+  isBeyond,
+  OLDEST,
+  type Place,
+  type Published,
+  placeOf,
+  refuseAhead,
+} from '../event-place.ts';
 import type { Database } from './database.ts';
 import { Listeners } from './listeners.ts';
 import type { Care } from './records.ts';
@@ -25,6 +34,7 @@ export class EventStore {
   readonly #forwards: StatementSync;
   readonly #backwards: StatementSync;
   readonly #last: StatementSync;
+  readonly #highest: StatementSync;
   readonly #first: StatementSync;
   readonly #deleteExpired: StatementSync;
 
@@ -40,6 +50,8 @@ export class EventStore {
     this.#forwards = db.sql.prepare(`${select} >= ? ORDER BY seq`);
     this.#backwards = db.sql.prepare(`${select} <= ? ORDER BY seq DESC`);
     this.#last = db.sql.prepare('SELECT max(seq) AS seq FROM events WHERE project = ?');
+    // Of any project, and of events that are gone too.
+    this.#highest = db.sql.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'events'`);
     this.#first = db.sql.prepare('SELECT seq, at FROM events WHERE project = ? AND seq >= ? ORDER BY seq LIMIT 1');
     // The oldest come first, so that those whose time is over stand together at the front.
     this.#deleteExpired = db.sql.prepare(
@@ -71,6 +83,7 @@ export class EventStore {
       looked += 1;
       if (events.length === limit || looked === LOOKED_AT) break;
     }
+    if (looked === 0 && !newestFirst) refuseAhead(from, Number(this.#highest.get()?.seq ?? 0) + 1);
     return { events, next };
   }
 

@@ -19,7 +19,7 @@ export const turnStreamRoutes: Route[] = [
       const id = params.agent_turn_id ?? '';
       const last = request.headers['last-event-id'];
       // Once a stream has begun, it is too late to refuse anything.
-      const place = last === undefined ? START : placeIn(last);
+      const place = last === undefined ? START : placeIn(last, deps.clock.now());
       await findTurn(deps, caller, id);
       return { status: 200, stream: chunkStream(deps, caller, id, place, request.signal) };
     },
