@@ -3,6 +3,8 @@ import { ParleyError } from '../errors.ts';
 import { digest } from '../json/fingerprint.ts';
 import { below } from '../ports/conditions.ts';
 import type { Fresh } from '../ports/records.ts';
+import { headRef } from '../turns/head.ts';
+import { turnRef } from '../turns/turn.ts';
 import { type Box, boxRef, refuseTooMany } from './box.ts';
 import { requireCards } from './keep-card.ts';
 
@@ -34,10 +36,19 @@ const newOutputBox = (
 
 /** The same box again is the same box, whatever has been appended to it since. */
 export const makeOutputBox = async (deps: Deps, project: string, from: string, wanted: OutputBox): Promise<Made> => {
+  if (wanted.turn !== undefined) await requireTurnOf(deps, project, wanted.writer, wanted.turn);
   const result = await made(deps, newOutputBox(deps, project, from, wanted));
   const { kind, writer, turn } = result.box;
   if (kind === 'output' && writer === wanted.writer && turn === wanted.turn) return result;
   throw new ParleyError('id_reused', `There is another box with the id ${wanted.id}. Give a new one a new id.`);
+};
+
+/** The turn's one writer is its agent. The head knows it first, and the turn's own record for longer. */
+const requireTurnOf = async ({ records }: Deps, project: string, agent: string, id: string): Promise<void> => {
+  if ((await records.get(headRef(project, agent)))?.turn === id) return;
+  const turn = await records.get(turnRef(project, id));
+  if (turn?.agent === agent && !turn.isForGroup) return;
+  throw new ParleyError('turn_not_found', `There is no turn ${id.slice(0, 64)} of the agent ${agent}.`);
 };
 
 const newBox = ({ clock, config }: Deps, project: string, id: string, from: string) => {

@@ -149,12 +149,31 @@ describe('an output box', () => {
     assert.deepEqual([body.cards, body.agent_turn_id], [[a], agent_turn_id]);
   });
 
-  it('of a turn that never was is written to by nobody', async (t) => {
-    const { agent } = await testParley(t);
-    const tim = await agent('tim');
-    const cards = await cardsOf(tim, 'a');
-    const id = await outputBox(tim, { agent_turn_id: 'none' });
-    assertRefused(await tim.call('POST', `/v1/boxes/${id}/append`, { cards, turn_epoch: 0 }), 409, 'stale_turn');
+  it('is made for a turn of its writer alone, before it begins and after, and not for that of another agent', async (t) => {
+    const parley = await testParley(t);
+    const [merlin, kay] = [
+      await groundAgent(parley, 'merlin', { capabilities: ['scribe'] }),
+      await groundAgent(parley, 'kay', { capabilities: ['scribe'] }),
+    ];
+    const worker = new Worker(merlin);
+    const own = await enqueued(parley.admin, 'merlin');
+    const ofGroup = await enqueued(parley.admin, 'scribe');
+    const wanted = (box_id: string, agent_turn_id: string) => ({ kind: 'output', box_id, agent_turn_id });
+    for (const turn of [own, ofGroup, 'none']) {
+      const refused = await kay.call('POST', '/v1/boxes', wanted('foreign', turn));
+      assertRefused(refused, 404, 'turn_not_found');
+    }
+    const forAnother = { ...wanted('foreign', own), agent_id: 'kay' };
+    assertRefused(await parley.admin.call('POST', '/v1/boxes', forAnother), 404, 'turn_not_found');
+    assertRefused(await parley.admin.call('GET', '/v1/boxes/foreign'), 404, 'box_not_found');
+    await outputBox(merlin, wanted('early', own));
+    await worker.deliver(await worker.begin());
+    await outputBox(merlin, wanted('late', own));
+    assertRefused(await merlin.call('POST', '/v1/boxes', wanted('foreign', ofGroup)), 404, 'turn_not_found');
+    const held = await worker.begin();
+    assert.equal(held.agent_turn_id, ofGroup);
+    await outputBox(merlin, wanted('at-once', ofGroup));
+    assertRefused(await kay.call('POST', '/v1/boxes', wanted('foreign', ofGroup)), 404, 'turn_not_found');
   });
 });
 
