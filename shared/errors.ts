@@ -44,7 +44,7 @@ export const CODES = {
   stale_attempt: 409,
   stale_receipt: 409,
   stale_turn: 409,
-  task_cancelled: 409,
+  cancelled: 409,
   task_ended: 409,
   task_expired: 409,
   task_waiting: 409,

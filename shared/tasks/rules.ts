@@ -160,8 +160,7 @@ const alreadyClaimed = (task: Task): ParleyError =>
 
 const ended = (task: Task): ParleyError => {
   const at = iso(task.endedAt ?? task.createdAt);
-  if (task.status === 'cancelled')
-    return new ParleyError('task_cancelled', `The task ${task.id} was cancelled at ${at}.`);
+  if (task.status === 'cancelled') return new ParleyError('cancelled', `The task ${task.id} was cancelled at ${at}.`);
   if (task.status === 'expired') return new ParleyError('task_expired', `The task ${task.id} expired at ${at}.`);
   return new ParleyError('task_ended', `The task ${task.id} ended ${task.status} at ${at}.`, {
     facts: { state: task.status, holder: task.holder ?? null },

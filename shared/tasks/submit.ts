@@ -128,10 +128,7 @@ const made = async (
   const current = await deps.records.get(taskRef(task.project, task.id));
   if (current) return { outcome: 'refused', current };
   if (linked.at <= toParent.length) {
-    throw new ParleyError(
-      'task_cancelled',
-      `The task ${parent?.id}, of which this one would be a part, was cancelled.`,
-    );
+    throw new ParleyError('cancelled', `The task ${parent?.id}, of which this one would be a part, was cancelled.`);
   }
   if (task.joins && linked.at <= toParent.length + inBatch.length) throw batchEnded(task.joins.batch);
   const ofProviso = linked.at - 1 - toParent.length - inBatch.length - awaits.length;

@@ -103,7 +103,7 @@ describe('a batch', () => {
     const ended = await view(orchestrator, batch.batchId, 20);
     assert.deepEqual([ended.status, statuses(ended)], ['timeout', ['cancelled', 'completed', 'cancelled']]);
     await eventually(async () => assert.equal((await orchestrator.task(ids[2] ?? '')).status, 'cancelled'));
-    assertRefused(await cook.send({ id: ids[0], status: 'completed' }), 409, 'task_cancelled');
+    assertRefused(await cook.send({ id: ids[0], status: 'completed' }), 409, 'cancelled');
     await settled(parley);
     assert.deepEqual(
       (await cook.inbox()).map(({ status }) => status),

@@ -138,9 +138,9 @@ describe('a task that was cancelled', () => {
     const [told] = await galahad.inbox(20);
     assert.equal(told.correlationId, id);
     assert.equal(told.payload.parley.code, 'cancelled');
-    await refusedWithoutTrace(parley, 409, 'task_cancelled', () => galahad.progress(id));
-    await refusedWithoutTrace(parley, 409, 'task_cancelled', () => galahad.complete(id));
-    await refusedWithoutTrace(parley, 409, 'task_cancelled', () => galahad.call('POST', `/v1/tasks/${id}/renew`));
+    await refusedWithoutTrace(parley, 409, 'cancelled', () => galahad.progress(id));
+    await refusedWithoutTrace(parley, 409, 'cancelled', () => galahad.complete(id));
+    await refusedWithoutTrace(parley, 409, 'cancelled', () => galahad.call('POST', `/v1/tasks/${id}/renew`));
     assert.deepEqual(await tim.inbox(), []);
   });
 

@@ -196,7 +196,7 @@ describe('an agent that asks for input', () => {
     await orchestrator.call('POST', `/v1/tasks/${id}/cancel`);
     const [message] = await cook.inbox(20);
     assert.deepEqual([message.id, message.status], [id, 'cancelled']);
-    assertRefused(await answer({ servings: 1 }), 409, 'task_cancelled');
+    assertRefused(await answer({ servings: 1 }), 409, 'cancelled');
   });
 
   it('reaches a requester that speaks Round Table, in its own way', async (t) => {

@@ -75,7 +75,7 @@ describe('a subtask', () => {
     await butcher.task(grandchild.id, 20);
     const ends = [await status(cook, child), await status(butcher, grandchild), await status(cook, done)];
     assert.deepEqual(ends, ['cancelled', 'cancelled', 'completed']);
-    assertRefused(await butcher.send({ id: child.id, status: 'in_progress' }), 409, 'task_cancelled');
+    assertRefused(await butcher.send({ id: child.id, status: 'in_progress' }), 409, 'cancelled');
     await settled(parley);
     const told = (await butcher.inbox()).map(({ id, status: end }) => [id, end]);
     assert.deepEqual(
@@ -93,7 +93,7 @@ describe('a subtask', () => {
     await orchestrator.call('POST', `/v1/tasks/${parent.id}/cancel`);
     await settled(parley);
     const late = tfRequest({ context: { parentTaskId: parent.id } });
-    await refusedWithoutTrace(parley, 409, 'task_cancelled', () => cook.send(late));
+    await refusedWithoutTrace(parley, 409, 'cancelled', () => cook.send(late));
   });
 
   it('is never left open by a cancel that comes at the same moment', async (t) => {
@@ -107,7 +107,7 @@ describe('a subtask', () => {
     for (const [at, reply] of sent.entries()) {
       const { id = '' } = children[at] ?? {};
       if (reply.status === 202) assert.equal((await cook.task(id, 20)).status, 'cancelled');
-      else assertRefused(reply, 409, 'task_cancelled');
+      else assertRefused(reply, 409, 'cancelled');
     }
   });
 });

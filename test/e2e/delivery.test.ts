@@ -98,7 +98,7 @@ describe('a holder', () => {
     const id = await held(tim, galahad);
     assert.equal((await tim.call('POST', `/v1/tasks/${id}/cancel`)).body.state, 'cancelled');
     for (const reply of [await galahad.progress(id), await galahad.complete(id), await galahad.fail(id)]) {
-      assert.deepEqual([reply.status, reply.body.code], [409, 'task_cancelled']);
+      assert.deepEqual([reply.status, reply.body.code], [409, 'cancelled']);
     }
     const [message] = await galahad.inbox(10);
     assert.deepEqual([message.correlationId, message.payload.parley.code], [id, 'cancelled']);

@@ -79,7 +79,7 @@ describe('in the task format', () => {
     await orchestrator.call('POST', `/v1/tasks/${parent.id}/cancel`);
     await eventually(async () => assert.equal((await cook.task(child.id, 5)).status, 'cancelled'), 30_000);
     const late = request({ context: { parentTaskId: parent.id }, routing: { target: butcher.id } });
-    assert.equal((await cook.send(late)).body.code, 'task_cancelled');
+    assert.equal((await cook.send(late)).body.code, 'cancelled');
   });
 
   it('cancelling a task cancels all that was made of it, also where that is more than one go takes', async () => {

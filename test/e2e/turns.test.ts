@@ -151,7 +151,7 @@ describe('turns', { concurrency: 4 }, async () => {
     assert.deepEqual([inbox[0].message_type, inbox[0].tool_call_id], ['timeout', 'slow']);
     await eventually(async () => {
       const renewed = await kay.call('POST', `/v1/tasks/${called.body.taskId}/renew`);
-      assert.equal(renewed.body.code, 'task_cancelled');
+      assert.equal(renewed.body.code, 'cancelled');
     }, PATIENCE_MS);
   });
 

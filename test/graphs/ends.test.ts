@@ -83,7 +83,7 @@ describe('a graph that is cancelled', () => {
     assert.deepEqual([reply.status, reply.body.status, reply.body.cancelledBy], [200, 'cancelled', 'orchestrator']);
     await settled(parley);
     await reached({ soup: 'completed', roast: 'cancelled', bill: 'cancelled' });
-    assertRefused(await cook.send({ id: id('roast'), status: 'completed', result: {} }), 409, 'task_cancelled');
+    assertRefused(await cook.send({ id: id('roast'), status: 'completed', result: {} }), 409, 'cancelled');
     assert.deepEqual(
       (await cook.inbox()).map(({ id: about, status }) => [about, status]),
       [[id('roast'), 'cancelled']],

@@ -78,7 +78,7 @@ describe('large content that is refused', () => {
     assert.equal((await worker.claim()).length, 1);
     hooks.afterPut = () => orchestrator.call('POST', `/v1/tasks/${whole.id}/cancel`);
     const part = tfRequest({ routing: { target: 'reader' }, payload: { LARGE }, context: { parentTaskId: whole.id } });
-    assertRefused(await worker.send(part), 409, 'task_cancelled');
+    assertRefused(await worker.send(part), 409, 'cancelled');
     assert.deepEqual([put.size, left.size], [1, 0]);
   });
 
@@ -88,7 +88,7 @@ describe('large content that is refused', () => {
     const id = await tim.request();
     await galahad.claim();
     hooks.afterPut = () => tim.call('POST', `/v1/tasks/${id}/cancel`);
-    assertRefused(await galahad.complete(id, RESULT), 409, 'task_cancelled');
+    assertRefused(await galahad.complete(id, RESULT), 409, 'cancelled');
     assert.deepEqual([put.size, left.size], [1, 0]);
   });
 });

@@ -53,7 +53,7 @@ describe('the deadline of a tool call', () => {
     assert.deepEqual([row.message_type, row.status, row.tool_call_id], ['timeout', 'timeout', 'slow']);
     await eventually(async () => {
       const renewed = await search.call('POST', `/v1/tasks/${id}/renew`);
-      assert.equal(renewed.body.code, 'task_cancelled', JSON.stringify(renewed.body));
+      assert.equal(renewed.body.code, 'cancelled', JSON.stringify(renewed.body));
     });
     assert.deepEqual((await reports(search, 'merlin', held, 'slow')).body, { applied: false, reason: 'duplicate' });
   });
