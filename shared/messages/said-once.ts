@@ -1,6 +1,6 @@
 import { find } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
+import { CODES, ParleyError } from '../errors.ts';
 import { is } from '../ports/conditions.ts';
 import type { Item, Ref } from '../ports/records.ts';
 import type { Command } from './command.ts';
@@ -42,7 +42,7 @@ export const saidOnce = async <T>(
   try {
     return await carryOut();
   } catch (error) {
-    if (said.outcome === 'written' && error instanceof ParleyError && error.retry === 'never') {
+    if (said.outcome === 'written' && error instanceof ParleyError && CODES[error.code] < 500) {
       await deps.records.update(ref, { if: is('token', token), set: { expires: deps.clock.now() } }, deps.newId());
     }
     throw error;

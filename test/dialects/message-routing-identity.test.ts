@@ -69,13 +69,16 @@ describe('what is said under one sender, id and time', () => {
   });
 
   it('is free for something else after it was refused', async (t) => {
-    const { lancelot, said, send } = await start(t);
+    const { parley, lancelot, said, send } = await start(t);
     assertRefused(await lancelot.send(said('task-delegation', 'nobody')), 422, 'unknown_agent');
     assertRefused(
       await lancelot.send(said('result', 'arthur', { correlation_id: 'msg_00000000' })),
       404,
       'task_not_found',
     );
+    await parley.agent('recluse', { ...messageRouting, inboxLimit: 1, overflow: 'refuse' });
+    assert.equal((await lancelot.send(mrMessage('status-update', 'lancelot', 'recluse'))).status, 202);
+    assertRefused(await lancelot.send(said('status-update', 'recluse')), 429, 'inbox_full');
     assert.equal((await send('a command')).status, 202);
   });
 
