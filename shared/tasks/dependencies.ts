@@ -13,6 +13,13 @@ import { afterDependencies, endedWaiting } from './waiting.ts';
 /** A transaction of DynamoDB takes 100 writes: the task, the link to its parent and the parent, and two for each of these. */
 export const MOST_DEPENDENCIES = 48;
 
+export const tooMany = (ids: readonly string[]): ParleyError | undefined =>
+  ids.length <= MOST_DEPENDENCIES
+    ? undefined
+    : new ParleyError('too_large', `A task can wait for ${MOST_DEPENDENCIES} others, not for ${ids.length}.`, {
+        facts: { limit: MOST_DEPENDENCIES },
+      });
+
 /** Those of the request's dependencies that are not completed yet. */
 export const awaitedBy = async (
   deps: Deps,
@@ -20,11 +27,8 @@ export const awaitedBy = async (
   { waitsFor = [] }: Request,
 ): Promise<Task[] | ParleyError> => {
   const ids = [...new Set(waitsFor)];
-  if (ids.length > MOST_DEPENDENCIES) {
-    return new ParleyError('too_large', `A task can wait for ${MOST_DEPENDENCIES} others, not for ${ids.length}.`, {
-      facts: { limit: MOST_DEPENDENCIES },
-    });
-  }
+  const refusal = tooMany(ids);
+  if (refusal) return refusal;
   const found = ids.length > 0 ? await deps.records.getMany(ids.map((id) => taskRef(caller.project, id))) : [];
   const dependencies = found.filter((task) => maySee(caller, task));
   const unknown = ids.filter((id) => !dependencies.some((task) => task.id === id));

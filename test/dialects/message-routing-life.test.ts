@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { settled } from '../http/refusal.ts';
+import { refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { messageRouting, mrMessage, newMsgId, type Wire } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -220,6 +220,19 @@ describe('a delegated task', () => {
     await say('result', { correlation_id: first.msg_id });
     const [{ message }] = await coder.claim({ wait: 20 });
     assert.deepEqual(message, wire(next));
+  });
+
+  it('names so many that it waits for, and no more, be they tasks or not', async (t) => {
+    const { parley, coordinator } = await start(t);
+    const waiting = (dependencies: string[]) =>
+      mrMessage('task-delegation', 'coordinator-main', 'coder-1', {
+        payload: { task: 'x', context: { dependencies } },
+      });
+    const names = Array.from({ length: 49 }, newMsgId);
+    await refusedWithoutTrace(parley, 413, 'too_large', () => coordinator.send(waiting(names)));
+    const twice = [...names.slice(1), ...names.slice(1)];
+    const { status, body } = await coordinator.send(waiting(twice));
+    assert.deepEqual([status, body.notWaitedFor], [202, names.slice(1)]);
   });
 
   it('is found by its short id by those two alone', async (t) => {
