@@ -102,6 +102,30 @@ describe('what is said under one sender, id and time', () => {
     await refusedWithoutTrace(parley, 409, 'id_reused', () => send('a command'));
   });
 
+  it('is accepted when it comes again, though the first time ended half-way', async (t) => {
+    let isDown = true;
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          create: async (item, token) => {
+            if (item.sk === 'task' && isDown) throw new Error('the disk is gone');
+            return ports.records.create(item, token);
+          },
+        },
+      }),
+    });
+    const arthur = await parley.agent('arthur', messageRouting);
+    const lancelot = await parley.agent('lancelot', messageRouting);
+    const task = mrMessage('task-delegation', 'arthur', 'lancelot');
+    assertRefused(await arthur.send(task), 500, 'internal');
+    isDown = false;
+    assertRefused(await arthur.send({ ...task, payload: { task: 'Something else' } }), 409, 'id_reused');
+    assert.equal((await arthur.send(task)).status, 202);
+    assert.deepEqual((await lancelot.claim())[0].message, task);
+  });
+
   it('stays what it was, though it would mean something else by now', async (t) => {
     const { parley, arthur, galahad } = await start(t);
     const update = mrMessage('status-update', 'galahad', 'arthur');
