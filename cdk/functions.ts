@@ -11,7 +11,7 @@ type TableAction =
   | 'DeleteItem'
   | 'ConditionCheckItem';
 type QueueAction = 'SendMessage' | 'ReceiveMessage' | 'DeleteMessage' | 'ChangeMessageVisibility';
-type ObjectAction = 'GetObject' | 'PutObject' | 'DeleteObject';
+type ObjectAction = 'GetObject' | 'PutObject' | 'PutObjectTagging' | 'DeleteObject' | 'DeleteObjectTagging';
 
 /** All that a function may do, beside writing its own log. */
 export interface Access {
@@ -39,13 +39,16 @@ export interface FunctionSpec {
 
 const READ = ['GetItem', 'BatchGetItem', 'Query'] as const;
 
+/** What is put has a tag until the dispatcher finds the record that owns it. */
+const CONTENT = ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'] as const;
+
 /** What a message may bring about, whatever it says: whoever takes messages in may do all of it. */
 const INGEST = {
   table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
   indexes: ['held'],
   lanes: ['SendMessage'],
   relayOfChunks: ['SendMessage'],
-  content: ['GetObject', 'PutObject', 'DeleteObject'],
+  content: CONTENT,
 } as const satisfies Access;
 
 /** The HTTP API gives up after 30 s; a function that ends before it can still say why. */
@@ -57,7 +60,7 @@ const DISPATCH: Access = {
   relay: ['SendMessage'],
   delayQueue: ['SendMessage'],
   bus: ['PutEvents'],
-  content: ['GetObject', 'PutObject', 'DeleteObject'],
+  content: [...CONTENT, 'DeleteObjectTagging'],
 };
 
 /** Each is `functions/<name>.ts`. Claims, tasks and inbox take 80 MB once they are loaded, so that 128 MB would be too tight for them. */
@@ -80,7 +83,7 @@ export const FUNCTIONS = {
       table: [...READ, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
       indexes: ['placed', 'held'],
       lanes: ['SendMessage'],
-      content: ['GetObject', 'PutObject', 'DeleteObject'],
+      content: CONTENT,
     },
   },
   inbox: {
@@ -89,7 +92,7 @@ export const FUNCTIONS = {
     access: {
       table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
       indexes: ['placed', 'held'],
-      content: ['GetObject', 'PutObject', 'DeleteObject'],
+      content: CONTENT,
     },
   },
   agents: {
@@ -106,7 +109,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
-      content: ['GetObject', 'PutObject', 'DeleteObject'],
+      content: CONTENT,
     },
   },
   relay: {
@@ -114,7 +117,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ, 'PutItem', 'UpdateItem'],
-      content: ['GetObject', 'PutObject', 'DeleteObject'],
+      content: CONTENT,
     },
   },
   turns: {
@@ -124,7 +127,7 @@ export const FUNCTIONS = {
       table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem'],
       indexes: ['held'],
       lanes: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
-      content: ['GetObject', 'PutObject', 'DeleteObject'],
+      content: CONTENT,
     },
   },
   api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },
@@ -143,7 +146,7 @@ export const FUNCTIONS = {
       table: [...READ, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
       indexes: ['placed'],
       lanes: ['SendMessage'],
-      content: ['GetObject', 'PutObject', 'DeleteObject'],
+      content: CONTENT,
     },
   },
   'dead-letters': { memoryMB: 128, timeoutS: 30, access: { table: ['UpdateItem'], lanes: ['SendMessage'] } },

@@ -52,10 +52,6 @@ export const onBatchDue = async (deps: Deps, batch: Batch): Promise<void> => {
 /** Everything that follows from one write to a batch. What is still running when it ends is stopped. */
 export const batchEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {
   const effects: Effect[] = [];
-  for (const field of ['seeds', 'forks'] as const) {
-    const content = before?.[field];
-    if (content && 'blob' in content && !after?.[field]) effects.push({ kind: 'forget', blob: content.blob });
-  }
   if (!before && after) effects.push({ kind: 'announce', event: eventOf('batch.requested', after) });
   if (before?.status === 'open' && after && after.status !== 'open') {
     effects.push({ kind: 'announce', event: eventOf('batch.ended', after) });

@@ -1,7 +1,6 @@
-import type { Effect } from '../dispatch/effect.ts';
 import { digest } from '../json/fingerprint.ts';
 import { isObject, type Json } from '../json/json.ts';
-import type { Item, RecordChange, Ref } from '../ports/records.ts';
+import type { Item, Ref } from '../ports/records.ts';
 import type { Content } from '../tasks/task.ts';
 import type { AfterExecution } from '../turns/head.ts';
 import { afterExecutionIn, controlIn } from '../turns/tool-call.ts';
@@ -58,7 +57,3 @@ export const controlOf = (project: string, id: string): { wanted?: AfterExecutio
 };
 
 export const cardRef = (project: string, id: string): Ref<Card> => ({ pk: `${project}#card#${id}`, sk: 'card' });
-
-/** A card is told of nowhere; what it left beside its record goes with it. */
-export const cardEffects = ({ before, after }: RecordChange<Card>): Effect[] =>
-  before && !after && 'blob' in before.content ? [{ kind: 'forget', blob: before.content.blob }] : [];

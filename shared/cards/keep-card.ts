@@ -9,7 +9,7 @@ import { CARD_ID, type Card, type CardType, cardIdOf, cardRef } from './card.ts'
 
 /**
  * A card is written once and read about twice. Inside its record a KB costs 0.63 dollars a million to write, 0.06 to read and 0.25
- * to keep for a month, all of it halved by packing; a blob costs 5.8 to put and get twice, whatever its size. They meet at 12 KB,
+ * to keep for a month, all of it halved by packing; a blob costs 6.2 to put, own and get twice, whatever its size. They meet at 12 KB,
  * and at 6 for what cannot be packed.
  */
 export const INLINE_BYTES = 8192;

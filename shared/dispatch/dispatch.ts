@@ -66,6 +66,7 @@ const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
   if (effect.kind === 'cancelNodes') await cancelNodes(deps, effect.of);
   if (effect.kind === 'join') await join(deps, effect.project, effect.joins, effect.end);
   if (effect.kind === 'stopPart') await kindOfPart(effect.part.kind).stop(deps, effect.project, effect.part.id);
+  if (effect.kind === 'own') await deps.blobs.own(effect.blob);
   if (effect.kind === 'forget') await deps.blobs.delete(effect.blob);
   if (effect.kind === 'turn') await carryOutTurn(deps, effect.effect);
 };

@@ -15,6 +15,8 @@ export type Effect =
   | { kind: 'announce'; event: ParleyEvent }
   | { kind: 'deliver'; delivery: Fresh<Delivery> }
   | { kind: 'remember'; entry: Fresh<HistoryEntry> }
+  /** A record has come to name a blob, or names it no more. */
+  | { kind: 'own'; blob: string }
   | { kind: 'forget'; blob: string }
   /** For everybody on NATS, where the project has a relay. */
   | { kind: 'relay'; message: Outgoing }

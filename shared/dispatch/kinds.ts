@@ -4,7 +4,7 @@ import { isBatch } from '../batches/batch.ts';
 import { batchEffects, onBatchDue } from '../batches/batch-changes.ts';
 import { broadcastEffects, isBroadcast } from '../broadcasts/broadcast.ts';
 import { onBroadcastDue } from '../broadcasts/fan-out.ts';
-import { cardEffects, isCard } from '../cards/card.ts';
+import { isCard } from '../cards/card.ts';
 import type { Deps } from '../deps.ts';
 import { isGraph } from '../graphs/graph.ts';
 import { graphEffects, onGraphDue } from '../graphs/grow-graph.ts';
@@ -12,9 +12,11 @@ import { isNote } from '../notes/note.ts';
 import { noteEffects, onNoteDue } from '../notes/note-changes.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
 import { isSequence, sequenceEffects } from '../sequences/sequence.ts';
+import { contentsOf } from '../tasks/artifacts.ts';
 import { onTaskDue } from '../tasks/change-task.ts';
 import { effectsOf } from '../tasks/effects.ts';
 import { isTask } from '../tasks/look-up.ts';
+import type { Content, Task } from '../tasks/task.ts';
 import { isWalk, onWalkDue } from '../tasks/walk.ts';
 import { bellEffects, isBell } from '../turns/bells.ts';
 import { batchCallEffects, headEffects, taskTurnEffects, turnEffects } from '../turns/effects.ts';
@@ -31,6 +33,8 @@ interface Kind<T extends Item> {
   effects: (change: RecordChange<T>) => Effect[];
   /** What follows from them for turns. */
   turnEffects?: (change: RecordChange<T>) => Effect[];
+  /** What of it may stand in blobs, which belong to it alone and go with it. */
+  contents?: (record: T) => (Content | undefined)[];
   /** Its due time has come. Whatever it writes is refused if somebody wrote in between; if it is then still due, it comes again. */
   due?: (deps: Deps, record: T) => Promise<void>;
 }
@@ -41,13 +45,13 @@ interface AnyKind {
   due: (deps: Deps, record: Item) => Promise<void>;
 }
 
-const kind = <T extends Item>({ is, effects, turnEffects, due }: Kind<T>): AnyKind => {
+const kind = <T extends Item>({ is, effects, turnEffects, contents, due }: Kind<T>): AnyKind => {
   const only = (item: Item | undefined): T | undefined => (item && is(item) ? item : undefined);
   return {
     is,
     effects: ({ before, after }) => {
       const change = { before: only(before), after: only(after) };
-      return turnEffects ? [...effects(change), ...turnEffects(change)] : effects(change);
+      return [...effects(change), ...(turnEffects?.(change) ?? []), ...(contents ? blobEffects(contents, change) : [])];
     },
     due: async (deps, record) => {
       if (is(record)) await due?.(deps, record);
@@ -55,13 +59,38 @@ const kind = <T extends Item>({ is, effects, turnEffects, due }: Kind<T>): AnyKi
   };
 };
 
+const blobEffects = <T>(
+  contents: (record: T) => (Content | undefined)[],
+  { before, after }: { before?: T; after?: T },
+): Effect[] => {
+  const blobsOf = (record: T | undefined): string[] =>
+    record ? contents(record).flatMap((content) => (content && 'blob' in content ? content.blob : [])) : [];
+  const [old, current] = [blobsOf(before), blobsOf(after)];
+  return [
+    ...current.filter((blob) => !old.includes(blob)).map((blob): Effect => ({ kind: 'own', blob })),
+    ...old.filter((blob) => !current.includes(blob)).map((blob): Effect => ({ kind: 'forget', blob })),
+  ];
+};
+
+const taskContents = ({ input, output, artifacts }: Task) => [
+  input,
+  output,
+  ...(artifacts ? contentsOf(artifacts) : []),
+];
+
 const KINDS: readonly AnyKind[] = [
-  kind({ is: isTask, effects: effectsOf, turnEffects: taskTurnEffects, due: onTaskDue }),
-  kind({ is: isBatch, effects: batchEffects, turnEffects: batchCallEffects, due: onBatchDue }),
-  kind({ is: isGraph, effects: graphEffects, due: onGraphDue }),
-  kind({ is: isNote, effects: noteEffects, due: onNoteDue }),
+  kind({ is: isTask, effects: effectsOf, turnEffects: taskTurnEffects, contents: taskContents, due: onTaskDue }),
+  kind({
+    is: isBatch,
+    effects: batchEffects,
+    turnEffects: batchCallEffects,
+    contents: ({ seeds, forks }) => [seeds, forks],
+    due: onBatchDue,
+  }),
+  kind({ is: isGraph, effects: graphEffects, contents: ({ seeds }) => [seeds], due: onGraphDue }),
+  kind({ is: isNote, effects: noteEffects, contents: ({ content }) => [content], due: onNoteDue }),
   kind({ is: isHealth, effects: healthEffects, due: onHealthDue }),
-  kind({ is: isCard, effects: cardEffects }),
+  kind({ is: isCard, effects: () => [], contents: ({ content }) => [content] }),
   kind({ is: isSequence, effects: sequenceEffects }),
   kind({ is: isHead, effects: headEffects, due: onHeadDue }),
   kind({ is: isTurn, effects: turnEffects, due: onTurnDue }),

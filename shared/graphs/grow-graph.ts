@@ -44,17 +44,14 @@ export const onGraphDue = async (deps: Deps, graph: Graph): Promise<void> => {
 
 /** Everything that follows from one write to a graph. */
 export const graphEffects = ({ before, after }: RecordChange<Graph>): Effect[] => {
+  if (!after) return [];
   const effects: Effect[] = [];
-  const sown = after?.seeds ? undefined : before?.seeds;
-  // Requests that have become tasks are not needed any more.
-  if (sown && 'blob' in sown) effects.push({ kind: 'forget', blob: sown.blob });
-  if (!after) return effects;
   if (!before) effects.push({ kind: 'announce', event: eventOf('graph.requested', after) });
   if (after.cancelledAt !== undefined && before?.cancelledAt === undefined) {
     effects.push({ kind: 'cancelNodes', of: after });
   }
   // What could not become a task may have been the last that was open.
-  if (sown) effects.push({ kind: 'lookAtGraph', project: after.project, graph: after.id });
+  if (before?.seeds && !after.seeds) effects.push({ kind: 'lookAtGraph', project: after.project, graph: after.id });
   if (after.ended && !before?.ended) effects.push({ kind: 'announce', event: eventOf('graph.ended', after) });
   return effects;
 };

@@ -56,7 +56,7 @@ export const nextLook = ({ acknowledgeBy, deadline }: Partial<Note>, now: number
 
 /** Everything that follows from one write to a note. */
 export const noteEffects = ({ before, after }: RecordChange<Note>): Effect[] => {
-  if (!after) return before && 'blob' in before.content ? [{ kind: 'forget', blob: before.content.blob }] : [];
+  if (!after) return [];
   if (!before) {
     const sent: Effect = { kind: 'announce', event: eventOf('message.sent', after) };
     return after.toNats ? [sent, { kind: 'enqueue', message: relayedNote(after) }] : [sent];

@@ -6,8 +6,8 @@ import type { Content } from './task.ts';
 
 /**
  * A task is written about three times, and each write is billed by the whole record (0.625 dollars a million KB), so
- * that content kept inside costs three times its size, while a blob costs 5.4 dollars a million to put and get, whatever its
- * size. They meet near 3 KB; 4 KB leaves room for tasks that are read often.
+ * that content kept inside costs three times its size, while a blob costs 5.8 dollars a million to put, own and get, whatever
+ * its size. They meet near 3 KB; 4 KB leaves room for tasks that are read often.
  */
 const INLINE_BYTES = 4096;
 

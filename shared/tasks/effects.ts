@@ -6,17 +6,16 @@ import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
-import { contentsOf } from './artifacts.ts';
 import { cancel } from './ends.ts';
 import { historyOf } from './history.ts';
 import { loggedIn } from './logged.ts';
 import { unseen } from './rules.ts';
-import { type Content, endOf, hasReported, isHeld, isInHand, isOpen, laneOf, type Task } from './task.ts';
+import { endOf, hasReported, isHeld, isInHand, isOpen, laneOf, type Task } from './task.ts';
 import { endedWaiting } from './waiting.ts';
 
 /** Everything that follows from one write to a task, and nothing that does not. */
 export const effectsOf = ({ before, after }: RecordChange<Task>): Effect[] => {
-  if (!after) return before ? blobsOf(before) : [];
+  if (!after) return [];
   const effects: Effect[] = [];
   const taken = edges(before, after);
   for (const message of queuedBy({ before, after })) effects.push({ kind: 'enqueue', message });
@@ -149,8 +148,3 @@ const progressOf = ({ progress }: Task): JsonObject => ({
   subTasks: progress?.subTasks,
   blockers: progress?.blockers,
 });
-
-const blobsOf = (task: Task): Effect[] =>
-  [task.input, task.output, ...(task.artifacts ? contentsOf(task.artifacts) : [])]
-    .filter((content): content is Content & { blob: string } => content !== undefined && 'blob' in content)
-    .map(({ blob }) => ({ kind: 'forget', blob }));

@@ -81,7 +81,7 @@ describe('the buckets', () => {
     }
   });
 
-  it('keep deleted content for as long as the table can be restored, and no upload that was broken off', () => {
+  it('keep deleted content for as long as the table can be restored, what no record owns longer than failures, and no upload that was broken off', () => {
     const Kept = z.object({
       VersioningConfiguration: z.unknown().optional(),
       LifecycleConfiguration: z.object({ Rules: z.array(z.record(z.string(), z.unknown())) }),
@@ -96,7 +96,10 @@ describe('the buckets', () => {
       {
         name: 'Content',
         versions: { Status: 'Enabled' },
-        rules: [{ ...abort, NoncurrentVersionExpiration: { NoncurrentDays: 35 }, ExpiredObjectDeleteMarker: true }],
+        rules: [
+          { ...abort, NoncurrentVersionExpiration: { NoncurrentDays: 35 }, ExpiredObjectDeleteMarker: true },
+          { ExpirationInDays: 100, Status: 'Enabled', TagFilters: [{ Key: 'unowned', Value: 'true' }] },
+        ],
       },
       { name: 'Failures', versions: undefined, rules: [{ ...abort, ExpirationInDays: 90 }] },
     ]);

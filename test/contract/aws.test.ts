@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { after, before } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DeleteItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
+import { DeleteObjectCommand, GetObjectTaggingCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { DeleteMessageCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import type { Ports } from '../../shared/deps.ts';
 import { type AwsClients, awsClients } from '../../shared/engines/aws/clients.ts';
 import { type AwsEngine, awsEngine } from '../../shared/engines/aws/engine.ts';
+import { UNOWNED } from '../../shared/engines/aws/unowned.ts';
 import { laneSuffix } from '../../shared/lane-names.ts';
 import type { Followers } from '../../shared/ports/followers.ts';
 import type { Lane } from '../../shared/ports/queues.ts';
@@ -102,6 +104,7 @@ const open: Open = async (t) => {
       }
       clock.advance(ms);
       await removeExpired(name, clock.now());
+      if (ms >= UNOWNED_MS) await removeUnowned();
     },
     follow: (wanted) => {
       followers = { changes: async () => {}, due: async () => {}, ...wanted };
@@ -160,6 +163,20 @@ const removeExpired = async (table: string, now: number): Promise<void> => {
   );
   for (const { pk, sk } of items) {
     if (pk && sk) await clients.dynamo.send(new DeleteItemCommand({ TableName: table, Key: { pk, sk } }));
+  }
+};
+
+/** For so long the bucket keeps what no record owns. */
+const UNOWNED_MS = 100 * 86_400_000;
+
+/** What the bucket does by its rules; the local S3 has none. */
+const removeUnowned = async (): Promise<void> => {
+  const s3 = await clients.s3();
+  const { Contents: objects = [] } = await s3.send(new ListObjectsV2Command({ Bucket: BUCKET }));
+  for (const { Key: key } of objects) {
+    const { TagSet: tags = [] } = await s3.send(new GetObjectTaggingCommand({ Bucket: BUCKET, Key: key }));
+    const isUnowned = tags.some(({ Key: name, Value: value }) => name === UNOWNED.key && value === UNOWNED.value);
+    if (isUnowned) await s3.send(new DeleteObjectCommand({ Bucket: BUCKET, Key: key }));
   }
 };
 

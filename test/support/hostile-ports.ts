@@ -139,6 +139,10 @@ const hostileBlobs = (blobs: Blobs, chance: Chance): Blobs => ({
     if (chance(ANSWER_LOST)) await blobs.put(key, content);
   },
   get: (key) => blobs.get(key),
+  own: async (key) => {
+    await blobs.own(key);
+    if (chance(ANSWER_LOST)) await blobs.own(key);
+  },
   delete: async (key) => {
     await blobs.delete(key);
     if (chance(ANSWER_LOST)) await blobs.delete(key);

@@ -18,6 +18,7 @@ const watched = async (t: TestContext) => {
       ...ports,
       blobs: {
         get: (key) => ports.blobs.get(key),
+        own: (key) => ports.blobs.own(key),
         put: async (key, content) => {
           put.add(key);
           left.add(key);

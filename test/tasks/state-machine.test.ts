@@ -222,13 +222,4 @@ describe('what follows from the writes to a task', () => {
       for (const { before, after } of steps)
         assert.deepEqual(effectsOf({ before, after }), effectsOf({ before, after }));
     }));
-
-  it('forgets the blobs of a task that is removed, and nothing else', () => {
-    const task = newTask({ input: { blob: 'a/b/c', bytes: 5000 }, output: { blob: 'a/b/d', bytes: 5000 } });
-    assert.deepEqual(effectsOf({ before: task }), [
-      { kind: 'forget', blob: 'a/b/c' },
-      { kind: 'forget', blob: 'a/b/d' },
-    ]);
-    assert.deepEqual(effectsOf({ before: newTask() }), []);
-  });
 });

@@ -6,6 +6,7 @@ import { Bucket } from '../kinds/storage.ts';
 import type { Plan } from '../plan.ts';
 import { type Forward, forwardTo } from './forward.ts';
 import { jsonAnswer, jsonRequest } from './json-call.ts';
+import { withTags } from './object-tags.ts';
 
 export interface QueuesAndBuckets {
   forward: Forward;
@@ -29,8 +30,9 @@ export const startQueuesAndBuckets = async (plan: Plan, dir: string): Promise<Qu
     }
   }
   for (const { name } of plan.all(Bucket)) server.createBucket(name);
+  const tagged = withTags(forward);
   return {
-    forward: (request) => forward(withVisibility(request)),
+    forward: (request) => tagged(withVisibility(request)),
     stop: async () => {
       close();
       await server.stop();

@@ -66,13 +66,18 @@ export const s3CallOf = (request: AwsRequest): { operation: string; needs: Need[
     }
     return { operation: `${request.method} of a bucket with ${asked.join(', ') || 'nothing'}`, needs: undefined };
   }
+  const objectArn = `${bucketArn}/${decodeURIComponent(key)}`;
+  if (request.method === 'DELETE' && searchParams.has('tagging')) {
+    return { operation: 'DeleteObjectTagging', needs: [{ action: 's3:DeleteObjectTagging', resource: objectArn }] };
+  }
   const operation = OBJECT_OPERATIONS[request.method];
   const isPlain = asked.every((name) => HARMLESS_QUERY.includes(name)) && !('x-amz-copy-source' in request.headers);
   if (!operation || !isPlain) {
     return { operation: searchParams.get('x-id') ?? `${request.method} ${asked.join(', ')}`, needs: undefined };
   }
   const action = operation === 'HeadObject' ? 's3:GetObject' : `s3:${operation}`;
-  return { operation, needs: [{ action, resource: `${bucketArn}/${decodeURIComponent(key)}` }] };
+  const tagging = 'x-amz-tagging' in request.headers ? [{ action: 's3:PutObjectTagging', resource: objectArn }] : [];
+  return { operation, needs: [{ action, resource: objectArn }, ...tagging] };
 };
 
 const LISTING = ['list-type', 'prefix', 'delimiter', 'max-keys', 'continuation-token', 'start-after', 'x-id'];

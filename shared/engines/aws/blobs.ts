@@ -2,11 +2,12 @@ import { hash } from 'node:crypto';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Blobs } from '../../ports/blobs.ts';
 import { answerOf } from './failures.ts';
+import { UNOWNED } from './unowned.ts';
 
 export const blobsOn = (s3: () => Promise<S3Client>, bucket: string): Blobs => ({
   put: (key, content) =>
     onS3(s3, (client, { PutObjectCommand }) =>
-      client.send(new PutObjectCommand({ Bucket: bucket, Key: objectKey(key), Body: content })),
+      client.send(new PutObjectCommand({ Bucket: bucket, Key: objectKey(key), Body: content, Tagging: TAGGED })),
     ).then(() => {}),
   get: async (key) => {
     try {
@@ -15,8 +16,17 @@ export const blobsOn = (s3: () => Promise<S3Client>, bucket: string): Blobs => (
       );
       return await body?.transformToString();
     } catch (error) {
-      if (error instanceof Error && error.name === 'NoSuchKey') return undefined;
+      if (isGone(error)) return undefined;
       throw error;
+    }
+  },
+  own: async (key) => {
+    try {
+      await onS3(s3, (client, { DeleteObjectTaggingCommand }) =>
+        client.send(new DeleteObjectTaggingCommand({ Bucket: bucket, Key: objectKey(key) })),
+      );
+    } catch (error) {
+      if (!isGone(error)) throw error;
     }
   },
   delete: (key) =>
@@ -24,6 +34,12 @@ export const blobsOn = (s3: () => Promise<S3Client>, bucket: string): Blobs => (
       client.send(new DeleteObjectCommand({ Bucket: bucket, Key: objectKey(key) })),
     ).then(() => {}),
 });
+
+const TAGGED = `${UNOWNED.key}=${UNOWNED.value}`;
+
+/** The second is what S3 says of the tags of an object in whose place it keeps the mark of its deletion. */
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'MethodNotAllowed');
 
 type S3 = typeof import('./s3-client.ts');
 

@@ -1,43 +1,95 @@
 import { hash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Blobs } from '../../ports/blobs.ts';
 
 /** Each blob is a file. It appears under its name only when all of it is on the disk. */
-export const fileBlobs = (root: string, newId: () => string, failed: (error: unknown) => unknown): Blobs => {
-  // A key may contain anything and be long; its hash is a name on every file system. The folders stay: they are 256 at most.
-  const pathOf = (key: string): string => {
-    const name = hash('sha256', key, 'hex');
-    return join(root, name.slice(0, 2), name);
+export interface FileBlobs extends Blobs {
+  /** Removes what was put before then and has no owner, and what a crash left half written. */
+  sweep(before: number, signal: AbortSignal): Promise<void>;
+}
+
+interface Surroundings {
+  now: () => number;
+  newId: () => string;
+  /** What to throw where the disk does not take what is written. */
+  failed: (error: unknown) => unknown;
+}
+
+export const fileBlobs = (root: string, { now, newId, failed }: Surroundings): FileBlobs => {
+  // A key may contain anything and be long; its hash is a name on every file system. The folders stay: they are 257 at most.
+  const nameOf = (key: string): string => hash('sha256', key, 'hex');
+  const unowned = join(root, 'new');
+  const newPathOf = (key: string): string => join(unowned, nameOf(key));
+  const pathOf = (key: string): string => join(root, nameOf(key).slice(0, 2), nameOf(key));
+
+  const folders = new Map<string, Promise<void>>();
+  /** Once in a process, so that a folder which another is just making is not used before it is durable. */
+  const made = (folder: string): Promise<void> => {
+    const making = folders.get(folder) ?? durableFolder(folder);
+    folders.set(folder, making);
+    making.catch(() => folders.delete(folder));
+    return making;
   };
+
   return {
     put: async (key, content) => {
-      const path = pathOf(key);
+      const path = newPathOf(key);
       const unfinished = `${path}.${newId()}`;
       try {
-        await mkdir(dirname(path), { recursive: true });
-        await writeSynced(unfinished, content);
+        await made(unowned);
+        await writeSynced(unfinished, content, now());
         await rename(unfinished, path);
-        await synced(dirname(path));
-        await synced(root);
+        await synced(unowned);
       } catch (error) {
         await rm(unfinished, { force: true }).catch(() => {});
         throw failed(error);
       }
     },
-    get: (key) => readFile(pathOf(key), 'utf8').catch(undefinedIfMissing),
-    delete: (key) => rm(pathOf(key), { force: true }),
+    // Where it moves meanwhile, it is found in its new place.
+    get: async (key) => (await readIfThere(newPathOf(key))) ?? readIfThere(pathOf(key)),
+    own: async (key) => {
+      const path = pathOf(key);
+      try {
+        await made(dirname(path));
+        await rename(newPathOf(key), path).catch(undefinedIfMissing);
+        // Also where another has just moved it: whoever is told that it is owned may rely on it.
+        await synced(dirname(path));
+      } catch (error) {
+        throw failed(error);
+      }
+    },
+    delete: async (key) => {
+      await rm(newPathOf(key), { force: true });
+      await rm(pathOf(key), { force: true });
+    },
+    sweep: async (before, signal) => {
+      const folder = await opendir(unowned).catch(undefinedIfMissing);
+      for await (const { name } of folder ?? []) {
+        if (signal.aborted) return;
+        const path = join(unowned, name);
+        const found = await stat(path).catch(undefinedIfMissing);
+        if (found && found.mtimeMs < before) await rm(path, { force: true });
+      }
+    },
   };
 };
 
-const writeSynced = async (path: string, content: string): Promise<void> => {
+const writeSynced = async (path: string, content: string, at: number): Promise<void> => {
   const file = await open(path, 'wx');
   try {
     await file.writeFile(content);
+    await file.utimes(at / 1000, at / 1000);
     await file.datasync();
   } finally {
     await file.close();
   }
+};
+
+const durableFolder = async (folder: string): Promise<void> => {
+  await mkdir(folder, { recursive: true });
+  await synced(dirname(folder));
+  await synced(dirname(dirname(folder)));
 };
 
 /** A new name in a folder is durable only when the folder is. */
@@ -49,6 +101,8 @@ const synced = async (folder: string): Promise<void> => {
     await handle.close();
   }
 };
+
+const readIfThere = (path: string): Promise<string | undefined> => readFile(path, 'utf8').catch(undefinedIfMissing);
 
 const undefinedIfMissing = (error: NodeJS.ErrnoException): undefined => {
   if (error.code === 'ENOENT') return undefined;

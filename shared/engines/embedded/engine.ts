@@ -4,6 +4,7 @@ import type { Ports } from '../../deps.ts';
 import type { Log } from '../../log.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Followers } from '../../ports/followers.ts';
+import { BlobSweep } from './blob-sweep.ts';
 import { fileBlobs } from './blobs.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { Database } from './database.ts';
@@ -45,12 +46,19 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
   const queues = new QueueStore(db, clock);
   const events = new EventStore(db, clock, options.eventsKeepMs);
   const timers = new Timers(db, records, events, clock, log);
-  const blobs = fileBlobs(join(dir, 'blobs'), options.newId, (error) => db.fail(error));
+  const blobs = fileBlobs(join(dir, 'blobs'), {
+    now: () => clock.now(),
+    newId: options.newId,
+    failed: (error) => db.fail(error),
+  });
+  const blobSweep = new BlobSweep(db, blobs, clock, log);
+  /** For what follows from a change: only once that is on the disk. */
+  const afterwards = (act: (key: string) => Promise<void>) => (key: string) => db.write(() => {}).then(() => act(key));
   const portsWith = (care: Care): Ports => ({
     records: recordsOn(db, records, feed, care),
     queues: queuesOn(db, queues, clock, care),
     events: eventsOn(db, events, care),
-    blobs: care === 'soon' ? { ...blobs, delete: (key) => db.write(() => {}).then(() => blobs.delete(key)) } : blobs,
+    blobs: care === 'soon' ? { ...blobs, own: afterwards(blobs.own), delete: afterwards(blobs.delete) } : blobs,
   });
   return {
     ports: portsWith('durable'),
@@ -58,9 +66,10 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
     start: (followers) => {
       feed.start(followers.changes);
       timers.start(followers.due);
+      blobSweep.start();
     },
     stop: async () => {
-      await Promise.all([feed.stop(), timers.stop()]);
+      await Promise.all([feed.stop(), timers.stop(), blobSweep.stop()]);
       await db.close();
     },
   };
