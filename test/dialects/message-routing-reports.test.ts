@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { settled } from '../http/refusal.ts';
+import { mrMessage, type Wire } from '../support/message-routing.ts';
+import { start, wire } from './message-routing-pair.ts';
+
+describe('a result', () => {
+  it('that is partial completes the task, and says so to readers of any dialect', async (t) => {
+    const { parley, coder } = await start(t);
+    const asker = await parley.agent('asker', { dialect: 'agent-os' });
+    const id = await asker.call('POST', '/v1/messages', {
+      id: '8b2f5a0e-0000-4000-8000-000000000001',
+      timestamp: '2026-02-08T15:00:00Z',
+      version: '1.0.0',
+      from: { agentId: 'asker' },
+      to: { agentId: 'coder-1' },
+      type: 'query',
+      payload: { content: 'How far?' },
+    });
+    assert.equal(id.status, 202, JSON.stringify(id.body));
+    const [{ message }] = await coder.claim();
+    assert.equal(message.msg_id, 'msg_8b2f5a0e');
+    const payload = { status: 'partial', metrics: { confidence: 0.88 }, next_steps: ['the rest'] };
+    const result = mrMessage('result', 'coder-1', 'asker', { correlation_id: message.msg_id, payload });
+    assert.equal((await coder.send(result)).status, 202);
+    const [read] = await asker.inbox(20);
+    assert.deepEqual([read.type, read.payload.content], ['response', payload]);
+    assert.deepEqual([read.evidence.confidence, read.parley['message-routing'].isPartial], [88, true]);
+    assert.deepEqual(read.evidence.sources, [{ id: read.from.agentId, name: read.from.agentId, type: 'agent' }]);
+  });
+
+  it('that is a failure is final', async (t) => {
+    const { parley, coordinator, coder, delegate, say } = await start(t);
+    const asked = await delegate();
+    await coder.claim();
+    const payload = { status: 'failure', issues: ['no access', 'no time'] };
+    const failure = await say('result', { correlation_id: asked.msg_id, payload });
+    await settled(parley);
+    const task = await coordinator.task(asked.taskId);
+    assert.deepEqual([task.state, task.error.message, task.error.recoverable], ['failed', 'no access\nno time', false]);
+    assert.deepEqual(await coordinator.inbox(20), [wire(failure)]);
+  });
+
+  it('without a correlation is about the only task that its sender holds for its recipient', async (t) => {
+    const { coordinator, coder, delegate, say } = await start(t);
+    const asked = await delegate();
+    const lonely = mrMessage('result', 'coder-1', 'coordinator-main');
+    const early = await coder.send(lonely);
+    assert.deepEqual([early.status, early.body.code], [404, 'task_not_found']);
+    await coder.claim();
+    const result = await say('result', { correlation_id: null });
+    assert.equal(result.taskId, asked.taskId);
+    const again = await coder.send(wire(result));
+    assert.deepEqual([again.status, again.body.duplicate], [200, true]);
+    assert.equal((await coordinator.task(asked.taskId)).state, 'completed');
+  });
+});
+
+describe('a status update', () => {
+  it('that is blocked shows its blockers', async (t) => {
+    const { parley, coordinator, coder, delegate, say } = await start(t);
+    const asked = await delegate();
+    await coder.claim();
+    const payload = { status: 'blocked', progress: 0.29, message: 'waiting', confidence: 0.5, blockers: ['a key'] };
+    await say('status-update', { payload });
+    const { progress } = await coordinator.task(asked.taskId);
+    assert.deepEqual([progress.percent, progress.blockers, progress.confidence], [29, ['a key'], 0.5]);
+    await settled(parley);
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=task.progress')).body;
+    const told = events.find(({ data }: Wire) => data.taskId === asked.taskId);
+    assert.deepEqual(told.data.blockers, ['a key']);
+  });
+
+  it('that is completed announces the result, and one that is failed ends the task', async (t) => {
+    const { coordinator, coder, delegate, say } = await start(t);
+    const asked = await delegate();
+    await coder.claim();
+    await say('status-update', { correlation_id: asked.msg_id, payload: { status: 'completed' } });
+    const task = await coordinator.task(asked.taskId);
+    assert.deepEqual([task.state, task.progress.percent], ['in_progress', 100]);
+    const failed = { status: 'failed', message: 'the tests broke' };
+    const last = await say('status-update', { correlation_id: asked.msg_id, payload: failed });
+    assert.equal((await coordinator.task(asked.taskId)).state, 'failed');
+    assert.deepEqual(await coordinator.inbox(20), [{ ...wire(last) }]);
+  });
+
+  it('that is about no task is about the agent, and stands in the inbox of its recipient', async (t) => {
+    const { coordinator, parley, say } = await start(t);
+    const update = await say('status-update', { payload: { status: 'blocked', blockers: ['nothing to do'] } });
+    assert.deepEqual(await coordinator.inbox(), [wire(update)]);
+    const { health } = (await parley.admin.call('GET', '/v1/agents/coder-1')).body;
+    assert.deepEqual([health.saying.status, health.saying.blockers], ['blocked', ['nothing to do']]);
+  });
+});
+
+describe('a heartbeat', () => {
+  it('feeds health, and a silence of 30 s is unhealthy', async (t) => {
+    const { parley, say } = await start(t);
+    const health = async () => (await parley.admin.call('GET', '/v1/agents/coder-1')).body.health;
+    await say('heartbeat', {
+      payload: { health: 'degraded', metrics: { cpu_usage: 0.9, memory_mb: 12.5 }, uptime_ms: 90_000 },
+    });
+    const { online, status, cpuUsage, memoryMb, uptime } = await health();
+    assert.deepEqual([online, status, cpuUsage, memoryMb, uptime], [true, 'degraded', 0.9, 12.5, 90]);
+    parley.clock.advance(29_000);
+    await settled(parley);
+    assert.equal((await health()).status, 'degraded');
+    parley.clock.advance(1500);
+    await settled(parley);
+    assert.deepEqual([(await health()).status, (await health()).online], ['unhealthy', false]);
+    await say('heartbeat', { timestamp: '2026-03-01T12:00:40.000Z' });
+    assert.equal((await health()).status, 'healthy');
+    await settled(parley);
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=agent.health')).body;
+    const told = events.map(({ data }: Wire) => data.status);
+    assert.deepEqual(told, ['degraded', 'unhealthy', 'healthy']);
+  });
+});
