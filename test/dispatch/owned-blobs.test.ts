@@ -46,12 +46,13 @@ const accepted = async (asked: Promise<{ status: number; body: unknown }>): Prom
 /** What is large of each kind of record, and how many blobs that is. */
 const KINDS: Record<string, { blobs: number; make: (parley: TestParley) => Promise<void> }> = {
   'a task, its result and its artifacts': {
-    blobs: 3,
+    blobs: 4,
     make: async (parley) => {
       const { orchestrator, cook } = await kitchen(parley);
       const request = tfRequest({ payload: { LARGE } });
       await accepted(orchestrator.send(request));
-      const artifacts = [{ name: 'a.txt', type: 'text/plain', content: LARGE }];
+      const artifact = { name: 'a.txt', type: 'text/plain', content: LARGE };
+      const artifacts = [artifact, { ...artifact, name: 'b.txt', content: LARGE.repeat(20) }];
       await accepted(cook.send({ id: request.id, status: 'completed', result: { LARGE }, artifacts }));
     },
   },
