@@ -4,7 +4,8 @@ import { ParleyError } from '../errors.ts';
 import { jsonObject } from '../json/checked.ts';
 import { JsonSchema } from '../json/meta-schema.ts';
 import { refuseTooLarge } from '../json/size.ts';
-import { AFTER_EXECUTION, TOOL_NAME, type Tool, toolRef, toolsPlace } from './tool.ts';
+import { AFTER_EXECUTION } from '../turns/head.ts';
+import { TOOL_NAME, type Tool, toolRef, toolsPlace } from './tool.ts';
 
 /** Project and channel are those of each call, so that a subject is kept from its category on. */
 const SUBJECT = /^(?:cg\.[\w*-]+\.[\w*-]+\.[\w*-]+\.)?(cmd\.(?:tool\.[\w-]+|sys\.pmo\.internal)(?:\.[\w-]+)+)$/;

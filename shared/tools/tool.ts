@@ -1,7 +1,6 @@
 import type { JsonObject } from '../json/json.ts';
 import type { Item, Ref } from '../ports/records.ts';
-
-export const AFTER_EXECUTION = ['suspend', 'terminate'] as const;
+import type { AfterExecution } from '../turns/head.ts';
 
 /** Something that agents can have done for them by whoever takes the commands of its subject. */
 export interface Tool extends Item {
@@ -14,7 +13,7 @@ export interface Tool extends Item {
   /** From the category on: `cmd.tool.search.execute`, or `cmd.sys.pmo.internal.fork_join`. */
   targetSubject: string;
   /** Whether the turn goes on after it, or ends with it. */
-  afterExecution: (typeof AFTER_EXECUTION)[number];
+  afterExecution: AfterExecution;
   /** Whether a user interface may call it. */
   uiAllowed: boolean;
   options: JsonObject;

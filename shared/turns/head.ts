@@ -35,7 +35,8 @@ export interface Step {
 export type WaitState = 'waiting' | 'received' | 'expired';
 
 /** What becomes of the turn when a tool has reported: it goes on once all have, or ends. */
-export type AfterExecution = 'suspend' | 'terminate';
+export const AFTER_EXECUTION = ['suspend', 'terminate'] as const;
+export type AfterExecution = (typeof AFTER_EXECUTION)[number];
 
 /** What a tool said, or what was said in its stead when its time was over. */
 export interface ToolReport extends Trace {

@@ -1,6 +1,6 @@
 import { idFrom } from '../ids.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
-import type { AfterExecution } from './head.ts';
+import { AFTER_EXECUTION, type AfterExecution } from './head.ts';
 
 /** One call of a tool, and the turn that waits for it. */
 export interface ToolCall {
@@ -49,4 +49,4 @@ export const controlIn = (result: unknown): AfterExecution | undefined => {
 };
 
 export const afterExecutionIn = (word: unknown): AfterExecution | undefined =>
-  word === 'suspend' || word === 'terminate' ? word : undefined;
+  AFTER_EXECUTION.find((known) => known === word);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
 import { CHANNEL_ID } from '../../agents/channels.ts';
 import { jsonObject } from '../../json/checked.ts';
-import { ENDINGS, HEAD_STATES } from '../../turns/head.ts';
+import { AFTER_EXECUTION, ENDINGS, HEAD_STATES } from '../../turns/head.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 /** Names that their senders make: printable, so that they can stand in keys and logs. */
@@ -23,7 +23,7 @@ const INLINE_ARGS = 'must not be sent inline: POST /v1/cards, and send its id as
 
 const DEPTH = 'how deep in a chain of calls; or the header CG-Recursion-Depth';
 const recursionDepth = z.number().int().min(0).describe(DEPTH);
-export const afterExecution = z.enum(['suspend', 'terminate']);
+export const afterExecution = z.enum(AFTER_EXECUTION);
 const ofTurn = { agent_turn_id: id, turn_epoch: epoch, agent_id: agentId };
 
 /** A bell: nothing in it is believed. */
