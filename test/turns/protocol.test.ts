@@ -231,6 +231,24 @@ describe('reports', () => {
     assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
   });
 
+  it('of one kind are not taken under the subject of the other', async (t) => {
+    const parley = await testParley(t);
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    await worker.suspend(held, ['c1']);
+    const payload = await toolReport(worker.agent, 'merlin', held, 'c1');
+    const saidUnder = (suffix: string) =>
+      worker.agent.send({ subject: `cg.v1r3.default.public.cmd.agent.merlin.${suffix}`, payload });
+    const refused = await saidUnder('timeout');
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.body.violated],
+      [422, 'protocol_violation', 'subject'],
+    );
+    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    assert.equal((await saidUnder('tool_result')).status, 202);
+  });
+
   it('whose card has expired let the turn go on, or end it as a failure that says so', async (t) => {
     const parley = await testParley(t);
     const worker = new Worker(await groundAgent(parley, 'merlin'));

@@ -117,7 +117,7 @@ const agentOrder = (told: Told): GroundOrder => {
         ...told,
         depth: depthSaid(headers, sent.recursion_depth),
         do: 'report',
-        payload: inShape(ToolReport, { message_type: subject.suffix, ...sent }, 'The report'),
+        payload: reported(told),
       };
     case 'stop':
       return { ...deep(told), do: 'stop', payload: inShape(Stop, sent, 'The stop') };
@@ -130,10 +130,17 @@ const agentOrder = (told: Told): GroundOrder => {
 const enqueued = ({ subject, sent }: Told): z.output<typeof Enqueue> => {
   const payload = inShape(Enqueue, { agent_id: subject.target, channel_id: subject.channel, ...sent }, 'The call');
   if (payload.agent_id === subject.target && payload.channel_id === subject.channel) return payload;
-  throw new ParleyError('protocol_violation', 'The payload names another agent or channel than the subject.', {
-    facts: { violated: 'subject' },
-  });
+  throw disagreement('names another agent or channel');
 };
+
+const reported = ({ subject, sent }: Told): z.output<typeof ToolReport> => {
+  const payload = inShape(ToolReport, { message_type: subject.suffix, ...sent }, 'The report');
+  if (payload.message_type === subject.suffix) return payload;
+  throw disagreement('is another kind of report');
+};
+
+const disagreement = (what: string): ParleyError =>
+  new ParleyError('protocol_violation', `The payload ${what} than the subject.`, { facts: { violated: 'subject' } });
 
 const unknown = ({ text }: Told, why: string): ParleyError =>
   new ParleyError('protocol_violation', `The subject ${text.slice(0, 200)} is not for sending: ${why}.`, {
