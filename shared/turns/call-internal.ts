@@ -5,6 +5,7 @@ import type { GroundOrder } from '../dialects/common-ground/decode.ts';
 import { inShape } from '../dialects/common-ground/schema.ts';
 import { ParleyError } from '../errors.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
+import type { Done } from '../messages/command.ts';
 import { loaded } from '../tasks/content.ts';
 import { childOf } from '../trace.ts';
 import { type Checked, checkedCall } from './call-tool.ts';
@@ -17,10 +18,10 @@ import { report } from './report.ts';
 type Order = Extract<GroundOrder, { do: 'callTool' | 'callInternal' }>;
 
 /** A tool that Parley itself is. What it cannot begin is told to the turn as the result of the call. */
-export const callInternal = (deps: Deps, caller: Caller, order: Order): Promise<{ duplicate: boolean }> =>
+export const callInternal = (deps: Deps, caller: Caller, order: Order): Promise<Done> =>
   untilUnmoved(() => begun(deps, caller, order));
 
-const begun = async (deps: Deps, caller: Caller, order: Order): Promise<{ duplicate: boolean }> => {
+const begun = async (deps: Deps, caller: Caller, order: Order): Promise<Done> => {
   const name = order.subject.suffix.slice('internal.'.length);
   if (name !== 'fork_join' && name !== 'delegate') {
     throw violation('subject', `There is no internal tool ${name}. Known: fork_join, delegate.`);
@@ -40,7 +41,7 @@ const begun = async (deps: Deps, caller: Caller, order: Order): Promise<{ duplic
 /** The turn has ended, or something else does the work of the call and goes on. */
 const NOT_ITS_RESULT: ReadonlySet<string> = new Set(['stale_turn', 'id_reused']);
 
-type Begin = (deps: Deps, caller: Caller, checked: Checked) => Promise<{ duplicate: boolean }>;
+type Begin = (deps: Deps, caller: Caller, checked: Checked) => Promise<Done>;
 
 const forkJoinWith = (args: JsonObject): Begin => {
   const wanted = inShape(ForkJoin, args, 'The arguments of fork_join');

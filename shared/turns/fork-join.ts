@@ -6,6 +6,7 @@ import { join } from '../batches/join.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { fingerprint } from '../json/fingerprint.ts';
+import type { Done } from '../messages/command.ts';
 import { is } from '../ports/conditions.ts';
 import type { Fresh } from '../ports/records.ts';
 import { discarded, kept, loaded } from '../tasks/content.ts';
@@ -159,22 +160,20 @@ export const delegate = async (
   caller: Caller,
   { call, id, trace, proviso }: Checked,
   { target_ref, instruction: text, context_box_id }: z.output<typeof Delegate>,
-): Promise<{ duplicate: boolean }> =>
-  enqueue(
-    deps,
-    caller,
-    {
-      agent: target_ref,
-      correlation: id,
-      mode: 'call',
-      channel: call.channel,
-      depth: call.depth + 1,
-      contextBox: context_box_id,
-      payload: { instruction: text },
-      trace,
-      from: nameOf(caller),
-      callers: waitersFor(call),
-      parent: call,
-    },
-    proviso(),
-  );
+): Promise<Done> => {
+  const wanted = {
+    agent: target_ref,
+    correlation: id,
+    mode: 'call',
+    channel: call.channel,
+    depth: call.depth + 1,
+    contextBox: context_box_id,
+    payload: { instruction: text },
+    trace,
+    from: nameOf(caller),
+    callers: waitersFor(call),
+    parent: call,
+  };
+  const { turn, duplicate } = await enqueue(deps, caller, wanted, proviso());
+  return { duplicate, agentTurnId: turn };
+};

@@ -19,8 +19,10 @@ describe('delegate', () => {
     ];
     await enqueued(parley.admin, 'merlin');
     const held = await merlin.begin();
-    assert.equal((await delegateTo(merlin, held, 'kay')).status, 202);
+    const begun = await delegateTo(merlin, held, 'kay');
     const child = await kay.begin();
+    const agentTurnId = child.agent_turn_id;
+    assert.deepEqual(begun.body, { id: 'd1', dialect: 'common-ground', duplicate: false, agentTurnId });
     assert.equal(child.inbox[0].recursion_depth, 1);
     const traceId = (row: { traceparent: string }) => row.traceparent.slice(3, 35);
     assert.equal(traceId(child.inbox[0]), traceId(held.inbox[0]), 'the trace goes on');
