@@ -29,7 +29,7 @@ export const TaskView = z.object({
   artifacts: z.array(z.looseObject({ name: z.string(), type: z.string() })).optional(),
   input: whatever.optional().describe('what the agent asks, while the status is input_required'),
   error: failure.optional().describe('why it failed'),
-  metadata: z.object({
+  metadata: z.looseObject({
     startedAt: time,
     completedAt: time,
     duration_ms: z.number().optional(),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { kitchen, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
-import { assertRefused, refusedWithoutTrace } from './refusal.ts';
+import { assertRefused, refusedWithoutTrace, settled } from './refusal.ts';
 
 describe('POST /v1/tasks', () => {
   it('answers that the task is pending', async (t) => {
@@ -38,6 +38,37 @@ describe('POST /v1/tasks', () => {
     await cook.send({ id: request.id, status: 'failed', error });
     const { status, body } = await waiting;
     assert.deepEqual([status, body.status, body.error], [200, 'failed', error]);
+  });
+
+  it('gives all that the agent said of the response, and the codes of the protocol, to who waits and to who asks again', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    const request = tfRequest();
+    const waiting = orchestrator.call('POST', '/v1/tasks?wait=20', request);
+    await cook.claim({ wait: 20 });
+    const started = '2026-02-08T15:00:00.000Z';
+    await cook.send({ id: request.id, status: 'in_progress', metadata: { progress: 40, tokens: 3 } });
+    const under = (await orchestrator.task(request.id)).metadata;
+    assert.deepEqual([under.progress, under.tokens, under.agent, under.retryCount], [40, 3, 'cook', 0]);
+    const said = { startedAt: started, duration_ms: 1200, tokens: 5, model: { name: 'small' } };
+    await cook.send({ id: request.id, status: 'completed', result: 1, metadata: said });
+    for (const body of [(await waiting).body, await orchestrator.task(request.id)]) {
+      const { startedAt, duration_ms, tokens, model, agent, retryCount } = body.metadata;
+      assert.deepEqual({ startedAt, duration_ms, tokens, model }, said);
+      assert.deepEqual([agent, retryCount, body.result, body.state], ['cook', 0, 1, 'completed']);
+    }
+    const failing = tfRequest();
+    await orchestrator.send(failing);
+    const details = { field: 'url' };
+    const error = { code: 'INVALID_INPUT', message: 'no url', recoverable: false, details, hint: 'give one' };
+    await cook.send({ id: failing.id, status: 'failed', error });
+    assert.deepEqual((await orchestrator.task(failing.id)).error, error);
+    const late = tfRequest();
+    await orchestrator.send(late);
+    parley.clock.advance(3_600_000);
+    await settled(parley);
+    const expired = await orchestrator.task(late.id);
+    assert.deepEqual([expired.status, expired.error.code, expired.error.recoverable], ['failed', 'TIMEOUT', true]);
   });
 
   it('takes requests only, and says all that is wrong with one', async (t) => {

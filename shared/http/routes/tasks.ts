@@ -1,14 +1,18 @@
 import * as z from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
+import type { Deps } from '../../deps.ts';
 import { taskFormat } from '../../dialects/task-format/task-format.ts';
 import { ParleyError } from '../../errors.ts';
+import { outcomeOf } from '../../inbox/delivery.ts';
 import { jsonObject, jsonValue } from '../../json/checked.ts';
+import { objectIn } from '../../json/json.ts';
 import { receive } from '../../messages/receive.ts';
 import { answerTask } from '../../tasks/answer-task.ts';
+import type { HistoryEntry } from '../../tasks/history.ts';
 import { listTasks } from '../../tasks/list-tasks.ts';
 import { isUnderWay, lookUp } from '../../tasks/look-up.ts';
 import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
-import { STATUSES } from '../../tasks/task.ts';
+import { isOpen, STATUSES, type Task } from '../../tasks/task.ts';
 import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
 import { noBody, noQuery, type Route, route, SOUGHT_PAGE, signalFor, waitUpTo } from '../route.ts';
 import { speaksFor } from './agent-fields.ts';
@@ -21,6 +25,16 @@ import { page, Tasks } from './task-page.ts';
 const TaskFormatRequest = jsonObject.meta({ $ref: `#/components/schemas/${taskFormat.name}` });
 
 const notFound = { 404: { description: 'No such task' } };
+
+/** Whoever asked in the task format reads the response as its agent wrote it, with what Parley knows beside it. */
+const shown = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<object> => {
+  const view = await fullView(deps, task, entries);
+  if (task.dialect !== taskFormat.name || (isOpen(task) && !task.progress)) return view;
+  const { metadata, error = view.error } = isOpen(task)
+    ? taskFormat.encodeReport(task)
+    : taskFormat.encodeOutcome(outcomeOf(task, task.from), undefined, undefined);
+  return { ...view, metadata: { ...view.metadata, ...objectIn(metadata) }, error: view.error && error };
+};
 
 export const taskRoutes: Route[] = [
   route({
@@ -65,7 +79,7 @@ export const taskRoutes: Route[] = [
       if (id === undefined) throw new Error('a request always has a task');
       request.note?.({ taskId: id });
       const { task, entries } = await lookUp(deps, caller, id, query.wait, signalFor(query.wait, request));
-      return { status: isUnderWay(task) ? 202 : 200, body: await fullView(deps, task, entries) };
+      return { status: isUnderWay(task) ? 202 : 200, body: await shown(deps, task, entries) };
     },
   }),
   route({
@@ -79,7 +93,7 @@ export const taskRoutes: Route[] = [
       const id = await taskId(deps, caller, { params, request });
       const { task, entries } = await lookUp(deps, caller, id, query.wait, signalFor(query.wait, request));
       const body =
-        query.dialect === undefined ? await fullView(deps, task, entries) : await inDialect(deps, task, query.dialect);
+        query.dialect === undefined ? await shown(deps, task, entries) : await inDialect(deps, task, query.dialect);
       return { status: 200, body };
     },
   }),
