@@ -60,7 +60,7 @@ const TASK: Task = {
   capability: 'security.briefing',
   createdAt: Date.now(),
   ttlSeconds: 600,
-  deadline: 0,
+  deadline: Date.now() + 600_000,
   entry: 1,
   queuedAt: 0,
   resent: 0,

@@ -1,7 +1,6 @@
 import { type Chosen, chosenFrom } from './chosen.ts';
 
-export const SECTIONS = ['dialects', 'growth', 'idle', 'lives', 'cpu', 'million', 'messages', 'turns'] as const;
-export type Section = (typeof SECTIONS)[number];
+const SECTIONS = ['dialects', 'growth', 'idle', 'lives', 'cpu', 'million', 'messages', 'turns'] as const;
 
 /** How much of everything is measured. */
 export interface Counts {
@@ -61,7 +60,5 @@ export const HELP = `Measures the embedded engine over HTTP, with submitter, age
 It prints a table, and writes the same as JSON to bench/results/.
 `;
 
-export type Options = Chosen<Section, Counts>;
-
-export const optionsFrom = (args: string[]): Options | 'help' =>
+export const optionsFrom = (args: string[]): Chosen<(typeof SECTIONS)[number], Counts> | 'help' =>
   chosenFrom(args, SECTIONS, { quick: QUICK, full: FULL });

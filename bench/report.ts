@@ -2,8 +2,6 @@ import { ABOUT } from './cpu-parts.ts';
 import type { Measured } from './load.ts';
 import type { Machine } from './machine.ts';
 import type { CpuByWay } from './measure-cpu.ts';
-import type { DialectSpeed } from './measure-dialects.ts';
-import type { Growth } from './measure-growth.ts';
 import type { Idle, Lives } from './measure-lives.ts';
 import type { Messages } from './measure-messages.ts';
 import type { Million } from './measure-million.ts';
@@ -11,18 +9,6 @@ import type { Turns } from './measure-turns.ts';
 import { median, rounded } from './numbers.ts';
 import { printTable } from './print-table.ts';
 import { WAYS } from './ways.ts';
-
-export interface Results {
-  machine: Machine;
-  lives?: Lives;
-  idle?: Idle;
-  million?: Million;
-  cpu?: CpuByWay;
-  dialects?: DialectSpeed[];
-  growth?: Growth[];
-  messages?: Messages;
-  turns?: Turns;
-}
 
 /** Measured on another machine with 2 cores, each behind HTTP and durable. They are no ratio of this run. */
 const ELSEWHERE = [

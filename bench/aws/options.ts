@@ -1,7 +1,6 @@
 import { type Chosen, chosenFrom } from '../chosen.ts';
 
-export const SECTIONS = ['lives', 'log', 'stored', 'idle', 'bundles'] as const;
-export type Section = (typeof SECTIONS)[number];
+const SECTIONS = ['lives', 'log', 'stored', 'idle', 'bundles'] as const;
 
 export interface Counts {
   warmUp: number;
@@ -44,7 +43,5 @@ export const HELP = `Counts what a life costs on AWS, with the synthesized templ
 It prints tables, and writes the same as JSON to bench/results/. docs/costs.md says what they mean.
 `;
 
-export type Options = Chosen<Section, Counts>;
-
-export const optionsFrom = (args: string[]): Options | 'help' =>
+export const optionsFrom = (args: string[]): Chosen<(typeof SECTIONS)[number], Counts> | 'help' =>
   chosenFrom(args, SECTIONS, { quick: QUICK, full: FULL });

@@ -1,4 +1,3 @@
-import type { Machine } from '../machine.ts';
 import { rounded } from '../numbers.ts';
 import { printTable } from '../print-table.ts';
 import { type Line, PARTS, totalOf } from './bill.ts';
@@ -9,15 +8,6 @@ import type { LogCost } from './measure-log.ts';
 import type { Stored } from './measure-stored.ts';
 import { ELSEWHERE, PRICES } from './prices.ts';
 import type { Step } from './round-trips.ts';
-
-export interface Results {
-  machine: Machine;
-  lives?: LivesResults;
-  log?: LogCost;
-  stored?: Stored[];
-  idle?: IdleHour;
-  bundles?: Bundle[];
-}
 
 /** What an entry for each message adds to a life. */
 export const printLog = ({ without, with: logged }: LogCost): void => {
