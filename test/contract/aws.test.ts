@@ -14,19 +14,8 @@ import type { Lane } from '../../shared/ports/queues.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 import { MovableClock } from '../support/movable-clock.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
-import { blobsContract } from './blobs-contract.ts';
-import { cardsContract } from './cards-contract.ts';
-import { changeFeedContract } from './change-feed-contract.ts';
-import { consumersContract } from './consumers-contract.ts';
+import { engineContract } from './engine-contract.ts';
 import { type Open, WATCHED } from './engine-under-test.ts';
-import { eventsContract } from './events-contract.ts';
-import { fullInboxContract } from './full-inbox-contract.ts';
-import { queriesContract } from './queries-contract.ts';
-import { queuesContract } from './queues-contract.ts';
-import { recordsContract } from './records-contract.ts';
-import { timersContract } from './timers-contract.ts';
-import { transactionsContract } from './transactions-contract.ts';
-import { updatesContract } from './updates-contract.ts';
 
 const BUCKET = 'contents';
 
@@ -194,16 +183,4 @@ const fireAll = async (engine: AwsEngine, url: string, due: Followers['due']): P
   await fireAll(engine, url, due);
 };
 
-const NAME = 'the AWS engine';
-recordsContract(NAME, open);
-updatesContract(NAME, open);
-queriesContract(NAME, open);
-transactionsContract(NAME, open);
-queuesContract(NAME, open);
-eventsContract(NAME, open);
-consumersContract(NAME, open);
-cardsContract(NAME, open);
-fullInboxContract(NAME, open);
-timersContract(NAME, open);
-changeFeedContract(NAME, open);
-blobsContract(NAME, open);
+engineContract('the AWS engine', open);

@@ -4,19 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedEngine, openEngine } from '../../shared/engines/embedded/engine.ts';
 import { TestClock } from '../support/test-clock.ts';
-import { blobsContract } from './blobs-contract.ts';
-import { cardsContract } from './cards-contract.ts';
-import { changeFeedContract } from './change-feed-contract.ts';
-import { consumersContract } from './consumers-contract.ts';
+import { engineContract } from './engine-contract.ts';
 import { type Open, WATCHED } from './engine-under-test.ts';
-import { eventsContract } from './events-contract.ts';
-import { fullInboxContract } from './full-inbox-contract.ts';
-import { queriesContract } from './queries-contract.ts';
-import { queuesContract } from './queues-contract.ts';
-import { recordsContract } from './records-contract.ts';
-import { timersContract } from './timers-contract.ts';
-import { transactionsContract } from './transactions-contract.ts';
-import { updatesContract } from './updates-contract.ts';
 
 const open: Open = async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'parley-contract-'));
@@ -76,16 +65,4 @@ const open: Open = async (t) => {
   };
 };
 
-const NAME = 'the embedded engine';
-recordsContract(NAME, open);
-updatesContract(NAME, open);
-queriesContract(NAME, open);
-transactionsContract(NAME, open);
-queuesContract(NAME, open);
-eventsContract(NAME, open);
-consumersContract(NAME, open);
-cardsContract(NAME, open);
-fullInboxContract(NAME, open);
-timersContract(NAME, open);
-changeFeedContract(NAME, open);
-blobsContract(NAME, open);
+engineContract('the embedded engine', open);
