@@ -89,11 +89,11 @@ const leaseOnce = async (
     // The head comes first, and then the oldest of what is queued.
     const found = await deps.records.query<Item>({ p: turnsPk(project, id), limit: 2 });
     const head = found.find(isHead);
-    if (head && head.state !== 'idle') return (await takenUp(deps, head, leaseId)) ?? 'busy';
-    const queued = found.find(isQueued) ?? (await queuedForGroups(deps, known.agent));
-    if (!queued) return undefined;
-    const taken = await dispatch(deps, known, head, queued, leaseId);
-    if (taken) return taken;
+    const taken =
+      head && head.state !== 'idle'
+        ? await takenUp(deps, head, leaseId)
+        : await dispatch(deps, known, head, found.find(isQueued), leaseId);
+    if (taken !== 'lost') return taken;
   }
   return undefined;
 };
@@ -102,18 +102,21 @@ const when = (deps: Deps): When => ({ now: deps.clock.now(), limits: deps.config
 
 const dispatch = async (
   deps: Deps,
-  { agent: { project, id } }: Known,
+  { agent }: Known,
   head: Head | undefined,
-  queued: QueuedTurn,
+  own: QueuedTurn | undefined,
   leaseId: string | undefined,
-): Promise<Lease | undefined> => {
+): Promise<Lease | 'lost' | undefined> => {
+  const queued = own ?? (await queuedForGroups(deps, agent));
+  if (!queued) return undefined;
+  const { project, id } = agent;
   const { pk, sk, turn } = queued;
   const epoch = (head?.epoch ?? 0) + 1;
   const change = leased(epoch, turn, activeOf(queued), leaseId, when(deps));
   const writes: Write[] = [headWrite(headRef(project, id), head, { project, agent: id }, change.set ?? {})];
   writes.push({ kind: 'remove', key: { pk, sk }, if: present('turn') });
   const done = await deps.records.transact(writes, deps.newId());
-  return done.outcome === 'written' ? { agent_turn_id: turn, turn_epoch: epoch, inbox: [inboxRow(queued)] } : undefined;
+  return done.outcome === 'written' ? { agent_turn_id: turn, turn_epoch: epoch, inbox: [inboxRow(queued)] } : 'lost';
 };
 
 const activeOf = (queued: QueuedTurn): Active => {
@@ -122,16 +125,16 @@ const activeOf = (queued: QueuedTurn): Active => {
 };
 
 /** A turn that waits for no tool any more goes on with whoever asks first; one that was leased already, with whoever leased it. */
-const takenUp = async (deps: Deps, head: Head, leaseId: string | undefined): Promise<Lease | undefined> => {
+const takenUp = async (deps: Deps, head: Head, leaseId: string | undefined): Promise<Lease | 'busy' | 'lost'> => {
   const { project, agent, turn, epoch } = head;
-  if (turn === undefined) return undefined;
+  if (turn === undefined) return 'busy';
   const isMine = leaseId !== undefined && head.leaseId === leaseId;
   if (head.state === 'suspended' && stateOf(head) === 'running') {
     const change = unseen(resume({ turn, epoch }, leaseId, when(deps)));
     const done = await deps.records.update(headRef(project, agent), change, deps.newId());
-    return done.outcome === 'written' ? resumed(head, turn) : undefined;
+    return done.outcome === 'written' ? resumed(head, turn) : 'lost';
   }
-  if (!isMine || head.state === 'suspended') return undefined;
+  if (!isMine || head.state === 'suspended') return 'busy';
   return Object.keys(head.reports ?? {}).length > 0 ? resumed(head, turn) : leasedBefore(deps, head, turn);
 };
 
@@ -141,7 +144,7 @@ const resumed = (head: Head, turn: string): Lease => ({
   inbox: reportRows(head, turn),
 });
 
-const leasedBefore = async (deps: Deps, { project, epoch }: Head, id: string): Promise<Lease | undefined> => {
+const leasedBefore = async (deps: Deps, { project, epoch }: Head, id: string): Promise<Lease | 'busy'> => {
   const turn = await deps.records.get<Turn>(turnRef(project, id));
-  return turn && { agent_turn_id: id, turn_epoch: epoch, inbox: [inboxRow(turn)] };
+  return turn ? { agent_turn_id: id, turn_epoch: epoch, inbox: [inboxRow(turn)] } : 'busy';
 };

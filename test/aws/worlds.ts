@@ -13,8 +13,8 @@ import { laneSuffix } from '../../shared/lane-names.ts';
 import type { Item, RecordChange } from '../../shared/ports/records.ts';
 import { PACKING } from '../../shared/tasks/packing.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
-import { MovableClock } from '../support/movable-clock.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
+import { TestClock } from '../support/test-clock.ts';
 
 const TABLE = 'worlds';
 const BUCKET = 'contents';
@@ -33,7 +33,7 @@ export class AwsWorld {
   readonly faults: unknown[] = [];
   /** Every change of a watched record, in the order of the stream. */
   onChange: (change: RecordChange) => void = () => {};
-  readonly #clock: MovableClock;
+  readonly #clock: TestClock;
   readonly #nextFetch: () => Promise<void>;
   /** What waits for its time, as far as the stream has told. */
   readonly #due = new Map<string, Item>();
@@ -42,7 +42,7 @@ export class AwsWorld {
   #batches = 0;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(project: string, deps: Deps, clock: MovableClock, nextFetch: () => Promise<void>) {
+  constructor(project: string, deps: Deps, clock: TestClock, nextFetch: () => Promise<void>) {
     this.project = project;
     this.deps = deps;
     this.#clock = clock;
@@ -162,7 +162,8 @@ const worldOn = (
   project: string,
   nextFetch: () => Promise<void>,
 ): { world: AwsWorld; engine: AwsEngine } => {
-  const clock = new MovableClock();
+  // What expires must not have done so by the time of the table.
+  const clock = new TestClock(Date.now());
   const newId = randomUUID;
   const engine = awsEngine({
     clients,

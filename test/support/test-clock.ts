@@ -7,8 +7,12 @@ interface Alarm {
 
 /** Time that stands still until a test moves it. */
 export class TestClock implements Clock {
-  #now = Date.parse('2026-03-01T12:00:00Z');
+  #now: number;
   readonly #alarms = new Set<Alarm>();
+
+  constructor(now = Date.parse('2026-03-01T12:00:00Z')) {
+    this.#now = now;
+  }
 
   now(): number {
     return this.#now;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { enqueued, groundAgent, Worker } from '../support/ground.ts';
+import { enqueued, groundAgent, headOf, Worker } from '../support/ground.ts';
 import { testParley } from '../support/test-parley.ts';
 
 describe('an agent of several groups', () => {
@@ -27,6 +27,39 @@ describe('an agent of several groups', () => {
       await worker.deliver(held);
     }
     assert.deepEqual(taken, wanted);
+  });
+
+  it('does one thing at a time, though one worker is about to take a turn of a group while another is given its own', async (t) => {
+    let meanwhile: (() => Promise<void>) | undefined;
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          transact: async (writes, token) => {
+            const first = meanwhile;
+            meanwhile = undefined;
+            await first?.();
+            return ports.records.transact(writes, token);
+          },
+        },
+      }),
+    });
+    const slow = new Worker(await groundAgent(parley, 'scribe-1', { capabilities: ['scribes'] }));
+    const fast = new Worker(slow.agent);
+    await enqueued(parley.admin, 'scribe-1');
+    await slow.deliver(await slow.begin());
+    const forGroup = await enqueued(parley.admin, 'scribes');
+    let own = '';
+    meanwhile = async () => {
+      own = await enqueued(parley.admin, 'scribe-1');
+      assert.equal((await fast.take()).agent_turn_id, own);
+    };
+    assert.equal(await slow.lease(), undefined);
+    const { active_agent_turn_id, turn_epoch } = await headOf(parley.admin, 'scribe-1');
+    assert.deepEqual([active_agent_turn_id, turn_epoch], [own, 2]);
+    await fast.ok({ agent_turn_id: own, turn_epoch, inbox: [] }, 'stop');
+    assert.equal((await slow.take()).agent_turn_id, forGroup);
   });
 
   it('asks for all of them at once, and for no more than its registration may name', async (t) => {
