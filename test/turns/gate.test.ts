@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { turnRef } from '../../shared/turns/turn.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   enqueued,
@@ -84,6 +85,33 @@ describe('the gate of a turn', () => {
     // The delivery told of a state and an end; nothing else was told in between.
     assert.equal(await toldBy(parley), before + 2);
     assert.equal((await taskEvents(parley.admin, id)).length, 1);
+  });
+
+  it('is the head, before the turn itself has heard of its lease; and what the turn hears late does not undo its end', async (t) => {
+    let late = async (): Promise<unknown> => assert.fail('it was never told of its lease');
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          update: async (ref, change, ...rest) => {
+            if (change.set?.state !== 'leased') return ports.records.update(ref, change, ...rest);
+            late = () => ports.records.update(ref, change, ...rest);
+            return { outcome: 'refused' };
+          },
+        },
+      }),
+    });
+    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const id = await enqueued(parley.admin, 'merlin');
+    const held = await worker.begin();
+    assert.equal((await worker.say({ ...held, turn_epoch: 0 }, 'stop')).body.code, 'stale_turn');
+    assert.equal((await headOf(parley.admin, 'merlin')).active_agent_turn_id, id);
+    await worker.deliver(held);
+    await eventually(async () => assert.equal((await taskEvents(parley.admin, id)).length, 1));
+    await late();
+    const turn = await parley.parley.deps.records.get(turnRef('default', id));
+    assert.deepEqual([turn?.state, turn?.end?.status], ['ended', 'success']);
   });
 
   it('refuses a wrong epoch and a wrong turn without any effect', async (t) => {
