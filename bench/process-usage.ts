@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** The unit of /proc/<pid>/stat on every Linux that Node runs on. */
 const TICK_MS = 10;
 
-export interface CpuMs {
+interface CpuMs {
   user: number;
   system: number;
   /** Of both, what the main thread took; the rest is syncs, garbage collection and compilation. */

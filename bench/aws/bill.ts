@@ -60,7 +60,7 @@ const merged = (lines: Line[]): Line[] =>
     same.slice(0, 1).map((line) => ({ ...line, ...totalOf(same) })),
   );
 
-export interface Total {
+interface Total {
   perLife: number;
   dollarsPerMillion: number;
 }

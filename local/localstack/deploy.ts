@@ -10,7 +10,7 @@ const FOLDER = join('cdk.out', 'localstack');
 const Outputs = z.record(z.string(), z.object({ Routes: z.string(), AdminKeyCommand: z.string() }));
 const Routes = z.record(z.string(), z.url());
 
-export interface Deployed {
+interface Deployed {
   /** Which address has which route. */
   routes: Record<string, string>;
   /** The function that sets the admin key. */

@@ -2,7 +2,7 @@ import { RoleAccess } from './access/role-access.ts';
 import type { RunningTemplate } from './start-template.ts';
 
 /** What a relay beside the stack is told of it, and under which key it calls: it may read the relay queues of its project, and nothing else. */
-export interface RelayAccess {
+interface RelayAccess {
   queueUrlPrefix: string;
   endpoint: string;
   region: string;

@@ -30,7 +30,7 @@ export const unique = (name: string): string => `${name}-${randomUUID()}`;
 export const token = (): string => randomUUID();
 
 /** A reference that is a record without fields as well. */
-export type SampleRef = { pk: string; sk: string; readonly type?: Sample };
+type SampleRef = { pk: string; sk: string; readonly type?: Sample };
 
 export const sampleRef = (pk = unique('p#thing'), sk = WATCHED): SampleRef => ({ pk, sk });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 
-export interface StreamedEvent {
+interface StreamedEvent {
   id: string;
   type: string;
   data: { taskId?: string; agent?: string; percent?: number };

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { atEndOf, type Owner, tempDir } from '../support/server-process.ts';
 
-export interface SmallDisk {
+interface SmallDisk {
   /** Where it is, for whoever runs within. */
   dir: string;
   within: string[];

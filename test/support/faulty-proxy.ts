@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 /** What happens to a call on its way: it passes, its answer is lost or never comes after it took effect, or it is refused. */
 export type Fate = 'pass' | 'lose the answer' | 'never answer' | { status: number; error: string; facts?: object };
 
-export interface FaultyProxy {
+interface FaultyProxy {
   endpoint: string;
   /** The operations that were asked for, each time. */
   calls: string[];

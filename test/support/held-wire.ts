@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { atEndOf, type Owner } from './server-process.ts';
 
 /** A connection to a server on this machine, on which what the server says can be held up. */
-export interface HeldWire {
+interface HeldWire {
   port: number;
   hold(): void;
   release(): void;

@@ -16,7 +16,7 @@ const MAIN = resolve(import.meta.dirname, '../../relay/main.ts');
 const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
 
 /** The relay's queues on an SQS server, beside an engine that has everything else. */
-export interface RelayQueues {
+interface RelayQueues {
   /** For relay processes. */
   env: Record<string, string>;
   through(ports: Ports): Ports;

@@ -8,7 +8,7 @@ import { atEndOf, type Owner } from '../support/server-process.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-export interface SmallFunction {
+interface SmallFunction {
   /** The source of the bundle: a module that exports `handler`. */
   code: string;
   env?: Record<string, unknown>;
@@ -24,7 +24,7 @@ export const ref = (logicalId: string) => ({ Ref: logicalId });
 const policyDocument = (Statement: object[]) => ({ Version: '2012-10-17', Statement });
 
 /** A function with a role of its own, as CDK writes them. */
-export const functionResources = (id: string, { env = {}, allow = [], properties = {} }: SmallFunction): Resources => ({
+const functionResources = (id: string, { env = {}, allow = [], properties = {} }: SmallFunction): Resources => ({
   [`${id}Role`]: {
     Type: 'AWS::IAM::Role',
     Properties: {

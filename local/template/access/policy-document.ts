@@ -5,7 +5,7 @@ import { fits } from './glob.ts';
 const oneOrMore = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
 
 /** What is known of a call beside its action and resource. */
-export interface CallContext {
+interface CallContext {
   /** On AWS every call of a function is over TLS, and so these count as if they were here too. */
   'aws:SecureTransport': 'true';
   's3:TlsVersion': '1.3';

@@ -6,7 +6,7 @@ import { jsonAnswer, jsonRequest } from './json-call.ts';
 import { type QueuesAndBuckets, startQueuesAndBuckets } from './queues-and-buckets.ts';
 import { hasTables, makeTables } from './tables.ts';
 
-export interface StartedBackends {
+interface StartedBackends {
   dynamodb: DynamoDbLocal;
   storage: QueuesAndBuckets;
   /** For a service that sends by itself, such as EventBridge. */

@@ -65,7 +65,7 @@ export interface BusEvent {
   [field: string]: unknown;
 }
 
-export type Deliver = (rule: PatternRule, target: RuleTarget, event: BusEvent) => void;
+type Deliver = (rule: PatternRule, target: RuleTarget, event: BusEvent) => void;
 
 /** The buses of the plan: an event goes to the targets of every rule that it matches. */
 export const busOf = (plan: Plan, rules: readonly PatternRule[], deliver: Deliver) => {

@@ -44,7 +44,7 @@ export const checkTargets = (
   }
 };
 
-export interface TargetSurroundings {
+interface TargetSurroundings {
   plan: Plan;
   functions: ReadonlyMap<string, LambdaFunction>;
   sendMessage(queueUrl: string, body: string, groupId: string | undefined): Promise<unknown>;

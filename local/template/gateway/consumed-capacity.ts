@@ -11,7 +11,7 @@ const Consumed = z.object({
 });
 const Answer = z.object({ ConsumedCapacity: z.union([Consumed.transform((one) => [one]), z.array(Consumed)]) });
 
-export interface Capacity {
+interface Capacity {
   /** `table` or `table/index/name`. */
   resource: string;
   kind: 'read' | 'write';

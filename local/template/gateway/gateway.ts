@@ -7,15 +7,15 @@ import { callOf, parsedBody, signerOf, UnmappedOperation } from './identify-call
 import { Meter } from './meter.ts';
 
 /** Decides before a call is carried out: an error answers it, nothing lets it pass. It may wait first. */
-export type Faults = (call: AwsCall) => Promise<AwsError | undefined> | AwsError | undefined;
+type Faults = (call: AwsCall) => Promise<AwsError | undefined> | AwsError | undefined;
 
-export interface Backends {
+interface Backends {
   dynamodb(request: AwsRequest): Promise<AwsResponse>;
   queuesAndBuckets(request: AwsRequest): Promise<AwsResponse>;
   putEvents(body: unknown): AwsResponse;
 }
 
-export interface GatewayOptions {
+interface GatewayOptions {
   site: Site;
   backends: Backends;
   /** What a permission needs of the key that its resource is encrypted with. */

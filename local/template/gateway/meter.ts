@@ -15,7 +15,7 @@ export interface CallCount {
   billed: number;
 }
 
-export interface CapacityCount {
+interface CapacityCount {
   resource: string;
   kind: 'read' | 'write';
   units: number;

@@ -36,7 +36,7 @@ export const functionsOf = (plan: Plan, roles: ReadonlyMap<string, RoleAccess>, 
     return [{ logicalId, name, arn: attributes.Arn ?? '', folder, access, accessKey, properties }];
   });
 
-export interface FunctionSurroundings {
+interface FunctionSurroundings {
   plan: Plan;
   gateway: Gateway;
   gatewayAddress: string;

@@ -3,7 +3,7 @@ import type { Meter } from '../gateway/meter.ts';
 import { Instance, type InstanceOptions } from './instance.ts';
 import type { Outcome } from './instance-messages.ts';
 
-export interface FunctionOptions extends InstanceOptions {
+interface FunctionOptions extends InstanceOptions {
   timeoutMs: number;
   /** Above it, Lambda throttles. */
   reservedConcurrency: number | undefined;

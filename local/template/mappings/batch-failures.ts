@@ -6,7 +6,7 @@ const Response = z.object({
 });
 
 /** What became of a batch: all of it failed, or only these; `throttled` if it was never tried. */
-export type BatchResult = 'all failed' | 'throttled' | Set<string>;
+type BatchResult = 'all failed' | 'throttled' | Set<string>;
 
 /** Reads a function's answer as Lambda does: one that names no item of the batch is a failure of the whole. */
 export const batchResult = (

@@ -5,7 +5,7 @@ import type { GivenUp } from './failure-record.ts';
 import { type MappingProperties, reportsFailures } from './mapping.ts';
 import type { StreamRecord } from './stream-records.ts';
 
-export interface BatchDelivery {
+interface BatchDelivery {
   properties: Pick<
     MappingProperties,
     'BisectBatchOnFunctionError' | 'FunctionResponseTypes' | 'MaximumRetryAttempts' | 'MaximumRecordAgeInSeconds'

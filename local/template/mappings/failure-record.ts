@@ -9,7 +9,7 @@ export interface GivenUp {
   records: readonly StreamRecord[];
 }
 
-export interface FailureSource {
+interface FailureSource {
   mappingId: string;
   functionArn: string;
   streamArn: string;

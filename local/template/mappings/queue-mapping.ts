@@ -16,7 +16,7 @@ const Message = z.object({
 type Message = z.output<typeof Message>;
 const Received = z.object({ Messages: z.array(Message).default([]) });
 
-export interface QueueMappingOptions {
+interface QueueMappingOptions {
   properties: MappingProperties;
   queue: { name: string; url: string; arn: string; region: string };
   target: LambdaFunction;

@@ -12,7 +12,7 @@ import { runQueueMapping } from './queue-mapping.ts';
 import { runStreamMapping } from './stream-mapping.ts';
 import { TableStream } from './stream-records.ts';
 
-export interface MappingSurroundings {
+interface MappingSurroundings {
   site: Site;
   gateway: Gateway;
   dynamodb: DynamoDbLocal;

@@ -7,7 +7,7 @@ import type { StreamPositions } from './positions.ts';
 import { ShardProgress } from './shard-progress.ts';
 import type { StreamRecord, TableStream } from './stream-records.ts';
 
-export interface StreamMappingOptions {
+interface StreamMappingOptions {
   mappingId: string;
   properties: MappingProperties;
   /** As functions see it in `eventSourceARN`. */
