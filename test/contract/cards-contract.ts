@@ -34,6 +34,7 @@ export const cardsContract = (name: string, open: Open): void => {
       const cards = await Promise.all(
         ['a', 'b', 'c'].map(async (text) => (await keepCard(deps, project, 'tim', 'agent.thought', text)).id),
       );
+      await deps.records.update(turnRef(project, turn), { set: { agent: 'tim' } }, 'queued', 'orCreate');
       await makeOutputBox(deps, project, 'tim', { id: 'out', writer: 'tim', turn });
       const append = (card: string | undefined, epoch: number) =>
         appendToBox(deps, project, { boxId: 'out', cards: [card ?? ''], writer: 'tim', epoch });
