@@ -1,3 +1,4 @@
+import { find } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import type { Effect } from '../dispatch/effect.ts';
 import { ParleyError } from '../errors.ts';
@@ -56,6 +57,8 @@ export const counted = async (deps: Deps, project: string, command: Command, isR
     const { current } = written;
     if (current?.lastId === messageId) return;
     if (current === undefined) {
+      // Heartbeats are accepted whoever they name: counts that nobody asks for would stay for ever.
+      if (!(await find(deps, project, to))) return;
       const fresh = { ...ref, sk: 'sequence' as const, project, from, to, ...NOTHING };
       const created = await deps.records.create<Sequence>({ ...fresh, ...judged(NOTHING, sequence, messageId) }, token);
       if (created.outcome === 'written') return;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { sequenceRef } from '../../shared/sequences/sequence.ts';
 import { settled } from '../http/refusal.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -81,6 +82,13 @@ describe('the sequence of messages between two agents', () => {
     assert.equal((await sender.send(nobody)).status, 404);
     const { last, gaps, repeats } = await count();
     assert.deepEqual([last, gaps, repeats], [3, 0, 0]);
+  });
+
+  it('is kept for agents that are there only', async (t) => {
+    const { parley, sender } = await start(t);
+    const beat = mrMessage('heartbeat', 'sender', 'nobody', { sequence: 1 });
+    assert.equal((await sender.send(beat)).status, 202);
+    assert.equal(await parley.parley.deps.records.get(sequenceRef('default', 'sender', 'nobody')), undefined);
   });
 
   it('is right when many come at once, in any order', async (t) => {
