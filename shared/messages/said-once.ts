@@ -30,23 +30,41 @@ export const saidOnce = async <T>(
     await saidBefore(deps, project, message);
     return carryOut();
   }
-  const { messageId, fingerprint } = message;
   const sender = await find(deps, project, message.from);
-  if (sender?.health?.beat?.id === messageId) throw idReused(message);
+  if (sender?.health?.beat?.id === message.messageId) throw idReused(message);
   const token = deps.newId();
-  const ref = saidRef(project, messageId);
-  const expires = deps.clock.now() + deps.config.tasks.keepMs;
-  const taskId = 'taskId' in message ? message.taskId : undefined;
-  const said = await deps.records.create<Said>({ ...ref, fingerprint, taskId, expires }, token);
-  if (said.outcome === 'refused' && said.current?.fingerprint !== fingerprint) throw idReused(message);
+  const isFirst = await takenDown(deps, project, message, token);
   try {
     return await carryOut();
   } catch (error) {
-    if (said.outcome === 'written' && error instanceof ParleyError && CODES[error.code] < 500) {
-      await deps.records.update(ref, { if: is('token', token), set: { expires: deps.clock.now() } }, deps.newId());
+    if (isFirst && error instanceof ParleyError && CODES[error.code] < 500) {
+      const change = { if: is('token', token), set: { expires: deps.clock.now() } };
+      await deps.records.update(saidRef(project, message.messageId), change, deps.newId());
     }
     throw error;
   }
+};
+
+/** Whoever said it first may be refused at this very moment, and wants to free what is taken down. */
+const MOST_ATTEMPTS = 3;
+
+/**
+ * Whether it is said for the first time. The same again is written down as well: should the first be refused meanwhile, what this
+ * one says stays.
+ */
+const takenDown = async (deps: Deps, project: string, message: Command, token: string): Promise<boolean> => {
+  const { messageId, fingerprint } = message;
+  const ref = saidRef(project, messageId);
+  const expires = deps.clock.now() + deps.config.tasks.keepMs;
+  const taskId = 'taskId' in message ? message.taskId : undefined;
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    const said = await deps.records.create<Said>({ ...ref, fingerprint, taskId, expires }, token);
+    if (said.outcome === 'written') return true;
+    if (said.current?.fingerprint !== fingerprint) throw idReused(message);
+    const again = await deps.records.update(ref, { if: is('fingerprint', fingerprint), set: { expires } }, token);
+    if (again.outcome === 'written') return false;
+  }
+  throw new ParleyError('conflict', `Too many say ${message.givenId ?? messageId} at once. Try again.`);
 };
 
 /** What became of the same message when it came before. */

@@ -126,6 +126,40 @@ describe('what is said under one sender, id and time', () => {
     assert.deepEqual((await lancelot.claim())[0].message, task);
   });
 
+  it('stays taken where the first time is refused while it is accepted the second time', async (t) => {
+    const refusal = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const parley = await testParley(t, {
+      through: (ports) => ({
+        ...ports,
+        records: {
+          ...ports.records,
+          get: async (ref) => {
+            const found = await ports.records.get(ref);
+            // The last that the first one looks at before it is refused.
+            if (ref.sk === 'note' && !found) {
+              refusal.resolve();
+              await held.promise;
+            }
+            return found;
+          },
+        },
+      }),
+    });
+    const arthur = await parley.agent('arthur', messageRouting);
+    const recluse = await parley.agent('recluse', { ...messageRouting, inboxLimit: 1, overflow: 'refuse' });
+    assert.equal((await arthur.send(mrMessage('status-update', 'arthur', 'recluse'))).status, 202);
+    const message = mrMessage('status-update', 'arthur', 'recluse');
+    const first = arthur.send(message);
+    await refusal.promise;
+    assert.equal((await recluse.call('GET', '/v1/inbox?mode=take')).body.messages.length, 1);
+    assert.equal((await arthur.send(message)).status, 202);
+    held.resolve();
+    assertRefused(await first, 429, 'inbox_full');
+    const other = { ...message, type: 'task-delegation', payload: { task: 'Something else' } };
+    assertRefused(await arthur.send(other), 409, 'id_reused');
+  });
+
   it('stays what it was, though it would mean something else by now', async (t) => {
     const { parley, arthur, galahad } = await start(t);
     const update = mrMessage('status-update', 'galahad', 'arthur');
