@@ -30,6 +30,7 @@ export const CODES = {
   agent_resting: 409,
   agent_stopped: 409,
   already_claimed: 409,
+  ambiguous_id: 409,
   box_full: 409,
   box_read_only: 409,
   claim_in_progress: 409,

@@ -4,14 +4,16 @@ import type { Batch } from '../batches/batch.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
-import { canonicalId, shortId } from '../ids.ts';
+import { ParleyError } from '../errors.ts';
+import { canonicalId, SHORT_ID, shortId } from '../ids.ts';
+import { iso } from '../json/iso.ts';
 import type { JsonObject } from '../json/json.ts';
 import { isNote, type Note } from '../notes/note.ts';
 import { isOver, read as noteRead, TOMBSTONE_MS } from '../notes/note-changes.ts';
 import { type Change, present } from '../ports/conditions.ts';
 import type { Task } from '../tasks/task.ts';
 import { leave } from './arrivals.ts';
-import { type Delivery, inboxPk, messageIdIn, outcomeOf } from './delivery.ts';
+import { type Delivery, inboxPk, messageIdIn, outcomeOf, PARLEY } from './delivery.ts';
 import { batchInWords, noteInWords, outcomeInWords } from './in-words.ts';
 
 /** A task that was completed, a delivery of what else happened to one, a message that is no task, or a batch that has ended. */
@@ -167,18 +169,25 @@ const taskIdOf = (entry: InInbox): string | undefined => {
 const LOOKED_AT = 1000;
 const PAGE = 100;
 
-/** What stands in the inbox under the ids, the oldest of each: a sender may have used one twice. */
+/**
+ * What stands in the inbox under the ids, the oldest of each: a sender may have used one twice. Eight digits are less than an id:
+ * they mean a message only where no other that could have been read has them too.
+ */
 const standing = async (deps: Deps, p: string, ids: string[]): Promise<InInbox[]> => {
-  const left = ids.map(canonicalId);
+  const short = ids.filter((id) => SHORT_ID.test(id));
+  // What is named exactly is taken for no other.
+  const left = [...ids.filter((id) => !SHORT_ID.test(id)).map(canonicalId), ...short];
   const found: InInbox[] = [];
+  const alike: InInbox[] = [];
   let after: string | undefined;
   for (let looked = 0; left.length > 0 && looked < LOOKED_AT; ) {
-    const limit = after === undefined ? ids.length : PAGE;
+    const limit = after === undefined && short.length === 0 ? ids.length : PAGE;
     const page = await deps.records.query<InInbox>({ index: 'placed', p, after, limit });
     for (const entry of page) {
       after = entry.placed?.s ?? '';
       const messageId = canonicalId(messageIdIn(after));
       const at = left.findIndex((id) => [messageId, shortId(messageId), taskIdOf(entry)].includes(id));
+      if (short.includes(shortId(messageId))) alike.push(entry);
       if (at < 0) continue;
       left.splice(at, 1);
       found.push(entry);
@@ -186,5 +195,31 @@ const standing = async (deps: Deps, p: string, ids: string[]): Promise<InInbox[]
     if (page.length < limit) break;
     looked += page.length;
   }
+  if (alike.some((entry) => !found.includes(entry))) throw ambiguous(alike);
   return found;
+};
+
+const ambiguous = (entries: InInbox[]): ParleyError =>
+  new ParleyError(
+    'ambiguous_id',
+    'Several messages in the inbox have the same short id. Acknowledge each by its own, as `messages` has it.',
+    { facts: { messages: entries.map(described) } },
+  );
+
+/** By which its reader can tell a message from others; all stand in the order of the inbox. */
+const described = (entry: InInbox): JsonObject => {
+  const order = entry.placed?.s ?? '';
+  return {
+    id: messageIdIn(order),
+    shortId: shortId(messageIdIn(order)),
+    from: senderOf(entry),
+    timestamp: iso(Number.parseInt(order, 10)),
+    taskId: taskIdOf(entry),
+  };
+};
+
+const senderOf = (entry: InInbox): string | undefined => {
+  if (entry.sk === 'note') return entry.from;
+  if (entry.sk === 'batch') return PARLEY;
+  return entry.sk === 'task' ? outcomeOf(entry, entry.from).from : entry.outcome?.from;
 };

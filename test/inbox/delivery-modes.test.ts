@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertRefused, settled } from '../http/refusal.ts';
+import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -47,6 +47,25 @@ describe('an inbox', () => {
     const taken = (await Promise.all([take(), take(), take()])).flat();
     assert.deepEqual(taken, [two.msg_id]);
     assert.deepEqual(await take(), []);
+  });
+
+  it('gives up nothing for a short id that several have, and says how each can be acknowledged', async (t) => {
+    const { parley, reader, send } = await start(t);
+    const other = await parley.agent('other', messageRouting);
+    const { msg_id } = await send({ timestamp: '2026-02-08T15:00:00.000Z' });
+    await send({ msg_id, timestamp: '2026-02-09T15:00:00.000Z' });
+    const { body } = await other.send(mrMessage('status-update', 'other', 'reader', { msg_id }));
+    const ack = (...ids: string[]) => reader.call('POST', '/v1/inbox/ack', { ids });
+    for (const ids of [[msg_id], [msg_id, msg_id], [msg_id, body.messageId, 'msg_00000000']]) {
+      const refused = await refusedWithoutTrace(parley, 409, 'ambiguous_id', () => ack(...ids));
+      assert.equal(refused.body.messages.length, 3);
+      const { id } = refused.body.messages.find(({ from }: Wire) => from === 'other');
+      assert.equal(id, body.messageId);
+    }
+    assert.equal((await ack(body.messageId)).body.acknowledged, 1);
+    assert.equal((await ack(body.messageId)).body.acknowledged, 0);
+    const [, { id: second }] = (await ack(msg_id)).body.messages;
+    assert.equal((await ack(msg_id, second)).body.acknowledged, 2);
   });
 
   it('gives results once too', async (t) => {

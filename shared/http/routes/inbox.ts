@@ -36,7 +36,10 @@ export const inboxRoutes: Route[] = [
     summary: 'Acknowledge messages by their ids, so that they are not read again',
     query: noQuery,
     body: z.strictObject({ ids: z.array(z.string().min(1).max(128)).min(1).max(100), agent: speaksFor }),
-    answers: { 200: { description: 'How many of them were there', schema: z.object({ acknowledged: z.number() }) } },
+    answers: {
+      200: { description: 'How many of them were there', schema: z.object({ acknowledged: z.number() }) },
+      409: { description: 'ambiguous_id: several have a short id; `messages` says by which id each is acknowledged' },
+    },
     handle: async ({ deps, caller, body }) => {
       const known = await agentBehind(deps, caller, body.agent);
       return { status: 200, body: { acknowledged: await acknowledge(deps, known, body.ids) } };
