@@ -62,6 +62,16 @@ describe('blobs that no record owns', () => {
     assert.equal(await blobs.get('p/task/young'), 'young');
   });
 
+  it('go at the next start, once they are a day old', async (t) => {
+    const { clock, open, stop } = site(t);
+    const before = open(async () => {});
+    await before.ports.blobs.put('p/task/old', 'old');
+    await stop(before);
+    clock.advance(2 * DAY_MS);
+    const { blobs } = open(async () => {}).ports;
+    await eventually(async () => assert.equal(await blobs.get('p/task/old'), undefined));
+  });
+
   it('stay while a change of the life before, which may name them, has not been carried out', async (t) => {
     const carriedOut = Promise.withResolvers<void>();
     t.after(() => carriedOut.resolve());
@@ -102,6 +112,36 @@ describe('blobs that no record owns', () => {
     clock.advance(2 * DAY_MS);
     await sweeps(clock);
     assert.equal(await blobs.get('p/task/named'), 'named');
+  });
+
+  it('stay while a change that may name them has not been carried out, however long that takes', async (t) => {
+    const carriedOut = Promise.withResolvers<void>();
+    t.after(() => carriedOut.resolve());
+    const { clock, open } = site(t);
+    const engine = open(async () => {
+      await carriedOut.promise;
+      await engine.derived.blobs.own('p/task/named');
+    });
+    const { blobs, records } = engine.ports;
+    await blobs.put('p/task/named', 'named');
+    await records.create(named(1), randomUUID());
+    clock.advance(2 * DAY_MS);
+    await sweeps(clock);
+    carriedOut.resolve();
+    await sweeps(clock);
+    assert.equal(await blobs.get('p/task/named'), 'named');
+  });
+
+  it('stay while the record that will name them is being written, though the clock jumps', async (t) => {
+    const { clock, open } = site(t);
+    const { ports, derived } = open(async () => {});
+    await ports.blobs.put('p/task/named', 'named');
+    await sweeps(clock);
+    clock.advance(300 * DAY_MS);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    await derived.blobs.own('p/task/named');
+    await sweeps(clock);
+    assert.equal(await ports.blobs.get('p/task/named'), 'named');
   });
 
   it('are not looked for among what older versions have stored', async (t) => {

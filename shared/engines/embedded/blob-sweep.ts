@@ -8,26 +8,31 @@ const UNOWNED_MS = 86_400_000;
 const SWEEP_MS = 3_600_000;
 
 /**
- * Removes blobs that no record has come to own for a day. Where a change has not been carried out, it may name one of them:
- * after a start nothing is removed before all changes of the life before have been, and nothing while one is put aside.
+ * Removes blobs that no record has come to own for a day. Clocks jump, and a change that has not been carried out may name one of
+ * them: only what was found an hour before is removed, once all changes from before it was found have been carried out, and nothing
+ * while one is put aside.
  */
 export class BlobSweep {
   readonly #blobs: FileBlobs;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #isBehind: () => boolean;
+  readonly #lastChange: () => number;
+  readonly #isBehind: (last: number) => boolean;
   readonly #stop = new AbortController();
+  #found: { files: string[]; lastChange: number };
   #sweeping: Promise<void> | undefined;
 
   constructor(db: Database, blobs: FileBlobs, clock: Clock, log: Log) {
     this.#blobs = blobs;
     this.#clock = clock;
     this.#log = log;
-    const last = Number(db.sql.prepare('SELECT max(seq) AS seq FROM changes').get()?.seq ?? 0);
+    const last = db.sql.prepare('SELECT max(seq) AS seq FROM changes');
     const open = db.sql.prepare(
       'SELECT EXISTS (SELECT 1 FROM changes WHERE seq <= ?) OR EXISTS (SELECT 1 FROM parked_changes) AS behind',
     );
-    this.#isBehind = () => open.get(last)?.behind !== 0;
+    this.#lastChange = () => Number(last.get()?.seq ?? 0);
+    this.#isBehind = (seq) => open.get(seq)?.behind !== 0;
+    this.#found = { files: [], lastChange: this.#lastChange() };
   }
 
   start(): void {
@@ -41,13 +46,33 @@ export class BlobSweep {
 
   async #sweepForever(): Promise<void> {
     const { signal } = this.#stop;
+    // What the life before left is in nobody's hands, and need not be found twice.
+    await this.#unlessFailed(() => this.#look());
     while (!signal.aborted) {
-      try {
-        if (!this.#isBehind()) await this.#blobs.sweep(this.#clock.now() - UNOWNED_MS, signal);
-      } catch (error) {
-        this.#log('warn', 'blobs that nobody owns could not be removed', { error: String(error) });
-      }
+      await this.#unlessFailed(() => this.#sweep(signal));
       await nap(this.#clock, SWEEP_MS, signal).over;
     }
+  }
+
+  async #unlessFailed(act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      this.#log('warn', 'blobs that nobody owns could not be removed', { error: String(error) });
+    }
+  }
+
+  async #sweep(signal: AbortSignal): Promise<void> {
+    if (this.#isBehind(this.#found.lastChange)) return;
+    for (const file of this.#found.files) {
+      if (signal.aborted) return;
+      await this.#blobs.removeUnowned(file);
+    }
+    await this.#look();
+  }
+
+  async #look(): Promise<void> {
+    const files = await this.#blobs.unowned(this.#clock.now() - UNOWNED_MS);
+    this.#found = { files, lastChange: this.#lastChange() };
   }
 }

@@ -5,8 +5,10 @@ import type { Blobs } from '../../ports/blobs.ts';
 
 /** Each blob is a file. It appears under its name only when all of it is on the disk. */
 export interface FileBlobs extends Blobs {
-  /** Removes what was put before then and has no owner, and what a crash left half written. */
-  sweep(before: number, signal: AbortSignal): Promise<void>;
+  /** The files of what was put before then and has no owner, and of what a crash left half written. */
+  unowned(before: number): Promise<string[]>;
+  /** Removes such a file, unless somebody has come to own it. */
+  removeUnowned(file: string): Promise<void>;
 }
 
 interface Surroundings {
@@ -63,15 +65,15 @@ export const fileBlobs = (root: string, { now, newId, failed }: Surroundings): F
       await rm(newPathOf(key), { force: true });
       await rm(pathOf(key), { force: true });
     },
-    sweep: async (before, signal) => {
-      const folder = await opendir(unowned).catch(undefinedIfMissing);
-      for await (const { name } of folder ?? []) {
-        if (signal.aborted) return;
-        const path = join(unowned, name);
-        const found = await stat(path).catch(undefinedIfMissing);
-        if (found && found.mtimeMs < before) await rm(path, { force: true });
+    unowned: async (before) => {
+      const files: string[] = [];
+      for await (const { name } of (await opendir(unowned).catch(undefinedIfMissing)) ?? []) {
+        const found = await stat(join(unowned, name)).catch(undefinedIfMissing);
+        if (found && found.mtimeMs < before) files.push(name);
       }
+      return files;
     },
+    removeUnowned: (file) => rm(join(unowned, file), { force: true }),
   };
 };
 
