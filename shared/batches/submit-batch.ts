@@ -91,7 +91,7 @@ export const submitBatch = async (
     await begun(deps, made.after);
     return { duplicate: false, batch: made.after };
   }
-  await discarded(deps.blobs, content);
+  await discarded(deps.blobs, [content], [made.current?.seeds]);
   if (!made.current) throw new ParleyError('conflict', `The batch ${id} is no longer kept. Try again.`);
   return repeated(deps, made.current, print);
 };

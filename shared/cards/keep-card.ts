@@ -40,7 +40,7 @@ export const keepCard = async (
   };
   const made = await deps.records.create<Card>(card, deps.newId());
   if (made.outcome === 'written') return { id, isNew: true };
-  await discarded(deps.blobs, held);
+  await discarded(deps.blobs, [held], [made.current?.content]);
   if (made.current) await renew(deps, made.current);
   return { id, isNew: false };
 };

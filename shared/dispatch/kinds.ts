@@ -14,6 +14,7 @@ import type { Item, RecordChange } from '../ports/records.ts';
 import { isSequence, sequenceEffects } from '../sequences/sequence.ts';
 import { contentsOf } from '../tasks/artifacts.ts';
 import { onTaskDue } from '../tasks/change-task.ts';
+import { blobsOf } from '../tasks/content.ts';
 import { effectsOf } from '../tasks/effects.ts';
 import { isTask } from '../tasks/look-up.ts';
 import type { Content, Task } from '../tasks/task.ts';
@@ -63,20 +64,15 @@ const blobEffects = <T>(
   contents: (record: T) => (Content | undefined)[],
   { before, after }: { before?: T; after?: T },
 ): Effect[] => {
-  const blobsOf = (record: T | undefined): string[] =>
-    record ? contents(record).flatMap((content) => (content && 'blob' in content ? content.blob : [])) : [];
-  const [old, current] = [blobsOf(before), blobsOf(after)];
+  const namedBy = (record: T | undefined): string[] => blobsOf(record ? contents(record) : []);
+  const [old, current] = [namedBy(before), namedBy(after)];
   return [
     ...current.filter((blob) => !old.includes(blob)).map((blob): Effect => ({ kind: 'own', blob })),
     ...old.filter((blob) => !current.includes(blob)).map((blob): Effect => ({ kind: 'forget', blob })),
   ];
 };
 
-const taskContents = ({ input, output, artifacts }: Task) => [
-  input,
-  output,
-  ...(artifacts ? contentsOf(artifacts) : []),
-];
+const taskContents = (task: Task) => [task.input, ...contentsOf(task)];
 
 const KINDS: readonly AnyKind[] = [
   kind({ is: isTask, effects: effectsOf, turnEffects: taskTurnEffects, contents: taskContents, due: onTaskDue }),

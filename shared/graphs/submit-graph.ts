@@ -57,7 +57,7 @@ export const submitGraph = async (
     deps.newId(),
   );
   if (made.outcome === 'written') return { duplicate: false, graph: await grown(deps, made.after) };
-  await discarded(deps.blobs, content);
+  await discarded(deps.blobs, [content], [made.current?.seeds]);
   if (!made.current) throw new ParleyError('conflict', `The graph ${id} is no longer kept. Try again.`);
   return repeated(deps, made.current, print);
 };

@@ -47,7 +47,7 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
   const note = newNote(deps, sending, recipient.agent, message, content);
   const met = await unlessRefused(deps.blobs, [content], () => written(deps, recipient.agent, note, message));
   if (met === 'written') return { duplicate: false };
-  await discarded(deps.blobs, content);
+  await discarded(deps.blobs, [content], [met?.content]);
   if (met?.fingerprint === message.fingerprint) return { duplicate: true };
   throw idReused(message);
 };

@@ -66,9 +66,16 @@ const insideMessages = (artifacts: Artifact[]): Artifact[] => {
   return artifacts.filter((artifact) => inside.has(artifact));
 };
 
-export const contentsOf = ({ content, large = [] }: KeptArtifacts): Content[] => [
-  content,
-  ...large.map((one) => one.content),
+/** What an agent said when it completed a task, as it is kept. */
+export interface KeptOutput {
+  output?: Content;
+  artifacts?: KeptArtifacts;
+}
+
+export const contentsOf = ({ output, artifacts }: KeptOutput): (Content | undefined)[] => [
+  output,
+  artifacts?.content,
+  ...(artifacts?.large ?? []).map(({ content }) => content),
 ];
 
 /** What an agent says of an artifact beside what every one has. */

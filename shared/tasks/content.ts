@@ -31,9 +31,22 @@ export const kept = async (
   return { blob, bytes };
 };
 
-/** For a message that changed nothing, so that nothing of it remains. */
-export const discarded = async (blobs: Blobs, content: Content | undefined): Promise<void> => {
-  if (content && 'blob' in content) await blobs.delete(content.blob);
+/** The blobs in which some contents stand. */
+export const blobsOf = (contents: (Content | undefined)[]): string[] =>
+  contents.flatMap((content) => (content && 'blob' in content ? content.blob : []));
+
+/**
+ * For a message that changed nothing, so that nothing of it remains. What the record that was met names stays: then it was this
+ * very message that wrote it, its answer was lost, and others had written too when it was repeated.
+ */
+export const discarded = async (
+  blobs: Blobs,
+  contents: (Content | undefined)[],
+  met: (Content | undefined)[] = [],
+): Promise<void> => {
+  const named = blobsOf(met);
+  const needless = blobsOf(contents).filter((blob) => !named.includes(blob));
+  await Promise.all(needless.map((blob) => blobs.delete(blob)));
 };
 
 /** Writes what refers to the contents. Only a refusal is certain to have changed nothing, so that nothing of them remains. */
@@ -46,7 +59,7 @@ export const unlessRefused = async <T>(
     return await write();
   } catch (error) {
     const isRefusal = error instanceof ParleyError && CODES[error.code] < 500;
-    if (isRefusal) await Promise.all(contents.map((content) => discarded(blobs, content)));
+    if (isRefusal) await discarded(blobs, contents);
     throw error;
   }
 };

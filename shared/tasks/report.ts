@@ -8,11 +8,11 @@ import type { CompleteMessage, TaskReport } from '../messages/command.ts';
 import { loggedDialectOf } from '../messages/is-logged.ts';
 import { absent, type Change, isNot } from '../ports/conditions.ts';
 import { refuseUnreadable } from './answer-schema.ts';
-import { contentsOf, furtherOf, type KeptArtifacts, keptArtifacts } from './artifacts.ts';
+import { contentsOf, furtherOf, type KeptOutput, keptArtifacts } from './artifacts.ts';
 import { changeTask, noTask } from './change-task.ts';
 import { discarded, isLarge, kept, unlessRefused } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
-import { type Content, isInHand, roundOf, type Seen, type Task, taskRef } from './task.ts';
+import { isInHand, roundOf, type Seen, type Task, taskRef } from './task.ts';
 import {
   announces,
   asHolder,
@@ -48,12 +48,12 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
     if (duplicate) return { duplicate };
   }
   const stored = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;
-  const contents = stored ? [stored.output, ...(stored.artifacts ? contentsOf(stored.artifacts) : [])] : [];
+  const contents = stored ? contentsOf(stored) : [];
   const planned = transitionFor(message, by, stored);
-  await unlessRefused(deps.blobs, contents, () =>
+  const done = await unlessRefused(deps.blobs, contents, () =>
     changeTask(deps, agent.project, message.taskId, planned.blind, judging(planned)),
   );
-  if (duplicate) await Promise.all(contents.map((content) => discarded(deps.blobs, content)));
+  if (done.outcome === 'unchanged') await discarded(deps.blobs, contents, contentsOf(done.record));
   return { duplicate };
 };
 
@@ -73,7 +73,7 @@ interface Planned {
   decide: (task: Task) => Change | ParleyError | 'unchanged';
 }
 
-const transitionFor = (message: TaskReport, by: By, stored?: Stored): Planned => {
+const transitionFor = (message: TaskReport, by: By, stored?: KeptOutput): Planned => {
   const seen: Seen = { id: message.messageId, fingerprint: message.fingerprint };
   const { isKnownByContent, attempt, sent } = message;
   const told: Report = { seen, isKnownByContent, attempt, told: message.told, sent };
@@ -108,12 +108,7 @@ const transitionFor = (message: TaskReport, by: By, stored?: Stored): Planned =>
 /** It says late that it took what it has completed since. */
 const isDoneBy = ({ status, holder }: Task, agent: string): boolean => status === 'completed' && holder === agent;
 
-interface Stored {
-  output: Content;
-  artifacts?: KeptArtifacts;
-}
-
-const storedOutput = async (deps: Deps, project: string, message: CompleteMessage): Promise<Stored> => {
+const storedOutput = async (deps: Deps, project: string, message: CompleteMessage): Promise<KeptOutput> => {
   const [output, artifacts] = await Promise.all([
     kept(deps, project, message.taskId, message.output),
     message.artifacts && keptArtifacts(deps, project, message.taskId, message.artifacts),

@@ -63,7 +63,7 @@ export const submit = async (
     if (!created.again) await hurry(deps, { after: created.after });
     return { duplicate: false };
   }
-  await discarded(deps.blobs, input);
+  await discarded(deps.blobs, [input], [created.current?.input]);
   return repeated(created.current, request);
 };
 

@@ -79,8 +79,8 @@ export const forkJoin = async (
     await forked(deps, { ...batch, v: 1, token, at: now });
     return { duplicate: false };
   }
-  await discarded(deps.blobs, forks);
   const other = await deps.records.get(batchRef(project, id));
+  await discarded(deps.blobs, [forks], [other?.forks]);
   if (other?.fingerprint === print) return { duplicate: true };
   throw refused(made.at - 1, made.current);
 };
