@@ -1,6 +1,6 @@
 import { type Agent, skillsAmong } from '../agents/agent.ts';
 import { ParleyError } from '../errors.ts';
-import { all, type Condition, is, oneOf } from '../ports/conditions.ts';
+import { absent, all, type Condition, is, oneOf } from '../ports/conditions.ts';
 import type { Write } from '../ports/records.ts';
 import type { Proviso } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
@@ -50,8 +50,11 @@ export const provisoOf = (
 const waits = (call: ToolCall, head: Head, deadline: number, service: Service | undefined): Write => {
   const { toolCall } = call;
   const key = headRef(head.project, head.agent);
-  const isWaiting = all(gated(call).holds, waitsFor(toolCall).holds);
-  const called = service && { [`called.${toolCall}`]: nameOf(service) };
+  // Nothing can be put into a map that is not there, and the head of a turn that was suspended by an earlier version has none.
+  const isFirst = service !== undefined && head.called === undefined;
+  const isWaiting = all(gated(call).holds, waitsFor(toolCall).holds, ...(isFirst ? [absent('called')] : []));
+  const name = service && nameOf(service);
+  const called = name && (isFirst ? { called: { [toolCall]: name } } : { [`called.${toolCall}`]: name });
   const { deadline: first = deadline, due = deadline } = head;
   if (deadline >= (ownIn(head.deadlines, toolCall) ?? deadline)) {
     return called

@@ -2,11 +2,26 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { directoryOf } from '../../shared/agents/directory.ts';
 import { register } from '../../shared/agents/register.ts';
+import type { Deps } from '../../shared/deps.ts';
 import { router } from '../../shared/http/router.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
+import { headRef } from '../../shared/turns/head.ts';
 import { callerWith, parsed, type Reply } from '../support/api.ts';
 import { called, madeCard, toolReport } from '../support/ground.ts';
 import { startWorlds } from './worlds.ts';
+
+/** Registers agents, and calls as each of them. */
+const callersOn = (deps: Deps, project: string) => {
+  const handle = router(deps, routes);
+  return async (id: string, capabilities: string[]) => {
+    const { key = '' } = await register(deps, project, id, { dialect: 'common-ground', capabilities, via: 'http' });
+    return callerWith(async (method, path, headers, body = ''): Promise<Reply> => {
+      const response = await handle({ method, path, query: '', headers, body: Buffer.from(body) });
+      const text = typeof response.body === 'string' ? response.body : '';
+      return { status: response.status, headers: response.headers, body: parsed(text) };
+    }, key);
+  };
+};
 
 describe('what a call about a turn asks of DynamoDB', () => {
   it('is one write without a look before it; for a lease, one query and one transaction', async (t) => {
@@ -16,16 +31,7 @@ describe('what a call about a turn asks of DynamoDB', () => {
     const { project } = world;
     // What a function knows of keys and agents is not looked up while it is new; here it stays so.
     const directory = directoryOf(world.deps.records, { ...world.deps.clock, now: () => 0 });
-    const deps = { ...world.deps, directory };
-    const handle = router(deps, routes);
-    const callerOf = async (id: string, capabilities: string[]) => {
-      const { key = '' } = await register(deps, project, id, { dialect: 'common-ground', capabilities, via: 'http' });
-      return callerWith(async (method, path, headers, body = ''): Promise<Reply> => {
-        const response = await handle({ method, path, query: '', headers, body: Buffer.from(body) });
-        const text = typeof response.body === 'string' ? response.body : '';
-        return { status: response.status, headers: response.headers, body: parsed(text) };
-      }, key);
-    };
+    const callerOf = callersOn({ ...world.deps, directory }, project);
     // Its groups are asked only where nothing is for itself.
     const merlin = await callerOf('merlin', ['scribe', 'reader']);
     const library = await callerOf('library', ['search']);
@@ -84,5 +90,42 @@ describe('what a call about a turn asks of DynamoDB', () => {
       'take up': ['Query', 'UpdateItem'],
       deliver: ['BatchGetItem', 'UpdateItem'],
     });
+  });
+});
+
+describe('a turn that was suspended before its head kept whom it called', () => {
+  it('can call its tools, several at once too, and each may report', async (t) => {
+    const { worlds } = await startWorlds(t, 1);
+    const [world] = worlds;
+    assert.ok(world);
+    const { project, deps } = world;
+    const callerOf = callersOn(deps, project);
+    const merlin = await callerOf('merlin', []);
+    const library = await callerOf('library', []);
+    await merlin.call('POST', '/v1/turns', called('merlin'));
+    const { body: held } = await merlin.call('POST', '/v1/turns/lease', { agent_id: 'merlin' });
+    const { agent_turn_id, turn_epoch } = held;
+    const calls = ['c1', 'c2', 'c3'];
+    const waiting = calls.map((tool_call_id) => ({ tool_call_id, step_id: 's1' }));
+    await merlin.call('POST', `/v1/turns/${agent_turn_id}/start`, { turn_epoch });
+    await merlin.call('POST', `/v1/turns/${agent_turn_id}/suspend`, { turn_epoch, waiting });
+    await deps.records.update(headRef(project, 'merlin'), { unset: ['called'] }, deps.newId());
+    const sent = calls.map((tool_call_id) =>
+      merlin.call('POST', '/v1/messages', {
+        subject: `cg.v1r3.${project}.public.cmd.tool.library.find`,
+        payload: { tool_call_id, agent_turn_id, turn_epoch, agent_id: 'merlin' },
+      }),
+    );
+    assert.deepEqual(
+      (await Promise.all(sent)).map(({ status }) => status),
+      [202, 202, 202],
+    );
+    const { called: kept } = (await deps.records.get(headRef(project, 'merlin'))) ?? {};
+    assert.deepEqual(kept, { c1: 'library', c2: 'library', c3: 'library' });
+    for (const call of calls) {
+      const report = await toolReport(library, 'merlin', held, call);
+      const { status } = await library.call('POST', `/v1/turns/${agent_turn_id}/reports`, report);
+      assert.equal(status, 202, call);
+    }
   });
 });
