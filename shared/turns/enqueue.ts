@@ -37,7 +37,7 @@ export interface Enqueue {
   trace: Trace;
   /** Who asks, where that is not whose key it is. */
   from?: string;
-  /** The agents whose turns will wait for this one, the nearest last. */
+  /** The agents whose turns, or tasks, will wait for this one, the nearest last. */
   callers?: string[];
   parent?: ToolCall;
   joins?: Joins;

@@ -19,7 +19,7 @@ export interface Active {
   createdAt: number;
   traceparent: string;
   tracestate?: string;
-  /** The agents whose turns wait for this one, the nearest last. */
+  /** The agents whose turns, or tasks, wait for this one, the nearest last. */
   callers?: string[];
   /** The task that the turn works on, where it came as one. */
   task?: string;

@@ -89,7 +89,7 @@ const turnFor = (deps: Deps, agent: string, task: Task, input: Json, epoch: numb
     payload: workOf(task, input),
     traceparent,
     tracestate,
-    callers: call && waitersFor(call),
+    callers: call ? waitersFor(call) : task.chain,
     task: task.id,
     attempt: task.attempt,
     state: 'leased',

@@ -11,7 +11,7 @@ export interface ToolCall {
   depth: number;
   channel: string;
   afterExecution: AfterExecution;
-  /** The agents whose turns wait for the one that calls. */
+  /** The agents whose turns, or tasks, wait for the one that calls. */
   callers?: string[];
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import baseConfig from '../../parley.config.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   enqueued,
@@ -144,6 +145,44 @@ describe('a turn that would wait for itself', () => {
       const part = tfRequest({ routing: { target }, context: { parentTaskId: claimed.message.id } });
       assert.equal((await cook.send(part)).body.code, 'delegation_cycle', target);
     }
+  });
+
+  it('is refused behind an agent that speaks another protocol, also by the turn that its subtask became', async (t) => {
+    const parley = await testParley(t);
+    const [merlin, kay] = await workers(parley, 'merlin', 'kay');
+    const cook = await parley.agent('cook', taskFormat);
+    assert.ok(merlin && kay);
+    await delegates(merlin, await begun(parley, merlin), 'cook');
+    const [claimed] = await eventually(async () => {
+      const found = await cook.claim();
+      assert.equal(found.length, 1);
+      return found;
+    });
+    const part = tfRequest({ routing: { target: 'kay' }, context: { parentTaskId: claimed.message.id } });
+    assert.equal((await cook.send(part)).status, 202);
+    const held = await kay.begin();
+    for (const [call, target] of Object.entries({ d1: 'merlin', d2: 'cook' })) {
+      await delegates(kay, held, target, call);
+      assert.match(await refusal(kay), /merlin → cook → kay/);
+    }
+  });
+
+  it('is let go by its deadline where two chains wait for each other crosswise, and the other goes on', async (t) => {
+    const parley = await testParley(t);
+    const [merlin, kay] = await workers(parley, 'merlin', 'kay');
+    assert.ok(merlin && kay);
+    const [first, second] = [await begun(parley, merlin), await begun(parley, kay)];
+    await delegates(merlin, first, 'kay');
+    parley.clock.advance(1000);
+    await delegates(kay, second, 'merlin');
+    assert.deepEqual([await merlin.lease(), await kay.lease()], [undefined, undefined]);
+    parley.clock.advance(baseConfig.turns.resumeMs - 1000);
+    assert.equal((await resultOf(merlin)).status, 'timeout');
+    await merlin.deliver(first);
+    await merlin.deliver(await merlin.begin());
+    assert.equal((await resultOf(kay)).status, 'success');
+    await kay.deliver(second);
+    assert.equal(await kay.lease(), undefined, 'what merlin asked for is not wanted any more');
   });
 
   it('is another one where nobody waits any more', async (t) => {
