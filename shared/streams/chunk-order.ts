@@ -21,7 +21,7 @@ export const placeText = ({ key, step, index }: Place): string =>
   step === undefined || index === undefined ? key : `${key}~${step}~${index}`;
 
 /** The key of a chunk, or the beginning; and the step and index of the last that was told. */
-const PLACE = /^(0|\d{14}-\d{6}-[\w-]{4})(?:~([\w-]{8})~(\d{1,15}))?$/;
+const PLACE = /^(0|\d{14}-\d{6}-[\w-]{4})(?:~([\w-]{8})~(\d{1,16}))?$/;
 
 /** Those of instances that keep chunks. */
 export const CLOCKS_DIFFER_MS = 2000;

@@ -158,6 +158,17 @@ describe('the stream of a turn', () => {
     }
   });
 
+  it('goes on behind the highest index that a chunk can have', async (t) => {
+    const all = await world(t);
+    await all.say('first', Number.MAX_SAFE_INTEGER - 1);
+    all.parley.clock.advance(1000);
+    const first = await following(t, all, all.merlin.key);
+    const { id } = await next(first.frames);
+    await all.say('last', Number.MAX_SAFE_INTEGER);
+    const { frames } = await following(t, all, all.merlin.key, id);
+    assert.deepEqual(await nextContents(frames, 1), ['last']);
+  });
+
   it('ends with the turn, and says so to whoever comes later', async (t) => {
     const all = await world(t);
     const { frames } = await following(t, all, all.merlin.key);
