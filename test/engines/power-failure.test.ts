@@ -39,4 +39,24 @@ describe('a power failure that takes back the newest events', () => {
       ['kept', 'new'],
     );
   });
+
+  it('leaves none ahead either where it takes back the first events of all', async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'parley-power-'));
+    t.after(() => rmSync(dir, { recursive: true }));
+    const before = opened(join(dir, 'whole'));
+    cpSync(join(dir, 'whole'), join(dir, 'taken-back'), { recursive: true });
+    for (const id of ['told', 'told too']) await before.ports.events.publish([event(id)]);
+    const cursor = await before.ports.events.end('p');
+    await before.stop();
+
+    const after = opened(join(dir, 'taken-back'));
+    t.after(() => after.stop());
+    // They come again, in one batch.
+    await after.ports.events.publish([event('told'), event('told too')]);
+    const { events } = await after.ports.events.read('p', { after: cursor, limit: 10 });
+    assert.deepEqual(
+      events.map(({ id }) => id),
+      ['told', 'told too'],
+    );
+  });
 });

@@ -44,7 +44,8 @@ export class EventStore {
     this.#keepMs = keepMs;
     this.listeners = new Listeners(clock);
     // After a power failure the newest events come again, perhaps in other batches: no place given out may mean another.
-    db.sql.exec(`UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
+    db.sql.exec(`INSERT INTO sqlite_sequence SELECT 'events', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'events');
+      UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
     this.#insert = db.sql.prepare('INSERT INTO events (project, at, expires, batch) VALUES (?, ?, ?, ?)');
     const select = 'SELECT seq, batch FROM events WHERE project = ? AND seq';
     this.#forwards = db.sql.prepare(`${select} >= ? ORDER BY seq`);
