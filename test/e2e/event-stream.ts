@@ -8,7 +8,8 @@ interface StreamedEvent {
 
 /** Longer than any server keeps a quiet stream open without a word. */
 const PATIENCE_MS = 30_000;
-const MOST_CONNECTIONS = 10;
+/** A stream that is cut off so often without having brought anything brings nothing any more. */
+const MOST_IN_VAIN = 10;
 
 /** What one connection to the live stream brings, and how far it got. A server may close it at any time. */
 export class EventStream {
@@ -53,12 +54,24 @@ export class EventStream {
   }
 }
 
-/** Events as they happen; `undefined` first, when the stream is open. It comes back when it is cut off. */
-export async function* liveEvents(address: string, key: string): AsyncGenerator<StreamedEvent | undefined> {
-  let after: string | undefined;
-  for (let connections = 0; connections < MOST_CONNECTIONS; connections++) {
+/**
+ * Events as they happen; `undefined` first, when the stream is open. It comes back when it is cut off, which what others do can
+ * make happen any number of times.
+ */
+export async function* liveEvents(
+  address: string,
+  key: string,
+  from?: string,
+): AsyncGenerator<StreamedEvent | undefined> {
+  let after = from;
+  let inVain = 0;
+  while (inVain < MOST_IN_VAIN) {
+    inVain += 1;
     const stream = new EventStream(address, key, after);
-    yield* stream.read();
+    for await (const event of stream.read()) {
+      if (event) inVain = 0;
+      yield event;
+    }
     after = stream.lastId;
   }
 }
@@ -106,15 +119,10 @@ export const eventsOf = async (
   last: string,
 ): Promise<StreamedEvent[]> => {
   const events = new Map<string, StreamedEvent>();
-  let after: string | undefined = from;
-  for (let connections = 0; connections < MOST_CONNECTIONS; connections++) {
-    const stream = new EventStream(address, key, after);
-    for await (const event of stream.read()) {
-      if (event?.data.taskId !== taskId) continue;
-      events.set(event.id, event);
-      if (event.type === last) return [...events.values()];
-    }
-    after = stream.lastId;
+  for await (const event of liveEvents(address, key, from)) {
+    if (event?.data.taskId !== taskId) continue;
+    events.set(event.id, event);
+    if (event.type === last) return [...events.values()];
   }
   return assert.fail(`no ${last} came, only ${[...events.keys()]}`);
 };
