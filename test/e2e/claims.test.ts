@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { about, type TestAgent, taskRequest } from '../support/api.ts';
-import { enqueued, groundAgent, Worker } from '../support/ground.ts';
+import { enqueued, groundAgent, madeCard, Worker } from '../support/ground.ts';
 import { deployment } from './deployment.ts';
 
 const { admin, agent } = await deployment();
@@ -55,19 +55,36 @@ describe('a claim', () => {
     for (const { id } of [open, direct]) assert.equal((await lance.complete(id)).status, 202);
   });
 
-  it('calls a tool for a turn, as long as the turn waits for it', async () => {
+  it('calls a tool and another agent for a turn, as long as the turn waits for them', async () => {
     const ground = { admin, agent };
-    const [merlin, tool] = [await groundAgent(ground, 'merlin'), await groundAgent(ground, 'tool')];
-    const worker = new Worker(merlin);
+    const [merlin, tool, kay] = [
+      await groundAgent(ground, 'merlin'),
+      await groundAgent(ground, 'tool'),
+      await groundAgent(ground, 'kay'),
+    ];
+    const [worker, helper] = [new Worker(merlin), new Worker(kay)];
     await enqueued(admin, merlin.id);
     const { agent_turn_id, turn_epoch } = await worker.begin();
-    const payload = { tool_call_id: 'call', agent_id: merlin.id, agent_turn_id, turn_epoch };
-    const messages = [{ subject: `cg.v1r3.default.public.cmd.tool.${tool.id}.execute`, payload }];
-    const asked = async () => (await merlin.call('POST', '/v1/claims', { messages })).body.results[0].status;
-    assert.equal(await asked(), 422);
-    await worker.suspend({ agent_turn_id, turn_epoch, inbox: [] }, ['call']);
-    assert.equal(await asked(), 202);
+    const command = (subject: string, tool_call_id: string, more: object = {}) => ({
+      subject: `cg.v1r3.default.public.cmd.${subject}`,
+      payload: { tool_call_id, agent_id: merlin.id, agent_turn_id, turn_epoch, ...more },
+    });
+    const args = { target_ref: kay.id, instruction: 'help' };
+    const messages = [
+      command(`tool.${tool.id}.execute`, 'call'),
+      command('sys.pmo.internal.delegate', 'delegate', {
+        tool_call_card_id: await madeCard(merlin, 'tool.call', { args }),
+      }),
+    ];
+    const asked = async () =>
+      (await merlin.call('POST', '/v1/claims', { messages })).body.results.map(
+        ({ status }: { status: number }) => status,
+      );
+    assert.deepEqual(await asked(), [422, 422]);
+    await worker.suspend({ agent_turn_id, turn_epoch, inbox: [] }, ['call', 'delegate']);
+    assert.deepEqual(await asked(), [202, 202]);
     assert.equal((await tool.claim({ wait: 15 }))[0].message.payload.tool_call_id, 'call');
+    assert.equal((await helper.take({ wait: 15 })).inbox[0].recursion_depth, 1);
   });
 
   it('brings a failed attempt of its own agent again', async () => {
