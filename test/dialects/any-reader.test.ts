@@ -6,7 +6,8 @@ import config from '../../parley.config.ts';
 import { dialectNamed } from '../../shared/dialects/dialects.ts';
 import { inspect } from '../../shared/json/inspect.ts';
 import { settled } from '../http/refusal.ts';
-import { newMsgId } from '../support/message-routing.ts';
+import { agentOsMessage } from '../support/agent-os-agent.ts';
+import { mrMessage, newMsgId } from '../support/message-routing.ts';
 import { type Speaker, speakers, type Wire } from '../support/speakers.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -179,6 +180,45 @@ describe('whatever is said of a task', () => {
         }),
         { numRuns: 10, endOnFailure: true },
       );
+    });
+  }
+});
+
+describe('what is told beside tasks', () => {
+  for (const { dialect } of speakers) {
+    it(`is right in ${dialect}, whatever it belongs to`, async (t) => {
+      const parley = await testParley(t);
+      const coordinator = await parley.agent('coordinator', { dialect: 'message-routing', role: 'coordinator' });
+      const scout = await parley.agent('scout', { dialect: 'agent-os' });
+      const reader = await parley.agent('reader', { dialect });
+      const correlation_id = newMsgId();
+      const sent = [
+        await coordinator.send(mrMessage('status-update', 'coordinator', 'reader', { correlation_id })),
+        await coordinator.send(mrMessage('command', 'coordinator', 'reader', { payload: { action: 'health_check' } })),
+        await scout.send(agentOsMessage('gap', 'scout', 'reader', { replyTo: `msg-${randomUUID()}` })),
+        await reader.call('POST', '/v1/batches', {
+          batchId: 'dinner for two',
+          tasks: [
+            {
+              id: randomUUID(),
+              type: 'cook',
+              payload: {},
+              context: {},
+              routing: { source: 'reader', target: 'scout' },
+            },
+          ],
+          deadlineSeconds: 1,
+        }),
+      ];
+      for (const { status, body } of sent) assert.equal(status, 202, JSON.stringify(body));
+      parley.clock.advance(1000);
+      await settled(parley);
+      const messages = await reader.inbox();
+      assert.equal(messages.length, 4);
+      for (const message of messages) {
+        // Round Table's document has no type for it, and all else must be right.
+        assertSayable(dialect, message.type === 'message' ? { ...message, type: 'broadcast.alert' } : message);
+      }
     });
   }
 });

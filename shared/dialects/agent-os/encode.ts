@@ -107,7 +107,7 @@ export const encodeNote = (note: Note, content: Json): JsonObject => {
     type: isOwn ? note.type.slice(NAME.length + 1) : 'event',
     content: isOwn ? content : { type: note.type, content },
     thread: note.correlation ?? note.id,
-    replyTo: note.correlation,
+    replyTo: note.correlation && asUuid(note.correlation),
     priority: note.priority,
     ttl: note.ttlSeconds,
     parley: foreign(note.carried),

@@ -113,7 +113,7 @@ export const encodeNote = (note: Note, content: Json): JsonObject => ({
   from: note.from,
   to: note.to,
   timestamp: iso(note.createdAt),
-  correlationId: note.correlation,
+  correlationId: note.correlation && asUuid(note.correlation),
   priority: note.priority,
   ttl: note.ttlSeconds,
   ...part(note.carried, 'envelope'),
