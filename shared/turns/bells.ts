@@ -1,11 +1,11 @@
 import { isOn, oneOfMembers } from '../agents/channels.ts';
-import { offerersOf } from '../agents/offerers.ts';
 import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Effect } from '../dispatch/effect.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
 import { relayedEvent } from '../relay/relayed-event.ts';
 import { turnEvent } from './events.ts';
+import { membersOf } from './group-queues.ts';
 import { headRef, stateOf } from './head.ts';
 import type { Bell } from './turn-effect.ts';
 
@@ -42,12 +42,10 @@ export const ring = async (deps: Deps, bell: Bell): Promise<void> => {
 };
 
 /** Some of the agents of the group that could take a turn on the channel now. */
-export const idleAmong = async (deps: Deps, project: string, group: string, channel: string): Promise<string[]> => {
-  const { agents } = await offerersOf(deps, project, group, async (page) => {
+export const idleAmong = (deps: Deps, project: string, group: string, channel: string): Promise<string[]> =>
+  membersOf(deps, project, group, async (page) => {
     const members = page.filter((agent) => isOn(agent, channel));
     const heads = await deps.records.getMany(members.map(({ id }) => headRef(project, id)));
     const busy = heads.filter((head) => stateOf(head) !== 'idle').map(({ agent }) => agent);
     return members.filter(({ id }) => !busy.includes(id));
   });
-  return agents.map(({ id }) => id);
-};

@@ -1,7 +1,6 @@
 import type { Agent } from '../agents/agent.ts';
 import { type Caller, find, nameOf } from '../agents/authenticate.ts';
-import { isOffered } from '../agents/capabilities.ts';
-import { mayUse, membersOn, refuseOtherChannels } from '../agents/channels.ts';
+import { isOn, mayUse, refuseOtherChannels } from '../agents/channels.ts';
 import { batchEnded, batchRef } from '../batches/batch.ts';
 import { requireBox } from '../cards/box.ts';
 import type { Deps } from '../deps.ts';
@@ -16,6 +15,7 @@ import type { Proviso } from '../tasks/submit.ts';
 import type { Joins } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { edgeRef, newEdge } from './edge.ts';
+import { membersOf } from './group-queues.ts';
 import { callReused } from './proviso.ts';
 import { refusedTurn } from './refused-turn.ts';
 import type { ToolCall } from './tool-call.ts';
@@ -107,10 +107,10 @@ export const targetOf = async (deps: Deps, project: string, name: string, channe
     refuseOtherChannels(agent, channel);
     return dialectNamed(agent.dialect).takesTurns ? {} : { isTask: true };
   }
-  if (await isOffered(deps.records, project, name)) return { isForGroup: true };
+  if ((await membersOf(deps, project, name)).length > 0) return { isForGroup: true };
   throw new ParleyError(
     'unknown_agent',
-    `No agent ${name.slice(0, 64)} is registered, nor has any agent that capability, so that nobody would ever hear of it.`,
+    `No agent ${name.slice(0, 64)} is registered, nor has any agent that leases turns that capability, so that nobody would ever hear of it.`,
   );
 };
 
@@ -136,7 +136,9 @@ const circleIn = async (
   { isForGroup }: Target,
 ): Promise<ParleyError | undefined> => {
   if (callers.length === 0) return undefined;
-  const able = isForGroup ? await membersOn(deps, project, agent, channel) : [agent];
+  const able = isForGroup
+    ? await membersOf(deps, project, agent, (page) => page.filter((one) => isOn(one, channel)))
+    : [agent];
   if (able.length === 0 || !able.every((id) => callers.includes(id))) return undefined;
   const waits = `${able.join(', ')} would have to take a turn while its own waits for it: ${[...callers, agent].join(' → ')}.`;
   return violation('target_ref', `${waits} Call another agent, or do the work in the turn itself.`);

@@ -4,6 +4,7 @@ import { type Caller, find, nameOf } from '../agents/authenticate.ts';
 import { type Batch, batchRef } from '../batches/batch.ts';
 import { join } from '../batches/join.ts';
 import type { Deps } from '../deps.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { Done } from '../messages/command.ts';
@@ -142,7 +143,7 @@ const fork = async (deps: Deps, batch: Batch, task: z.output<typeof Forks>[numbe
   }
 };
 
-/** `reuse` is the agent itself; `new` and `clone` are any of its kind, where it belongs to a group. */
+/** `reuse` is the agent itself; `new` and `clone` are any of its kind, where it belongs to a group that leases turns. */
 const targetOf = async (
   deps: Deps,
   project: string,
@@ -150,7 +151,9 @@ const targetOf = async (
   ref: string,
 ): Promise<string> => {
   if (strategy === 'reuse') return ref;
-  const [group] = skillsAmong((await find(deps, project, ref))?.agent.capabilities ?? []);
+  const agent = (await find(deps, project, ref))?.agent;
+  if (!agent || !dialectNamed(agent.dialect).takesTurns) return ref;
+  const [group] = skillsAmong(agent.capabilities);
   return group ?? ref;
 };
 

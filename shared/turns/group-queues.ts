@@ -1,6 +1,8 @@
 import { type Agent, skillsAmong } from '../agents/agent.ts';
 import { channelsOf } from '../agents/channels.ts';
+import { offerersOf } from '../agents/offerers.ts';
 import type { Deps } from '../deps.ts';
+import { dialectNamed } from '../dialects/dialects.ts';
 import { turnsPk } from './head.ts';
 import { groupQueue, QUEUED, type QueuedTurn } from './turn.ts';
 
@@ -15,4 +17,17 @@ export const queuedForGroups = async ({ records }: Deps, agent: Agent): Promise<
   );
   const [oldest] = (await Promise.all(firsts)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
   return oldest;
+};
+
+/** Some of the agents of a group that are wanted. Who has the capability and speaks another protocol gets tasks, and leases nothing. */
+export const membersOf = async (
+  deps: Deps,
+  project: string,
+  group: string,
+  wantedOf: (page: Agent[]) => Agent[] | Promise<Agent[]> = (page) => page,
+): Promise<string[]> => {
+  const { agents } = await offerersOf(deps, project, group, (page) =>
+    wantedOf(page.filter(({ dialect }) => dialectNamed(dialect).takesTurns)),
+  );
+  return agents.map(({ id }) => id);
 };

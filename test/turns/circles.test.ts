@@ -107,6 +107,8 @@ describe('a turn that would wait for itself', () => {
     const merlin = new Worker(await groundAgent(parley, 'merlin', { capabilities: ['scribe'] }));
     // On no channel of the turn.
     await groundAgent(parley, 'aside', { capabilities: ['scribe'], channels: ['t_aside'] });
+    // Gets tasks, and no turns.
+    await parley.agent('cook', { ...taskFormat, capabilities: ['scribe'] });
     const held = await begun(parley, merlin);
     await delegates(merlin, held, 'scribe');
     await refusal(merlin);

@@ -6,6 +6,7 @@ import { edgeRef } from '../../shared/turns/edge.ts';
 import { callIdOf } from '../../shared/turns/tool-call.ts';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, groundAgent, headOf, internal, madeCard, resultOf, turnOf, Worker } from '../support/ground.ts';
+import { taskFormat } from '../support/task-format.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
 describe('fork_join', () => {
@@ -160,6 +161,25 @@ describe('fork_join', () => {
     assert.equal(status, 'partial');
     assert.deepEqual(statuses(result), ['failed', 'success', 'success']);
     assert.equal(result.results[0].error_code, 'reaped');
+  });
+
+  it('asks an agent that speaks another protocol itself, though others have its capability', async (t) => {
+    const parley = await testParley(t);
+    const cook = await parley.agent('cook', { ...taskFormat, capabilities: ['chefs'] });
+    await parley.agent('another', { ...taskFormat, capabilities: ['chefs'] });
+    const tasks = ['new', 'clone'].map((target_strategy) => ({
+      target_strategy,
+      target_ref: 'cook',
+      instruction: 'soup',
+    }));
+    const { worker } = await fork(parley, { tasks });
+    const claimed = await eventually(async () => {
+      const found = await cook.claim({ max: 2 });
+      assert.equal(found.length, 2);
+      return found;
+    });
+    for (const { message } of claimed) await cook.send({ id: message.id, status: 'completed', result: { done: true } });
+    assert.deepEqual(statuses((await resultOf(worker)).result), ['success', 'success']);
   });
 
   it('refuses what it does not know, too many tasks and none', async (t) => {

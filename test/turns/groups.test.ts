@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { enqueued, groundAgent, headOf, Worker } from '../support/ground.ts';
+import { eventually } from '../support/eventually.ts';
+import { called, enqueued, eventsOf, groundAgent, headOf, Worker } from '../support/ground.ts';
+import { taskFormat } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
 describe('an agent of several groups', () => {
@@ -90,5 +92,30 @@ describe('an agent of several groups', () => {
     const refused = await changed(tooMany);
     assert.deepEqual([refused.status, refused.body.code, refused.body.limit], [413, 'too_large', 64]);
     assert.equal((await changed({ ...tooMany, dialect: 'round-table' })).status, 200, 'it takes no turns');
+  });
+});
+
+describe('a group with agents that speak another protocol, who lease nothing', () => {
+  it('is no group for turns where it has no others', async (t) => {
+    const parley = await testParley(t);
+    await parley.agent('cook', { ...taskFormat, capabilities: ['chefs'] });
+    const reply = await parley.admin.call('POST', '/v1/turns', called('chefs'));
+    assert.deepEqual([reply.status, reply.body.code], [422, 'unknown_agent']);
+    const chef = new Worker(await groundAgent(parley, 'chef', { capabilities: ['chefs'] }));
+    await enqueued(parley.admin, 'chefs');
+    await chef.deliver(await chef.begin());
+  });
+
+  it('is rung for those who do', async (t) => {
+    const parley = await testParley(t);
+    for (let n = 0; n < 8; n++) await parley.agent(`cook-${n}`, { ...taskFormat, capabilities: ['chefs'] });
+    await groundAgent(parley, 'chef', { capabilities: ['chefs'] });
+    for (let n = 0; n < 4; n++) await enqueued(parley.admin, 'chefs');
+    const rung = await eventually(async () => {
+      const bells = await eventsOf(parley.admin, 'cmd.agent.wakeup');
+      assert.equal(bells.length, 4);
+      return bells;
+    });
+    assert.deepEqual([...new Set(rung.map(({ data }) => data.payload.agent_id))], ['chef']);
   });
 });
