@@ -1,5 +1,5 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
-import type { HttpRequest } from '../shared/http/http-message.ts';
+import { type HttpRequest, lastEventIdOf } from '../shared/http/http-message.ts';
 import type { Route } from '../shared/http/route.ts';
 import { router } from '../shared/http/router.ts';
 import { inLambda } from './in-lambda.ts';
@@ -62,8 +62,8 @@ const encoded = (content: string | Uint8Array) =>
  * The HTTP API cannot stream. A reader that comes back is answered as soon as there is something to tell; a new one at once,
  * with the place that it can come back to.
  */
-const gathered = async (pieces: AsyncIterable<string>, { headers, query }: HttpRequest): Promise<string> => {
-  const isBack = headers['last-event-id'] !== undefined || new URLSearchParams(query).has('after');
+const gathered = async (pieces: AsyncIterable<string>, request: HttpRequest): Promise<string> => {
+  const isBack = lastEventIdOf(request) !== undefined || new URLSearchParams(request.query).has('after');
   let text = `retry: ${RETRY_MS}\n`;
   for await (const piece of pieces) {
     text += piece;

@@ -14,6 +14,10 @@ export interface HttpRequest {
   note?: (facts: Record<string, string>) => void;
 }
 
+/** Where a reader of server-sent events was that comes back. One that has heard nothing yet may send it blank. */
+export const lastEventIdOf = ({ headers }: Pick<HttpRequest, 'headers'>): string | undefined =>
+  headers['last-event-id'] || undefined;
+
 export interface HttpResponse {
   status: number;
   headers: Record<string, string>;

@@ -162,6 +162,15 @@ describe('the live stream of events', () => {
     assert.equal((await waiting).done, true);
   });
 
+  it('begins now for a reader whose Last-Event-ID is blank, as one is that has heard nothing yet', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    const { frames } = await streamFor(t, parley, tim, { lastEventId: '' });
+    assert.ok((await next(frames)).id);
+    const id = await tim.request();
+    assert.equal((await next(frames)).data.data.taskId, id);
+  });
+
   it('is refused before it begins where its place is not one that the log gave', async (t) => {
     const parley = await testParley(t);
     const { key } = await parley.agent('tim');

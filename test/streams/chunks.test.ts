@@ -158,6 +158,13 @@ describe('the stream of a turn', () => {
     }
   });
 
+  it('begins with the first for a reader whose Last-Event-ID is blank', async (t) => {
+    const all = await world(t);
+    await all.say('0', 0);
+    const { frames } = await following(t, all, all.merlin.key, '');
+    assert.deepEqual(await nextContents(frames, 1), ['0']);
+  });
+
   it('goes on behind the highest index that a chunk can have', async (t) => {
     const all = await world(t);
     await all.say('first', Number.MAX_SAFE_INTEGER - 1);

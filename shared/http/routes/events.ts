@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { eventStream, readEvents } from '../../events/follow-events.ts';
+import { lastEventIdOf } from '../http-message.ts';
 import { countUpTo, noBody, type Route, route } from '../route.ts';
 
 export const EventView = z.object({
@@ -26,6 +27,7 @@ export const eventRoutes: Route[] = [
       limit: countUpTo(500, 100),
     }),
     body: noBody,
+    headers: { 'Last-Event-ID': 'where a reader of the live stream was that comes back; before `after`' },
     answers: {
       200: {
         description: 'Events, oldest first, and where to go on',
@@ -37,7 +39,7 @@ export const eventRoutes: Route[] = [
       if (!request.headers.accept?.includes('text/event-stream')) {
         return { status: 200, body: await readEvents(deps, caller, filter) };
       }
-      const after = request.headers['last-event-id'] ?? filter.after;
+      const after = lastEventIdOf(request) ?? filter.after;
       // Once a stream has begun, it is too late to refuse a cursor.
       await readEvents(deps, caller, { after, limit: 1 });
       return { status: 200, stream: eventStream(deps, caller, { ...filter, after }, request.signal) };
