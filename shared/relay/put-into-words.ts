@@ -12,7 +12,7 @@ import type { JsonObject } from '../json/json.ts';
 import { noteRef } from '../notes/note.ts';
 import { isOver } from '../notes/note-changes.ts';
 import { keepAlias } from '../tasks/alias.ts';
-import { loaded } from '../tasks/content.ts';
+import { requestInWords } from '../tasks/hand-over.ts';
 import { type Reported, type Task, taskRef } from '../tasks/task.ts';
 import { inboxSubject, type NatsMessage } from './nats-message.ts';
 import type { About } from './on-nats.ts';
@@ -30,7 +30,7 @@ export const putIntoWords = async (deps: Deps, project: string, ask: Ask, id: st
 const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
   switch (ask.kind) {
     case 'request':
-      return requestInWords(deps, project, ask.taskId, ask.entry);
+      return requestToReader(deps, project, ask.taskId, ask.entry);
     case 'report':
       return reportInWords(deps, { ...ask.task, project });
     case 'outcome':
@@ -46,17 +46,16 @@ const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
   }
 };
 
-const requestInWords = async (deps: Deps, project: string, taskId: string, entry: number): Promise<Said> => {
+const requestToReader = async (deps: Deps, project: string, taskId: string, entry: number): Promise<Said> => {
   const task = await deps.records.get(taskRef(project, taskId));
   if (task?.status !== 'requested' || task.entry !== entry) return { skip: 'it is no longer requested' };
   if (task.deadline <= deps.clock.now()) return { skip: 'it has expired' };
-  const input = await loaded(deps.blobs, project, task.input);
   const reader = await readerOf(deps, task);
   const dialect = reader ? dialectNamed(reader.dialect) : domainsDialect();
   if (!dialect) return { skip: 'no dialect has subjects for domains' };
   const id = nameOf(task, dialect);
   if (id !== task.id) await keepAlias(deps, project, id, task.id);
-  return addressed(deps, task, dialect, dialect.encodeRequest({ ...task, id }, input), reader?.id);
+  return addressed(deps, task, dialect, await requestInWords(deps, task, dialect, reader?.id, id), reader?.id);
 };
 
 /**

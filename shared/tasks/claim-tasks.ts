@@ -1,19 +1,16 @@
-import { type Agent, agentPk, type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
+import { agentPk, type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
 import { sawInstance } from '../agents/instances.ts';
 import { restOf } from '../agents/orders.ts';
-import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { iso } from '../json/iso.ts';
 import { isObject, type Json, type JsonObject } from '../json/json.ts';
 import { type Lane, PRIORITIES, type Received } from '../ports/queues.ts';
-import { keepAlias } from './alias.ts';
 import { changeTask } from './change-task.ts';
-import { loaded } from './content.ts';
+import { makeSayable, requestInWords } from './hand-over.ts';
 import { byAgent } from './report.ts';
 import { onSeen, unseen } from './rules.ts';
-import { shortNameOf } from './short-names.ts';
 import { heldPlace, instanceLane, type Task, taskRef } from './task.ts';
 import { claim } from './transitions.ts';
 
@@ -198,7 +195,7 @@ const claimOne = async (
   const { taskId, entry, due } = queueBody(body);
   const { project } = known.agent;
   // Before the claim, for without it the agent would hold what it cannot report on.
-  await makeSayable(deps, known.agent, taskId);
+  await makeSayable(deps, project, dialectNamed(known.agent.dialect), taskId);
   // A condition holds a hundred values at most, and an agent may have more capabilities.
   const by = { ...byAgent(deps, known), skills: lane.kind === 'capability' ? [lane.name] : [] };
   const blind = unseen(claim({ project, id: taskId }, by, { entry, due, claimId, instance }));
@@ -232,24 +229,11 @@ export const handOverAll = async (deps: Deps, known: Known, tasks: Task[]): Prom
 
 /** The claimed task as a message in the agent's own dialect. */
 const handOver = async (deps: Deps, { agent }: Known, task: Task): Promise<ClaimedTask> => {
-  if (task.parent !== undefined) await makeSayable(deps, agent, task.parent);
-  const dialect = dialectNamed(agent.dialect);
-  if (dialect.usesShortIds && task.dialect !== dialect.name) {
-    await deps.records.create(shortNameOf(task, agent.id, task.createdAt, deps.clock.now()), deps.newId());
-  }
-  const { project, from } = task;
-  const content = await loaded(deps.blobs, project, task.input);
-  const input = await fittingFor(deps, dialect, { project, from, type: 'task.instruction' }, content);
   return {
-    message: dialect.encodeRequest(task, input),
+    message: await requestInWords(deps, task, dialectNamed(agent.dialect), agent.id),
     attempt: task.attempt,
     lease: { until: iso(task.leaseUntil ?? 0) },
   };
-};
-
-const makeSayable = async (deps: Deps, { project, dialect }: Agent, taskId: string): Promise<void> => {
-  const id = dialectNamed(dialect).spoken?.(taskId) ?? taskId;
-  if (id !== taskId) await keepAlias(deps, project, id, taskId);
 };
 
 /** The tasks of an earlier claim that the agent still holds. */

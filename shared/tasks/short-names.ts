@@ -29,8 +29,9 @@ export const shortNameOf = (
   to: string,
   sentAt: number,
   now: number,
+  called = id,
 ): Fresh<ShortName> => ({
-  pk: namesPk(project, shortId(id)),
+  pk: namesPk(project, shortId(called)),
   sk: `${pairOf(from, to)}${sortable(sentAt)}#${id}`,
   from,
   to,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
 import { eventually } from '../support/eventually.ts';
+import { mrMessage } from '../support/message-routing.ts';
 import { inboxOf, nextOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
 import { tfRequest } from '../support/task-format.ts';
 
@@ -31,6 +32,31 @@ describe('an agent of any dialect with a NATS client', () => {
     assert.equal(claimed.body.status, 'pending');
     assert.equal(done.body.status, 'completed');
     assert.deepEqual(done.body.result, { content: 'read all about it' });
+  });
+
+  it('reports by the eight digits that it was given, also when it is asked for the second time', async (t) => {
+    const site = await relaySite(t);
+    const tim = await site.agent('tim', {});
+    await site.agent('cook', { dialect: 'message-routing', via: 'nats' });
+    await site.relay();
+    const send = (message: object) => jetstream(site.client).publish('parley.default.send', JSON.stringify(message));
+    const inbox = await inboxOf(site, 'cook');
+    const id = await tim.request({ to: 'cook', payload: { task: 'intel.news' } });
+    const first = (await nextOf(inbox)).body;
+    await send(mrMessage('status-update', 'cook', 'tim', { correlation_id: first.msg_id }));
+    await eventually(async () => assert.equal((await tim.task(id)).progress?.percent, 65));
+    await send(
+      mrMessage('status-update', 'cook', 'tim', {
+        correlation_id: first.msg_id,
+        payload: { status: 'failed', message: 'burnt' },
+      }),
+    );
+    await eventually(async () => assert.equal((await tim.task(id)).state, 'failed'));
+    await site.admin.call('POST', `/v1/tasks/${id}/retry`);
+    const second = (await nextOf(inbox)).body;
+    assert.notEqual(second.msg_id, first.msg_id);
+    await send(mrMessage('result', 'cook', 'tim', { correlation_id: second.msg_id }));
+    assert.equal((await tim.task(id, 10)).state, 'completed');
   });
 
   it('reads notes in its inbox', async (t) => {
