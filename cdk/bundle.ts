@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { basename, join, parse } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { BUNDLING } from '../shared/bundling.ts';
@@ -47,6 +47,17 @@ const withoutThem: Plugin = {
   },
 };
 
+/** A client of the SDK imports the whole description of its package, and tells nothing of it but the version. */
+const versionAlone: Plugin = {
+  name: 'version-alone',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/@aws-sdk\/client-[^/]+\/package\.json$/ }, async ({ path }) => {
+      const { version } = JSON.parse(await readFile(path, 'utf8'));
+      return { contents: JSON.stringify({ version }), loader: 'json' };
+    });
+  },
+};
+
 /**
  * What our code imports only when it is needed, and what takes more of a package than the rest does. Each gets a bundle of its own, with
  * its own copy of the package: a shared one would be loaded at the function's start, with all of it that either uses.
@@ -84,10 +95,10 @@ const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): 
     outdir,
     entryPoints: { index: entry },
     splitting: true,
-    plugins: [...plugins, apart(needed), withoutThem],
+    plugins: [...plugins, apart(needed), withoutThem, versionAlone],
   });
   const entries = Object.fromEntries([...needed].map((file) => [parse(file).name, file]));
-  await build({ ...OPTIONS, outdir, entryPoints: entries, plugins: [onlyPackages, withoutThem] });
+  await build({ ...OPTIONS, outdir, entryPoints: entries, plugins: [onlyPackages, withoutThem, versionAlone] });
 };
 
 const bundleInto = async (folder: string, config?: string): Promise<void> => {
