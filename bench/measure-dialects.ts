@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import config from '../parley.config.ts';
 import type { Dialect } from '../shared/dialects/dialect.ts';
 import { dialectOf, dialects } from '../shared/dialects/dialects.ts';
+import { encoderOf } from '../shared/dialects/encoders.ts';
 import { type Task, taskRef } from '../shared/tasks/task.ts';
 import { median, percentile } from './numbers.ts';
 
@@ -36,7 +37,7 @@ const timesOf = (dialect: Dialect, text: string, count: number): number[] =>
 
 /** As the dialect itself would hand it on, with as much in it as makes 2 KB. */
 const requestIn = (dialect: Dialect): string => {
-  const written = (fill: number): string => JSON.stringify(dialect.encodeRequest(TASK, contentOf(fill)));
+  const written = (fill: number): string => JSON.stringify(encoderOf(dialect).encodeRequest(TASK, contentOf(fill)));
   return written(BYTES - written(0).length);
 };
 

@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
+import { encoderOf } from '../dialects/encoders.ts';
 import type { Effect } from '../dispatch/effect.ts';
 import type { JsonObject } from '../json/json.ts';
 import { is } from '../ports/conditions.ts';
@@ -80,7 +81,7 @@ const eventOf = (type: 'batch.requested' | 'batch.ended', batch: Batch): ParleyE
 const deliveredBy = (batch: Batch): JsonObject[] | undefined => {
   if (batch.heardIn === undefined) return undefined;
   const note = noteOf(batch);
-  const { type = note.type } = dialectNamed(batch.heardIn).encodeNote(note, null);
+  const { type = note.type } = encoderOf(dialectNamed(batch.heardIn)).encodeNote(note, null);
   return [{ id: note.id, from: note.from, to: note.to, type, waitedMs: batch.at - batch.createdAt }];
 };
 

@@ -3,12 +3,12 @@ import type { Config } from '../config.ts';
 import type { Issue, ParleyError } from '../errors.ts';
 import type { Outcome } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
-import type { Command } from '../messages/command.ts';
+import type { Command, NoteMessage } from '../messages/command.ts';
 import type { Note } from '../notes/note.ts';
 import type { OnNats } from '../relay/on-nats.ts';
 import type { Reported, Task } from '../tasks/task.ts';
 
-/** One protocol: how its messages become commands, and how tasks and outcomes become its messages. */
+/** One protocol: how its messages become commands. */
 export interface Dialect {
   name: string;
   /** Whether its messages are logged where the configuration does not say. */
@@ -51,6 +51,16 @@ export interface Dialect {
   decode(message: JsonObject, config: Config, sender: string | undefined): Command;
   /** By which id its agents are told a task, where they cannot say every id; it then becomes an alias of the task. */
   spoken?(taskId: string): string;
+  /** A refusal in the dialect's own words, to stand beside the problem. */
+  explained?(refusal: ParleyError): JsonObject;
+  /** Absent where its messages on NATS go to the inboxes of agents. */
+  onNats?: OnNats;
+  /** The agents that a manifest file of the dialect lists; absent where it has no such files. */
+  readManifest?(file: JsonObject): Listed[];
+}
+
+/** How tasks, outcomes and notes become messages of a dialect. Apart from it, because who only takes messages in does without. */
+export interface Encoder {
   /** The task as a request to whoever claimed it. */
   encodeRequest(task: Task, input: Json): JsonObject;
   /** What the holder of an open task said last. */
@@ -59,12 +69,8 @@ export interface Dialect {
   encodeOutcome(outcome: Outcome, output: Json | undefined, artifacts: JsonObject[] | undefined): JsonObject;
   /** A message that is no task, for its recipient. */
   encodeNote(note: Note, content: Json): JsonObject;
-  /** A refusal in the dialect's own words, to stand beside the problem. */
-  explained?(refusal: ParleyError): JsonObject;
-  /** Absent where its messages on NATS go to the inboxes of agents. */
-  onNats?: OnNats;
-  /** The agents that a manifest file of the dialect lists; absent where it has no such files. */
-  readManifest?(file: JsonObject): Listed[];
+  /** A message to all agents, for everybody who listens on NATS; undefined where the dialect has no such message. */
+  encodeBroadcast?(command: NoteMessage, at: number): JsonObject | undefined;
 }
 
 export interface Listed {

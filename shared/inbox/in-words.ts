@@ -3,6 +3,7 @@ import { batchView, noteOf } from '../batches/batch-view.ts';
 import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
+import { encoderOf } from '../dialects/encoders.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Note } from '../notes/note.ts';
 import { shownArtifacts } from '../tasks/artifacts.ts';
@@ -12,7 +13,7 @@ import type { Outcome } from './delivery.ts';
 export const noteInWords = async (deps: Deps, note: Note, dialect: Dialect): Promise<JsonObject> => {
   const { id, project, from } = note;
   const content = await unlessLost(deps, id, loaded(deps.blobs, project, note.content));
-  return dialect.encodeNote(
+  return encoderOf(dialect).encodeNote(
     note,
     await fittingFor(deps, dialect, { project, from, type: 'sys.message' }, content ?? null),
   );
@@ -22,7 +23,10 @@ export const batchInWords = async (deps: Deps, batch: Batch, dialect: Dialect): 
   const note = noteOf(batch);
   const { project, from } = note;
   const view = await batchView(deps, batch);
-  return dialect.encodeNote(note, await fittingFor(deps, dialect, { project, from, type: 'sys.message' }, view));
+  return encoderOf(dialect).encodeNote(
+    note,
+    await fittingFor(deps, dialect, { project, from, type: 'sys.message' }, view),
+  );
 };
 
 export const outcomeInWords = async (
@@ -34,7 +38,7 @@ export const outcomeInWords = async (
   const { id, from, output, artifacts, task } = outcome;
   const content = await unlessLost(deps, id, output && loaded(deps.blobs, project, output));
   const about = { project, from, type: 'task.deliverable' } as const;
-  return dialect.encodeOutcome(
+  return encoderOf(dialect).encodeOutcome(
     outcome,
     content === undefined ? undefined : await fittingFor(deps, dialect, about, content),
     await unlessLost(deps, id, shownArtifacts(deps.blobs, project, task.id, artifacts)),

@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import type { Config } from '../config.ts';
 import type { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
-import type { NoteMessage } from '../messages/command.ts';
 import type { Arrival, NatsMessage } from './nats-message.ts';
 import type { Source, Stream } from './plan.ts';
 
@@ -12,7 +11,7 @@ export interface About {
   config: Config;
   /** The domain of the task. */
   domain?: string;
-  /** It is for one of those who listen where messages to all stand. */
+  /** It is for those who listen where messages to all stand, or for one of them. */
   isToSome?: boolean;
 }
 
@@ -56,6 +55,4 @@ export interface OnNats {
   refused?(message: JsonObject, refusal: ParleyError, now: number): NatsMessage | undefined;
   /** That an agent of the dialect came or fell silent. */
   presence?(agent: string, isOnline: boolean, at: number): Addressed;
-  /** A message to all agents, where everybody on NATS may listen; undefined for one that has no such place. */
-  broadcast?(command: NoteMessage, at: number): Addressed | undefined;
 }

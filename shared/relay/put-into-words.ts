@@ -5,6 +5,7 @@ import { broadcastRef } from '../broadcasts/broadcast.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectNamed, dialects } from '../dialects/dialects.ts';
+import { encoderOf } from '../dialects/encoders.ts';
 import { idFrom } from '../ids.ts';
 import type { Outcome } from '../inbox/delivery.ts';
 import { batchInWords, noteInWords, outcomeInWords } from '../inbox/in-words.ts';
@@ -78,7 +79,7 @@ const domainsDialect = (): Dialect | undefined => dialects.find(({ onNats }) => 
 
 const reportInWords = async (deps: Deps, task: Reported): Promise<Said> => {
   if (await hasBeenHeard(deps, task.project, task.holder, task.from)) return { skip: 'it was said on NATS' };
-  return toReader(deps, task, task.from, async (dialect) => dialect.encodeReport(task));
+  return toReader(deps, task, task.from, async (dialect) => encoderOf(dialect).encodeReport(task));
 };
 
 const outcomeToReader = async (deps: Deps, project: string, outcome: Outcome): Promise<Said> => {
@@ -144,11 +145,12 @@ const batchEnded = async (deps: Deps, project: string, batchId: string): Promise
 const broadcastInWords = async (deps: Deps, project: string, broadcastId: string): Promise<Said> => {
   const broadcast = await deps.records.get(broadcastRef(project, broadcastId));
   if (!broadcast) return { skip: 'it is no longer kept' };
-  const { command, dialect, heardOnNats, createdAt, traceparent } = broadcast;
-  const { onNats } = dialectNamed(dialect);
-  const own = command.kind === 'note' ? onNats?.broadcast?.(command, createdAt) : undefined;
-  if (!own) return { skip: 'each that it is for has it in its inbox' };
-  return heardOnNats ? { skip: 'it was said on NATS' } : { ...own, headers: { traceparent } };
+  const { command, heardOnNats, createdAt, traceparent } = broadcast;
+  const dialect = dialectNamed(broadcast.dialect);
+  const message = command.kind === 'note' ? encoderOf(dialect).encodeBroadcast?.(command, createdAt) : undefined;
+  if (!message) return { skip: 'each that it is for has it in its inbox' };
+  if (heardOnNats) return { skip: 'it was said on NATS' };
+  return addressed(deps, { project, traceparent, isToSome: true }, dialect, message, undefined);
 };
 
 const presenceInWords = async (deps: Deps, project: string, { agent, isOnline, at }: Presence): Promise<Said> => {

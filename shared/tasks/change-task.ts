@@ -4,7 +4,7 @@ import { ParleyError } from '../errors.ts';
 import { type Performed, perform } from '../perform.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { RecordChange } from '../ports/records.ts';
-import { queuedBy } from './effects.ts';
+import { queuedBy } from './queued-by.ts';
 import { type Task, taskRef } from './task.ts';
 import { forAnyInstance, pass } from './time.ts';
 

@@ -5,12 +5,13 @@ import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
-import { relayedOutcome, relayedReport, relayedRequest } from '../relay/relayed.ts';
+import { relayedOutcome, relayedReport } from '../relay/relayed.ts';
 import { cancel } from './ends.ts';
 import { historyOf } from './history.ts';
 import { loggedIn } from './logged.ts';
+import { queuedBy } from './queued-by.ts';
 import { unseen } from './rules.ts';
-import { endOf, hasReported, isHeld, isInHand, isOpen, laneOf, type Task } from './task.ts';
+import { endOf, hasReported, isHeld, isInHand, isOpen, type Task } from './task.ts';
 import { endedWaiting } from './waiting.ts';
 
 /** Everything that follows from one write to a task, and nothing that does not. */
@@ -47,13 +48,6 @@ const hasJustBeenCancelled = (before: Task | undefined, after: Task): boolean =>
 const cancelWith = ({ cancelledBy = PARLEY, endedAt = 0, expires = endedAt }: Task): Change =>
   unseen(cancel(cancelledBy, { now: endedAt, limits: { keepMs: expires - endedAt } }));
 
-/** The part that agents wait for. */
-export const queuedBy = ({ before, after }: RecordChange<Task>): Outgoing[] => {
-  if (after?.status !== 'requested') return [];
-  const isQueuedAnew = before?.entry !== after.entry || before.resent !== after.resent;
-  return isQueuedAnew ? queueMessages(after) : [];
-};
-
 /** A requester on NATS is told of each step, and of a result that it cannot read in an inbox; everything else is delivered. */
 const toldOnNats = (taken: Edge[], task: Task): Outgoing[] => {
   if (!task.fromNats) return [];
@@ -61,27 +55,6 @@ const toldOnNats = (taken: Edge[], task: Task): Outgoing[] => {
   const isReport = isHeld(task) && (taken.includes('task.claimed') || taken.includes('task.progress'));
   return isReport ? [relayedReport(task)] : [];
 };
-
-/** Where it is offered on both sides, whoever claims it first has it. */
-const queueMessages = (task: Task): Outgoing[] => {
-  if (task.toNats === 'too') return [laneMessage(task), relayedRequest(task)];
-  return [task.toNats ? relayedRequest(task) : laneMessage(task)];
-};
-
-/** The queue message says just enough to claim the task in one write; the task itself stays in its record. */
-const laneMessage = (task: Task): Outgoing => ({
-  lane: laneOf(task),
-  group: task.id,
-  dedup: `${task.id}#${task.entry}#${task.resent}`,
-  at: task.queuedAt,
-  body: {
-    taskId: task.id,
-    entry: task.entry,
-    due: task.due ?? task.deadline,
-    bytes: 'blob' in task.input ? task.input.bytes : 0,
-    ...(task.to === undefined && task.chain && { chain: task.chain }),
-  },
-});
 
 export type Edge = `task.${
   | 'requested'

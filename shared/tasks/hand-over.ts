@@ -1,6 +1,7 @@
 import { fittingFor } from '../cards/large-content.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
+import { encoderOf } from '../dialects/encoders.ts';
 import type { JsonObject } from '../json/json.ts';
 import { keepAlias } from './alias.ts';
 import { loaded } from './content.ts';
@@ -35,5 +36,5 @@ export const requestInWords = async (
   }
   const content = await loaded(deps.blobs, project, task.input);
   const input = await fittingFor(deps, dialect, { project, from, type: 'task.instruction' }, content);
-  return dialect.encodeRequest({ ...task, id: called }, input);
+  return encoderOf(dialect).encodeRequest({ ...task, id: called }, input);
 };

@@ -1,4 +1,5 @@
 import { dialectNamed } from '../dialects/dialects.ts';
+import { encoderOf } from '../dialects/encoders.ts';
 import { canonicalId } from '../ids.ts';
 import { type Delivery, type Outcome, outcomeOf } from '../inbox/delivery.ts';
 import type { JsonObject } from '../json/json.ts';
@@ -51,11 +52,11 @@ const outcomeTold = ({ outcomeTold: told }: Task, id: string | undefined): JsonO
 const heardOf = (type: Edge, task: Task, deliveries: Fresh<Delivery>[]): JsonObject[] => {
   const { id, from, holder, seen, dialect, heardIn = dialect } = task;
   if (type === 'task.claimed') {
-    const { type: called = 'request' } = dialectNamed(heardIn).encodeRequest(task, null);
+    const { type: called = 'request' } = encoderOf(dialectNamed(heardIn)).encodeRequest(task, null);
     return [{ id, from, to: holder, type: called }];
   }
   if (type === 'task.progress') {
-    const { type: called = 'progress' } = dialectNamed(dialect).encodeReport(task);
+    const { type: called = 'progress' } = encoderOf(dialectNamed(dialect)).encodeReport(task);
     return [{ id: seen?.at(-1)?.id, from: holder, to: from, type: called }];
   }
   // What ended it reaches the requester in any case, also where that is told with a batch.
@@ -65,6 +66,6 @@ const heardOf = (type: Edge, task: Task, deliveries: Fresh<Delivery>[]): JsonObj
 
 const outcomeHeard = (outcome: Outcome, dialect: string): JsonObject => {
   const { id, from, to, status } = outcome;
-  const { type = status } = dialectNamed(dialect).encodeOutcome(outcome, undefined, undefined);
+  const { type = status } = encoderOf(dialectNamed(dialect)).encodeOutcome(outcome, undefined, undefined);
   return { id, from, to, type };
 };

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
+import { encoderOf } from '../dialects/encoders.ts';
 import { outcomeOf, questionOf } from '../inbox/delivery.ts';
 import { iso } from '../json/iso.ts';
 import type { JsonObject } from '../json/json.ts';
@@ -149,13 +150,13 @@ const childrenOf = async (deps: Deps, task: Task): Promise<string[]> =>
 
 /** The newest message about the task, as an agent of the dialect would have sent it. */
 export const inDialect = async (deps: Deps, task: Task, name: string): Promise<JsonObject> => {
-  const dialect = dialectNamed(name);
+  const encoder = encoderOf(dialectNamed(name));
   if (!isOpen(task)) {
     const [output, artifacts] = await produced(deps, task);
-    return dialect.encodeOutcome(outcomeOf(task, task.from), output, artifacts);
+    return encoder.encodeOutcome(outcomeOf(task, task.from), output, artifacts);
   }
-  if (task.status === 'input_required') return dialect.encodeOutcome(questionOf(task), undefined, undefined);
+  if (task.status === 'input_required') return encoder.encodeOutcome(questionOf(task), undefined, undefined);
   return task.status === 'requested' || task.status === 'waiting'
-    ? dialect.encodeRequest(task, await loaded(deps.blobs, task.project, task.input))
-    : dialect.encodeReport(task);
+    ? encoder.encodeRequest(task, await loaded(deps.blobs, task.project, task.input))
+    : encoder.encodeReport(task);
 };

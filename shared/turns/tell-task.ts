@@ -1,6 +1,6 @@
 import { findCard } from '../cards/keep-card.ts';
 import type { Deps } from '../deps.ts';
-import { carriedAs } from '../dialects/common-ground/encode.ts';
+import { carriedAs } from '../dialects/common-ground/carried.ts';
 import { ParleyError } from '../errors.ts';
 import { idFrom } from '../ids.ts';
 import type { Json } from '../json/json.ts';

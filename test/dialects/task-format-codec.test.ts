@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import config from '../../parley.config.ts';
+import { encodeOutcome, encodeRequest } from '../../shared/dialects/task-format/encode.ts';
 import { taskFormat } from '../../shared/dialects/task-format/task-format.ts';
 import type { Outcome } from '../../shared/inbox/delivery.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
@@ -131,7 +132,7 @@ describe('the codec of the task format', () => {
     fc.assert(
       fc.property(request, (wire) => {
         const { task, input } = taskFrom(wire);
-        const back = taskFormat.encodeRequest(task, input);
+        const back = encodeRequest(task, input);
         const [was, is] = [decoded(wire, 'tim'), decoded(back, 'tim')];
         assert.ok(was.kind === 'request' && is.kind === 'request');
         const sameTrace = (command: typeof was) => command.trace?.traceparent.slice(0, 36);
@@ -153,7 +154,7 @@ describe('the codec of the task format', () => {
         const was = decoded(wire, 'cook');
         assert.ok(was.kind === 'complete' || was.kind === 'fail');
         const { output, artifacts } = was.kind === 'complete' ? was : {};
-        const back = taskFormat.encodeOutcome(outcomeFrom(was), output, artifacts);
+        const back = encodeOutcome(outcomeFrom(was), output, artifacts);
         // What Parley knows of the task is filled in where the agent said nothing.
         const filled = { ...wire, metadata: { ...Object(back.metadata), ...wire.metadata, parley: undefined } };
         assert.deepEqual(said(decoded(back, 'cook')), said(decoded(filled, 'cook')));

@@ -3,7 +3,6 @@ import { complaints } from '../../json/checked.ts';
 import { isObject } from '../../json/json.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
-import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { readManifest } from './manifest.ts';
 import { AgentOsMessage, isTyped, TYPES, UntypedMessage } from './schema.ts';
 import { explained } from './validation-rules.ts';
@@ -20,10 +19,6 @@ export const agentOs: Dialect = {
   names: ({ id, replyTo }) => [id, replyTo],
   decode,
   spoken: asUuid,
-  encodeRequest,
-  encodeReport,
-  encodeOutcome,
-  encodeNote,
   explained,
   readManifest,
 };

@@ -2,7 +2,6 @@ import { withoutBlanks } from '../../ids.ts';
 import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
-import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { COMMON_GROUND } from './name.ts';
 import { onNats } from './on-nats.ts';
 import { CommonGroundMessage } from './schema.ts';
@@ -20,9 +19,5 @@ export const commonGround: Dialect = {
   recognises: (message) => message.subject !== undefined,
   decode,
   spoken: withoutBlanks,
-  encodeRequest,
-  encodeReport,
-  encodeOutcome,
-  encodeNote,
   onNats,
 };

@@ -1,35 +1,12 @@
-import { PUBLIC } from '../../agents/channels.ts';
 import { withoutBlanks } from '../../ids.ts';
 import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
 import { iso } from '../../json/iso.ts';
-import { isObject, type Json, type JsonObject } from '../../json/json.ts';
+import type { Json, JsonObject } from '../../json/json.ts';
 import type { Note } from '../../notes/note.ts';
 import type { Reported, Task } from '../../tasks/task.ts';
+import { type Carried, carriedIn } from './carried.ts';
 import { inHeaders } from './headers.ts';
 import { agentSubject, type Category } from './subject.ts';
-
-/** What a message of this protocol left with a task: it is given back as it was. */
-interface Carried {
-  subject?: string;
-  headers?: JsonObject;
-  channel: string;
-  depth: number;
-}
-
-export const carriedIn = (carried: JsonObject): Carried => {
-  const { subject, headers, channel, depth } = isObject(carried.commonGround) ? carried.commonGround : {};
-  return {
-    subject: typeof subject === 'string' ? subject : undefined,
-    headers: isHeaders(headers) ? headers : undefined,
-    channel: typeof channel === 'string' ? channel : PUBLIC,
-    depth: typeof depth === 'number' ? depth : 0,
-  };
-};
-
-const isHeaders = (value: unknown): value is JsonObject => isObject(value);
-
-/** What was said of a task in this protocol alone, for the readers of others. */
-export const carriedAs = (said: JsonObject): JsonObject => ({ commonGround: said });
 
 /** A command is given on as it came; any other task is a turn of whoever claimed it. */
 export const encodeRequest = (task: Task, input: Json): JsonObject => {

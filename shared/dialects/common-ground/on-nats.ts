@@ -1,6 +1,6 @@
 import type { OnNats } from '../../relay/on-nats.ts';
 import type { Stream } from '../../relay/plan.ts';
-import { carriedIn } from './encode.ts';
+import { carriedIn } from './carried.ts';
 import { type Category, VERSION } from './subject.ts';
 
 const DAY_SECONDS = 86_400;

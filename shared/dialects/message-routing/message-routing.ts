@@ -2,7 +2,6 @@ import { complaints } from '../../json/checked.ts';
 import { objectIn } from '../../json/json.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
-import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { isTyped, MESSAGE_BYTES, MessageRoutingMessage, TYPES, UntypedMessage } from './schema.ts';
 
 /** The message routing protocol: status updates, delegated tasks, results, commands and heartbeats from inbox to inbox. */
@@ -25,8 +24,4 @@ export const messageRouting: Dialect = {
     return Array.isArray(dependencies) ? dependencies : [];
   },
   decode,
-  encodeRequest,
-  encodeReport,
-  encodeOutcome,
-  encodeNote,
 };

@@ -122,21 +122,25 @@ export const encodeNote = (note: Note, content: Json): JsonObject => ({
 });
 
 /** The message as it was sent to all. */
-export const encodeBroadcast = (command: NoteMessage, at: number): JsonObject => ({
-  id: command.messageId,
-  version: VERSION,
-  type: broadcastIn(command),
-  from: command.from,
-  timestamp: iso(at),
-  correlationId: command.correlation === command.messageId ? undefined : command.correlation,
-  priority: command.priority,
-  ttl: command.ttlSeconds,
-  ...part(command.carried, 'envelope'),
-  payload: asObject(command.content),
-});
+export const encodeBroadcast = (command: NoteMessage, at: number): JsonObject | undefined => {
+  const type = broadcastIn(command);
+  if (type === undefined) return undefined;
+  return {
+    id: command.messageId,
+    version: VERSION,
+    type,
+    from: command.from,
+    timestamp: iso(at),
+    correlationId: command.correlation === command.messageId ? undefined : command.correlation,
+    priority: command.priority,
+    ttl: command.ttlSeconds,
+    ...part(command.carried, 'envelope'),
+    payload: asObject(command.content),
+  };
+};
 
 /** What the protocol calls it, if it is one of its broadcasts. */
-export const broadcastIn = ({ type }: Pick<Note, 'type'>): string | undefined =>
+const broadcastIn = ({ type }: Pick<Note, 'type'>): string | undefined =>
   type.startsWith(`${NAME}.broadcast.`) ? type.slice(NAME.length + 1) : undefined;
 
 const failureOf = ({ status, task, error }: Outcome): JsonObject => {

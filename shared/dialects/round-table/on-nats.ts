@@ -6,7 +6,6 @@ import { iso } from '../../json/iso.ts';
 import { isObject, type Json, type JsonObject } from '../../json/json.ts';
 import type { OnNats } from '../../relay/on-nats.ts';
 import type { Source, Stream } from '../../relay/plan.ts';
-import { broadcastIn, encodeBroadcast } from './encode.ts';
 
 const ROOT = 'roundtable';
 const DAY_SECONDS = 86_400;
@@ -96,10 +95,6 @@ export const onNats: OnNats = {
     const id = idFrom(`${agent}#${type}#${at}`);
     const payload = fromParley({ id, type: `system.${type}`, payload: { agent } }, at);
     return { subject: `${ROOT}.events.system.${type}`, payload };
-  },
-  broadcast: (command, at) => {
-    const type = broadcastIn(command);
-    return type === undefined ? undefined : { subject: `${ROOT}.${type}`, payload: encodeBroadcast(command, at) };
   },
 };
 

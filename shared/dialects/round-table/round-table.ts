@@ -2,7 +2,6 @@ import { asUuid } from '../../ids.ts';
 import { complaints } from '../../json/checked.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
-import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { NAME } from './name.ts';
 import { onNats } from './on-nats.ts';
 import { isTyped, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
@@ -19,9 +18,5 @@ export const roundTable: Dialect = {
   names: ({ id, correlationId }) => [id, correlationId],
   decode,
   spoken: asUuid,
-  encodeRequest,
-  encodeReport,
-  encodeOutcome,
-  encodeNote,
   onNats,
 };

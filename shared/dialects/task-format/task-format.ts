@@ -3,7 +3,6 @@ import { complaints } from '../../json/checked.ts';
 import { objectIn } from '../../json/json.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, NAME } from './decode.ts';
-import { encodeNote, encodeOutcome, encodeReport, encodeRequest } from './encode.ts';
 import { hasOwnKeysOnly, KEYS, shapeOf, TaskFormatMessage } from './schema.ts';
 
 /** The task format: requests, responses of six statuses, and answers to those that ask for input. */
@@ -17,10 +16,6 @@ export const taskFormat: Dialect = {
   recognises: hasOwnKeysOnly,
   names: ({ id, context }) => [id, objectIn(context).parentTaskId],
   decode,
-  encodeRequest,
-  encodeReport,
-  encodeOutcome,
-  encodeNote,
   explained: ({ code, message }) => {
     const known = PROBLEMS[code];
     return known ? { error: { code: known, message, recoverable: false } } : {};

@@ -11,7 +11,6 @@ import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
 import { Arrival } from '../../relay/nats-message.ts';
 import { receiveFromNats } from '../../relay/receive-from-nats.ts';
 import { isUnderWay, lookUp } from '../../tasks/look-up.ts';
-import { inDialect } from '../../tasks/task-view.ts';
 import { noteTasks } from '../note-tasks.ts';
 import { problemOf, tellable } from '../problem.ts';
 import { type Route, relayRoute, signalFor, waitUpTo } from '../route.ts';
@@ -99,7 +98,10 @@ const outcomeOf = async (
   if (awaited) return awaited(waitMs, signal);
   if (taskId === undefined) return undefined;
   const { task } = await lookUp(deps, caller, taskId, waitMs, signal);
-  return isUnderWay(task) ? undefined : inDialect(deps, task, dialect);
+  if (isUnderWay(task)) return undefined;
+  // Only who waits is answered with a message: whatever writes them is loaded for the first who does.
+  const { inDialect } = await import('../../tasks/task-view.ts');
+  return inDialect(deps, task, dialect);
 };
 
 const statusOf = ({ duplicate }: Accepted): number => (duplicate ? 200 : 202);

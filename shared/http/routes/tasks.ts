@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { agentBehind } from '../../agents/authenticate.ts';
 import type { Deps } from '../../deps.ts';
+import { encodeOutcome, encodeReport } from '../../dialects/task-format/encode.ts';
 import { taskFormat } from '../../dialects/task-format/task-format.ts';
 import { ParleyError } from '../../errors.ts';
 import { outcomeOf } from '../../inbox/delivery.ts';
@@ -31,8 +32,8 @@ const shown = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<o
   const view = await fullView(deps, task, entries);
   if (task.dialect !== taskFormat.name || (isOpen(task) && !task.progress)) return view;
   const { metadata, error = view.error } = isOpen(task)
-    ? taskFormat.encodeReport(task)
-    : taskFormat.encodeOutcome(outcomeOf(task, task.from), undefined, undefined);
+    ? encodeReport(task)
+    : encodeOutcome(outcomeOf(task, task.from), undefined, undefined);
   return { ...view, metadata: { ...view.metadata, ...objectIn(metadata) }, error: view.error && error };
 };
 
