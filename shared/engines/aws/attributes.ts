@@ -73,7 +73,7 @@ export class Shelf {
       return value !== null && value === implied[field] ? IMPLIED : value;
     });
     const isPacked = isLarge(fields.filter(([field]) => this.#fixed.has(field)));
-    const item: Attributes = isPacked ? { [PACK]: packed(fixed) } : {};
+    const item: Attributes = isPacked ? { [PACK]: packed(fixed.slice(0, fixed.findLastIndex(isThere) + 1)) } : {};
     for (const [field, value] of fields) {
       if (isPacked && this.#fixed.has(field)) continue;
       for (const [name, stored] of this.field(record, field, value)) if (stored) item[name] = stored;
@@ -169,6 +169,7 @@ const BROTLI = {
   params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT },
 };
 
+const isThere = (value: unknown): boolean => value !== null;
 const isLarge = (value: unknown): boolean => JSON.stringify(value).length > SMALL_BYTES;
 
 const packed = (value: unknown): AttributeValue => ({ B: brotliCompressSync(JSON.stringify(value), BROTLI) });
