@@ -2,6 +2,8 @@ import { hash } from 'node:crypto';
 import { mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Blobs } from '../../ports/blobs.ts';
+import type { Database } from './database.ts';
+import type { Care } from './records.ts';
 
 /** Each blob is a file. It appears under its name only when all of it is on the disk. */
 export interface FileBlobs extends Blobs {
@@ -75,6 +77,13 @@ export const fileBlobs = (root: string, { now, newId, failed }: Surroundings): F
     },
     removeUnowned: (file) => rm(join(unowned, file), { force: true }),
   };
+};
+
+/** What follows from a change is done to files only once that is on the disk: they cannot be taken back with it. */
+export const blobsOn = (db: Database, files: Blobs, care: Care): Blobs => {
+  if (care === 'durable') return files;
+  const afterwards = (act: (key: string) => Promise<void>) => (key: string) => db.write(() => {}).then(() => act(key));
+  return { ...files, own: afterwards(files.own), delete: afterwards(files.delete) };
 };
 
 const writeSynced = async (path: string, content: string, at: number): Promise<void> => {

@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Followers } from '../../ports/followers.ts';
 import { BlobSweep } from './blob-sweep.ts';
-import { fileBlobs } from './blobs.ts';
+import { blobsOn, fileBlobs } from './blobs.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { Database } from './database.ts';
 import { EventStore, eventsOn } from './events.ts';
@@ -52,13 +52,11 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
     failed: (error) => db.fail(error),
   });
   const blobSweep = new BlobSweep(db, blobs, clock, log);
-  /** For what follows from a change: only once that is on the disk. */
-  const afterwards = (act: (key: string) => Promise<void>) => (key: string) => db.write(() => {}).then(() => act(key));
   const portsWith = (care: Care): Ports => ({
     records: recordsOn(db, records, feed, care),
     queues: queuesOn(db, queues, clock, care),
     events: eventsOn(db, events, care),
-    blobs: care === 'soon' ? { ...blobs, own: afterwards(blobs.own), delete: afterwards(blobs.delete) } : blobs,
+    blobs: blobsOn(db, blobs, care),
   });
   return {
     ports: portsWith('durable'),
