@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type Reply, type TestAgent, taskRequest } from '../support/api.ts';
-import { lastingPort, type ServerOptions, startServer, tempDir } from '../support/server-process.ts';
+import { lastingPort, runToEnd, type ServerOptions, startServer, tempDir } from '../support/server-process.ts';
 import { smallDisk } from './small-disk.ts';
 
 /** What was sent until the server no longer took it. */
@@ -51,15 +51,20 @@ const fillAndRecover = async (
   return stderr;
 };
 
+const IS_FULL = /^parley: The disk with .* is full\. Free some space and start again[^\n]*\n$/;
+
 describe('a full disk ends the process with one line, and nothing that was accepted is lost', () => {
   for (const [where, textBytes] of Object.entries({ 'in the database': 2000, 'in files of their own': 20_000 })) {
     it(`with contents ${where}`, async (t) => {
       const disk = await smallDisk(t, 2000);
       const line = await fillAndRecover(t, disk, textBytes, async () => {
+        disk.fill();
+        const again = await runToEnd(t, ['--port', '0', '--data', disk.dir], disk);
+        assert.match(again.stderr, IS_FULL);
         await disk.grow();
         return disk;
       });
-      assert.match(line, /The disk with .* is full\. Free some space and start again/);
+      assert.match(line, IS_FULL);
     });
   }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { atEndOf, type Owner, tempDir } from '../support/server-process.ts';
 
@@ -7,6 +7,8 @@ interface SmallDisk {
   /** Where it is, for whoever runs within. */
   dir: string;
   within: string[];
+  /** To the last byte. */
+  fill(): void;
   grow(): Promise<void>;
 }
 
@@ -31,9 +33,15 @@ export const smallDisk = async (owner: Owner, kilobytes: number): Promise<SmallD
     assert.equal(String(text).trim(), word);
   };
   await says('ready');
+  const within = ['nsenter', '-t', String(holder.pid), '--user', '--mount', '--preserve-credentials', '--'];
   return {
     dir,
-    within: ['nsenter', '-t', String(holder.pid), '--user', '--mount', '--preserve-credentials', '--'],
+    within,
+    fill: () => {
+      const [command = '', ...rest] = within;
+      const { stderr } = spawnSync(command, [...rest, 'dd', 'if=/dev/zero', `of=${dir}/filler`, 'bs=512']);
+      assert.match(String(stderr), /No space left/);
+    },
     grow: () => {
       holder.stdin.write('\n');
       return says('grown');
