@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Log } from '../shared/log.ts';
 import type { Priority, Received } from '../shared/ports/queues.ts';
 import { NatsMessage } from '../shared/relay/nats-message.ts';
-import type { Words } from '../shared/relay/words.ts';
+import type { Worded, Words } from '../shared/relay/words.ts';
 import type { Metrics } from './metrics.ts';
 import type { ParleyApi } from './parley-api.ts';
 import { growingMs, pause } from './pause.ts';
@@ -140,14 +140,13 @@ export class Down {
     const done: Received[] = [];
     for (const message of group) {
       const word = words.get(message);
-      if (!word || 'problem' in word || 'later' in word) break;
-      if (!(await this.#bringOne(message, word))) break;
+      if (!word || !isWorded(word) || !(await this.#bringOne(message, word))) break;
       done.push(message);
     }
     return done;
   }
 
-  async #bringOne(message: Received, word: { publish: NatsMessage } | { skip: string }): Promise<boolean> {
+  async #bringOne(message: Received, word: Worded, isShortened = false): Promise<boolean> {
     const { site, metrics, log } = this.#options;
     if ('skip' in word) {
       metrics.count('down', 'skipped');
@@ -169,6 +168,7 @@ export class Down {
         log('warn', 'a message could not be published', { subject: publish.subject, error: String(error) });
         return false;
       }
+      if (!isShortened && isAsking(message)) return this.#bringShorter(message);
       const problem = { code: 'unpublishable', detail: error.message };
       log('error', 'no server takes a message', { subject: publish.subject, id: publish.id, error: error.message });
       await site.bury(
@@ -182,7 +182,17 @@ export class Down {
       return true;
     }
   }
+
+  /** What Parley puts into words, it can say with large content as a card. */
+  async #bringShorter(message: Received): Promise<boolean> {
+    const [word] = await this.#options.api.words([{ ...askIn(message.body), isTooLarge: true }]);
+    return word !== undefined && isWorded(word) && this.#bringOne(message, word, true);
+  }
 }
+
+const isWorded = (word: Words): word is Worded => 'publish' in word || 'skip' in word;
+
+const isAsking = ({ body }: Received): boolean => 'ask' in (Body.safeParse(body).data ?? {});
 
 const askIn = (body: Received['body']): { id: string; ask: object } => {
   const data = Body.parse(body);

@@ -23,23 +23,34 @@ import type { Worded } from './words.ts';
 type Said = Omit<NatsMessage, 'id'> | { skip: string };
 
 /** Puts what waits for the relay into the words of whoever it is for, on the subject where that one listens. */
-export const putIntoWords = async (deps: Deps, project: string, ask: Ask, id: string): Promise<Worded> => {
-  const said = await wordsFor(deps, project, ask);
+export const putIntoWords = async (
+  deps: Deps,
+  project: string,
+  ask: Ask,
+  { id, isTooLarge = false }: { id: string; isTooLarge?: boolean | undefined },
+): Promise<Worded> => {
+  const said = await wordsFor(deps, project, ask, isTooLarge);
   return 'skip' in said ? said : { publish: { ...said, id } };
 };
 
-const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
+/** What a message holds itself where it was too large before: with its artifacts that is still less than any server allows by default. */
+const SMALL_BYTES = 64 * 1024;
+
+const spokenIn = (dialect: Dialect, isTooLarge: boolean): Dialect =>
+  isTooLarge ? { ...dialect, contentBytes: Math.min(SMALL_BYTES, dialect.contentBytes ?? SMALL_BYTES) } : dialect;
+
+const wordsFor = (deps: Deps, project: string, ask: Ask, isTooLarge: boolean): Promise<Said> => {
   switch (ask.kind) {
     case 'request':
-      return requestToReader(deps, project, ask.taskId, ask.entry);
+      return requestToReader(deps, project, ask, isTooLarge);
     case 'report':
       return reportInWords(deps, { ...ask.task, project });
     case 'outcome':
-      return outcomeToReader(deps, project, { ...ask.outcome, task: { ...ask.outcome.task, project } });
+      return outcomeToReader(deps, project, { ...ask.outcome, task: { ...ask.outcome.task, project } }, isTooLarge);
     case 'note':
-      return noteToReader(deps, project, ask.from, ask.noteId);
+      return noteToReader(deps, project, ask, isTooLarge);
     case 'batch':
-      return batchEnded(deps, project, ask.batchId);
+      return batchEnded(deps, project, ask.batchId, isTooLarge);
     case 'broadcast':
       return broadcastInWords(deps, project, ask.broadcastId);
     case 'presence':
@@ -47,7 +58,12 @@ const wordsFor = (deps: Deps, project: string, ask: Ask): Promise<Said> => {
   }
 };
 
-const requestToReader = async (deps: Deps, project: string, taskId: string, entry: number): Promise<Said> => {
+const requestToReader = async (
+  deps: Deps,
+  project: string,
+  { taskId, entry }: Extract<Ask, { kind: 'request' }>,
+  isTooLarge: boolean,
+): Promise<Said> => {
   const task = await deps.records.get(taskRef(project, taskId));
   if (task?.status !== 'requested' || task.entry !== entry) return { skip: 'it is no longer requested' };
   if (task.deadline <= deps.clock.now()) return { skip: 'it has expired' };
@@ -56,7 +72,8 @@ const requestToReader = async (deps: Deps, project: string, taskId: string, entr
   if (!dialect) return { skip: 'no dialect has subjects for domains' };
   const id = nameOf(task, dialect);
   if (id !== task.id) await keepAlias(deps, project, id, task.id);
-  return addressed(deps, task, dialect, await requestInWords(deps, task, dialect, reader?.id, id), reader?.id);
+  const message = await requestInWords(deps, task, spokenIn(dialect, isTooLarge), reader?.id, id);
+  return addressed(deps, task, dialect, message, reader?.id);
 };
 
 /**
@@ -82,18 +99,23 @@ const reportInWords = async (deps: Deps, task: Reported): Promise<Said> => {
   return toReader(deps, task, task.from, async (dialect) => encoderOf(dialect).encodeReport(task));
 };
 
-const outcomeToReader = async (deps: Deps, project: string, outcome: Outcome): Promise<Said> => {
+const outcomeToReader = async (deps: Deps, project: string, outcome: Outcome, isTooLarge: boolean): Promise<Said> => {
   const { from, to, task } = outcome;
   if (await hasBeenHeard(deps, project, from, to)) return { skip: 'it was said on NATS' };
-  return toReader(deps, task, to, (dialect) => outcomeInWords(deps, project, outcome, dialect));
+  return toReader(deps, task, to, (dialect) => outcomeInWords(deps, project, outcome, spokenIn(dialect, isTooLarge)));
 };
 
-const noteToReader = async (deps: Deps, project: string, from: string, id: string): Promise<Said> => {
-  const note = await deps.records.get(noteRef(project, from, id));
+const noteToReader = async (
+  deps: Deps,
+  project: string,
+  { from, noteId }: Extract<Ask, { kind: 'note' }>,
+  isTooLarge: boolean,
+): Promise<Said> => {
+  const note = await deps.records.get(noteRef(project, from, noteId));
   if (!note) return { skip: 'it is no longer kept' };
   if (isOver(note, deps.clock.now())) return { skip: 'its time to live is over' };
   const topic = { ...note, domain: undefined, isToSome: note.toNats === 'with others' };
-  return toReader(deps, topic, note.to, (dialect) => noteInWords(deps, note, dialect));
+  return toReader(deps, topic, note.to, (dialect) => noteInWords(deps, note, spokenIn(dialect, isTooLarge)));
 };
 
 /** What one agent on NATS said on the subjects of its dialect, all others of that dialect have heard there. */
@@ -135,11 +157,11 @@ const addressed = (
   return { headers: { traceparent, ...headers }, ...rest };
 };
 
-const batchEnded = async (deps: Deps, project: string, batchId: string): Promise<Said> => {
+const batchEnded = async (deps: Deps, project: string, batchId: string, isTooLarge: boolean): Promise<Said> => {
   const batch = await deps.records.get(batchRef(project, batchId));
   if (!batch) return { skip: 'it is no longer kept' };
   const topic = { ...batch, domain: undefined };
-  return toReader(deps, topic, batch.from, (dialect) => batchInWords(deps, batch, dialect));
+  return toReader(deps, topic, batch.from, (dialect) => batchInWords(deps, batch, spokenIn(dialect, isTooLarge)));
 };
 
 const broadcastInWords = async (deps: Deps, project: string, broadcastId: string): Promise<Said> => {

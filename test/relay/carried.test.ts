@@ -72,4 +72,28 @@ describe('a relay', () => {
     assert.equal(outcome.body.to, 'tim');
     assert.deepEqual(outcome.body.payload.result, { format: 'text', content: 'nothing new' });
   });
+
+  it('brings as a card what is too large for the server or the stream', async (t) => {
+    const site = await relaySite(t);
+    const galahad = await site.agent('galahad', { capabilities: ['intel.news'] });
+    const tim = await site.agent('tim', { via: 'nats', capabilities: ['security.briefing'] });
+    const relay = await site.relay();
+    const results = await consumerOf(site.client, 'ROUNDTABLE_RESULTS', { durable_name: 'tims-results' });
+    const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', {
+      durable_name: 'knights',
+      filter_subject: 'roundtable.tasks.security.>',
+    });
+    const large = 'x'.repeat((site.client.info?.max_payload ?? 0) - 200);
+    const request = taskRequest('tim', { payload: { task: 'intel.news' } });
+    await jetstream(site.client).publish('roundtable.tasks.intel.news', JSON.stringify(request));
+    await galahad.claim({ wait: 10 });
+    await galahad.complete(request.id, { content: large });
+    await galahad.request({ payload: { task: 'security.briefing', params: { text: large } } });
+
+    const { result } = (await nextOf(results)).body.payload;
+    assert.equal((await tim.call('GET', result.uri)).body.content.content, large);
+    const { params } = (await nextOf(tasks)).body.payload;
+    assert.equal((await tim.call('GET', params.uri)).body.content.text, large);
+    assert.equal(relay.metrics.counted('down', 'dead'), 0);
+  });
 });

@@ -65,7 +65,13 @@ export const relayRoutes: Route[] = [
     query: noQuery,
     body: z.strictObject({
       asks: z
-        .array(z.strictObject({ id: z.string().max(512), ask: jsonObject }))
+        .array(
+          z.strictObject({
+            id: z.string().max(512),
+            ask: jsonObject,
+            isTooLarge: z.boolean().optional().describe('NATS did not take it: what is large in it becomes a card'),
+          }),
+        )
         .min(1)
         .max(25),
     }),
@@ -78,18 +84,22 @@ export const relayRoutes: Route[] = [
     },
     handle: async ({ deps, caller, body }) => {
       requireRelay(caller, deps.config);
-      const words = await Promise.all(body.asks.map(({ ask, id }) => worded(deps, caller.project, ask, id)));
+      const words = await Promise.all(body.asks.map((asked) => worded(deps, caller.project, asked)));
       return { status: 200, body: { words: inOneAnswer(words) } };
     },
   }),
 ];
 
 /** Each is looked at on its own: one that nobody understands does not keep back those that came with it. */
-const worded = async (deps: Deps, project: string, ask: JsonObject, id: string): Promise<Words> => {
+const worded = async (
+  deps: Deps,
+  project: string,
+  { ask, ...how }: { id: string; ask: JsonObject; isTooLarge?: boolean | undefined },
+): Promise<Words> => {
   try {
-    return await putIntoWords(deps, project, checked(Asked, ask, 'invalid_request', 'What is asked'), id);
+    return await putIntoWords(deps, project, checked(Asked, ask, 'invalid_request', 'What is asked'), how);
   } catch (error) {
-    deps.log('error', 'a message for NATS could not be told', { id, error: String(error) });
+    deps.log('error', 'a message for NATS could not be told', { id: how.id, error: String(error) });
     return { problem: String(error) };
   }
 };
