@@ -7,6 +7,7 @@ import {
   COMPONENTS,
   ownSubject,
   parseSubject,
+  subjectPattern,
   subjectText,
 } from '../../shared/dialects/common-ground/subject.ts';
 import { ParleyError } from '../../shared/errors.ts';
@@ -35,9 +36,36 @@ const refusal = (ask: () => unknown): ParleyError => {
   throw new Error('it was not refused');
 };
 
+/** As NATS sees it: `*` is one token, `>` one or more at the end. */
+const isWithin = (pattern: string, text: string): boolean =>
+  new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+').replace(/>$/, '.+')}$`).test(text);
+
 describe('subjects', () => {
   it('are read as they were built, also with suffixes of more than one token', () =>
     fc.assert(fc.property(subject, (parts) => assert.deepEqual(parseSubject(subjectText(parts)), parts))));
+
+  it('are within the pattern that leaves out any of their parts, and within none that names another', () =>
+    fc.assert(
+      fc.property(
+        subject,
+        fc.subarray(['project', 'channel', 'category', 'component', 'target', 'suffix'] as const),
+        (parts, known) => {
+          const named = Object.fromEntries(known.map((part) => [part, parts[part]]));
+          const text = subjectText(parts);
+          assert.ok(isWithin(subjectPattern(named), text), subjectPattern(named));
+          assert.ok(!isWithin(subjectPattern({ ...named, target: `${parts.target}x` }), text));
+        },
+      ),
+    ));
+
+  it('have the patterns of the streams of the protocol', () => {
+    assert.equal(subjectPattern({ category: 'cmd' }), 'cg.v1r3.*.*.cmd.>');
+    assert.equal(subjectPattern({ project: 'p', category: 'evt' }), 'cg.v1r3.p.*.evt.>');
+    assert.equal(
+      subjectPattern({ category: 'cmd', component: 'agent', suffix: 'wakeup' }),
+      'cg.v1r3.*.*.cmd.agent.*.wakeup',
+    );
+  });
 
   const flawed: [what: string, text: string, names: RegExp][] = [
     ['another beginning', 'xx.v1r3.default.public.cmd.agent.a.wakeup', /begin with cg/],

@@ -1,13 +1,13 @@
 import type { OnNats } from '../../relay/on-nats.ts';
 import type { Stream } from '../../relay/plan.ts';
 import { carriedIn } from './carried.ts';
-import { type Category, VERSION } from './subject.ts';
+import { type Category, subjectPattern, VERSION } from './subject.ts';
 
 const DAY_SECONDS = 86_400;
 
 const stream = (category: Category, maxAgeSeconds: number): Stream => ({
   name: `cg_${category}_${VERSION}`,
-  subjects: [`cg.${VERSION}.*.*.${category}.>`],
+  subjects: [subjectPattern({ category })],
   retention: 'limits',
   storage: 'file',
   maxAgeSeconds,
@@ -15,8 +15,6 @@ const stream = (category: Category, maxAgeSeconds: number): Stream => ({
 
 const CMD = stream('cmd', DAY_SECONDS);
 const EVT = stream('evt', 7 * DAY_SECONDS);
-
-const everyOf = (project: string, category: Category): string => `cg.${VERSION}.${project}.*.${category}.>`;
 
 /** CommonGround on its own subjects: commands and events in JetStream, `str` on core NATS. */
 export const onNats: OnNats = {
@@ -26,8 +24,8 @@ export const onNats: OnNats = {
   leases: (carried) => carriedIn(carried).subject === undefined,
   // Events are Parley's own to tell, and not taken from others.
   sources: (project) => [
-    { stream: CMD.name, durable: `parley-${project}-cg-cmd`, filter: everyOf(project, 'cmd') },
-    { filter: everyOf(project, 'str') },
+    { stream: CMD.name, durable: `parley-${project}-cg-cmd`, filter: subjectPattern({ project, category: 'cmd' }) },
+    { filter: subjectPattern({ project, category: 'str' }) },
   ],
   owns: (subject) => subject.startsWith('cg.'),
   outgoing: ({ subject, headers, payload }) =>

@@ -35,6 +35,14 @@ export const subjectText = ({ version, project, channel, category, component, ta
 export const agentSubject = (place: Place, category: Category, target: string, suffix: string): string =>
   subjectText({ ...place, version: VERSION, category, component: 'agent', target, suffix });
 
+/** What a subscriber names: a part that is not said may be any, and so may all that follow the last one that is. */
+export const subjectPattern = (known: Partial<Omit<Subject, 'version'>>): string => {
+  const { project, channel, category, component, target, suffix } = known;
+  const parts = [project, channel, category, component, target, suffix];
+  const said = parts.slice(0, parts.findLastIndex((part) => part !== undefined) + 1).map((part) => part ?? '*');
+  return ['cg', VERSION, ...said, ...(suffix === undefined ? ['>'] : [])].join('.');
+};
+
 /** The parts of a subject that is meant to be published: whole, without wildcards. */
 export const parseSubject = (text: string): Subject => {
   const [cg, version = '', project = '', channel = '', category, component, target = '', ...suffix] = text.split('.');
