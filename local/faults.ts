@@ -5,13 +5,13 @@ import { StartError } from './options.ts';
 /** A failure while starting or running, as one line that says what to do. */
 export const faultLine = (error: unknown, { dir, port }: { dir: string; port: number }): string => {
   if (error instanceof StartError || error instanceof ConfigError) return error.message;
-  const { code, errcode, message } = factsOf(error);
+  const { code, errcode, extended, message } = factsOf(error);
   if (code === 'EADDRINUSE') return `Port ${port} is in use. Stop what uses it, or choose another with --port.`;
   if (code === 'EACCES' && port > 0 && port < 1024)
     return `Port ${port} needs more rights. Choose one from 1024 on with --port.`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return `The address given with --host is not one of this machine's.`;
-  if (code === 'ENOSPC' || errcode === SQLITE.full)
+  if (code === 'ENOSPC' || errcode === SQLITE.full || extended === NO_ROOM_TO_SHARE)
     return `The disk with ${dir} is full. Free some space and start again; nothing acknowledged is lost.`;
   if (errcode === SQLITE.busy) return `Another Parley is using ${dir}. Stop it, or choose another folder with --data.`;
   if (errcode === SQLITE.notADatabase || errcode === SQLITE.corrupt) {
@@ -35,10 +35,13 @@ export const faultLine = (error: unknown, { dir, port }: { dir: string; port: nu
 /** The primary result codes of SQLite that a person can do something about. */
 const SQLITE = { busy: 5, readOnly: 8, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 };
 
-const factsOf = (error: unknown): { code: string; errcode?: number; message: string } => {
+/** The extended code where the file has no room that SQLite makes beside a log which it finds (SQLITE_IOERR_SHMSIZE). */
+const NO_ROOM_TO_SHARE = 4874;
+
+const factsOf = (error: unknown): { code: string; errcode?: number; extended?: number; message: string } => {
   if (!(error instanceof Error)) return { code: '', message: String(error) };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   // The lowest byte of an extended result code is the primary one.
-  const errcode = 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : undefined;
-  return { code, errcode, message: error.message };
+  const extended = 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : undefined;
+  return { code, errcode: extended && extended & 0xff, extended, message: error.message };
 };

@@ -74,13 +74,11 @@ export class Database {
 
   constructor(file: string) {
     this.sql = new DatabaseSync(file);
-    // The lock is kept for good, so that a second process on the same file fails at once. It is asked for first: what would be shared
-    // with others needs a file of its own, and room on the disk for it.
-    this.sql.exec('PRAGMA locking_mode = EXCLUSIVE');
     const version = Number(this.sql.prepare('PRAGMA user_version').get()?.user_version);
     if (version !== 0 && version !== FORMAT) throw new OtherFormat(version);
     // Records of 2 or 3 KB fill pages of 4 KB badly, and with 16 KB a single write drags along too much.
-    this.sql.exec('PRAGMA page_size = 8192; PRAGMA journal_mode = WAL');
+    // The lock is kept for good, so that a second process on the same file fails at once.
+    this.sql.exec('PRAGMA page_size = 8192; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
     // NORMAL leaves the sync after a commit to us; SQLite still syncs around each checkpoint.
     this.sql.exec('PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096');
     this.sql.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
