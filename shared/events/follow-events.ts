@@ -2,7 +2,7 @@ import { type Caller, stillValid } from '../agents/authenticate.ts';
 import { mayUse } from '../agents/channels.ts';
 import type { Deps } from '../deps.ts';
 import type { EventPage, ParleyEvent } from '../ports/events.ts';
-import { maySee } from '../tasks/look-up.ts';
+import { maySee } from '../tasks/may-see.ts';
 
 export interface EventFilter {
   after?: string;

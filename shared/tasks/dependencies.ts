@@ -5,7 +5,7 @@ import type { Request } from '../messages/command.ts';
 import type { Fresh, Write } from '../ports/records.ts';
 import { hurry } from './change-task.ts';
 import { LINK_KEPT_MS } from './links.ts';
-import { maySee } from './look-up.ts';
+import { maySee } from './may-see.ts';
 import { type Task, taskRef } from './task.ts';
 import { LOOK_AGAIN_MS } from './time.ts';
 import { afterDependencies, endedWaiting } from './waiting.ts';

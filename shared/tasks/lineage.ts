@@ -7,7 +7,7 @@ import type { Write } from '../ports/records.ts';
 import { taskByAnyId } from './alias.ts';
 import { backTo, chainOf, toItself } from './chain.ts';
 import { LINK_KEPT_MS } from './links.ts';
-import { maySee } from './look-up.ts';
+import { maySee } from './may-see.ts';
 import { isOpen, type Task, taskRef } from './task.ts';
 
 /** Where a task comes from. */

@@ -3,7 +3,7 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Ref } from '../ports/records.ts';
-import { maySee } from './look-up.ts';
+import { maySee } from './may-see.ts';
 import { failedPlace, heldPlace, type Status, type Task, taskRef } from './task.ts';
 
 export interface ListOptions {

@@ -1,10 +1,10 @@
-import { serves } from '../agents/agent.ts';
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { Item } from '../ports/records.ts';
 import { byAnyId } from './alias.ts';
 import { HISTORY_LIMIT, type HistoryEntry, hasHistory } from './history.ts';
+import { maySee } from './may-see.ts';
 import { isOpen, type Task, taskRef } from './task.ts';
 
 export interface Found {
@@ -65,14 +65,3 @@ const entriesOf = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
 export const isUnderWay = (task: Task): boolean => isOpen(task) && task.status !== 'input_required';
 
 export const isTask = (item: Item): item is Task => item.sk === 'task';
-
-/** What a task, or an event that tells of one, says of whom it concerns. */
-type Concern = Partial<Record<'from' | 'to' | 'holder' | 'status' | 'domain' | 'skill', unknown>>;
-
-/** An agent sees what it asked for, what it holds or was given, and what waits in its domains and for its capabilities. */
-export const maySee = (caller: Caller, task: Concern): boolean => {
-  if (caller.role === 'admin') return true;
-  const { id } = caller.known.agent;
-  if ([task.from, task.to, task.holder].includes(id)) return true;
-  return task.status === 'requested' && task.to === undefined && serves(caller.known, task);
-};

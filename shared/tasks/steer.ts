@@ -5,7 +5,7 @@ import { ParleyError } from '../errors.ts';
 import { byAnyId, taskByAnyId } from './alias.ts';
 import { changeTask } from './change-task.ts';
 import { cancel, runAgain, type When } from './ends.ts';
-import { maySee } from './look-up.ts';
+import { maySee } from './may-see.ts';
 import { byAgent } from './report.ts';
 import { wayFor } from './route-task.ts';
 import { onSeen, unseen } from './rules.ts';

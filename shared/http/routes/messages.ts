@@ -10,7 +10,6 @@ import { type Called, callOrder } from '../../messages/call-order.ts';
 import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
 import { Arrival } from '../../relay/nats-message.ts';
 import { receiveFromNats } from '../../relay/receive-from-nats.ts';
-import { isUnderWay, lookUp } from '../../tasks/look-up.ts';
 import { noteTasks } from '../note-tasks.ts';
 import { problemOf, tellable } from '../problem.ts';
 import { type Route, relayRoute, signalFor, waitUpTo } from '../route.ts';
@@ -97,11 +96,9 @@ const outcomeOf = async (
   if (waitMs === 0) return undefined;
   if (awaited) return awaited(waitMs, signal);
   if (taskId === undefined) return undefined;
-  const { task } = await lookUp(deps, caller, taskId, waitMs, signal);
-  if (isUnderWay(task)) return undefined;
   // Only who waits is answered with a message: whatever writes them is loaded for the first who does.
-  const { inDialect } = await import('../../tasks/task-view.ts');
-  return inDialect(deps, task, dialect);
+  const { awaitOutcome } = await import('../../tasks/await-outcome.ts');
+  return awaitOutcome(deps, caller, { taskId, dialect }, waitMs, signal);
 };
 
 const statusOf = ({ duplicate }: Accepted): number => (duplicate ? 200 : 202);
