@@ -58,6 +58,7 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
   try {
     const said = understood(deps, sent.caller, dialect, message);
     if (said.kind === 'own') {
+      if (sent.broadcast !== undefined) throw toOne(dialect);
       const done = await said.carryOut(deps, await asked(deps, sent, said), sent.trace);
       return { id: said.messageId, dialect: dialect.name, ...done };
     }
@@ -84,6 +85,9 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     throw inWordsOf(dialect, error);
   }
 };
+
+const toOne = ({ name }: Dialect): ParleyError =>
+  new ParleyError('invalid_request', `A message of ${name} is for whom its subject names: send one to each agent.`);
 
 type TaskCommand = Exclude<Command, OwnMessage>;
 

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { assertRefused, settled } from '../http/refusal.ts';
 import { type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
+import { callMessage, groundAgent } from '../support/ground.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
@@ -135,5 +136,14 @@ describe('a message to many', () => {
     assert.deepEqual(await reader.inbox(), []);
     const { body } = await toMany('all', own);
     assert.equal((await reader.call('GET', `/v1/broadcasts/${body.broadcastId}`)).status, 404);
+  });
+
+  it('is none that names its agent in its subject: that one alone would have it, and so nobody has', async (t) => {
+    const { parley } = await start(t);
+    for (const id of ['merlin', 'kay']) await groundAgent(parley, id);
+    const call = callMessage('merlin');
+    const reply = await parley.admin.call('POST', '/v1/messages', call, { 'parley-broadcast': 'all' });
+    assertRefused(reply, 400, 'invalid_request');
+    assert.equal((await parley.admin.call('POST', '/v1/messages', call)).status, 202);
   });
 });
