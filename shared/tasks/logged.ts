@@ -15,14 +15,16 @@ export const loggedIn = (type: Edge, task: Task, deliveries: Fresh<Delivery>[]):
   const waitedMs = task.at - task.createdAt;
   const message = messageOf(type, task);
   const isTold = message !== undefined && type !== 'task.expired';
-  const heard = isTold || !isLogged(task) ? [] : heardOf(type, task, deliveries);
+  const heard = isTold || !isLoggedFor(task, true) ? [] : heardOf(type, task, deliveries);
   return {
     logged: message && { ...message, waitedMs },
     delivered: heard.length > 0 ? heard.map((one) => ({ ...one, waitedMs })) : undefined,
   };
 };
 
-const isLogged = ({ told, heardIn }: Task): boolean => told !== undefined || heardIn !== undefined;
+/** Whether what is said to the requester is logged, and what is said to the holder. */
+const isLoggedFor = ({ told, heardIn, answeredIn }: Task, isRequester: boolean): boolean =>
+  told !== undefined || heardIn !== undefined || (isRequester && answeredIn !== undefined);
 
 const messageOf = (type: Edge, task: Task): JsonObject | undefined => {
   switch (type) {
@@ -50,18 +52,21 @@ const outcomeTold = ({ outcomeTold: told }: Task, id: string | undefined): JsonO
 
 /** What reached somebody: by a claim, as progress to be read in the task, or in an inbox. */
 const heardOf = (type: Edge, task: Task, deliveries: Fresh<Delivery>[]): JsonObject[] => {
-  const { id, from, holder, seen, dialect, heardIn = dialect } = task;
+  const { id, from, holder, seen, dialect, heardIn = dialect, answeredIn = dialect } = task;
   if (type === 'task.claimed') {
+    if (!isLoggedFor(task, false)) return [];
     const { type: called = 'request' } = encoderOf(dialectNamed(heardIn)).encodeRequest(task, null);
     return [{ id, from, to: holder, type: called }];
   }
   if (type === 'task.progress') {
-    const { type: called = 'progress' } = encoderOf(dialectNamed(dialect)).encodeReport(task);
+    const { type: called = 'progress' } = encoderOf(dialectNamed(answeredIn)).encodeReport(task);
     return [{ id: seen?.at(-1)?.id, from: holder, to: from, type: called }];
   }
   // What ended it reaches the requester in any case, also where that is told with a batch.
   const outcomes = task.endedBy ? [outcomeOf(task, from)] : deliveries.flatMap(({ outcome }) => outcome ?? []);
-  return outcomes.map((outcome) => outcomeHeard(outcome, outcome.to === from ? dialect : heardIn));
+  return outcomes
+    .filter(({ to }) => isLoggedFor(task, to === from))
+    .map((outcome) => outcomeHeard(outcome, outcome.to === from ? answeredIn : heardIn));
 };
 
 const outcomeHeard = (outcome: Outcome, dialect: string): JsonObject => {

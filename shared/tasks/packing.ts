@@ -44,6 +44,7 @@ export const PACKING = {
     'graph',
     'headers',
     'callers',
+    'answeredIn',
   ],
   bulky: [
     'output',

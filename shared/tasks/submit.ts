@@ -4,6 +4,7 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { refuseTooLarge } from '../json/size.ts';
 import type { Request } from '../messages/command.ts';
+import { loggedDialectOf } from '../messages/is-logged.ts';
 import { is } from '../ports/conditions.ts';
 import type { Fresh, Item, Write, Written } from '../ports/records.ts';
 import { childOf, type Trace } from '../trace.ts';
@@ -53,6 +54,7 @@ export const submit = async (
     ...whileLive(deps, way),
     ...heldBack(awaited, deps.clock.now()),
     chain: lineage.chain,
+    ...(requester && !request.told && { answeredIn: loggedDialectOf(deps.config, requester.agent) }),
     ...(requester?.agent.via === 'nats' && !request.joins && { fromNats: true, placed: undefined }),
   };
   const [created] = await Promise.all([

@@ -186,6 +186,8 @@ export interface Task extends Item {
   /** What the log of messages says of the request, and of the last message that ended it or an attempt, or asked for input. */
   told?: JsonObject;
   outcomeTold?: JsonObject;
+  /** The dialect of the requester, where that is logged and the one that it asked in is not. */
+  answeredIn?: string;
   /** The request itself. */
   fingerprint: string;
   claimedBy?: Seen;

@@ -63,6 +63,29 @@ describe('the log of messages', () => {
     );
   });
 
+  it('has what an agent of a logged dialect is answered, though it asked in another', async (t) => {
+    const { parley, brain } = await start(t);
+    const cook = await parley.agent('cook', { ...taskFormat, capabilities: ['parse_recipe'] });
+    for (const end of [
+      { status: 'completed', result: {} },
+      { status: 'failed', error: { code: 'INVALID_INPUT', message: 'no' } },
+    ]) {
+      const request = tfRequest();
+      const asked = await brain.call('POST', '/v1/tasks', { ...request, routing: { source: 'one-brain' } });
+      assert.equal(asked.status, 202, JSON.stringify(asked.body));
+      await cook.claim();
+      assert.equal((await cook.send({ id: request.id, status: 'in_progress' })).status, 202);
+      assert.equal((await cook.send({ id: request.id, ...end })).status, 202);
+    }
+    await settled(parley);
+    assert.deepEqual(lines(await logged(parley.admin)).reverse(), [
+      'received event cook>one-brain success 0',
+      'received response cook>one-brain success 0',
+      'received event cook>one-brain success 0',
+      'received error cook>one-brain error 0',
+    ]);
+  });
+
   it('tells errors and what nobody took in time', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const failing = await brain.say('query', 'scribe');
