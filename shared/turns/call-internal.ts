@@ -27,6 +27,7 @@ const begun = async (deps: Deps, caller: Caller, order: Order): Promise<Done> =>
     throw violation('subject', `There is no internal tool ${name}. Known: fork_join, delegate.`);
   }
   const checked = await checkedCall(deps, caller, order);
+  if (checked === 'answered') return { duplicate: true };
   const args = await argsOf(deps, caller.project, order);
   const begin = name === 'fork_join' ? forkJoinWith(args) : delegateWith(args);
   try {

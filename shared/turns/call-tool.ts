@@ -14,9 +14,10 @@ import { type Proviso, submit } from '../tasks/submit.ts';
 import { findTool } from '../tools/register-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { childOf, type Trace } from '../trace.ts';
+import { edgeRef } from './edge.ts';
 import { violation } from './enqueue.ts';
 import { type Head, headRef, ownIn } from './head.ts';
-import { provisoOf, type Service, untilUnmoved } from './proviso.ts';
+import { callReused, provisoOf, type Service, untilUnmoved } from './proviso.ts';
 import { isGated, stale } from './rules.ts';
 import { callIdOf, type Ground, type ToolCall } from './tool-call.ts';
 
@@ -26,6 +27,8 @@ type Order = Extract<GroundOrder, { do: 'callTool' | 'callInternal' }>;
 export interface Checked {
   call: ToolCall;
   id: string;
+  /** Of the command, which may come again. */
+  print: string;
   deadline: number;
   /** Its own, or else that of the turn: what is called is part of the same. */
   trace: Trace;
@@ -34,7 +37,7 @@ export interface Checked {
 }
 
 /** What a tool command must agree with: the turn that its sender holds, its depth and channel, and the registered tool. */
-export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Promise<Checked> => {
+export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Promise<Checked | 'answered'> => {
   const { payload, subject } = order;
   const { agent_id: agent, agent_turn_id: turn, turn_epoch: epoch, tool_call_id: toolCall } = payload;
   if (caller.role === 'agent' && caller.known.agent.id !== agent) {
@@ -47,7 +50,8 @@ export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Pro
   }
   const head = await deps.records.get(headRef(caller.project, agent));
   if (!head?.active || !isGated({ turn, epoch }, head)) throw stale({ turn, epoch }, head);
-  refuseUnawaited(head, toolCall);
+  const print = fingerprint([order.text, order.sent]);
+  if (ownIn(head.waiting, toolCall) !== 'waiting') return answered(deps, head, { turn, toolCall }, print);
   const { depth, channel, callers } = head.active;
   if (order.depth !== undefined && order.depth !== depth) {
     throw violation('recursion_depth', `The recursion depth is ${order.depth}, but the turn's is ${depth}.`);
@@ -62,13 +66,23 @@ export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Pro
   const now = deps.clock.now();
   const deadline = deadlineOf(now, head, toolCall, tool);
   const { keepMs } = deps.config.turns;
-  const proviso = (service?: Service) => provisoOf(call, head, deadline, service, trace, { now, keepMs });
-  return { call, id: callIdOf(turn, toolCall), deadline, trace, proviso };
+  const proviso = (service?: Service) => provisoOf(call, head, deadline, service, trace, { now, keepMs, print });
+  return { call, id: callIdOf(turn, toolCall), print, deadline, trace, proviso };
 };
 
-/** A tool may be faster than the next call of its caller: what it reports before the turn waits for it would be lost. */
-const refuseUnawaited = ({ waiting }: Head, toolCall: string): void => {
-  if (ownIn(waiting, toolCall) === 'waiting') return;
+/**
+ * What comes again when the tool has reported asks for nothing more. A call that the turn has not begun to wait for is refused: its
+ * tool may be faster than the caller's next call, and what it reports before would be lost.
+ */
+const answered = async (
+  { records }: Deps,
+  { project }: Head,
+  { turn, toolCall }: Pick<ToolCall, 'turn' | 'toolCall'>,
+  print: string,
+): Promise<'answered'> => {
+  const edge = await records.get(edgeRef(project, callIdOf(turn, toolCall), 'tool_call', 'request'));
+  if (edge?.fingerprint === print) return 'answered';
+  if (edge) throw callReused(toolCall);
   throw violation('tool_call_id', `The turn does not wait for the tool call ${toolCall}. Suspend it first, then call.`);
 };
 
@@ -85,6 +99,8 @@ export const callTool = (deps: Deps, caller: Caller, order: Order) =>
 
 const queueCommand = async (deps: Deps, caller: Caller, order: Order) => {
   const checked = await checkedCall(deps, caller, order);
+  const { agent_turn_id: turn, tool_call_id: toolCall } = order.payload;
+  if (checked === 'answered') return { duplicate: true, taskId: callIdOf(turn, toolCall) };
   const { call, id, trace } = checked;
   const { target } = order.subject;
   const { tool_call_card_id: card, context_box_id: box } = order.payload;
@@ -124,7 +140,7 @@ const serviceFor = async (
 const requestOf = (
   deps: Deps,
   order: Order,
-  { call, id, deadline, trace }: Checked,
+  { call, id, print, deadline, trace }: Checked,
   to: string | undefined,
 ): Request => {
   const { subject, sent, headers, text } = order;
@@ -142,7 +158,7 @@ const requestOf = (
     kind: 'request',
     messageId: id,
     taskId: id,
-    fingerprint: fingerprint([text, sent]),
+    fingerprint: print,
     from: call.agent,
     to,
     isBoundedByDepth: true,

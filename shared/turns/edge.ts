@@ -13,7 +13,7 @@ export interface Edge extends Item {
   depth: number;
   turn: string;
   happenedAt: number;
-  /** Of what was enqueued: the same once more is no second turn. */
+  /** Of what was enqueued or called: the same once more is no second turn, and no second call. */
   fingerprint?: string;
   traceparent?: string;
 }

@@ -29,10 +29,10 @@ export const provisoOf = (
   deadline: number,
   service: Service | undefined,
   trace: Trace,
-  { now, keepMs }: { now: number; keepMs: number },
+  { now, keepMs, print }: { now: number; keepMs: number; print: string },
 ): Proviso => {
   const { turn, epoch, toolCall, depth } = call;
-  const facts = { correlation: callIdOf(turn, toolCall), depth, turn, happenedAt: now, ...trace };
+  const facts = { correlation: callIdOf(turn, toolCall), depth, turn, happenedAt: now, fingerprint: print, ...trace };
   const edge = newEdge(head.project, 'tool_call', 'request', { ...facts, expires: now + keepMs });
   return {
     writes: [waits(call, head, deadline, service), { kind: 'create', item: { ...edge } }],

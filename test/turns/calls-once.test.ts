@@ -71,6 +71,25 @@ for (const kind of ['tool', 'fork_join', 'delegate'] as const) {
       assert.equal((await eventually(() => merlin.take())).inbox[0].status, 'success');
       assert.equal(await kay.lease(), undefined);
     });
+
+    it('is still the same when it comes again after it was answered, and another is none', async (t) => {
+      const parley = await testParley(t);
+      const { merlin, kay, held } = await scene(parley);
+      const command = await sent(kind, merlin, held);
+      assert.equal((await merlin.agent.send(command)).status, 202);
+      await kay.deliver(await eventually(() => kay.begin()));
+      await eventually(async () => assert.equal((await headOf(parley.admin, 'merlin')).status, 'running'));
+      for (const _ of ['before', 'after it was read']) {
+        const again = await merlin.agent.send(command);
+        assert.deepEqual([again.status, again.body.duplicate], [200, true], JSON.stringify(again.body));
+        const other = await merlin.agent.send(await sent(kind, merlin, held, 'go elsewhere'));
+        assert.deepEqual([other.status, other.body.code], [409, 'id_reused']);
+        await merlin.lease();
+      }
+      assert.equal(await kay.lease(), undefined);
+      await merlin.deliver(held);
+      assert.equal((await merlin.agent.send(command)).body.code, 'stale_turn');
+    });
   });
 }
 
