@@ -10,16 +10,16 @@ import { roundTable } from './round-table/round-table.ts';
 import * as inTaskFormat from './task-format/encode.ts';
 import { taskFormat } from './task-format/task-format.ts';
 
-const ENCODERS = new Map<Dialect, Encoder>([
-  [commonGround, inCommonGround],
-  [messageRouting, inMessageRouting],
-  [roundTable, inRoundTable],
-  [agentOs, inAgentOs],
-  [taskFormat, inTaskFormat],
+const ENCODERS = new Map<string, Encoder>([
+  [commonGround.name, inCommonGround],
+  [messageRouting.name, inMessageRouting],
+  [roundTable.name, inRoundTable],
+  [agentOs.name, inAgentOs],
+  [taskFormat.name, inTaskFormat],
 ]);
 
-export const encoderOf = (dialect: Dialect): Encoder => {
-  const encoder = ENCODERS.get(dialect);
+export const encoderOf = ({ name }: Pick<Dialect, 'name'>): Encoder => {
+  const encoder = ENCODERS.get(name);
   if (encoder) return encoder;
-  throw new Error(`The dialect ${dialect.name} has no encoder.`);
+  throw new Error(`The dialect ${name} has no encoder.`);
 };

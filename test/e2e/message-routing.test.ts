@@ -50,6 +50,18 @@ describe('agents that speak message routing', () => {
     assert.equal(acknowledged, 1);
   });
 
+  it('acknowledge what they mean, though others have the same eight digits', async () => {
+    const [coder, tester, reader] = [await speaker('coder'), await speaker('tester'), await speaker('reader')];
+    const { msg_id } = await sent(coder, reader, 'status-update');
+    const other = mrMessage('status-update', tester.id, reader.id, { msg_id });
+    const { messageId } = (await tester.send(other)).body;
+    const ack = (...ids: string[]) => reader.call('POST', '/v1/inbox/ack', { ids });
+    await eventually(async () => assert.equal((await reader.inbox()).length, 2));
+    assert.equal((await ack(msg_id)).body.code, 'ambiguous_id');
+    assert.equal((await ack(messageId)).body.acknowledged, 1);
+    await eventually(async () => assert.equal((await ack(msg_id)).body.acknowledged, 1));
+  });
+
   it('say one thing under an id and a time, whatever kind of message it is', async () => {
     const [coordinator, coder] = [await speaker('coordinator', { role: 'coordinator' }), await speaker('coder')];
     const asked = await sent(coordinator, coder, 'task-delegation');

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { callerWith, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { messageRouting } from '../support/message-routing.ts';
+import { messageRouting, mrMessage } from '../support/message-routing.ts';
 import { deployment } from './deployment.ts';
 
 const { admin, agent, transport } = await deployment();
@@ -88,5 +88,31 @@ describe('a relay', () => {
     const card = await asked();
     assert.deepEqual(await asked(), card);
     assert.equal((await admin.call('GET', card.uri)).body.content, content);
+  });
+
+  it('is told a task in eight digits by which its reader can report, and shorter where NATS did not take it', async () => {
+    const tim = await agent('tim');
+    const knight = await agent('knight', { ...messageRouting, via: 'nats' });
+    const scribe = await agent('scribe', { via: 'nats' });
+    const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
+    const params = { text: 'The wall holds. '.repeat(5000) };
+    const words = async (taskId: string, isTooLarge: boolean) => {
+      const asks = [{ id: randomUUID(), ask: { kind: 'request', taskId, entry: 1 }, isTooLarge }];
+      const reply = await relay.call('POST', '/v1/relay/words', { asks });
+      assert.ok(reply.body.words?.[0].publish, JSON.stringify(reply.body));
+      return reply.body.words[0].publish.payload;
+    };
+    const large = await tim.request({ to: scribe.id, payload: { params } });
+    assert.deepEqual((await words(large, false)).payload.params, params);
+    const { uri } = (await words(large, true)).payload.params;
+    assert.deepEqual((await scribe.call('GET', uri)).body.content, params);
+
+    const id = await tim.request({ to: knight.id });
+    const { msg_id: correlation_id } = await words(id, false);
+    const messages = [mrMessage('result', knight.id, tim.id, { correlation_id })];
+    const arrivals = [{ subject: 'parley.default.send', headers: {} }];
+    const sent = await relay.call('POST', '/v1/messages', { messages, arrivals });
+    assert.equal(sent.body.results[0].status, 202, JSON.stringify(sent.body));
+    assert.equal((await tim.task(id, 10)).state, 'completed');
   });
 });
