@@ -100,7 +100,7 @@ const checkTold = async (truth: Ports, requester: TestAgent): Promise<void> => {
   await eventually(async () => {
     const { body } = await insist(() => requester.call('GET', '/v1/inbox?max=100'));
     const ids = body.messages.map(({ id }: { id: string }) => id);
-    for (const { correlationId, id } of body.messages) if (!read.includes(id)) read.push(correlationId, id);
+    for (const { id, payload } of body.messages) if (!read.includes(id)) read.push(id, payload.content.batchId);
     if (ids.length > 0) await insist(() => requester.call('POST', '/v1/inbox/ack', { ids }));
     assert.equal(read.length, 2 * BATCHES);
   });
