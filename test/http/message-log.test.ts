@@ -1,28 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import baseConfig from '../../parley.config.ts';
 import type { LogEntry } from '../../shared/events/message-log.ts';
 import { canonicalId } from '../../shared/ids.ts';
 import { agentOsAgent } from '../support/agent-os-agent.ts';
-import type { Caller } from '../support/api.ts';
-import { mrMessage } from '../support/message-routing.ts';
-import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
-import { type TestOptions, type TestParley, testParley } from '../support/test-parley.ts';
+import { taskFormat, tfRequest } from '../support/task-format.ts';
+import { lines, logged, start } from './logged.ts';
 import { assertRefused, settled } from './refusal.ts';
-
-const start = async (t: Parameters<typeof testParley>[0], options?: TestOptions) => {
-  const parley = await testParley(t, options);
-  return { parley, brain: await agentOsAgent(parley, 'one-brain'), scribe: await agentOsAgent(parley, 'scribe') };
-};
-
-const logged = async (caller: Caller, query = ''): Promise<LogEntry[]> => {
-  const { status, body } = await caller.call('GET', `/v1/log${query}`);
-  assert.equal(status, 200, JSON.stringify(body));
-  return body.entries;
-};
-
-const lines = (entries: LogEntry[]): string[] =>
-  entries.map((of) => `${of.direction} ${of.type} ${of.fromAgent}>${of.toAgent} ${of.status} ${of.latencyMs}`);
 
 describe('the log of messages', () => {
   it('has an entry for each message sent and each received, with what it was worth', async (t) => {
@@ -243,114 +226,5 @@ describe('the log of messages', () => {
     for (const query of ['status=lost', 'from=yesterday', 'to=2026-03-01', 'limit=1', 'cursor=x', 'colour=red']) {
       assertRefused(await parley.admin.call('GET', `/v1/log?${query}`), 400, 'invalid_request');
     }
-  });
-});
-
-/** What the agent has received, oldest first, without how long it took. */
-const received = async (parley: TestParley, agent: string): Promise<string[]> => {
-  await settled(parley);
-  const entries = await logged(parley.admin, `?agent=${agent}&limit=200`);
-  return entries
-    .filter(({ direction }) => direction === 'received')
-    .map(({ type, fromAgent, status }) => `${type} ${fromAgent} ${status}`)
-    .reverse();
-};
-
-describe('what an agent received', () => {
-  it('has that nobody took its task, and that whoever did was lost', async (t) => {
-    const { parley, brain, scribe } = await start(t, { config: { tasks: { ...baseConfig.tasks, maxAttempts: 1 } } });
-    await brain.say('query', 'scribe', { ttl: 30 });
-    parley.clock.advance(30_000);
-    await settled(parley);
-    const [expiry] = await brain.inbox();
-    assert.deepEqual([expiry.type, expiry.payload.content.code], ['error', 'TIMEOUT']);
-    await brain.say('query', 'scribe');
-    await scribe.claim();
-    parley.clock.advance(baseConfig.tasks.leaseMs);
-    assert.deepEqual(await received(parley, 'one-brain'), ['error parley timeout', 'error parley timeout']);
-    const [, first] = await logged(brain, '?type=error&status=timeout');
-    assert.deepEqual(
-      [first?.messageId, first?.taskId, first?.latencyMs],
-      [expiry.id, canonicalId(expiry.replyTo), 30_000],
-    );
-    // What it never saw is no message that it received with success.
-    assert.deepEqual(await received(parley, 'scribe'), ['query one-brain timeout', 'query one-brain success']);
-  });
-
-  it('has a cancel, for whoever is told of it and did not ask for it', async (t) => {
-    const { parley, brain, scribe } = await start(t);
-    const [own, other] = [await brain.say('query', 'scribe'), await brain.say('query', 'scribe')];
-    assert.equal((await scribe.claim({ max: 2 })).length, 2);
-    assert.equal((await brain.call('POST', `/v1/tasks/${own.id}/cancel`)).status, 200);
-    assert.equal((await parley.admin.call('POST', `/v1/tasks/${other.id}/cancel`)).status, 200);
-    const requests = ['query one-brain success', 'query one-brain success'];
-    assert.deepEqual(await received(parley, 'scribe'), [...requests, 'error parley error', 'error parley error']);
-    assert.deepEqual(await received(parley, 'one-brain'), ['error parley error']);
-  });
-
-  it('has progress, questions, answers, results and failures of agents whose own dialect is not logged', async (t) => {
-    const { parley, brain } = await start(t);
-    const cook = await parley.agent('cook', taskFormat);
-    const [good, bad] = [await brain.say('command', 'cook'), await brain.say('command', 'cook')];
-    assert.equal((await cook.claim({ max: 2 })).length, 2);
-    const says = async (message: object) => assert.equal((await cook.send(message)).status, 202);
-    const [id, failing] = [canonicalId(good.id), canonicalId(bad.id)];
-    await says({ id, status: 'in_progress', metadata: { progress: 10 } });
-    await says({ id, status: 'input_required', input: { prompt: 'Why?' } });
-    assert.equal((await brain.call('POST', `/v1/tasks/${id}/input`, { input: 'because' })).status, 202);
-    await says({ id, status: 'completed', result: 'done' });
-    await says({ id: failing, status: 'failed', error: { code: 'INVALID_INPUT', message: 'burnt' } });
-    assert.deepEqual(await received(parley, 'one-brain'), [
-      'event cook success',
-      'event cook success',
-      'response cook success',
-      'error cook error',
-    ]);
-    const command = 'command one-brain success';
-    assert.deepEqual(await received(parley, 'cook'), [command, command, 'event one-brain success']);
-    assert.deepEqual(
-      (await logged(parley.admin, '?agent=cook')).filter(({ direction }) => direction === 'sent'),
-      [],
-    );
-  });
-
-  it('has requests, notes and the end of a batch, whatever dialect they came in', async (t) => {
-    const { parley, brain } = await start(t);
-    const tim = await parley.agent('tim');
-    const batch = { tasks: [brain.message('query', 'tim')] };
-    assert.equal((await brain.call('POST', '/v1/batches', batch)).status, 202);
-    const [asked] = await tim.claim();
-    await tim.complete(asked.message.id);
-    await settled(parley);
-    const boss = await parley.agent('boss', { dialect: 'message-routing', role: 'coordinator' });
-    assert.equal(
-      (await boss.send(mrMessage('command', 'boss', 'one-brain', { payload: { action: 'resume' } }))).status,
-      202,
-    );
-    const inbox = await brain.inbox();
-    await brain.ack(...inbox.map(({ id }) => id));
-    await tim.request({ to: 'one-brain', payload: { task: 'intel.news' } });
-    await brain.claim();
-    assert.deepEqual(await received(parley, 'one-brain'), [
-      'response tim success',
-      'event parley success',
-      'event boss success',
-      'command tim success',
-    ]);
-    assert.deepEqual(lines(await logged(parley.admin, '?agent=boss')), []);
-  });
-
-  it('has questions as their sender sent them, where its dialect is logged', async (t) => {
-    const parley = await testParley(t, { config: { messageLog: { 'task-format': true } } });
-    const { orchestrator, cook } = await kitchen(parley);
-    const { id } = tfRequest();
-    await orchestrator.send(tfRequest({ id }));
-    await cook.claim();
-    await cook.send({ id, status: 'input_required', input: { prompt: 'Why?' } });
-    await settled(parley);
-    const asked = (await logged(parley.admin, '?type=ask')).map(
-      (of) => `${of.direction} ${of.fromAgent}>${of.toAgent}`,
-    );
-    assert.deepEqual(asked.sort(), ['received cook>orchestrator', 'sent cook>orchestrator']);
   });
 });
