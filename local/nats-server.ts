@@ -16,6 +16,14 @@ export interface NatsServer {
 const USUAL_PORT = 4222;
 const START_MS = 5000;
 
+/**
+ * Runs a program until it ends or the standard input does. That is a pipe from here, which the system closes however this process
+ * ends: what it started never outlives it, to write into a folder that the next start uses.
+ */
+const WHILE_LISTENED_TO = `exec 3<&0; "$0" "$@" 3<&- & program=$!
+{ read -r _ <&3; kill $program; } & reader=$!
+wait $program; code=$?; kill $reader; exit $code`;
+
 /** The program, if it is on the path. */
 export const natsServerOnPath = (path = process.env.PATH ?? ''): string | undefined =>
   path
@@ -41,14 +49,18 @@ export const startNatsServer = async (program: string, dir: string): Promise<Nat
     settings,
     `host: 127.0.0.1\nport: ${port}\nmax_payload: 8MB\njetstream { store_dir: ${JSON.stringify(folder)} }\n`,
   );
-  const child = spawn(program, ['-c', settings], { stdio: 'ignore' });
+  // Detached: a Ctrl-C in the terminal is for Parley, which ends it when its own connections are closed.
+  const child = spawn('/bin/sh', ['-c', WHILE_LISTENED_TO, program, '-c', settings], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
   await Promise.race([answers(port), ended(child)]);
   return {
     url: `nats://127.0.0.1:${port}`,
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exit = once(child, 'exit');
-      child.kill('SIGTERM');
+      child.stdin.end();
       await exit;
     },
   };

@@ -4,8 +4,9 @@ import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { taskRequest } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
 import { natsServer, natsServerPath } from '../support/nats-server.ts';
-import { runToEnd, type ServerProcess, startServer, tempDir } from '../support/server-process.ts';
+import { type Owner, runToEnd, type ServerProcess, startServer, tempDir } from '../support/server-process.ts';
 
 /** A task that is asked for on NATS reaches an agent over HTTP. */
 const asksOnNats = async (server: ServerProcess, url: string): Promise<void> => {
@@ -19,18 +20,46 @@ const asksOnNats = async (server: ServerProcess, url: string): Promise<void> => 
   assert.equal(claimed.message.id, request.id);
 };
 
+/** Parley with a NATS server of its own: whatever is left out of --nats is looked for on the path. */
+const startWithNats = async (owner: Owner, within: string[] = []): Promise<{ server: ServerProcess; url: string }> => {
+  const { PATH = '' } = process.env;
+  const env = { PATH: `${dirname(natsServerPath())}:${PATH}` };
+  const server = await startServer(owner, { dir: tempDir(owner), nats: '', env, within });
+  const [, url = ''] = /^Agents on NATS take part at (nats:\S+)$/m.exec(server.stdout()) ?? [];
+  return { server, url };
+};
+
+const isGone = (url: string): Promise<boolean> =>
+  connect({ servers: url, reconnect: false, timeout: 500 }).then(
+    (client) => client.close().then(() => false),
+    () => true,
+  );
+
 describe('a start with NATS', () => {
   it('runs a server from the path and a relay, and stops both with itself', async (t) => {
-    const { PATH = '' } = process.env;
-    // Whatever is left out of --nats is looked for on the path.
-    const env = { PATH: `${dirname(natsServerPath())}:${PATH}` };
-    const server = await startServer(t, { dir: tempDir(t), nats: '', env });
-    const [, url = ''] = /^Agents on NATS take part at (nats:\S+)$/m.exec(server.stdout()) ?? [];
+    const { server, url } = await startWithNats(t);
     await asksOnNats(server, url);
     const { code, stderr } = await server.stop();
     assert.equal(code, 0);
     assert.equal(stderr, '');
-    await assert.rejects(connect({ servers: url, reconnect: false, timeout: 500 }));
+    assert.ok(await isGone(url));
+  });
+
+  it('leaves no server behind that it started, though it is killed', async (t) => {
+    const { server, url } = await startWithNats(t);
+    assert.equal(await isGone(url), false);
+    await server.kill('SIGKILL');
+    await eventually(async () => assert.ok(await isGone(url)));
+  });
+
+  it('stops without a word when Ctrl-C reaches all that the terminal runs', async (t) => {
+    // In a group of its own, as a terminal makes one for each command.
+    const { server, url } = await startWithNats(t, ['setsid']);
+    await asksOnNats(server, url);
+    process.kill(-server.pid, 'SIGINT');
+    const { code, stderr } = await server.exited;
+    assert.equal(stderr, '');
+    assert.equal(code, 0);
   });
 
   it('uses the server that --nats names', async (t) => {
