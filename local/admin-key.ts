@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ADMIN, newKey } from '../shared/agents/keys.ts';
+import { ADMIN, newKey, ownerOf } from '../shared/agents/keys.ts';
 import { StartError } from './options.ts';
 
 const SHORTEST = 16;
@@ -10,6 +10,10 @@ export const adminKeyIn = (dir: string, chosen: string | undefined): string => {
   if (chosen !== undefined) {
     if (!/^[!-~]+$/.test(chosen) || chosen.length < SHORTEST) {
       throw new StartError(`PARLEY_ADMIN_KEY must be at least ${SHORTEST} printable ASCII characters without spaces.`);
+    }
+    const { project, owner } = ownerOf(chosen);
+    if (project !== 'default' || owner !== ADMIN) {
+      throw new StartError(`PARLEY_ADMIN_KEY is a key of ${owner} in the project ${project}. Choose one of your own.`);
     }
     return chosen;
   }

@@ -5,9 +5,9 @@ import { StartError } from './options.ts';
 /** A failure while starting or running, as one line that says what to do. */
 export const faultLine = (error: unknown, { dir, port }: { dir: string; port: number }): string => {
   if (error instanceof StartError || error instanceof ConfigError) return error.message;
-  const { code, errcode, extended, message } = factsOf(error);
+  const { code, syscall, errcode, extended, message } = factsOf(error);
   if (code === 'EADDRINUSE') return `Port ${port} is in use. Stop what uses it, or choose another with --port.`;
-  if (code === 'EACCES' && port > 0 && port < 1024)
+  if (code === 'EACCES' && syscall === 'listen')
     return `Port ${port} needs more rights. Choose one from 1024 on with --port.`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return `The address given with --host is not one of this machine's.`;
@@ -38,10 +38,19 @@ const SQLITE = { busy: 5, readOnly: 8, corrupt: 11, full: 13, cannotOpen: 14, no
 /** The extended code where the file has no room that SQLite makes beside a log which it finds (SQLITE_IOERR_SHMSIZE). */
 const NO_ROOM_TO_SHARE = 4874;
 
-const factsOf = (error: unknown): { code: string; errcode?: number; extended?: number; message: string } => {
+interface Facts {
+  code: string;
+  syscall?: unknown;
+  errcode?: number;
+  extended?: number;
+  message: string;
+}
+
+const factsOf = (error: unknown): Facts => {
   if (!(error instanceof Error)) return { code: '', message: String(error) };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   // The lowest byte of an extended result code is the primary one.
   const extended = 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : undefined;
-  return { code, errcode: extended && extended & 0xff, extended, message: error.message };
+  const syscall = 'syscall' in error ? error.syscall : undefined;
+  return { code, syscall, errcode: extended && extended & 0xff, extended, message: error.message };
 };

@@ -4,6 +4,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it, type TestContext } from 'node:test';
+import { faultLine } from '../../local/faults.ts';
+import { ADMIN, newKey } from '../../shared/agents/keys.ts';
 import { type Exit, lastingPort, type Owner, runToEnd, startServer, tempDir } from '../support/server-process.ts';
 
 /** The one line that a person reads, after seeing that there is nothing else. */
@@ -32,6 +34,21 @@ describe('a start that cannot succeed says why in one line', { concurrency: 2 },
   it('on a port that is in use', async (t) => {
     const port = await usedPort(t);
     assert.match(await refusal(t, tempDir(t), port), new RegExp(`Port ${port} is in use.*--port`));
+  });
+
+  it('on a port or a folder that needs more rights, whichever it is', () => {
+    const denied = (syscall: string) => Object.assign(new Error('permission denied'), { code: 'EACCES', syscall });
+    const options = { dir: '/var/lib/parley', port: 80 };
+    assert.match(faultLine(denied('listen'), options), /^Port 80 needs more rights.*--port/);
+    assert.match(faultLine(denied('mkdir'), options), /^\/var\/lib\/parley cannot be written to.*--data/);
+  });
+
+  it('with an admin key that is the key of somebody else, which would open nothing', async (t) => {
+    for (const key of [newKey('default', 'galahad'), newKey('camelot', ADMIN)]) {
+      const args = ['--port', '0', '--data', tempDir(t)];
+      const line = onlyLineOf(await runToEnd(t, args, { env: { PARLEY_ADMIN_KEY: key } }));
+      assert.match(line, /PARLEY_ADMIN_KEY is a key of (galahad in the project default|@admin in the project camelot)/);
+    }
   });
 
   it('on a folder that another Parley uses, which goes on undisturbed', async (t) => {

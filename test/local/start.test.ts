@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -34,6 +34,19 @@ describe('a start', () => {
     const file = join(dir, 'admin-key');
     assert.equal(readFileSync(file, 'utf8').trim(), adminKey);
     assert.equal(statSync(file).mode & 0o777, 0o600);
+  });
+
+  it('keeps what agents tell each other from others, also in a folder that they can look into', async (t) => {
+    const dir = tempDir(t);
+    chmodSync(dir, 0o755);
+    const server = await startServer(t, { dir });
+    const tim = await server.agent('tim');
+    await tim.request({ payload: { task: 'security.briefing', params: { large: 'x'.repeat(500_000) } } });
+    const files = readdirSync(dir, { recursive: true, withFileTypes: true });
+    assert.ok(files.some((file) => file.name === 'parley.db'));
+    for (const file of files) {
+      assert.equal(statSync(join(file.parentPath, file.name)).mode & 0o077, 0, file.name);
+    }
   });
 
   it('takes the admin key from PARLEY_ADMIN_KEY', async (t) => {
