@@ -1,5 +1,5 @@
 import { ConfigError } from '../shared/config.ts';
-import { OtherFormat } from '../shared/engines/embedded/database.ts';
+import { OtherFormat } from '../shared/engines/embedded/sqlite-file.ts';
 import { StartError } from './options.ts';
 
 /** A failure while starting or running, as one line that says what to do. */

@@ -23,11 +23,11 @@ describe('blobs of the embedded engine', () => {
       const [work, left] = [join(dir, 'work.db'), join(dir, 'left.db')];
       const db = new Database(work);
       const killed = async (): Promise<void> => {
-        for (const end of ['', '-wal']) cpSync(work + end, left + end);
+        for (const end of ['', '-wal', '-log-0', '-log-1']) cpSync(work + end, left + end);
       };
       const nothing = async (): Promise<undefined> => {};
       const files: Blobs = { put: nothing, get: nothing, own: killed, delete: killed };
-      const insert = db.sql.prepare("INSERT INTO records (pk, sk, body) VALUES ('changed', 'task', '{}')");
+      const insert = db.writer("INSERT INTO records (pk, sk, body) VALUES ('changed', 'task', '{}')");
       const written = db.write(() => insert.run());
       await blobsOn(db, files, 'soon')[act]('p/task/content');
       await written;

@@ -1,21 +1,21 @@
-import type { StatementSync } from 'node:sqlite';
 import type { Log } from '../../log.ts';
 import { type Clock, nap } from '../../ports/clock.ts';
 import type { Followers } from '../../ports/followers.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import type { Database } from './database.ts';
 import type { Rows } from './rows.ts';
+import type { Writer } from './sqlite-file.ts';
 import { restored, stored } from './stored-change.ts';
 
-/** Changes of one transaction that are handed over together. */
+/** Changes of one group that are handed over together. */
 interface Batch {
   changes: RecordChange[];
-  /** Under which it is kept; it has none before its transaction is committed. */
+  /** Under which it is kept; it has none before its group is in the journal. */
   seq?: number;
   isDone?: true;
 }
 
-/** How many changes are handed over together, give or take a transaction. */
+/** How many changes are handed over together, give or take a group. */
 const TOGETHER = 128;
 /** So many changes may wait before whoever writes waits as well: some 40 MB where each is of 10 KB. */
 const FULL = 4096;
@@ -24,7 +24,7 @@ const MAX_TRIES = 8;
 
 /**
  * Hands every change of a watched record to the follower, in order, until it has been acknowledged; also after a crash. It does
- * so at once, while the transaction is still open: what follows from a change is then committed with it, and only what has not
+ * so at once, while the group is still open: what follows from a change is then kept with it, and only what has not
  * been carried out by then is kept.
  */
 export class ChangeFeed {
@@ -32,17 +32,17 @@ export class ChangeFeed {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #watched: ReadonlySet<string>;
-  readonly #insert: StatementSync;
-  readonly #delete: StatementSync;
-  readonly #park: StatementSync;
-  readonly #unpark: StatementSync;
+  readonly #insert: Writer;
+  readonly #delete: Writer;
+  readonly #park: Writer;
+  readonly #unpark: Writer;
   #lastSeq: number;
   /** What waits to be handed over. */
   readonly #waiting: Batch[];
   /** How many changes these are. */
   #count: number;
   #room: PromiseWithResolvers<void> | undefined;
-  /** What the open transaction has brought. */
+  /** What the open group has brought. */
   #uncommitted: Batch[] = [];
   /** The last of these, until it is handed over. */
   #gathering: Batch | undefined;
@@ -56,10 +56,10 @@ export class ChangeFeed {
     this.#clock = clock;
     this.#log = log;
     this.#watched = new Set(watched);
-    this.#insert = db.sql.prepare('INSERT INTO changes (seq, batch) VALUES (?, ?)');
-    this.#delete = db.sql.prepare('DELETE FROM changes WHERE seq <= ?');
-    this.#park = db.sql.prepare('INSERT INTO parked_changes (change, error) VALUES (?, ?)');
-    this.#unpark = db.sql.prepare('DELETE FROM parked_changes WHERE seq = ?');
+    this.#insert = db.writer('INSERT INTO changes (seq, batch) VALUES (?, ?)');
+    this.#delete = db.writer('DELETE FROM changes WHERE seq <= ?');
+    this.#park = db.writer('INSERT INTO parked_changes (change, error) VALUES (?, ?)');
+    this.#unpark = db.writer('DELETE FROM parked_changes WHERE seq = ?');
     const left = db.sql.prepare('SELECT seq, batch FROM changes ORDER BY seq').all();
     this.#lastSeq = Number(left.at(-1)?.seq ?? 0);
     const changes = restored(
@@ -85,7 +85,7 @@ export class ChangeFeed {
     this.#room = undefined;
   }
 
-  /** In the transaction of the write itself. */
+  /** In the group of the write itself. */
   append(change: RecordChange): void {
     const item = change.after ?? change.before;
     if (!item || !this.#watched.has(item.sk)) return;

@@ -1,40 +1,7 @@
-import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { fdatasync, fdatasyncSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
 import { ParleyError } from '../../errors.ts';
-
-/** Raised with every change of what is written; a new file has 0. */
-const FORMAT = 3;
-
-const SCHEMA = `
-CREATE TABLE IF NOT EXISTS records (
-  id INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, body TEXT NOT NULL,
-  due INTEGER, expires INTEGER, placed_p TEXT, placed_s TEXT, held_p TEXT, held_s TEXT);
-CREATE UNIQUE INDEX IF NOT EXISTS records_key ON records (pk, sk);
-CREATE INDEX IF NOT EXISTS records_due ON records (due) WHERE due IS NOT NULL;
-CREATE INDEX IF NOT EXISTS records_expires ON records (expires) WHERE expires IS NOT NULL;
-CREATE INDEX IF NOT EXISTS records_placed ON records (placed_p, placed_s) WHERE placed_s IS NOT NULL;
-CREATE INDEX IF NOT EXISTS records_held ON records (held_p, held_s) WHERE held_s IS NOT NULL;
-CREATE TABLE IF NOT EXISTS changes (seq INTEGER PRIMARY KEY, batch TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS parked_changes (seq INTEGER PRIMARY KEY, change TEXT NOT NULL, error TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS messages (
-  lane TEXT NOT NULL, seq INTEGER NOT NULL, grp TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (lane, seq)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, at INTEGER NOT NULL,
-  expires INTEGER NOT NULL, batch TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS events_project ON events (project, seq);
-PRAGMA user_version = ${FORMAT};
-`;
-
-/** The file was written by another version of Parley, and is left as it is. */
-export class OtherFormat extends Error {
-  readonly by: 'a newer' | 'an older';
-
-  constructor(format: number) {
-    const by = format > FORMAT ? 'a newer' : 'an older';
-    super(`was written by ${by} version of Parley (format ${format})`);
-    this.by = by;
-  }
-}
+import { SqliteFile, type Writer } from './sqlite-file.ts';
 
 /** For how many turns of the event loop a group stays open at the most while each of them brings more to it. */
 const MAX_TURNS = 4;
@@ -42,7 +9,7 @@ const MAX_TURNS = 4;
 /** A request and the claim that it wakes: where no more wait for the disk, nothing else is going on. */
 const FEW = 2;
 
-/** What ran together and is committed together. */
+/** What ran together and goes into the journal together. */
 interface Group {
   operations: number;
   /** How many of its callers wait for the disk. */
@@ -53,38 +20,39 @@ interface Group {
 }
 
 /**
- * One SQLite file with one writer: this process. Operations run at once, in the order of their calls, inside a transaction
- * that stays open while the event loop handles what has arrived. They are then committed together, and one sync of the log,
- * off the main thread, makes all commits before it durable. Whoever called learns the answer only after that, so that
- * no answer shows what a power failure could take back, but for what follows from a durable write and would come again.
+ * The one writer of a file: this process. Operations run at once, in the order of their calls. What ran while the event
+ * loop handled what had arrived goes into the journal together, and one sync of the journal, off the main thread, makes all of it
+ * durable that was there before. Whoever called learns the answer only after that, so that no answer shows what a power failure
+ * could take back, but for what follows from a durable write and would come again.
  */
 export class Database {
-  readonly sql: DatabaseSync;
   /** Called once, when the disk no longer takes what is written. */
   onFailure: (error: unknown) => void = () => {};
-  readonly #log: number;
-  readonly #beginStatement: StatementSync;
-  readonly #commitStatement: StatementSync;
+  readonly #file: SqliteFile;
   #open: Group | undefined;
-  /** Committed, and on its way to the disk. */
+  /** In the journal, and on its way to the disk. */
   #syncing: Group | undefined;
   #failure: unknown;
   #beforeCommit: (() => void)[] = [];
   #afterCommit: (() => void)[] = [];
 
-  constructor(file: string) {
-    this.sql = new DatabaseSync(file);
-    const version = Number(this.sql.prepare('PRAGMA user_version').get()?.user_version);
-    if (version !== 0 && version !== FORMAT) throw new OtherFormat(version);
-    // Records of 2 or 3 KB fill pages of 4 KB badly, and with 16 KB a single write drags along too much.
-    // The lock is kept for good, so that a second process on the same file fails at once.
-    this.sql.exec('PRAGMA page_size = 8192; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
-    // NORMAL leaves the sync after a commit to us; SQLite still syncs around each checkpoint.
-    this.sql.exec('PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096');
-    this.sql.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
-    this.#log = openSync(`${file}-wal`, 'r+');
-    this.#beginStatement = this.sql.prepare('BEGIN');
-    this.#commitStatement = this.sql.prepare('COMMIT');
+  constructor(path: string) {
+    this.#file = new SqliteFile(path, (error) => this.#fail(error));
+  }
+
+  /** For reading. */
+  get sql(): DatabaseSync {
+    return this.#file.sql;
+  }
+
+  /** What has to be in place before the first write; it is on the disk at once. */
+  setUp(text: string): void {
+    this.#file.setUp(text);
+  }
+
+  /** A statement that writes: it runs within a write. */
+  writer(text: string): Writer {
+    return this.#file.writer(text);
   }
 
   /** Runs a write now; resolves when it is on the disk. */
@@ -92,7 +60,7 @@ export class Database {
     return this.#run(true, operation);
   }
 
-  /** Runs a write now; resolves when it is committed. A power failure could take it back, a crash of the process not. */
+  /** Runs a write now; resolves when it is in the journal. A power failure could take it back, a crash of the process not. */
   writeUnsynced<T>(operation: () => T): Promise<T> {
     return this.#run(false, operation);
   }
@@ -130,7 +98,7 @@ export class Database {
     if (last) await last.done;
   }
 
-  /** Runs as the last thing in the open transaction, for what is best written for all of it at once. */
+  /** Runs as the last thing in the open group, for what is best written for all of it at once. */
   beforeCommit(action: () => void): void {
     this.#beforeCommit.push(action);
   }
@@ -150,7 +118,7 @@ export class Database {
     return this.#broken();
   }
 
-  /** Runs once the open transaction has been committed, or at once where there is none. */
+  /** Runs once the open group is in the journal, or at once where there is none. */
   afterCommit(action: () => void): void {
     if (this.#open) this.#afterCommit.push(action);
     else action();
@@ -159,8 +127,8 @@ export class Database {
   /** Once everything that was begun is on the disk. */
   async close(): Promise<void> {
     for (let last = this.#last(); last; last = this.#last()) await last.done.catch(() => {});
-    closeSync(this.#log);
-    this.sql.close();
+    if (this.#failure === undefined) await this.#file.close();
+    else this.#file.abandon();
   }
 
   #last(): Group | undefined {
@@ -182,7 +150,6 @@ export class Database {
 
   #join(isDurable: boolean): Group {
     if (!this.#open) {
-      this.#beginStatement.run();
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       promise.catch(() => {});
       this.#open = { operations: 0, callers: 0, done: promise, resolve, reject };
@@ -206,23 +173,24 @@ export class Database {
   #commit(): void {
     const group = this.#open;
     if (!group) return;
+    let kept: { descriptor: number; mustSync: boolean };
     try {
       for (const action of this.#beforeCommit.splice(0)) action();
-      this.#commitStatement.run();
+      kept = this.#file.keep();
     } catch (error) {
       this.#fail(error);
       return;
     }
     this.#open = undefined;
-    if (group.callers === 0) group.resolve();
-    else if (group.callers <= FEW) this.#syncAtOnce(group);
-    else this.#sync(group);
+    if (group.callers > FEW) this.#sync(group, kept.descriptor);
+    else if (group.callers > 0 || kept.mustSync) this.#syncAtOnce(group, kept.descriptor);
+    else group.resolve();
     for (const action of this.#afterCommit.splice(0)) action();
   }
 
-  #sync(group: Group): void {
+  #sync(group: Group, descriptor: number): void {
     this.#syncing = group;
-    fdatasync(this.#log, (error) => {
+    fdatasync(descriptor, (error) => {
       if (error) return this.#fail(error);
       this.#syncing = undefined;
       group.resolve();
@@ -232,9 +200,9 @@ export class Database {
   }
 
   /** Where few wait, nobody is held up, and handing the sync to another thread would take half as long again. */
-  #syncAtOnce(group: Group): void {
+  #syncAtOnce(group: Group, descriptor: number): void {
     try {
-      fdatasyncSync(this.#log);
+      fdatasyncSync(descriptor);
       group.resolve();
     } catch (error) {
       group.reject(error);

@@ -40,7 +40,7 @@ export const openEngine = (options: EngineOptions): EmbeddedEngine => {
   mkdirSync(dir, { recursive: true });
   const db = new Database(join(dir, 'parley.db'));
   db.onFailure = options.onFailure ?? (() => {});
-  const rows = new Rows(db.sql);
+  const rows = new Rows(db);
   const feed = new ChangeFeed(db, rows, clock, log, options.watched);
   const records = new RecordStore(db, rows, clock, feed);
   const queues = new QueueStore(db, clock);

@@ -14,6 +14,7 @@ import {
 import type { Database } from './database.ts';
 import { Listeners } from './listeners.ts';
 import type { Care } from './records.ts';
+import type { Writer } from './sqlite-file.ts';
 
 /** How many events one read looks at, whatever its filter lets through. */
 const LOOKED_AT = 1000;
@@ -30,13 +31,13 @@ export class EventStore {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #keepMs: number;
-  readonly #insert: StatementSync;
+  readonly #insert: Writer;
   readonly #forwards: StatementSync;
   readonly #backwards: StatementSync;
   readonly #last: StatementSync;
   readonly #highest: StatementSync;
   readonly #first: StatementSync;
-  readonly #deleteExpired: StatementSync;
+  readonly #deleteExpired: Writer;
 
   constructor(db: Database, clock: Clock, keepMs: number) {
     this.#db = db;
@@ -44,9 +45,9 @@ export class EventStore {
     this.#keepMs = keepMs;
     this.listeners = new Listeners(clock);
     // After a power failure the newest events come again, perhaps in other batches: no place given out may mean another.
-    db.sql.exec(`INSERT INTO sqlite_sequence SELECT 'events', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'events');
+    db.setUp(`INSERT INTO sqlite_sequence SELECT 'events', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'events');
       UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
-    this.#insert = db.sql.prepare('INSERT INTO events (project, at, expires, batch) VALUES (?, ?, ?, ?)');
+    this.#insert = db.writer('INSERT INTO events (project, at, expires, batch) VALUES (?, ?, ?, ?)');
     const select = 'SELECT seq, batch FROM events WHERE project = ? AND seq';
     this.#forwards = db.sql.prepare(`${select} >= ? ORDER BY seq`);
     this.#backwards = db.sql.prepare(`${select} <= ? ORDER BY seq DESC`);
@@ -55,7 +56,7 @@ export class EventStore {
     this.#highest = db.sql.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'events'`);
     this.#first = db.sql.prepare('SELECT seq, at FROM events WHERE project = ? AND seq >= ? ORDER BY seq LIMIT 1');
     // The oldest come first, so that those whose time is over stand together at the front.
-    this.#deleteExpired = db.sql.prepare(
+    this.#deleteExpired = db.writer(
       'DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?) AND expires <= ?',
     );
   }

@@ -5,6 +5,7 @@ import type { Lane, Outgoing, Queues, Received, ReceiveOptions } from '../../por
 import type { Database } from './database.ts';
 import { LaneStock, type Waiting } from './lane-stock.ts';
 import type { Care } from './records.ts';
+import type { Writer } from './sqlite-file.ts';
 
 interface Waiter {
   lanes: ReadonlySet<string>;
@@ -21,9 +22,9 @@ const ROUND_MS = 1000;
 
 export class QueueStore {
   readonly #clock: Clock;
-  readonly #insert: StatementSync;
+  readonly #insert: Writer;
   readonly #select: StatementSync;
-  readonly #delete: StatementSync;
+  readonly #delete: Writer;
   readonly #stocks = new Map<string, LaneStock>();
   /** When each deduplication id was sent. */
   readonly #sent = new Map<string, number>();
@@ -32,11 +33,11 @@ export class QueueStore {
 
   constructor(db: Database, clock: Clock) {
     this.#clock = clock;
-    this.#insert = db.sql.prepare('INSERT INTO messages (lane, seq, grp, body) VALUES (?, ?, ?, ?)');
+    this.#insert = db.writer('INSERT INTO messages (lane, seq, grp, body) VALUES (?, ?, ?, ?)');
     this.#select = db.sql.prepare(
       'SELECT seq, grp, body FROM messages WHERE lane = ? AND seq > ? ORDER BY seq LIMIT ?',
     );
-    this.#delete = db.sql.prepare('DELETE FROM messages WHERE lane = ? AND seq = ?');
+    this.#delete = db.writer('DELETE FROM messages WHERE lane = ? AND seq = ?');
     for (const { lane } of db.sql.prepare('SELECT DISTINCT lane FROM messages').all()) this.#open(String(lane), true);
     this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);
   }

@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { Listeners } from './listeners.ts';
 import type { Row, Rows } from './rows.ts';
 
-/** Conditional writes, each with its change in the same transaction. Nothing here waits. */
+/** Conditional writes, each with its change in the same group. Nothing here waits. */
 export class RecordStore {
   readonly rows: Rows;
   readonly listeners: Listeners;

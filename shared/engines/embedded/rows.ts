@@ -1,5 +1,7 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
 import type { Item, Key, Query, Ref } from '../../ports/records.ts';
+import type { Database } from './database.ts';
+import type { Writer } from './sqlite-file.ts';
 
 /** A stored record with the row that it is in. */
 export interface Row<T extends Item = Item> {
@@ -14,18 +16,19 @@ const LARGE = 16_384;
 
 /** The table of records. An item that was given out is never changed in place; this process is the only writer. */
 export class Rows {
-  readonly #sql: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #db: Database;
+  readonly #readers = new Map<string, StatementSync>();
+  readonly #writers = new Map<string, Writer>();
   readonly #known = new Map<string, Row>();
 
-  constructor(sql: DatabaseSync) {
-    this.#sql = sql;
+  constructor(db: Database) {
+    this.#db = db;
   }
 
   find<T extends Item>({ pk, sk }: Ref<T>): Row<T> | undefined {
     const known = this.#remembered<T>(pk, sk);
     if (known) return known;
-    const row = this.#prepared('SELECT id, body FROM records WHERE pk = ? AND sk = ?').get(pk, sk);
+    const row = this.#reader('SELECT id, body FROM records WHERE pk = ? AND sk = ?').get(pk, sk);
     return row && this.#remember<T>(rowOf(row), String(row.body));
   }
 
@@ -34,7 +37,7 @@ export class Rows {
     if (this.#known.has(keyOf(item.pk, item.sk))) return undefined;
     const text = JSON.stringify(item);
     const values = [item.pk, item.sk, text, ...Object.values(columnsOf(item))];
-    const { changes, lastInsertRowid } = this.#prepared(INSERT).run(...values);
+    const { changes, lastInsertRowid } = this.#writer(INSERT).run(...values);
     return changes === 0 ? undefined : this.#remember({ id: Number(lastInsertRowid), item }, text);
   }
 
@@ -45,20 +48,20 @@ export class Rows {
     const assignments = ['body = ?', ...moved.map((column) => `${column} = ?`)].join(', ');
     const values = moved.map((column) => now[column]);
     const text = JSON.stringify(item);
-    this.#prepared(`UPDATE records SET ${assignments} WHERE id = ?`).run(text, ...values, id);
+    this.#writer(`UPDATE records SET ${assignments} WHERE id = ?`).run(text, ...values, id);
     return this.#remember({ id, item }, text);
   }
 
   delete({ id, item }: Row): void {
     this.#known.delete(keyOf(item.pk, item.sk));
-    this.#prepared('DELETE FROM records WHERE id = ?').run(id);
+    this.#writer('DELETE FROM records WHERE id = ?').run(id);
   }
 
   /** Of those that have not expired by now. */
   query<T extends Item>({ index, p, prefix = '', after, newestFirst, limit }: Query, now: number): T[] {
     const [pColumn, sColumn] = index ? [`${index}_p`, `${index}_s`] : ['pk', 'sk'];
     const [beyond, order, start] = newestFirst ? ['<', 'DESC', LAST] : ['>', 'ASC', ''];
-    const statement = this.#prepared(
+    const statement = this.#reader(
       `SELECT pk, sk, body FROM records WHERE ${pColumn} = ? AND ${sColumn} >= ? AND ${sColumn} < ? AND ${sColumn} ${beyond} ?
        AND (expires IS NULL OR expires > ?) ORDER BY ${sColumn} ${order} LIMIT ?`,
     );
@@ -68,26 +71,34 @@ export class Rows {
 
   /** The records whose due time has come, the most overdue first. */
   dueBy(now: number, limit: number): Item[] {
-    const statement = this.#prepared('SELECT body FROM records WHERE due <= ? ORDER BY due LIMIT ?');
+    const statement = this.#reader('SELECT body FROM records WHERE due <= ? ORDER BY due LIMIT ?');
     return statement.all(now, limit).map(({ body }) => parsed<Item>(body));
   }
 
   nextDue(after: number): number | undefined {
-    const due = this.#prepared('SELECT min(due) AS due FROM records WHERE due > ?').get(after)?.due;
+    const due = this.#reader('SELECT min(due) AS due FROM records WHERE due > ?').get(after)?.due;
     return typeof due === 'number' ? due : undefined;
   }
 
   expiredBy(now: number, limit: number): Row[] {
-    const statement = this.#prepared('SELECT id, body FROM records WHERE expires <= ? ORDER BY expires LIMIT ?');
+    const statement = this.#reader('SELECT id, body FROM records WHERE expires <= ? ORDER BY expires LIMIT ?');
     return statement.all(now, limit).map((row) => rowOf(row));
   }
 
-  #prepared(text: string): StatementSync {
-    const known = this.#statements.get(text);
+  #reader(text: string): StatementSync {
+    const known = this.#readers.get(text);
     if (known) return known;
-    const statement = this.#sql.prepare(text);
-    this.#statements.set(text, statement);
-    return statement;
+    const reader = this.#db.sql.prepare(text);
+    this.#readers.set(text, reader);
+    return reader;
+  }
+
+  #writer(text: string): Writer {
+    const known = this.#writers.get(text);
+    if (known) return known;
+    const writer = this.#db.writer(text);
+    this.#writers.set(text, writer);
+    return writer;
   }
 
   #remembered<T extends Item>(pk: string, sk: string): Row<T> | undefined {
