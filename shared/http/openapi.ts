@@ -11,7 +11,7 @@ export const openApi = (routes: readonly Route[]): object => ({
     securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
     schemas: {
       ...Object.fromEntries(dialects.map(({ name, schema }) => [name, jsonSchema(schema, 'input')])),
-      problem: problemSchema,
+      problem: jsonSchema(Problem, 'output'),
     },
   },
   paths: Object.fromEntries(
@@ -24,33 +24,38 @@ export const openApi = (routes: readonly Route[]): object => ({
   ),
 });
 
-const problemSchema = {
-  type: 'object',
-  required: ['type', 'title', 'status', 'detail', 'code', 'retry'],
-  properties: {
-    type: { type: 'string' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    code: { enum: Object.keys(CODES) },
-    retry: { enum: ['never', 'later'] },
-    issues: {
-      type: 'array',
-      items: { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } },
-    },
-  },
-};
+/** Facts that explain it stand beside these. */
+export const Problem = z.looseObject({
+  type: z.string(),
+  title: z.string(),
+  status: z.number().int(),
+  detail: z.string(),
+  code: z.enum(Object.keys(CODES)),
+  retry: z.enum(['never', 'later']),
+  issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+});
 
 const operation = (route: Route): object => ({
   summary: route.summary,
   security: route.access === 'open' ? [] : [{ key: [] }],
   parameters: [...pathParameters(route), ...queryParameters(route), ...headerParameters(route)],
-  requestBody: hasBody(route) ? { content: json(jsonSchema(route.body, 'input')) } : undefined,
+  requestBody: hasBody(route)
+    ? { required: !route.body.safeParse(undefined).success, content: json(jsonSchema(route.body, 'input')) }
+    : undefined,
   responses: {
     ...Object.fromEntries(
-      Object.entries(route.answers).map(([status, { description, schema }]) => [
+      Object.entries(route.answers).map(([status, { description, schema, otherType }]) => [
         status,
-        { description, content: Number(status) < 400 ? schema && json(jsonSchema(schema, 'output')) : problem },
+        {
+          description,
+          content:
+            Number(status) >= 400
+              ? problem
+              : {
+                  ...(schema && json(jsonSchema(schema, 'output'))),
+                  ...(otherType && { [otherType]: { schema: { type: 'string' } } }),
+                },
+        },
       ]),
     ),
     default: { description: 'A problem', content: problem },

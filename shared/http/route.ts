@@ -35,6 +35,14 @@ export interface Answer {
   file?: { type: string; bytes: Uint8Array };
 }
 
+interface Described {
+  description: string;
+  /** Of the JSON. */
+  schema?: z.ZodType;
+  /** The media type of what may come instead, and is no JSON. */
+  otherType?: string;
+}
+
 interface About {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** With parameters in braces: `/v1/tasks/{id}`. */
@@ -43,7 +51,7 @@ interface About {
   /** Headers that change what it does, and how. */
   headers?: Record<string, string>;
   /** The answers worth describing, by status. */
-  answers: Record<number, { description: string; schema?: z.ZodType }>;
+  answers: Record<number, Described>;
 }
 
 interface Definition<Q, B, C = Caller> extends About {
@@ -99,11 +107,11 @@ export const openRoute = (about: About, handle: (deps: Deps, params: Call['param
 export const waitUpTo = (seconds: number) =>
   z
     .string()
-    .regex(/^\d{1,3}(\.\d{1,3})?$/, 'must be a number of seconds')
+    .refine((text) => /^\d{1,3}(\.\d{1,3})?$/.test(text), 'must be a number of seconds')
     .transform((text) => Number(text) * 1000)
     .refine((ms) => ms <= seconds * 1000, `must be at most ${seconds} seconds`)
     .default(0)
-    .describe(`seconds to wait, at most ${seconds}`);
+    .meta({ type: 'number', minimum: 0, maximum: seconds, description: `seconds to wait, at most ${seconds}` });
 
 export const countUpTo = (most: number, otherwise: number) =>
   z
@@ -111,7 +119,7 @@ export const countUpTo = (most: number, otherwise: number) =>
     .refine((text) => /^[1-9]\d{0,5}$/.test(text) && Number(text) <= most, `must be a whole number from 1 to ${most}`)
     .transform(Number)
     .default(otherwise)
-    .describe(`at most ${most}`);
+    .meta({ type: 'integer', minimum: 1, maximum: most, description: `${otherwise} unless it is said` });
 
 /** Of pages that one call looks for in a bounded part of the event log. */
 export const SOUGHT_PAGE =

@@ -15,7 +15,8 @@ import { isOpen, STATUSES, type Status, type Task } from './task.ts';
 const time = z.iso.datetime().optional();
 const whatever = z.unknown();
 
-const failure = z.object({
+/** With whatever its agent said beside. */
+const failure = z.looseObject({
   code: z.string(),
   message: z.string(),
   recoverable: z.boolean(),

@@ -18,7 +18,7 @@ export const ToolRegistration = z.strictObject({
   target_subject: z
     .string()
     .max(256)
-    .refine((text) => SUBJECT.test(text), 'must be cmd.tool.<target>.<suffix> or cmd.sys.pmo.internal.<name>')
+    .regex(SUBJECT, 'must be cmd.tool.<target>.<suffix> or cmd.sys.pmo.internal.<name>')
     .describe('where its commands go, from the category on'),
   after_execution: z.enum(AFTER_EXECUTION).default('suspend').describe('whether the turn goes on after it or ends'),
   ui_allowed: z.boolean().default(false).describe('whether a user interface may call it'),

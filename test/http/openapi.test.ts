@@ -17,7 +17,7 @@ interface Operation {
   summary: string;
   security: object[];
   parameters: { name: string; in: string; required: boolean; schema: object }[];
-  requestBody?: { content: Record<string, { schema: object }> };
+  requestBody?: { required: boolean; content: Record<string, { schema: object }> };
   responses: Record<string, { description: string; content?: Record<string, { schema: object }> }>;
 }
 
@@ -141,6 +141,21 @@ describe('/openapi.json', () => {
       'post /v1/turns/{agent_turn_id}/suspend',
       'put /v1/agents/{id}',
       'put /v1/tools/{name}',
+    ]);
+  });
+
+  it('says which bodies may be left out, which parameters are numbers, and what is no JSON', async (t) => {
+    const { admin } = await testParley(t);
+    const { paths }: Described = (await admin.call('GET', '/openapi.json')).body;
+    assert.equal(paths['/v1/messages']?.post?.requestBody?.required, true);
+    assert.equal(paths['/v1/claims']?.post?.requestBody?.required, false);
+    const inbox = paths['/v1/inbox']?.get?.parameters ?? [];
+    const typeOf = (name: string) => inbox.find((parameter) => parameter.name === name)?.schema;
+    assert.partialDeepStrictEqual(typeOf('max'), { type: 'integer', minimum: 1, maximum: 100 });
+    assert.partialDeepStrictEqual(typeOf('wait'), { type: 'number', minimum: 0, maximum: 20 });
+    assert.deepEqual(Object.keys(paths['/v1/events']?.get?.responses['200']?.content ?? {}), [
+      'application/json',
+      'text/event-stream',
     ]);
   });
 

@@ -6,6 +6,7 @@ import baseConfig from '../../parley.config.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Log } from '../../shared/log.ts';
 import { type Caller, callerWith, parsed, registered, type TestAgent, type Transport } from './api.ts';
+import { isAsDescribed } from './described.ts';
 import { TestClock } from './test-clock.ts';
 
 const ADMIN_KEY = 'an-admin-key-for-tests';
@@ -54,7 +55,9 @@ export const testParley = async (
     const response = await parley.handle({ method, path, query, headers, body: Buffer.from(body) });
     const { body: sent } = response;
     const text = sent instanceof Uint8Array ? Buffer.from(sent).toString() : typeof sent === 'string' ? sent : '';
-    return { status: response.status, headers: response.headers, body: parsed(text) };
+    const reply = { status: response.status, headers: response.headers, body: parsed(text) };
+    isAsDescribed(method, path, reply);
+    return reply;
   };
   const admin = callerWith(transport, ADMIN_KEY);
   t.after(async () => {

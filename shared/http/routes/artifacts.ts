@@ -35,7 +35,10 @@ export const artifactRoutes: Route[] = [
     summary: 'One artifact, as it is, with its own media type',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The artifact' }, 404: { description: 'No such task or artifact' } },
+    answers: {
+      200: { description: 'The artifact', otherType: '*/*' },
+      404: { description: 'No such task or artifact' },
+    },
     handle: async ({ deps, caller, ...call }) => {
       const { task } = await lookUp(deps, caller, await taskId(deps, caller, call));
       const { name } = call.params;

@@ -102,10 +102,10 @@ export const boxRoutes: Route[] = [
     query: z.strictObject({
       from: z
         .string()
-        .regex(/^\d{1,4}$/, 'must be a place in the box')
+        .refine((text) => /^\d{1,4}$/.test(text), 'must be a place in the box')
         .transform(Number)
         .default(0)
-        .describe('the place of the first one, counted from 0'),
+        .meta({ type: 'integer', minimum: 0, description: 'the place of the first one, counted from 0' }),
       limit: countUpTo(MOST_AT_ONCE, 20),
     }),
     body: noBody,

@@ -6,7 +6,7 @@ import { claimOnce } from '../../tasks/repeatable-claim.ts';
 import { noteTasks } from '../note-tasks.ts';
 import { noQuery, type Route, route, signalFor } from '../route.ts';
 import { instanceId, speaksFor, wireMessage } from './agent-fields.ts';
-import { receiveAll } from './messages.ts';
+import { Results, receiveAll } from './messages.ts';
 import { Resting, restingView } from './resting.ts';
 
 export const claimRoutes: Route[] = [
@@ -34,7 +34,7 @@ export const claimRoutes: Route[] = [
       200: {
         description: 'The tasks, each with its lease; none, if none came in time',
         schema: z.object({
-          results: z.array(z.object({ status: z.number(), body: z.looseObject({}) })).optional(),
+          results: Results.optional().describe('what became of each of the messages'),
           tasks: z.array(
             z.object({ message: wireMessage, attempt: z.number(), lease: z.object({ until: z.iso.datetime() }) }),
           ),

@@ -32,6 +32,7 @@ export const eventRoutes: Route[] = [
       200: {
         description: 'Events, oldest first, and where to go on',
         schema: z.object({ events: z.array(EventView), cursor: z.string() }),
+        otherType: 'text/event-stream',
       },
     },
     handle: async ({ deps, caller, query, request }) => {

@@ -35,6 +35,10 @@ const AcceptedMessage = z.object({
   outcome: z.looseObject({}).optional().describe('with wait: the result, failure or question, if it came in time'),
 });
 
+export const Results = z.array(
+  z.object({ status: z.number().int(), body: z.looseObject({}).describe('as of the message alone, or a problem') }),
+);
+
 /** Which dialect checks a message shows only when it is looked at. */
 const AnyMessages = jsonObject.meta({
   anyOf: [
@@ -56,7 +60,10 @@ export const messageRoutes: Route[] = [
     query: z.strictObject({ wait: waitUpTo(25) }),
     body: AnyMessages,
     answers: {
-      200: { description: 'A duplicate; or for several messages {"results": […]}, each with its own status and body' },
+      200: {
+        description: 'A duplicate; or, for several messages, what became of each in their order',
+        schema: z.union([AcceptedMessage, z.object({ results: Results })]),
+      },
       202: { description: 'Accepted, and on disk', schema: AcceptedMessage },
     },
     handle: async ({ deps, caller, query, body, trace, request }) => {

@@ -28,7 +28,10 @@ export const schemaRoutes: Route[] = [
       method: 'GET',
       path: '/schemas/{name}',
       summary: 'The messages of a dialect as JSON Schema 2020-12: task.schema.json, or <dialect>.json',
-      answers: { 200: { description: 'The schema' }, 404: { description: 'No such schema' } },
+      answers: {
+        200: { description: 'The schema', schema: z.looseObject({}) },
+        404: { description: 'No such schema' },
+      },
     },
     async (_deps, { name = '' }) => ({ status: 200, body: documentOf(name) }),
   ),

@@ -23,7 +23,12 @@ export const systemRoutes = (all: () => readonly Route[]): Route[] => {
       },
     ),
     openRoute(
-      { method: 'GET', path: '/openapi.json', summary: 'This API', answers: { 200: { description: 'OpenAPI 3.1' } } },
+      {
+        method: 'GET',
+        path: '/openapi.json',
+        summary: 'This API',
+        answers: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({}) } },
+      },
       async () => ({ status: 200, body: described() }),
     ),
     openRoute(
@@ -31,7 +36,7 @@ export const systemRoutes = (all: () => readonly Route[]): Route[] => {
         method: 'GET',
         path: '/asyncapi.json',
         summary: 'What stands on NATS: its subjects and their messages',
-        answers: { 200: { description: 'AsyncAPI 3.0' } },
+        answers: { 200: { description: 'AsyncAPI 3.0', schema: z.looseObject({}) } },
       },
       async () => ({ status: 200, body: await onNats() }),
     ),

@@ -87,9 +87,18 @@ export const taskRoutes: Route[] = [
     method: 'GET',
     path: '/v1/tasks/{id}',
     summary: 'One task with its result and history; with wait, as soon as it has ended or asks for input',
-    query: z.strictObject({ wait: waitUpTo(25), dialect: z.string().max(64).optional() }),
+    query: z.strictObject({
+      wait: waitUpTo(25),
+      dialect: z.string().max(64).optional().describe('answers with the newest message about it, in this dialect'),
+    }),
     body: noBody,
-    answers: { 200: { description: 'The task', schema: TaskView }, ...notFound },
+    answers: {
+      200: {
+        description: 'The task; with a dialect, the newest message about it',
+        schema: z.union([TaskView, z.looseObject({}).describe('in the dialect that was asked for')]),
+      },
+      ...notFound,
+    },
     handle: async ({ deps, caller, params, query, request }) => {
       const id = await taskId(deps, caller, { params, request });
       const { task, entries } = await lookUp(deps, caller, id, query.wait, signalFor(query.wait, request));

@@ -14,7 +14,7 @@ export const turnStreamRoutes: Route[] = [
     body: noBody,
     headers: { 'Last-Event-ID': 'where a reader was that comes back' },
     answers: {
-      200: { description: 'Events of the type chunk, and end when the turn is over' },
+      200: { description: 'Events of the type chunk, and end when the turn is over', otherType: 'text/event-stream' },
       404: { description: 'No such turn' },
     },
     handle: async ({ deps, caller, params, request }) => {
