@@ -15,32 +15,28 @@ export interface Relay {
   role: 'relay';
 }
 
-export const authenticate = async (deps: Deps, authorization: string | undefined): Promise<Caller | Relay> => {
+export const authenticate = (deps: Deps, authorization: string | undefined): Promise<Caller | Relay> => {
   const [, key] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
   if (!key) throw new ParleyError('unauthorized', 'Send a key: "Authorization: Bearer <key>".');
-  const { project, owner } = ownerOf(key);
-  const caller = await whoseKey(deps, project, owner, key);
-  if (caller) return caller;
-  // What is remembered may be older than the key.
-  deps.directory.forget(project, owner);
-  const renewed = await whoseKey(deps, project, owner, key);
-  if (renewed) return renewed;
-  throw new ParleyError('unauthorized', 'The key is not valid. It may have been rotated or its agent removed.');
+  return whoseKey(deps, key);
 };
 
-const whoseKey = async (
-  deps: Deps,
-  project: string,
-  owner: string,
-  key: string,
-): Promise<Caller | Relay | undefined> => {
+const whoseKey = async (deps: Deps, key: string, isRenewed = false): Promise<Caller | Relay> => {
+  const { project, owner } = ownerOf(key);
   const office = officeNamed(owner);
   if (office) {
     const known = await deps.directory.office(project, office);
-    return matches(key, known?.keyHash) ? { project, role: office } : undefined;
+    if (matches(key, known?.keyHash)) return { project, role: office };
+  } else {
+    const known = await deps.directory.agent(project, owner);
+    if (matches(key, known?.agent.keyHash) && known) return { project, role: 'agent', known };
   }
-  const known = await deps.directory.agent(project, owner);
-  return matches(key, known?.agent.keyHash) && known ? { project, role: 'agent', known } : undefined;
+  if (isRenewed) {
+    throw new ParleyError('unauthorized', 'The key is not valid. It may have been rotated or its agent removed.');
+  }
+  // What is remembered may be older than the key.
+  deps.directory.forget(project, owner);
+  return whoseKey(deps, key, true);
 };
 
 /** A stream ends with the key that opened it, and follows what its agent serves. */
@@ -52,11 +48,17 @@ export const stillValid = async (deps: Deps, caller: Caller): Promise<Caller | u
 };
 
 /** The agent that the caller is, or that it speaks for. */
-export const agentBehind = async (deps: Deps, caller: Caller | Relay, named: string | undefined): Promise<Known> => {
-  if (caller.role === 'agent') {
-    if (named === undefined || named === caller.known.agent.id) return caller.known;
-    throw new ParleyError('from_mismatch', `The key belongs to ${caller.known.agent.id}, not to ${named}.`);
-  }
+export const agentBehind = (deps: Deps, caller: Caller | Relay, named: string | undefined): Known | Promise<Known> => {
+  if (caller.role !== 'agent') return representedBy(deps, caller, named);
+  if (named === undefined || named === caller.known.agent.id) return caller.known;
+  throw new ParleyError('from_mismatch', `The key belongs to ${caller.known.agent.id}, not to ${named}.`);
+};
+
+const representedBy = async (
+  deps: Deps,
+  caller: Exclude<Caller | Relay, { role: 'agent' }>,
+  named: string | undefined,
+): Promise<Known> => {
   if (named === undefined) {
     throw new ParleyError(
       'invalid_request',
@@ -83,5 +85,5 @@ export const requireAdmin = (caller: Caller): void => {
   if (caller.role !== 'admin') throw new ParleyError('forbidden', 'Only an admin key may do this.');
 };
 
-export const find = async (deps: Deps, project: string, id: string): Promise<Known | undefined> =>
-  AGENT_ID.test(id) ? deps.directory.agent(project, id) : undefined;
+export const find = (deps: Deps, project: string, id: string): Promise<Known | undefined> =>
+  AGENT_ID.test(id) ? deps.directory.agent(project, id) : Promise.resolve(undefined);

@@ -51,19 +51,21 @@ const lookUp = async (records: Records, project: string, id: string): Promise<Kn
 const isAgent = (item: Item): item is Agent => item.sk === 'agent';
 
 const believed = <T>(clock: Clock) => {
-  const entries = new Map<string, { value: T; until: number }>();
+  const entries = new Map<string, { found: Promise<T | undefined>; until: number }>();
+  const renewed = async (key: string, found: Promise<T | undefined>): Promise<T | undefined> => {
+    entries.delete(key);
+    const value = await found;
+    if (value === undefined) return undefined;
+    const [oldest] = entries.keys();
+    if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);
+    entries.set(key, { found, until: clock.now() + BELIEVED_MS });
+    return value;
+  };
   return {
     delete: (key: string) => entries.delete(key),
-    get: async (key: string, find: () => Promise<T | undefined>): Promise<T | undefined> => {
+    get: (key: string, find: () => Promise<T | undefined>): Promise<T | undefined> => {
       const entry = entries.get(key);
-      if (entry && entry.until > clock.now()) return entry.value;
-      entries.delete(key);
-      const value = await find();
-      if (value === undefined) return undefined;
-      const [oldest] = entries.keys();
-      if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);
-      entries.set(key, { value, until: clock.now() + BELIEVED_MS });
-      return value;
+      return entry && entry.until > clock.now() ? entry.found : renewed(key, find());
     },
   };
 };

@@ -77,7 +77,7 @@ export const say = async (deps: Deps, { agent }: Known, saying: Saying): Promise
   await deps.records.update(healthRef(agent.project, agent.id), change, deps.newId());
 };
 
-const wakened = (config: Config, health: Pick<Health, 'silentMs'>, now: number) => ({
+const wakened = (config: Config, health: Pick<Health, 'silentMs'> | undefined, now: number) => ({
   online: true,
   due: now + silenceMs(config, health),
 });
@@ -87,10 +87,11 @@ const unnotedMs = (config: Config, health: Health): number =>
   Math.min(config.agents.heartbeatMs / 4, silenceMs(config, health) / 6);
 
 /** Any call is a sign of life of an agent that sends heartbeats; it is written down a few times a period at most. */
-export const alive = async (deps: Deps, { agent, health }: Known): Promise<void> => {
+export const isSignOfLife = ({ clock, config }: Deps, { health }: Known): boolean =>
+  health?.sentAt !== undefined && !(health.online && clock.now() - (health.lastSeen ?? 0) < unnotedMs(config, health));
+
+export const noteAlive = async (deps: Deps, { agent, health }: Known): Promise<void> => {
   const now = deps.clock.now();
-  if (health?.sentAt === undefined) return;
-  if (health.online && now - (health.lastSeen ?? 0) < unnotedMs(deps.config, health)) return;
   const ref = healthRef(agent.project, agent.id);
   const seen = await deps.records.update(ref, { if: is('online', true), set: { lastSeen: now } }, deps.newId());
   if (seen.outcome === 'refused') {

@@ -74,23 +74,29 @@ export const noBody = z.unknown();
 
 /** One call of the API: what it takes, what it answers, and what it does, in one place. */
 export const route = <Q, B>(definition: Definition<Q, B>): Route =>
-  relayRoute({
-    ...definition,
-    handle: ({ caller, ...call }) => {
-      if (caller.role === 'relay') throw new ParleyError('forbidden', 'The key of the relay is not for this call.');
-      return definition.handle({ ...call, caller });
-    },
+  keyRoute(definition, (caller) => {
+    if (caller.role === 'relay') throw new ParleyError('forbidden', 'The key of the relay is not for this call.');
+    return caller;
   });
 
 /** The same for a call that the relay may make too. */
-export const relayRoute = <Q, B>(definition: Definition<Q, B, Caller | Relay>): Route => ({
+export const relayRoute = <Q, B>(definition: Definition<Q, B, Caller | Relay>): Route =>
+  keyRoute(definition, (caller) => caller);
+
+const keyRoute = <Q, B, C>(definition: Definition<Q, B, C>, admitted: (caller: Caller | Relay) => C): Route => ({
   ...definition,
   access: 'key',
-  handle: (call) => {
-    if (!call.caller) throw new ParleyError('unauthorized', 'This call needs a key.');
-    const query = checked(definition.query, call.query, 'invalid_request', 'The query');
-    const body = checked(definition.body, call.body, definition.code ?? 'invalid_request', 'The body');
-    return definition.handle({ ...call, caller: call.caller, query, body });
+  handle: ({ deps, caller, params, query, body, trace, request }) => {
+    if (!caller) throw new ParleyError('unauthorized', 'This call needs a key.');
+    return definition.handle({
+      deps,
+      params,
+      query: checked(definition.query, query, 'invalid_request', 'The query'),
+      body: checked(definition.body, body, definition.code ?? 'invalid_request', 'The body'),
+      caller: admitted(caller),
+      trace,
+      request,
+    });
   },
 });
 

@@ -1,5 +1,5 @@
 import { authenticate, nameOf } from '../agents/authenticate.ts';
-import { alive } from '../agents/health.ts';
+import { isSignOfLife, noteAlive } from '../agents/health.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { childOf, type Trace, traceFrom } from '../trace.ts';
@@ -29,8 +29,8 @@ const answer = async (deps: Deps, { route, params }: Match, request: HttpRequest
   if (route.access === 'open') return route.handle({ deps, params, query: {}, body: undefined, trace, request });
   const caller = await authenticate(deps, request.headers.authorization);
   request.note?.({ project: caller.project, agent: nameOf(caller) });
-  if (caller.role === 'agent') await alive(deps, caller.known);
-  const query = Object.fromEntries(new URLSearchParams(request.query));
+  if (caller.role === 'agent' && isSignOfLife(deps, caller.known)) await noteAlive(deps, caller.known);
+  const query = request.query === '' ? {} : Object.fromEntries(new URLSearchParams(request.query));
   const body = readBody(request.body, deps.config.limits.bodyBytes);
   const call: Call = { deps, caller, params, query, body, trace, request };
   return route.handle(call);
@@ -92,13 +92,14 @@ const matcher = (routes: readonly Route[]): ((request: HttpRequest) => Match) =>
       .map((route) => [`${route.method} ${route.path}`, { route, params: {} }]),
   );
   const patterns = routes.map((route) => ({ route, steps: route.path.split('/') }));
+  const byMethod = Map.groupBy(patterns, ({ route }): string => route.method);
   return ({ method, path }) => {
     const exact = fixed.get(`${method} ${path}`);
     if (exact) return exact;
     const steps = path.split('/');
-    const found = patterns.filter((pattern) => fits(pattern.steps, steps));
-    const match = found.find(({ route }) => route.method === method);
+    const match = byMethod.get(method)?.find((pattern) => fits(pattern.steps, steps));
     if (match) return { route: match.route, params: paramsOf(match.steps, steps) };
+    const found = patterns.filter((pattern) => fits(pattern.steps, steps));
     if (found.length === 0) {
       throw new ParleyError('not_found', `There is nothing at ${path}. GET /openapi.json lists all calls.`);
     }

@@ -1,6 +1,6 @@
 import type { Known } from '../agents/agent.ts';
 import { agentBehind, type Caller, type Relay } from '../agents/authenticate.ts';
-import { alive, beat, say } from '../agents/health.ts';
+import { beat, isSignOfLife, noteAlive, say } from '../agents/health.ts';
 import { refuseUnlessCoordinator } from '../agents/orders.ts';
 import { broadcast } from '../broadcasts/fan-out.ts';
 import type { Deps } from '../deps.ts';
@@ -103,7 +103,7 @@ const asked = async (deps: Deps, { caller }: Sent, { from, signed }: OwnMessage)
 /** What the relay brings is as if its agent had called. */
 const inTheNameOf = async (deps: Deps, caller: Caller | Relay, known: Known): Promise<Caller> => {
   if (caller.role !== 'relay') return caller;
-  await alive(deps, known);
+  if (isSignOfLife(deps, known)) await noteAlive(deps, known);
   return { project: caller.project, role: 'agent', known, byRelay: true };
 };
 
