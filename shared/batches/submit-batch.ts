@@ -6,6 +6,7 @@ import { idFrom } from '../ids.ts';
 import { inboxPk } from '../inbox/delivery.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
+import { sized } from '../json/size.ts';
 import type { Request } from '../messages/command.ts';
 import { loggedDialectOf } from '../messages/is-logged.ts';
 import {
@@ -59,7 +60,7 @@ export const submitBatch = async (
   const whole = await Promise.all(
     seeds.map((seed, n) => (asked[n]?.request ? spelled(deps, caller, from, seed) : seed)),
   );
-  const content = await kept(deps, project, id, whole);
+  const content = await kept(deps, project, id, sized(whole));
   const requester = await find(deps, project, from);
   const now = deps.clock.now();
   const deadline = now + deadlineSeconds * 1000;

@@ -22,11 +22,11 @@ export const keepCard = async (
   type: CardType,
   content: Json,
 ): Promise<{ id: string; isNew: boolean }> => {
-  refuseTooLarge('The content of the card', content, deps.config.limits.outputBytes);
+  const whole = refuseTooLarge('The content of the card', content, deps.config.limits.outputBytes);
   const id = cardIdOf(project, type, content);
   const now = deps.clock.now();
   const expires = now + deps.config.cards.keepMs;
-  const held = await kept(deps, project, id, content, INLINE_BYTES);
+  const held = await kept(deps, project, id, whole, INLINE_BYTES);
   const card: Fresh<Card> = {
     ...cardRef(project, id),
     sk: 'card',

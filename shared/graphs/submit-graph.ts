@@ -2,6 +2,7 @@ import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { fingerprint } from '../json/fingerprint.ts';
+import { sized } from '../json/size.ts';
 import { type Flaw, flawsIn, refusalOf, type Seed, SOW_AGAIN_MS } from '../seeds/sow.ts';
 import { discarded, kept } from '../tasks/content.ts';
 import type { Trace } from '../trace.ts';
@@ -36,7 +37,7 @@ export const submitGraph = async (
   const pathOf = ({ message }: Seed) => `nodes[${nodes.findIndex(({ taskId }) => taskId === message.id)}]`;
   const wrong = [...flaws, ...(await flawsIn(deps, caller, { from, trace }, seeds, pathOf))];
   if (wrong.length > 0) throw refusalOf('The graph', wrong);
-  const content = await kept(deps, project, id, seeds);
+  const content = await kept(deps, project, id, sized(seeds));
   const now = deps.clock.now();
   const made = await deps.records.create<Graph>(
     {

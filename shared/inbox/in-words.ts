@@ -46,7 +46,7 @@ export const outcomeInWords = async (
 };
 
 /** A message whose content is lost must not keep its reader from all others. */
-const unlessLost = async <T>(deps: Deps, id: string, content: Promise<T> | undefined): Promise<T | undefined> => {
+const unlessLost = async <T>(deps: Deps, id: string, content: T | Promise<T> | undefined): Promise<T | undefined> => {
   try {
     return await content;
   } catch (error) {

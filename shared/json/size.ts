@@ -1,7 +1,20 @@
 import { ParleyError } from '../errors.ts';
 
-export const refuseTooLarge = (what: string, value: unknown, limit: number): void => {
-  const bytes = Buffer.byteLength(JSON.stringify(value) ?? '');
-  if (bytes <= limit) return;
+/** A value with its JSON, which is made once for all who ask how long it is, or write it. */
+export interface Sized<T> {
+  value: T;
+  text: string;
+  bytes: number;
+}
+
+export const sized = <T>(value: T): Sized<T> => {
+  const text = JSON.stringify(value) ?? '';
+  return { value, text, bytes: Buffer.byteLength(text) };
+};
+
+export const refuseTooLarge = <T>(what: string, value: T, limit: number): Sized<T> => {
+  const found = sized(value);
+  const { bytes } = found;
+  if (bytes <= limit) return found;
   throw new ParleyError('too_large', `${what} has ${bytes} bytes; ${limit} are allowed.`, { facts: { limit, bytes } });
 };

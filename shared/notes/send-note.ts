@@ -31,7 +31,7 @@ interface Sending {
 export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessage): Promise<{ duplicate: boolean }> => {
   const { project } = sending;
   const { inputBytes, carriedBytes } = deps.config.limits;
-  refuseTooLarge('The content of the message', message.content, inputBytes);
+  const said = refuseTooLarge('The content of the message', message.content, inputBytes);
   refuseTooLarge('What the message carries beside it', message.carried, carriedBytes);
   const recipient = await find(deps, project, message.to);
   if (!recipient) {
@@ -43,7 +43,7 @@ export const sendNote = async (deps: Deps, sending: Sending, message: NoteMessag
       `No agent ${message.to} is registered, so that nobody would ever read this.`,
     );
   }
-  const content = await kept(deps, project, message.messageId, message.content);
+  const content = await kept(deps, project, message.messageId, said);
   const note = newNote(deps, sending, recipient.agent, message, content);
   const met = await unlessRefused(deps.blobs, [content], () => written(deps, recipient.agent, note, message));
   if (met === 'written') return { duplicate: false };

@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import type { JsonObject } from '../json/json.ts';
+import { sized } from '../json/size.ts';
 import type { Blobs } from '../ports/blobs.ts';
 import { kept, loaded } from './content.ts';
 import type { Content } from './task.ts';
@@ -38,8 +39,8 @@ export const keptArtifacts = async (
   const inside = insideMessages(artifacts);
   const large = artifacts.filter((artifact) => !inside.includes(artifact));
   const [content, ...others] = await Promise.all([
-    kept(deps, project, taskId, inside),
-    ...large.map((artifact) => kept(deps, project, taskId, artifact)),
+    kept(deps, project, taskId, sized(inside)),
+    ...large.map((artifact) => kept(deps, project, taskId, sized(artifact))),
   ]);
   return {
     index: artifacts.map((artifact) => {
@@ -72,11 +73,8 @@ export interface KeptOutput {
   artifacts?: KeptArtifacts;
 }
 
-export const contentsOf = ({ output, artifacts }: KeptOutput): (Content | undefined)[] => [
-  output,
-  artifacts?.content,
-  ...(artifacts?.large ?? []).map(({ content }) => content),
-];
+export const contentsOf = ({ output, artifacts }: KeptOutput): (Content | undefined)[] =>
+  artifacts ? [output, artifacts.content, ...(artifacts.large ?? []).map(({ content }) => content)] : [output];
 
 /** What an agent says of an artifact beside what every one has. */
 export const furtherOf = ({ name: _name, type: _type, content: _content, encoding: _encoding, ...further }: Artifact) =>

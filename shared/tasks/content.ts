@@ -1,6 +1,7 @@
 import type { Deps } from '../deps.ts';
 import { CODES, ParleyError } from '../errors.ts';
 import type { Json } from '../json/json.ts';
+import type { Sized } from '../json/size.ts';
 import type { Blobs } from '../ports/blobs.ts';
 import type { Content } from './task.ts';
 
@@ -12,20 +13,24 @@ import type { Content } from './task.ts';
 const INLINE_BYTES = 4096;
 
 /** Whether `kept` would put it into a blob. */
-export const isLarge = (value: Json | undefined): boolean =>
-  value !== undefined && Buffer.byteLength(JSON.stringify(value)) > INLINE_BYTES;
+export const isLarge = ({ bytes }: Sized<unknown>): boolean => bytes > INLINE_BYTES;
 
 /** Keeps a value inside the record, or where it is large in a blob that nothing else will ever refer to. */
-export const kept = async (
+export const kept = (
+  deps: Deps,
+  project: string,
+  ownerId: string,
+  content: Sized<Json>,
+  inlineBytes = INLINE_BYTES,
+): Content | Promise<Content> =>
+  content.bytes <= inlineBytes ? { json: content.value } : inBlob(deps, project, ownerId, content);
+
+const inBlob = async (
   { blobs, newId }: Deps,
   project: string,
   ownerId: string,
-  value: Json,
-  inlineBytes = INLINE_BYTES,
+  { text, bytes }: Sized<Json>,
 ): Promise<Content> => {
-  const text = JSON.stringify(value);
-  const bytes = Buffer.byteLength(text);
-  if (bytes <= inlineBytes) return { json: value };
   const blob = `${project}/${ownerId}/${newId()}`;
   await blobs.put(blob, text);
   return { blob, bytes };
@@ -50,11 +55,13 @@ export const discarded = async (
 };
 
 /** Writes what refers to the contents. Only a refusal is certain to have changed nothing, so that nothing of them remains. */
-export const unlessRefused = async <T>(
+export const unlessRefused = <T>(
   blobs: Blobs,
   contents: (Content | undefined)[],
   write: () => Promise<T>,
-): Promise<T> => {
+): Promise<T> => (blobsOf(contents).length === 0 ? write() : orDiscarded(blobs, contents, write));
+
+const orDiscarded = async <T>(blobs: Blobs, contents: (Content | undefined)[], write: () => Promise<T>): Promise<T> => {
   try {
     return await write();
   } catch (error) {
@@ -64,11 +71,13 @@ export const unlessRefused = async <T>(
   }
 };
 
+export const loaded = (blobs: Blobs, project: string, content: Content): Json | Promise<Json> =>
+  'json' in content ? content.json : fromBlob(blobs, project, content.blob);
+
 /** Whoever names a blob may have been told its name by somebody else: none is read but those of the project. */
-export const loaded = async (blobs: Blobs, project: string, content: Content): Promise<Json> => {
-  if ('json' in content) return content.json;
-  if (!content.blob.startsWith(`${project}/`)) throw new Error(`the project ${project} has no blob ${content.blob}`);
-  const text = await blobs.get(content.blob);
-  if (text === undefined) throw new Error(`the blob ${content.blob} is gone`);
+const fromBlob = async (blobs: Blobs, project: string, blob: string): Promise<Json> => {
+  if (!blob.startsWith(`${project}/`)) throw new Error(`the project ${project} has no blob ${blob}`);
+  const text = await blobs.get(blob);
+  if (text === undefined) throw new Error(`the blob ${blob} is gone`);
   return JSON.parse(text);
 };

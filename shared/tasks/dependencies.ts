@@ -1,7 +1,6 @@
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import type { Request } from '../messages/command.ts';
 import type { Fresh, Write } from '../ports/records.ts';
 import { hurry } from './change-task.ts';
 import { LINK_KEPT_MS } from './links.ts';
@@ -24,7 +23,7 @@ export const tooMany = (ids: readonly string[]): ParleyError | undefined =>
 export const awaitedBy = async (
   deps: Deps,
   caller: Caller,
-  { waitsFor = [] }: Request,
+  waitsFor: readonly string[],
 ): Promise<Task[] | ParleyError> => {
   const ids = [...new Set(waitsFor)];
   const refusal = tooMany(ids);

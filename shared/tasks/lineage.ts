@@ -20,7 +20,7 @@ export interface Lineage {
 
 export const lineageOf = async (deps: Deps, caller: Caller, request: Request): Promise<Lineage | ParleyError> => {
   const { chain: said = [], from } = request;
-  const parent = await parentOf(deps, caller, request);
+  const parent = request.parent === undefined ? undefined : await parentOf(deps, caller, request, request.parent);
   if (parent instanceof Error) return parent;
   const handled = parent ? [...chainOf(parent), ...said] : said;
   const chain = handled.filter((agent, at) => handled.indexOf(agent) === at);
@@ -49,9 +49,9 @@ const asksItsRequester = ({ from, to }: Request, parent: Task): boolean =>
 const parentOf = async (
   { records }: Deps,
   caller: Caller,
-  { isSubtask, parent: id, from }: Request,
+  { isSubtask, from }: Request,
+  id: string,
 ): Promise<Task | undefined | ParleyError> => {
-  if (id === undefined) return undefined;
   if (isSubtask) {
     const parent = await records.get(taskRef(caller.project, id));
     if (parent && maySee(caller, parent)) return parent;

@@ -3,12 +3,13 @@ import { servedDomains } from '../agents/agent.ts';
 import { restOf } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { refuseTooLarge } from '../json/size.ts';
-import type { CompleteMessage, TaskReport } from '../messages/command.ts';
+import type { Json } from '../json/json.ts';
+import { refuseTooLarge, type Sized, sized } from '../json/size.ts';
+import type { TaskReport } from '../messages/command.ts';
 import { loggedDialectOf } from '../messages/is-logged.ts';
 import { absent, type Change, isNot } from '../ports/conditions.ts';
 import { refuseUnreadable } from './answer-schema.ts';
-import { contentsOf, furtherOf, type KeptOutput, keptArtifacts } from './artifacts.ts';
+import { type Artifact, contentsOf, furtherOf, type KeptOutput, keptArtifacts } from './artifacts.ts';
 import { changeTask, noTask } from './change-task.ts';
 import { discarded, isLarge, kept, unlessRefused } from './content.ts';
 import { onSeen, unseen } from './rules.ts';
@@ -32,7 +33,10 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
   const by = byAgent(deps, sender);
   if (message.kind === 'ask') await refuseUnreadable(message.prompt.schema);
   refuseTooLarge('What the message carries', besides(message), deps.config.limits.carriedBytes);
-  if (message.kind === 'complete') refuseTooLarge('The result', message.output, deps.config.limits.outputBytes);
+  const output =
+    message.kind === 'complete'
+      ? refuseTooLarge('The result', message.output, deps.config.limits.outputBytes)
+      : undefined;
   let duplicate = false;
   const judging =
     ({ decide }: Planned) =>
@@ -40,14 +44,15 @@ export const report = async (deps: Deps, sender: Known, message: TaskReport): Pr
       duplicate = isRepeated(task, message);
       return duplicate ? onRepeated(task, by, message) : decide(task);
     };
-  if (message.kind === 'complete' && (isLarge(message.output) || isLarge(message.artifacts))) {
+  const artifacts = message.kind === 'complete' ? message.artifacts : undefined;
+  if ((output && isLarge(output)) || (artifacts && isLarge(sized(artifacts)))) {
     // Anybody may report on any task: what is large is stored only where it would be taken as things are.
     const task = await deps.records.get(taskRef(agent.project, message.taskId));
     const judged = task ? judging(transitionFor(message, by))(task) : noTask(message.taskId);
     if (judged instanceof Error) throw judged;
     if (duplicate) return { duplicate };
   }
-  const stored = message.kind === 'complete' ? await storedOutput(deps, agent.project, message) : undefined;
+  const stored = output && (await storedOutput(deps, agent.project, message.taskId, output, artifacts));
   const contents = stored ? contentsOf(stored) : [];
   const planned = transitionFor(message, by, stored);
   const done = await unlessRefused(deps.blobs, contents, () =>
@@ -108,10 +113,16 @@ const transitionFor = (message: TaskReport, by: By, stored?: KeptOutput): Planne
 /** It says late that it took what it has completed since. */
 const isDoneBy = ({ status, holder }: Task, agent: string): boolean => status === 'completed' && holder === agent;
 
-const storedOutput = async (deps: Deps, project: string, message: CompleteMessage): Promise<KeptOutput> => {
+const storedOutput = async (
+  deps: Deps,
+  project: string,
+  taskId: string,
+  said: Sized<Json>,
+  files: Artifact[] | undefined,
+): Promise<KeptOutput> => {
   const [output, artifacts] = await Promise.all([
-    kept(deps, project, message.taskId, message.output),
-    message.artifacts && keptArtifacts(deps, project, message.taskId, message.artifacts),
+    kept(deps, project, taskId, said),
+    files && keptArtifacts(deps, project, taskId, files),
   ]);
   return { output, artifacts };
 };

@@ -1,8 +1,10 @@
+import type { Agent } from '../agents/agent.ts';
 import { type Caller, find } from '../agents/authenticate.ts';
 import { batchEnded, batchRef } from '../batches/batch.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { refuseTooLarge } from '../json/size.ts';
+import type { Json } from '../json/json.ts';
+import { refuseTooLarge, type Sized } from '../json/size.ts';
 import type { Request } from '../messages/command.ts';
 import { loggedDialectOf } from '../messages/is-logged.ts';
 import { is } from '../ports/conditions.ts';
@@ -34,7 +36,7 @@ export const submit = async (
   proviso?: Proviso,
 ): Promise<{ duplicate: boolean }> => {
   const { project } = caller;
-  refuseLarge(deps, request);
+  const asked = refuseLarge(deps, request);
   const origin = await originOf(deps, caller, request);
   if (origin instanceof Error) {
     // What was accepted once stays accepted, though its addressee may be gone by now.
@@ -43,20 +45,11 @@ export const submit = async (
     throw origin;
   }
   // What is large is stored only for a task that is new as things are.
-  const earlier = isLarge(request.input) ? await deps.records.get(taskRef(project, request.taskId)) : undefined;
+  const earlier = isLarge(asked) ? await deps.records.get(taskRef(project, request.taskId)) : undefined;
   if (earlier) return repeated(earlier, request);
-  const input = await kept(deps, project, request.taskId, request.input);
-  const { way, lineage, awaited } = origin;
+  const input = await kept(deps, project, request.taskId, asked);
   const requester = await find(deps, project, request.from);
-  const task: Fresh<Task> = {
-    ...newTask(deps, project, dialect, request, input, trace),
-    ...way,
-    ...whileLive(deps, way),
-    ...heldBack(awaited, deps.clock.now()),
-    chain: lineage.chain,
-    ...(requester && !request.told && { answeredIn: loggedDialectOf(deps.config, requester.agent) }),
-    ...(requester?.agent.via === 'nats' && !request.joins && { fromNats: true, placed: undefined }),
-  };
+  const task = newTask(deps, { project, dialect, request, input, trace, origin, requester: requester?.agent });
   const [created] = await Promise.all([
     unlessRefused(deps.blobs, [input], () => made(deps, task, origin, proviso)),
     nameShortly(deps, task, request),
@@ -81,10 +74,12 @@ const repeated = (earlier: Task | undefined, request: Request): { duplicate: boo
 const whileLive = ({ clock, config }: Deps, { instance }: Way): { due?: number } =>
   instance === undefined ? {} : { due: clock.now() + config.agents.instanceMs };
 
-export const refuseLarge = ({ config }: Deps, { input, carried }: Request): void => {
+/** The input with its size. */
+export const refuseLarge = ({ config }: Deps, { input, carried }: Request): Sized<Json> => {
   const { inputBytes, carriedBytes } = config.limits;
-  refuseTooLarge('The input of the task', input, inputBytes);
+  const asked = refuseTooLarge('The input of the task', input, inputBytes);
   refuseTooLarge('What the message carries beside it', carried, carriedBytes);
+  return asked;
 };
 
 /** Where a task goes, where it comes from, and what it must wait for. */
@@ -99,7 +94,7 @@ const originOf = async (deps: Deps, caller: Caller, request: Request): Promise<O
   if (way instanceof Error) return way;
   const lineage = await lineageOf(deps, caller, request);
   if (lineage instanceof Error) return lineage;
-  const awaited = await awaitedBy(deps, caller, request);
+  const awaited = request.waitsFor ? await awaitedBy(deps, caller, request.waitsFor) : [];
   return awaited instanceof Error ? awaited : { way, lineage, awaited };
 };
 
@@ -138,20 +133,29 @@ const made = async (
   throw new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');
 };
 
+interface Asked {
+  project: string;
+  dialect: string;
+  request: Request;
+  input: Content;
+  trace: Trace;
+  origin: Origin;
+  /** Absent where it is no longer registered. */
+  requester: Agent | undefined;
+}
+
 const newTask = (
   deps: Deps,
-  project: string,
-  dialect: string,
-  request: Request,
-  input: Content,
-  trace: Trace,
+  { project, dialect, request, input, trace, origin: { way, lineage, awaited }, requester }: Asked,
 ): Fresh<Task> => {
   const now = deps.clock.now();
   const { maxAttempts } = deps.config.tasks;
   const deadline = now + request.ttlSeconds * 1000;
   const acknowledgeBy = request.acknowledgeMs && now + request.acknowledgeMs;
+  const { traceparent, tracestate } = childOf(request.trace ?? trace);
+  const isReadOnNats = requester?.via === 'nats' && !request.joins;
   return {
-    ...taskRef(project, request.taskId),
+    pk: taskRef(project, request.taskId).pk,
     sk: 'task',
     project,
     id: request.taskId,
@@ -181,10 +185,17 @@ const newTask = (
     carried: request.carried,
     told: request.told,
     fingerprint: request.fingerprint,
-    ...childOf(request.trace ?? trace),
+    traceparent,
+    tracestate,
     due: firstLook(now, Math.min(deadline, acknowledgeBy ?? deadline), deps.config.tasks),
     acknowledgeBy,
     held: acknowledgeBy === undefined ? undefined : unacknowledgedPlace(project, request.from, now, request.taskId),
-    placed: inboxPlace({ project, ...request }),
+    placed: isReadOnNats ? undefined : inboxPlace({ project, from: request.from, joins: request.joins }),
+    fromNats: isReadOnNats ? true : undefined,
+    chain: lineage.chain,
+    answeredIn: requester && !request.told ? loggedDialectOf(deps.config, requester) : undefined,
+    ...way,
+    ...whileLive(deps, way),
+    ...heldBack(awaited, now),
   };
 };

@@ -7,6 +7,7 @@ import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { fingerprint } from '../json/fingerprint.ts';
+import { sized } from '../json/size.ts';
 import type { Done } from '../messages/command.ts';
 import { is } from '../ports/conditions.ts';
 import type { Fresh } from '../ports/records.ts';
@@ -51,7 +52,7 @@ export const forkJoin = async (
   const { project } = caller;
   const { writes, refused } = proviso();
   const now = deps.clock.now();
-  const forks = await kept(deps, project, id, tasks);
+  const forks = await kept(deps, project, id, sized(tasks));
   const print = fingerprint([tasks, fail_fast, deadline_seconds]);
   const batch: Fresh<Batch> = {
     ...batchRef(project, id),
