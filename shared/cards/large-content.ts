@@ -13,12 +13,12 @@ export interface CardReference extends JsonObject {
 }
 
 /** What a reader of the dialect is given: the content itself, or a card where its messages have no room for that much. */
-export const fittingFor = async (
+export const fittingFor = (
   deps: Deps,
   { contentBytes: fits }: Pick<Dialect, 'contentBytes'>,
   about: { project: string; from: string; type: CardType },
   content: Json,
-): Promise<Json> => (fits === undefined ? content : orCard(deps, { ...about, fits }, content));
+): Json | Promise<Json> => (fits === undefined ? content : orCard(deps, { ...about, fits }, content));
 
 const cardUri = (id: string): string => `/v1/cards/${id}`;
 

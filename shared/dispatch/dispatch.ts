@@ -1,11 +1,14 @@
+import type { Directory } from '../agents/directory.ts';
 import { join } from '../batches/join.ts';
 import { kindOfPart } from '../batches/part-kinds.ts';
 import { hasRelay } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { cancelNodes } from '../graphs/cancel-nodes.ts';
 import { lookAtGraph } from '../graphs/end-graph.ts';
-import { type Delivery, renamed } from '../inbox/delivery.ts';
+import { type Delivery, type Outcome, renamed } from '../inbox/delivery.ts';
 import { absent, any, below, isNot } from '../ports/conditions.ts';
+import type { ParleyEvent } from '../ports/events.ts';
+import type { Outgoing } from '../ports/queues.ts';
 import type { Fresh, RecordChange } from '../ports/records.ts';
 import { relayedOutcome } from '../relay/relayed.ts';
 import { relayedEvent } from '../relay/relayed-event.ts';
@@ -21,21 +24,28 @@ import { kindOf } from './kinds.ts';
  * Queues come first, because agents wait for them.
  */
 export const dispatch = async (deps: Deps, changes: RecordChange[]): Promise<void> => {
-  const effects = await throughRelay(deps, changes.flatMap(effectsOfAny));
-  const messages = effects.flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message] : []));
-  const events = effects.flatMap((effect) => (effect.kind === 'announce' ? [effect.event] : []));
+  const messages: Outgoing[] = [];
+  const events: ParleyEvent[] = [];
+  const others: OtherEffect[] = [];
+  for (const effect of await throughRelay(deps, changes.flatMap(effectsOfAny))) {
+    if (effect.kind === 'enqueue') messages.push(effect.message);
+    else if (effect.kind === 'announce') events.push(effect.event);
+    else others.push(effect);
+  }
   await Promise.all([
     messages.length > 0 && deps.queues.send(messages),
     events.length > 0 && deps.events.publish(events),
-    ...effects.map((effect) => carryOut(deps, effect)),
+    ...others.map((effect) => carryOut(deps, effect)),
   ]);
 };
+
+type OtherEffect = Exclude<Effect, { kind: 'enqueue' | 'announce' }>;
 
 /** What is for somebody on NATS waits for the relay, in the order of the changes that it follows from. */
 const throughRelay = async (deps: Deps, effects: Effect[]): Promise<Effect[]> =>
   (await Promise.all(effects.map((effect) => relayedOr(deps, effect)))).flat();
 
-const relayedOr = async ({ config, directory }: Deps, effect: Effect): Promise<Effect[]> => {
+const relayedOr = ({ config, directory }: Deps, effect: Effect): Effect[] | Promise<Effect[]> => {
   if (effect.kind === 'relay') {
     return hasRelay(config, effect.message.lane.project) ? [{ kind: 'enqueue', message: effect.message }] : [];
   }
@@ -44,11 +54,19 @@ const relayedOr = async ({ config, directory }: Deps, effect: Effect): Promise<E
     return message ? [effect, { kind: 'enqueue', message }] : [effect];
   }
   if (effect.kind === 'deliver' && effect.delivery.outcome && hasRelay(config, effect.delivery.project)) {
-    const { project, outcome } = effect.delivery;
-    const reader = await directory.agent(project, outcome.to);
-    if (reader?.agent.via === 'nats') return [{ kind: 'enqueue', message: relayedOutcome(project, outcome) }];
+    return deliveredOr(directory, effect, effect.delivery.project, effect.delivery.outcome);
   }
   return [effect];
+};
+
+const deliveredOr = async (
+  directory: Directory,
+  effect: Effect,
+  project: string,
+  outcome: Outcome,
+): Promise<Effect[]> => {
+  const reader = await directory.agent(project, outcome.to);
+  return reader?.agent.via === 'nats' ? [{ kind: 'enqueue', message: relayedOutcome(project, outcome) }] : [effect];
 };
 
 const effectsOfAny = (change: RecordChange): Effect[] => {
@@ -56,7 +74,7 @@ const effectsOfAny = (change: RecordChange): Effect[] => {
   return record ? kindOf(record).effects(change) : [];
 };
 
-const carryOut = async (deps: Deps, effect: Effect): Promise<void> => {
+const carryOut = async (deps: Deps, effect: OtherEffect): Promise<void> => {
   if (effect.kind === 'deliver') await deliver(deps, effect.delivery);
   if (effect.kind === 'remember') await remember(deps, effect.entry);
   if (effect.kind === 'cancelChildren') await changeChildren(deps, effect.of, effect.change);

@@ -6,9 +6,12 @@ import { absent, any, below } from '../ports/conditions.ts';
 const MINUTE_MS = 60_000;
 
 /** Counts the messages of an agent that has a limit, a minute at a time, and refuses those beyond it. */
-export const countRate = async (deps: Deps, { project, id, limits }: Agent): Promise<void> => {
-  const most = limits?.messagesPerMinute;
-  if (typeof most !== 'number') return;
+export const countRate = (deps: Deps, agent: Agent): Promise<void> | undefined => {
+  const most = agent.limits?.messagesPerMinute;
+  return typeof most === 'number' ? countUpTo(deps, agent, most) : undefined;
+};
+
+const countUpTo = async (deps: Deps, { project, id }: Agent, most: number): Promise<void> => {
   const now = deps.clock.now();
   const minute = Math.floor(now / MINUTE_MS);
   const ref = { pk: `${project}#rate#${id}`, sk: `minute#${minute}` };

@@ -7,22 +7,21 @@ import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
-import { canonicalId, SHORT_ID } from '../ids.ts';
+import { canonicalId } from '../ids.ts';
 import { fingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
 import { failByThread } from '../notes/fail-by-thread.ts';
 import { sendNote } from '../notes/send-note.ts';
 import { counted } from '../sequences/sequence.ts';
-import { byAnyId, taskByAnyId } from '../tasks/alias.ts';
+import { byAnyId } from '../tasks/alias.ts';
 import { answerTask } from '../tasks/answer-task.ts';
-import { tooMany } from '../tasks/dependencies.ts';
 import { report } from '../tasks/report.ts';
-import { noTaskCalled, taskCalled, unshortened } from '../tasks/short-names.ts';
 import { submit } from '../tasks/submit.ts';
 import type { Trace } from '../trace.ts';
 import { refuseViolation } from '../violations/violation.ts';
-import type { Command, Done, OwnMessage, Request } from './command.ts';
+import type { Command, Done, NoteMessage, OwnMessage } from './command.ts';
 import { isLogged } from './is-logged.ts';
+import { meant, type TaskCommand } from './meant.ts';
 import { countRate } from './rate.ts';
 import { saidOnce } from './said-once.ts';
 import { checkSignature } from './signature.ts';
@@ -65,15 +64,15 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
     const sender = await agentBehind(deps, sent.caller, said.from);
     checkSignature(deps, sender.agent, message, said.sent?.at);
     await countRate(deps, sender.agent);
-    const caller = await inTheNameOf(deps, sent.caller, sender);
+    const caller = sent.caller.role === 'relay' ? await inTheNameOf(deps, sent.caller, sender) : sent.caller;
     const audience = sent.broadcast ?? (said.kind === 'note' ? said.audience : undefined);
     const command = await meant(deps, caller, sender, saidTo(audience, said));
     if ('taskId' in command && command.taskId !== undefined) sent.note?.(command.taskId);
     const once = <T>(act: () => Promise<T>): Promise<T> => saidOnce(deps, caller.project, command, act);
     if (audience !== undefined) {
-      return await once(() => toMany(deps, { ...sent, caller }, dialect.name, audience, command));
+      return await once(() => toMany(deps, caller, sent, dialect.name, audience, command));
     }
-    const { duplicate } = await once(() => carryOut(deps, { ...sent, caller }, dialect.name, sender, command));
+    const { duplicate } = await once(() => carryOut(deps, caller, sent.trace, dialect.name, sender, command));
     if (command.sent) await counted(deps, sender.agent.project, command, duplicate);
     if (dialect.isMeasured) deps.measure('message_write_latency_ms', performance.now() - begun);
     const { messageId, givenId = messageId } = command;
@@ -89,27 +88,25 @@ export const receive = async (deps: Deps, sent: Sent, message: JsonObject): Prom
 const toOne = ({ name }: Dialect): ParleyError =>
   new ParleyError('invalid_request', `A message of ${name} is for whom its subject names: send one to each agent.`);
 
-type TaskCommand = Exclude<Command, OwnMessage>;
-
 /** An administrator may call agents in its own name. */
 const asked = async (deps: Deps, { caller }: Sent, { from, signed }: OwnMessage): Promise<Caller> => {
   if (caller.role === 'admin') return caller;
   const sender = await agentBehind(deps, caller, from);
   if (signed) checkSignature(deps, sender.agent, signed.message, signed.at);
   await countRate(deps, sender.agent);
-  return inTheNameOf(deps, caller, sender);
+  return caller.role === 'relay' ? inTheNameOf(deps, caller, sender) : caller;
 };
 
 /** What the relay brings is as if its agent had called. */
-const inTheNameOf = async (deps: Deps, caller: Caller | Relay, known: Known): Promise<Caller> => {
-  if (caller.role !== 'relay') return caller;
+const inTheNameOf = async (deps: Deps, { project }: Relay, known: Known): Promise<Caller> => {
   if (isSignOfLife(deps, known)) await noteAlive(deps, known);
-  return { project: caller.project, role: 'agent', known, byRelay: true };
+  return { project, role: 'agent', known, byRelay: true };
 };
 
 const toMany = async (
   deps: Deps,
-  { caller, trace, heardOnNats }: Pick<Sent, 'trace' | 'heardOnNats'> & { caller: Caller },
+  caller: Caller,
+  { trace, heardOnNats }: Sent,
   dialect: string,
   audience: string,
   command: Command,
@@ -146,34 +143,6 @@ const saidTo = (audience: string | undefined, command: TaskCommand): TaskCommand
   return { ...command, ...print, ...(otherwise && { otherwise: { ...otherwise, ...print } }) };
 };
 
-/** Some messages are reports only where their sender was given the task that they name, and some name it shortly. */
-const meant = async (deps: Deps, caller: Caller, { agent }: Known, command: TaskCommand): Promise<TaskCommand> => {
-  if (command.kind === 'request') return spelledOut(deps, caller, command);
-  if ('requester' in command && command.requester !== undefined && command.kind !== 'answer') {
-    const taskId = await taskCalled(deps, agent, command);
-    if (taskId !== undefined) return { ...command, taskId };
-    if (!command.otherwise) throw noTaskCalled(command);
-    return command.otherwise;
-  }
-  if (!('otherwise' in command) || !command.otherwise) return command;
-  const task = await taskByAnyId(deps.records, agent.project, command.taskId);
-  return task && [task.to, task.holder].includes(agent.id) ? command : command.otherwise;
-};
-
-/** What a request calls shortly: its parent, and what it waits for. */
-export const spelledOut = async (deps: Deps, caller: Caller, request: Request): Promise<Request> => {
-  const { parent, isSubtask, waitsForShort } = request;
-  const whole = parent === undefined || isSubtask ? parent : await unshortened(deps, caller, parent);
-  if (!waitsForShort) return { ...request, parent: whole };
-  const names = [...new Set(waitsForShort)];
-  const refusal = tooMany(names);
-  if (refusal) throw refusal;
-  const found = await Promise.all(names.map((id) => unshortened(deps, caller, id)));
-  const isUnknown = (id: string): boolean => SHORT_ID.test(id);
-  const notWaitedFor = found.some(isUnknown) ? found.filter(isUnknown) : undefined;
-  return { ...request, parent: whole, waitsFor: found.filter((id) => !isUnknown(id)), notWaitedFor };
-};
-
 const understood = (deps: Deps, caller: Caller | Relay, dialect: Dialect, message: JsonObject): Command => {
   const sender = caller.role === 'agent' ? caller.known.agent.id : undefined;
   try {
@@ -198,25 +167,21 @@ const logRefusal = (deps: Deps, { name, logsRefusals }: Dialect, { code, issues,
   });
 };
 
-const carryOut = async (
+const carryOut = (
   deps: Deps,
-  { caller, trace }: Pick<Sent, 'trace'> & { caller: Caller },
+  caller: Caller,
+  trace: Trace,
   dialect: string,
   sender: Known,
   command: TaskCommand,
-) => {
+): Promise<{ duplicate: boolean }> => {
   switch (command.kind) {
     case 'request':
       return submit(deps, caller, dialect, command, trace);
     case 'heartbeat':
       return beat(deps, sender, command);
-    case 'note': {
-      const isShown = !(await failByThread(deps, sender, command));
-      if (command.order) refuseUnlessCoordinator(caller, 'give orders');
-      const sent = await sendNote(deps, { project: caller.project, dialect, trace, isShown }, command);
-      if (command.saying && !sent.duplicate) await say(deps, sender, command.saying);
-      return sent;
-    }
+    case 'note':
+      return takeNote(deps, caller, trace, dialect, sender, command);
     case 'violation':
       return refuseViolation(deps, caller.project, dialect, command);
     case 'answer':
@@ -224,4 +189,19 @@ const carryOut = async (
     default:
       return byAnyId(deps, caller.project, command.taskId, (taskId) => report(deps, sender, { ...command, taskId }));
   }
+};
+
+const takeNote = async (
+  deps: Deps,
+  caller: Caller,
+  trace: Trace,
+  dialect: string,
+  sender: Known,
+  note: NoteMessage,
+): Promise<{ duplicate: boolean }> => {
+  const isShown = !(await failByThread(deps, sender, note));
+  if (note.order) refuseUnlessCoordinator(caller, 'give orders');
+  const sent = await sendNote(deps, { project: caller.project, dialect, trace, isShown }, note);
+  if (note.saying && !sent.duplicate) await say(deps, sender, note.saying);
+  return sent;
 };

@@ -18,13 +18,15 @@ interface Said extends Item {
 const saidRef = (project: string, messageId: string): Ref<Said> => ({ pk: `${project}#said#${messageId}`, sk: 'said' });
 
 /** Carries out a message, unless something else was said under its id and time. What is refused was never said. */
-export const saidOnce = async <T>(
+export const saidOnce = <T>(deps: Deps, project: string, message: Command, carryOut: () => Promise<T>): Promise<T> =>
+  message.sent ? unlessOtherwiseSaid(deps, project, message, carryOut) : carryOut();
+
+const unlessOtherwiseSaid = async <T>(
   deps: Deps,
   project: string,
   message: Command,
   carryOut: () => Promise<T>,
 ): Promise<T> => {
-  if (!message.sent) return carryOut();
   // Heartbeats leave nothing but the last one, with the health of their sender.
   if (message.kind === 'heartbeat') {
     await saidBefore(deps, project, message);

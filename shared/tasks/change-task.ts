@@ -3,6 +3,7 @@ import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import { type Performed, perform } from '../perform.ts';
 import type { Change } from '../ports/conditions.ts';
+import type { Outgoing } from '../ports/queues.ts';
 import type { RecordChange } from '../ports/records.ts';
 import { queuedBy } from './queued-by.ts';
 import { type Task, taskRef } from './task.ts';
@@ -32,10 +33,13 @@ export const noTask = (id: string): ParleyError => new ParleyError('task_not_fou
  * The fast path: what the dispatcher will queue anyway is queued now, under the same deduplication id. Should it fail,
  * nothing is lost, because the change itself is on record and the dispatcher works it off.
  */
-export const hurry = async (deps: Deps, change: RecordChange<Task>): Promise<void> => {
+export const hurry = (deps: Deps, change: RecordChange<Task>): Promise<void> | undefined => {
   // What goes to NATS could overtake what went before it, and rides the stream alone.
   const messages = queuedBy(change).filter(({ lane }) => lane.kind !== 'relay');
-  if (messages.length === 0) return;
+  return messages.length === 0 ? undefined : sendNow(deps, change, messages);
+};
+
+const sendNow = async (deps: Deps, change: RecordChange<Task>, messages: Outgoing[]): Promise<void> => {
   try {
     await deps.queues.send(messages);
   } catch (error) {

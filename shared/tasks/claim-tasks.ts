@@ -6,7 +6,7 @@ import { dialectNamed } from '../dialects/dialects.ts';
 import { ParleyError } from '../errors.ts';
 import { iso } from '../json/iso.ts';
 import { isObject, type Json, type JsonObject } from '../json/json.ts';
-import { type Lane, PRIORITIES, type Received } from '../ports/queues.ts';
+import { type Lane, PRIORITIES, type Priority, type Received } from '../ports/queues.ts';
 import { changeTask } from './change-task.ts';
 import { makeSayable, requestInWords } from './hand-over.ts';
 import { byAgent } from './report.ts';
@@ -42,7 +42,7 @@ const DRAIN_MS = 5000;
 export const claimTasks = async (deps: Deps, asking: Known, options: ClaimOptions): Promise<Task[]> => {
   const { max, waitMs, signal } = options;
   const until = deps.clock.now() + waitMs;
-  const known = await whenAtWork(deps, asking, until, signal);
+  const known = restOf(asking, deps.clock.now()) ? await whenAtWork(deps, asking, until, signal) : asking;
   if (!known) return [];
   const begun = deps.clock.now();
   let lanes = lanesOf(
@@ -85,7 +85,6 @@ const whenAtWork = async (
   until: number,
   signal: AbortSignal | undefined,
 ): Promise<Known | undefined> => {
-  if (!restOf(asking, deps.clock.now())) return asking;
   const { project, id } = asking.agent;
   const listener = deps.records.listen(agentPk(project, id));
   try {
@@ -117,11 +116,13 @@ const hasHadInHand = ({ agent }: Known, body: Json): boolean =>
 const isLow = (lane: Lane): boolean => lane.priority === 'low';
 
 /** Work of low priority is for whoever has nothing else to do, and one piece at a time. */
-const suitable = async (deps: Deps, known: Known, received: Received[]): Promise<Received[]> => {
+const suitable = (deps: Deps, known: Known, received: Received[]): Received[] | Promise<Received[]> => {
   const urgent = inOneAnswer(received.filter(({ lane }) => !isLow(lane)));
-  if (urgent.length > 0 || received.length === 0) return urgent;
-  return (await holdsNothing(deps, known)) ? received.slice(0, 1) : [];
+  return urgent.length > 0 || received.length === 0 ? urgent : oneIfIdle(deps, known, received);
 };
+
+const oneIfIdle = async (deps: Deps, known: Known, received: Received[]): Promise<Received[]> =>
+  (await holdsNothing(deps, known)) ? received.slice(0, 1) : [];
 
 /** What one answer holds of large inputs; what is beyond comes with the next claim. */
 const ANSWER_BYTES = 3 * 1024 * 1024;
@@ -149,14 +150,22 @@ const lanesOf = (
   instance: string | undefined,
 ): Lane[] => {
   const names = instance === undefined ? [id] : [instanceLane(id, instance), id];
-  const lanes = PRIORITIES.flatMap((priority) => [
-    ...names.map((name) => ({ project, kind: 'agent' as const, name, priority })),
-    ...domains.map((name) => ({ project, kind: 'domain' as const, name, priority })),
-    ...skills.map((name) => ({ project, kind: 'capability' as const, name, priority })),
-  ]);
-  const rank = (lane: Lane): number => (isLow(lane) ? 2 : lane.kind === 'agent' ? 0 : 1);
-  return lanes.toSorted((a, b) => rank(a) - rank(b));
+  const lanes: Lane[] = [];
+  const add = (kind: Lane['kind'], of: readonly string[], priority: Priority): void => {
+    for (const name of of) lanes.push({ project, kind, name, priority });
+  };
+  const addShared = (priority: Priority): void => {
+    add('domain', domains, priority);
+    add('capability', skills, priority);
+  };
+  for (const priority of URGENT) add('agent', names, priority);
+  for (const priority of URGENT) addShared(priority);
+  add('agent', names, 'low');
+  addShared('low');
+  return lanes;
 };
+
+const URGENT = PRIORITIES.filter((priority) => priority !== 'low');
 
 const holdsNothing = async (deps: Deps, { agent }: Known): Promise<boolean> => {
   const held = await deps.records.query({ index: 'held', p: heldPlace(agent.project, agent.id), limit: 1 });

@@ -9,14 +9,14 @@ import { shortNameOf } from './short-names.ts';
 import type { Task } from './task.ts';
 
 /** Keeps what agents of the dialect call the task, where they cannot say its id. */
-export const makeSayable = async (
+export const makeSayable = (
   deps: Deps,
   project: string,
   { spoken }: Pick<Dialect, 'spoken'>,
   taskId: string,
-): Promise<void> => {
+): Promise<void> | undefined => {
   const id = spoken?.(taskId) ?? taskId;
-  if (id !== taskId) await keepAlias(deps, project, id, taskId);
+  return id === taskId ? undefined : keepAlias(deps, project, id, taskId);
 };
 
 /** The task as a request to the agent, if it is for one, in words with which that one can speak of it. */
@@ -36,5 +36,5 @@ export const requestInWords = async (
   }
   const content = await loaded(deps.blobs, project, task.input);
   const input = await fittingFor(deps, dialect, { project, from, type: 'task.instruction' }, content);
-  return encoderOf(dialect).encodeRequest({ ...task, id: called }, input);
+  return encoderOf(dialect).encodeRequest(called === task.id ? task : { ...task, id: called }, input);
 };

@@ -23,7 +23,10 @@ const found = async (
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<Found> => {
-  const task = waitMs > 0 ? await settled(deps, caller, id, waitMs, signal) : await seen(deps, caller, id);
+  const task =
+    waitMs > 0
+      ? await settled(deps, caller, id, waitMs, signal)
+      : visible(caller, id, await deps.records.get(taskRef(caller.project, id)));
   return { task, entries: hasHistory(task) ? await entriesOf(deps, task) : [] };
 };
 
@@ -36,10 +39,11 @@ const settled = async (
   signal: AbortSignal | undefined,
 ): Promise<Task> => {
   const until = deps.clock.now() + waitMs;
-  const listener = deps.records.listen(taskRef(caller.project, id).pk);
+  const ref = taskRef(caller.project, id);
+  const listener = deps.records.listen(ref.pk);
   try {
     for (;;) {
-      const task = await seen(deps, caller, id);
+      const task = visible(caller, id, await deps.records.get(ref));
       const left = until - deps.clock.now();
       if (!isUnderWay(task) || left <= 0 || signal?.aborted) return task;
       await listener.heard(left, signal);
@@ -50,8 +54,7 @@ const settled = async (
 };
 
 /** What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it. */
-const seen = async (deps: Deps, caller: Caller, id: string): Promise<Task> => {
-  const task = await deps.records.get(taskRef(caller.project, id));
+const visible = (caller: Caller, id: string, task: Task | undefined): Task => {
   if (task && maySee(caller, task)) return task;
   throw new ParleyError('task_not_found', `There is no task ${id}.`);
 };

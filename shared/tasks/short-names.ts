@@ -94,8 +94,10 @@ export const noTaskCalled = ({ taskId, requester, from }: TaskReport): ParleyErr
   );
 
 /** The newest task of these eight digits that the caller had to do with; any other id is what it is. */
-export const unshortened = async (deps: Deps, caller: Caller, id: string): Promise<string> => {
-  if (!SHORT_ID.test(id)) return id;
+export const unshortened = (deps: Deps, caller: Caller, id: string): string | Promise<string> =>
+  SHORT_ID.test(id) ? newestCalled(deps, caller, id) : id;
+
+const newestCalled = async (deps: Deps, caller: Caller, id: string): Promise<string> => {
   const names = await deps.records.query<ShortName>({ p: namesPk(caller.project, id), limit: PAGE });
   const known = names.filter(({ from, to }) => caller.role === 'admin' || [from, to].includes(caller.known.agent.id));
   const [newest] = known.toSorted((a, b) => (timeIn(a) < timeIn(b) ? 1 : -1));
