@@ -1,7 +1,7 @@
 import { hash, randomFillSync } from 'node:crypto';
 
 /** Random bytes are fetched for many at once: each time costs more than the bytes. */
-const pool = Buffer.alloc(4096);
+const pool = Buffer.alloc(65_536);
 let used = pool.length;
 
 export const randomText = (bytes: number, encoding: 'hex' | 'base64url'): string => {

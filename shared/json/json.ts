@@ -11,4 +11,4 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** For what was parsed from JSON, and so is JSON, which the types of a schema's loose objects no longer tell. */
-export const json = (value: object): JsonObject => Object.fromEntries(Object.entries(value));
+export const json = (value: object): JsonObject => ({ ...value });

@@ -109,16 +109,16 @@ export const inOrder = (...changes: Change[]): Change => {
   const unset = new Set<string>();
   const add: Record<string, number> = {};
   for (const change of changes) {
-    for (const [field, value] of Object.entries(change.set ?? {})) {
-      if (value === undefined) continue;
-      set[field] = value;
+    for (const field in change.set) {
+      if (change.set[field] === undefined) continue;
+      set[field] = change.set[field];
       unset.delete(field);
     }
     for (const field of change.unset ?? []) {
       delete set[field];
       unset.add(field);
     }
-    for (const [field, amount] of Object.entries(change.add ?? {})) add[field] = (add[field] ?? 0) + amount;
+    for (const field in change.add) add[field] = (add[field] ?? 0) + (change.add[field] ?? 0);
   }
   return { set, unset: [...unset], add, if: changes[0]?.if };
 };

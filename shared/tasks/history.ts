@@ -86,9 +86,10 @@ export const story = (task: Task, entries: HistoryEntry[]): Happening[] => {
   }
   // The entry for the newest report may still be on its way.
   const isTold = entries.some(({ progress }) => progress?.at === task.progress?.at);
-  if (task.progress && !isTold) lines.push(progressLine({ ...task, agent: task.holder }));
-  if (task.claimedAt !== undefined) lines.push(...attemptLines({ ...held(task), attempt: task.attempt }));
-  if (task.endedAt !== undefined) lines.push(endLine({ ...task, ...held(task), happened: 'end' }));
+  const { holder: agent, at, attempt, claimedAt, endedAt, status, error } = task;
+  if (task.progress && !isTold) lines.push(progressLine({ agent, at, attempt, progress: task.progress }));
+  lines.push(...attemptLines({ agent, attempt, claimedAt }));
+  if (endedAt !== undefined) lines.push(endLine({ at, happened: 'end', agent, endedAt, status, error, attempt }));
   return lines.toSorted((a, b) => a.at - b.at || (a.attempt ?? 0) - (b.attempt ?? 0) || rank(a) - rank(b));
 };
 

@@ -153,7 +153,7 @@ const newTask = (
   const deadline = now + request.ttlSeconds * 1000;
   const acknowledgeBy = request.acknowledgeMs && now + request.acknowledgeMs;
   const { traceparent, tracestate } = childOf(request.trace ?? trace);
-  const isReadOnNats = requester?.via === 'nats' && !request.joins;
+  const fromNats = requester?.via === 'nats' && !request.joins ? true : undefined;
   return {
     pk: taskRef(project, request.taskId).pk,
     sk: 'task',
@@ -190,8 +190,8 @@ const newTask = (
     due: firstLook(now, Math.min(deadline, acknowledgeBy ?? deadline), deps.config.tasks),
     acknowledgeBy,
     held: acknowledgeBy === undefined ? undefined : unacknowledgedPlace(project, request.from, now, request.taskId),
-    placed: isReadOnNats ? undefined : inboxPlace({ project, from: request.from, joins: request.joins }),
-    fromNats: isReadOnNats ? true : undefined,
+    placed: inboxPlace({ project, from: request.from, joins: request.joins, fromNats }),
+    fromNats,
     chain: lineage.chain,
     answeredIn: requester && !request.told ? loggedDialectOf(deps.config, requester) : undefined,
     ...way,

@@ -134,17 +134,16 @@ const errorOf = (task: Task): TaskView['error'] => {
 
 /** The task with its result and its story. */
 export const fullView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => {
-  const [payload, [result, artifacts], subtasks] = await Promise.all([
-    loaded(deps.blobs, task.project, task.input),
-    produced(deps, task),
+  const { project, id, input, output, artifacts: files } = task;
+  const [payload, result, artifacts, subtasks] = await Promise.all([
+    loaded(deps.blobs, project, input),
+    output && loaded(deps.blobs, project, output),
+    files && shownArtifacts(deps.blobs, project, id, files),
     task.children === undefined ? undefined : childrenOf(deps, task),
   ]);
   const history = story(task, entries).map((line) => ({ ...line, at: iso(line.at) }));
-  return { ...viewOf(task), payload, artifacts, result, subtasks, history };
+  return Object.assign(viewOf(task), { payload, artifacts, result, subtasks, history });
 };
-
-const produced = ({ blobs }: Deps, { project, id, output, artifacts }: Task) =>
-  Promise.all([output && loaded(blobs, project, output), shownArtifacts(blobs, project, id, artifacts)]);
 
 const childrenOf = async (deps: Deps, task: Task): Promise<string[]> =>
   (await linksOf(deps.records, task.pk, 'child')).map(({ taskId }) => taskId);
@@ -153,8 +152,12 @@ const childrenOf = async (deps: Deps, task: Task): Promise<string[]> =>
 export const inDialect = async (deps: Deps, task: Task, name: string): Promise<JsonObject> => {
   const encoder = encoderOf(dialectNamed(name));
   if (!isOpen(task)) {
-    const [output, artifacts] = await produced(deps, task);
-    return encoder.encodeOutcome(outcomeOf(task, task.from), output, artifacts);
+    const { project, id, output, artifacts } = task;
+    return encoder.encodeOutcome(
+      outcomeOf(task, task.from),
+      output && (await loaded(deps.blobs, project, output)),
+      await shownArtifacts(deps.blobs, project, id, artifacts),
+    );
   }
   if (task.status === 'input_required') return encoder.encodeOutcome(questionOf(task), undefined, undefined);
   return task.status === 'requested' || task.status === 'waiting'

@@ -117,10 +117,8 @@ const errorOf = (failure: {
   };
 };
 
-const CANONICAL = ['id', 'type', 'from', 'to', 'correlationId', 'priority', 'ttl', 'payload'];
-
 /** What has no canonical place: the version, the sender's own time, and whatever a newer minor version adds. */
 const carriedFrom = (wire: RoundTableMessage, payload: object): JsonObject => {
-  const envelope = Object.fromEntries(Object.entries(wire).filter(([field]) => !CANONICAL.includes(field)));
+  const { id, type, from, to, correlationId, priority, ttl, payload: _payload, ...envelope } = wire;
   return { envelope: json(envelope), payload: json(payload) };
 };
