@@ -25,6 +25,8 @@ export interface AwsServices {
 export const startAwsServices = async (): Promise<AwsServices> => {
   const port = await freePort();
   process.env.DDB_LOCAL_TELEMETRY = '0';
+  // It lives for a minute or two: what the second compiler and threads that collect beside it cost never comes back.
+  process.env.JAVA_TOOL_OPTIONS = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC';
   const java = spawn({ port, path: null, sharedDb: true, stdio: 'ignore' });
   const dynamo = { endpoint: `http://127.0.0.1:${port}`, region: REGION, credentials: CREDENTIALS };
   const client = new DynamoDBClient({ ...dynamo, maxAttempts: 1 });
