@@ -151,6 +151,7 @@ const latencies = async (
   seen: () => Promise<Seen>,
 ): Promise<[number, number]> => {
   const raw: number[] = [];
+  const relayed: number[] = [];
   const consumer = await jetstream(client).consumers.get('RAW', 'raw');
   const messages = await consumer.consume({
     max_messages: 10,
@@ -163,14 +164,19 @@ const latencies = async (
     await publish(client, 'bench.raw', 1);
     await pause(2);
   }
+  while (raw.length < count) await pause(1);
   messages.stop();
-  await seen();
+  const before = (await seen()).count;
   for (let n = 0; n < count; n++) {
     await publish(client, 'bench.up', 1);
     await pause(4);
   }
-  await pause(200);
-  return [median(raw), median((await seen()).latencies)];
+  for (;;) {
+    const { count: taken, latencies: each } = await seen();
+    relayed.push(...each);
+    if (taken >= before + count) return [median(raw), median(relayed)];
+    await pause(10);
+  }
 };
 
 const chosen = chosenFrom(process.argv.slice(2), SECTIONS, COUNTS);
