@@ -1,8 +1,8 @@
 /** What the server's time can go to; the first row that fits a file counts. */
 const PARTS = [
   ['validation', /\/zod\/|\/shared\/(json|dialects)\//],
-  ['http', /^node:(_http|http|net|events)|^node:internal\/(http|streams|stream_base|event_target|abort|url|worker)/],
-  ['http', /\/local\/(server|serve-on-thread|http-thread|thread-messages)\.ts|\/shared\/http\/|\/per_context\//],
+  ['http', /^node:(_http|http|net|events)|^node:internal\/(http|streams|stream_base|event_target|abort|url)/],
+  ['http', /\/local\/server\.ts|\/shared\/http\/|\/per_context\//],
   ['engine', /\/shared\/engines\//],
   ['domain', /\/shared\/|\/local\//],
   ['crypto', /^node:internal\/crypto/],
@@ -13,14 +13,14 @@ const PARTS = [
 export type Part = (typeof PARTS)[number][0] | 'sqlite' | 'json' | 'garbage collection' | 'native';
 
 export const ABOUT: Record<Part, string> = {
-  http: 'node:http, sockets, streams and signals, local/server.ts and its thread, shared/http',
+  http: 'node:http, sockets, streams and signals, local/server.ts, shared/http',
   validation: 'zod, shared/json, shared/dialects',
   sqlite: 'lines that run a statement',
   json: 'lines that parse or write JSON',
   engine: 'shared/engines without SQLite and JSON',
   domain: 'the rest of shared and local',
   crypto: 'hashes and random ids',
-  'garbage collection': 'on both threads',
+  'garbage collection': 'on the main thread',
   'event loop': 'ticks, promises, timers, file system calls',
   native: 'outside of JavaScript: the kernel, V8 and libuv',
   loading: 'reading and compiling modules',

@@ -13,7 +13,7 @@ interface Node {
 }
 
 export interface CpuShares {
-  /** Of the time of both threads, the core's and HTTP's, that was not idle. */
+  /** Of the main thread's time that was not idle. */
   parts: { part: Part; share: number }[];
   functions: { name: string; part: Part; share: number }[];
 }
@@ -22,35 +22,29 @@ const ROOT = resolve(import.meta.dirname, '..');
 const TOP = 15;
 
 export const sharesIn = (folder: string): CpuShares => {
-  const threads = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'));
-  if (threads.length !== 2)
-    throw new Error(`there are ${threads.length} profiles in ${folder}, not one for each thread`);
+  const [file] = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'));
+  if (!file) throw new Error(`there is no profile in ${folder}`);
+  const { nodes }: { nodes: Node[] } = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+  const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((child) => [child, node] as const)));
   const parts = new Map<Part, number>();
   const functions = new Map<string, { name: string; part: Part; ticks: number }>();
   let total = 0;
-  for (const { name, part, ticks } of threads.flatMap((file) => busyIn(join(folder, file)))) {
-    total += ticks;
-    parts.set(part, (parts.get(part) ?? 0) + ticks);
-    const key = `${name} ${part}`;
-    functions.set(key, { name, part, ticks: (functions.get(key)?.ticks ?? 0) + ticks });
+  for (const node of nodes) {
+    if (node.callFrame.functionName === '(idle)') continue;
+    const owner = ownerOf(node, parents);
+    const name = nameOf(node, owner);
+    for (const { part, ticks } of splitByLine(node, owner)) {
+      total += ticks;
+      parts.set(part, (parts.get(part) ?? 0) + ticks);
+      const key = `${name} ${part}`;
+      functions.set(key, { name, part, ticks: (functions.get(key)?.ticks ?? 0) + ticks });
+    }
   }
   const largest = [...functions.values()].sort((a, b) => b.ticks - a.ticks).slice(0, TOP);
   return {
     parts: [...parts].sort(([, a], [, b]) => b - a).map(([part, ticks]) => ({ part, share: ticks / total })),
     functions: largest.map(({ name, part, ticks }) => ({ name, part, share: ticks / total })),
   };
-};
-
-const busyIn = (file: string): { name: string; part: Part; ticks: number }[] => {
-  const { nodes }: { nodes: Node[] } = JSON.parse(readFileSync(file, 'utf8'));
-  const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((child) => [child, node] as const)));
-  return nodes
-    .filter(({ callFrame }) => callFrame.functionName !== '(idle)')
-    .flatMap((node) => {
-      const owner = ownerOf(node, parents);
-      const name = nameOf(node, owner);
-      return splitByLine(node, owner).map((split) => ({ name, ...split }));
-    });
 };
 
 /** Native functions have no place in a source file: they count for the function that called them. */

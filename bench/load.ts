@@ -10,7 +10,7 @@ export interface Measured extends Lived {
   serverCpuMsPerLife: number;
   /** The part of it that was spent in the kernel. */
   systemCpuMsPerLife: number;
-  /** How busy the server's main thread was, which runs the core; near 1, nothing more fits in. */
+  /** How busy the server's main thread was; near 1, nothing more fits in. */
   mainThreadBusy: number;
   residentMb: number;
   /** How many cores something else kept busy: where it is not near 0, the figures are those of a smaller machine. */

@@ -6,7 +6,7 @@ const TICK_MS = 10;
 interface CpuMs {
   user: number;
   system: number;
-  /** Of both, what the main thread took; the rest is HTTP, syncs, garbage collection and compilation. */
+  /** Of both, what the main thread took; the rest is syncs, garbage collection and compilation. */
   mainThread: number;
 }
 

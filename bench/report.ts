@@ -94,7 +94,7 @@ export const printMessages = ({ inboxes, broadcast }: Messages): void => {
 export const printCpu = (cpu: CpuByWay): void => {
   for (const way of ['oneByOne', 'inBatches'] as const) {
     const { parts, functions } = cpu[way];
-    const label = `CPU of the server's two threads, ${WAYS[way].label}`;
+    const label = `CPU of the server's main thread, ${WAYS[way].label}`;
     printTable(label, [['', 'share', ''], ...parts.map(({ part, share }) => [part, percent(share), ABOUT[part]])]);
     printTable('  its largest functions, by self time', [
       ['', 'share', ''],

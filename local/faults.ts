@@ -1,19 +1,16 @@
 import { ConfigError } from '../shared/config.ts';
 import { OtherFormat } from '../shared/engines/embedded/sqlite-file.ts';
 import { StartError } from './options.ts';
-import { ThreadEnded } from './serve-on-thread.ts';
 
 /** A failure while starting or running, as one line that says what to do. */
 export const faultLine = (error: unknown, { dir, port }: { dir: string; port: number }): string => {
   if (error instanceof StartError || error instanceof ConfigError) return error.message;
-  const { code, syscall, errcode, extended, message } = factsOf(error instanceof ThreadEnded ? error.cause : error);
+  const { code, syscall, errcode, extended, message } = factsOf(error);
   if (code === 'EADDRINUSE') return `Port ${port} is in use. Stop what uses it, or choose another with --port.`;
   if (code === 'EACCES' && syscall === 'listen')
     return `Port ${port} needs more rights. Choose one from 1024 on with --port.`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return `The address given with --host is not one of this machine's.`;
-  if (error instanceof ThreadEnded)
-    return `The thread that serves HTTP ended: ${message}. Start again; nothing acknowledged is lost.`;
   if (code === 'ENOSPC' || errcode === SQLITE.full || extended === NO_ROOM_TO_SHARE)
     return `The disk with ${dir} is full. Free some space and start again; nothing acknowledged is lost.`;
   if (errcode === SQLITE.busy) return `Another Parley is using ${dir}. Stop it, or choose another folder with --data.`;

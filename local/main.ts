@@ -8,7 +8,7 @@ import { greeting } from './greeting.ts';
 import { type Cloud, type NatsSide, PROJECT, startNatsSide } from './nats-side.ts';
 import { HELP, type Options, optionsFrom } from './options.ts';
 import { startParley } from './parley.ts';
-import { serveOnThread } from './serve-on-thread.ts';
+import { serve } from './server.ts';
 
 const start = async (options: Options): Promise<void> => {
   const { dir, port, host, nats } = options;
@@ -17,10 +17,14 @@ const start = async (options: Options): Promise<void> => {
   makeDataFolder(dir);
   const adminKey = adminKeyIn(dir, process.env.PARLEY_ADMIN_KEY);
   const log = jsonLog((line) => process.stderr.write(line), Date.now);
-  const onFailure = (error: unknown): never => quit(faultLine(error, options));
-  const parley = await startParley({ dir, config, adminKey, log, onFailure });
-  const listenOn = { port, host, bodyLimit: config.limits.bodyBytes };
-  const server = await serveOnThread(parley.handle, listenOn, log, onFailure);
+  const parley = await startParley({
+    dir,
+    config,
+    adminKey,
+    log,
+    onFailure: (error) => quit(faultLine(error, options)),
+  });
+  const server = await serve(parley.handle, port, host, config.limits.bodyBytes, log);
   let isStopping = false;
   let natsSide: NatsSide | undefined;
   const stop = async (): Promise<void> => {

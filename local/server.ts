@@ -4,7 +4,7 @@ import type { HttpRequest, HttpResponse } from '../shared/http/http-message.ts';
 import type { Handle } from '../shared/http/router.ts';
 import type { Log } from '../shared/log.ts';
 
-export interface RunningServer {
+interface RunningServer {
   port: number;
   /** Ends the waits of all callers, answers what is under way, and closes. */
   close(): Promise<void>;
