@@ -28,13 +28,6 @@ export const refuseOtherChannels = (agent: Agent, channel: string): void => {
   );
 };
 
-export const noneOn = (channel: string, capability: string): ParleyError =>
-  new ParleyError(
-    'channel_forbidden',
-    `None of the agents with the capability ${capability} may use the channel ${channel}.`,
-    { facts: { channel } },
-  );
-
 /** Some of the agents that have the capability and may use the channel. */
 export const membersOn = async (deps: Deps, project: string, group: string, channel: string): Promise<string[]> => {
   const { agents } = await offerersOf(deps, project, group, (page) => page.filter((agent) => isOn(agent, channel)));

@@ -11,8 +11,6 @@ export interface Offerers {
   agents: Agent[];
   /** Nobody else has the capability. */
   areAll: boolean;
-  /** Nobody else who has it is wanted. */
-  areAllWanted: boolean;
 }
 
 /** Some of those who have a capability and are wanted, page by page until there are enough. */
@@ -21,7 +19,6 @@ export const offerersOf = async (
   project: string,
   capability: string,
   wantedOf: (page: Agent[]) => Agent[] | Promise<Agent[]>,
-  enough = PAGE,
 ): Promise<Offerers> => {
   const agents: Agent[] = [];
   let lookedAt = 0;
@@ -31,8 +28,8 @@ export const offerersOf = async (
     const page = known.flatMap((one) => one?.agent ?? []);
     agents.push(...(await wantedOf(page)));
     lookedAt += page.length;
-    if (ids.length < PAGE) return { agents, areAll: agents.length === lookedAt, areAllWanted: true };
-    if (agents.length >= enough || lookedAt >= MOST_LOOKED_AT) return { agents, areAll: false, areAllWanted: false };
+    if (ids.length < PAGE) return { agents, areAll: agents.length === lookedAt };
+    if (agents.length >= PAGE || lookedAt >= MOST_LOOKED_AT) return { agents, areAll: false };
     after = ids.at(-1);
   }
 };

@@ -1,5 +1,5 @@
 import { type Caller, find, nameOf } from '../agents/authenticate.ts';
-import { membersOn, noneOn, oneOfMembers, PUBLIC, refuseOtherChannels } from '../agents/channels.ts';
+import { membersOn, oneOfMembers, PUBLIC, refuseOtherChannels } from '../agents/channels.ts';
 import { requireBox } from '../cards/box.ts';
 import { requireCards } from '../cards/keep-card.ts';
 import type { Deps } from '../deps.ts';
@@ -130,7 +130,11 @@ const serviceFor = async (
   if (channel === PUBLIC) return undefined;
   const member = oneOfMembers(await membersOn(deps, project, target, channel));
   if (member !== undefined) return member;
-  throw noneOn(channel, target);
+  throw new ParleyError(
+    'channel_forbidden',
+    `None of the agents with the capability ${target} may use the channel ${channel}.`,
+    { facts: { channel } },
+  );
 };
 
 const requestOf = (

@@ -1,6 +1,6 @@
 import type { Agent } from '../agents/agent.ts';
 import { type Caller, find, nameOf } from '../agents/authenticate.ts';
-import { isOn, mayUse, noneOn, refuseOtherChannels } from '../agents/channels.ts';
+import { isOn, mayUse, refuseOtherChannels } from '../agents/channels.ts';
 import { batchEnded, batchRef } from '../batches/batch.ts';
 import { requireBox } from '../cards/box.ts';
 import type { Deps } from '../deps.ts';
@@ -15,7 +15,7 @@ import type { Proviso } from '../tasks/submit.ts';
 import type { Joins } from '../tasks/task.ts';
 import { childOf, type Trace } from '../trace.ts';
 import { edgeRef, newEdge } from './edge.ts';
-import { groupOn, membersOf } from './group-queues.ts';
+import { membersOf } from './group-queues.ts';
 import { callReused } from './proviso.ts';
 import { refusedTurn } from './refused-turn.ts';
 import type { ToolCall } from './tool-call.ts';
@@ -107,9 +107,7 @@ export const targetOf = async (deps: Deps, project: string, name: string, channe
     refuseOtherChannels(agent, channel);
     return dialectNamed(agent.dialect).takesTurns ? {} : { isTask: true };
   }
-  const group = await groupOn(deps, project, name, channel);
-  if (group === 'open') return { isForGroup: true };
-  if (group === 'closed') throw noneOn(channel, name);
+  if ((await membersOf(deps, project, name)).length > 0) return { isForGroup: true };
   throw new ParleyError(
     'unknown_agent',
     `No agent ${name.slice(0, 64)} is registered, nor has any agent that leases turns that capability, so that nobody would ever hear of it.`,

@@ -1,5 +1,5 @@
 import { type Agent, skillsAmong } from '../agents/agent.ts';
-import { channelsOf, isOn } from '../agents/channels.ts';
+import { channelsOf } from '../agents/channels.ts';
 import { offerersOf } from '../agents/offerers.ts';
 import type { Deps } from '../deps.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
@@ -19,33 +19,15 @@ export const queuedForGroups = async ({ records }: Deps, agent: Agent): Promise<
   return oldest;
 };
 
-/** Some of the agents of a group that are wanted. */
+/** Some of the agents of a group that are wanted. Who has the capability and speaks another protocol gets tasks, and leases nothing. */
 export const membersOf = async (
   deps: Deps,
   project: string,
   group: string,
-  wantedOf: (page: Agent[]) => Agent[] | Promise<Agent[]>,
+  wantedOf: (page: Agent[]) => Agent[] | Promise<Agent[]> = (page) => page,
 ): Promise<string[]> => {
-  const { agents } = await offerersOf(deps, project, group, (page) => wantedOf(page.filter(takesTurns)));
+  const { agents } = await offerersOf(deps, project, group, (page) =>
+    wantedOf(page.filter(({ dialect }) => dialectNamed(dialect).takesTurns)),
+  );
   return agents.map(({ id }) => id);
-};
-
-/** Who has the capability and speaks another protocol gets tasks, and leases nothing. */
-const takesTurns = ({ dialect }: Agent): boolean => dialectNamed(dialect).takesTurns === true;
-
-/** Whether there is such a group, and somebody in it who could take a turn on the channel. */
-export const groupOn = async (
-  deps: Deps,
-  project: string,
-  group: string,
-  channel: string,
-): Promise<'unknown' | 'closed' | 'open'> => {
-  const anyOf = (isWanted: (agent: Agent) => boolean) =>
-    offerersOf(deps, project, group, (page) => page.filter(takesTurns).filter(isWanted), 1);
-  const { agents, areAllWanted } = await anyOf((agent) => isOn(agent, channel));
-  if (agents.length > 0) return 'open';
-  const isGroup = (await anyOf(() => true)).agents.length > 0;
-  if (!isGroup) return 'unknown';
-  // In a group that is too large to look through, somebody may be.
-  return areAllWanted ? 'closed' : 'open';
 };

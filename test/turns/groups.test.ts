@@ -95,37 +95,6 @@ describe('an agent of several groups', () => {
   });
 });
 
-describe('a group of which nobody may use a channel', () => {
-  it('is refused a turn on it at once, and keeps none, until one may', async (t) => {
-    const parley = await testParley(t);
-    const one = { capabilities: ['scribes'], channels: ['public', 't_other'] };
-    const worker = new Worker(await groundAgent(parley, 'scribe-1', one));
-    const wanted = called('scribes', { channel_id: 't_round' });
-    const refused = await parley.admin.call('POST', '/v1/turns', wanted);
-    assert.deepEqual([refused.status, refused.body.code, refused.body.channel], [403, 'channel_forbidden', 't_round']);
-    const subject = 'cg.v1r3.default.t_round.cmd.agent.scribes.wakeup';
-    const bell = await parley.admin.call('POST', '/v1/messages', { subject, payload: { agent_id: 'scribes' } });
-    assert.deepEqual([bell.status, bell.body.code], [403, 'channel_forbidden']);
-    await parley.agent('cook', { ...taskFormat, capabilities: ['scribes'], channels: ['t_round'] });
-    assert.equal((await parley.admin.call('POST', '/v1/turns', wanted)).status, 403, 'it takes no turns');
-    const more = { dialect: 'common-ground', ...one, channels: ['public', 't_round'] };
-    assert.equal((await parley.admin.call('PUT', '/v1/agents/scribe-1', more)).status, 200);
-    const { status, body } = await parley.admin.call('POST', '/v1/turns', wanted);
-    assert.equal(status, 201);
-    assert.equal((await worker.take()).agent_turn_id, body.agent_turn_id);
-  });
-
-  it('is believed to have somebody where it is too large to look through', async (t) => {
-    const parley = await testParley(t);
-    const id = (n: number) => `scribe-${String(n).padStart(3, '0')}`;
-    const crowd = Array.from({ length: 500 }, (_, n) => groundAgent(parley, id(n), { capabilities: ['scribes'] }));
-    await Promise.all(crowd);
-    const last = await groundAgent(parley, id(500), { capabilities: ['scribes'], channels: ['t_round'] });
-    const turn = await enqueued(parley.admin, 'scribes', { channel_id: 't_round' });
-    assert.equal((await new Worker(last).take()).agent_turn_id, turn);
-  });
-});
-
 describe('a group with agents that speak another protocol, who lease nothing', () => {
   it('is no group for turns where it has no others', async (t) => {
     const parley = await testParley(t);
