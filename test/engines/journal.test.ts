@@ -109,6 +109,40 @@ describe('the journal of the embedded engine', () => {
     assert.equal(await countIn(left), 2);
   });
 
+  it('does not go on behind damage in an earlier part', async (t) => {
+    const [dir, left] = [folder(t), folder(t)];
+    const rows = new Numbered(dir);
+    // What was on the disk before the first commit of SQLite, and the journal from after it.
+    for (const end of ['', '-wal']) cpSync(join(dir, `parley.db${end}`), join(left, `parley.db${end}`));
+    for (let write = 1; write <= 50; write++) await rows.write();
+    const logs = ['parley.db-log-0', 'parley.db-log-1'].map((name) => ({
+      name,
+      content: readFileSync(join(dir, name)),
+    }));
+    await rows.db.close();
+    for (const { name, content } of logs) writeFileSync(join(left, name), content);
+    const whole = join(folder(t), 'whole');
+    cpSync(left, whole, { recursive: true });
+    assert.equal(await countIn(whole), 50);
+    const [{ name, content } = { name: '', content: Buffer.alloc(0) }] = logs.toSorted(
+      (a, b) => a.content.readDoubleLE(8) - b.content.readDoubleLE(8),
+    );
+    content.writeUInt8(0, 2_000_000);
+    writeFileSync(join(left, name), content);
+    const count = await countIn(left);
+    assert.ok(count > 10 && count < 30, `${count} rows are left`);
+  });
+
+  it('takes nothing more once it is closed, which can be done twice', async (t) => {
+    const rows = new Numbered(folder(t));
+    const failures: unknown[] = [];
+    rows.db.onFailure = (error) => failures.push(error);
+    await rows.write();
+    await Promise.all([rows.db.close(), rows.db.close()]);
+    await assert.rejects(rows.write(), { code: 'storage_unavailable' });
+    assert.deepEqual(failures, [], 'the disk is not to blame');
+  });
+
   it('is not taken for that of another database', async (t) => {
     const [one, other] = [folder(t), folder(t)];
     const rows = new Numbered(one);

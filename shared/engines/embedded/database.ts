@@ -33,6 +33,7 @@ export class Database {
   /** In the journal, and on its way to the disk. */
   #syncing: Group | undefined;
   #failure: unknown;
+  #closing: Promise<void> | undefined;
   #beforeCommit: (() => void)[] = [];
   #afterCommit: (() => void)[] = [];
 
@@ -125,14 +126,24 @@ export class Database {
   }
 
   /** Once everything that was begun is on the disk. */
-  async close(): Promise<void> {
-    for (let last = this.#last(); last; last = this.#last()) await last.done.catch(() => {});
-    if (this.#failure === undefined) await this.#file.close();
-    else this.#file.abandon();
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
-  #last(): Group | undefined {
-    return this.#open ?? this.#syncing;
+  async #close(): Promise<void> {
+    for (let last = this.#underWay(); last; last = this.#underWay()) await last.catch(() => {});
+    if (this.#failure !== undefined) return this.#file.abandon();
+    try {
+      this.#file.close();
+      this.#failure = new Error('the database is closed');
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #underWay(): Promise<void> | undefined {
+    return (this.#open ?? this.#syncing)?.done ?? this.#file.committing;
   }
 
   async #run<T>(isDurable: boolean, operation: () => T): Promise<T> {

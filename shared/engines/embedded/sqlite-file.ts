@@ -22,9 +22,9 @@ CREATE TABLE IF NOT EXISTS events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, at INTEGER NOT NULL,
   expires INTEGER NOT NULL, batch TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS events_project ON events (project, seq);
-CREATE TABLE IF NOT EXISTS journal (part INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS journal (part INTEGER NOT NULL, checksum INTEGER NOT NULL);
 -- It begins anywhere, so that the journal of another file is not taken for its own.
-INSERT INTO journal SELECT abs(random() % 1000000000000) WHERE NOT EXISTS (SELECT 1 FROM journal);
+INSERT INTO journal SELECT 1 + abs(random() % 1000000000000), 0 WHERE NOT EXISTS (SELECT 1 FROM journal);
 PRAGMA user_version = ${FORMAT};
 `;
 
@@ -74,12 +74,14 @@ export class SqliteFile {
     this.sql.exec('PRAGMA page_size = 8192; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
     // NORMAL leaves the sync after a commit to us; SQLite still syncs around each checkpoint.
     this.sql.exec('PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096');
+    this.sql.exec('PRAGMA journal_size_limit = 67108864');
     this.sql.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
     this.#log = openSync(`${path}-wal`, 'r+');
     this.#begin = this.sql.prepare('BEGIN');
     this.#commit = this.sql.prepare('COMMIT');
-    this.#namePart = this.sql.prepare('UPDATE journal SET part = ?');
-    this.#journal = new Journal(`${path}-log`, Number(this.sql.prepare('SELECT part FROM journal').get()?.part));
+    this.#namePart = this.sql.prepare('UPDATE journal SET part = ?, checksum = ?');
+    const { part, checksum } = this.sql.prepare('SELECT part, checksum FROM journal').get() ?? {};
+    this.#journal = new Journal(`${path}-log`, Number(part), Number(checksum));
     this.#runAgain();
     fdatasyncSync(this.#log);
   }
@@ -115,13 +117,19 @@ export class SqliteFile {
     return { descriptor, mustSync: true };
   }
 
-  async close(): Promise<void> {
-    await this.#committing;
-    if (this.#isInTransaction) {
-      this.#turn();
+  /** While the last commit is on its way to the disk. */
+  get committing(): Promise<void> | undefined {
+    return this.#committing;
+  }
+
+  /** Once all is kept that ran, and nothing is on its way. */
+  close(): void {
+    try {
+      if (this.#isInTransaction) this.#turn();
       fdatasyncSync(this.#log);
+    } finally {
+      this.abandon();
     }
-    this.abandon();
   }
 
   /** Where nothing more can be written. */
@@ -139,7 +147,7 @@ export class SqliteFile {
   /** SQLite commits, and names the next part of the journal as the one that it does not hold. */
   #turn(): void {
     this.#journal.turn();
-    this.#namePart.run(this.#journal.part);
+    this.#namePart.run(this.#journal.part, this.#journal.checksum);
     this.#commit.run();
     this.#isInTransaction = false;
   }
@@ -148,8 +156,8 @@ export class SqliteFile {
   #synced(): Promise<void> {
     return new Promise((resolve) => {
       fdatasync(this.#log, (error) => {
+        this.#committing = undefined;
         if (error) this.#failed(error);
-        else this.#committing = undefined;
         resolve();
       });
     });
@@ -157,9 +165,14 @@ export class SqliteFile {
 
   /** What the journal holds of the part that SQLite names, and of the next one where the power failed before that commit was on the disk. */
   #runAgain(): void {
+    const statements = new Map<string, StatementSync>();
     for (let runs = this.#journal.runs(); runs.length > 0; runs = this.#journal.runs()) {
       this.#start();
-      for (const [text, ...values] of runs) this.sql.prepare(text).run(...values);
+      for (const [text, ...values] of runs) {
+        const statement = statements.get(text) ?? this.sql.prepare(text);
+        statements.set(text, statement);
+        statement.run(...values);
+      }
       this.#turn();
     }
   }
