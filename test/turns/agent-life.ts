@@ -180,7 +180,13 @@ export class Life {
   async #rest(): Promise<void> {
     await this.#world.settled();
     const over = () => explained(this.#models, []).filter((model) => !timePassed(model));
-    await eventually(() => this.#compare(over));
+    await eventually(async () => {
+      const { records, clock } = this.#world.deps;
+      const { due = Number.POSITIVE_INFINITY } =
+        (await records.get(headRef(this.#agent.project, this.#agent.agent))) ?? {};
+      assert.ok(due > clock.now(), 'what is due has not been done yet');
+      await this.#compare(over);
+    });
   }
 
   async #answerTo(op: Op): Promise<string> {
