@@ -24,7 +24,7 @@ const MAX_TRIES = 8;
 
 /**
  * Hands every change of a watched record to the follower, in order, until it has been acknowledged; also after a crash. It does
- * so at once, while the group is still open: what follows from a change is then kept with it, and only what has not
+ * so at once, while the group is still open: what follows from a change is then written with it, and only what has not
  * been carried out by then is kept.
  */
 export class ChangeFeed {

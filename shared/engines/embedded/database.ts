@@ -67,7 +67,7 @@ export class Database {
   }
 
   /**
-   * Runs a write now that follows from another one, and would be repeated should it be lost: nobody waits for it. The log
+   * Runs a write now that follows from another one, and would be repeated should it be lost: nobody waits for it. The journal
    * keeps the order of writes, so that whatever acknowledges it later cannot outlive it.
    */
   writeSoon<T>(operation: () => T): T {

@@ -47,7 +47,7 @@ export class QueueStore {
     return messages.filter(({ lane, dedup }) => this.#isNew(`${nameOf(lane)}#${dedup}`));
   }
 
-  /** Whoever waits is woken at once: what he writes comes behind this in the log, and is answered after it. */
+  /** Whoever waits is woken at once: what he writes comes behind this in the journal, and is answered after it. */
   send(messages: Outgoing[]): void {
     for (const { lane, group, body } of messages) {
       const name = nameOf(lane);
@@ -145,7 +145,7 @@ const nameOf = ({ project, kind, name, priority }: Lane): string => `${project}/
 
 /**
  * A message follows from a record, and is sent again from the record's change should a power failure take it back. A claim is
- * answered after its own write, which comes behind the message in the log; the relay writes nothing, and waits for the disk.
+ * answered after its own write, which comes behind the message in the journal; the relay writes nothing, and waits for the disk.
  */
 export const queuesOn = (db: Database, store: QueueStore, clock: Clock, care: Care): Queues => ({
   send: async (messages) => {
