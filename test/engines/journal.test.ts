@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import fs, { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -141,6 +142,24 @@ describe('the journal of the embedded engine', () => {
     await Promise.all([rows.db.close(), rows.db.close()]);
     await assert.rejects(rows.write(), { code: 'storage_unavailable' });
     assert.deepEqual(failures, [], 'the disk is not to blame');
+  });
+
+  it('whose last commit fails as it closes says so, and all of it is there at the next start', async (t) => {
+    const dir = folder(t);
+    const rows = new Numbered(dir);
+    const failures: unknown[] = [];
+    rows.db.onFailure = (error) => failures.push(error);
+    await rows.write();
+    const full = new Error('the disk is full');
+    const failing = t.mock.method(fs, 'fdatasyncSync', () => {
+      throw full;
+    });
+    syncBuiltinESMExports();
+    await rows.db.close();
+    failing.mock.restore();
+    syncBuiltinESMExports();
+    assert.deepEqual(failures, [full]);
+    assert.equal(await countIn(dir), 1);
   });
 
   it('is not taken for that of another database', async (t) => {
