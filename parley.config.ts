@@ -1,7 +1,7 @@
-import { configured } from './shared/config.ts';
+import { defineConfig } from './shared/config.ts';
 
 /** The topics that this deployment knows: `roundtable.tasks.<domain>.<action>` goes to the queues of its domain. */
-export default configured({
+export default defineConfig({
   projects: {
     default: {
       domains: {

@@ -13,7 +13,7 @@ const PARTS = [
 export type Part = (typeof PARTS)[number][0] | 'sqlite' | 'json' | 'garbage collection' | 'native';
 
 export const ABOUT: Record<Part, string> = {
-  http: 'node:http, sockets, streams and signals, local/server.ts, shared/http',
+  http: 'node:http, sockets, streams and signals, local/http-server.ts, shared/http',
   validation: 'zod, shared/json, shared/dialects',
   sqlite: 'lines that run a statement',
   json: 'lines that parse or write JSON',

@@ -61,7 +61,7 @@ export const OPERATIONS: readonly Operation[] = [
   { name: 'claims, none left', prepare: drained, run: (call) => call('worker', 'POST', '/v1/claims', '{}') },
   { name: 'task by id', prepare: completed, run: (call, id) => call('asker', 'GET', `/v1/tasks/${id}`) },
   { name: 'tasks, a page', run: (call) => call('asker', 'GET', '/v1/tasks?limit=20') },
-  { name: 'failed tasks', run: (call) => call('asker', 'GET', '/v1/dead?limit=20') },
+  { name: 'failed tasks', run: (call) => call('asker', 'GET', '/v1/dead-letters?limit=20') },
   { name: 'message to an agent', run: (call) => call('speaker', 'POST', '/v1/messages', noteTo('quiet'), 202) },
   { name: 'message to the full inbox', run: (call) => call('speaker', 'POST', '/v1/messages', noteTo('reader'), 202) },
   { name: 'full inbox, 100 messages', run: (call) => call('reader', 'GET', '/v1/inbox?max=100') },

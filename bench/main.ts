@@ -4,10 +4,12 @@ import { measureGrowth } from './measure-growth.ts';
 import { measureIdle, measureLives } from './measure-lives.ts';
 import { measureMessages } from './measure-messages.ts';
 import { measureMillion } from './measure-million.ts';
+import { measureStalls } from './measure-stalls.ts';
+import { measureStreams } from './measure-streams.ts';
 import { measureTurns } from './measure-turns.ts';
 import { HELP, optionsFrom } from './options.ts';
-import { printCpu, printIdle, printLives, printMessages, printMillion, printTurns } from './report.ts';
-import { printDialects, printGrowth } from './report-sizes.ts';
+import { printCpu, printIdle, printLives, printMessages, printMillion, printStreams, printTurns } from './report.ts';
+import { printDialects, printGrowth, printStalls } from './report-sizes.ts';
 import { measured, runSections } from './run-sections.ts';
 
 await runSections({
@@ -21,6 +23,8 @@ await runSections({
     cpu: measured(measureCpu, printCpu),
     million: measured(measureMillion, printMillion),
     messages: measured(measureMessages, printMessages),
+    streams: measured(measureStreams, printStreams),
     turns: measured(measureTurns, printTurns),
+    stalls: measured(measureStalls, printStalls),
   },
 });

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import config from '../parley.config.ts';
 import type { Dialect } from '../shared/dialects/dialect.ts';
-import { dialectOf, dialects } from '../shared/dialects/dialects.ts';
-import { encoderOf } from '../shared/dialects/encoders.ts';
+import { getEncoder } from '../shared/dialects/encoder-registry.ts';
+import { DIALECTS, resolveDialect } from '../shared/dialects/registry.ts';
 import { type Task, taskRef } from '../shared/tasks/task.ts';
 import { median, percentile } from './numbers.ts';
 
@@ -17,7 +17,7 @@ const BYTES = 2048;
 
 /** How long it takes to recognise, check and decode a request of 2 KB, for every dialect that there is. */
 export const measureDialects = ({ decoded }: { decoded: number }): DialectSpeed[] =>
-  dialects.map((dialect) => {
+  DIALECTS.map((dialect) => {
     const text = requestIn(dialect);
     timesOf(dialect, text, decoded / 4);
     const times = timesOf(dialect, text, decoded);
@@ -28,7 +28,7 @@ const timesOf = (dialect: Dialect, text: string, count: number): number[] =>
   Array.from({ length: count }, () => {
     const message = JSON.parse(text);
     const begun = performance.now();
-    const { kind } = dialectOf(message, undefined).decode(message, config, 'asker');
+    const { kind } = resolveDialect(message, undefined).decode(message, config, 'asker');
     const ms = performance.now() - begun;
     // What asks an agent for something in CommonGround calls it.
     if (kind !== 'request' && kind !== 'own') throw new Error(`a request of ${dialect.name} was understood as ${kind}`);
@@ -37,7 +37,7 @@ const timesOf = (dialect: Dialect, text: string, count: number): number[] =>
 
 /** As the dialect itself would hand it on, with as much in it as makes 2 KB. */
 const requestIn = (dialect: Dialect): string => {
-  const written = (fill: number): string => JSON.stringify(encoderOf(dialect).encodeRequest(TASK, contentOf(fill)));
+  const written = (fill: number): string => JSON.stringify(getEncoder(dialect).encodeRequest(TASK, contentOf(fill)));
   return written(BYTES - written(0).length);
 };
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type Parley, startParley } from '../local/parley.ts';
+import { type RunningParley, startParley } from '../local/composition.ts';
 import config from '../parley.config.ts';
 import type { Ports } from '../shared/deps.ts';
+import { createBodyReader } from '../shared/http/read-body.ts';
 import { type CallAs, noteTo, OPERATIONS } from './growth-operations.ts';
 import { median } from './numbers.ts';
 import type { Counts } from './options.ts';
@@ -85,7 +86,7 @@ const AGENTS = {
 const opened = async (
   dir: string,
   through?: (ports: Ports) => Ports,
-): Promise<{ call: CallAs; stop: Parley['stop'] }> => {
+): Promise<{ call: CallAs; stop: RunningParley['stop'] }> => {
   let seen = 0;
   const parley = await startParley({
     dir,
@@ -98,7 +99,7 @@ const opened = async (
   const call: CallAs = async (agent, method, target, body = '', wanted = 200) => {
     const [path = '', query = ''] = target.split('?');
     const headers = { authorization: `Bearer ${keys.get(agent)}` };
-    const answer = await parley.handle({ method, path, query, headers, body: Buffer.from(body) });
+    const answer = await parley.handle({ method, path, query, headers, readBody: createBodyReader(Buffer.from(body)) });
     if (answer.status !== wanted) throw new Error(`${method} ${target}: ${answer.status} ${String(answer.body)}`);
     return JSON.parse(String(answer.body));
   };

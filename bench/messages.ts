@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { shortId } from '../shared/ids.ts';
+import { toShortId } from '../shared/ids.ts';
 import type { JsonObject } from '../shared/json/json.ts';
 
 /** With what is around it, a message has about 2 KB. */
@@ -8,7 +8,7 @@ const TEXT = 'A paragraph of what one agent tells another. '.repeat(38);
 /** A message-routing message that is no task. */
 export const noteOf = (sequence: number, to = 'reader'): JsonObject => ({
   version: '1.0.0',
-  msg_id: shortId(randomUUID()),
+  msg_id: toShortId(randomUUID()),
   from: 'sender',
   to,
   timestamp: new Date().toISOString(),

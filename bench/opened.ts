@@ -1,5 +1,6 @@
-import { startParley } from '../local/parley.ts';
+import { startParley } from '../local/composition.ts';
 import config from '../parley.config.ts';
+import { createBodyReader } from '../shared/http/read-body.ts';
 import { Calls } from './calls.ts';
 import { removeFolder, temporaryFolder } from './own-processes.ts';
 
@@ -29,17 +30,26 @@ export const opened = async () => {
       path,
       query,
       headers: { authorization: `Bearer ${ADMIN_KEY}`, ...headers },
-      body: Buffer.from(body ? JSON.stringify(body) : ''),
+      readBody: createBodyReader(Buffer.from(body ? JSON.stringify(body) : '')),
     });
     const { status, body: text } = response;
     if (status >= 400 || typeof text !== 'string') throw new Error(`${method} ${target}: ${status} ${text}`);
     return text === '' ? undefined : JSON.parse(text);
   };
+  /** As it comes, and as it is answered. */
+  const handle = (method: string, path: string, body: Uint8Array) =>
+    parley.handle({
+      method,
+      path,
+      query: '',
+      headers: { authorization: `Bearer ${ADMIN_KEY}` },
+      readBody: createBodyReader(body),
+    });
   const close = async () => {
     await parley.stop();
     removeFolder(dir);
   };
-  return { calls, call, close };
+  return { calls, call, handle, close };
 };
 
 export type Opened = Awaited<ReturnType<typeof opened>>;

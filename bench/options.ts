@@ -1,6 +1,17 @@
 import { type Chosen, chosenFrom } from './chosen.ts';
 
-const SECTIONS = ['dialects', 'growth', 'idle', 'lives', 'cpu', 'million', 'messages', 'turns'] as const;
+const SECTIONS = [
+  'dialects',
+  'growth',
+  'idle',
+  'lives',
+  'cpu',
+  'million',
+  'messages',
+  'streams',
+  'turns',
+  'stalls',
+] as const;
 
 /** How much of everything is measured. */
 export interface Counts {

@@ -1,5 +1,6 @@
 import type { DialectSpeed } from './measure-dialects.ts';
 import type { Growth } from './measure-growth.ts';
+import type { Stall } from './measure-stalls.ts';
 import { rounded } from './numbers.ts';
 import { printTable } from './print-table.ts';
 
@@ -24,3 +25,18 @@ export const printGrowth = (growth: Growth[]): void => {
     ]),
   ]);
 };
+
+/** The longest stall of each call, and the one that is longest beside JSON.parse. */
+export const printStalls = (stalls: Stall[]): void =>
+  printTable('The longest stall by one request, at the size that its call allows (target: 3 × JSON.parse)', [
+    ['', 'bytes', 'stall', 'JSON.parse', 'ratio', 'of', 'at'],
+    ...stalls.map(({ route, limit, stallMs, parseMs, ratio, shape, at }) => [
+      route,
+      String(limit),
+      ms(stallMs),
+      ms(parseMs),
+      String(rounded(ratio, 1)),
+      shape,
+      at,
+    ]),
+  ]);

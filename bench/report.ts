@@ -5,6 +5,7 @@ import type { CpuByWay } from './measure-cpu.ts';
 import type { Idle, Lives } from './measure-lives.ts';
 import type { Messages } from './measure-messages.ts';
 import type { Million } from './measure-million.ts';
+import type { StreamCost } from './measure-streams.ts';
 import type { Turns } from './measure-turns.ts';
 import { median, rounded } from './numbers.ts';
 import { printTable } from './print-table.ts';
@@ -101,6 +102,25 @@ export const printCpu = (cpu: CpuByWay): void => {
       ...functions.map(({ name, part, share }) => [name, percent(share), part]),
     ]);
   }
+};
+
+export const printStreams = (costs: StreamCost[]): void => {
+  const cpu = (rounds: Measured[]): number => median(rounds.map(({ serverCpuMsPerLife }) => serverCpuMsPerLife));
+  const rate = (rounds: Measured[]): number => median(rounds.map(({ livesPerSecond }) => livesPerSecond));
+  printTable('Lives beside open streams of events, in turn with lives beside none (target: under 10 % of CPU more)', [
+    ['streams', '', 'CPU/life', 'without', 'lives per CPU second', 'without', 'CPU more', 'lives/s', 'without'],
+    ...costs.map(({ label, streams, without, withStreams }) => [
+      count(streams),
+      label,
+      ms(cpu(withStreams)),
+      ms(cpu(without)),
+      count(1000 / cpu(withStreams)),
+      count(1000 / cpu(without)),
+      percent(cpu(withStreams) / cpu(without) - 1),
+      count(rate(withStreams)),
+      count(rate(without)),
+    ]),
+  ]);
 };
 
 export const printTurns = ({ calls, oneAgent, manyAgents, enqueuedToLeasedMs }: Turns): void => {

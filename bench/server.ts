@@ -1,18 +1,21 @@
 import { resolve } from 'node:path';
 import { Connection } from './connection.ts';
 import { ended, spawned } from './own-processes.ts';
-import { CAPABILITY } from './wire.ts';
+import { DECLARED } from './wire.ts';
 
 const MAIN = resolve(import.meta.dirname, '../local/main.ts');
 const BARE = resolve(import.meta.dirname, 'bare-server.ts');
-const ADMIN_KEY = 'the-admin-key-of-the-bench';
+export const ADMIN_KEY = 'the-admin-key-of-the-bench';
 
 export interface ServerProcess {
   pid: number;
   port: number;
+  adminKey: string;
   /** Registers an agent and gives its key. */
   register(id: string): Promise<string>;
   stop(): Promise<void>;
+  /** Ends it as a crash would. */
+  kill(): Promise<void>;
 }
 
 export const startServer = (dir: string, nodeFlags: string[] = []): Promise<ServerProcess> =>
@@ -35,14 +38,16 @@ const started = async (command: string[]): Promise<ServerProcess> => {
   return {
     pid: child.pid ?? 0,
     port,
+    adminKey: ADMIN_KEY,
     register: (id) => register(port, id),
     stop: () => ended(child, 'SIGTERM'),
+    kill: () => ended(child, 'SIGKILL'),
   };
 };
 
 const register = async (port: number, id: string): Promise<string> => {
   const admin = new Connection(port, ADMIN_KEY);
-  const registration = JSON.stringify({ dialect: 'round-table', capabilities: [CAPABILITY] });
+  const registration = JSON.stringify({ dialect: 'round-table', ...DECLARED });
   const { key }: { key: string } = JSON.parse(await admin.call('PUT', `/v1/agents/${id}`, registration, 201));
   admin.close();
   return key;

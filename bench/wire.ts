@@ -6,6 +6,10 @@ const TIMESTAMP = '2026-02-08T15:00:00Z';
 
 export const CAPABILITY = 'security.briefing';
 
+/** The agents serve the whole domain; with BENCH_DECLARES=capability the one capability, which then has a queue of its own. */
+export const DECLARED =
+  process.env.BENCH_DECLARES === 'capability' ? { capabilities: [CAPABILITY] } : { domains: ['security'] };
+
 export const requestOf = (from: string, id: string): string =>
   JSON.stringify({
     id,

@@ -5,10 +5,10 @@ import { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import { Code } from 'aws-cdk-lib/aws-lambda';
 import config from '../parley.config.ts';
 import { withBundles } from './bundle.ts';
-import { checkRules, parleyApp } from './parley-app.ts';
+import { addSecurityChecks, createParleyApp } from './parley-app.ts';
 
 /** Built by the CDK when it deploys; `.dockerignore` says what it is built from. */
-const relayImage = () =>
+const createRelayImage = () =>
   ContainerImage.fromAsset(join(import.meta.dirname, '..'), {
     file: 'relay/Dockerfile',
     platform: Platform.LINUX_ARM64,
@@ -16,7 +16,11 @@ const relayImage = () =>
   });
 
 await withBundles((bundles) => {
-  const { app } = parleyApp({ config, code: (name) => Code.fromAsset(join(bundles, name)), relayImage });
-  checkRules(app);
+  const { app } = createParleyApp({
+    config,
+    code: (name) => Code.fromAsset(join(bundles, name)),
+    relayImage: createRelayImage,
+  });
+  addSecurityChecks(app);
   app.synth();
 });

@@ -1,15 +1,15 @@
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { basename, join, parse } from 'node:path';
+import { join, parse } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
-import { BUNDLING } from '../shared/bundling.ts';
-import { FUNCTION_NAMES } from './functions.ts';
+import { ESBUILD_OPTIONS } from '../shared/esbuild-options.ts';
+import { FUNCTION_NAMES } from './function-specs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
-const BUNDLES = join(DIST, 'functions');
+const BUNDLE_FOLDER = join(DIST, 'functions');
 
 /** Puts another configuration in the place of `parley.config.ts`, on which it may build. */
-const configuredBy = (file: string): Plugin => ({
+const replaceConfigPlugin = (file: string): Plugin => ({
   name: 'another-configuration',
   setup: ({ onResolve }) => {
     onResolve({ filter: /\/parley\.config\.ts$/ }, ({ importer }) => (importer === file ? undefined : { path: file }));
@@ -17,7 +17,7 @@ const configuredBy = (file: string): Plugin => ({
 });
 
 const OPTIONS = {
-  ...BUNDLING,
+  ...ESBUILD_OPTIONS,
   outExtension: { '.js': '.mjs' },
   sourcemap: 'linked',
   absWorkingDir: ROOT,
@@ -38,7 +38,7 @@ const NEVER_IMPORTED = [
   'bowser',
 ];
 
-const withoutThem: Plugin = {
+const externalUnusedPlugin: Plugin = {
   name: 'without-what-is-never-imported',
   setup: ({ onResolve }) => {
     onResolve({ filter: /^[@\w]/ }, ({ kind, path }) =>
@@ -48,7 +48,7 @@ const withoutThem: Plugin = {
 };
 
 /** A client of the SDK imports the whole description of its package, and tells nothing of it but the version. */
-const versionAlone: Plugin = {
+const versionOnlyPlugin: Plugin = {
   name: 'version-alone',
   setup: ({ onLoad }) => {
     onLoad({ filter: /\/@aws-sdk\/client-[^/]+\/package\.json$/ }, async ({ path }) => {
@@ -58,14 +58,28 @@ const versionAlone: Plugin = {
   },
 };
 
+/** Serves the API's documents, and so describes schemas. */
+const SCHEMA_FUNCTION = 'api';
+
+/** Every zod schema brings the 18 KB that describe it as JSON Schema. They become functions that return nothing. */
+const dropJsonSchemaPlugin: Plugin = {
+  name: 'without-json-schema',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/zod\/v4\/core\/(to-json-schema|json-schema-processors)\.js$/ }, async ({ path }) => {
+      const exported = (await readFile(path, 'utf8')).matchAll(/^export (?:const|function) (\w+)/gm);
+      return { contents: [...exported].map(([, name]) => `export const ${name} = () => undefined;`).join('\n') };
+    });
+  },
+};
+
 /**
- * What our code imports only when it is needed, and what takes more of a package than the rest does. Each gets a bundle of its own, with
+ * A module that is imported only when it is needed, and takes more of a package than the rest does. Each gets a bundle of its own, with
  * its own copy of the package: a shared one would be loaded at the function's start, with all of it that either uses.
  */
-const BY_THEMSELVES = ['s3-client.ts', 'json-schema.ts', 'metrics.ts'];
+const LAZY_SUFFIX = '.lazy.ts';
 
 /** A second copy of our own code would not know the first one's errors. */
-const onlyPackages: Plugin = {
+const packagesOnlyPlugin: Plugin = {
   name: 'only-packages',
   setup: ({ onResolve }) => {
     onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, importer }) => ({
@@ -74,11 +88,11 @@ const onlyPackages: Plugin = {
   },
 };
 
-const apart = (found: Set<string>): Plugin => ({
+const separateBundlePlugin = (found: Set<string>): Plugin => ({
   name: 'apart',
   setup: ({ onResolve }) => {
     onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ kind, path, resolveDir }) => {
-      if (kind !== 'dynamic-import' || !BY_THEMSELVES.includes(basename(path))) return undefined;
+      if (kind !== 'dynamic-import' || !path.endsWith(LAZY_SUFFIX)) return undefined;
       found.add(join(resolveDir, path));
       return { path: `./${parse(path).name}.mjs`, external: true };
     });
@@ -95,20 +109,31 @@ const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): 
     outdir,
     entryPoints: { index: entry },
     splitting: true,
-    plugins: [...plugins, apart(needed), withoutThem, versionAlone],
+    plugins: [
+      ...plugins,
+      separateBundlePlugin(needed),
+      externalUnusedPlugin,
+      versionOnlyPlugin,
+      ...(name === SCHEMA_FUNCTION ? [] : [dropJsonSchemaPlugin]),
+    ],
   });
   const entries = Object.fromEntries([...needed].map((file) => [parse(file).name, file]));
-  await build({ ...OPTIONS, outdir, entryPoints: entries, plugins: [onlyPackages, withoutThem, versionAlone] });
+  await build({
+    ...OPTIONS,
+    outdir,
+    entryPoints: entries,
+    plugins: [packagesOnlyPlugin, externalUnusedPlugin, versionOnlyPlugin],
+  });
 };
 
-const bundleInto = async (folder: string, config?: string): Promise<void> => {
-  const plugins = config === undefined ? [] : [configuredBy(config)];
+const bundleFunctions = async (folder: string, config?: string): Promise<void> => {
+  const plugins = config === undefined ? [] : [replaceConfigPlugin(config)];
   await Promise.all(FUNCTION_NAMES.map((name) => bundleFunction(name, folder, plugins)));
 };
 
-export const bundle = async (): Promise<void> => {
-  await rm(BUNDLES, { recursive: true, force: true });
-  await bundleInto(BUNDLES);
+export const bundleAll = async (): Promise<void> => {
+  await rm(BUNDLE_FOLDER, { recursive: true, force: true });
+  await bundleFunctions(BUNDLE_FOLDER);
 };
 
 /**
@@ -119,11 +144,11 @@ export const withBundles = async <T>(use: (folder: string) => T, config?: string
   await mkdir(DIST, { recursive: true });
   const folder = await mkdtemp(join(DIST, 'functions-'));
   try {
-    await bundleInto(folder, config);
+    await bundleFunctions(folder, config);
     return use(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 };
 
-if (import.meta.main) await bundle();
+if (import.meta.main) await bundleAll();

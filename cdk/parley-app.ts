@@ -2,7 +2,7 @@ import { App, Validations } from 'aws-cdk-lib';
 import type { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { type Config, ConfigError } from '../shared/config.ts';
-import { ParleyStack, type ParleyStackProps, TARGETS, type Target } from './parley-stack.ts';
+import { DEPLOY_TARGETS, type DeployTarget, ParleyStack, type ParleyStackProps } from './parley-stack.ts';
 
 /** Given here and not in `cdk.json`, so that a test sees the same template. */
 const CONTEXT = {
@@ -14,14 +14,14 @@ export interface ParleyAppProps {
   config: Config;
   code: ParleyStackProps['code'];
   /** What `-c target=…` says where it is given. */
-  target?: Target;
+  target?: DeployTarget;
   /** The image of the relay, for `-c relay=fargate`. */
   relayImage?: () => ContainerImage;
   /** What `-c relay=…` says where it is given. */
   relay?: string;
 }
 
-export const parleyApp = ({
+export const createParleyApp = ({
   config,
   code,
   target = 'aws',
@@ -37,26 +37,26 @@ export const parleyApp = ({
   const stack = new ParleyStack(app, 'Parley', {
     config,
     aws: config.aws,
-    target: targetOf(app),
+    target: getTarget(app),
     code,
-    relayImage: isOnFargate(app) ? relayImage : undefined,
+    relayImage: isRelayOnFargate(app) ? relayImage : undefined,
   });
   return { app, stack };
 };
 
 /** From here on, the app's synthesis fails where a rule of AwsSolutions is broken without a reason. */
-export const checkRules = (app: App): void => Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+export const addSecurityChecks = (app: App): void => Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
 
-const targetOf = (app: App): Target => {
+const getTarget = (app: App): DeployTarget => {
   const asked: unknown = app.node.tryGetContext('target');
-  const target = TARGETS.find((known) => known === asked);
-  if (target === undefined) throw new Error(`-c target=${asked}: there are only ${TARGETS.join(' and ')}`);
+  const target = DEPLOY_TARGETS.find((known) => known === asked);
+  if (target === undefined) throw new Error(`-c target=${asked}: there are only ${DEPLOY_TARGETS.join(' and ')}`);
   return target;
 };
 
-const isOnFargate = (app: App): boolean => {
+const isRelayOnFargate = (app: App): boolean => {
   const asked: unknown = app.node.tryGetContext('relay');
   if (asked !== undefined && asked !== 'fargate') throw new Error(`-c relay=${asked}: there is only fargate`);
-  if (asked === 'fargate' && targetOf(app) !== 'aws') throw new Error('-c relay=fargate: LocalStack has no Fargate');
+  if (asked === 'fargate' && getTarget(app) !== 'aws') throw new Error('-c relay=fargate: LocalStack has no Fargate');
   return asked === 'fargate';
 };

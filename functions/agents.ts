@@ -3,17 +3,17 @@ import { agentRoutes } from '../shared/http/routes/agents.ts';
 import { gapRoutes } from '../shared/http/routes/gaps.ts';
 import { manifestRoutes } from '../shared/http/routes/manifest.ts';
 import { toolRoutes } from '../shared/http/routes/tools.ts';
-import { headRoutes } from '../shared/http/routes/turns.ts';
+import { agentStateRoutes } from '../shared/http/routes/turns.ts';
 import { violationRoutes } from '../shared/http/routes/violations.ts';
-import { httpFunction } from './http-function.ts';
+import { createHttpFunction } from './http-function.ts';
 
 /** The agents and their tools, and what they and those who look after them keep lists of. */
-export const handler = httpFunction([
+export const handler = createHttpFunction([
   ...agentRoutes,
   ...agentPairRoutes,
   ...manifestRoutes,
   ...violationRoutes,
   ...gapRoutes,
   ...toolRoutes,
-  ...headRoutes,
+  ...agentStateRoutes,
 ]);

@@ -1,16 +1,16 @@
 import * as z from 'zod';
-import { sendAgain } from '../shared/tasks/send-again.ts';
-import { aboutRecord } from './about-record.ts';
-import { logger, wired } from './parley.ts';
-import { queueFunction } from './queue-function.ts';
+import { requeueTask } from '../shared/tasks/requeue-task.ts';
+import { createRuntime, logger } from './composition.ts';
+import { createQueueFunction } from './queue-function.ts';
+import { getRecordLogFields } from './record-log-fields.ts';
 
-const { deps } = wired();
+const { deps } = createRuntime();
 
-const LaneMessage = z.object({ project: z.string(), body: z.object({ taskId: z.string(), entry: z.number() }) });
+const DeadLetter = z.object({ project: z.string(), body: z.object({ taskId: z.string(), entry: z.number() }) });
 
 /** A lane gave its message up after many receives; the task is sent again if it still waits. */
-export const handler = queueFunction(async (body, note) => {
-  const { data } = LaneMessage.safeParse(jsonIn(body));
+export const handler = createQueueFunction(async (body, note) => {
+  const { data } = DeadLetter.safeParse(parseJsonOrUndefined(body));
   if (!data) {
     // Nothing can be done for it, and the task that it may have been about is sent again by its own timer.
     logger.error('a queue gave up a message that says nothing', { bytes: body.length });
@@ -18,12 +18,12 @@ export const handler = queueFunction(async (body, note) => {
   }
   const { project, body: message } = data;
   note({ project, ...message });
-  const { isSent, task } = await sendAgain(deps, project, message.taskId, message.entry);
-  logger.warn('a queue gave up a message', { project, ...message, ...aboutRecord(task), isSent });
+  const { isSent, task } = await requeueTask(deps, project, message.taskId, message.entry);
+  logger.warn('a queue gave up a message', { project, ...message, ...getRecordLogFields(task), isSent });
 });
 
 /** What is no JSON says as little as what lacks a field, and would otherwise come back until its queue forgets it. */
-const jsonIn = (text: string): unknown => {
+const parseJsonOrUndefined = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,9 +1,9 @@
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
-import { dispatchRecords } from './dispatch-records.ts';
-import { inLambda } from './in-lambda.ts';
-import { logged } from './logged.ts';
+import { createHandler } from './create-handler.ts';
+import { dispatchStreamRecords } from './dispatch-stream-records.ts';
+import { createLoggingMiddleware } from './logging-middleware.ts';
 
 /** Carries out what follows from the table's changes. */
-export const handler = inLambda<DynamoDBStreamEvent, DynamoDBBatchResponse>()
-  .use(logged(() => ({})))
-  .handler(async ({ Records: records }) => ({ batchItemFailures: await dispatchRecords(records) }));
+export const handler = createHandler<DynamoDBStreamEvent, DynamoDBBatchResponse>()
+  .use(createLoggingMiddleware(() => ({})))
+  .handler(async ({ Records: records }) => ({ batchItemFailures: await dispatchStreamRecords(records) }));

@@ -1,4 +1,4 @@
 import { messageRoutes } from '../shared/http/routes/messages.ts';
-import { httpFunction } from './http-function.ts';
+import { createHttpFunction } from './http-function.ts';
 
-export const handler = httpFunction(messageRoutes);
+export const handler = createHttpFunction(messageRoutes);

@@ -1,17 +1,17 @@
 import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
-import { inLambda } from './in-lambda.ts';
-import { logged } from './logged.ts';
-import { tellMeasured } from './measured.ts';
-import { logger } from './parley.ts';
+import { logger } from './composition.ts';
+import { createHandler } from './create-handler.ts';
+import { createLoggingMiddleware } from './logging-middleware.ts';
+import { flushMetrics } from './metrics-buffer.ts';
 
 /** Says what is known of the message by now, for the line that tells of its failure. */
-export type Note = (facts: object) => void;
+export type AddLogFields = (facts: object) => void;
 
 /** A function that reads a queue, message by message. What fails is told, and comes again; the rest of its batch is done. */
-export const queueFunction = (work: (body: string, note: Note) => Promise<void>) => {
+export const createQueueFunction = (work: (body: string, note: AddLogFields) => Promise<void>) => {
   const processor = new BatchProcessor(EventType.SQS);
-  const one = async ({ body, messageId }: SQSRecord): Promise<void> => {
+  const processRecord = async ({ body, messageId }: SQSRecord): Promise<void> => {
     let about: object = { messageId };
     try {
       await work(body, (facts) => {
@@ -22,11 +22,14 @@ export const queueFunction = (work: (body: string, note: Note) => Promise<void>)
       throw error;
     }
   };
-  return inLambda<SQSEvent, SQSBatchResponse>()
-    .use(logged(() => ({})))
+  return createHandler<SQSEvent, SQSBatchResponse>()
+    .use(createLoggingMiddleware(() => ({})))
     .handler(async (event, context) => {
-      const answer = await processPartialResponse(event, one, processor, { context, throwOnFullBatchFailure: false });
-      await tellMeasured();
+      const answer = await processPartialResponse(event, processRecord, processor, {
+        context,
+        throwOnFullBatchFailure: false,
+      });
+      await flushMetrics();
       return answer;
     });
 };

@@ -1,27 +1,27 @@
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import type { Context, DynamoDBRecord } from 'aws-lambda';
 import * as z from 'zod';
-import { PATIENCE } from '../shared/engines/aws/clients.ts';
-import { dispatchRecords } from './dispatch-records.ts';
+import { CLIENT_DEFAULTS } from '../shared/engines/aws/aws-clients.ts';
+import { logger } from './composition.ts';
+import { createHandler } from './create-handler.ts';
+import { dispatchStreamRecords } from './dispatch-stream-records.ts';
 import { ReplayEnv } from './env.ts';
-import { inLambda } from './in-lambda.ts';
-import { logged } from './logged.ts';
-import { logger } from './parley.ts';
+import { createLoggingMiddleware } from './logging-middleware.ts';
 
 const { FAILURE_BUCKET_NAME: bucket } = ReplayEnv.parse(process.env);
-const s3 = new S3Client({ ...PATIENCE, forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined });
+const s3 = new S3Client({ ...CLIENT_DEFAULTS, forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined });
 
 /** A schedule calls it as well, with an event of its own. */
-const Wanted = z.object({ prefix: z.string().default(''), after: z.string().optional() });
+const ReplayRequest = z.object({ prefix: z.string().default(''), after: z.string().optional() });
 
 /** What Lambda leaves of a batch that it gave up: the records are inside, as text. */
-const Failure = z.object({ payload: z.string().transform((text) => Batch.parse(JSON.parse(text))) });
-const Batch = z.object({ Records: z.array(z.custom<DynamoDBRecord>((value) => typeof value === 'object')) });
+const FailureObject = z.object({ payload: z.string().transform((text) => StreamBatch.parse(JSON.parse(text))) });
+const StreamBatch = z.object({ Records: z.array(z.custom<DynamoDBRecord>((value) => typeof value === 'object')) });
 
 /** Enough to finish one batch. */
-const MARGIN_MS = 30_000;
+const TIME_MARGIN_MS = 30_000;
 
-interface Played {
+interface ReplayResult {
   played: number;
   failed: number;
   /** Where to go on, if there is more. */
@@ -29,28 +29,28 @@ interface Played {
 }
 
 /** Plays back what the stream gave up, oldest first, and removes what worked. What fails again stays. */
-export const handler = inLambda<unknown, Played>()
-  .use(logged(() => ({})))
+export const handler = createHandler<unknown, ReplayResult>()
+  .use(createLoggingMiddleware(() => ({})))
   .handler(async (event, context: Context) => {
-    const { prefix, after } = Wanted.parse(event ?? {});
+    const { prefix, after } = ReplayRequest.parse(event ?? {});
     const { Contents: objects = [], IsTruncated: isTruncated } = await s3.send(
       new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, StartAfter: after }),
     );
     let [played, failed, last] = [0, 0, after];
     for (const { Key: key = '' } of objects) {
-      if (context.getRemainingTimeInMillis() < MARGIN_MS) return { played, failed, after: last };
-      if (await playBack(key)) played += 1;
+      if (context.getRemainingTimeInMillis() < TIME_MARGIN_MS) return { played, failed, after: last };
+      if (await replayObject(key)) played += 1;
       else failed += 1;
       last = key;
     }
     return { played, failed, after: isTruncated ? last : undefined };
   });
 
-const playBack = async (key: string): Promise<boolean> => {
+const replayObject = async (key: string): Promise<boolean> => {
   try {
     const { Body: body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
-    const { payload } = Failure.parse(JSON.parse((await body?.transformToString()) ?? '{}'));
-    const failures = await dispatchRecords(payload.Records);
+    const { payload } = FailureObject.parse(JSON.parse((await body?.transformToString()) ?? '{}'));
+    const failures = await dispatchStreamRecords(payload.Records);
     if (failures.length > 0) throw new Error(`the record ${failures[0]?.itemIdentifier} failed again`);
     await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
     return true;

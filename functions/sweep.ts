@@ -1,16 +1,16 @@
-import { SWEEP_AHEAD_MS } from '../shared/engines/aws/timers.ts';
-import { inLambda } from './in-lambda.ts';
-import { logged } from './logged.ts';
-import { counted } from './metrics.ts';
-import { logger, wired } from './parley.ts';
+import { SWEEP_LOOKAHEAD_MS } from '../shared/engines/aws/aws-timers.ts';
+import { createRuntime, logger } from './composition.ts';
+import { createHandler } from './create-handler.ts';
+import { createLoggingMiddleware } from './logging-middleware.ts';
+import { publishCounts } from './metrics.lazy.ts';
 
-const { engine, deps } = wired();
+const { engine, deps } = createRuntime();
 
 /** Every minute: what is due until the next one goes to the delay queue. */
-export const handler = inLambda()
-  .use(logged(() => ({})))
+export const handler = createHandler()
+  .use(createLoggingMiddleware(() => ({})))
   .handler(async () => {
-    const swept = await engine.timers.sweep(deps.clock.now() + SWEEP_AHEAD_MS);
+    const swept = await engine.timers.sweep(deps.clock.now() + SWEEP_LOOKAHEAD_MS);
     logger.info('swept', { swept });
-    counted({ DueSwept: swept });
+    publishCounts({ DueSwept: swept });
   });

@@ -1,6 +1,6 @@
 import { batchRoutes } from '../shared/http/routes/batches.ts';
 import { graphRoutes } from '../shared/http/routes/graphs.ts';
 import { taskRoutes } from '../shared/http/routes/tasks.ts';
-import { httpFunction } from './http-function.ts';
+import { createHttpFunction } from './http-function.ts';
 
-export const handler = httpFunction([...taskRoutes, ...graphRoutes, ...batchRoutes]);
+export const handler = createHttpFunction([...taskRoutes, ...graphRoutes, ...batchRoutes]);

@@ -1,32 +1,38 @@
-import { newKey, RELAY, setRelayKey } from '../shared/agents/keys.ts';
-import { newId } from '../shared/ids.ts';
-import { jsonLog } from '../shared/log.ts';
-import { adminKeyIn, keptKey } from './admin-key.ts';
-import { makeDataFolder } from './data-folder.ts';
-import { faultLine } from './faults.ts';
-import { greeting } from './greeting.ts';
-import { type Cloud, type NatsSide, PROJECT, startNatsSide } from './nats-side.ts';
-import { HELP, type Options, optionsFrom } from './options.ts';
-import { startParley } from './parley.ts';
-import { serve } from './server.ts';
+import { generateKey, RELAY_OWNER } from '../shared/agents/keys.ts';
+import { createJsonLog } from '../shared/log.ts';
+import { buildKeyFileName, loadAdminKeys, loadOrCreateKey } from './admin-keys.ts';
+import { formatBanner } from './banner.ts';
+import { HELP, parseOptions, type ServerOptions } from './cli-options.ts';
+import { startParley } from './composition.ts';
+import { createDataFolder, lacksStorage } from './create-data-folder.ts';
+import { type EmbeddedRelay, type RelayHost, startEmbeddedRelay } from './embedded-relay.ts';
+import { ensureKey } from './ensure-key.ts';
+import { startHttpServer } from './http-server.ts';
+import { formatStartupError } from './startup-errors.ts';
 
-const start = async (options: Options): Promise<void> => {
+const startEmbedded = async (options: ServerOptions): Promise<void> => {
   const { dir, port, host, nats } = options;
   // Here, so that a mistake in it is told like any other.
   const { default: config } = await import('../parley.config.ts');
-  makeDataFolder(dir);
-  const adminKey = adminKeyIn(dir, process.env.PARLEY_ADMIN_KEY);
-  const log = jsonLog((line) => process.stderr.write(line), Date.now);
+  createDataFolder(dir);
+  const isStorageGone = lacksStorage(dir);
+  const adminKeys = loadAdminKeys(dir, Object.keys(config.projects), process.env);
+  const [{ key: adminKey }, ...others] = adminKeys;
+  const log = createJsonLog((line) => process.stderr.write(line), Date.now);
+  if (isStorageGone) log('warn', 'there is an admin key and no storage: the start is an empty one', { dir });
+  let natsSide: EmbeddedRelay | undefined;
   const parley = await startParley({
     dir,
     config,
     adminKey,
     log,
-    onFailure: (error) => quit(faultLine(error, options)),
+    natsState: () => natsSide?.getState(),
+    acceptDamage: options.acceptsDamage,
+    onFailure: (error) => exitWithError(formatStartupError(error, options)),
   });
-  const server = await serve(parley.handle, port, host, config.limits.bodyBytes, log);
+  for (const { project, key } of others) await ensureKey(parley.deps.records, project, 'admin', key);
+  const server = await startHttpServer(parley.handle, port, host, log, config.limits.connections);
   let isStopping = false;
-  let natsSide: NatsSide | undefined;
   const stop = async (): Promise<void> => {
     if (isStopping) return;
     isStopping = true;
@@ -39,34 +45,31 @@ const start = async (options: Options): Promise<void> => {
   process.on('SIGTERM', stop);
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
   const { records, queues } = parley.deps;
-  const cloud: Cloud = {
+  const cloud: RelayHost = {
     config,
     address,
     log,
-    key: async () => {
-      const key = keptKey(dir, 'relay-key', () => newKey(PROJECT, RELAY));
-      await setRelayKey(records, PROJECT, key, newId());
+    loadRelayKey: async (project) => {
+      const key = loadOrCreateKey(dir, buildKeyFileName('relay-key', project), () => generateKey(project, RELAY_OWNER));
+      await ensureKey(records, project, 'relay', key);
       return key;
     },
-    source: async () => {
-      const { queueSource } = await import('../relay/source.ts');
-      return (project) => queueSource(queues, project);
-    },
+    openSource: async (project) => (await import('../relay/egress-source.ts')).createQueueSource(queues, project),
   };
-  natsSide = await startNatsSide(cloud, { nats, dir });
-  process.stdout.write(greeting(address, adminKey, dir, natsSide.said));
+  natsSide = await startEmbeddedRelay(cloud, { nats, dir });
+  process.stdout.write(formatBanner(address, adminKeys, dir, natsSide.said));
 };
 
-const quit = (line: string): never => {
+const exitWithError = (line: string): never => {
   process.stderr.write(`parley: ${line}\n`);
   process.exit(1);
 };
 
-let options: Options | 'help' | undefined;
+let options: ServerOptions | 'help' | undefined;
 try {
-  options = optionsFrom(process.argv.slice(2));
+  options = parseOptions(process.argv.slice(2));
   if (options === 'help') process.stdout.write(HELP);
-  else await start(options);
+  else await startEmbedded(options);
 } catch (error) {
-  quit(faultLine(error, typeof options === 'object' ? options : { dir: '.parley', port: 0 }));
+  exitWithError(formatStartupError(error, typeof options === 'object' ? options : { dir: '.parley', port: 0 }));
 }

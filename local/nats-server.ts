@@ -4,8 +4,8 @@ import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { StartError } from './options.ts';
-import { freePort } from './template/http/listen.ts';
+import { StartError } from './cli-options.ts';
+import { findFreePort } from './template/http/listen.ts';
 
 export interface NatsServer {
   url: string;
@@ -13,19 +13,19 @@ export interface NatsServer {
 }
 
 /** Where clients look for NATS unless they are told otherwise. */
-const USUAL_PORT = 4222;
-const START_MS = 5000;
+const DEFAULT_NATS_PORT = 4222;
+const START_TIMEOUT_MS = 5000;
 
 /**
  * Runs a program until it ends or the standard input does. That is a pipe from here, which the system closes however this process
  * ends: what it started never outlives it, to write into a folder that the next start uses.
  */
-const WHILE_LISTENED_TO = `exec 3<&0; "$0" "$@" 3<&- & program=$!
+const RUN_UNTIL_STDIN_CLOSES = `exec 3<&0; "$0" "$@" 3<&- & program=$!
 { read -r _ <&3; kill $program; } & reader=$!
 wait $program; code=$?; kill $reader; exit $code`;
 
 /** The program, if it is on the path. */
-export const natsServerOnPath = (path = process.env.PATH ?? ''): string | undefined =>
+export const findNatsServer = (path = process.env.PATH ?? ''): string | undefined =>
   path
     .split(delimiter)
     .map((folder) => join(folder, 'nats-server'))
@@ -42,7 +42,7 @@ export const natsServerOnPath = (path = process.env.PATH ?? ''): string | undefi
 export const startNatsServer = async (program: string, dir: string): Promise<NatsServer> => {
   const folder = join(dir, 'nats');
   mkdirSync(folder, { recursive: true });
-  const port = (await isFree(USUAL_PORT)) ? USUAL_PORT : await freePort();
+  const port = (await isPortFree(DEFAULT_NATS_PORT)) ? DEFAULT_NATS_PORT : await findFreePort();
   const settings = join(folder, 'nats.conf');
   // A result of Round Table may have 4 MiB.
   writeFileSync(
@@ -50,11 +50,11 @@ export const startNatsServer = async (program: string, dir: string): Promise<Nat
     `host: 127.0.0.1\nport: ${port}\nmax_payload: 8MB\njetstream { store_dir: ${JSON.stringify(folder)} }\n`,
   );
   // Detached: a Ctrl-C in the terminal is for Parley, which ends it when its own connections are closed.
-  const child = spawn('/bin/sh', ['-c', WHILE_LISTENED_TO, program, '-c', settings], {
+  const child = spawn('/bin/sh', ['-c', RUN_UNTIL_STDIN_CLOSES, program, '-c', settings], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
-  await Promise.race([answers(port), ended(child)]);
+  await Promise.race([waitForNats(port), throwOnExit(child)]);
   return {
     url: `nats://127.0.0.1:${port}`,
     stop: async () => {
@@ -66,12 +66,12 @@ export const startNatsServer = async (program: string, dir: string): Promise<Nat
   };
 };
 
-const ended = async (child: ChildProcess): Promise<never> => {
+const throwOnExit = async (child: ChildProcess): Promise<never> => {
   const [why] = await Promise.race([once(child, 'exit'), once(child, 'error')]);
   throw new StartError(`nats-server ended at once (${why}). Mend it, or start without: --nats off.`);
 };
 
-const isFree = async (port: number): Promise<boolean> => {
+const isPortFree = async (port: number): Promise<boolean> => {
   const probe = createServer().listen(port, '127.0.0.1');
   const isIt = await once(probe, 'listening').then(
     () => true,
@@ -85,7 +85,7 @@ const isFree = async (port: number): Promise<boolean> => {
 };
 
 /** A NATS server speaks first. */
-export const speaks = async (port: number): Promise<void> => {
+export const assertNatsAnswers = async (port: number): Promise<void> => {
   const socket = connect(port, '127.0.0.1');
   try {
     await once(socket, 'data', { signal: AbortSignal.timeout(500) });
@@ -94,10 +94,10 @@ export const speaks = async (port: number): Promise<void> => {
   }
 };
 
-const answers = async (port: number): Promise<void> => {
-  for (const until = Date.now() + START_MS; ; await pause(20)) {
+const waitForNats = async (port: number): Promise<void> => {
+  for (const until = Date.now() + START_TIMEOUT_MS; ; await pause(20)) {
     try {
-      return await speaks(port);
+      return await assertNatsAnswers(port);
     } catch (cause) {
       if (Date.now() > until)
         throw new StartError('nats-server does not answer. Start without it: --nats off.', { cause });

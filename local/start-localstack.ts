@@ -1,19 +1,20 @@
 import { resolve } from 'node:path';
-import { adminKeyIn } from './admin-key.ts';
-import { makeDataFolder } from './data-folder.ts';
-import { faultLine } from './faults.ts';
-import { greeting } from './greeting.ts';
+import { loadAdminKeys } from './admin-keys.ts';
+import { formatBanner } from './banner.ts';
+import { LOCALSTACK_HELP, parseLocalstackOptions, type ServerOptions } from './cli-options.ts';
+import { createDataFolder } from './create-data-folder.ts';
 import { startContainer } from './localstack/container.ts';
-import { deploy, setAdminKey } from './localstack/deploy.ts';
-import { startFront } from './localstack/front.ts';
-import { LOCALSTACK_HELP, localstackOptionsFrom, type Options } from './options.ts';
+import { deploy, setAdminKeys } from './localstack/deploy.ts';
+import { startFront } from './localstack/start-front.ts';
+import { formatStartupError } from './startup-errors.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const LOCALSTACK_PORT = 4566;
 
-const start = async ({ dir, port, host }: Options): Promise<void> => {
-  makeDataFolder(dir);
-  const adminKey = adminKeyIn(dir, process.env.PARLEY_ADMIN_KEY);
+const startLocalstack = async ({ dir, port, host }: ServerOptions): Promise<void> => {
+  createDataFolder(dir);
+  const { default: config } = await import('../parley.config.ts');
+  const adminKeys = loadAdminKeys(dir, Object.keys(config.projects), process.env);
   process.stdout.write('Starting LocalStack …\n');
   const container = await startContainer(LOCALSTACK_PORT);
   let isStopping = false;
@@ -27,22 +28,22 @@ const start = async ({ dir, port, host }: Options): Promise<void> => {
   process.on('SIGTERM', stop);
   try {
     const { routes, adminKeyFunction } = await deploy(ROOT, container.endpoint);
-    await setAdminKey(container.endpoint, adminKeyFunction, adminKey);
+    await setAdminKeys(container.endpoint, adminKeyFunction, adminKeys);
     const front = await startFront(routes, port, host);
-    process.stdout.write(greeting(front.address, adminKey, 'LocalStack, until it stops'));
+    process.stdout.write(formatBanner(front.address, adminKeys, 'LocalStack, until it stops'));
   } catch (error) {
     if (!isStopping) await container.stop();
     throw error;
   }
 };
 
-let options: Options | 'help' | undefined;
+let options: ServerOptions | 'help' | undefined;
 try {
-  options = localstackOptionsFrom(process.argv.slice(2));
+  options = parseLocalstackOptions(process.argv.slice(2));
   if (options === 'help') process.stdout.write(LOCALSTACK_HELP);
-  else await start(options);
+  else await startLocalstack(options);
 } catch (error) {
   const { dir, port } = typeof options === 'object' ? options : { dir: '.parley', port: 0 };
-  process.stderr.write(`parley: ${faultLine(error, { dir, port })}\n`);
+  process.stderr.write(`parley: ${formatStartupError(error, { dir, port })}\n`);
   process.exit(1);
 }

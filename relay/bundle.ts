@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { BUNDLING } from '../shared/bundling.ts';
+import { ESBUILD_OPTIONS } from '../shared/esbuild-options.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '..');
 export const bundleRelay = async (folder: string, entry = join(ROOT, 'relay', 'main.ts')): Promise<string> => {
   const outfile = join(folder, 'relay.mjs');
   await build({
-    ...BUNDLING,
+    ...ESBUILD_OPTIONS,
     entryPoints: [entry],
     outfile,
     sourcemap: 'inline',

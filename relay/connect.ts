@@ -8,21 +8,21 @@ import {
   type NodeConnectionOptions,
   nkeyAuthenticator,
 } from '@nats-io/transport-node';
-import { type Settings, StartError } from './settings.ts';
+import { type RelaySettings, RelayStartError } from './settings.ts';
 
 export type NatsOptions = Pick<NodeConnectionOptions, 'servers' | 'tls' | 'authenticator' | 'user' | 'pass' | 'token'>;
 
-export const natsOptions = (settings: Settings): NatsOptions => ({
+export const buildNatsOptions = (settings: RelaySettings): NatsOptions => ({
   servers: settings.NATS_SERVERS,
-  tls: settings.NATS_TLS_ENABLED ? tlsFrom(settings.NATS_CERT_DIR) : undefined,
-  authenticator: authenticatorFrom(settings),
+  tls: settings.NATS_TLS_ENABLED ? buildTlsOptions(settings.NATS_CERT_DIR) : undefined,
+  authenticator: loadAuthenticator(settings),
   user: settings.NATS_USER,
   pass: settings.NATS_PASSWORD,
   token: settings.NATS_TOKEN,
 });
 
 /** Of `ca.pem`, `cert.pem` and `key.pem`, those that are there. Without any, the machine's own authorities count. */
-const tlsFrom = (folder: string | undefined): NonNullable<NodeConnectionOptions['tls']> => {
+const buildTlsOptions = (folder: string | undefined): NonNullable<NodeConnectionOptions['tls']> => {
   if (folder === undefined) return {};
   const found = (name: string): string | undefined => {
     const file = join(folder, name);
@@ -31,7 +31,7 @@ const tlsFrom = (folder: string | undefined): NonNullable<NodeConnectionOptions[
   return { caFile: found('ca.pem'), certFile: found('cert.pem'), keyFile: found('key.pem') };
 };
 
-const authenticatorFrom = (settings: Settings): Authenticator | undefined => {
+const loadAuthenticator = (settings: RelaySettings): Authenticator | undefined => {
   if (settings.NATS_CREDS_FILE) return credsAuthenticator(readFileSync(settings.NATS_CREDS_FILE));
   if (settings.NATS_NKEY_SEED_FILE) {
     const seed = readFileSync(settings.NATS_NKEY_SEED_FILE, 'utf8').trim();
@@ -45,7 +45,7 @@ const RECONNECT_MS = 250;
 const PING_MS = 10_000;
 
 /** Connected once, it connects again for as long as it lives. */
-export const connectTo = async (options: NatsOptions, name: string, withinMs: number): Promise<NatsConnection> => {
+export const connectToNats = async (options: NatsOptions, name: string, withinMs: number): Promise<NatsConnection> => {
   const until = Date.now() + withinMs;
   for (;;) {
     try {
@@ -60,7 +60,7 @@ export const connectTo = async (options: NatsOptions, name: string, withinMs: nu
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
       if (Date.now() >= until) {
-        throw new StartError(`NATS at ${String(options.servers)} cannot be reached: ${why}.`, { cause });
+        throw new RelayStartError(`NATS at ${String(options.servers)} cannot be reached: ${why}.`, { cause });
       }
       await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
     }

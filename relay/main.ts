@@ -1,22 +1,22 @@
 import { readFileSync } from 'node:fs';
-import { jsonLog } from '../shared/log.ts';
-import { natsOptions } from './connect.ts';
-import { parleyApi } from './parley-api.ts';
-import { type Relay, startRelay } from './relay.ts';
-import { type Settings, StartError, settingsFrom } from './settings.ts';
-import { sqsSource } from './sqs-source.ts';
+import { createJsonLog } from '../shared/log.ts';
+import { buildNatsOptions } from './connect.ts';
+import { createParleyApi } from './parley-api.ts';
+import { type RunningRelay, startRelay } from './relay.ts';
+import { parseSettings, type RelaySettings, RelayStartError } from './settings.ts';
+import { createSqsSource } from './sqs-egress-source.ts';
 import { serveStatus } from './status-server.ts';
 
-const log = jsonLog((line) => process.stdout.write(line), Date.now);
+const log = createJsonLog((line) => process.stdout.write(line), Date.now);
 
 /** A file is read every time: whoever rotates the key writes the file, and the relay goes on. */
-const keyOf =
-  ({ PARLEY_RELAY_KEY: key, PARLEY_RELAY_KEY_FILE: file }: Settings) =>
+const createKeyReader =
+  ({ PARLEY_RELAY_KEY: key, PARLEY_RELAY_KEY_FILE: file }: RelaySettings) =>
   (): string =>
     key ?? readFileSync(file ?? '', 'utf8').trim();
 
-const start = async (settings: Settings): Promise<void> => {
-  let relay: Relay | undefined;
+const startProcess = async (settings: RelaySettings): Promise<void> => {
+  let relay: RunningRelay | undefined;
   const status = await serveStatus(settings.RELAY_HOST, settings.RELAY_PORT, () => relay);
   log('info', 'the relay is starting', { port: status.port });
   const stop = async (signal: string): Promise<void> => {
@@ -29,9 +29,9 @@ const start = async (settings: Settings): Promise<void> => {
   process.once('SIGINT', stop);
   const visibilityMs = settings.PARLEY_QUEUE_VISIBILITY_SECONDS * 1000;
   relay = await startRelay({
-    nats: natsOptions(settings),
-    api: parleyApi(settings.PARLEY_URL, keyOf(settings)),
-    source: (project) => sqsSource(settings.PARLEY_QUEUE_URL_PREFIX, project, visibilityMs),
+    nats: buildNatsOptions(settings),
+    api: createParleyApi(settings.PARLEY_URL, createKeyReader(settings)),
+    source: (project) => createSqsSource(settings.PARLEY_QUEUE_URL_PREFIX, project, visibilityMs),
     log,
     batchSize: settings.NATS_BATCH_SIZE,
     maxInflight: settings.NATS_MAX_INFLIGHT,
@@ -42,8 +42,8 @@ const start = async (settings: Settings): Promise<void> => {
 };
 
 try {
-  await start(settingsFrom(process.env));
+  await startProcess(parseSettings(process.env));
 } catch (error) {
-  process.stderr.write(`relay: ${error instanceof StartError ? error.message : String(error)}\n`);
+  process.stderr.write(`relay: ${error instanceof RelayStartError ? error.message : String(error)}\n`);
   process.exit(1);
 }

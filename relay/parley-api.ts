@@ -1,27 +1,27 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import * as z from 'zod';
-import type { Arrival } from '../shared/relay/nats-message.ts';
+import type { NatsEnvelope } from '../shared/relay/nats-message.ts';
 import { NatsMessage } from '../shared/relay/nats-message.ts';
-import { Plan } from '../shared/relay/plan.ts';
-import { Words } from '../shared/relay/words.ts';
+import { RelayPlan } from '../shared/relay/relay-plan.ts';
+import { RenderResult } from '../shared/relay/render-result.ts';
 
 /** What Parley said of one message. */
-export const Result = z.object({
+export const MessageResponse = z.object({
   status: z.number(),
   body: z.looseObject({ code: z.string().optional(), detail: z.string().optional(), tell: NatsMessage.optional() }),
 });
-export type Result = z.output<typeof Result>;
+export type MessageResponse = z.output<typeof MessageResponse>;
 
-const Results = z.object({ results: z.array(Result) });
-const Wording = z.object({ words: z.array(Words) });
+const MessageResponses = z.object({ results: z.array(MessageResponse) });
+const RenderResponse = z.object({ words: z.array(RenderResult) });
 
 /** Parley answered with something else than what was asked for. */
-export class Refusal extends Error {
+export class ParleyResponseError extends Error {
   readonly status: number;
-  readonly problem: Result['body'];
+  readonly problem: MessageResponse['body'];
 
-  constructor(status: number, problem: Result['body']) {
+  constructor(status: number, problem: MessageResponse['body']) {
     super(`Parley answered ${status}: ${problem.detail ?? problem.code ?? ''}`);
     this.status = status;
     this.problem = problem;
@@ -31,26 +31,26 @@ export class Refusal extends Error {
 export interface ParleyApi {
   /** Whether it answers at this moment. Where no call has told lately, one is made. */
   answers(): Promise<boolean>;
-  plan(): Promise<Plan>;
+  plan(): Promise<RelayPlan>;
   /** Each message is the text of a JSON object; what is sent is put together from these as they are. */
-  send(messages: string[], arrivals: Arrival[]): Promise<Result[]>;
-  words(asks: unknown[]): Promise<Words[]>;
+  send(messages: string[], arrivals: NatsEnvelope[]): Promise<MessageResponse[]>;
+  words(asks: unknown[]): Promise<RenderResult[]>;
   close(): void;
 }
 
 /** Longer than Parley takes for any call: its functions end after 29 s. */
 const TIMEOUT_MS = 35_000;
 const MAX_SOCKETS = 32;
-const PLAN = '/v1/relay/plan';
+const PLAN_PATH = '/v1/relay/plan';
 /** For so long an answer tells that the next call will have one. */
-const LATELY_MS = 1000;
+const RECENT_MS = 1000;
 /** A call that takes longer has no answer, as far as anybody can tell. */
-const HANGS_MS = 5000;
+const HUNG_CALL_MS = 5000;
 /** As long as whoever asks how a relay is may be kept waiting. */
-const ANSWER_MS = 2000;
+const PING_TIMEOUT_MS = 2000;
 
 /** Parley over HTTP. The key is asked for with every call, because it may be rotated. */
-export const parleyApi = (address: string, key: () => string): ParleyApi => {
+export const createParleyApi = (address: string, key: () => string): ParleyApi => {
   const isHttps = address.startsWith('https:');
   const agent = new (isHttps ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: MAX_SOCKETS });
   let answeredAt = Number.NEGATIVE_INFINITY;
@@ -64,7 +64,7 @@ export const parleyApi = (address: string, key: () => string): ParleyApi => {
       answeredAt = Date.now();
       return answer;
     } catch (error) {
-      const isAnswer = error instanceof Refusal && error.status < 500;
+      const isAnswer = error instanceof ParleyResponseError && error.status < 500;
       answeredAt = isAnswer ? Date.now() : Number.NEGATIVE_INFINITY;
       throw error;
     } finally {
@@ -84,10 +84,10 @@ export const parleyApi = (address: string, key: () => string): ParleyApi => {
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('error', reject);
         response.on('end', () => {
-          const answer = parsed(Buffer.concat(chunks).toString());
+          const answer = parseJsonOrUndefined(Buffer.concat(chunks).toString());
           const status = response.statusCode ?? 0;
           if (status >= 200 && status < 300) resolve(answer);
-          else reject(new Refusal(status, Result.shape.body.safeParse(answer).data ?? {}));
+          else reject(new ParleyResponseError(status, MessageResponse.shape.body.safeParse(answer).data ?? {}));
         });
       });
       request.on('error', reject);
@@ -97,26 +97,26 @@ export const parleyApi = (address: string, key: () => string): ParleyApi => {
   return {
     answers: async () => {
       const [oldest] = underWay;
-      if (oldest && Date.now() - oldest.begunAt > HANGS_MS) return false;
-      if (Date.now() - answeredAt < LATELY_MS) return true;
-      return call('GET', PLAN, undefined, ANSWER_MS).then(
+      if (oldest && Date.now() - oldest.begunAt > HUNG_CALL_MS) return false;
+      if (Date.now() - answeredAt < RECENT_MS) return true;
+      return call('GET', PLAN_PATH, undefined, PING_TIMEOUT_MS).then(
         () => true,
         () => false,
       );
     },
-    plan: async () => Plan.parse(await call('GET', PLAN)),
+    plan: async () => RelayPlan.parse(await call('GET', PLAN_PATH)),
     send: async (messages, arrivals) => {
       const body = `{"messages":[${messages.join(',')}],"arrivals":${JSON.stringify(arrivals)}}`;
-      const { results } = Results.parse(await call('POST', '/v1/messages', body));
+      const { results } = MessageResponses.parse(await call('POST', '/v1/messages', body));
       if (results.length === messages.length) return results;
       throw new Error(`Parley answered ${results.length} of ${messages.length} messages`);
     },
-    words: async (asks) => Wording.parse(await call('POST', '/v1/relay/words', JSON.stringify({ asks }))).words,
+    words: async (asks) => RenderResponse.parse(await call('POST', '/v1/relay/render', JSON.stringify({ asks }))).words,
     close: () => agent.destroy(),
   };
 };
 
-const parsed = (text: string): unknown => {
+const parseJsonOrUndefined = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { fileMistakes } from './file-mistakes.ts';
+import { checkFiles } from './check-files.ts';
 
 const text = z.string().trim().min(1);
-const count = (most: number, otherwise: number) => z.coerce.number().int().min(1).max(most).default(otherwise);
-const seconds = (most: number, otherwise: number) => z.coerce.number().min(1).max(most).default(otherwise);
+const boundedCount = (most: number, otherwise: number) => z.coerce.number().int().min(1).max(most).default(otherwise);
+const boundedSeconds = (most: number, otherwise: number) => z.coerce.number().min(1).max(most).default(otherwise);
 const flag = z
   .enum(['true', 'false', '1', '0'])
   .default('false')
@@ -11,7 +11,7 @@ const flag = z
 const url = z.url({ protocol: /^https?$/, error: 'must be an address such as https://parley.example.com' });
 
 /** Everything that a relay is told by its environment. `docs/relay.md` has a line for each. */
-export const Settings = z.object({
+export const RelaySettings = z.object({
   PARLEY_URL: url.transform((address) => address.replace(/\/$/, '')),
   PARLEY_RELAY_KEY: text.optional(),
   PARLEY_RELAY_KEY_FILE: text.optional(),
@@ -24,42 +24,44 @@ export const Settings = z.object({
   NATS_USER: text.optional(),
   NATS_PASSWORD: text.optional(),
   NATS_TOKEN: text.optional(),
-  NATS_BATCH_SIZE: count(25, 25),
-  NATS_MAX_INFLIGHT: count(10_000, 500),
-  NATS_FETCH_TIMEOUT_SECONDS: seconds(300, 30),
-  NATS_WARMUP_TIMEOUT_SECONDS: seconds(600, 30),
-  NATS_ACK_WAIT_SECONDS: seconds(600, 60),
-  PARLEY_QUEUE_VISIBILITY_SECONDS: seconds(600, 30),
+  NATS_BATCH_SIZE: boundedCount(25, 25),
+  NATS_MAX_INFLIGHT: boundedCount(10_000, 500),
+  NATS_FETCH_TIMEOUT_SECONDS: boundedSeconds(300, 30),
+  NATS_WARMUP_TIMEOUT_SECONDS: boundedSeconds(600, 30),
+  NATS_ACK_WAIT_SECONDS: boundedSeconds(600, 60),
+  PARLEY_QUEUE_VISIBILITY_SECONDS: boundedSeconds(600, 30),
   RELAY_HOST: text.default('0.0.0.0'),
   RELAY_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
 });
-export type Settings = z.output<typeof Settings>;
+export type RelaySettings = z.output<typeof RelaySettings>;
 
 /** A mistake that whoever runs the relay can mend: it is told in a few lines, without a stack. */
-export class StartError extends Error {}
+export class RelayStartError extends Error {}
 
 /** The settings, or one error that names everything wrong with them. What is empty counts as not set. */
-export const settingsFrom = (environment: Record<string, string | undefined>): Settings => {
+export const parseSettings = (environment: Record<string, string | undefined>): RelaySettings => {
   const said = Object.fromEntries(Object.entries(environment).filter(([, value]) => value?.trim()));
-  const { data, error } = Settings.safeParse(said);
-  const ofEach = (error?.issues ?? []).map(({ path, message }): Mistake => {
+  const { data, error } = RelaySettings.safeParse(said);
+  const ofEach = (error?.issues ?? []).map(({ path, message }): SettingIssue => {
     const name = path.join('.');
     return [name, said[name] === undefined ? 'is missing' : message];
   });
-  const mistakes = [...ofEach, ...contradictions(said), ...fileMistakes(said)];
+  const mistakes = [...ofEach, ...checkCombinations(said), ...checkFiles(said)];
   if (data && mistakes.length === 0) return data;
   const lines = mistakes.map(([name, mistake]) => `  ${name}: ${mistake}`);
-  throw new StartError(`The environment of the relay is not valid:\n${lines.join('\n')}\ndocs/relay.md explains each.`);
+  throw new RelayStartError(
+    `The environment of the relay is not valid:\n${lines.join('\n')}\ndocs/relay.md explains each.`,
+  );
 };
 
-type Mistake = [variable: string, mistake: string];
+type SettingIssue = [variable: string, mistake: string];
 
 /** What cannot be said together, or only together. */
-const contradictions = (said: Record<string, string | undefined>): Mistake[] => {
+const checkCombinations = (said: Record<string, string | undefined>): SettingIssue[] => {
   const has = (name: string): boolean => said[name] !== undefined;
   const isTls = ['true', '1'].includes(said.NATS_TLS_ENABLED ?? '');
   const ways = ['NATS_CREDS_FILE', 'NATS_NKEY_SEED_FILE', 'NATS_USER', 'NATS_TOKEN'].filter(has);
-  const rules: [isBroken: boolean, ...Mistake][] = [
+  const rules: [isBroken: boolean, ...SettingIssue][] = [
     [
       has('PARLEY_RELAY_KEY') === has('PARLEY_RELAY_KEY_FILE'),
       'PARLEY_RELAY_KEY',
@@ -69,5 +71,5 @@ const contradictions = (said: Record<string, string | undefined>): Mistake[] => 
     [ways.length > 1, ways[0] ?? '', `only one of ${ways.join(', ')} can be used`],
     [has('NATS_CERT_DIR') && !isTls, 'NATS_TLS_ENABLED', 'must be true where NATS_CERT_DIR is given'],
   ];
-  return rules.flatMap(([isBroken, name, mistake]): Mistake[] => (isBroken ? [[name, mistake]] : []));
+  return rules.flatMap(([isBroken, name, mistake]): SettingIssue[] => (isBroken ? [[name, mistake]] : []));
 };

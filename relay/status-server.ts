@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Relay } from './relay.ts';
+import type { RunningRelay } from './relay.ts';
 
 export interface StatusServer {
   port: number;
@@ -10,11 +10,13 @@ export interface StatusServer {
 export const serveStatus = async (
   host: string,
   port: number,
-  relay: () => Relay | undefined,
+  relay: () => RunningRelay | undefined,
 ): Promise<StatusServer> => {
   const server = createServer((request, response) => {
     // Whoever asks must not be able to end the relay.
-    answer(relay(), request, response).catch((error) => say(response, 500, { status: String(error) }));
+    handleStatusRequest(relay(), request, response).catch((error) =>
+      sendJson(response, 500, { status: String(error) }),
+    );
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -30,25 +32,25 @@ export const serveStatus = async (
   };
 };
 
-const answer = async (
-  relay: Relay | undefined,
+const handleStatusRequest = async (
+  relay: RunningRelay | undefined,
   { url = '', headers }: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
   const [path, query] = url.split('?');
-  if (path === '/healthz') return say(response, 200, { status: 'ok' });
+  if (path === '/healthz') return sendJson(response, 200, { status: 'ok' });
   if (path === '/readyz') {
     const isReady = (await relay?.isReady()) ?? false;
-    return say(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready' });
+    return sendJson(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready' });
   }
-  if (path !== '/metrics') return say(response, 404, { status: 'there are /healthz, /readyz and /metrics' });
-  if (!relay) return say(response, 503, { status: 'not ready' });
+  if (path !== '/metrics') return sendJson(response, 404, { status: 'there are /healthz, /readyz and /metrics' });
+  if (!relay) return sendJson(response, 503, { status: 'not ready' });
   const gauges = await relay.gauges();
   const wantsJson = new URLSearchParams(query).get('format') === 'json' || headers.accept?.includes('application/json');
-  if (wantsJson) return say(response, 200, relay.metrics.json(gauges));
-  response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(relay.metrics.prometheus(gauges));
+  if (wantsJson) return sendJson(response, 200, relay.metrics.toJson(gauges));
+  response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(relay.metrics.toPrometheus(gauges));
 };
 
-const say = (response: ServerResponse, status: number, body: object): void => {
+const sendJson = (response: ServerResponse, status: number, body: object): void => {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 };

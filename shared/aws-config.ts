@@ -1,20 +1,20 @@
 import * as z from 'zod';
-import { type LaneName, laneNames } from './lane-names.ts';
+import { listQueues, type NamedQueue } from './queue-names.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 
 /** SQS's own bound, `.fifo` included. */
-const LONGEST_QUEUE_NAME = 80;
+const MAX_QUEUE_NAME_LENGTH = 80;
 
 /**
  * A role's own policies hold 10,240 characters together, and each lane is named in them by its ARN: at most 54 characters
  * (`arn:aws-us-gov:sqs:ap-southeast-1:123456789012:`, quotes, comma) before its name. The other statements take up to 3,000.
  */
-const POLICY_CHARACTERS_FOR_LANES = 10_240 - 3_000;
+const POLICY_CHARACTERS_FOR_QUEUES = 10_240 - 3_000;
 const ARN_CHARACTERS_BEFORE_NAME = 54;
 
 /** What CloudWatch accepts. */
-const LOG_DAYS = [
+const LOG_RETENTION_DAYS = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ];
 
@@ -56,7 +56,7 @@ export const AwsConfig = z.strictObject({
   streamParallelism: z.number().int().min(1).max(10).default(2),
   logDays: z
     .number()
-    .refine((days) => LOG_DAYS.includes(days), `must be one of ${LOG_DAYS.join(', ')}`)
+    .refine((days) => LOG_RETENTION_DAYS.includes(days), `must be one of ${LOG_RETENTION_DAYS.join(', ')}`)
     .default(30),
   alarms: z
     .strictObject({
@@ -70,7 +70,7 @@ export const AwsConfig = z.strictObject({
 export type AwsConfig = z.output<typeof AwsConfig>;
 
 /** As much of a configuration as the lanes' names need, so that they are checked even where the rest is wrong. */
-const Lanes = z.object({
+const QueueNameConfig = z.object({
   projects: z.record(
     z.string(),
     z.object({ domains: z.record(z.string(), z.unknown()), relay: z.boolean().default(false) }),
@@ -78,32 +78,37 @@ const Lanes = z.object({
   aws: z.object({ stage: z.string() }),
 });
 
-export const queuePrefix = (stage: string): string => `parley-${stage}-`;
+export const buildQueuePrefix = (stage: string): string => `parley-${stage}-`;
 
 /** What is wrong with the names of the queues, and with how many there are. */
-export const laneMistakes = (values: unknown): string[] => {
-  const { data } = Lanes.safeParse(values);
+export const checkQueueNames = (values: unknown): string[] => {
+  const { data } = QueueNameConfig.safeParse(values);
   if (data === undefined) return [];
-  const lanes = laneNames(data.projects).map((lane) => ({ ...lane, queue: queuePrefix(data.aws.stage) + lane.suffix }));
-  const seen = new Map(lanes.map((lane) => [lane.queue, pathOf(lane)]));
+  const lanes = listQueues(data.projects).map((lane) => ({
+    ...lane,
+    queue: buildQueuePrefix(data.aws.stage) + lane.suffix,
+  }));
+  const seen = new Map(lanes.map((lane) => [lane.queue, formatConfigPath(lane)]));
   const mistakes = lanes.flatMap((lane) => {
     const { priority, queue } = lane;
     const other = seen.get(queue);
-    if (other !== pathOf(lane)) return [`${pathOf(lane)}: shares the queue ${queue} with ${other}`];
-    const tooLong = priority === 'critical' && queue.length > LONGEST_QUEUE_NAME;
+    if (other !== formatConfigPath(lane)) return [`${formatConfigPath(lane)}: shares the queue ${queue} with ${other}`];
+    const tooLong = priority === 'critical' && queue.length > MAX_QUEUE_NAME_LENGTH;
     return tooLong
-      ? [`${pathOf(lane)}: its queue ${queue} has ${queue.length} characters, SQS allows ${LONGEST_QUEUE_NAME}`]
+      ? [
+          `${formatConfigPath(lane)}: its queue ${queue} has ${queue.length} characters, SQS allows ${MAX_QUEUE_NAME_LENGTH}`,
+        ]
       : [];
   });
   const characters = lanes.reduce((sum, { queue }) => sum + ARN_CHARACTERS_BEFORE_NAME + queue.length, 0);
-  if (characters > POLICY_CHARACTERS_FOR_LANES) {
+  if (characters > POLICY_CHARACTERS_FOR_QUEUES) {
     mistakes.push(
       `projects: the names of ${lanes.length} queues take ${characters} characters of a policy, ` +
-        `which has ${POLICY_CHARACTERS_FOR_LANES} for them: take fewer or shorter names, or a second deployment`,
+        `which has ${POLICY_CHARACTERS_FOR_QUEUES} for them: take fewer or shorter names, or a second deployment`,
     );
   }
   return mistakes;
 };
 
-const pathOf = ({ project, kind, name }: LaneName): string =>
+const formatConfigPath = ({ project, kind, name }: NamedQueue): string =>
   `projects.${project}.${kind === 'relay' ? 'relay' : `domains.${name}`}`;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { CHANNEL_ID, PUBLIC } from './agents/channels.ts';
-import { AwsConfig, laneMistakes } from './aws-config.ts';
+import { CHANNEL_ID, PUBLIC_CHANNEL } from './agents/channels.ts';
+import { AwsConfig, checkQueueNames } from './aws-config.ts';
 import { DialectSettings } from './dialects/settings.ts';
 
 const SECOND_MS = 1000;
@@ -10,15 +10,15 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const name = z.string().regex(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 and -');
 const positive = z.number().int().positive();
 
-const Domain = z.strictObject({
+const DomainConfig = z.strictObject({
   description: z.string(),
   /** Whether agents in the cloud serve it, over HTTP, or agents on-prem, over NATS. It is never both. */
   via: z.enum(['http', 'nats']).default('http'),
 });
 
-const Project = z
+const ProjectConfig = z
   .strictObject({
-    domains: z.record(name, Domain),
+    domains: z.record(name, DomainConfig),
     /** Whether agents on NATS take part: a relay then carries messages between them and Parley. */
     relay: z.boolean().default(false),
   })
@@ -30,13 +30,17 @@ const Project = z
 export const Config = z.strictObject({
   /** Each project has its own domains, agents, keys and tasks. */
   projects: z
-    .record(name, Project)
+    .record(name, ProjectConfig)
     // parley.dead.> on NATS has what the cloud refused.
     .refine((projects) => projects.dead?.relay !== true, { error: 'a project with a relay cannot be called dead' }),
   dialects: DialectSettings.prefault({}),
   tasks: z
     .strictObject({
       leaseMs: positive.default(5 * MINUTE_MS),
+      /** What a claim may name as its lease, and how far an estimate of its holder lengthens it, at the most. */
+      longestLeaseMs: positive.default(60 * MINUTE_MS),
+      /** How long heartbeats of its holder keep a task of which it says nothing. */
+      silentWorkMs: positive.default(4 * 60 * MINUTE_MS),
       maxAttempts: positive.default(3),
       keepMs: positive.default(7 * DAY_MS),
       resendMs: positive.default(10 * MINUTE_MS),
@@ -81,7 +85,9 @@ export const Config = z.strictObject({
         /** Which agents may read as this consumer, beside administrators. They are told all events of these types on its channels. */
         agents: z.array(z.string()).default([]),
         /** Of what is said on a channel, it hears what is said on these. Whoever reads as this consumer must be allowed to use them all. */
-        channels: z.array(z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>')).default([PUBLIC]),
+        channels: z
+          .array(z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>'))
+          .default([PUBLIC_CHANNEL]),
       }),
     )
     .prefault({}),
@@ -107,6 +113,27 @@ export const Config = z.strictObject({
       /** Of what must stand in a record beside its content: a DynamoDB item holds 400 KB. */
       carriedBytes: positive.default(64 * 1024),
       batch: positive.default(25),
+      /** How many streams of events and of turns one key has open at once. Each is written to whenever something happens that it may hear of. */
+      streamsPerKey: positive.default(16),
+      /** How many calls of one key wait at once for tasks, messages, events or ends. */
+      waitsPerKey: positive.default(256),
+      /**
+       * What one process works on at once; calls that wait do not count while they wait. At some 3,500 requests a second, 256 are
+       * done within 75 ms and the 128 of one key within 40: more would not be done sooner, only all of it later.
+       */
+      inFlight: z
+        .strictObject({
+          requests: positive.default(256),
+          requestsPerKey: positive.default(128),
+          /** Of bodies. 32 MB of JSON take a process about half a second. */
+          bytes: positive.default(32 * 1024 * 1024),
+          bytesPerKey: positive.default(16 * 1024 * 1024),
+        })
+        .prefault({}),
+      /** Of one process. Each agent that waits has one; Linux allows as many as `ulimit -n` says. */
+      connections: positive.default(5000),
+      /** From one address. Beyond them a wrong key is answered with 429; a valid one is not affected. */
+      failedKeysPerMinute: positive.default(60),
     })
     .prefault({}),
   /** Only a deployment to AWS needs this, and is checked against what AWS allows. */
@@ -117,34 +144,34 @@ export type Config = z.output<typeof Config>;
 export class ConfigError extends Error {}
 
 /** The configuration, or one error that names everything wrong with it. */
-export const configured = (values: z.input<typeof Config>): Config => {
+export const defineConfig = (values: z.input<typeof Config>): Config => {
   const parsed = Config.safeParse(values);
   const issues = parsed.error?.issues ?? [];
   const mistakes = [
     ...issues.map(({ path, message }) => `${path.join('.')}: ${message}`),
-    ...laneMistakes(values),
-    ...(parsed.data ? consumerMistakes(parsed.data) : []),
+    ...checkQueueNames(values),
+    ...(parsed.data ? checkConsumers(parsed.data) : []),
   ];
   if (parsed.success && mistakes.length === 0) return parsed.data;
   throw new ConfigError(`parley.config.ts is not valid:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);
 };
 
 /** A consumer that was away for a week must find what it missed. */
-const SHORTEST_LOG_MS = 7 * DAY_MS;
+const MIN_EVENT_RETENTION_MS = 7 * DAY_MS;
 
-const consumerMistakes = ({ consumers, projects, events }: Config): string[] => {
+const checkConsumers = ({ consumers, projects, events }: Config): string[] => {
   const lost = Object.entries(consumers)
     .filter(([, { project }]) => !(project in projects))
     .map(([consumer, { project }]) => `consumers.${consumer}.project: there is no project ${project}`);
-  const isTooShort = Object.keys(consumers).length > 0 && events.keepMs < SHORTEST_LOG_MS;
+  const isTooShort = Object.keys(consumers).length > 0 && events.keepMs < MIN_EVENT_RETENTION_MS;
   return isTooShort ? [...lost, 'events.keepMs: must be 7 days or more where there are consumers'] : lost;
 };
 
-export const domainsOf = (config: Config, project: string): string[] =>
+export const listDomains = (config: Config, project: string): string[] =>
   Object.keys(config.projects[project]?.domains ?? {});
 
 export const hasRelay = (config: Config, project: string): boolean => config.projects[project]?.relay ?? false;
 
 /** Whether agents on NATS serve the domain. */
-export const isOnPrem = (config: Config, project: string, domain: string | undefined): boolean =>
+export const isServedOverNats = (config: Config, project: string, domain: string | undefined): boolean =>
   domain !== undefined && config.projects[project]?.domains[domain]?.via === 'nats';

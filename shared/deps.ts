@@ -1,7 +1,7 @@
 import type { Directory } from './agents/directory.ts';
 import type { Config } from './config.ts';
 import type { Log } from './log.ts';
-import type { Measure } from './measure.ts';
+import type { RecordMetric } from './metrics.ts';
 import type { Blobs } from './ports/blobs.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Events } from './ports/events.ts';
@@ -16,12 +16,17 @@ export interface Ports {
   blobs: Blobs;
 }
 
+/** Of a relay in this process: it carries messages, or waits for its NATS server. */
+export type NatsState = 'connected' | 'waiting';
+
 /** What the domain is given. */
 export interface Deps extends Ports {
   clock: Clock;
   config: Config;
   directory: Directory;
   log: Log;
-  measure: Measure;
+  measure: RecordMetric;
   newId: () => string;
+  /** Absent where relays are elsewhere; undefined while there is none. */
+  natsState?: () => NatsState | undefined;
 }

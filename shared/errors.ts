@@ -1,7 +1,7 @@
 import type { JsonObject } from './json/json.ts';
 
 /** What can go wrong, as callers see it. A code never changes its meaning. */
-export const CODES = {
+export const STATUS_BY_CODE = {
   invalid_json: 400,
   invalid_message: 400,
   invalid_request: 400,
@@ -27,7 +27,9 @@ export const CODES = {
   tool_not_found: 404,
   turn_not_found: 404,
   method_not_allowed: 405,
-  agent_resting: 409,
+  request_timeout: 408,
+  agent_removed: 409,
+  agent_paused: 409,
   agent_stopped: 409,
   already_claimed: 409,
   ambiguous_id: 409,
@@ -36,6 +38,7 @@ export const CODES = {
   claim_in_progress: 409,
   batch_ended: 409,
   graph_ended: 409,
+  id_reserved: 409,
   id_reused: 409,
   not_holder: 409,
   not_retryable: 409,
@@ -50,7 +53,9 @@ export const CODES = {
   task_expired: 409,
   task_waiting: 409,
   waiting_for_input: 409,
+  content_damaged: 410,
   too_large: 413,
+  expectation_failed: 417,
   capability_not_found: 422,
   delegation_cycle: 422,
   task_graph_cycle: 422,
@@ -66,12 +71,17 @@ export const CODES = {
   no_common_version: 422,
   inbox_full: 429,
   rate_limited: 429,
+  too_many_in_flight: 429,
+  too_many_waits: 429,
+  headers_too_large: 431,
   internal: 500,
   conflict: 503,
+  overloaded: 503,
+  storage_full: 503,
   storage_unavailable: 503,
 } as const;
 
-export type Code = keyof typeof CODES;
+export type ParleyErrorCode = keyof typeof STATUS_BY_CODE;
 
 export interface Issue {
   path: string;
@@ -80,21 +90,21 @@ export interface Issue {
 
 /** Every refusal and failure that a caller is meant to see. The thrower decides whether trying again can help. */
 export class ParleyError extends Error {
-  readonly code: Code;
+  readonly code: ParleyErrorCode;
   readonly retry: 'never' | 'later';
   readonly issues: Issue[] | undefined;
   /** Facts that explain the error, such as the holder of a task: they become members of the problem. */
   readonly facts: JsonObject;
 
   constructor(
-    code: Code,
+    code: ParleyErrorCode,
     message: string,
     options: { issues?: Issue[]; facts?: JsonObject; retry?: 'never' | 'later'; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'ParleyError';
     this.code = code;
-    this.retry = options.retry ?? (CODES[code] >= 500 ? 'later' : 'never');
+    this.retry = options.retry ?? (STATUS_BY_CODE[code] >= 500 ? 'later' : 'never');
     this.issues = options.issues;
     this.facts = options.facts ?? {};
   }

@@ -1,43 +1,81 @@
 import { hash } from 'node:crypto';
-import { randomText } from './ids.ts';
+import { parseBaggage } from './baggage.ts';
+import { generateRandomText } from './ids.ts';
 
-/** W3C trace context, as it travels in headers and is kept with a task. */
+/** W3C trace context and baggage, as they travel in headers and are kept with a task. */
 export interface Trace {
   traceparent: string;
   tracestate?: string;
+  baggage?: string;
+  /** Nobody named it: it was begun for the call that has it. */
+  isMade?: true;
 }
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /** The caller's trace, or a new one where it sent none that can be read. */
-export const traceFrom = (traceparent: string | undefined, tracestate: string | undefined): Trace =>
+export const parseTrace = (traceparent: string | undefined, tracestate?: string, baggage?: string): Trace =>
   traceparent !== undefined && TRACEPARENT.test(traceparent)
-    ? { traceparent, tracestate: tracestate?.slice(0, 512) }
-    : { traceparent: `00-${randomText(16, 'hex')}-${randomText(8, 'hex')}-01` };
+    ? { traceparent, tracestate: parseTraceState(tracestate), baggage: parseBaggage(baggage) }
+    : {
+        traceparent: `00-${generateRandomText(16, 'hex')}-${generateRandomText(8, 'hex')}-01`,
+        baggage: parseBaggage(baggage),
+        isMade: true,
+      };
+
+const MAX_STATE_LENGTH = 512;
+const STATE_MEMBER = /^[a-z0-9][a-z0-9_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{1,256}$/;
+
+/** The first members of a `tracestate` that fit; one that cannot be read goes as a whole, as W3C has it. */
+const parseTraceState = (tracestate: string | undefined): string | undefined => {
+  const members = (tracestate ?? '').split(',').map((member) => member.trim());
+  const said = members.filter((member) => member !== '');
+  if (!said.every((member) => STATE_MEMBER.test(member))) return undefined;
+  let kept = said.slice(0, 32);
+  while (kept.join(',').length > MAX_STATE_LENGTH) kept = kept.slice(0, -1);
+  return kept.length === 0 ? undefined : kept.join(',');
+};
+
+/** What is kept of the trace of a call whose tasks are made later: also whether it was named. */
+export const pickCallTrace = (trace: Trace): Trace => ({ ...pickTraceFields(trace), isMade: trace.isMade });
+
+/** What a record or a message keeps of its trace. */
+export const pickTraceFields = ({ traceparent, tracestate, baggage }: Trace): Trace => ({
+  traceparent,
+  tracestate,
+  baggage,
+});
+
+/** What the one that is made in a call belongs to: the trace that was named, or that of what it is a part of. */
+export const inheritTrace = (trace: Trace, parent: Trace | undefined): Trace => ({
+  ...pickTraceFields(trace.isMade && parent ? parent : trace),
+  baggage: trace.baggage ?? parent?.baggage,
+});
 
 /** A trace and a span by their ids, where both are what OpenTelemetry makes. */
-export const traceOf = (traceId: string | undefined, spanId: string | undefined): Trace | undefined => {
+export const buildTrace = (traceId: string | undefined, spanId: string | undefined): Trace | undefined => {
   const traceparent = `00-${traceId}-${spanId}-01`;
   return TRACEPARENT.test(traceparent) ? { traceparent } : undefined;
 };
 
-export const idsOf = (traceparent: string): { traceId: string; spanId: string } => ({
-  traceId: traceparent.slice(TRACE_AT, PARENT_AT - 1),
-  spanId: traceparent.slice(PARENT_AT, PARENT_AT + 16),
+export const parseTraceIds = (traceparent: string): { traceId: string; spanId: string } => ({
+  traceId: traceparent.slice(TRACE_ID_OFFSET, SPAN_ID_OFFSET - 1),
+  spanId: traceparent.slice(SPAN_ID_OFFSET, SPAN_ID_OFFSET + 16),
 });
 
 /** The same trace, one span further down. */
-export const childOf = ({ traceparent, tracestate }: Trace): Trace => ({
-  traceparent: `${traceparent.slice(0, PARENT_AT)}${randomText(8, 'hex')}${traceparent.slice(PARENT_AT + 16)}`,
+export const createChildSpan = ({ traceparent, tracestate, baggage }: Trace): Trace => ({
+  traceparent: `${traceparent.slice(0, SPAN_ID_OFFSET)}${generateRandomText(8, 'hex')}${traceparent.slice(SPAN_ID_OFFSET + 16)}`,
   tracestate,
+  baggage,
 });
 
-/** The same for what is made anew whenever it is told: the span follows from its name. */
-export const childNamed = ({ traceparent, tracestate }: Trace, name: string): Trace => ({
-  traceparent: `${traceparent.slice(0, PARENT_AT)}${hash('sha256', name, 'hex').slice(0, 16)}${traceparent.slice(PARENT_AT + 16)}`,
+/** The same for what is made anew whenever it is told: the span follows from its name. Baggage is for who works, not for who is told. */
+export const deriveChildSpan = ({ traceparent, tracestate }: Trace, name: string): Trace => ({
+  traceparent: `${traceparent.slice(0, SPAN_ID_OFFSET)}${hash('sha256', name, 'hex').slice(0, 16)}${traceparent.slice(SPAN_ID_OFFSET + 16)}`,
   tracestate,
 });
 
 /** Behind `00-`, the trace id and a dash. */
-const PARENT_AT = 36;
-const TRACE_AT = 3;
+const SPAN_ID_OFFSET = 36;
+const TRACE_ID_OFFSET = 3;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { withBundles } from '../../cdk/bundle.ts';
-import { FUNCTION_NAMES } from '../../cdk/functions.ts';
+import { FUNCTION_NAMES } from '../../cdk/function-specs.ts';
 import { median } from '../numbers.ts';
 
 export interface Bundle {

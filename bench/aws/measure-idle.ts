@@ -51,7 +51,7 @@ export const measureIdle = async (seconds: number): Promise<IdleHour> => {
 
 const measureSweep = async (site: Site) => {
   const sweeps = async (times: number): Promise<void> => {
-    for (let sweep = 0; sweep < times; sweep++) await site.running.invoke(site.running.functionNamed('sweep'), {});
+    for (let sweep = 0; sweep < times; sweep++) await site.running.invoke(site.running.findFunctionName('sweep'), {});
   };
   await sweeps(WARM_UP_SWEEPS);
   const reading = await metered(site, () => sweeps(SWEEPS));

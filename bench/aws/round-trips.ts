@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Gateway } from '../../local/template/gateway/gateway.ts';
-import { signerOf } from '../../local/template/gateway/identify-call.ts';
+import { parseSigner } from '../../local/template/gateway/identify-call.ts';
 import { placeOf } from './bill.ts';
 import { CONTENTS } from './content.ts';
 import { alone } from './lives.ts';
@@ -30,7 +30,7 @@ const PAUSE_MS = 6000;
 
 export const roundTripsOf = async (site: Site): Promise<RoundTrips> => {
   const { running } = site;
-  const keyOf = (name: string): string => running.accessKeyOf(running.functionNamed(name));
+  const keyOf = (name: string): string => running.createAccessKey(running.findFunctionName(name));
   const functions = [keyOf('ingest'), keyOf('claims')];
   const recorded = recordCalls(running.gateway);
   const life = async (): Promise<Step[]> => {
@@ -63,7 +63,7 @@ const recordCalls = (gateway: Gateway): { taken(): Call[]; stop(): void } => {
   gateway.handle = async (request) => {
     const begun = performance.now();
     const response = await handle(request);
-    const { accessKey } = signerOf(request.headers.authorization ?? '');
+    const { accessKey } = parseSigner(request.headers.authorization ?? '');
     const operation = request.headers['x-amz-target']?.split('.')[1] ?? request.method;
     calls.push({ accessKey, operation, begun, ended: performance.now() });
     return response;

@@ -3,9 +3,9 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Reading } from '../../local/template/gateway/meter.ts';
 import { type RunningTemplate, startTemplate } from '../../local/template/start-template.ts';
-import { type App, synthesized } from '../../local/template/synthesize.ts';
+import { type App, loadOrSynthesize } from '../../local/template/synthesize.ts';
 import { Connection } from '../connection.ts';
-import { CAPABILITY } from './content.ts';
+import { DECLARED } from '../wire.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -29,7 +29,7 @@ export interface Site {
 }
 
 export const startSite = async (dir: string, app?: App): Promise<Site> => {
-  const { template, assets } = await synthesized(ROOT, (line) => console.error(line), app);
+  const { template, assets } = await loadOrSynthesize(ROOT, (line) => console.error(line), app);
   let isStopping = false;
   const onTrouble = (line: string): void => {
     if (!isStopping) console.error(`  trouble: ${line}`);
@@ -54,14 +54,14 @@ export const startSite = async (dir: string, app?: App): Promise<Site> => {
 };
 
 const setAdminKey = async (running: RunningTemplate): Promise<void> => {
-  const set = await running.invoke(running.functionNamed('admin-key'), { key: ADMIN_KEY });
+  const set = await running.invoke(running.findFunctionName('admin-key'), { key: ADMIN_KEY });
   if (set.ok !== true) throw new Error(`the admin key could not be set: ${JSON.stringify(set)}`);
 };
 
 /** A site that is started again on the same folder has the agent already; it gets a new key. */
 const registered = async (address: string, id: string): Promise<string> => {
   const headers = { authorization: `Bearer ${ADMIN_KEY}` };
-  const registration = JSON.stringify({ dialect: 'round-table', capabilities: [CAPABILITY] });
+  const registration = JSON.stringify({ dialect: 'round-table', ...DECLARED });
   const put = await fetch(`${address}/v1/agents/${id}`, { method: 'PUT', headers, body: registration });
   if (!put.ok) throw new Error(`${id} could not be registered: ${await put.text()}`);
   const rotated = await fetch(`${address}/v1/agents/${id}/key`, { method: 'POST', headers });

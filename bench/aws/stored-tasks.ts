@@ -5,13 +5,13 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { z } from 'zod';
 import { type DynamoDbLocal, startDynamoDbLocal } from '../../local/template/backends/dynamodb-local.ts';
 import { TableStream } from '../../local/template/mappings/stream-records.ts';
-import { type Attributes, Shelf } from '../../shared/engines/aws/attributes.ts';
+import { type Attributes, ItemCodec } from '../../shared/engines/aws/item-codec.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 import type { Item } from '../../shared/ports/records.ts';
-import { PACKING } from '../../shared/tasks/packing.ts';
+import { STORAGE_SCHEMA } from '../../shared/tasks/storage-schema.ts';
 import type { Task } from '../../shared/tasks/task.ts';
 
-const shelf = new Shelf(PACKING);
+const shelf = new ItemCodec(STORAGE_SCHEMA);
 
 const api = (operation: string): string => `DynamoDB_20120810.${operation}`;
 const Tables = z.object({ TableNames: z.tuple([z.string()]) });
@@ -46,7 +46,7 @@ export const storeTasks = async (dir: string, wanted: number): Promise<void> => 
     const [table] = Tables.parse(await dynamodb.call(api('ListTables'), {})).TableNames;
     const left = await leftByALife(dynamodb, table);
     const write = async (records: (Task | EventBatch)[]): Promise<void> => {
-      const requests = records.map((record) => ({ PutRequest: { Item: inJson(shelf.stored(record)) } }));
+      const requests = records.map((record) => ({ PutRequest: { Item: inJson(shelf.encode(record)) } }));
       await dynamodb.call(api('BatchWriteItem'), { RequestItems: { [table]: requests } });
     };
     let events: ParleyEvent[] = [];
@@ -71,13 +71,13 @@ const Positions = z.record(z.string(), z.unknown());
 /** DynamoDB Local has one open shard, the last. */
 const passStream = async (dynamodb: DynamoDbLocal, table: string, file: string): Promise<void> => {
   const stream = new TableStream(dynamodb.call, table);
-  const shardId = (await stream.shards()).at(-1)?.ShardId ?? '';
+  const shardId = (await stream.listShards()).at(-1)?.ShardId ?? '';
   const positions = Positions.parse(JSON.parse(readFileSync(file, 'utf8')));
   const [name = '', position] = Object.entries(positions).find(([key]) => key.endsWith(shardId)) ?? [];
   let { after } = Position.parse(position);
-  let iterator: string | undefined = await stream.iterator(shardId, { after });
+  let iterator: string | undefined = await stream.getIterator(shardId, { after });
   while (iterator !== undefined) {
-    const { records, next }: Awaited<ReturnType<TableStream['records']>> = await stream.records(iterator);
+    const { records, next }: Awaited<ReturnType<TableStream['getRecords']>> = await stream.getRecords(iterator);
     after = records.at(-1)?.dynamodb.SequenceNumber ?? after;
     iterator = records.length > 0 ? next : undefined;
   }
@@ -95,7 +95,7 @@ const leftByALife = async (dynamodb: DynamoDbLocal, table: string): Promise<Left
       ExpressionAttributeValues: { ':pk': { S: pk } },
     };
     const { Items: items } = Items.parse(await dynamodb.call(api('Query'), query));
-    return items.map((item) => shelf.record<T>(item));
+    return items.map((item) => shelf.decode<T>(item));
   };
   const logs = await found<EventBatch>('default#events');
   const newest = logs.at(-1);

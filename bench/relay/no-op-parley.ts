@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
-import type { Plan } from '../../shared/relay/plan.ts';
+import type { RelayPlan } from '../../shared/relay/relay-plan.ts';
 
 /** Takes every message and does nothing with it. Says when the last of them came, and how long each was on its way. */
-const plan: Plan = {
+const plan: RelayPlan = {
   project: 'bench',
   streams: ['UP', 'DOWN'].map((name) => ({
     name,

@@ -1,7 +1,7 @@
-import { parleyApi } from '../../relay/parley-api.ts';
+import type { EgressSource } from '../../relay/egress-source.ts';
+import { createParleyApi } from '../../relay/parley-api.ts';
 import { startRelay } from '../../relay/relay.ts';
-import type { Source } from '../../relay/source.ts';
-import type { Priority, Received } from '../../shared/ports/queues.ts';
+import type { Priority, ReceivedMessage } from '../../shared/ports/queues.ts';
 
 /** A relay whose queue gives it as many messages as it is told to bring down, at once. */
 const [natsUrl = '', address = '', payload = ''] = process.argv.slice(2);
@@ -9,7 +9,7 @@ let left = 0;
 let wake = Promise.withResolvers<void>();
 const lane = (priority: Priority) => ({ project: 'bench', kind: 'relay' as const, name: 'down', priority });
 
-const source: Source = {
+const source: EgressSource = {
   receive: async (priority, _waitMs, signal) => {
     if (priority !== 'normal' || left === 0) {
       const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -18,7 +18,7 @@ const source: Source = {
       return [];
     }
     const size = Math.min(10, left);
-    return Array.from({ length: size }, (): Received => {
+    return Array.from({ length: size }, (): ReceivedMessage => {
       const id = String(left--);
       const publish = { subject: `bench.down.${id}`, payload: { text: payload }, id };
       return { lane: lane(priority), group: id, receipt: id, body: { at: Date.now(), publish } };
@@ -30,7 +30,7 @@ const source: Source = {
 
 const relay = await startRelay({
   nats: { servers: natsUrl },
-  api: parleyApi(address, () => 'key'),
+  api: createParleyApi(address, () => 'key'),
   source: () => source,
   log: (level, message) => level === 'error' && console.error(message),
 });

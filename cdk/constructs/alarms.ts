@@ -7,22 +7,27 @@ import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
 import type { AwsConfig } from '../../shared/aws-config.ts';
 import {
-  automatic,
-  givenUp,
-  iteratorAge,
-  oldestDeadLetters,
-  oldestForRelays,
-  oldestInLanes,
-  relayDeadLetters,
-  streamNotRead,
-  tableFaults,
-  together,
-  type Watched,
-} from './metrics.ts';
-import { eventsNotAnnounced, inboxDepth, readLatency, writeLatency } from './own-metrics.ts';
-import { PERIOD } from './period.ts';
+  buildFailedRecordMetrics,
+  buildIteratorAgeMetric,
+  buildOldestDeadLetterMetrics,
+  buildOldestMessageMetrics,
+  buildOldestRelayMetrics,
+  buildRelayDeadLetterMetrics,
+  buildStreamNotReadMetric,
+  buildTableFaultMetrics,
+  combineMetrics,
+  type MonitoredResources,
+  SCHEDULED_FUNCTIONS,
+} from './aws-metrics.ts';
+import { METRIC_PERIOD } from './metric-period.ts';
+import {
+  buildInboxDepthMetric,
+  buildReadLatencyMetric,
+  buildUnpublishedEventMetrics,
+  buildWriteLatencyMetric,
+} from './parley-metrics.ts';
 
-interface Rule {
+interface AlarmRule {
   /** Also the heading in the runbook. */
   heading: string;
   says: string;
@@ -43,127 +48,131 @@ const STREAM_AGE_MS = 5 * 60 * 1000;
 /** The thresholds of the message routing protocol: twice its targets, and four fifths of an inbox. */
 const SLOW_WRITE_MS = 100;
 const SLOW_READ_MS = 200;
-const NEARLY_FULL = 80;
-const FAILED_ANSWERS = 5;
+const INBOX_ALMOST_FULL = 80;
+const MAX_SERVER_ERRORS = 5;
 /** The SDK tries each again by itself, so that a few reach nobody. */
-const FAILED_CALLS = 10;
+const MAX_TABLE_FAULTS = 10;
 
-const rules = (watched: Watched, { alarms, stage }: AwsConfig): Rule[] => {
+const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConfig): AlarmRule[] => {
   const { functions, delay, api } = watched;
-  const each = (metric: 'Errors' | 'Throttles') =>
-    automatic.map((name) => functions[name].lambda.metric(metric, { period: PERIOD, statistic: 'Sum' }));
+  const buildFunctionMetrics = (metric: 'Errors' | 'Throttles') =>
+    SCHEDULED_FUNCTIONS.map((name) =>
+      functions[name].lambda.metric(metric, { period: METRIC_PERIOD, statistic: 'Sum' }),
+    );
   return [
     {
       heading: 'dead-letters',
       says: 'Messages lie in the dead-letter queue of a project, and the function that should put them back does not.',
-      metrics: together('MAX', 'oldest dead letter (s)', oldestDeadLetters(watched)),
+      metrics: combineMetrics('MAX', 'oldest dead letter (s)', buildOldestDeadLetterMetrics(watched)),
       atLeast: DEAD_LETTER_AGE_S,
     },
     {
       heading: 'relay-dead-letters',
       says: 'Messages for agents on NATS lie in the dead-letter queue of a relay: it has received them over and over in vain.',
-      metrics: together('SUM', 'dead letters of relays', relayDeadLetters(watched)),
+      metrics: combineMetrics('SUM', 'dead letters of relays', buildRelayDeadLetterMetrics(watched)),
       atLeast: 1,
     },
     {
       heading: 'timer-dead-letters',
       says: 'Due times could not be worked off ten times over.',
-      metrics: [delay.deadLetters.metricApproximateNumberOfMessagesVisible({ period: PERIOD, statistic: 'Maximum' })],
+      metrics: [
+        delay.deadLetters.metricApproximateNumberOfMessagesVisible({ period: METRIC_PERIOD, statistic: 'Maximum' }),
+      ],
       atLeast: 1,
     },
     {
       heading: 'stream-age',
       says: 'What follows from changes comes late: dispatch does not keep up with the stream, or a record blocks it.',
-      metrics: [iteratorAge(watched)],
+      metrics: [buildIteratorAgeMetric(watched)],
       atLeast: STREAM_AGE_MS,
     },
     {
       heading: 'stream-not-read',
       says: 'Messages come in and nothing follows from them: the stream is not read at all.',
-      metrics: [streamNotRead(watched)],
+      metrics: [buildStreamNotReadMetric(watched)],
       atLeast: 1,
       periods: 3,
     },
     {
       heading: 'stream-failures',
       says: 'Changes were given up after ten attempts. They lie in the failure bucket until they are replayed.',
-      metrics: together('SUM', 'records given up', givenUp(watched)),
+      metrics: combineMetrics('SUM', 'records given up', buildFailedRecordMetrics(watched)),
       atLeast: 1,
     },
     {
       heading: 'events-not-announced',
       says: 'The bus did not take events. Tasks are not held up by it, but whoever follows the bus has missed them.',
-      metrics: together('SUM', 'events not announced', eventsNotAnnounced(stage)),
+      metrics: combineMetrics('SUM', 'events not announced', buildUnpublishedEventMetrics(stage)),
       atLeast: 1,
     },
     {
       heading: 'table-faults',
       says: 'DynamoDB throttles the table, or fails.',
-      metrics: together('SUM', 'refused and failed calls', tableFaults(watched)),
-      atLeast: FAILED_CALLS,
+      metrics: combineMetrics('SUM', 'refused and failed calls', buildTableFaultMetrics(watched)),
+      atLeast: MAX_TABLE_FAULTS,
     },
     {
       heading: 'function-errors',
       says: 'A function ended with an error that it did not handle, or ran out of time.',
-      metrics: together('SUM', 'errors', each('Errors')),
+      metrics: combineMetrics('SUM', 'errors', buildFunctionMetrics('Errors')),
       atLeast: 1,
     },
     {
       heading: 'function-throttles',
       says: "The account's bound on concurrent functions is reached.",
-      metrics: together('SUM', 'throttles', each('Throttles')),
+      metrics: combineMetrics('SUM', 'throttles', buildFunctionMetrics('Throttles')),
       atLeast: 1,
       periods: 2,
     },
     {
       heading: 'api-5xx',
       says: 'Agents get server errors.',
-      metrics: [api.metricServerError({ period: PERIOD, statistic: 'Sum' })],
-      atLeast: FAILED_ANSWERS,
+      metrics: [api.metricServerError({ period: METRIC_PERIOD, statistic: 'Sum' })],
+      atLeast: MAX_SERVER_ERRORS,
     },
     {
       heading: 'oldest-message',
       says: 'Tasks wait in a lane for longer than they should: its domain has too few agents, or none.',
-      metrics: together('MAX', 'oldest message (s)', oldestInLanes(watched)),
+      metrics: combineMetrics('MAX', 'oldest message (s)', buildOldestMessageMetrics(watched)),
       atLeast: Math.ceil(alarms.oldestMessageMs / 1000),
     },
     {
       heading: 'relay-not-reading',
       says: 'Messages for agents on NATS wait in the queues of a relay: it does not run, or does not get through to NATS.',
-      metrics: together('MAX', 'oldest message for a relay (s)', oldestForRelays(watched)),
+      metrics: combineMetrics('MAX', 'oldest message for a relay (s)', buildOldestRelayMetrics(watched)),
       atLeast: RELAY_AGE_S,
     },
     {
       heading: 'sweep-not-running',
       says: 'Nothing has looked for due times for five minutes: leases, retries and expiries do not happen.',
-      metrics: [functions.sweep.lambda.metricInvocations({ period: PERIOD, statistic: 'Sum' })],
+      metrics: [functions.sweep.lambda.metricInvocations({ period: METRIC_PERIOD, statistic: 'Sum' })],
       lessThan: 1,
       missing: TreatMissingData.BREACHING,
     },
     {
       heading: 'write-latency',
       says: 'Messages of the message routing protocol take long to be written.',
-      metrics: [writeLatency(stage)],
+      metrics: [buildWriteLatencyMetric(stage)],
       above: SLOW_WRITE_MS,
       periods: 2,
     },
     {
       heading: 'read-latency',
       says: 'Inboxes of the message routing protocol take long to be read.',
-      metrics: [readLatency(stage)],
+      metrics: [buildReadLatencyMetric(stage)],
       above: SLOW_READ_MS,
       periods: 2,
     },
     {
       heading: 'inbox-depth',
       says: 'An inbox is nearly full: its agent does not keep up, and its oldest messages are about to be evicted.',
-      metrics: [inboxDepth(stage)],
-      above: NEARLY_FULL,
+      metrics: [buildInboxDepthMetric(stage)],
+      above: INBOX_ALMOST_FULL,
     },
   ];
 };
 
-const comparisonOf = ({ atLeast, above, lessThan = 0 }: Pick<Rule, 'atLeast' | 'above' | 'lessThan'>) => {
+const toComparison = ({ atLeast, above, lessThan = 0 }: Pick<AlarmRule, 'atLeast' | 'above' | 'lessThan'>) => {
   if (above !== undefined) return { threshold: above, comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD };
   return atLeast === undefined
     ? { threshold: lessThan, comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD }
@@ -172,17 +181,17 @@ const comparisonOf = ({ atLeast, above, lessThan = 0 }: Pick<Rule, 'atLeast' | '
 
 /** What somebody should get up for. Each alarm names the heading of the runbook that says what to do. */
 export class Alarms extends Construct {
-  constructor(scope: Construct, id: string, { aws, watched }: { aws: AwsConfig; watched: Watched }) {
+  constructor(scope: Construct, id: string, { aws, watched }: { aws: AwsConfig; watched: MonitoredResources }) {
     super(scope, id);
     const topic = this.addTopic(aws);
-    for (const { heading, says, metrics, periods = 1, missing, ...bound } of rules(watched, aws)) {
+    for (const { heading, says, metrics, periods = 1, missing, ...bound } of buildAlarmRules(watched, aws)) {
       for (const [at, metric] of metrics.entries()) {
         const name = metrics.length === 1 ? heading : `${heading}-${at + 1}`;
         const alarm = new Alarm(this, name, {
           alarmName: `parley-${aws.stage}-${name}`,
           alarmDescription: `${says} docs/runbook.md#${heading}`,
           metric,
-          ...comparisonOf(bound),
+          ...toComparison(bound),
           evaluationPeriods: periods,
           treatMissingData: missing ?? TreatMissingData.NOT_BREACHING,
         });

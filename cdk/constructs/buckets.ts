@@ -2,7 +2,7 @@ import { Duration, type RemovalPolicy, Validations } from 'aws-cdk-lib';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type LifecycleRule, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
-import { UNOWNED } from '../../shared/engines/aws/unowned.ts';
+import { UNRETAINED_TAG } from '../../shared/engines/aws/unretained-tag.ts';
 
 export interface BucketProps {
   removal: RemovalPolicy;
@@ -10,15 +10,15 @@ export interface BucketProps {
 }
 
 /** The longest that anybody may take to find out why a record failed. */
-const FAILURES_KEPT = Duration.days(90);
+const FAILURE_RETENTION = Duration.days(90);
 
 /** A change that failed is played back for as long as it is kept, and may name content that nobody owns yet. */
-const UNOWNED_KEPT = FAILURES_KEPT.plus(Duration.days(10));
+const UNRETAINED_RETENTION = FAILURE_RETENTION.plus(Duration.days(10));
 
 /** As long as the table can be restored to an earlier moment, its content can be too. */
-const DELETED_KEPT = Duration.days(35);
+const DELETED_RETENTION = Duration.days(35);
 
-const safeBucket = (
+const createBucket = (
   scope: Construct,
   id: string,
   { removal, key }: BucketProps,
@@ -45,15 +45,15 @@ const safeBucket = (
 };
 
 /** Content that is too large for a record. It is deleted when its record goes, or if none ever owned it, and is really gone some weeks later. */
-export const contentBucket = (scope: Construct, props: BucketProps): Bucket =>
-  safeBucket(scope, 'Content', props, {
+export const createContentBucket = (scope: Construct, props: BucketProps): Bucket =>
+  createBucket(scope, 'Content', props, {
     versioned: true,
     rules: [
-      { noncurrentVersionExpiration: DELETED_KEPT, expiredObjectDeleteMarker: true },
-      { tagFilters: { [UNOWNED.key]: UNOWNED.value }, expiration: UNOWNED_KEPT },
+      { noncurrentVersionExpiration: DELETED_RETENTION, expiredObjectDeleteMarker: true },
+      { tagFilters: { [UNRETAINED_TAG.key]: UNRETAINED_TAG.value }, expiration: UNRETAINED_RETENTION },
     ],
   });
 
 /** What the stream's function could not process, whole, until it is played back. */
-export const failureBucket = (scope: Construct, props: BucketProps): Bucket =>
-  safeBucket(scope, 'Failures', props, { versioned: false, rules: [{ expiration: FAILURES_KEPT }] });
+export const createFailureBucket = (scope: Construct, props: BucketProps): Bucket =>
+  createBucket(scope, 'Failures', props, { versioned: false, rules: [{ expiration: FAILURE_RETENTION }] });

@@ -1,12 +1,12 @@
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { queuePrefix } from '../../shared/aws-config.ts';
-import { FUNCTIONS } from '../functions.ts';
-import { safeQueue, visibilityFor } from './queues.ts';
+import { buildQueuePrefix } from '../../shared/aws-config.ts';
+import { FUNCTIONS } from '../function-specs.ts';
+import { computeVisibility, createQueue } from './queues.ts';
 
 /** Ten times six timeouts of `due` are half an hour; the sweep sends what is still overdue again all the while. */
-const RECEIVES = 10;
+const MAX_RECEIVES = 10;
 
 /** What fires within the next minutes. A time that is lost here is still in its record, where the sweep finds it. */
 export class DelayQueue extends Construct {
@@ -15,11 +15,11 @@ export class DelayQueue extends Construct {
 
   constructor(scope: Construct, id: string, { stage, key }: { stage: string; key?: IKey }) {
     super(scope, id);
-    this.deadLetters = safeQueue(this, 'Dead', key, { queueName: `${queuePrefix(stage)}delay-dead` });
-    this.queue = safeQueue(this, 'Queue', key, {
-      queueName: `${queuePrefix(stage)}delay`,
-      visibilityTimeout: visibilityFor(FUNCTIONS.due),
-      deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: RECEIVES },
+    this.deadLetters = createQueue(this, 'Dead', key, { queueName: `${buildQueuePrefix(stage)}delay-dead` });
+    this.queue = createQueue(this, 'Queue', key, {
+      queueName: `${buildQueuePrefix(stage)}delay`,
+      visibilityTimeout: computeVisibility(FUNCTIONS.due),
+      deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: MAX_RECEIVES },
     });
   }
 }

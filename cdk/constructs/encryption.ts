@@ -14,7 +14,7 @@ export const KEY_ACTIONS = [
 ];
 
 /** The deployment's own key. It is kept when the stack goes: without it, what was retained could not be read. */
-export const customerKey = (scope: Construct, stage: string): IKey => {
+export const createCustomerKey = (scope: Construct, stage: string): IKey => {
   const key = new Key(scope, 'Key', {
     alias: `parley-${stage}`,
     description: `Parley ${stage}: table, queues, buckets and logs`,

@@ -12,7 +12,7 @@ export interface BusProps {
 }
 
 /** What happened, for others to follow; nothing inside depends on it. */
-export const eventBus = (scope: Construct, { stage, keepMs, archive }: BusProps): EventBus => {
+export const createEventBus = (scope: Construct, { stage, keepMs, archive }: BusProps): EventBus => {
   const bus = new EventBus(scope, 'Bus', { eventBusName: `parley-${stage}` });
   if (archive) {
     bus.archive('Archive', {

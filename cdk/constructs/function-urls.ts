@@ -1,20 +1,22 @@
 import { Stack } from 'aws-cdk-lib';
 import { FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import { DEFAULT_ROUTE_TO, type FunctionName, ROUTES } from '../functions.ts';
+import { DEFAULT_ROUTE_FUNCTION, type FunctionName, ROUTES } from '../function-specs.ts';
 import type { ParleyFunction } from './parley-function.ts';
 
 /**
  * For LocalStack, whose free tier has no HTTP APIs: each function behind a route gets an address of its own. The answer is the
  * routes as JSON, `{"POST /v1/messages": "http://…"}`, for whoever puts one address in front of them.
  */
-export const functionUrls = (scope: Construct, functions: Record<FunctionName, ParleyFunction>): string => {
+export const createFunctionUrls = (scope: Construct, functions: Record<FunctionName, ParleyFunction>): string => {
   const urls = new Map<FunctionName, string>();
-  const urlOf = (name: FunctionName): string => {
+  const getFunctionUrl = (name: FunctionName): string => {
     const url = urls.get(name) ?? functions[name].lambda.addFunctionUrl({ authType: FunctionUrlAuthType.NONE }).url;
     urls.set(name, url);
     return url;
   };
-  const routes = ROUTES.map(({ method, path, to }) => [`${method} ${path}`, urlOf(to)]);
-  return Stack.of(scope).toJsonString(Object.fromEntries([...routes, ['$default', urlOf(DEFAULT_ROUTE_TO)]]));
+  const routes = ROUTES.map(({ method, path, to }) => [`${method} ${path}`, getFunctionUrl(to)]);
+  return Stack.of(scope).toJsonString(
+    Object.fromEntries([...routes, ['$default', getFunctionUrl(DEFAULT_ROUTE_FUNCTION)]]),
+  );
 };

@@ -16,7 +16,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { AwsConfig } from '../../shared/aws-config.ts';
-import { DEFAULT_ROUTE_TO, type FunctionName, ROUTES } from '../functions.ts';
+import { DEFAULT_ROUTE_FUNCTION, type FunctionName, ROUTES } from '../function-specs.ts';
 import type { ParleyFunction } from './parley-function.ts';
 
 export interface HttpApiProps {
@@ -89,7 +89,7 @@ export class ParleyHttpApi extends Construct {
       });
     };
     for (const { method, path, to } of ROUTES) addRoute(HttpRouteKey.with(path, METHODS[method]), to);
-    addRoute(HttpRouteKey.DEFAULT, DEFAULT_ROUTE_TO);
+    addRoute(HttpRouteKey.DEFAULT, DEFAULT_ROUTE_FUNCTION);
   }
 
   private addDomain(stage: HttpStage, { name, certificateArn }: NonNullable<AwsConfig['domain']>): string {

@@ -11,9 +11,9 @@ import {
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { FunctionEnv } from '../../functions/env.ts';
-import { FUNCTIONS, type FunctionName, type FunctionSpec } from '../functions.ts';
-import { grant, type Surroundings } from './grants.ts';
-import { NAMESPACE } from './own-metrics.ts';
+import { FUNCTIONS, type FunctionName, type FunctionSpec } from '../function-specs.ts';
+import { type FunctionResources, grantAccess } from './grant-access.ts';
+import { METRIC_NAMESPACE } from './parley-metrics.ts';
 
 export interface ParleyFunctionProps {
   stage: string;
@@ -21,7 +21,7 @@ export interface ParleyFunctionProps {
   code: Code;
   env: FunctionEnv & Record<string, string>;
   logDays: number;
-  surroundings: Surroundings;
+  surroundings: FunctionResources;
 }
 
 /** How every function is built: its role may do what `FUNCTIONS` says and write its own log, nothing else. */
@@ -43,7 +43,7 @@ export class ParleyFunction extends Construct {
     this.role.addToPolicy(
       new PolicyStatement({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [log.logGroupArn] }),
     );
-    grant(this.role, spec.access, props.surroundings);
+    grantAccess(this.role, spec.access, props.surroundings);
     this.lambda = new LambdaFunction(this, 'Function', {
       functionName,
       code: props.code,
@@ -61,7 +61,7 @@ export class ParleyFunction extends Construct {
         ...props.env,
         NODE_OPTIONS: '--enable-source-maps',
         POWERTOOLS_SERVICE_NAME: props.name,
-        POWERTOOLS_METRICS_NAMESPACE: NAMESPACE,
+        POWERTOOLS_METRICS_NAMESPACE: METRIC_NAMESPACE,
         POWERTOOLS_LOG_LEVEL: 'INFO',
       },
     });

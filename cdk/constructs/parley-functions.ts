@@ -2,18 +2,18 @@ import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import type { FunctionEnv } from '../../functions/env.ts';
 import type { AwsConfig } from '../../shared/aws-config.ts';
-import type { FunctionName } from '../functions.ts';
-import type { Surroundings } from './grants.ts';
+import type { FunctionName } from '../function-specs.ts';
+import type { FunctionResources } from './grant-access.ts';
 import { ParleyFunction } from './parley-function.ts';
 
 export interface FunctionsProps {
   aws: AwsConfig;
   code: (name: FunctionName) => Code;
-  surroundings: Surroundings;
+  surroundings: FunctionResources;
 }
 
 /** All functions. Each is told where everything is, and may reach what its row in `FUNCTIONS` says. */
-export const parleyFunctions = (
+export const createFunctions = (
   scope: Construct,
   { aws, code, surroundings }: FunctionsProps,
 ): Record<FunctionName, ParleyFunction> => {
@@ -25,7 +25,7 @@ export const parleyFunctions = (
     LANE_URL_PREFIX: surroundings.lanes.urlPrefix,
     DELAY_QUEUE_URL: surroundings.delay.queue.queueUrl,
   };
-  const make = (name: FunctionName, more: Record<string, string> = {}): ParleyFunction =>
+  const createFunction = (name: FunctionName, more: Record<string, string> = {}): ParleyFunction =>
     new ParleyFunction(scope, {
       stage: aws.stage,
       name,
@@ -35,20 +35,20 @@ export const parleyFunctions = (
       surroundings,
     });
   return {
-    ingest: make('ingest'),
-    claims: make('claims'),
-    tasks: make('tasks'),
-    inbox: make('inbox'),
-    agents: make('agents'),
-    cards: make('cards'),
-    relay: make('relay'),
-    turns: make('turns'),
-    api: make('api'),
-    dispatch: make('dispatch'),
-    sweep: make('sweep'),
-    due: make('due'),
-    'dead-letters': make('dead-letters'),
-    replay: make('replay', { FAILURE_BUCKET_NAME: surroundings.failures.bucketName }),
-    'admin-key': make('admin-key'),
+    ingest: createFunction('ingest'),
+    claims: createFunction('claims'),
+    tasks: createFunction('tasks'),
+    inbox: createFunction('inbox'),
+    agents: createFunction('agents'),
+    cards: createFunction('cards'),
+    relay: createFunction('relay'),
+    turns: createFunction('turns'),
+    api: createFunction('api'),
+    dispatch: createFunction('dispatch'),
+    sweep: createFunction('sweep'),
+    due: createFunction('due'),
+    'dead-letters': createFunction('dead-letters'),
+    replay: createFunction('replay', { FAILURE_BUCKET_NAME: surroundings.failures.bucketName }),
+    'admin-key': createFunction('admin-key'),
   };
 };

@@ -4,10 +4,10 @@ import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { ParleyFunction } from './parley-function.ts';
 
 /** Also the most that a FIFO queue gives. */
-const BATCH = 10;
+const BATCH_SIZE = 10;
 
 /** A queue to its function. What the function reports as failed is given again, the rest of the batch is done. */
-export const queueMapping = (
+export const addQueueMapping = (
   reader: ParleyFunction,
   queue: Queue,
   { enabled, atOnce }: { enabled: boolean; atOnce: number },
@@ -21,7 +21,7 @@ export const queueMapping = (
   new EventSourceMapping(reader, `From-${queue.node.path}`, {
     target: reader.lambda,
     eventSourceArn: queue.queueArn,
-    batchSize: BATCH,
+    batchSize: BATCH_SIZE,
     reportBatchItemFailures: true,
     maxConcurrency: atOnce,
     enabled,

@@ -6,7 +6,7 @@ import type { Construct } from 'constructs';
 const RETENTION = Duration.days(14);
 
 /** What every queue has: encryption, and no way in but TLS. */
-export const safeQueue = (scope: Construct, id: string, key: IKey | undefined, props: QueueProps): Queue =>
+export const createQueue = (scope: Construct, id: string, key: IKey | undefined, props: QueueProps): Queue =>
   new Queue(scope, id, {
     enforceSSL: true,
     retentionPeriod: RETENTION,
@@ -17,8 +17,8 @@ export const safeQueue = (scope: Construct, id: string, key: IKey | undefined, p
     ...props,
   });
 
-export const fifoQueue = (scope: Construct, id: string, key: IKey | undefined, props: QueueProps): Queue =>
-  safeQueue(scope, id, key, {
+export const createFifoQueue = (scope: Construct, id: string, key: IKey | undefined, props: QueueProps): Queue =>
+  createQueue(scope, id, key, {
     fifo: true,
     deduplicationScope: DeduplicationScope.MESSAGE_GROUP,
     fifoThroughputLimit: FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
@@ -26,4 +26,4 @@ export const fifoQueue = (scope: Construct, id: string, key: IKey | undefined, p
   });
 
 /** What a mapping reads must stay hidden for six times the function's timeout, or a slow batch is given out twice. */
-export const visibilityFor = (spec: { timeoutS: number }): Duration => Duration.seconds(6 * spec.timeoutS);
+export const computeVisibility = (spec: { timeoutS: number }): Duration => Duration.seconds(6 * spec.timeoutS);

@@ -18,14 +18,14 @@ import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { AwsConfig } from '../../shared/aws-config.ts';
 import { KEY_ACTIONS } from './encryption.ts';
-import type { Lanes } from './lanes.ts';
+import type { TaskQueues } from './task-queues.ts';
 
 export interface RelayServiceProps {
   aws: AwsConfig;
   relay: NonNullable<AwsConfig['relay']>;
   project: string;
   endpoint: string;
-  lanes: Lanes;
+  lanes: TaskQueues;
   image: ContainerImage;
   vpc: IVpc;
   cluster: Cluster;
@@ -39,7 +39,7 @@ const MEMORY_MIB = 512;
 const STOP_TIMEOUT = Duration.seconds(30);
 
 /** Where relays run: a network from which calls go out and into which none come. */
-export const relayGround = (scope: Construct, stage: string): { vpc: Vpc; cluster: Cluster } => {
+export const createRelayNetwork = (scope: Construct, stage: string): { vpc: Vpc; cluster: Cluster } => {
   const subnet = { name: 'relay', subnetType: SubnetType.PUBLIC, cidrMask: 24 };
   const vpc = new Vpc(scope, 'RelayNetwork', { maxAzs: 2, natGateways: 0, subnetConfiguration: [subnet] });
   Validations.of(vpc).acknowledge({
@@ -73,7 +73,7 @@ export class RelayService extends Construct {
       id: 'AwsSolutions-SMG4',
       reason: 'An administrator rotates the key with POST /v1/relay/key, and puts it here.',
     });
-    const task = this.#taskOf(props, name);
+    const task = this.#createTaskDefinition(props, name);
     const securityGroup = new SecurityGroup(this, 'Calls', {
       vpc: props.vpc,
       allowAllOutbound: false,
@@ -95,7 +95,7 @@ export class RelayService extends Construct {
     });
   }
 
-  #taskOf(
+  #createTaskDefinition(
     { aws, relay, project, endpoint, lanes, image, key }: RelayServiceProps,
     name: string,
   ): FargateTaskDefinition {

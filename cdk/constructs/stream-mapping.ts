@@ -3,8 +3,8 @@ import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { EventSourceMapping, FilterCriteria, FilterRule, MetricType, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
-import { WATCHED } from '../../shared/dispatch/watched.ts';
-import { objectsOf } from './grants.ts';
+import { CHANGE_FEED_KINDS } from '../../shared/dispatch/change-feed-kinds.ts';
+import { getObjectsArn } from './grant-access.ts';
 import type { ParleyFunction } from './parley-function.ts';
 
 export interface StreamMappingProps {
@@ -19,7 +19,7 @@ export interface StreamMappingProps {
  * The stream to `dispatch`. A record that fails again and again blocks its shard, so that it is singled out by halving, tried
  * 10 times, and then kept whole in a bucket, from where `replay` plays it back.
  */
-export const streamMapping = (
+export const addStreamMapping = (
   dispatch: ParleyFunction,
   { table, failures, parallelism, counted }: StreamMappingProps,
 ): EventSourceMapping => {
@@ -33,7 +33,7 @@ export const streamMapping = (
   );
   dispatch.role.addToPolicy(new PolicyStatement({ actions: ['s3:ListBucket'], resources: [failures.bucketArn] }));
   dispatch.role.addToPolicy(
-    new PolicyStatement({ actions: ['s3:PutObject'], resources: [objectsOf(failures, dispatch.role)] }),
+    new PolicyStatement({ actions: ['s3:PutObject'], resources: [getObjectsArn(failures, dispatch.role)] }),
   );
   return new EventSourceMapping(dispatch, 'Stream', {
     target: dispatch.lambda,
@@ -49,7 +49,7 @@ export const streamMapping = (
     // The stream itself keeps a record for a day.
     maxRecordAge: Duration.days(1),
     // The rest of the stream is not paid for.
-    filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: FilterRule.or(...WATCHED) } } } })],
+    filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: FilterRule.or(...CHANGE_FEED_KINDS) } } } })],
     onFailure: { bind: () => ({ destination: failures.bucketArn }) },
     supportS3OnFailureDestination: true,
     ...(counted ? { metricsConfig: { metrics: [MetricType.EVENT_COUNT] } } : {}),

@@ -9,7 +9,7 @@ import {
 } from 'aws-cdk-lib/aws-dynamodb';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
-import type { IndexName } from '../functions.ts';
+import type { TableIndexName } from '../function-specs.ts';
 
 export interface TableProps {
   removal: RemovalPolicy;
@@ -22,14 +22,14 @@ interface IndexKeys {
   sort: { name: string; type: AttributeType };
 }
 
-const INDEX_KEYS: Record<IndexName, IndexKeys> = {
+const INDEX_KEYS: Record<TableIndexName, IndexKeys> = {
   placed: { partition: 'placedP', sort: { name: 'placedS', type: AttributeType.STRING } },
   held: { partition: 'heldP', sort: { name: 'heldS', type: AttributeType.STRING } },
   due: { partition: 'dueShard', sort: { name: 'due', type: AttributeType.NUMBER } },
 };
 
 /** Everything that Parley knows, and the stream of its changes. */
-export const parleyTable = (scope: Construct, { removal, protect, key }: TableProps): Table => {
+export const createParleyTable = (scope: Construct, { removal, protect, key }: TableProps): Table => {
   const table = new Table(scope, 'Table', {
     partitionKey: { name: 'pk', type: AttributeType.STRING },
     sortKey: { name: 'sk', type: AttributeType.STRING },

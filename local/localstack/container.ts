@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { StartError } from '../options.ts';
+import { StartError } from '../cli-options.ts';
 
 /** The last version that runs without a token. */
 const IMAGE = 'localstack/localstack:4.14.0';
-const NAME = 'parley-localstack';
+const CONTAINER_NAME = 'parley-localstack';
 /** The first start fetches a gigabyte. */
-const PATIENCE_MS = 300_000;
+const START_TIMEOUT_MS = 300_000;
 
-const docker = (...args: string[]): Promise<{ stdout: string }> => promisify(execFile)('docker', args);
+const runDocker = (...args: string[]): Promise<{ stdout: string }> => promisify(execFile)('docker', args);
 
 export interface Container {
   endpoint: string;
@@ -17,13 +17,13 @@ export interface Container {
 }
 
 export const startContainer = async (port: number): Promise<Container> => {
-  await docker('info').catch((cause: unknown) => {
+  await runDocker('info').catch((cause: unknown) => {
     throw new StartError('Docker does not answer. Start it, or run the same template without it: npm run start:aws.', {
       cause,
     });
   });
-  await docker(
-    ...['run', '--detach', '--rm', '--name', NAME, '--publish', `127.0.0.1:${port}:4566`],
+  await runDocker(
+    ...['run', '--detach', '--rm', '--name', CONTAINER_NAME, '--publish', `127.0.0.1:${port}:4566`],
     // LocalStack runs each function in a container of its own.
     ...['--volume', '/var/run/docker.sock:/var/run/docker.sock'],
     // A type that it does not have must be an error, not something that only looks deployed.
@@ -32,10 +32,10 @@ export const startContainer = async (port: number): Promise<Container> => {
   );
   const endpoint = `http://localhost:${port}`;
   const stop = async (): Promise<void> => {
-    await docker('stop', NAME);
+    await runDocker('stop', CONTAINER_NAME);
   };
   try {
-    await answers(`${endpoint}/_localstack/health`);
+    await waitForHealth(`${endpoint}/_localstack/health`);
   } catch (error) {
     await stop();
     throw error;
@@ -43,14 +43,14 @@ export const startContainer = async (port: number): Promise<Container> => {
   return { endpoint, stop };
 };
 
-const answers = async (url: string): Promise<void> => {
-  for (const until = Date.now() + PATIENCE_MS; ; await pause(500)) {
+const waitForHealth = async (url: string): Promise<void> => {
+  for (const until = Date.now() + START_TIMEOUT_MS; ; await pause(500)) {
     const isUp = await fetch(url).then(
       ({ ok }) => ok,
       () => false,
     );
     if (isUp) return;
     if (Date.now() > until)
-      throw new StartError(`LocalStack did not answer at ${url} in time. docker logs ${NAME} says why.`);
+      throw new StartError(`LocalStack did not answer at ${url} in time. docker logs ${CONTAINER_NAME} says why.`);
   }
 };

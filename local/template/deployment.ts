@@ -1,18 +1,18 @@
 import { DONE_BY_LAMBDA } from './access/managed-policies.ts';
-import { rolesOf } from './access/roles.ts';
-import { type PatternRule, rulesOf } from './events/bus.ts';
-import { type PlannedSchedule, schedulesOf } from './events/schedules.ts';
+import { loadRoles } from './access/roles.ts';
+import { type PatternRule, parseRules } from './events/bus.ts';
+import { type PlannedSchedule, parseSchedules } from './events/schedules.ts';
 import { checkTargets } from './events/targets.ts';
+import { buildResourceGraph, type ResourceGraph } from './graph.ts';
 import { checkUrls } from './http/function-urls.ts';
-import { apiOf, type PlannedApi } from './http/http-api.ts';
-import type { Site } from './kind.ts';
-import { functionsOf, type PlannedFunction } from './lambda/functions.ts';
-import { mappingsOf, type PlannedMapping } from './mappings/mappings.ts';
-import { type Plan, planOf } from './plan.ts';
+import { type PlannedApi, parseHttpApi } from './http/http-api.ts';
+import { type PlannedFunction, parseFunctions } from './lambda/functions.ts';
+import { type PlannedMapping, parseMappings } from './mappings/mappings.ts';
+import type { ResourceContext } from './resource-type.ts';
 
 /** All that a template runs, with nothing left to find out. */
 export interface Deployment {
-  plan: Plan;
+  plan: ResourceGraph;
   functions: PlannedFunction[];
   api: PlannedApi | undefined;
   rules: PatternRule[];
@@ -21,17 +21,17 @@ export interface Deployment {
 }
 
 /** Reads and checks a template whole; all mistakes are thrown as one TemplateError. */
-export const deploymentOf = (template: unknown, site: Site, assets: string): Deployment => {
-  const plan = planOf(template, site);
-  const roles = rolesOf(plan);
-  const functions = functionsOf(plan, roles, assets);
-  const rules = rulesOf(plan);
-  const schedules = schedulesOf(plan);
-  const mappings = mappingsOf(plan, functions);
-  const api = apiOf(plan);
+export const buildDeployment = (template: unknown, site: ResourceContext, assets: string): Deployment => {
+  const plan = buildResourceGraph(template, site);
+  const roles = loadRoles(plan);
+  const functions = parseFunctions(plan, roles, assets);
+  const rules = parseRules(plan);
+  const schedules = parseSchedules(plan);
+  const mappings = parseMappings(plan, functions);
+  const api = parseHttpApi(plan);
   checkUrls(plan);
   checkTargets(plan, functions, roles, rules, schedules);
   plan.mistakes.throwIfAny();
-  for (const { access } of functions) access.use(DONE_BY_LAMBDA);
+  for (const { access } of functions) access.recordUse(DONE_BY_LAMBDA);
   return { plan, functions, api, rules, schedules, mappings };
 };

@@ -10,9 +10,10 @@ interface RelayAccess {
 }
 
 const ACTIONS = ['ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'].map((action) => `sqs:${action}`);
-const ACCESS_KEY = 'RELAYOFTHEPROJECT';
+const createAccessKey = (project: string): string =>
+  `RELAYOF${project.toUpperCase().replaceAll('-', '')}${project.length}`;
 
-export const relayAccess = (
+export const getRelayAccess = (
   { outputs, gateway, gatewayAddress, region, account }: RunningTemplate,
   project: string,
 ): RelayAccess => {
@@ -20,7 +21,8 @@ export const relayAccess = (
   const names = queueUrlPrefix.slice(queueUrlPrefix.lastIndexOf('/') + 1);
   const queues = `arn:aws:sqs:${region}:${account}:${names}${project}_relay-*`;
   const access = new RoleAccess('relay', [{ Effect: 'Allow', Action: ACTIONS, Resource: [queues] }]);
-  gateway.addCaller(ACCESS_KEY, { name: 'relay', access });
-  const credentials = { accessKeyId: ACCESS_KEY, secretAccessKey: 'local' };
+  const accessKeyId = createAccessKey(project);
+  gateway.addCaller(accessKeyId, { name: 'relay', access });
+  const credentials = { accessKeyId, secretAccessKey: 'local' };
   return { queueUrlPrefix, endpoint: gatewayAddress, region, credentials };
 };

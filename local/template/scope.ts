@@ -1,19 +1,25 @@
-import { holds, NO_VALUE, resolved, type Scope, Unresolvable } from './intrinsics.ts';
-import type { Kind, Site } from './kind.ts';
-import { KINDS } from './kinds/kinds.ts';
+import { evaluateTemplateCondition, NO_VALUE, resolveIntrinsics, type Scope, UnresolvableError } from './intrinsics.ts';
+import { KINDS } from './kinds/resource-types.ts';
+import type { ResourceContext, ResourceType } from './resource-type.ts';
 import type { RawResource, Template } from './template.ts';
-import { notKnown } from './template-error.ts';
+import { unknownResourceIssue } from './template-error.ts';
 
 /** The name that the template gives, or one made from the logical id. */
-export const nameOf = (logicalId: string, raw: RawResource, kind: Kind, scope: Scope, site: Site): string => {
+export const buildPhysicalName = (
+  logicalId: string,
+  raw: RawResource,
+  kind: ResourceType,
+  scope: Scope,
+  site: ResourceContext,
+): string => {
   const given = kind.nameProperty === undefined ? undefined : raw.Properties[kind.nameProperty];
-  const chosen = given === undefined ? NO_VALUE : resolved(given, scope);
+  const chosen = given === undefined ? NO_VALUE : resolveIntrinsics(given, scope);
   if (typeof chosen === 'string') return chosen;
   return kind.madeName?.(logicalId, site, raw.Properties) ?? `${site.stackName}-${logicalId}`;
 };
 
 /** What the functions of a template can refer to: its resources, parameters, conditions and mappings. */
-export const scopeOf = (template: Template, site: Site): Scope => {
+export const createScope = (template: Template, site: ResourceContext): Scope => {
   const pseudo: Record<string, unknown> = {
     'AWS::Region': site.region,
     'AWS::AccountId': site.account,
@@ -23,36 +29,37 @@ export const scopeOf = (template: Template, site: Site): Scope => {
     'AWS::StackId': `arn:aws:cloudformation:${site.region}:${site.account}:stack/${site.stackName}/local`,
     'AWS::NoValue': NO_VALUE,
   };
-  const named = (logicalId: string) => {
+  const findNamed = (logicalId: string) => {
     const raw = template.Resources[logicalId];
     const kind = raw && KINDS.get(raw.Type);
-    if (!raw) throw new Unresolvable(`there is no resource ${logicalId}`);
-    if (!kind) throw new Unresolvable(notKnown(`${logicalId}, which is a ${raw.Type},`));
-    return { kind, raw, named: { logicalId, site, name: nameOf(logicalId, raw, kind, scope, site) } };
+    if (!raw) throw new UnresolvableError(`there is no resource ${logicalId}`);
+    if (!kind) throw new UnresolvableError(unknownResourceIssue(`${logicalId}, which is a ${raw.Type},`));
+    return { kind, raw, named: { logicalId, site, name: buildPhysicalName(logicalId, raw, kind, scope, site) } };
   };
   const scope: Scope = {
-    ref: (name) => {
+    resolveRef: (name) => {
       if (name in pseudo) return pseudo[name];
-      if (name.startsWith('AWS::')) throw new Unresolvable(notKnown(`the pseudo parameter ${name}`));
+      if (name.startsWith('AWS::')) throw new UnresolvableError(unknownResourceIssue(`the pseudo parameter ${name}`));
       const parameter = template.Parameters[name];
       if (parameter?.Default !== undefined) return parameter.Default;
-      if (parameter) throw new Unresolvable(`the parameter ${name} has no default, and the local runner asks nobody`);
-      const { kind, named: known } = named(name);
+      if (parameter)
+        throw new UnresolvableError(`the parameter ${name} has no default, and the local runner asks nobody`);
+      const { kind, named: known } = findNamed(name);
       return kind.ref(known);
     },
-    attribute: (logicalId, attribute) => {
-      const { kind, raw, named: known } = named(logicalId);
+    resolveAttribute: (logicalId, attribute) => {
+      const { kind, raw, named: known } = findNamed(logicalId);
       const of = kind.attributes[attribute];
-      if (!of) throw new Unresolvable(notKnown(`the attribute ${attribute} of ${raw.Type}`));
+      if (!of) throw new UnresolvableError(unknownResourceIssue(`the attribute ${attribute} of ${raw.Type}`));
       return of(known);
     },
-    condition: (name) => {
-      if (!(name in template.Conditions)) throw new Unresolvable(`there is no condition ${name}`);
-      return holds(template.Conditions[name], scope);
+    resolveCondition: (name) => {
+      if (!(name in template.Conditions)) throw new UnresolvableError(`there is no condition ${name}`);
+      return evaluateTemplateCondition(template.Conditions[name], scope);
     },
-    mapping: (map, key, second) => {
+    resolveMapping: (map, key, second) => {
       const value = template.Mappings[map]?.[key]?.[second];
-      if (value === undefined) throw new Unresolvable(`the mapping ${map} has no ${key}.${second}`);
+      if (value === undefined) throw new UnresolvableError(`the mapping ${map} has no ${key}.${second}`);
       return value;
     },
   };

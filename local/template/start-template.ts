@@ -1,22 +1,22 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { keyNeedsOf } from './access/key-needs.ts';
+import { listKeyPermissions } from './access/key-permissions.ts';
 import type { Grant } from './access/role-access.ts';
 import { startBackends } from './backends/start-backends.ts';
-import { deploymentOf } from './deployment.ts';
-import { busOf } from './events/bus.ts';
+import { buildDeployment } from './deployment.ts';
+import { Disposer } from './disposer.ts';
+import { createBus } from './events/bus.ts';
 import { runSchedules } from './events/schedules.ts';
-import { scheduledEvent, targetsOf } from './events/targets.ts';
+import { buildScheduledEvent, createTargets } from './events/targets.ts';
 import { Gateway } from './gateway/gateway.ts';
 import { serveGateway } from './gateway/serve-gateway.ts';
 import { startApiServer } from './http/api-server.ts';
 import { type RunningUrls, reserveUrls } from './http/function-urls.ts';
-import { answerOf } from './http/http-api.ts';
+import { answerRequest } from './http/http-api.ts';
 import { runFunction } from './lambda/functions.ts';
 import type { InvocationResult } from './lambda/lambda-function.ts';
-import { StreamPositions } from './mappings/positions.ts';
 import { runMapping } from './mappings/run-mapping.ts';
-import { Undo } from './undo.ts';
+import { StreamPositions } from './mappings/stream-positions.ts';
 
 export interface TemplateOptions {
   /** What `cdk synth` wrote, parsed. */
@@ -53,11 +53,11 @@ export interface RunningTemplate {
   /** Invokes a function by its name or logical id and waits for what it returns. */
   invoke(nameOrLogicalId: string, payload: unknown): Promise<InvocationResult>;
   /** The name of the function that ends in this, after the names of product and stage. */
-  functionNamed(ending: string): string;
+  findFunctionName(ending: string): string;
   /** The access key under which a function calls AWS. */
-  accessKeyOf(nameOrLogicalId: string): string;
+  createAccessKey(nameOrLogicalId: string): string;
   /** The grants that no call has needed so far. */
-  unusedGrants(): UnusedGrant[];
+  listUnusedGrants(): UnusedGrant[];
   stop(): Promise<void>;
 }
 
@@ -68,49 +68,49 @@ const ACCOUNT = '000000000000';
 const LAST_BATCH_MS = 3000;
 
 export const startTemplate = async (options: TemplateOptions): Promise<RunningTemplate> => {
-  const undo = new Undo();
+  const undo = new Disposer();
   try {
-    return await started(options, undo);
+    return await startResources(options, undo);
   } catch (error) {
-    await undo.all();
+    await undo.disposeAll();
     throw error;
   }
 };
 
-const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTemplate> => {
+const startResources = async (options: TemplateOptions, undo: Disposer): Promise<RunningTemplate> => {
   const { template, assets, dir, port = 0, host = '127.0.0.1', stackName = 'Parley' } = options;
   const { onTrouble = () => {}, scheduleMinuteMs } = options;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const server = await startApiServer(port, host);
-  undo.later(server.close);
+  undo.defer(server.close);
   const urls: RunningUrls = await reserveUrls(template, host);
-  undo.later(urls.close);
+  undo.defer(urls.close);
   const site = {
     region: REGION,
     account: ACCOUNT,
     stackName,
-    addressOf: (logicalId: string) => urls.addresses[logicalId] ?? server.address,
+    getAddress: (logicalId: string) => urls.addresses[logicalId] ?? server.address,
   };
-  const { plan, functions, api, rules, schedules, mappings } = deploymentOf(template, site, assets);
+  const { plan, functions, api, rules, schedules, mappings } = buildDeployment(template, site, assets);
 
   // The first to start is the last to stop, and what calls others stops before them.
   const { dynamodb, storage, sendMessage } = await startBackends(plan, dir, undo);
 
   const stopping = new AbortController();
   const running = new Map<string, ReturnType<typeof runFunction>>();
-  const targets = targetsOf({ plan, functions: running, sendMessage, onError: onTrouble, signal: stopping.signal });
+  const targets = createTargets({ plan, functions: running, sendMessage, onError: onTrouble, signal: stopping.signal });
   const gateway = new Gateway({
     site,
     backends: {
       dynamodb: dynamodb.forward,
       queuesAndBuckets: storage.forward,
-      putEvents: busOf(plan, rules, targets.deliver).putEvents,
+      putEvents: createBus(plan, rules, targets.deliver).putEvents,
     },
-    keyNeeds: keyNeedsOf(plan),
+    listKeyPermissions: listKeyPermissions(plan),
     onRefusal: onTrouble,
   });
   const { address: gatewayAddress, close } = await serveGateway((request) => gateway.handle(request));
-  undo.later(close);
+  undo.defer(close);
 
   for (const planned of functions) {
     const logs = join(dir, 'logs');
@@ -120,15 +120,15 @@ const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTem
     stopping.abort();
     await Promise.all([...running.values()].map((each) => each.stop()));
   };
-  undo.later(endFunctions);
+  undo.defer(endFunctions);
 
   const positions = new StreamPositions(join(dir, 'stream-positions.json'));
-  undo.later(() => positions.write());
+  undo.defer(() => positions.write());
   const reading = mappings.flatMap((mapping) => {
     const target = running.get(mapping.function.name);
     return target ? [runMapping(mapping, { site, gateway, dynamodb, positions, target, onError: onTrouble })] : [];
   });
-  undo.later(async () => {
+  undo.defer(async () => {
     const tooLong = setTimeout(endFunctions, LAST_BATCH_MS);
     await Promise.all(reading.map((each) => each.stop()));
     clearTimeout(tooLong);
@@ -136,16 +136,16 @@ const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTem
   const clock = runSchedules(
     schedules.map((schedule) => ({
       isDue: schedule.isDue,
-      fire: () => targets.invoke(schedule.targetArn, scheduledEvent(plan, schedule)),
+      fire: () => targets.invoke(schedule.targetArn, buildScheduledEvent(plan, schedule)),
     })),
     scheduleMinuteMs,
   );
-  undo.later(clock.stop);
-  if (api) server.open(answerOf(api, running, gateway.meter));
+  undo.defer(clock.stop);
+  if (api) server.open(answerRequest(api, running, gateway.meter));
   urls.open(plan, running, gateway.meter);
-  undo.later(server.close);
+  undo.defer(server.close);
 
-  const planned = (nameOrLogicalId: string) => {
+  const buildPlan = (nameOrLogicalId: string) => {
     const found = functions.find(({ name, logicalId }) => name === nameOrLogicalId || logicalId === nameOrLogicalId);
     if (!found) throw new Error(`There is no function ${nameOrLogicalId}`);
     return found;
@@ -157,12 +157,14 @@ const started = async (options: TemplateOptions, undo: Undo): Promise<RunningTem
     gatewayAddress,
     region: REGION,
     account: ACCOUNT,
-    outputs: plan.outputs(),
-    invoke: async (name, payload) => (await running.get(planned(name).name)?.invoke(payload)) ?? { ok: 'throttled' },
-    functionNamed: (ending) => functions.find(({ name }) => name.endsWith(`-${ending}`))?.name ?? ending,
-    accessKeyOf: (name) => planned(name).accessKey,
-    unusedGrants: () =>
-      functions.flatMap(({ name, access }) => access.unused().map((grant) => ({ functionName: name, ...grant }))),
-    stop: () => undo.all(),
+    outputs: plan.resolveOutputs(),
+    invoke: async (name, payload) => (await running.get(buildPlan(name).name)?.invoke(payload)) ?? { ok: 'throttled' },
+    findFunctionName: (ending) => functions.find(({ name }) => name.endsWith(`-${ending}`))?.name ?? ending,
+    createAccessKey: (name) => buildPlan(name).accessKey,
+    listUnusedGrants: () =>
+      functions.flatMap(({ name, access }) =>
+        access.listUnusedGrants().map((grant) => ({ functionName: name, ...grant })),
+      ),
+    stop: () => undo.disposeAll(),
   };
 };

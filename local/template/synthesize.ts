@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { StartError } from '../options.ts';
+import { StartError } from '../cli-options.ts';
 import { lockFolderWhenFree } from './folder-lock.ts';
 
 const SOURCES = ['{cdk,functions,shared}/**/*.ts', 'parley.config.ts', 'package-lock.json', 'cdk.json'];
@@ -25,7 +25,7 @@ const APP: App = { file: 'cdk/app.ts', out: 'cdk.out' };
 const PATIENCE_MS = 120_000;
 
 /** The template in `cdk.out`, synthesized anew if it is missing, older than its sources, or made for another target. */
-export const synthesized = async (
+export const loadOrSynthesize = async (
   root: string,
   onProgress: (line: string) => void,
   app = APP,

@@ -10,7 +10,7 @@ export class TemplateError extends Error {
   }
 }
 
-export class Mistakes {
+export class TemplateIssues {
   readonly #all: string[] = [];
 
   add(logicalId: string, what: string): void {
@@ -23,4 +23,4 @@ export class Mistakes {
   }
 }
 
-export const notKnown = (what: string): string => `${what} is not known to the local runner`;
+export const unknownResourceIssue = (what: string): string => `${what} is not known to the local runner`;

@@ -1,13 +1,12 @@
-import { domainsOf } from '../config.ts';
+import { mapConcurrent } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
-import { sideBySide } from '../side-by-side.ts';
-import { agentRef, domainOf } from './agent.ts';
-import { Registration, register } from './register.ts';
+import { agentRef } from './agent.ts';
+import { Registration, registerAgent } from './register-agent.ts';
 
-export interface Imported {
+export interface ImportResult {
   id: string;
   outcome: 'registered' | 'changed' | 'refused';
   /** Only for a new agent, and only now. */
@@ -18,7 +17,7 @@ export interface Imported {
 }
 
 /** So many are registered at once. */
-const AT_ONCE = 10;
+const IMPORT_CONCURRENCY = 10;
 
 /** Registers every agent that the file lists. One that is refused does not keep the others out. */
 export const importManifest = async (
@@ -26,29 +25,27 @@ export const importManifest = async (
   project: string,
   dialect: Dialect,
   file: JsonObject,
-): Promise<Imported[]> => {
+): Promise<ImportResult[]> => {
   if (!dialect.readManifest) {
     throw new ParleyError('invalid_request', `The dialect ${dialect.name} has no manifest files.`);
   }
-  const known = domainsOf(deps.config, project);
-  return sideBySide(dialect.readManifest(file), AT_ONCE, async ({ id, capabilities, manifest }) => {
-    // A manifest knows nothing of this deployment's domains, and its capabilities may look like any.
-    const domains = [...new Set(capabilities.map(domainOf))].filter((one) => one !== undefined && known.includes(one));
-    const said = { dialect: dialect.name, capabilities, domains, manifest };
-    const wanted = Registration.parse({ ...(await registered(deps, project, id)), ...said });
-    return outcomeOf(deps, project, id, wanted);
+  return mapConcurrent(dialect.readManifest(file), IMPORT_CONCURRENCY, async ({ id, capabilities, manifest }) => {
+    // A manifest knows nothing of this deployment's domains, and its capabilities may look like any: it serves no domain as a whole.
+    const said = { dialect: dialect.name, capabilities, domains: [], manifest };
+    const wanted = Registration.parse({ ...(await loadRegistration(deps, project, id)), ...said });
+    return importAgent(deps, project, id, wanted);
   });
 };
 
 /** What a manifest does not speak of stays: who may give orders, who must sign, how much an inbox holds. */
-const registered = async (deps: Deps, project: string, id: string): Promise<Partial<Registration>> => {
+const loadRegistration = async (deps: Deps, project: string, id: string): Promise<Partial<Registration>> => {
   const agent = await deps.records.get(agentRef(project, id));
   return agent ? Object.fromEntries(Registration.keyof().options.map((field) => [field, agent[field]])) : {};
 };
 
-const outcomeOf = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<Imported> => {
+const importAgent = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<ImportResult> => {
   try {
-    const { key } = await register(deps, project, id, wanted);
+    const { key } = await registerAgent(deps, project, id, wanted);
     return { id, outcome: key ? 'registered' : 'changed', key };
   } catch (error) {
     if (error instanceof ParleyError && error.retry === 'never') {

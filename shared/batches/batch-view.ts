@@ -1,20 +1,21 @@
 import * as z from 'zod';
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
-import { PARLEY } from '../inbox/delivery.ts';
-import { jsonValue } from '../json/checked.ts';
-import { iso } from '../json/iso.ts';
-import type { Note } from '../notes/note.ts';
-import { ENDS } from '../tasks/task.ts';
+import { SYSTEM_SENDER } from '../inbox/delivery.ts';
+import { toIso } from '../json/iso-time.ts';
+import { jsonValue } from '../json/parse-or-throw.ts';
+import type { DirectMessage } from '../notes/direct-message.ts';
+import { TERMINAL_STATUSES } from '../tasks/task.ts';
+import { pickTraceFields } from '../trace.ts';
 import { BATCH_ENDS, type Batch, batchRef } from './batch.ts';
-import { messageIdOf, notFound } from './join.ts';
-import { kindOfPart, type ShownPart } from './part-kinds.ts';
+import { type BatchItemResult, getItemKind } from './item-kinds.ts';
+import { batchNotFoundError, getBatchMessageId } from './record-item-end.ts';
 
-const PartView = z.object({
+const BatchItemView = z.object({
   index: z.number(),
   kind: z.string(),
   id: z.string(),
-  status: z.enum(['open', ...ENDS]),
+  status: z.enum(['open', ...TERMINAL_STATUSES]),
   result: jsonValue.optional(),
   uri: z.string().optional().describe('where the result is, if it is too large to stand here'),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
@@ -27,25 +28,26 @@ export const BatchView = z.object({
   createdAt: z.iso.datetime(),
   deadline: z.iso.datetime(),
   endedAt: z.iso.datetime().optional(),
-  results: z.array(PartView).describe('in the order in which they were asked for'),
+  results: z.array(BatchItemView).describe('in the order in which they were asked for'),
 });
 export type BatchView = z.output<typeof BatchView>;
 
 /** The batch with what each of its parts is at. */
-export const batchView = async (deps: Deps, batch: Batch): Promise<BatchView> => {
-  const shown = new Map<string, ShownPart>();
+export const loadBatchView = async (deps: Deps, batch: Batch): Promise<BatchView> => {
+  const shown = new Map<string, BatchItemResult>();
   const byKind = Map.groupBy(batch.parts, ({ kind }) => kind);
   for (const [kind, parts] of byKind) {
     const ids = parts.map(({ id }) => id);
-    for (const [id, part] of await kindOfPart(kind).shown(deps, batch.project, ids)) shown.set(`${kind} ${id}`, part);
+    for (const [id, part] of await getItemKind(kind).loadResults(deps, batch.project, ids))
+      shown.set(`${kind} ${id}`, part);
   }
   return {
     batchId: batch.id,
     status: batch.status,
     failFast: batch.failFast,
-    createdAt: iso(batch.createdAt),
-    deadline: iso(batch.deadline),
-    endedAt: iso(batch.endedAt),
+    createdAt: toIso(batch.createdAt),
+    deadline: toIso(batch.deadline),
+    endedAt: toIso(batch.endedAt),
     results: batch.parts.map(({ kind, id }, index) => {
       const { isStopped: _stopped, ...end } = batch.ends[index] ?? { status: 'open' };
       return { index, kind, id, ...shown.get(`${kind} ${id}`), ...end };
@@ -54,7 +56,7 @@ export const batchView = async (deps: Deps, batch: Batch): Promise<BatchView> =>
 };
 
 /** For whoever asked for it. With `waitMs`, the answer comes when it has ended, or after that time. */
-export const lookUpBatch = async (
+export const getBatch = async (
   deps: Deps,
   caller: Caller,
   id: string,
@@ -62,28 +64,28 @@ export const lookUpBatch = async (
   signal: AbortSignal | undefined,
 ): Promise<BatchView> => {
   const until = deps.clock.now() + waitMs;
-  const listener = waitMs > 0 ? deps.records.listen(batchRef(caller.project, id).pk) : undefined;
+  const listener = waitMs > 0 ? deps.records.watch(batchRef(caller.project, id).pk) : undefined;
   try {
     for (;;) {
-      const batch = await seen(deps, caller, id);
+      const batch = await getReadableBatch(deps, caller, id);
       const left = until - deps.clock.now();
-      if (batch.status !== 'open' || !listener || left <= 0 || signal?.aborted) return await batchView(deps, batch);
-      await listener.heard(left, signal);
+      if (batch.status !== 'open' || !listener || left <= 0 || signal?.aborted) return await loadBatchView(deps, batch);
+      await listener.next(left, signal);
     }
   } finally {
     listener?.close();
   }
 };
 
-const seen = async (deps: Deps, caller: Caller, id: string): Promise<Batch> => {
+const getReadableBatch = async (deps: Deps, caller: Caller, id: string): Promise<Batch> => {
   const batch = await deps.records.get(batchRef(caller.project, id));
   if (batch && (caller.role === 'admin' || caller.known.agent.id === batch.from)) return batch;
-  throw notFound(id);
+  throw batchNotFoundError(id);
 };
 
 /** How it ended, as a message from Parley that every dialect can tell. */
-export const noteOf = (batch: Batch): Note => {
-  const { pk, v, token, at, project, id, from: to, endedAt = at, expires = at, fingerprint, traceparent } = batch;
+export const toDirectMessage = (batch: Batch): DirectMessage => {
+  const { pk, v, token, at, project, id, from: to, endedAt = at, expires = at, fingerprint } = batch;
   return {
     pk,
     sk: 'note',
@@ -91,11 +93,11 @@ export const noteOf = (batch: Batch): Note => {
     token,
     at,
     project,
-    id: messageIdOf(batch),
-    dialect: PARLEY,
-    from: PARLEY,
+    id: getBatchMessageId(batch),
+    dialect: SYSTEM_SENDER,
+    from: SYSTEM_SENDER,
     to,
-    type: `${PARLEY}.batch`,
+    type: `${SYSTEM_SENDER}.batch`,
     priority: 'normal',
     createdAt: endedAt,
     ttlSeconds: Math.round((expires - endedAt) / 1000),
@@ -104,6 +106,6 @@ export const noteOf = (batch: Batch): Note => {
     content: { json: null },
     carried: {},
     fingerprint,
-    traceparent,
+    ...pickTraceFields(batch),
   };
 };

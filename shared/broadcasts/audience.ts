@@ -1,66 +1,67 @@
-import { type Agent, agentsPlace, domainOf, servedDomains } from '../agents/agent.ts';
-import { offeredBy } from '../agents/capabilities.ts';
-import { domainsOf } from '../config.ts';
+import { type Agent, agentsKey, listServedDomains } from '../agents/agent.ts';
+import { listProviderIds } from '../agents/capability-offers.ts';
+import { listDomains } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
+import { getDomain } from '../ports/queues.ts';
 import type { Broadcast } from './broadcast.ts';
 
-const AUDIENCE = /^(all|(?:capability|domain):[!-~]{1,128})$/;
+const AUDIENCE_PATTERN = /^(all|(?:capability|domain):[!-~]{1,128})$/;
 
-export const refuseUnknownAudience = (deps: Deps, project: string, audience: string): void => {
-  if (!AUDIENCE.test(audience)) {
+export const assertKnownAudience = (deps: Deps, project: string, audience: string): void => {
+  if (!AUDIENCE_PATTERN.test(audience)) {
     throw new ParleyError('invalid_request', 'Parley-Broadcast must be "all", "capability:<name>" or "domain:<name>".');
   }
-  const [kind, name = ''] = parts(audience);
-  const known = domainsOf(deps.config, project);
+  const [kind, name = ''] = parseAudience(audience);
+  const known = listDomains(deps.config, project);
   if (kind !== 'domain' || known.includes(name)) return;
   throw new ParleyError('unknown_domain', `There is no domain ${name}. Known: ${known.join(', ')}.`, {
     facts: { known },
   });
 };
 
-const parts = (audience: string): string[] => {
+const parseAudience = (audience: string): string[] => {
   const colon = audience.indexOf(':');
   return colon < 0 ? [audience] : [audience.slice(0, colon), audience.slice(colon + 1)];
 };
 
 /** So many agents are looked at in one go. */
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
-export interface Page {
+export interface RecipientPage {
   recipients: string[];
   /** Where the next page begins; absent where there is none. */
   after?: string;
 }
 
 /** Some of those that it is for, in the order of their ids. Its sender is not among them. */
-export const nextRecipients = async (deps: Deps, broadcast: Broadcast): Promise<Page> => {
+export const listNextRecipients = async (deps: Deps, broadcast: Broadcast): Promise<RecipientPage> => {
   const { project, audience, from, reachedUpTo: after } = broadcast;
-  const [kind, name = ''] = parts(audience);
+  const [kind, name = ''] = parseAudience(audience);
   const page =
-    kind === 'capability' && domainOf(name) === undefined
-      ? paged(await offeredBy(deps.records, project, name, PAGE, after))
-      : await listed(deps, project, (agent) => isMeant(agent, kind ?? '', name), after);
+    kind === 'capability' && getDomain(name) === undefined
+      ? toPage(await listProviderIds(deps.records, project, name, PAGE_SIZE, after))
+      : await listMatchingAgents(deps, project, (agent) => isInAudience(agent, kind ?? '', name), after);
   return { ...page, recipients: page.recipients.filter((id) => id !== from) };
 };
 
-const isMeant = (agent: Agent, kind: string, name: string): boolean => {
+const isInAudience = (agent: Agent, kind: string, name: string): boolean => {
   if (kind === 'capability') return agent.capabilities.includes(name);
-  return kind === 'all' || servedDomains({ agent }).includes(name);
+  return kind === 'all' || listServedDomains({ agent }).includes(name);
 };
 
-const listed = async (
+const listMatchingAgents = async (
   deps: Deps,
   project: string,
   isWanted: (agent: Agent) => boolean,
   after: string | undefined,
-): Promise<Page> => {
-  const p = agentsPlace(project);
-  const agents = await deps.records.query<Agent>({ index: 'placed', p, after, limit: PAGE });
-  return { ...paged(agents.map(({ id }) => id)), recipients: agents.filter(isWanted).map(({ id }) => id) };
+): Promise<RecipientPage> => {
+  const p = agentsKey(project);
+  const agents = await deps.records.query<Agent>({ index: 'placed', p, after, limit: PAGE_SIZE });
+  return { ...toPage(agents.map(({ id }) => id)), recipients: agents.filter(isWanted).map(({ id }) => id) };
 };
 
-const paged = (recipients: string[]): Page => ({
+const toPage = (recipients: string[]): RecipientPage => ({
   recipients,
-  after: recipients.length < PAGE ? undefined : recipients.at(-1),
+  after: recipients.length < PAGE_SIZE ? undefined : recipients.at(-1),
 });

@@ -1,8 +1,8 @@
 import type { Effect } from '../dispatch/effect.ts';
 import type { Json } from '../json/json.ts';
-import type { NoteMessage, Request } from '../messages/command.ts';
+import type { DirectMessageCommand, TaskRequestCommand } from '../messages/command.ts';
 import type { Item, RecordChange, Ref } from '../ports/records.ts';
-import { relayedBroadcast } from '../relay/relayed.ts';
+import { buildBroadcastRelay } from '../relay/relay-item.ts';
 
 /** A message to many, on its way: how far it has come, and what it is, so that whoever goes on needs nothing else. */
 export interface Broadcast extends Item {
@@ -15,10 +15,13 @@ export interface Broadcast extends Item {
   /** Whoever listens on NATS where it belongs has heard it from its sender. */
   heardOnNats?: true;
   /** What it says, to nobody in particular. */
-  command: ToMany;
+  command: BroadcastCommand;
   fingerprint: string;
   traceparent: string;
   tracestate?: string;
+  baggage?: string;
+  /** Nobody named the trace: what is made of it keeps to its parent's. */
+  isMade?: true;
   createdAt: number;
   /** The last agent that was looked at. */
   reachedUpTo?: string;
@@ -29,7 +32,7 @@ export interface Broadcast extends Item {
 }
 
 /** What can be said to many. */
-export type ToMany = NoteMessage | Request;
+export type BroadcastCommand = DirectMessageCommand | TaskRequestCommand;
 
 export const broadcastRef = (project: string, id: string): Ref<Broadcast> => ({
   pk: `${project}#broadcast#${id}`,
@@ -39,7 +42,7 @@ export const broadcastRef = (project: string, id: string): Ref<Broadcast> => ({
 export const isBroadcast = (item: Item): item is Broadcast => item.sk === 'broadcast';
 
 /** It is announced when it begins and when everybody has it. */
-export const broadcastEffects = ({ before, after }: RecordChange<Broadcast>): Effect[] => {
+export const computeBroadcastEffects = ({ before, after }: RecordChange<Broadcast>): Effect[] => {
   if (!after) return [];
   const isNew = before === undefined;
   if (!isNew && (after.doneAt === undefined || before.doneAt !== undefined)) return [];
@@ -48,5 +51,5 @@ export const broadcastEffects = ({ before, after }: RecordChange<Broadcast>): Ef
   const counts: Json = isNew ? {} : { reached, unreached, tookMs: at - createdAt };
   const data = { messageId: id, from, audience, ...counts };
   const told: Effect = { kind: 'announce', event: { id: `broadcast/${id}:${v}:${type}`, project, type, at, data } };
-  return isNew && audience === 'all' ? [told, { kind: 'relay', message: relayedBroadcast(after) }] : [told];
+  return isNew && audience === 'all' ? [told, { kind: 'relay', message: buildBroadcastRelay(after) }] : [told];
 };

@@ -1,13 +1,14 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { is } from '../ports/conditions.ts';
-import type { Item, Write } from '../ports/records.ts';
-import { headRef, isHead } from '../turns/head.ts';
-import { gated, stale } from '../turns/rules.ts';
-import { type Box, boxRef, findBox, refuseTooMany } from './box.ts';
-import { requireCards } from './keep-card.ts';
+import { equals } from '../ports/conditions.ts';
+import type { Item, TransactionWrite } from '../ports/records.ts';
+import { agentStateRef, isAgentState } from '../turns/agent-state.ts';
+import { requireActive, staleTurnError } from '../turns/rules.ts';
+import { assertBoxCapacity, type Box, boxRef, getBox } from './box.ts';
+import { getRequiredCards } from './put-card.ts';
 
-export interface Append {
+export interface AppendRequest {
   boxId: string;
   cards: readonly string[];
   /** Absent where an administrator or Parley itself appends. */
@@ -16,39 +17,51 @@ export interface Append {
   epoch?: number;
 }
 
-/** Others than the one writer append seldom: the turn's own end, or an administrator. */
-const MAX_REFUSALS = 3;
+/**
+ * A writer may have many calls under way at once: each that gets in makes the others look again, after pauses that grow and differ.
+ * Whoever has had no luck for so long is asked to try again.
+ */
+const MAX_RETRY_MS = 10_000;
+const BACKOFF_MS = 5;
+const MAX_BACKOFF_MS = 200;
 
 /** Puts cards behind those that are there. One that the box has already is not put in again, so that repeating an append is safe. */
-export const appendToBox = async (deps: Deps, project: string, append: Append): Promise<Box> => {
+export const appendToBox = async (deps: Deps, project: string, append: AppendRequest): Promise<Box> => {
   const { boxId, cards } = append;
   const { keepMs, perBox } = deps.config.cards;
-  await requireCards(deps, project, cards);
+  await getRequiredCards(deps, project, cards);
   const token = deps.newId();
-  for (let refusals = 0; refusals <= MAX_REFUSALS; refusals++) {
-    const box = await findBox(deps, project, boxId);
-    refuseForeign(box, append);
+  const until = performance.now() + MAX_RETRY_MS;
+  for (let attempt = 0; performance.now() < until; attempt++) {
+    const box = await getBox(deps, project, boxId);
+    assertWritable(box, append);
     const list = [...box.cards, ...new Set(cards.filter((id) => !box.cards.includes(id)))];
-    refuseTooMany(list, perBox);
+    assertBoxCapacity(list, perBox);
     const set = { cards: list, expires: deps.clock.now() + keepMs };
-    const write = { kind: 'update' as const, key: boxRef(project, boxId), change: { if: is('v', box.v), set } };
-    const gate = gateOf(box, append.epoch);
+    const write = { kind: 'update' as const, key: boxRef(project, boxId), change: { if: equals('v', box.v), set } };
+    const gate = buildTurnGuard(box, append.epoch);
     const written = await deps.records.transact(gate ? [write, gate.check] : [write], token);
     if (written.outcome === 'written') return { ...box, ...set };
     if (gate && written.at === 1) throw gate.refused(written.current);
+    await pause(Math.random() * Math.min(BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS));
   }
   throw new ParleyError('conflict', `Too many writes to the box ${boxId} at once. Try again.`);
 };
 
 /** In the same transaction: that the turn is still its writer's. */
-const gateOf = ({ project, writer = '', turn }: Box, epoch: number | undefined) => {
+const buildTurnGuard = ({ project, writer = '', turn }: Box, epoch: number | undefined) => {
   if (turn === undefined || epoch === undefined) return undefined;
-  const check: Write = { kind: 'check', key: headRef(project, writer), if: gated({ turn, epoch }).holds };
-  const refused = (head: Item | undefined) => stale({ turn, epoch }, head && isHead(head) ? head : undefined);
+  const check: TransactionWrite = {
+    kind: 'check',
+    key: agentStateRef(project, writer),
+    if: requireActive({ turn, epoch }).holds,
+  };
+  const refused = (head: Item | undefined) =>
+    staleTurnError({ turn, epoch }, head && isAgentState(head) ? head : undefined);
   return { check, refused };
 };
 
-const refuseForeign = (box: Box, { writer, epoch }: Append): void => {
+const assertWritable = (box: Box, { writer, epoch }: AppendRequest): void => {
   if (box.kind === 'context') {
     throw new ParleyError('box_read_only', `The box ${box.id} is a context box, which never changes.`);
   }

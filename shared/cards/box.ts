@@ -30,19 +30,19 @@ export interface Box extends Item {
 const BOX_ID = /^[\w-]{1,64}$/;
 export const boxRef = (project: string, id: string): Ref<Box> => ({ pk: `${project}#box#${id}`, sk: 'box' });
 
-export const findBox = async (deps: Deps, project: string, id: string): Promise<Box> => {
+export const getBox = async (deps: Deps, project: string, id: string): Promise<Box> => {
   const box = BOX_ID.test(id) ? await deps.records.get(boxRef(project, id)) : undefined;
   if (box) return box;
   throw new ParleyError('box_not_found', `There is no box ${id.slice(0, 64)}, or it has expired.`);
 };
 
 /** A box that something refers to, if it does, must be there. */
-export const requireBox = async (deps: Deps, project: string, id: string | undefined): Promise<void> => {
+export const assertBoxExists = async (deps: Deps, project: string, id: string | undefined): Promise<void> => {
   if (id === undefined || (BOX_ID.test(id) && (await deps.records.get(boxRef(project, id))))) return;
   throw new ParleyError('unknown_box', `There is no box ${id.slice(0, 64)}. POST /v1/boxes makes one.`);
 };
 
-export const refuseTooMany = (cards: readonly string[], limit: number): void => {
+export const assertBoxCapacity = (cards: readonly string[], limit: number): void => {
   if (cards.length <= limit) return;
   throw new ParleyError('box_full', `The box would have ${cards.length} cards; ${limit} are allowed.`, {
     facts: { limit, cards: cards.length },

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import type { Config } from '../config.ts';
 import type { Issue, ParleyError } from '../errors.ts';
-import type { Outcome } from '../inbox/delivery.ts';
+import type { TaskOutcome } from '../inbox/delivery.ts';
 import type { Json, JsonObject } from '../json/json.ts';
-import type { Command, NoteMessage } from '../messages/command.ts';
-import type { Note } from '../notes/note.ts';
-import type { OnNats } from '../relay/on-nats.ts';
-import type { Reported, Task } from '../tasks/task.ts';
+import type { Command, DirectMessageCommand } from '../messages/command.ts';
+import type { DirectMessage } from '../notes/direct-message.ts';
+import type { NatsBinding } from '../relay/nats-binding.ts';
+import type { ReportedTask, Task } from '../tasks/task.ts';
 
 /** One protocol: how its messages become commands. */
 export interface Dialect {
@@ -19,6 +19,8 @@ export interface Dialect {
   usesShortIds?: true;
   /** Content of more bytes is given to its agents as a card. */
   contentBytes?: number;
+  /** What a whole message of it may have. */
+  messageBytes?: number;
   /** Its agents are given turns, which they lease, and no tasks. */
   takesTurns?: true;
   /** How long its messages take to be written and read is measured. */
@@ -54,26 +56,26 @@ export interface Dialect {
   /** A refusal in the dialect's own words, to stand beside the problem. */
   explained?(refusal: ParleyError): JsonObject;
   /** Absent where its messages on NATS go to the inboxes of agents. */
-  onNats?: OnNats;
+  onNats?: NatsBinding;
   /** The agents that a manifest file of the dialect lists; absent where it has no such files. */
-  readManifest?(file: JsonObject): Listed[];
+  readManifest?(file: JsonObject): ManifestAgent[];
 }
 
 /** How tasks, outcomes and notes become messages of a dialect. Apart from it, because who only takes messages in does without. */
 export interface Encoder {
-  /** The task as a request to whoever claimed it. */
-  encodeRequest(task: Task, input: Json): JsonObject;
+  /** The task as a request to whoever claimed it, with what those brought that it waited for. */
+  encodeRequest(task: Task, input: Json, results?: JsonObject): JsonObject;
   /** What the holder of an open task said last. */
-  encodeReport(task: Reported): JsonObject;
+  encodeReport(task: ReportedTask): JsonObject;
   /** How a task ended, what its holder asks or what it was answered, for the one who must know. */
-  encodeOutcome(outcome: Outcome, output: Json | undefined, artifacts: JsonObject[] | undefined): JsonObject;
+  encodeOutcome(outcome: TaskOutcome, output: Json | undefined, artifacts: JsonObject[] | undefined): JsonObject;
   /** A message that is no task, for its recipient. */
-  encodeNote(note: Note, content: Json): JsonObject;
+  encodeDirectMessage(note: DirectMessage, content: Json): JsonObject;
   /** A message to all agents, for everybody who listens on NATS; undefined where the dialect has no such message. */
-  encodeBroadcast?(command: NoteMessage, at: number): JsonObject | undefined;
+  encodeBroadcast?(command: DirectMessageCommand, at: number): JsonObject | undefined;
 }
 
-export interface Listed {
+export interface ManifestAgent {
   id: string;
   capabilities: string[];
   /** What the file says of it, to be kept and shown. */

@@ -1,25 +1,25 @@
-import type { Part, PartEnd } from '../batches/batch.ts';
+import type { BatchItem, BatchItemEnd } from '../batches/batch.ts';
 import type { Graph } from '../graphs/graph.ts';
 import type { Delivery } from '../inbox/delivery.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
-import type { Outgoing } from '../ports/queues.ts';
-import type { Fresh } from '../ports/records.ts';
+import type { QueueMessage } from '../ports/queues.ts';
+import type { NewItem } from '../ports/records.ts';
 import type { HistoryEntry } from '../tasks/history.ts';
-import type { Joins, Task } from '../tasks/task.ts';
+import type { BatchMembership, Task } from '../tasks/task.ts';
 import type { TurnEffect } from '../turns/turn-effect.ts';
 
 /** What must follow from a write, each safe to be carried out twice. */
 export type Effect =
-  | { kind: 'enqueue'; message: Outgoing }
+  | { kind: 'enqueue'; message: QueueMessage }
   | { kind: 'announce'; event: ParleyEvent }
-  | { kind: 'deliver'; delivery: Fresh<Delivery> }
-  | { kind: 'remember'; entry: Fresh<HistoryEntry> }
+  | { kind: 'deliver'; delivery: NewItem<Delivery> }
+  | { kind: 'remember'; entry: NewItem<HistoryEntry> }
   /** A record has come to name a blob, or names it no more. */
   | { kind: 'own'; blob: string }
   | { kind: 'forget'; blob: string }
   /** For everybody on NATS, where the project has a relay. */
-  | { kind: 'relay'; message: Outgoing }
+  | { kind: 'relay'; message: QueueMessage }
   /** The children of a task, all that are still open. */
   | { kind: 'cancelChildren'; of: Task; change: Change }
   /** What a task waits for, and all that wait for a task. */
@@ -29,7 +29,7 @@ export type Effect =
   | { kind: 'lookAtGraph'; project: string; graph: string }
   | { kind: 'cancelNodes'; of: Graph }
   /** A part of a batch has ended. */
-  | { kind: 'join'; project: string; joins: Joins; end: PartEnd }
+  | { kind: 'join'; project: string; joins: BatchMembership; end: BatchItemEnd }
   /** A batch has ended before one of its parts. */
-  | { kind: 'stopPart'; project: string; part: Part }
+  | { kind: 'stopPart'; project: string; part: BatchItem }
   | { kind: 'turn'; effect: TurnEffect };

@@ -1,12 +1,12 @@
 import type { Caller } from '../agents/authenticate.ts';
-import { refuseOtherChannels } from '../agents/channels.ts';
+import { assertChannelAccess } from '../agents/channels.ts';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
 import type { Item, Ref } from '../ports/records.ts';
 
 /** A stretch of the log that one instance has in hand. */
-export interface Span {
+export interface InFlightRange {
   id: number;
   /** Rises whenever it is given out again. */
   lease: number;
@@ -25,12 +25,12 @@ export interface Consumer extends Item {
   /** Where the next span begins; absent at the oldest event. */
   next?: string;
   /** What was given out and not acknowledged, oldest first. */
-  spans: Span[];
+  spans: InFlightRange[];
   /** The id of the last span that was given out. */
   lastSpan: number;
 }
 
-export type Declared = Config['consumers'][string];
+export type ConsumerConfig = Config['consumers'][string];
 
 export const consumerRef = (project: string, name: string): Ref<Consumer> => ({
   pk: `${project}#consumer#${name}`,
@@ -38,17 +38,17 @@ export const consumerRef = (project: string, name: string): Ref<Consumer> => ({
 });
 
 /** Which consumers the caller may read as. Declaring one is what opens it to the agents that it names. */
-export const consumersFor = ({ config }: Deps, caller: Caller): [name: string, Declared][] =>
+export const listConsumers = ({ config }: Deps, caller: Caller): [name: string, ConsumerConfig][] =>
   Object.entries(config.consumers).filter(
     ([, { project, agents }]) =>
       project === caller.project && (caller.role === 'admin' || agents.includes(caller.known.agent.id)),
   );
 
-export const declaredAs = (deps: Deps, caller: Caller, name: string): Declared => {
-  const [, declared] = consumersFor(deps, caller).find(([known]) => known === name) ?? [];
+export const getConsumerConfig = (deps: Deps, caller: Caller, name: string): ConsumerConfig => {
+  const [, declared] = listConsumers(deps, caller).find(([known]) => known === name) ?? [];
   if (declared) {
     // Its instances share one cursor, and so must hear the same.
-    if (caller.role !== 'admin') for (const one of declared.channels) refuseOtherChannels(caller.known.agent, one);
+    if (caller.role !== 'admin') for (const one of declared.channels) assertChannelAccess(caller.known.agent, one);
     return declared;
   }
   throw new ParleyError(
@@ -58,7 +58,7 @@ export const declaredAs = (deps: Deps, caller: Caller, name: string): Declared =
 };
 
 /** `generation.span.lease`: says what is acknowledged, and whether it is still in the hands of whoever acknowledges it. */
-export const receiptOf = ({ generation }: Pick<Consumer, 'generation'>, { id, lease }: Span): string =>
+export const formatReceipt = ({ generation }: Pick<Consumer, 'generation'>, { id, lease }: InFlightRange): string =>
   `${generation}.${id}.${lease}`;
 
 export const RECEIPT = /^(\d{1,10})\.(\d{1,15})\.(\d{1,10})$/;

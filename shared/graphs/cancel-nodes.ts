@@ -1,14 +1,16 @@
 import type { Deps } from '../deps.ts';
-import { PARLEY } from '../inbox/delivery.ts';
-import { cancel } from '../tasks/ends.ts';
-import { unseen } from '../tasks/rules.ts';
+import { SYSTEM_SENDER } from '../inbox/delivery.ts';
+import { buildCancelTransition } from '../tasks/end-and-requeue.ts';
+import { toConditionalUpdate } from '../tasks/rules.ts';
 import { taskRef } from '../tasks/task.ts';
 import type { Graph } from './graph.ts';
 
 /** Those that wait for others first, so that none of them fails because what it waits for was cancelled. */
-export const cancelNodes = async (deps: Deps, graph: Graph): Promise<void> => {
-  const { project, cancelledBy = PARLEY, cancelledAt = deps.clock.now() } = graph;
-  const change = unseen(cancel(cancelledBy, { now: cancelledAt, limits: deps.config.tasks }));
+export const cancelGraphNodes = async (deps: Deps, graph: Graph): Promise<void> => {
+  const { project, cancelledBy = SYSTEM_SENDER, cancelledAt = deps.clock.now() } = graph;
+  const change = toConditionalUpdate(
+    buildCancelTransition(cancelledBy, { now: cancelledAt, limits: deps.config.tasks }),
+  );
   for (let left = graph.nodes; left.length > 0; ) {
     const awaited = new Set(left.flatMap(({ dependencies }) => dependencies));
     const last = left.filter(({ taskId }) => !awaited.has(taskId));

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import type { Caller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { iso } from '../json/iso.ts';
-import { type Task, taskRef } from '../tasks/task.ts';
-import { TaskView, viewOf } from '../tasks/task-view.ts';
+import { toIso } from '../json/iso-time.ts';
+import { isAssigned, type Task, taskRef } from '../tasks/task.ts';
+import { TaskView, toTaskView } from '../tasks/task-view.ts';
 import { GRAPH_ENDS, type Graph, type GraphNode, graphRef } from './graph.ts';
 
 const { status, state, input, error, metadata, progress } = TaskView.shape;
@@ -12,7 +12,7 @@ const { status, state, input, error, metadata, progress } = TaskView.shape;
 const NodeView = z.object({
   taskId: z.string(),
   agent: z.string().optional(),
-  capability: z.string(),
+  capability: z.string().optional().describe('absent, with all but its status, where the reader may not see the node'),
   dependencies: z.array(z.string()),
   status: status.optional().describe('absent where the task is no longer kept'),
   state: state.optional(),
@@ -37,48 +37,70 @@ export const GraphView = z.object({
 });
 export type GraphView = z.output<typeof GraphView>;
 
-/** The graph with what each of its nodes is at, for whoever asked for it. */
-export const lookUpGraph = async (deps: Deps, caller: Caller, id: string): Promise<GraphView> =>
-  graphView(deps, await findGraph(deps, caller, id));
-
-export const findGraph = async (deps: Deps, caller: Caller, id: string): Promise<Graph> => {
+/** The graph with what each of its nodes is at, for whoever asked for it; and for who works on a node, with what that one may see. */
+export const getGraph = async (deps: Deps, caller: Caller, id: string): Promise<GraphView> => {
   const graph = await deps.records.get(graphRef(caller.project, id));
-  const isVisible = graph && (caller.role === 'admin' || caller.known.agent.id === graph.from);
-  if (isVisible) return graph;
-  throw new ParleyError('graph_not_found', `There is no graph ${id}.`);
+  if (!graph) throw graphNotFoundError(id);
+  const tasks = await listNodeTasks(deps, graph);
+  const whole = buildGraphView(graph, tasks);
+  if (caller.role === 'admin' || isRequester(caller, graph)) return whole;
+  const agent = caller.known.agent.id;
+  const held = tasks.filter((task) => task.holder === agent && isAssigned(task));
+  if (held.length === 0) throw graphNotFoundError(id);
+  const seen = new Set(held.flatMap((task) => [task.id, ...(task.waitsFor ?? [])]));
+  const nodes = whole.nodes.map((node) => (seen.has(node.taskId) ? node : redactNode(node)));
+  return { ...whole, nodes };
 };
 
-export const graphView = async (deps: Deps, graph: Graph): Promise<GraphView> => {
-  const tasks = await deps.records.getMany(graph.nodes.map(({ taskId }) => taskRef(graph.project, taskId)));
+const redactNode = ({ taskId, dependencies, status: at }: NodeView): NodeView => ({ taskId, dependencies, status: at });
+
+const isRequester = (caller: Caller, graph: Graph): boolean =>
+  caller.role === 'agent' && caller.known.agent.id === graph.from;
+
+export const getOwnGraph = async (deps: Deps, caller: Caller, id: string): Promise<Graph> => {
+  const graph = await deps.records.get(graphRef(caller.project, id));
+  if (graph && (caller.role === 'admin' || isRequester(caller, graph))) return graph;
+  throw graphNotFoundError(id);
+};
+
+const graphNotFoundError = (id: string): ParleyError => new ParleyError('graph_not_found', `There is no graph ${id}.`);
+
+const listNodeTasks = (deps: Deps, graph: Graph): Promise<Task[]> =>
+  deps.records.getMany(graph.nodes.map(({ taskId }) => taskRef(graph.project, taskId)));
+
+export const loadGraphView = async (deps: Deps, graph: Graph): Promise<GraphView> =>
+  buildGraphView(graph, await listNodeTasks(deps, graph));
+
+const buildGraphView = (graph: Graph, tasks: Task[]): GraphView => {
   const nodes = graph.nodes.map((node) => {
     const task = tasks.find(({ id }) => id === node.taskId);
-    return { ...node, ...nodeView(graph, node, task) };
+    return { ...node, ...buildNodeView(graph, node, task) };
   });
-  const status = statusOf(nodes);
+  const status = computeGraphStatus(nodes);
   return {
     graphId: graph.id,
     conversationId: graph.conversation,
     status,
     nodes,
     edges: graph.nodes.flatMap(({ taskId: to, dependencies }) => dependencies.map((from) => ({ from, to }))),
-    createdAt: iso(graph.createdAt),
-    endedAt: graph.ended && status !== 'in_progress' ? iso(graph.ended.at) : undefined,
+    createdAt: toIso(graph.createdAt),
+    endedAt: graph.ended && status !== 'in_progress' ? toIso(graph.ended.at) : undefined,
     cancelledBy: graph.cancelledBy,
   };
 };
 
-const nodeView = (graph: Graph, { taskId }: GraphNode, task: Task | undefined): Partial<NodeView> => {
+const buildNodeView = (graph: Graph, { taskId }: GraphNode, task: Task | undefined): Partial<NodeView> => {
   const refused = graph.refused?.[taskId];
   if (refused !== undefined) {
     return { status: 'failed', error: { code: 'refused', message: refused, recoverable: false } };
   }
   if (!task && graph.cancelledAt !== undefined) return { status: 'cancelled' };
   if (!task) return graph.seeds ? { status: 'pending' } : {};
-  const { status, state, input, error, metadata, progress } = viewOf(task);
+  const { status, state, input, error, metadata, progress } = toTaskView(task);
   return { status, state, input, error, metadata, progress };
 };
 
-const statusOf = (nodes: Partial<NodeView>[]): GraphView['status'] => {
+const computeGraphStatus = (nodes: Partial<NodeView>[]): GraphView['status'] => {
   const is = (...statuses: NodeView['status'][]): boolean => nodes.some((node) => statuses.includes(node.status));
   if (is('pending', 'in_progress', 'input_required')) return 'in_progress';
   return is('failed') ? 'failed' : is('cancelled') ? 'cancelled' : 'completed';

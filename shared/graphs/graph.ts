@@ -1,5 +1,5 @@
 import type { Item, Ref } from '../ports/records.ts';
-import type { Content } from '../tasks/task.ts';
+import type { StoredContent } from '../tasks/task.ts';
 
 export const GRAPH_ENDS = ['completed', 'failed', 'cancelled'] as const;
 export type GraphEnd = (typeof GRAPH_ENDS)[number];
@@ -20,7 +20,7 @@ export interface Graph extends Item {
   conversation?: string;
   nodes: GraphNode[];
   /** The requests that become the tasks; absent once all of them have. */
-  seeds?: Content;
+  seeds?: StoredContent;
   /** Nodes that could not become tasks, though they could when the graph was accepted, and why. */
   refused?: Record<string, string>;
   /** Nobody wants it any more: its open nodes are cancelled, and those that are not tasks yet never become any. */
@@ -32,6 +32,9 @@ export interface Graph extends Item {
   createdAt: number;
   traceparent: string;
   tracestate?: string;
+  baggage?: string;
+  /** Nobody named the trace: what is made of it keeps to its parent's. */
+  isMade?: true;
 }
 
 export const isGraph = (item: Item): item is Graph => item.sk === 'graph';

@@ -1,23 +1,23 @@
 import type { Dialect } from '../dialects/dialect.ts';
-import { dialects } from '../dialects/dialects.ts';
-import { inboxSubject, sendSubject } from '../relay/nats-message.ts';
-import type { Channel, Described } from '../relay/on-nats.ts';
-import { jsonSchema } from './openapi.ts';
+import { DIALECTS } from '../dialects/registry.ts';
+import type { NatsChannel, NatsDescription } from '../relay/nats-binding.ts';
+import { formatInboxSubject, formatSendSubject } from '../relay/nats-message.ts';
+import { toJsonSchema } from './openapi.ts';
 
 const NOTICE = 'notice';
 
-interface Spoken extends Partial<Described> {
+interface DescribedDialect extends Partial<NatsDescription> {
   dialect: Dialect;
 }
 
-type Shown = Channel & { messages: readonly string[] };
+type ChannelWithMessages = NatsChannel & { messages: readonly string[] };
 
 /** What stands on NATS, made from the very schemas that messages are checked against. */
-export const asyncApi = async (): Promise<object> => {
-  const spoken: Spoken[] = await Promise.all(
-    dialects.map(async (dialect) => ({ dialect, ...(await dialect.onNats?.described()) })),
+export const buildAsyncApi = async (): Promise<object> => {
+  const spoken: DescribedDialect[] = await Promise.all(
+    DIALECTS.map(async (dialect) => ({ dialect, ...(await dialect.onNats?.described()) })),
   );
-  const channels = { ...Object.fromEntries(spoken.flatMap(ownChannels)), ...channelsOfAll(spoken) };
+  const channels = { ...Object.fromEntries(spoken.flatMap(listDialectChannels)), ...buildCommonChannels(spoken) };
   return {
     asyncapi: '3.0.0',
     info: {
@@ -45,30 +45,30 @@ export const asyncApi = async (): Promise<object> => {
     ),
     components: {
       messages: {
-        ...Object.fromEntries(spoken.map((one) => [one.dialect.name, messageOf(one)])),
+        ...Object.fromEntries(spoken.map((one) => [one.dialect.name, buildMessage(one)])),
         [NOTICE]: { name: NOTICE, payload: { type: 'object', required: ['id', 'type', 'payload'] } },
       },
     },
   };
 };
 
-const ownChannels = ({ dialect, channels = {} }: Spoken): [string, Shown][] =>
+const listDialectChannels = ({ dialect, channels = {} }: DescribedDialect): [string, ChannelWithMessages][] =>
   Object.entries(channels).map(([name, channel]) => [
     name,
     { ...channel, messages: [channel.isNotice ? NOTICE : dialect.name] },
   ]);
 
-const channelsOfAll = (spoken: Spoken[]): Record<string, Shown> => {
+const buildCommonChannels = (spoken: DescribedDialect[]): Record<string, ChannelWithMessages> => {
   const messages = spoken.filter(({ parts }) => !parts).map(({ dialect }) => dialect.name);
   return {
     inbox: {
-      address: inboxSubject('{project}', '{agent}'),
+      address: formatInboxSubject('{project}', '{agent}'),
       summary: 'All else that is for an agent, in its dialect',
       actions: ['send'],
       messages,
     },
     send: {
-      address: sendSubject('{project}'),
+      address: formatSendSubject('{project}'),
       summary: 'All else that an agent says, in any of these dialects',
       actions: ['receive'],
       messages,
@@ -76,7 +76,7 @@ const channelsOfAll = (spoken: Spoken[]): Record<string, Shown> => {
   };
 };
 
-const messageOf = ({ dialect: { name, schema }, parts }: Spoken): object =>
+const buildMessage = ({ dialect: { name, schema }, parts }: DescribedDialect): object =>
   parts
-    ? { name, headers: jsonSchema(parts.headers, 'input'), payload: jsonSchema(parts.payload, 'input') }
-    : { name, payload: jsonSchema(schema, 'input') };
+    ? { name, headers: toJsonSchema(parts.headers, 'input'), payload: toJsonSchema(parts.payload, 'input') }
+    : { name, payload: toJsonSchema(schema, 'input') };

@@ -6,8 +6,13 @@ export interface HttpRequest {
   query: string;
   /** Names in lower case. */
   headers: Readonly<Record<string, string | undefined>>;
-  /** Whoever receives a request need not read a body to its end that nobody will accept. */
-  body: Uint8Array | 'too large';
+  /**
+   * Called at most once, when the key and its role are known: what strangers send is not kept in memory. Empty without a body;
+   * rejects with `too_large` beyond the limit.
+   */
+  readBody: (limit: number) => Promise<Uint8Array>;
+  /** The address that it came from, where that is known. */
+  source?: string;
   /** Fires when the caller has gone or the server stops. Only those who wait should ask for it. */
   signal?: AbortSignal;
   /** Takes down who asks, and about what, for whoever keeps a log of requests. */
@@ -15,7 +20,7 @@ export interface HttpRequest {
 }
 
 /** Where a reader of server-sent events was that comes back. One that has heard nothing yet may send it blank. */
-export const lastEventIdOf = ({ headers }: Pick<HttpRequest, 'headers'>): string | undefined =>
+export const getLastEventId = ({ headers }: Pick<HttpRequest, 'headers'>): string | undefined =>
   headers['last-event-id'] || undefined;
 
 export interface HttpResponse {

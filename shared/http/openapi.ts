@@ -1,46 +1,52 @@
 import * as z from 'zod';
-import { dialects } from '../dialects/dialects.ts';
-import { CODES } from '../errors.ts';
-import type { Route } from './route.ts';
+import type { Config } from '../config.ts';
+import { DIALECTS } from '../dialects/registry.ts';
+import { STATUS_BY_CODE } from '../errors.ts';
+import { noBody, type Route } from './route.ts';
 
 /** The description of the API, made from the very schemas that requests are checked against. */
-export const openApi = (routes: readonly Route[]): object => ({
+export const buildOpenApi = (routes: readonly Route[], config: Config): object => ({
   openapi: '3.1.0',
   info: { title: 'Parley', version: '1', description: 'Agents of different makers hand each other work.' },
   components: {
     securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
     schemas: {
-      ...Object.fromEntries(dialects.map(({ name, schema }) => [name, jsonSchema(schema, 'input')])),
-      problem: jsonSchema(Problem, 'output'),
+      ...Object.fromEntries(DIALECTS.map(({ name, schema }) => [name, toJsonSchema(schema, 'input')])),
+      problem: toJsonSchema(ProblemSchema, 'output'),
     },
   },
   paths: Object.fromEntries(
     [...new Set(routes.map(({ path }) => path))].map((path) => [
       path,
       Object.fromEntries(
-        routes.filter((route) => route.path === path).map((route) => [route.method.toLowerCase(), operation(route)]),
+        routes
+          .filter((route) => route.path === path)
+          .map((route) => [route.method.toLowerCase(), buildOperation(route, config)]),
       ),
     ]),
   ),
 });
 
 /** Facts that explain it stand beside these. */
-export const Problem = z.looseObject({
+export const ProblemSchema = z.looseObject({
   type: z.string(),
   title: z.string(),
   status: z.number().int(),
   detail: z.string(),
-  code: z.enum(Object.keys(CODES)),
+  code: z.enum(Object.keys(STATUS_BY_CODE)),
   retry: z.enum(['never', 'later']),
   issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
-const operation = (route: Route): object => ({
+const buildOperation = (route: Route, config: Config): object => ({
   summary: route.summary,
   security: route.access === 'open' ? [] : [{ key: [] }],
-  parameters: [...pathParameters(route), ...queryParameters(route), ...headerParameters(route)],
+  parameters: [...listPathParameters(route), ...listQueryParameters(route), ...listHeaderParameters(route)],
   requestBody: hasBody(route)
-    ? { required: !route.body.safeParse(undefined).success, content: json(jsonSchema(route.body, 'input')) }
+    ? {
+        required: !route.body.safeParse(undefined).success,
+        content: toJsonContent(route.describeBody?.(config) ?? toJsonSchema(route.body, 'input')),
+      }
     : undefined,
   responses: {
     ...Object.fromEntries(
@@ -50,26 +56,25 @@ const operation = (route: Route): object => ({
           description,
           content:
             Number(status) >= 400
-              ? problem
+              ? PROBLEM_CONTENT
               : {
-                  ...(schema && json(jsonSchema(schema, 'output'))),
+                  ...(schema && toJsonContent(toJsonSchema(schema, 'output'))),
                   ...(otherType && { [otherType]: { schema: { type: 'string' } } }),
                 },
         },
       ]),
     ),
-    default: { description: 'A problem', content: problem },
+    default: { description: 'A problem', content: PROBLEM_CONTENT },
   },
 });
 
-const problem = { 'application/problem+json': { schema: { $ref: '#/components/schemas/problem' } } };
+const PROBLEM_CONTENT = { 'application/problem+json': { schema: { $ref: '#/components/schemas/problem' } } };
 
-const json = (schema: object): object => ({ 'application/json': { schema } });
+const toJsonContent = (schema: object): object => ({ 'application/json': { schema } });
 
-const hasBody = ({ method, body }: Route): boolean =>
-  (method === 'POST' || method === 'PUT') && body.def.type !== 'unknown';
+const hasBody = ({ method, body }: Route): boolean => (method === 'POST' || method === 'PUT') && body !== noBody;
 
-const pathParameters = ({ path }: Route): object[] =>
+const listPathParameters = ({ path }: Route): object[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -77,8 +82,8 @@ const pathParameters = ({ path }: Route): object[] =>
     schema: { type: 'string' },
   }));
 
-const queryParameters = ({ query }: Route): object[] => {
-  const { properties = {}, required = [] } = jsonSchema(query, 'input');
+const listQueryParameters = ({ query }: Route): object[] => {
+  const { properties = {}, required = [] } = toJsonSchema(query, 'input');
   return Object.entries(properties).map(([name, schema]) => ({
     name,
     in: 'query',
@@ -87,7 +92,7 @@ const queryParameters = ({ query }: Route): object[] => {
   }));
 };
 
-const headerParameters = ({ headers = {} }: Route): object[] =>
+const listHeaderParameters = ({ headers = {} }: Route): object[] =>
   Object.entries(headers).map(([name, description]) => ({
     name,
     in: 'header',
@@ -96,7 +101,7 @@ const headerParameters = ({ headers = {} }: Route): object[] =>
     schema: { type: 'string' },
   }));
 
-export const jsonSchema = (schema: z.ZodType, io: 'input' | 'output') => {
+export const toJsonSchema = (schema: z.ZodType, io: 'input' | 'output') => {
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
   return rest;
 };

@@ -1,20 +1,20 @@
-import { CODES, ParleyError } from '../errors.ts';
+import { ParleyError, STATUS_BY_CODE } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 
-export interface Problem {
+export interface ProblemResponse {
   status: number;
   body: JsonObject;
 }
 
 /** An error as RFC 9457 tells it, with a code that programs can rely on. */
-export const problemOf = (error: ParleyError): Problem => {
-  const status = CODES[error.code];
+export const toProblem = (error: ParleyError): ProblemResponse => {
+  const status = STATUS_BY_CODE[error.code];
   return {
     status,
     body: {
       ...error.facts,
       type: `urn:parley:problem:${error.code}`,
-      title: TITLES[status] ?? 'Error',
+      title: STATUS_TITLES[status] ?? 'Error',
       status,
       detail: error.message,
       code: error.code,
@@ -24,22 +24,26 @@ export const problemOf = (error: ParleyError): Problem => {
   };
 };
 
-const TITLES: Record<number, string> = {
+const STATUS_TITLES: Record<number, string> = {
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
+  408: 'Request Timeout',
   409: 'Conflict',
+  410: 'Gone',
   413: 'Content Too Large',
+  417: 'Expectation Failed',
   422: 'Unprocessable Content',
   429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
 };
 
 /** What the caller may know of an error; anything unforeseen is only said to have happened. */
-export const tellable = (error: unknown): ParleyError =>
+export const toPublicError = (error: unknown): ParleyError =>
   error instanceof ParleyError
     ? error
     : new ParleyError('internal', 'Something unforeseen went wrong. It has been logged.', { cause: error });

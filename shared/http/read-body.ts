@@ -1,28 +1,50 @@
 import { isUtf8 } from 'node:buffer';
 import { ParleyError } from '../errors.ts';
-import { pathOf } from '../json/checked.ts';
-import { inspect } from '../json/inspect.ts';
+import { findUnsafeJson } from '../json/find-unsafe-json.ts';
+import { formatPath } from '../json/parse-or-throw.ts';
+import { MAX_DEPTH, MAX_VALUES, scanJson } from '../json/scan-json.ts';
 import type { HttpRequest } from './http-message.ts';
 
 /** The JSON of a request body, free of what is legal JSON and still harmful. An empty body is undefined. */
-export const readBody = (body: HttpRequest['body'], limit: number): unknown => {
-  if (body === 'too large' || body.byteLength > limit) {
-    throw new ParleyError('too_large', `The body is larger than the ${limit} bytes that are allowed.`, {
-      facts: { limit },
-    });
-  }
+export const readJson = async (request: HttpRequest, limit: number): Promise<unknown> => {
+  const body = await request.readBody(limit);
   if (body.byteLength === 0) return undefined;
   if (!isUtf8(body)) throw new ParleyError('invalid_json', 'The body is not UTF-8 text.');
-  const value = parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
-  const flaw = inspect(value);
-  if (!flaw) return value;
-  const path = pathOf(flaw.path);
-  throw new ParleyError('invalid_json', `The body is not acceptable JSON: ${path || 'it'} ${flaw.message}.`, {
-    issues: [{ path, message: flaw.message }],
+  const { problem, isSuspect } = scanJson(body);
+  if (problem === 'depth') throw unacceptableJsonError([], `is nested deeper than ${MAX_DEPTH} levels`);
+  if (problem === 'values') throw tooManyValuesError();
+  const value = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
+  const flaw = isSuspect ? findUnsafeJson(value) : undefined;
+  if (flaw) throw unacceptableJsonError(flaw.path, flaw.message);
+  return value;
+};
+
+const unacceptableJsonError = (at: (string | number)[], message: string): ParleyError => {
+  const path = formatPath(at);
+  return new ParleyError('invalid_json', `The body is not acceptable JSON: ${path || 'it'} ${message}.`, {
+    issues: [{ path, message }],
   });
 };
 
-const parse = (text: string): unknown => {
+const tooManyValuesError = (): ParleyError =>
+  new ParleyError('too_large', `The body has more than the ${MAX_VALUES} values that are allowed.`, {
+    facts: { limit: MAX_VALUES },
+  });
+
+/** For a request whose body came with it. */
+export const createBodyReader =
+  (body: Uint8Array): HttpRequest['readBody'] =>
+  async (limit) => {
+    if (body.byteLength > limit) throw bodyTooLargeError(limit);
+    return body;
+  };
+
+export const bodyTooLargeError = (limit: number): ParleyError =>
+  new ParleyError('too_large', `The body is larger than the ${limit} bytes that are allowed for this call.`, {
+    facts: { limit },
+  });
+
+const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch (cause) {

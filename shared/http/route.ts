@@ -1,41 +1,52 @@
 import * as z from 'zod';
-import type { Caller, Relay } from '../agents/authenticate.ts';
+import { authenticate, type Caller, type RelayCaller } from '../agents/authenticate.ts';
+import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { type Code, ParleyError } from '../errors.ts';
-import { checked } from '../json/checked.ts';
+import type { ParleyErrorCode } from '../errors.ts';
+import { authorizeSender } from '../ingest/authorize.ts';
+import { buildSignedCall, SIGNATURE_HEADERS } from '../ingest/signed-call.ts';
+import type { JsonObject } from '../json/json.ts';
+import { parseOrThrow } from '../json/parse-or-throw.ts';
 import type { Trace } from '../trace.ts';
+import { type Access, assertAccess, type CallerByAccess, type KeyAccess } from './access.ts';
 import type { HttpRequest } from './http-message.ts';
+import type { LongPoll } from './long-poll.ts';
+import { readJson } from './read-body.ts';
 
-/** A request that has been recognised, with its query and body not yet looked at. */
-export interface Call {
+/** A request that has been recognised, with its role and query not yet looked at, and its body not yet read. */
+export interface RouteCall {
   deps: Deps;
   /** Absent where the route is open to all and no key was sent. */
-  caller?: Caller | Relay;
+  caller?: Caller | RelayCaller;
   params: Readonly<Record<string, string>>;
   query: Record<string, string>;
-  body: unknown;
   trace: Trace;
   request: HttpRequest;
+  waiting: LongPoll;
 }
 
 /** What a handler is given. */
-export interface Checked<Q, B, C = Caller> extends Omit<Call, 'query' | 'body' | 'caller'> {
+export interface ParsedCall<Q, B, C = Caller> extends Omit<RouteCall, 'query' | 'caller'> {
   caller: C;
   query: Q;
   body: B;
+  /** The body as it came, which a signature covers. */
+  said: unknown;
 }
 
-export interface Answer {
+export interface RouteResponse {
   status: number;
   /** Sent as JSON. */
   body?: object;
+  /** Sent instead, as JSON that was written out before. */
+  json?: Uint8Array;
   /** Sent instead, piece by piece, as an event stream. */
   stream?: AsyncIterable<string>;
   /** Sent instead, as it is. */
   file?: { type: string; bytes: Uint8Array };
 }
 
-interface Described {
+interface ResponseDescription {
   description: string;
   /** Of the JSON. */
   schema?: z.ZodType;
@@ -43,74 +54,126 @@ interface Described {
   otherType?: string;
 }
 
-interface About {
+interface RouteDescription {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** With parameters in braces: `/v1/tasks/{id}`. */
   path: string;
   summary: string;
   /** Headers that change what it does, and how. */
   headers?: Record<string, string>;
+  /** What the body looks like, where that follows from the configuration. */
+  describeBody?: (config: Config) => JsonObject;
   /** The answers worth describing, by status. */
-  answers: Record<number, Described>;
+  answers: Record<number, ResponseDescription>;
 }
 
-interface Definition<Q, B, C = Caller> extends About {
+/**
+ * What a call brings in, for the gate that is before all that agents bring. A call that changes something is one message of whose key it
+ * is, unless it says otherwise: `none` for those that only take or read, `each` for those whose messages come to the gate one by one.
+ */
+export type RouteIngress<Q = never, B = never> =
+  | 'none'
+  | 'each'
+  | { messages?: (body: B) => number; from?: (query: Q, body: B) => string | undefined };
+
+interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
+  /** Whose key it takes, which is looked at before the body is read. */
+  access: A;
+  ingress?: RouteIngress<Q, B>;
   query: z.ZodType<Q>;
   body: z.ZodType<B>;
+  /** How many bytes a body may have; few unless said, and never more than the configuration allows. */
+  bodyBytes?: BodyLimit;
   /** What a body of another shape is called, where a protocol has a name for that. */
-  code?: Code;
-  handle: (call: Checked<Q, B, C>) => Promise<Answer>;
+  code?: ParleyErrorCode;
+  handle: (call: ParsedCall<Q, B, CallerByAccess[A]>) => Promise<RouteResponse>;
 }
 
-export interface Route extends About {
-  access: 'open' | 'key';
+export interface Route extends RouteDescription {
+  access: Access;
+  /** Whether it is one that brings something in, and must come to the gate. */
+  isGated: boolean;
   query: z.ZodType;
   body: z.ZodType;
-  handle: (call: Call) => Promise<Answer>;
+  handle: (call: RouteCall) => Promise<RouteResponse>;
 }
 
+type BodyLimit = (config: Config) => number;
+
+/** A body may take a minute, and a key that ends meanwhile is worth nothing within a second. */
+const LATE_BODY_MS = 500;
+
+/** Names, numbers and a few ids. */
+const SMALL_BODY_BYTES = 64 * 1024;
+const smallBodyLimit: BodyLimit = () => SMALL_BODY_BYTES;
+
+/** What stands in one record, which a client may send escaped and indented. */
+export const recordBodyLimit: BodyLimit = ({ limits }) => 4 * limits.carriedBytes;
+
+/** What carries inputs, results or cards. */
+export const largeBodyLimit: BodyLimit = ({ limits }) => limits.bodyBytes;
+
 export const noQuery = z.strictObject({});
-export const noBody = z.unknown();
+/** An empty object is taken for nothing, as clients send it that always send JSON. */
+export const noBody = z.strictObject({}).optional();
 
 /** One call of the API: what it takes, what it answers, and what it does, in one place. */
-export const route = <Q, B>(definition: Definition<Q, B>): Route =>
-  keyRoute(definition, (caller) => {
-    if (caller.role === 'relay') throw new ParleyError('forbidden', 'The key of the relay is not for this call.');
-    return caller;
-  });
+export const defineRoute = <Q, B>(definition: Omit<RouteDefinition<Q, B, 'agent-or-admin'>, 'access'>): Route =>
+  defineKeyRoute({ ...definition, access: 'agent-or-admin' });
 
-/** The same for a call that the relay may make too. */
-export const relayRoute = <Q, B>(definition: Definition<Q, B, Caller | Relay>): Route =>
-  keyRoute(definition, (caller) => caller);
+/** The same for a call that takes other keys. */
+export const defineKeyRoute = <Q, B, A extends KeyAccess>({
+  bodyBytes = smallBodyLimit,
+  ...definition
+}: RouteDefinition<Q, B, A>): Route => {
+  const { ingress = definition.method === 'GET' ? 'none' : {} } = definition;
+  return {
+    ...definition,
+    ...(ingress !== 'none' && { headers: { ...definition.headers, ...SIGNATURE_HEADERS } }),
+    isGated: ingress !== 'none',
+    handle: async (call) => {
+      const { deps, caller, params, trace, request, waiting } = call;
+      const admitted = assertAccess(definition.access, caller);
+      const query = parseOrThrow(definition.query, call.query, 'invalid_request', 'The query');
+      const limit = Math.min(bodyBytes(deps.config), deps.config.limits.bodyBytes);
+      const begun = performance.now();
+      const said = await readJson(request, limit);
+      if (performance.now() - begun > LATE_BODY_MS) await authenticate(deps, request.headers.authorization);
+      const body = parseOrThrow(definition.body, said, definition.code ?? 'invalid_request', 'The body');
+      const checkedCall = { deps, params, query, body, said, caller: admitted, trace, request, waiting };
+      if (typeof ingress !== 'string') await runIngressChecks(definition, ingress, checkedCall);
+      return definition.handle(checkedCall);
+    },
+  };
+};
 
-const keyRoute = <Q, B, C>(definition: Definition<Q, B, C>, admitted: (caller: Caller | Relay) => C): Route => ({
-  ...definition,
-  access: 'key',
-  handle: ({ deps, caller, params, query, body, trace, request }) => {
-    if (!caller) throw new ParleyError('unauthorized', 'This call needs a key.');
-    return definition.handle({
-      deps,
-      params,
-      query: checked(definition.query, query, 'invalid_request', 'The query'),
-      body: checked(definition.body, body, definition.code ?? 'invalid_request', 'The body'),
-      caller: admitted(caller),
-      trace,
-      request,
-    });
-  },
-});
+/** An admin key that speaks for no agent is not bound by what binds agents. */
+const runIngressChecks = <Q, B>(
+  { method, path }: RouteDescription,
+  { messages, from }: Exclude<RouteIngress<Q, B>, string>,
+  { deps, caller, params, request, query, body, said }: ParsedCall<Q, B, Caller | RelayCaller>,
+): unknown => {
+  const named = from?.(query, body);
+  if (caller.role !== 'agent' && named === undefined) return undefined;
+  const signed = buildSignedCall({ method, path, params, headers: request.headers, body: said });
+  return authorizeSender(deps, { caller, from: named, messages: messages?.(body) ?? 1, signed });
+};
 
-/** The same for a call that anyone may make, without a key. */
-export const openRoute = (about: About, handle: (deps: Deps, params: Call['params']) => Promise<Answer>): Route => ({
+/** The same for a call that anyone may make, without a key. Its body, if any, is never read. */
+export const defineOpenRoute = (
+  about: RouteDescription,
+  handle: (deps: Deps, params: RouteCall['params']) => Promise<RouteResponse>,
+): Route => ({
   ...about,
   query: noQuery,
   body: noBody,
   access: 'open',
+  isGated: false,
   handle: ({ deps, params }) => handle(deps, params),
 });
 
 /** A number of seconds to wait, in milliseconds. */
-export const waitUpTo = (seconds: number) =>
+export const waitSeconds = (seconds: number) =>
   z
     .string()
     .refine((text) => /^\d{1,3}(\.\d{1,3})?$/.test(text), 'must be a number of seconds')
@@ -119,21 +182,20 @@ export const waitUpTo = (seconds: number) =>
     .default(0)
     .meta({ type: 'number', minimum: 0, maximum: seconds, description: `seconds to wait, at most ${seconds}` });
 
-export const countUpTo = (most: number, otherwise: number) =>
+export const boundedCount = (most: number, otherwise: number, least = 1) =>
   z
     .string()
-    .refine((text) => /^[1-9]\d{0,5}$/.test(text) && Number(text) <= most, `must be a whole number from 1 to ${most}`)
+    .refine(
+      (text) => /^[1-9]\d{0,5}$/.test(text) && Number(text) >= least && Number(text) <= most,
+      `must be a whole number from ${least} to ${most}`,
+    )
     .transform(Number)
     .default(otherwise)
-    .meta({ type: 'integer', minimum: 1, maximum: most, description: `${otherwise} unless it is said` });
+    .meta({ type: 'integer', minimum: least, maximum: most, description: `${otherwise} unless it is said` });
 
 /** Of pages that one call looks for in a bounded part of the event log. */
-export const SOUGHT_PAGE =
+export const SCANNED_PAGE_DESCRIPTION =
   'A page. With a cursor there may be more, even if the page is short or empty: each call looks through a part of the log. Without one this was all';
 
 /** Where a page of what stands in an index ended. */
-export const placeCursor = z.string().regex(/^\d{14}#[ -~]{1,200}$/, 'must be one that an earlier page gave');
-
-/** What ends a wait early; a call that does not wait needs none. */
-export const signalFor = (waitMs: number, request: HttpRequest): AbortSignal | undefined =>
-  waitMs > 0 ? request.signal : undefined;
+export const timeOrderedCursor = z.string().regex(/^\d{14}#[ -~]{1,200}$/, 'must be one that an earlier page gave');

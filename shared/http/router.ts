@@ -1,42 +1,96 @@
-import { authenticate, nameOf } from '../agents/authenticate.ts';
-import { isSignOfLife, noteAlive } from '../agents/health.ts';
+import { recordActivity, shouldRecordActivity } from '../agents/agent-health.ts';
+import { authenticate, type Caller, getCallerName, type RelayCaller } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { ParleyError } from '../errors.ts';
-import { childOf, type Trace, traceFrom } from '../trace.ts';
+import { logRateLimited } from '../log-rate-limited.ts';
+import { createChildSpan, parseTrace, type Trace } from '../trace.ts';
+import type { Admission } from './admission.ts';
+import { FailedKeyLimiter } from './failed-key-limiter.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
-import { problemOf, tellable } from './problem.ts';
-import { readBody } from './read-body.ts';
-import type { Answer, Call, Route } from './route.ts';
+import { LongPoll, type WaitCounts } from './long-poll.ts';
+import { toProblem, toPublicError } from './problem.ts';
+import type { Route, RouteCall, RouteResponse } from './route.ts';
 
-export type Handle = (request: HttpRequest) => Promise<HttpResponse>;
+export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** Answers any request: finds its route, checks its key and its body, and turns every error into a problem. */
-export const router = (deps: Deps, routes: readonly Route[]): Handle => {
-  const match = matcher(routes);
+export const createRouter = (deps: Deps, routes: readonly Route[], admission?: Admission): HttpHandler => {
+  const match = createMatcher(routes);
+  const counts: WaitCounts = new Map();
+  const failedKeys = new FailedKeyLimiter(deps.config.limits.failedKeysPerMinute, deps.log, deps.clock);
   return async (request) => {
-    const trace = traceFrom(request.headers.traceparent, request.headers.tracestate);
-    const headers = { traceparent: childOf(trace).traceparent };
+    const trace = parseTrace(request.headers.traceparent, request.headers.tracestate, request.headers.baggage);
+    const headers = { traceparent: createChildSpan(trace).traceparent };
     request.note?.({ traceparent: trace.traceparent });
     try {
-      return respond(await answer(deps, match(request), request, trace), headers);
-    } catch (error) {
-      return refuse(deps, request, tellable(error), headers);
+      const found = await dispatchRequest({ deps, counts, admission }, match(request), request, trace);
+      return toHttpResponse(found, headers, isHead(request));
+    } catch (thrown) {
+      const told = toPublicError(thrown);
+      const error = isFailedKey(told, request) ? failedKeys.recordFailure(request.source ?? '', told) : told;
+      if (admission && isDelayed(error, told)) await admission.delayRejection(() => request.signal);
+      return toProblemResponse(deps, request, error, headers);
     }
   };
 };
 
-const answer = async (deps: Deps, { route, params }: Match, request: HttpRequest, trace: Trace): Promise<Answer> => {
-  if (route.access === 'open') return route.handle({ deps, params, query: {}, body: undefined, trace, request });
+/** Calls without a key guess none. */
+const isFailedKey = ({ code }: ParleyError, { source, headers }: HttpRequest): boolean =>
+  code === 'unauthorized' && source !== undefined && headers.authorization !== undefined;
+
+const isDelayed = (error: ParleyError, told: ParleyError): boolean =>
+  error !== told || error.code === 'overloaded' || error.code === 'too_many_in_flight';
+
+interface RouterContext {
+  deps: Deps;
+  counts: WaitCounts;
+  admission: Admission | undefined;
+}
+
+const dispatchRequest = async (
+  { deps, counts, admission }: RouterContext,
+  { route, params }: RouteMatch,
+  request: HttpRequest,
+  trace: Trace,
+): Promise<RouteResponse> => {
+  const waiting = new LongPoll(deps, counts, request);
+  if (route.access === 'open') return route.handle({ deps, params, query: {}, trace, request, waiting });
+  admission?.assertCapacity();
   const caller = await authenticate(deps, request.headers.authorization);
-  request.note?.({ project: caller.project, agent: nameOf(caller) });
-  if (caller.role === 'agent' && isSignOfLife(deps, caller.known)) await noteAlive(deps, caller.known);
+  const name = getCallerName(caller);
+  request.note?.({ project: caller.project, agent: name });
   const query = request.query === '' ? {} : Object.fromEntries(new URLSearchParams(request.query));
-  const body = readBody(request.body, deps.config.limits.bodyBytes);
-  const call: Call = { deps, caller, params, query, body, trace, request };
-  return route.handle(call);
+  const handleAdmitted = (admitted: HttpRequest) =>
+    handleAsCaller(route, { deps, caller, params, query, trace, request: admitted, waiting }, caller);
+  return admission ? admission.run(`${caller.project}/${name}`, request, handleAdmitted) : handleAdmitted(request);
 };
 
-const respond = ({ status, body, stream, file }: Answer, headers: Record<string, string>): HttpResponse => {
+/** A key that ends while its call waits is answered as one that is not valid, whatever was found for it. */
+const handleAsCaller = async (route: Route, call: RouteCall, caller: Caller | RelayCaller): Promise<RouteResponse> => {
+  const { deps, waiting } = call;
+  if (caller.role === 'agent' && shouldRecordActivity(deps, caller.known)) await recordActivity(deps, caller.known);
+  let stream: RouteResponse['stream'];
+  try {
+    const found = await route.handle(call);
+    waiting.assertKeyValid();
+    // Whoever asks for the head alone follows no stream.
+    stream = found.stream && !isHead(call.request) ? waiting.streamUntilEnd(found.stream) : undefined;
+    return stream ? { ...found, stream } : found;
+  } finally {
+    // A stream goes on.
+    if (!stream) waiting.end();
+  }
+};
+
+const isHead = ({ method }: HttpRequest): boolean => method === 'HEAD';
+
+const STREAM_TYPE = { 'content-type': 'text/event-stream', 'cache-control': 'no-store' };
+
+const toHttpResponse = (
+  { status, body, json, stream, file }: RouteResponse,
+  headers: Record<string, string>,
+  withoutBody: boolean,
+): HttpResponse => {
   if (file) {
     // What an agent made is never shown as a page of this address.
     const type = {
@@ -46,46 +100,50 @@ const respond = ({ status, body, stream, file }: Answer, headers: Record<string,
     };
     return { status, headers: { ...headers, ...type }, body: file.bytes };
   }
-  if (stream) {
-    const type = { 'content-type': 'text/event-stream', 'cache-control': 'no-store' };
-    return { status, headers: { ...headers, ...type }, body: stream };
-  }
+  if (stream) return { status, headers: { ...headers, ...STREAM_TYPE }, body: withoutBody ? '' : stream };
+  if (json) return { status, headers: { ...headers, 'content-type': 'application/json' }, body: json };
   if (!body) return { status, headers, body: '' };
   return { status, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
 };
 
-const refuse = (
+const toProblemResponse = (
   deps: Deps,
   request: HttpRequest,
   error: ParleyError,
   headers: Record<string, string>,
 ): HttpResponse => {
-  const { status, body } = problemOf(error);
+  const { status, body } = toProblem(error);
   if (status === 500) {
     const cause = error.cause instanceof Error ? error.cause.stack : String(error.cause);
     deps.log('error', 'a request failed', { method: request.method, path: request.path, ...headers, cause });
   }
-  if (status === 503) {
-    const { method, path } = request;
-    deps.log('warn', 'a request could not be served', { method, path, code: error.code, cause: String(error.cause) });
-  }
+  if (status === 503) logUnavailable(deps, request, error);
   const type = { 'content-type': 'application/problem+json' };
-  return { status, headers: { ...headers, ...type, ...headersFor(error) }, body: JSON.stringify(body) };
+  return { status, headers: { ...headers, ...type, ...buildErrorHeaders(error) }, body: JSON.stringify(body) };
+};
+
+const logUnavailable = (deps: Deps, { method, path }: HttpRequest, { code, cause }: ParleyError): void => {
+  const message = 'a request could not be served';
+  // Those are counted and told together.
+  if (code === 'overloaded') return;
+  // A full disk refuses as many as come.
+  if (code === 'storage_full') logRateLimited(deps, { code }, message, { method, path });
+  else deps.log('warn', message, { method, path, code, cause: String(cause) });
 };
 
 /** What HTTP asks for beside the problem itself. */
-const headersFor = ({ code, retry, facts }: ParleyError): Record<string, string> => {
+const buildErrorHeaders = ({ code, retry, facts }: ParleyError): Record<string, string> => {
   if (code === 'unauthorized') return { 'www-authenticate': 'Bearer' };
   if (code === 'method_not_allowed') return { allow: String(facts.allow) };
   return retry === 'later' ? { 'retry-after': String(facts.retryAfterSeconds ?? 1) } : {};
 };
 
-interface Match {
+interface RouteMatch {
   route: Route;
   params: Record<string, string>;
 }
 
-const matcher = (routes: readonly Route[]): ((request: HttpRequest) => Match) => {
+const createMatcher = (routes: readonly Route[]): ((request: HttpRequest) => RouteMatch) => {
   const fixed = new Map(
     routes
       .filter(({ path }) => !path.includes('{'))
@@ -93,43 +151,48 @@ const matcher = (routes: readonly Route[]): ((request: HttpRequest) => Match) =>
   );
   const patterns = routes.map((route) => ({ route, steps: route.path.split('/') }));
   const byMethod = Map.groupBy(patterns, ({ route }): string => route.method);
-  return ({ method, path }) => {
+  return (request) => {
+    const { path } = request;
+    // What GET answers, without its body.
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
     const exact = fixed.get(`${method} ${path}`);
     if (exact) return exact;
     const steps = path.split('/');
-    const match = byMethod.get(method)?.find((pattern) => fits(pattern.steps, steps));
-    if (match) return { route: match.route, params: paramsOf(match.steps, steps) };
-    const found = patterns.filter((pattern) => fits(pattern.steps, steps));
+    const match = byMethod.get(method)?.find((pattern) => matchesPattern(pattern.steps, steps));
+    if (match) return { route: match.route, params: parseParams(match.steps, steps) };
+    const found = patterns.filter((pattern) => matchesPattern(pattern.steps, steps));
     if (found.length === 0) {
       throw new ParleyError('not_found', `There is nothing at ${path}. GET /openapi.json lists all calls.`);
     }
-    const allow = found.map(({ route }) => route.method).join(', ');
-    throw new ParleyError('method_not_allowed', `${path} takes ${allow}, not ${method}.`, { facts: { allow } });
+    const allow = found.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : route.method)).join(', ');
+    throw new ParleyError('method_not_allowed', `${path} takes ${allow}, not ${request.method}.`, { facts: { allow } });
   };
 };
 
-const fits = (pattern: string[], steps: string[]): boolean =>
+const matchesPattern = (pattern: string[], steps: string[]): boolean =>
   pattern.length === steps.length &&
   pattern.every((step, index) => (step.startsWith('{') ? steps[index] !== '' : step === steps[index]));
 
-const paramsOf = (pattern: string[], steps: string[]): Record<string, string> =>
+const parseParams = (pattern: string[], steps: string[]): Record<string, string> =>
   Object.fromEntries(
-    pattern.flatMap((step, index) => (step.startsWith('{') ? [[step.slice(1, -1), decoded(steps[index] ?? '')]] : [])),
+    pattern.flatMap((step, index) =>
+      step.startsWith('{') ? [[step.slice(1, -1), decodeParam(steps[index] ?? '')]] : [],
+    ),
   );
 
 /** Nothing has a longer name, and a key of the table has 2,048 bytes: two such names, of three bytes a character, fit into one. */
-const LONGEST_NAME = 255;
+const MAX_PARAM_LENGTH = 255;
 
-const decoded = (step: string): string => {
-  const name = readable(step);
-  if (name.length <= LONGEST_NAME) return name;
+const decodeParam = (step: string): string => {
+  const name = decodeUriStep(step);
+  if (name.length <= MAX_PARAM_LENGTH) return name;
   throw new ParleyError(
     'not_found',
-    `"${name.slice(0, 64)}…" has ${name.length} characters; no name has more than ${LONGEST_NAME}.`,
+    `"${name.slice(0, 64)}…" has ${name.length} characters; no name has more than ${MAX_PARAM_LENGTH}.`,
   );
 };
 
-const readable = (step: string): string => {
+const decodeUriStep = (step: string): string => {
   try {
     return decodeURIComponent(step);
   } catch (cause) {

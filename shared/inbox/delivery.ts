@@ -1,20 +1,29 @@
-import { idFrom } from '../ids.ts';
+import { uuidFromSeed } from '../ids.ts';
 import type { Json, JsonObject } from '../json/json.ts';
-import type { Fresh, Item } from '../ports/records.ts';
-import type { KeptArtifacts } from '../tasks/artifacts.ts';
-import { type Content, isInHand, type Status, sortable, type Task, type TaskError } from '../tasks/task.ts';
+import type { Item, NewItem } from '../ports/records.ts';
+import type { StoredArtifacts } from '../tasks/artifacts.ts';
+import {
+  hasSeveralInboxEntries,
+  isAssigned,
+  type StoredContent,
+  type Task,
+  type TaskError,
+  type TaskStatus,
+  toSortableTime,
+} from '../tasks/task.ts';
+import { pickTraceFields } from '../trace.ts';
 
 /** What the sender is called where Parley itself speaks. */
-export const PARLEY = 'parley';
+export const SYSTEM_SENDER = 'parley';
 
 /** How a task ended, told to somebody who must know; or that it waits for input, or has been given it. */
-export interface Outcome {
+export interface TaskOutcome {
   /** The id of the message that ended the task, or one made for a message from Parley itself. */
   id: string;
   from: string;
   to: string;
   happenedAt: number;
-  status: Status;
+  status: TaskStatus;
   task: Pick<
     Task,
     | 'project'
@@ -26,14 +35,16 @@ export interface Outcome {
     | 'priority'
     | 'ttlSeconds'
     | 'traceparent'
+    | 'tracestate'
+    | 'baggage'
     | 'carried'
     | 'holder'
     | 'holderInstance'
     | 'claimedAt'
     | 'attempt'
   >;
-  output?: Content;
-  artifacts?: KeptArtifacts;
+  output?: StoredContent;
+  artifacts?: StoredArtifacts;
   confidence?: number;
   error?: TaskError;
   carried: JsonObject;
@@ -51,48 +62,52 @@ export interface Delivery extends Item {
   project: string;
   /** The task and the version that it tells of: the same one again is the same delivery. */
   source: string;
+  /** Other things may be told of the task to the same agent. */
+  isOneOfSeveral?: true;
   /** Absent once it is acknowledged: what remains keeps a repeated change from bringing it back. */
-  outcome?: Outcome;
+  outcome?: TaskOutcome;
 }
 
 export const inboxPk = (project: string, agent: string): string => `${project}#inbox#${agent}`;
 /** What an inbox holds stands in the order of time, then of its sender's count, then of the id by which it is acknowledged. */
-export const inboxOrder = (at: number, id: string, sequence?: number): string =>
-  sequence === undefined ? `${sortable(at)}#${id}` : `${sortable(at)}.${String(sequence).padStart(16, '0')}#${id}`;
-export const messageIdIn = (order: string): string => order.slice(order.indexOf('#') + 1);
+export const inboxSortKey = (at: number, id: string, sequence?: number): string =>
+  sequence === undefined
+    ? `${toSortableTime(at)}#${id}`
+    : `${toSortableTime(at)}.${String(sequence).padStart(16, '0')}#${id}`;
+export const parseMessageId = (order: string): string => order.slice(order.indexOf('#') + 1);
 
 /** The requester learns how its task ended otherwise than well, and the holder that it was cancelled; not who did it himself. */
-export const deliveriesOf = (before: Task | undefined, after: Task): Fresh<Delivery>[] => {
+export const buildDeliveries = (before: Task | undefined, after: Task): NewItem<Delivery>[] => {
   if (!before || before.endedAt !== undefined) return [];
-  if (after.endedAt === undefined) return dialogueOf(before, after);
+  if (after.endedAt === undefined) return buildDialogueDeliveries(before, after);
   if (after.status === 'completed') return [];
   // How a part of a batch ended is told with the batch.
   const interested = new Set(after.joins ? [] : [after.from]);
-  if (after.status === 'cancelled' && before.holder !== undefined && isInHand(before)) interested.add(before.holder);
+  if (after.status === 'cancelled' && before.holder !== undefined && isAssigned(before)) interested.add(before.holder);
   interested.delete(after.cancelledBy ?? '');
-  return [...interested].map((agent) => delivery(after, outcomeOf(after, agent)));
+  return [...interested].map((agent) => buildDelivery(after, buildOutcome(after, agent)));
 };
 
 /** The requester finds the question, and the holder the answer. */
-const dialogueOf = (before: Task, after: Task): Fresh<Delivery>[] => {
+const buildDialogueDeliveries = (before: Task, after: Task): NewItem<Delivery>[] => {
   if (before.status !== 'input_required' && after.status === 'input_required')
-    return [delivery(after, questionOf(after))];
+    return [buildDelivery(after, buildQuestion(after))];
   if (before.status === 'input_required' && after.status === 'claimed')
-    return [delivery(after, answerOf(before, after))];
+    return [buildDelivery(after, buildAnswer(before, after))];
   return [];
 };
 
-export const questionOf = (task: Task): Outcome => ({
-  ...outcomeOf(task, task.from),
-  id: task.seen?.at(-1)?.id ?? idFrom(sourceOf(task)),
-  from: task.holder ?? PARLEY,
+export const buildQuestion = (task: Task): TaskOutcome => ({
+  ...buildOutcome(task, task.from),
+  id: task.seen?.at(-1)?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
+  from: task.holder ?? SYSTEM_SENDER,
   error: undefined,
   carried: {},
   prompt: task.prompt,
 });
 
-const answerOf = (before: Task, after: Task): Outcome => ({
-  ...outcomeOf(after, after.holder ?? after.from),
+const buildAnswer = (before: Task, after: Task): TaskOutcome => ({
+  ...buildOutcome(after, after.holder ?? after.from),
   from: after.from,
   error: undefined,
   carried: {},
@@ -100,13 +115,13 @@ const answerOf = (before: Task, after: Task): Outcome => ({
   answer: after.answer,
 });
 
-export const outcomeOf = (task: Task, to: string): Outcome => {
-  const { id, from, fromInstance, capability, domain, priority, ttlSeconds, traceparent, carried } = task;
+export const buildOutcome = (task: Task, to: string): TaskOutcome => {
+  const { id, from, fromInstance, capability, domain, priority, ttlSeconds, carried } = task;
   const { project, holder, holderInstance, claimedAt, attempt } = task;
-  const about = { id, from, fromInstance, capability, domain, priority, ttlSeconds, traceparent, carried };
+  const about = { id, from, fromInstance, capability, domain, priority, ttlSeconds, carried, ...pickTraceFields(task) };
   return {
-    id: task.endedBy?.id ?? idFrom(sourceOf(task)),
-    from: (task.endedBy && task.holder) ?? PARLEY,
+    id: task.endedBy?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
+    from: (task.endedBy && task.holder) ?? SYSTEM_SENDER,
     to,
     happenedAt: task.endedAt ?? task.at,
     status: task.status,
@@ -119,30 +134,32 @@ export const outcomeOf = (task: Task, to: string): Outcome => {
   };
 };
 
-const sourceOf = (task: Task): string => `${task.id}#${task.v}`;
+const getDeliverySource = (task: Task): string => `${task.id}#${task.v}`;
 
-const delivery = (task: Task, outcome: Outcome): Fresh<Delivery> => ({
-  ...inInbox(task.project, outcome),
+const buildDelivery = (task: Task, outcome: TaskOutcome): NewItem<Delivery> => ({
+  ...buildInboxFields(task.project, outcome),
   project: task.project,
-  source: sourceOf(task),
-  expires: task.expires ?? task.at + KEPT_MS,
+  source: getDeliverySource(task),
+  isOneOfSeveral: hasSeveralInboxEntries(task) ? true : undefined,
+  expires: task.expires ?? task.at + OPEN_DELIVERY_RETENTION_MS,
 });
 
 /** For what is told of a task that is still open. */
-const KEPT_MS = 7 * 86_400_000;
+const OPEN_DELIVERY_RETENTION_MS = 7 * 86_400_000;
 
-const inInbox = (project: string, outcome: Outcome) => {
+const buildInboxFields = (project: string, outcome: TaskOutcome) => {
   const pk = inboxPk(project, outcome.to);
   return {
     pk,
     sk: `delivery#${outcome.id}` as const,
     outcome,
-    placed: { p: pk, s: inboxOrder(outcome.happenedAt, outcome.id) },
+    placed: { p: pk, s: inboxSortKey(outcome.happenedAt, outcome.id) },
   };
 };
 
 /** The same delivery under an id of its own, for where its sender used the id of an earlier message once more. */
-export const renamed = (original: Fresh<Delivery>): Fresh<Delivery> => ({
+export const withDerivedId = (original: NewItem<Delivery>): NewItem<Delivery> => ({
   ...original,
-  ...(original.outcome && inInbox(original.project, { ...original.outcome, id: idFrom(original.source) })),
+  ...(original.outcome &&
+    buildInboxFields(original.project, { ...original.outcome, id: uuidFromSeed(['outcome', original.source]) })),
 });

@@ -2,21 +2,82 @@ import { hash } from 'node:crypto';
 import { isObject } from './json.ts';
 
 /** The same for two values that differ only in the order of their keys, as a message may after a detour over another wire. */
-export const fingerprint = (value: unknown): string =>
+export const computeFingerprint = (value: unknown): string =>
   // 132 of SHA-256's 256 bits: no two messages meet by chance, in a third less of a record that is billed by its size.
-  digest(value).slice(0, 22);
+  computeDigest(value).slice(0, 22);
 
 /** All 256 bits, for what is known by its content alone: nobody can make two values that share it. */
-export const digest = (value: unknown): string => hash('sha256', canonical(value), 'base64url');
+export const computeDigest = (value: unknown): string => hash('sha256', toCanonicalJson(value), 'base64url');
 
-/** One text for a value, whatever the order of its keys: sorted, without white space. */
-export const canonical = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (!isObject(value)) return JSON.stringify(value) ?? 'null';
-  let members = '';
-  for (const key of Object.keys(value).sort()) {
-    const member = value[key];
-    if (member !== undefined) members += `${members && ','}${JSON.stringify(key)}:${canonical(member)}`;
+/** One text for a value, whatever the order of its keys: sorted, without white space. It takes about as long as JSON.parse does. */
+export const toCanonicalJson = (value: unknown): string => {
+  const writer = new CanonicalWriter();
+  writer.write(value);
+  return writer.text;
+};
+
+/** Sorting so few by hand takes a quarter of what Array.sort does. */
+const FEW_KEYS = 16;
+/** A message has few names, and many objects with the same ones. */
+const MOST_QUOTED = 1000;
+
+class CanonicalWriter {
+  text = '';
+  readonly #quoted = new Map<string, string>();
+
+  write(value: unknown): void {
+    if (typeof value === 'number') this.text += Number.isFinite(value) ? value : 'null';
+    else if (typeof value === 'string') this.text += JSON.stringify(value);
+    else if (typeof value === 'boolean') this.text += value;
+    else if (Array.isArray(value)) this.#writeList(value);
+    else if (isObject(value)) this.#writeObject(value);
+    else this.text += 'null';
   }
-  return `{${members}}`;
+
+  #writeList(list: unknown[]): void {
+    if (list.every(isScalar)) {
+      this.text += JSON.stringify(list);
+      return;
+    }
+    let separator = '[';
+    for (const item of list) {
+      this.text += separator;
+      separator = ',';
+      this.write(item);
+    }
+    this.text += ']';
+  }
+
+  #writeObject(object: Record<string, unknown>): void {
+    let separator = '{';
+    for (const key of sortKeys(Object.keys(object))) {
+      const member = object[key];
+      if (member === undefined) continue;
+      this.text += separator + this.#quote(key);
+      separator = ',';
+      this.write(member);
+    }
+    this.text += separator === '{' ? '{}' : '}';
+  }
+
+  #quote(key: string): string {
+    const known = this.#quoted.get(key);
+    if (known !== undefined) return known;
+    const quoted = `${JSON.stringify(key)}:`;
+    if (this.#quoted.size < MOST_QUOTED) this.#quoted.set(key, quoted);
+    return quoted;
+  }
+}
+
+const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
+
+const sortKeys = (keys: string[]): string[] => {
+  if (keys.length > FEW_KEYS) return keys.sort();
+  for (let at = 1; at < keys.length; at++) {
+    const key = keys[at] ?? '';
+    let to = at;
+    for (; to > 0 && (keys[to - 1] ?? '') > key; to--) keys[to] = keys[to - 1] ?? '';
+    keys[to] = key;
+  }
+  return keys;
 };

@@ -1,17 +1,17 @@
-import type { Saying } from '../agents/agent.ts';
+import type { StatusReport } from '../agents/agent.ts';
+import type { ControlCommand } from '../agents/agent-control.ts';
+import type { Heartbeat } from '../agents/agent-health.ts';
 import type { Caller } from '../agents/authenticate.ts';
-import type { Heartbeat } from '../agents/health.ts';
-import type { Order } from '../agents/orders.ts';
 import type { Deps } from '../deps.ts';
-import type { Code } from '../errors.ts';
+import type { ParleyErrorCode } from '../errors.ts';
 import type { Json, JsonObject } from '../json/json.ts';
 import type { Priority } from '../ports/queues.ts';
 import type { Artifact } from '../tasks/artifacts.ts';
-import type { Joins, OnFailure, Progress, RetryPolicy, TaskError } from '../tasks/task.ts';
+import type { BatchMembership, OnFailure, Progress, RetryPolicy, TaskError } from '../tasks/task.ts';
 import type { Trace } from '../trace.ts';
-import type { Action, Severity } from '../violations/violation.ts';
+import type { ViolationAction, ViolationSeverity } from '../violations/violation.ts';
 
-interface Message {
+interface BaseMessage {
   messageId: string;
   /** Tells a repeated message from another one under the same id. */
   fingerprint: string;
@@ -21,17 +21,17 @@ interface Message {
   /** What the log of messages says of it beside its id and type. */
   told?: JsonObject;
   /** When its sender wrote it, in epoch milliseconds, and as which of its messages to the same agent, in protocols that count them. */
-  sent?: Sending;
+  sent?: SequenceInfo;
 }
 
 /** How a message was sent. */
-export interface Sending {
+export interface SequenceInfo {
   at: number;
   sequence: number;
   to: string;
 }
 
-export interface Request extends Message {
+export interface TaskRequestCommand extends BaseMessage {
   kind: 'request';
   taskId: string;
   to?: string;
@@ -46,6 +46,8 @@ export interface Request extends Message {
   parent?: string;
   /** The conversation that it belongs to, for whoever looks for all of that. */
   conversation?: string;
+  /** For whom it is done. */
+  user?: string;
   /** What its sender files it under: a message that names no task may be about the one that has it. */
   thread?: string;
   input: Json;
@@ -62,24 +64,25 @@ export interface Request extends Message {
   waitsFor?: string[];
   /** The same by short ids, of which those that mean no task are not waited for: its sender is told. */
   waitsForShort?: string[];
-  notWaitedFor?: string[];
+  ignoredDependencies?: string[];
   /** What becomes of it where one of those ends otherwise; by default it fails. */
   onFailure?: OnFailure;
   /** Which child of which batch it is. */
-  joins?: Joins;
+  joins?: BatchMembership;
   /** Of which graph it is a node. */
   graph?: string;
   retry?: RetryPolicy;
   /** Where the dialect allows another number of attempts than the configuration. */
   maxAttempts?: number;
-  /** The trace that the message itself names. */
+  /** The trace, and the baggage, that the message itself names. */
   trace?: Trace;
+  baggage?: string;
   /** Its sender wants to know if nobody has claimed it by then. */
   acknowledgeMs?: number;
 }
 
 /** A message about a task that is there already. */
-interface About extends Message {
+interface TaskMessage extends BaseMessage {
   taskId: string;
   attempt?: number;
   /** It has no id of its own but one made of what it says: the same words in a later round are another message. */
@@ -90,20 +93,22 @@ interface About extends Message {
    */
   requester?: string;
   /** What it is instead where the task is not one that its sender was given. */
-  otherwise?: Request | NoteMessage;
+  otherwise?: TaskRequestCommand | DirectMessageCommand;
 }
 
-export interface ClaimMessage extends About {
+export interface ClaimMessage extends TaskMessage {
   kind: 'claim';
   note: JsonObject;
+  /** How long its sender thinks that it takes. */
+  estimateMs?: number;
 }
 
-export interface ProgressMessage extends About {
+export interface ProgressMessage extends TaskMessage {
   kind: 'progress';
   progress: Omit<Progress, 'at'>;
 }
 
-export interface CompleteMessage extends About {
+export interface CompleteMessage extends TaskMessage {
   kind: 'complete';
   output: Json;
   /** How sure the agent is, 0 to 1. */
@@ -112,19 +117,21 @@ export interface CompleteMessage extends About {
   artifacts?: Artifact[];
 }
 
-export interface FailMessage extends About {
+export interface FailMessage extends TaskMessage {
   kind: 'fail';
   error: TaskError;
   carried: JsonObject;
+  /** It did not fail: its holder gives it back, for whoever comes next. */
+  release?: true;
 }
 
-export interface HeartbeatMessage extends Message {
+export interface HeartbeatMessage extends BaseMessage {
   kind: 'heartbeat';
   heartbeat: Heartbeat;
 }
 
 /** A message to another agent that is no task. */
-export interface NoteMessage extends Message {
+export interface DirectMessageCommand extends BaseMessage {
   kind: 'note';
   to: string;
   /** It is for many by what it is, whoever `to` names. */
@@ -147,50 +154,50 @@ export interface NoteMessage extends Message {
   /** It stays on a list until somebody closes it. */
   ticket?: boolean;
   /** What its recipient is told to do. */
-  order?: Order;
+  order?: ControlCommand;
   /** What its sender says of itself. */
-  saying?: Saying;
+  statusReport?: StatusReport;
 }
 
 /** A message that breaks a law of its protocol. It is refused, and that it came is kept. */
-export interface ViolationMessage extends Message {
+export interface ViolationMessage extends BaseMessage {
   kind: 'violation';
-  code: Code;
+  code: ParleyErrorCode;
   law: string;
-  severity: Severity;
-  action: Action;
+  severity: ViolationSeverity;
+  action: ViolationAction;
   detail: string;
   taskId?: string;
   to?: string;
 }
 
 /** The holder cannot go on without an answer. */
-export interface AskMessage extends About {
+export interface AskMessage extends TaskMessage {
   kind: 'ask';
   prompt: JsonObject;
 }
 
 /** The requester answers. */
-export interface AnswerMessage extends About {
+export interface AnswerMessage extends TaskMessage {
   kind: 'answer';
   answer: Json;
 }
 
 /** What its sender signed, with its `signature` if it did, and when, in epoch milliseconds; not a number where that is not said. */
-export interface Signed {
+export interface SignedContent {
   message: JsonObject;
   at: number;
 }
 
 /** What only its dialect knows, and has carried out itself. */
-export interface OwnMessage extends Message {
+export interface ProtocolMessage extends BaseMessage {
   kind: 'own';
   /** Absent where a message is only streamed: nothing follows from those, and they have no headers to carry a signature. */
-  signed?: Signed;
-  carryOut(deps: Deps, caller: Caller, trace: Trace): Promise<Done>;
+  signed?: SignedContent;
+  carryOut(deps: Deps, caller: Caller, trace: Trace): Promise<CommandResult>;
 }
 
-export interface Done {
+export interface CommandResult {
   duplicate: boolean;
   taskId?: string;
   /** The turn that a call of an agent became. */
@@ -202,10 +209,10 @@ export interface Done {
 /** What a message of any dialect asks for. */
 export type TaskReport = ClaimMessage | ProgressMessage | CompleteMessage | FailMessage | AskMessage;
 export type Command =
-  | Request
+  | TaskRequestCommand
   | TaskReport
   | HeartbeatMessage
-  | NoteMessage
+  | DirectMessageCommand
   | ViolationMessage
   | AnswerMessage
-  | OwnMessage;
+  | ProtocolMessage;

@@ -22,59 +22,59 @@ export interface Change {
   add?: Record<string, number>;
 }
 
-export const all = (...conditions: Condition[]): Condition => ({ all: conditions });
-export const any = (...conditions: Condition[]): Condition => ({ any: conditions });
-export const is = (field: string, value: Scalar): Condition => ({ field, is: value });
-export const isNot = (field: string, value: Scalar): Condition => ({ field, isNot: value });
-export const below = (field: string, value: number | string): Condition => ({ field, below: value });
-export const above = (field: string, value: number | string): Condition => ({ field, above: value });
-export const oneOf = (field: string, ...values: Scalar[]): Condition => ({ field, oneOf: values });
-export const present = (field: string): Condition => ({ field, present: true });
-export const absent = (field: string): Condition => ({ field, present: false });
+export const and = (...conditions: Condition[]): Condition => ({ all: conditions });
+export const or = (...conditions: Condition[]): Condition => ({ any: conditions });
+export const equals = (field: string, value: Scalar): Condition => ({ field, is: value });
+export const notEquals = (field: string, value: Scalar): Condition => ({ field, isNot: value });
+export const lessThan = (field: string, value: number | string): Condition => ({ field, below: value });
+export const greaterThan = (field: string, value: number | string): Condition => ({ field, above: value });
+export const equalsAny = (field: string, ...values: Scalar[]): Condition => ({ field, oneOf: values });
+export const exists = (field: string): Condition => ({ field, present: true });
+export const notExists = (field: string): Condition => ({ field, present: false });
 
-/** As in DynamoDB, a comparison with a field that is not there is false, but for `isNot`, which is true. */
-export const holds = (condition: Condition, record: object): boolean => {
-  if ('all' in condition) return condition.all.every((part) => holds(part, record));
-  if ('any' in condition) return condition.any.some((part) => holds(part, record));
-  const value = fieldOf(record, condition.field);
+/** As in DynamoDB, a comparison with a field that is not there is false, but for `notEquals`, which is true. */
+export const evaluateCondition = (condition: Condition, record: object): boolean => {
+  if ('all' in condition) return condition.all.every((part) => evaluateCondition(part, record));
+  if ('any' in condition) return condition.any.some((part) => evaluateCondition(part, record));
+  const value = getField(record, condition.field);
   if ('present' in condition) return (value !== undefined) === condition.present;
   if ('is' in condition) return value === condition.is;
   if ('isNot' in condition) return value !== condition.isNot;
   if ('oneOf' in condition) return condition.oneOf.some((option) => option === value);
   const limit = 'below' in condition ? condition.below : condition.above;
-  if (typeof value === 'number' && typeof limit === 'number') return compares(condition, value, limit);
-  if (typeof value === 'string' && typeof limit === 'string') return compares(condition, value, limit);
+  if (typeof value === 'number' && typeof limit === 'number') return isWithinLimit(condition, value, limit);
+  if (typeof value === 'string' && typeof limit === 'string') return isWithinLimit(condition, value, limit);
   return false;
 };
 
-const compares = <T extends number | string>(condition: Condition, value: T, limit: T): boolean =>
+const isWithinLimit = <T extends number | string>(condition: Condition, value: T, limit: T): boolean =>
   'below' in condition ? value < limit : value > limit;
 
-const fieldOf = (record: object, path: string): unknown => {
+const getField = (record: object, path: string): unknown => {
   const dot = path.indexOf('.');
-  if (dot < 0) return ownField(record, path);
-  const map = ownField(record, path.slice(0, dot));
-  return typeof map === 'object' && map !== null ? ownField(map, path.slice(dot + 1)) : undefined;
+  if (dot < 0) return getOwnField(record, path);
+  const map = getOwnField(record, path.slice(0, dot));
+  return typeof map === 'object' && map !== null ? getOwnField(map, path.slice(dot + 1)) : undefined;
 };
 
-const ownField = (record: object, name: string): unknown =>
+const getOwnField = (record: object, name: string): unknown =>
   Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined;
 
 /** The record after the change. Nothing of the given record is touched. */
-export const applied = (record: object, change: Change): Record<string, unknown> => {
+export const applyChange = (record: object, change: Change): Record<string, unknown> => {
   const { set = {}, unset = [], add = {} } = change;
-  const after = without(record, unset);
-  for (const path in set) if (set[path] !== undefined) write(after, path, set[path]);
+  const after = omitFields(record, unset);
+  for (const path in set) if (set[path] !== undefined) setField(after, path, set[path]);
   for (const path in add) {
-    const value = fieldOf(after, path);
-    write(after, path, (typeof value === 'number' ? value : 0) + (add[path] ?? 0));
+    const value = getField(after, path);
+    setField(after, path, (typeof value === 'number' ? value : 0) + (add[path] ?? 0));
   }
-  for (const path of unset) if (path.includes('.')) write(after, path, undefined);
+  for (const path of unset) if (path.includes('.')) setField(after, path, undefined);
   return after;
 };
 
 /** A copy. Fields are left out on copying, not deleted afterwards: an object that some were deleted from stays slow for good. */
-const without = (record: object, unset: string[]): Record<string, unknown> => {
+const omitFields = (record: object, unset: string[]): Record<string, unknown> => {
   const copy: Record<string, unknown> = { ...record };
   if (!unset.some((field) => Object.hasOwn(copy, field))) return copy;
   const rest: Record<string, unknown> = {};
@@ -82,20 +82,20 @@ const without = (record: object, unset: string[]): Record<string, unknown> => {
   return rest;
 };
 
-const write = (record: Record<string, unknown>, path: string, value: unknown): void => {
+const setField = (record: Record<string, unknown>, path: string, value: unknown): void => {
   const dot = path.indexOf('.');
   if (dot < 0) {
-    writeField(record, path, value);
+    setOwnField(record, path, value);
     return;
   }
   const name = path.slice(0, dot);
-  const map = ownField(record, name);
+  const map = getOwnField(record, name);
   const copy: Record<string, unknown> = { ...(typeof map === 'object' ? map : undefined) };
-  writeField(copy, path.slice(dot + 1), value);
-  if (map !== undefined || Object.keys(copy).length > 0) writeField(record, name, copy);
+  setOwnField(copy, path.slice(dot + 1), value);
+  if (map !== undefined || Object.keys(copy).length > 0) setOwnField(record, name, copy);
 };
 
-const writeField = (record: Record<string, unknown>, name: string, value: unknown): void => {
+const setOwnField = (record: Record<string, unknown>, name: string, value: unknown): void => {
   if (value === undefined) delete record[name];
   // Assigning would set the prototype instead of making a field, and callers choose names in maps.
   else if (name === '__proto__')
@@ -104,7 +104,7 @@ const writeField = (record: Record<string, unknown>, name: string, value: unknow
 };
 
 /** One change that does what the given ones do one after the other, under the condition of the first. */
-export const inOrder = (...changes: Change[]): Change => {
+export const mergeChanges = (...changes: Change[]): Change => {
   const set: Record<string, unknown> = {};
   const unset = new Set<string>();
   const add: Record<string, number> = {};

@@ -20,7 +20,7 @@ export interface EventPage {
   cursor: string;
 }
 
-export interface ReadOptions {
+export interface EventReadOptions {
   /** A place in the log, from a read in either direction. Without it, the read begins with the oldest, or with the newest. */
   after?: string;
   /** Another place, which the read does not pass. */
@@ -31,7 +31,7 @@ export interface ReadOptions {
   limit: number;
 }
 
-export const isAmong = (types: readonly string[] | undefined, type: string): boolean =>
+export const matchesTypes = (types: readonly string[] | undefined, type: string): boolean =>
   !types || types.some((wanted) => (wanted.endsWith('*') ? type.startsWith(wanted.slice(0, -1)) : wanted === type));
 
 /** The log of what happened, kept for a time and open to be read again from any point in it. */
@@ -39,11 +39,11 @@ export interface Events {
   /** Resolves when they are durable. The same event published twice may be read twice. */
   publish(events: ParleyEvent[]): Promise<void>;
   /** In the order of publication, or newest first in the opposite one. A place ahead of the log's end is refused. */
-  read(project: string, options: ReadOptions): Promise<EventPage>;
+  read(project: string, options: EventReadOptions): Promise<EventPage>;
   /** Where the log of the project ends now. */
-  end(project: string): Promise<string>;
+  getEnd(project: string): Promise<string>;
   /** A place before all that was published at the time, in epoch milliseconds, or later; of what came before it, little lies behind it. */
-  since(project: string, time: number): Promise<string>;
+  findPositionAt(project: string, time: number): Promise<string>;
   /** Resolves when there may be more to read behind the cursor, after `ms` at the latest. */
-  more(project: string, cursor: string, ms: number, signal?: AbortSignal): Promise<void>;
+  waitForMore(project: string, cursor: string, ms: number, signal?: AbortSignal): Promise<void>;
 }

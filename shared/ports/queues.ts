@@ -4,18 +4,25 @@ export const PRIORITIES = ['critical', 'high', 'normal', 'low'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
 /**
- * Where tasks of one priority wait: for whoever serves a domain, for one agent, or for whoever has a capability. In the lanes of
- * the relay waits whatever is on its way to NATS.
+ * Where tasks of one priority wait: for whoever serves a whole domain, for one agent, or for whoever has a capability. In the lanes of
+ * the relay waits whatever is on its way to NATS. Who receives from a domain's lane is given what waits in those of its
+ * capabilities, too: `security` stands for `security.briefing`.
  */
-export interface Lane {
+export interface QueueKey {
   project: string;
   kind: 'domain' | 'agent' | 'capability' | 'relay';
   name: string;
   priority: Priority;
 }
 
-export interface Outgoing {
-  lane: Lane;
+/** `security` of `security.briefing`; a capability without a dot belongs to no domain. */
+export const getDomain = (capability: string): string | undefined => {
+  const dot = capability.indexOf('.');
+  return dot > 0 ? capability.slice(0, dot) : undefined;
+};
+
+export interface QueueMessage {
+  lane: QueueKey;
   /** Messages of one group are received in the order in which they were sent, one at a time. */
   group: string;
   /** A message whose id was sent within the last minutes is not queued again. */
@@ -25,8 +32,8 @@ export interface Outgoing {
   body: Json;
 }
 
-export interface Received {
-  lane: Lane;
+export interface ReceivedMessage {
+  lane: QueueKey;
   group: string;
   body: Json;
   receipt: string;
@@ -51,10 +58,10 @@ export interface ReceiveOptions {
  */
 export interface Queues {
   /** Resolves when all are durable. */
-  send(messages: Outgoing[]): Promise<void>;
+  send(messages: QueueMessage[]): Promise<void>;
   /** Empties earlier lanes first. Waits until something arrives in any of them, for `waitMs` at most. */
-  receive(lanes: Lane[], options: ReceiveOptions): Promise<Received[]>;
-  delete(messages: Received[]): Promise<void>;
+  receive(lanes: QueueKey[], options: ReceiveOptions): Promise<ReceivedMessage[]>;
+  delete(messages: ReceivedMessage[]): Promise<void>;
   /** Makes them visible again at once, in their old order. */
-  release(messages: Received[]): Promise<void>;
+  release(messages: ReceivedMessage[]): Promise<void>;
 }

@@ -40,23 +40,23 @@ export interface Item extends Key {
   held?: IndexKey;
 }
 
-export type Fresh<T extends Item> = Omit<T, 'v' | 'token' | 'at'>;
+export type NewItem<T extends Item> = Omit<T, 'v' | 'token' | 'at'>;
 
-export type Written<T extends Item> =
+export type WriteResult<T extends Item> =
   /** `before` is missing for a new record, and where `again` says that this token had been written already. */
   | { outcome: 'written'; before?: T; after: T; again?: true }
   /** The condition did not hold; `current` is the record that it met. Nothing has changed. */
   | { outcome: 'refused'; current?: T };
 
-export type Write =
-  | { kind: 'create'; item: Fresh<Item> & Record<string, unknown> }
+export type TransactionWrite =
+  | { kind: 'create'; item: NewItem<Item> & Record<string, unknown> }
   | { kind: 'update'; key: Key; change: Change }
   | { kind: 'remove'; key: Key; if?: Condition }
   | { kind: 'check'; key: Key; if: Condition };
 
-export type Transacted = { outcome: 'written' } | { outcome: 'refused'; at: number; current?: Item };
+export type TransactionResult = { outcome: 'written' } | { outcome: 'refused'; at: number; current?: Item };
 
-export interface Query {
+export interface RecordQuery {
   index?: IndexName;
   p: string;
   /** Only records whose sort key begins with this. */
@@ -89,20 +89,20 @@ export interface Records {
    * All records of one `pk`, or of one place in an index, in order; fewer than `limit` only where there are no more. What is
    * found by index stands there by its own fields.
    */
-  query<T extends Item>(query: Query): Promise<T[]>;
+  query<T extends Item>(query: RecordQuery): Promise<T[]>;
   /** Refused if a record is there that has not expired. */
-  create<T extends Item>(item: Fresh<T>, token: string): Promise<Written<T>>;
+  create<T extends Item>(item: NewItem<T>, token: string): Promise<WriteResult<T>>;
   /** Refused if the record is absent, or present and its condition does not hold; with `orCreate`, absence is fine. */
-  update<T extends Item>(ref: Ref<T>, change: Change, token: string, orCreate?: 'orCreate'): Promise<Written<T>>;
-  remove(key: Key): Promise<void>;
+  update<T extends Item>(ref: Ref<T>, change: Change, token: string, orCreate?: 'orCreate'): Promise<WriteResult<T>>;
+  delete(key: Key): Promise<void>;
   /** All of the writes or none. */
-  transact(writes: Write[], token: string): Promise<Transacted>;
+  transact(writes: TransactionWrite[], token: string): Promise<TransactionResult>;
   /** Notices writes under a `pk`, and to what stands there in `placed`, from now on, so that a reader misses none. */
-  listen(pk: string): Listener;
+  watch(pk: string): Watcher;
 }
 
-export interface Listener {
+export interface Watcher {
   /** Resolves when something under the key may have changed since the last call, after `ms` at the latest. */
-  heard(ms: number, signal?: AbortSignal): Promise<void>;
+  next(ms: number, signal?: AbortSignal): Promise<void>;
   close(): void;
 }

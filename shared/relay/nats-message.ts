@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { jsonValue } from '../json/checked.ts';
+import { boundedRecord } from '../json/bounded-schemas.ts';
+import { jsonValue } from '../json/parse-or-throw.ts';
 
 /** A message as it is published on NATS. */
 export const NatsMessage = z.strictObject({
@@ -13,12 +14,26 @@ export const NatsMessage = z.strictObject({
 export type NatsMessage = z.output<typeof NatsMessage>;
 
 /** Where a message came in on NATS. */
-export const Arrival = z.strictObject({
+export const NatsEnvelope = z.strictObject({
   subject: z.string().min(1).max(512),
-  headers: z.record(z.string(), z.string()).default({}),
+  headers: boundedRecord(z.string(), z.string(), { max: 256 }).default({}),
+  saidAt: z
+    .number()
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('when its stream took it, in epoch milliseconds: the same however often the relay brings it'),
 });
-export type Arrival = z.output<typeof Arrival>;
+export type NatsEnvelope = z.output<typeof NatsEnvelope>;
 
 /** For agents whose dialect has no subjects of its own. */
-export const inboxSubject = (project: string, agent: string): string => `parley.${project}.${agent}.inbox`;
-export const sendSubject = (project: string): string => `parley.${project}.send`;
+export const formatInboxSubject = (project: string, agent: string): string => `parley.${project}.${agent}.inbox`;
+export const formatSendSubject = (project: string): string => `parley.${project}.send`;
+
+/** What the headers say under a name, in whatever case; undefined where two spellings of it disagree. */
+export const getHeader = (headers: NatsEnvelope['headers'], name: string): string | undefined => {
+  const [said, ...others] = Object.entries(headers).flatMap(([given, value]) =>
+    given.toLowerCase() === name ? [value] : [],
+  );
+  return others.every((other) => other === said) ? said : undefined;
+};

@@ -1,10 +1,10 @@
 import type { Deps } from '../deps.ts';
-import { dialects } from '../dialects/dialects.ts';
+import { DIALECTS } from '../dialects/registry.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
-import { type Accepted, receive, type Sent } from '../messages/receive.ts';
-import { traceFrom } from '../trace.ts';
-import type { Arrival } from './nats-message.ts';
+import { type IngestResult, ingestMessage, type ReceiveContext } from '../messages/ingest-message.ts';
+import { parseTrace } from '../trace.ts';
+import { getHeader, type NatsEnvelope } from './nats-message.ts';
 
 /**
  * One message that the relay brings. Its subject tells its dialect, or else its header or its shape. A refusal carries what its
@@ -12,18 +12,19 @@ import type { Arrival } from './nats-message.ts';
  */
 export const receiveFromNats = async (
   deps: Deps,
-  sent: Sent,
-  arrival: Arrival,
+  sent: ReceiveContext,
+  arrival: NatsEnvelope,
   message: JsonObject,
-): Promise<Accepted> => {
-  const { headers, subject } = arrival;
-  const owner = dialects.find(({ onNats }) => onNats?.owns(subject));
+): Promise<IngestResult> => {
+  const { headers, subject, saidAt } = arrival;
+  const owner = DIALECTS.find(({ onNats }) => onNats?.owns(subject));
   try {
-    const trace = traceFrom(headers.traceparent, headers.tracestate);
-    const { 'parley-dialect': named, 'parley-broadcast': broadcast } = headers;
+    const said = (name: string): string | undefined => getHeader(headers, name);
+    const trace = parseTrace(said('traceparent'), said('tracestate'), said('baggage'));
+    const [dialect, broadcast] = [owner?.name ?? said('parley-dialect'), said('parley-broadcast')];
     const heardOnNats = owner ? true : undefined;
-    const own: Sent = { ...sent, trace, dialect: owner?.name ?? named, broadcast, heardOnNats };
-    return await receive(deps, own, owner?.onNats?.incoming(arrival, message) ?? message);
+    const own: ReceiveContext = { ...sent, trace, dialect, broadcast, heardOnNats, saidAt };
+    return await ingestMessage(deps, own, owner?.onNats?.incoming(arrival, message) ?? message);
   } catch (error) {
     const tell = error instanceof ParleyError && owner?.onNats?.refused?.(message, error, deps.clock.now());
     if (!tell) throw error;

@@ -1,10 +1,10 @@
-import { find } from '../agents/authenticate.ts';
+import { findAgent } from '../agents/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import type { Effect } from '../dispatch/effect.ts';
 import { ParleyError } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Command } from '../messages/command.ts';
-import { type Change, is } from '../ports/conditions.ts';
+import { type Change, equals } from '../ports/conditions.ts';
 import type { Item, RecordChange, Ref } from '../ports/records.ts';
 
 /** What can be wrong with a number: some before it are missing, it was missed before, it came before, or counting began anew. */
@@ -30,6 +30,12 @@ export interface Sequence extends Item {
   noticed?: { anomaly: Anomaly; sequence: number; expected: number; messageId: string };
 }
 
+/** The next number is always one that a message may carry, and every reader of JSON keeps. */
+export const MAX_SEQUENCE = Number.MAX_SAFE_INTEGER - 1;
+
+/** Behind the highest number, counting begins anew. */
+export const computeNextSequence = (last: number): number => (last < MAX_SEQUENCE ? last + 1 : 1);
+
 export const sequenceRef = (project: string, from: string, to: string): Ref<Sequence> => ({
   pk: `${project}#sequence#${from}#${to}`,
   sk: 'sequence',
@@ -38,67 +44,75 @@ export const sequenceRef = (project: string, from: string, to: string): Ref<Sequ
 export const isSequence = (item: Item): item is Sequence => item.sk === 'sequence';
 
 /** Others may count at the same time, but only from the same sender to the same recipient. */
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 
 /**
  * Counts a message that was accepted. The next number costs one write without a read. The same message again counts only if its
  * number is the next one: the first time may have ended between the message and its count.
  */
-export const counted = async (deps: Deps, project: string, command: Command, isRepeated: boolean): Promise<void> => {
+export const recordSequence = async (
+  deps: Deps,
+  project: string,
+  command: Command,
+  isRepeated: boolean,
+): Promise<void> => {
   const { sent, from, messageId } = command;
   if (!sent) return;
   const { sequence, to } = sent;
   const ref = sequenceRef(project, from, to);
   const token = deps.newId();
-  let change: Change = { if: is('last', sequence - 1), set: { last: sequence, lastId: messageId } };
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+  let change: Change = { if: equals('last', sequence - 1), set: { last: sequence, lastId: messageId } };
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const written = await deps.records.update(ref, change, token);
     if (written.outcome === 'written') return;
     const { current } = written;
     if (current?.lastId === messageId) return;
     if (current === undefined) {
       // Heartbeats are accepted whoever they name: counts that nobody asks for would stay for ever.
-      if (!(await find(deps, project, to))) return;
-      const fresh = { ...ref, sk: 'sequence' as const, project, from, to, ...NOTHING };
-      const created = await deps.records.create<Sequence>({ ...fresh, ...judged(NOTHING, sequence, messageId) }, token);
+      if (!(await findAgent(deps, project, to))) return;
+      const fresh = { ...ref, sk: 'sequence' as const, project, from, to, ...EMPTY_COUNTS };
+      const created = await deps.records.create<Sequence>(
+        { ...fresh, ...computeCounts(EMPTY_COUNTS, sequence, messageId) },
+        token,
+      );
       if (created.outcome === 'written') return;
       continue;
     }
     if (isRepeated && sequence !== current.last + 1) return;
-    change = { if: is('v', current.v), set: judged(current, sequence, messageId) };
+    change = { if: equals('v', current.v), set: computeCounts(current, sequence, messageId) };
   }
   throw new ParleyError('conflict', `${from} sends too much to ${to} at once to be counted. Try again.`);
 };
 
-type Counts = Pick<Sequence, 'last' | 'lastId' | 'missing' | Anomaly | 'noticed'>;
+type SequenceCounts = Pick<Sequence, 'last' | 'lastId' | 'missing' | Anomaly | 'noticed'>;
 
-const NOTHING: Counts = { last: 0, lastId: '', missing: [], gap: 0, late: 0, repeat: 0, reset: 0 };
+const EMPTY_COUNTS: SequenceCounts = { last: 0, lastId: '', missing: [], gap: 0, late: 0, repeat: 0, reset: 0 };
 
 /** So many ranges are remembered; gaps before them count, and can no longer be filled. */
-const MOST_RANGES = 50;
+const MAX_MISSING_RANGES = 50;
 
-const judged = (seen: Counts, sequence: number, messageId: string): Partial<Counts> => {
+const computeCounts = (seen: SequenceCounts, sequence: number, messageId: string): Partial<SequenceCounts> => {
   const expected = seen.last + 1;
-  const noticed = (anomaly: Anomaly): Partial<Counts> => ({
+  const noticed = (anomaly: Anomaly): Partial<SequenceCounts> => ({
     lastId: messageId,
     [anomaly]: seen[anomaly] + 1,
     noticed: { anomaly, sequence, expected, messageId },
   });
   if (sequence === expected) return { last: sequence, lastId: messageId };
   if (sequence > expected) {
-    const missing = [...seen.missing, [expected, sequence - 1] as [number, number]].slice(-MOST_RANGES);
+    const missing = [...seen.missing, [expected, sequence - 1] as [number, number]].slice(-MAX_MISSING_RANGES);
     return { ...noticed('gap'), last: sequence, missing };
   }
   if (seen.missing.some(([first, last]) => first <= sequence && sequence <= last)) {
     return {
       ...noticed('late'),
-      missing: seen.missing.flatMap((range) => without(range, sequence)).slice(-MOST_RANGES),
+      missing: seen.missing.flatMap((range) => removeFromRange(range, sequence)).slice(-MAX_MISSING_RANGES),
     };
   }
   return sequence === 1 ? { ...noticed('reset'), last: 1, missing: [] } : noticed('repeat');
 };
 
-const without = ([first, last]: [number, number], number: number): [number, number][] => {
+const removeFromRange = ([first, last]: [number, number], number: number): [number, number][] => {
   if (number < first || number > last) return [[first, last]];
   const parts: [number, number][] = [
     [first, number - 1],
@@ -108,7 +122,7 @@ const without = ([first, last]: [number, number], number: number): [number, numb
 };
 
 /** What follows from one count: whatever was out of order is announced. */
-export const sequenceEffects = ({ before, after }: RecordChange<Sequence>): Effect[] => {
+export const computeSequenceEffects = ({ before, after }: RecordChange<Sequence>): Effect[] => {
   if (!after) return [];
   return ANOMALIES.filter((anomaly) => after[anomaly] > (before?.[anomaly] ?? 0)).map((anomaly) => ({
     kind: 'announce',

@@ -1,10 +1,10 @@
 import type { Agent } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
 import type { JsonObject } from '../json/json.ts';
-import { refuseTooLarge } from '../json/size.ts';
-import { absent, any, below } from '../ports/conditions.ts';
+import { assertMaxSize } from '../json/measure-json.ts';
+import { lessThan, notExists, or } from '../ports/conditions.ts';
 import type { Item, Ref } from '../ports/records.ts';
-import { sortable } from '../tasks/task.ts';
+import { toSortableTime } from '../tasks/task.ts';
 import { type Turn, turnRef } from '../turns/turn.ts';
 
 /** A piece of what an agent says while it works on a turn. Nothing follows from it, and nothing is missing where it is lost. */
@@ -18,49 +18,51 @@ export interface Chunk {
 }
 
 /** All chunks of a turn that arrived in one quarter of a second, each in a field of its own, so that adding one is one blind write. */
-interface Slot extends Item {
+interface ChunkBucket extends Item {
   bytes: number;
 }
 
-export interface Arrived {
+export interface ReceivedChunk {
   /** When, and between chunks of the same millisecond, in which order: text order is the order of arrival. */
   key: string;
   at: number;
   chunk: Chunk;
 }
 
-const SLOT_MS = 250;
-const LIFE_MS = 10 * 60_000;
+const BUCKET_MS = 250;
+const CHUNK_RETENTION_MS = 10 * 60_000;
 /** What is more than a slot takes is dropped: an item of DynamoDB has 400 KB, and one more chunk must still fit. */
-const SLOT_BYTES = 256 * 1024;
-const CHUNK_BYTES = 64 * 1024;
+const MAX_BUCKET_BYTES = 256 * 1024;
+const MAX_CHUNK_BYTES = 64 * 1024;
 
 /** Beside the turn, so that whoever listens there hears them; by their agent, so that nobody can speak in the turn of another. */
-const prefixOf = (agent: string): string => `chunk#${agent}#`;
-const slotSk = (agent: string, at: number): string => prefixOf(agent) + sortable(Math.max(0, at - (at % SLOT_MS)));
-const slotRef = (project: string, agent: string, turn: string, at: number): Ref<Slot> => ({
+const chunkPrefix = (agent: string): string => `chunk#${agent}#`;
+/** When the slot began in which a chunk stands that arrived then. */
+export const toBucketStart = (at: number): number => Math.max(0, at - (at % BUCKET_MS));
+const bucketSk = (agent: string, at: number): string => chunkPrefix(agent) + toSortableTime(toBucketStart(at));
+const bucketRef = (project: string, agent: string, turn: string, at: number): Ref<ChunkBucket> => ({
   pk: turnRef(project, turn).pk,
-  sk: slotSk(agent, at),
+  sk: bucketSk(agent, at),
 });
 
-const FIELD = 'c-';
-let count = 0;
+const CHUNK_FIELD_PREFIX = 'c-';
+let chunkCounter = 0;
 
 /** Resolves when a reader can find it, or when it was dropped because there are too many. */
-export const keepChunk = async (
+export const appendChunk = async (
   deps: Deps,
   { project, id }: Pick<Agent, 'project' | 'id'>,
   chunk: Chunk,
 ): Promise<void> => {
-  refuseTooLarge('The chunk', chunk, CHUNK_BYTES);
+  assertMaxSize('The chunk', chunk, MAX_CHUNK_BYTES);
   const now = deps.clock.now();
-  count = (count + 1) % 1_000_000;
-  const key = `${sortable(now)}-${String(count).padStart(6, '0')}-${deps.newId().slice(0, 4)}`;
+  chunkCounter = (chunkCounter + 1) % 1_000_000;
+  const key = `${toSortableTime(now)}-${String(chunkCounter).padStart(6, '0')}-${deps.newId().slice(0, 4)}`;
   await deps.records.update(
-    slotRef(project, id, chunk.agent_turn_id, now),
+    bucketRef(project, id, chunk.agent_turn_id, now),
     {
-      if: any(absent('bytes'), below('bytes', SLOT_BYTES)),
-      set: { [FIELD + key]: chunk, expires: now + LIFE_MS },
+      if: or(notExists('bytes'), lessThan('bytes', MAX_BUCKET_BYTES)),
+      set: { [CHUNK_FIELD_PREFIX + key]: chunk, expires: now + CHUNK_RETENTION_MS },
       add: { bytes: Buffer.byteLength(JSON.stringify(chunk)) },
     },
     deps.newId(),
@@ -68,25 +70,25 @@ export const keepChunk = async (
   );
 };
 
-const MOST_SLOTS = 40;
+const MAX_BUCKETS_READ = 40;
 
 /** Some of the turn's chunks that arrived at a time or later, in the order of arrival, and whether there are more. */
-export const chunksFrom = async (
+export const listChunksFrom = async (
   { records }: Deps,
   { pk, agent }: Pick<Turn, 'pk' | 'agent'>,
   from: number,
-): Promise<{ arrived: Arrived[]; isMore: boolean }> => {
-  const after = slotSk(agent, from - SLOT_MS);
-  const slots = await records.query<Slot>({ p: pk, prefix: prefixOf(agent), after, limit: MOST_SLOTS });
-  return { arrived: slots.flatMap(chunksIn), isMore: slots.length === MOST_SLOTS };
+): Promise<{ arrived: ReceivedChunk[]; isMore: boolean }> => {
+  const after = bucketSk(agent, from - BUCKET_MS);
+  const slots = await records.query<ChunkBucket>({ p: pk, prefix: chunkPrefix(agent), after, limit: MAX_BUCKETS_READ });
+  return { arrived: slots.flatMap(toReceivedChunks), isMore: slots.length === MAX_BUCKETS_READ };
 };
 
-const chunksIn = (slot: Slot): Arrived[] =>
+const toReceivedChunks = (slot: ChunkBucket): ReceivedChunk[] =>
   Object.entries(slot)
-    .filter(([field]) => field.startsWith(FIELD))
+    .filter(([field]) => field.startsWith(CHUNK_FIELD_PREFIX))
     .map(([field, chunk]) => ({
-      key: field.slice(FIELD.length),
-      at: Number(field.slice(FIELD.length).slice(0, 14)),
+      key: field.slice(CHUNK_FIELD_PREFIX.length),
+      at: Number(field.slice(CHUNK_FIELD_PREFIX.length).slice(0, 14)),
       chunk,
     }))
     .toSorted((a, b) => (a.key < b.key ? -1 : 1));

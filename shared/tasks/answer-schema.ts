@@ -1,37 +1,51 @@
-import * as z from 'zod';
 import { ParleyError } from '../errors.ts';
-import { checked } from '../json/checked.ts';
+import type { Subschema } from '../json/compile-json-schema.ts';
 import { isObject, type Json } from '../json/json.ts';
 import type { Task } from './task.ts';
 
-/** Most tasks come without a question, and do without this. */
-const jsonSchema = () => import('../json/json-schema.ts');
-
-/** Each takes some microseconds, and while they last nothing else is done. */
-const MOST_CHECKS = 100_000;
+/** Most tasks come without a question, and do without these. */
+const loadJsonSchemaModule = () => import('../json/compile-json-schema.ts');
+const loadValueChecksModule = () => import('../json/check-value.ts');
 
 /** Refuses an answer that has not the shape which the question came with. */
-export const answerCheck = async (): Promise<(asked: Task, answer: Json) => void> => {
-  const { checksFor, shapeOf } = await jsonSchema();
+export const loadAnswerValidator = async (): Promise<(asked: Task, answer: Json) => void> => {
+  const [{ compileJsonSchema }, { checkValue, TooManyStepsError }] = await Promise.all([
+    loadJsonSchemaModule(),
+    loadValueChecksModule(),
+  ]);
+  const compiled = (schema: object): Subschema | undefined => {
+    try {
+      return compileJsonSchema(schema);
+    } catch {
+      // A question from before such schemas were refused: nobody could answer it otherwise.
+      return undefined;
+    }
+  };
   return ({ id, prompt }, answer) => {
-    if (!isObject(prompt?.schema)) return;
-    if (checksFor(prompt.schema, answer) > MOST_CHECKS) {
+    const shape = isObject(prompt?.schema) ? compiled(prompt.schema) : undefined;
+    if (!shape) return;
+    try {
+      const issues = checkValue(shape, answer, ['input']);
+      if (issues.length === 0) return;
+      const fields = issues.map(({ path }) => path).join(', ');
+      throw new ParleyError('invalid_request', `The answer for the task ${id} is not valid: ${fields}.`, { issues });
+    } catch (error) {
+      if (!(error instanceof TooManyStepsError)) throw error;
       throw new ParleyError(
         'too_large',
         `The answer for the task ${id} has too many values to be held against the schema of the question. Give it fewer.`,
+        { cause: error },
       );
     }
-    const shape = z.object({ input: shapeOf(prompt.schema) });
-    checked(shape, { input: answer }, 'invalid_request', `The answer for the task ${id}`);
   };
 };
 
 /** For an agent that asks with a schema that nobody could answer to. */
-export const refuseUnreadable = async (schema: Json | undefined): Promise<void> => {
+export const assertReadableSchema = async (schema: Json | undefined): Promise<void> => {
   if (!isObject(schema)) return;
-  const { shapeOf } = await jsonSchema();
+  const { compileJsonSchema } = await loadJsonSchemaModule();
   try {
-    shapeOf(schema);
+    compileJsonSchema(schema);
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : 'it cannot be read';
     throw new ParleyError('invalid_message', `The schema of the answer is no JSON Schema: ${message.slice(0, 200)}`, {

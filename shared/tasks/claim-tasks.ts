@@ -1,27 +1,36 @@
-import { agentPk, type Known, servedDomains, skillsAmong } from '../agents/agent.ts';
-import { sawInstance } from '../agents/instances.ts';
-import { restOf } from '../agents/orders.ts';
+import { agentPk, type RegisteredAgent } from '../agents/agent.ts';
+import { getActivePause } from '../agents/agent-control.ts';
+import { recordInstanceActivity } from '../agents/agent-instances.ts';
 import type { Deps } from '../deps.ts';
-import { dialectNamed } from '../dialects/dialects.ts';
+import { getDialect } from '../dialects/registry.ts';
 import { ParleyError } from '../errors.ts';
-import { iso } from '../json/iso.ts';
+import { toIso } from '../json/iso-time.ts';
 import { isObject, type Json, type JsonObject } from '../json/json.ts';
-import { type Lane, PRIORITIES, type Priority, type Received } from '../ports/queues.ts';
-import { changeTask } from './change-task.ts';
-import { makeSayable, requestInWords } from './hand-over.ts';
-import { byAgent } from './report.ts';
-import { onSeen, unseen } from './rules.ts';
-import { heldPlace, instanceLane, type Task, taskRef } from './task.ts';
-import { claim } from './transitions.ts';
+import type { QueueKey, ReceivedMessage } from '../ports/queues.ts';
+import { pickTraceFields } from '../trace.ts';
+import { toActor } from './apply-report.ts';
+import { getClaimableQueues } from './claimable-queues.ts';
+import { encodeRequestFor, ensureAlias } from './encode-for-agent.ts';
+import { buildClaimTransition } from './holder-transitions.ts';
+import { releaseTasks } from './manage-task.ts';
+import { applyTo, toConditionalUpdate } from './rules.ts';
+import { holderKey, type Task, taskRef } from './task.ts';
+import { updateTask } from './update-task.ts';
 
 export interface ClaimOptions {
   max: number;
   waitMs: number;
   /** Of the domains that the agent serves, only these. */
   domains?: string[];
+  /** Of the capabilities that it declares, only these. */
+  capabilities?: string[];
+  /** How long it is to have the tasks without a word about them. */
+  leaseMs?: number;
   /** Which of the agent's instances asks, where it says so. */
   instance?: string;
   signal?: AbortSignal;
+  /** Whether who asks may still be handed what was claimed meanwhile: its key may have ended. */
+  mayHave?: () => Promise<boolean>;
   /** Kept in the tasks that it brings, so that they are found again should the answer never be sent. */
   claimId?: string;
 }
@@ -30,6 +39,12 @@ export interface ClaimedTask {
   message: JsonObject;
   attempt: number;
   lease: { until: string };
+  traceparent: string;
+  tracestate?: string;
+  baggage?: string;
+  conversationId?: string;
+  user?: string;
+  graphId?: string;
 }
 
 /** Long enough to claim what was received, with a few retries; then it is somebody else's. */
@@ -38,39 +53,46 @@ const VISIBILITY_MS = 30_000;
 /** How long a claim goes through pointless messages in search of a live one. */
 const DRAIN_MS = 5000;
 
-/** The agent's next tasks, leased to it. Those addressed to it come first, then those of its domains, by priority. */
-export const claimTasks = async (deps: Deps, asking: Known, options: ClaimOptions): Promise<Task[]> => {
+/** How often a claim that has left work of low priority to others looks whether its agent has become idle. */
+const IDLE_RECHECK_MS = 1000;
+
+/** The agent's next tasks, leased to it, by priority; of one priority, those addressed to it come first. */
+export const claimTasks = async (deps: Deps, asking: RegisteredAgent, options: ClaimOptions): Promise<Task[]> => {
   const { max, waitMs, signal } = options;
   const until = deps.clock.now() + waitMs;
-  const known = restOf(asking, deps.clock.now()) ? await whenAtWork(deps, asking, until, signal) : asking;
+  const known = getActivePause(asking, deps.clock.now())
+    ? await waitUntilUnpaused(deps, asking, until, signal)
+    : asking;
   if (!known) return [];
   const begun = deps.clock.now();
-  let lanes = lanesOf(
-    known,
-    chosenDomains(known, options.domains),
-    options.domains ? [] : skillsAmong(known.agent.capabilities),
-    options.instance,
-  );
-  if (options.instance !== undefined) await sawInstance(deps, known.agent, options.instance);
+  const all = getClaimableQueues(known, options);
+  let lanes = all;
+  if (options.instance !== undefined) await recordInstanceActivity(deps, known.agent, options.instance);
   for (;;) {
     const left = Math.max(0, until - deps.clock.now());
+    const isBusy = lanes !== all;
     const received = await deps.queues.receive(lanes, {
       max,
-      waitMs: left,
+      waitMs: isBusy ? Math.min(left, IDLE_RECHECK_MS) : left,
       visibilityMs: VISIBILITY_MS,
       signal,
-      leaves: (body) => hasHadInHand(known, body),
+      leaves: (body) => isExcludedFrom(known, body),
     });
-    if (received.length > 0 && (await isResting(deps, known))) {
+    if (isBusy && received.length === 0 && (await hasNoAssignedTasks(deps, known))) lanes = all;
+    if (received.length > 0 && ((await isGoneOrPaused(deps, known)) || signal?.aborted)) {
       await deps.queues.release(received);
       return [];
     }
-    const taken = await suitable(deps, known, received);
+    const taken = await findEligible(deps, known, received);
     if (taken.length < received.length) {
       await deps.queues.release(received.filter((message) => !taken.includes(message)));
-      if (taken.length === 0) lanes = lanes.filter((lane) => !isLow(lane));
+      if (taken.length === 0) lanes = all.filter((lane) => !isLowPriority(lane));
     }
-    const claimed = await claimReceived(deps, known, taken, options);
+    const claimed = await claimReceivedMessages(deps, known, taken, options);
+    if (claimed.length > 0 && options.mayHave && !(await options.mayHave())) {
+      await releaseTasks(deps, known, claimed);
+      return [];
+    }
     // What was received and could not be claimed is pointless: something live may stand behind it.
     const isStale = taken.length > 0 && claimed.length === 0;
     const deadline = isStale ? Math.max(until, begun + DRAIN_MS) : until;
@@ -79,105 +101,87 @@ export const claimTasks = async (deps: Deps, asking: Known, options: ClaimOption
 };
 
 /** The agent as soon as it does not rest; undefined where that is not in time. */
-const whenAtWork = async (
+const waitUntilUnpaused = async (
   deps: Deps,
-  asking: Known,
+  asking: RegisteredAgent,
   until: number,
   signal: AbortSignal | undefined,
-): Promise<Known | undefined> => {
+): Promise<RegisteredAgent | undefined> => {
   const { project, id } = asking.agent;
-  const listener = deps.records.listen(agentPk(project, id));
+  const listener = deps.records.watch(agentPk(project, id));
   try {
     for (;;) {
       // What is remembered of it may be older than the order that lets it work again.
-      deps.directory.forget(project, id);
-      const known = await deps.directory.agent(project, id);
+      deps.directory.invalidate(project, id);
+      const known = await deps.directory.getAgent(project, id);
       const now = deps.clock.now();
-      const rest = known && restOf(known, now);
+      const rest = known && getActivePause(known, now);
       if (!rest) return known;
       if (now >= until || signal?.aborted) return undefined;
-      await listener.heard(Math.min(until, rest.until ?? until) - now, signal);
+      await listener.next(Math.min(until, rest.until ?? until) - now, signal);
     }
   } finally {
     listener.close();
   }
 };
 
-/** It may have been told to pause while it waited. */
-const isResting = async (deps: Deps, { agent }: Known): Promise<boolean> => {
-  const known = await deps.directory.agent(agent.project, agent.id);
-  return known !== undefined && restOf(known, deps.clock.now()) !== undefined;
+/** It may have been told to pause while it waited, or have been removed while an administrator waited for it. */
+const isGoneOrPaused = async (deps: Deps, { agent }: RegisteredAgent): Promise<boolean> => {
+  const known = await deps.directory.getAgent(agent.project, agent.id);
+  return known === undefined || getActivePause(known, deps.clock.now()) !== undefined;
 };
 
-/** Work that somebody delegated does not come back to one who has had it. */
-const hasHadInHand = ({ agent }: Known, body: Json): boolean =>
-  isObject(body) && Array.isArray(body.chain) && body.chain.includes(agent.id);
+/** Work that somebody delegated does not come back to one who has had it, nor to one who said that it cannot do it. */
+const isExcludedFrom = ({ agent }: RegisteredAgent, body: Json): boolean =>
+  isObject(body) && [body.chain, body.unable].some((ids) => Array.isArray(ids) && ids.includes(agent.id));
 
-const isLow = (lane: Lane): boolean => lane.priority === 'low';
+const isLowPriority = (lane: QueueKey): boolean => lane.priority === 'low';
 
 /** Work of low priority is for whoever has nothing else to do, and one piece at a time. */
-const suitable = (deps: Deps, known: Known, received: Received[]): Received[] | Promise<Received[]> => {
-  const urgent = inOneAnswer(received.filter(({ lane }) => !isLow(lane)));
-  return urgent.length > 0 || received.length === 0 ? urgent : oneIfIdle(deps, known, received);
+const findEligible = (
+  deps: Deps,
+  known: RegisteredAgent,
+  received: ReceivedMessage[],
+): ReceivedMessage[] | Promise<ReceivedMessage[]> => {
+  const urgent = capResponseSize(received.filter(({ lane }) => !isLowPriority(lane)));
+  return urgent.length > 0 || received.length === 0 ? urgent : findLowPriorityIfIdle(deps, known, received);
 };
 
-const oneIfIdle = async (deps: Deps, known: Known, received: Received[]): Promise<Received[]> =>
-  (await holdsNothing(deps, known)) ? received.slice(0, 1) : [];
+const findLowPriorityIfIdle = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  received: ReceivedMessage[],
+): Promise<ReceivedMessage[]> => ((await hasNoAssignedTasks(deps, known)) ? received.slice(0, 1) : []);
 
 /** What one answer holds of large inputs; what is beyond comes with the next claim. */
-const ANSWER_BYTES = 3 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 3 * 1024 * 1024;
 
-const inOneAnswer = (received: Received[]): Received[] => {
+const capResponseSize = (received: ReceivedMessage[]): ReceivedMessage[] => {
   let bytes = 0;
   return received.filter(({ body }, index) => {
     bytes += isObject(body) && typeof body.bytes === 'number' ? body.bytes : 0;
-    return index === 0 || bytes <= ANSWER_BYTES;
+    return index === 0 || bytes <= MAX_RESPONSE_BYTES;
   });
 };
 
-const chosenDomains = (known: Known, wanted: string[] | undefined): string[] => {
-  const served = servedDomains(known);
-  const foreign = wanted?.filter((domain) => !served.includes(domain)) ?? [];
-  if (foreign.length === 0) return wanted ?? served;
-  throw new ParleyError('not_eligible', `The agent ${known.agent.id} does not serve ${foreign.join(', ')}.`);
-};
-
-/** Whoever asks for some domains only is given no other work but what is addressed to it. */
-const lanesOf = (
-  { agent: { project, id } }: Known,
-  domains: string[],
-  skills: string[],
-  instance: string | undefined,
-): Lane[] => {
-  const names = instance === undefined ? [id] : [instanceLane(id, instance), id];
-  const lanes: Lane[] = [];
-  const add = (kind: Lane['kind'], of: readonly string[], priority: Priority): void => {
-    for (const name of of) lanes.push({ project, kind, name, priority });
-  };
-  const addShared = (priority: Priority): void => {
-    add('domain', domains, priority);
-    add('capability', skills, priority);
-  };
-  for (const priority of URGENT) add('agent', names, priority);
-  for (const priority of URGENT) addShared(priority);
-  add('agent', names, 'low');
-  addShared('low');
-  return lanes;
-};
-
-const URGENT = PRIORITIES.filter((priority) => priority !== 'low');
-
-const holdsNothing = async (deps: Deps, { agent }: Known): Promise<boolean> => {
-  const held = await deps.records.query({ index: 'held', p: heldPlace(agent.project, agent.id), limit: 1 });
+const hasNoAssignedTasks = async (deps: Deps, { agent }: RegisteredAgent): Promise<boolean> => {
+  const held = await deps.records.query({ index: 'held', p: holderKey(agent.project, agent.id), limit: 1 });
   return held.length === 0;
 };
 
 /** In whose name a claim is made. */
-type Named = Pick<ClaimOptions, 'claimId' | 'instance'>;
+type ClaimIdentity = Pick<ClaimOptions, 'claimId' | 'instance' | 'leaseMs'>;
 
 /** A queue message whose task cannot be claimed has become pointless, and goes. */
-const claimReceived = async (deps: Deps, known: Known, received: Received[], named: Named): Promise<Task[]> => {
-  const outcomes = await Promise.allSettled(received.map((message) => claimOne(deps, known, message, named)));
+const claimReceivedMessages = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  received: ReceivedMessage[],
+  named: ClaimIdentity,
+): Promise<Task[]> => {
+  const outcomes = await Promise.allSettled(
+    received.map((message) => claimByQueueMessage(deps, known, message, named)),
+  );
   const settled = received.filter((_, index) => {
     const outcome = outcomes[index];
     return (
@@ -195,27 +199,29 @@ const claimReceived = async (deps: Deps, known: Known, received: Received[], nam
   return tasks;
 };
 
-const claimOne = async (
+const claimByQueueMessage = async (
   deps: Deps,
-  known: Known,
-  { lane, body }: Received,
-  { claimId, instance }: Named,
+  known: RegisteredAgent,
+  { lane, body }: ReceivedMessage,
+  { claimId, instance, leaseMs }: ClaimIdentity,
 ): Promise<Task> => {
-  const { taskId, entry, due } = queueBody(body);
+  const { taskId, entry, due } = parseQueueBody(body);
   const { project } = known.agent;
   // Before the claim, for without it the agent would hold what it cannot report on.
-  await makeSayable(deps, project, dialectNamed(known.agent.dialect), taskId);
+  await ensureAlias(deps, project, getDialect(known.agent.dialect), taskId);
   // A condition holds a hundred values at most, and an agent may have more capabilities.
-  const by = { ...byAgent(deps, known), skills: lane.kind === 'capability' ? [lane.name] : [] };
-  const blind = unseen(claim({ project, id: taskId }, by, { entry, due, claimId, instance }));
-  const done = await changeTask(deps, project, taskId, blind, (task) =>
-    onSeen(task, claim(task, by, { entry, due: task.due, claimId, instance })),
+  const by = { ...toActor(deps, known), skills: lane.kind === 'capability' ? [lane.name] : [] };
+  const blind = toConditionalUpdate(
+    buildClaimTransition({ project, id: taskId }, by, { entry, due, claimId, instance, leaseMs }),
+  );
+  const done = await updateTask(deps, project, taskId, blind, (task) =>
+    applyTo(task, buildClaimTransition(task, by, { entry, due: task.due, claimId, instance, leaseMs })),
   );
   if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
   return done.after;
 };
 
-const queueBody = (body: Json): { taskId: string; entry: number; due: number } => {
+const parseQueueBody = (body: Json): { taskId: string; entry: number; due: number } => {
   const { taskId, entry, due } = isObject(body) ? body : {};
   if (typeof taskId !== 'string' || typeof entry !== 'number' || typeof due !== 'number') {
     throw new ParleyError('invalid_message', 'a queue message must name a task, an entry and a due time');
@@ -224,8 +230,8 @@ const queueBody = (body: Json): { taskId: string; entry: number; due: number } =
 };
 
 /** One task whose content is lost must not keep the others from the agent that holds them. */
-export const handOverAll = async (deps: Deps, known: Known, tasks: Task[]): Promise<ClaimedTask[]> => {
-  const handed = await Promise.allSettled(tasks.map((task) => handOver(deps, known, task)));
+export const encodeClaimedTasks = async (deps: Deps, known: RegisteredAgent, tasks: Task[]): Promise<ClaimedTask[]> => {
+  const handed = await Promise.allSettled(tasks.map((task) => encodeClaimedTask(deps, known, task)));
   return handed.flatMap((outcome, index) => {
     if (outcome.status === 'fulfilled') return [outcome.value];
     deps.log('error', 'a claimed task could not be handed over', {
@@ -237,16 +243,25 @@ export const handOverAll = async (deps: Deps, known: Known, tasks: Task[]): Prom
 };
 
 /** The claimed task as a message in the agent's own dialect. */
-const handOver = async (deps: Deps, { agent }: Known, task: Task): Promise<ClaimedTask> => {
+const encodeClaimedTask = async (deps: Deps, { agent }: RegisteredAgent, task: Task): Promise<ClaimedTask> => {
   return {
-    message: await requestInWords(deps, task, dialectNamed(agent.dialect), agent.id),
+    message: await encodeRequestFor(deps, task, getDialect(agent.dialect), agent.id),
     attempt: task.attempt,
-    lease: { until: iso(task.leaseUntil ?? 0) },
+    lease: { until: toIso(task.leaseUntil ?? 0) },
+    ...pickTraceFields(task),
+    conversationId: task.conversation,
+    user: task.user,
+    graphId: task.graph,
   };
 };
 
 /** The tasks of an earlier claim that the agent still holds. */
-export const stillHeld = async (deps: Deps, { agent }: Known, claimId: string, taskIds: string[]): Promise<Task[]> => {
+export const listTasksOfClaim = async (
+  deps: Deps,
+  { agent }: RegisteredAgent,
+  claimId: string,
+  taskIds: string[],
+): Promise<Task[]> => {
   const tasks = await deps.records.getMany(taskIds.map((id) => taskRef(agent.project, id)));
   return tasks.filter((task) => task.holder === agent.id && task.claimId === claimId && task.endedAt === undefined);
 };

@@ -1,9 +1,21 @@
-import type { Rest } from '../agents/orders.ts';
+import { buildDomainWildcard } from '../agents/agent.ts';
+import type { AgentPause } from '../agents/agent-control.ts';
 import { ParleyError } from '../errors.ts';
-import { iso } from '../json/iso.ts';
-import { above, absent, all, any, below, type Change, type Condition, holds, is, oneOf } from '../ports/conditions.ts';
+import { toIso } from '../json/iso-time.ts';
+import {
+  and,
+  type Change,
+  type Condition,
+  equals,
+  equalsAny,
+  evaluateCondition,
+  greaterThan,
+  lessThan,
+  notExists,
+  or,
+} from '../ports/conditions.ts';
 import type { Item } from '../ports/records.ts';
-import type { Status, Task } from './task.ts';
+import type { Task, TaskStatus } from './task.ts';
 
 /** One thing that must be true of a record, and what to say where it is not. */
 export interface Rule<T extends Item = Task> {
@@ -18,107 +30,118 @@ export interface Transition<T extends Item = Task> {
 }
 
 /** The change as one conditional write that needs no read before it. */
-export const unseen = <T extends Item>({ rules, change }: Transition<T>, ...more: Condition[]): Change => ({
+export const toConditionalUpdate = <T extends Item>(
+  { rules, change }: Transition<T>,
+  ...more: Condition[]
+): Change => ({
   ...change,
-  if: all(...rules.map((rule) => rule.holds), ...more),
+  if: and(...rules.map((rule) => rule.holds), ...more),
 });
 
 /** The same on a record that was seen: refused with its reason, or written only if nobody wrote in between. */
-export const onSeen = <T extends Item>(record: T, { rules, change }: Transition<T>): Change | ParleyError => {
-  const broken = rules.find((rule) => !holds(rule.holds, record));
-  return broken ? broken.refusal(record) : { ...change, if: is('v', record.v) };
+export const applyTo = <T extends Item>(record: T, { rules, change }: Transition<T>): Change | ParleyError => {
+  const broken = rules.find((rule) => !evaluateCondition(rule.holds, record));
+  return broken ? broken.refusal(record) : { ...change, if: equals('v', record.v) };
 };
 
-export const unclaimed: Rule = {
-  holds: is('status', 'requested'),
+export const requireUnclaimed: Rule = {
+  holds: equals('status', 'requested'),
   refusal: (task) => {
-    if (task.endedAt !== undefined) return ended(task);
-    return task.status === 'waiting' ? waiting(task) : alreadyClaimed(task);
+    if (task.endedAt !== undefined) return taskEndedError(task);
+    return task.status === 'waiting' ? taskWaitingError(task) : alreadyClaimedError(task);
   },
 };
 
-export const notExpired = (now: number): Rule => ({
-  holds: above('deadline', now),
-  refusal: (task) => new ParleyError('task_expired', `The task ${task.id} expired at ${iso(task.deadline)}.`),
+export const requireNotExpired = (now: number): Rule => ({
+  holds: greaterThan('deadline', now),
+  refusal: (task) => new ParleyError('task_expired', `The task ${task.id} expired at ${toIso(task.deadline)}.`),
 });
 
-export const notWaiting = (now: number): Rule => ({
-  holds: any(absent('notBefore'), below('notBefore', now + 1)),
+export const requireRetryDelayOver = (now: number): Rule => ({
+  holds: or(notExists('notBefore'), lessThan('notBefore', now + 1)),
   refusal: (task) =>
     new ParleyError(
       'retry_pending',
-      `The task ${task.id} is tried again at ${iso(task.notBefore ?? now)}; it cannot be claimed before.`,
+      `The task ${task.id} is tried again at ${toIso(task.notBefore ?? now)}; it cannot be claimed before.`,
     ),
 });
 
-interface Candidate {
+interface ClaimCandidate {
   agent: string;
+  /** Those of which it is handed everything. */
   domains: readonly string[];
   skills: readonly string[];
-  rest?: Rest;
+  rest?: AgentPause;
 }
 
-export const eligible = ({ agent, domains, skills }: Candidate): Rule => ({
-  holds: any(
-    is('to', agent),
-    all(absent('to'), absent('skill'), oneOf('domain', ...domains)),
-    all(absent('to'), oneOf('skill', ...skills)),
+/** A record that was seen shows its capability, whichever queue it waits in; a blind write can name the queue's only. */
+export const requireEligible = ({ agent, domains, skills }: ClaimCandidate): Rule => ({
+  holds: or(
+    equals('to', agent),
+    and(
+      notExists('to'),
+      or(
+        equalsAny('domain', ...domains),
+        ...(skills.length > 0 ? [equalsAny('skill', ...skills), equalsAny('capability', ...skills)] : []),
+      ),
+    ),
   ),
   refusal: (task) =>
     new ParleyError(
       'not_eligible',
-      task.to === undefined ? notServed(agent, task) : `The task ${task.id} is for the agent ${task.to}.`,
+      task.to === undefined ? formatNotServedMessage(agent, task) : `The task ${task.id} is for the agent ${task.to}.`,
     ),
 });
 
 /** Who was told to pause or stop goes on with what it holds, and is given nothing new. */
-export const atWork = ({ agent, rest }: Pick<Candidate, 'agent' | 'rest'>): Rule[] =>
+export const requireNotPaused = ({ agent, rest }: Pick<ClaimCandidate, 'agent' | 'rest'>): Rule[] =>
   rest === undefined
     ? []
-    : [{ holds: any(), refusal: (task) => new ParleyError('agent_resting', restingOf(agent, rest, task)) }];
+    : [{ holds: or(), refusal: (task) => new ParleyError('agent_paused', formatPauseMessage(agent, rest, task)) }];
 
-const restingOf = (agent: string, { action, by, until }: Rest, { id }: Task): string => {
+const formatPauseMessage = (agent: string, { action, by, until }: AgentPause, { id }: Task): string => {
   if (action === 'stop') return `${by} has stopped ${agent}: it cannot claim the task ${id} before "start".`;
-  const end = until === undefined ? '' : ` or ${iso(until)}`;
+  const end = until === undefined ? '' : ` or ${toIso(until)}`;
   return `${by} has paused ${agent}: it cannot claim the task ${id} before "resume"${end}.`;
 };
 
-const notServed = (agent: string, { skill, domain }: Task): string =>
-  skill === undefined
-    ? `The agent ${agent} does not serve the domain ${domain}.`
-    : `The agent ${agent} has no capability ${skill}.`;
+const formatNotServedMessage = (agent: string, { capability, domain }: Task): string =>
+  domain === undefined
+    ? `The agent ${agent} has no capability ${capability}.`
+    : `The agent ${agent} declares neither ${capability} nor ${buildDomainWildcard(domain)}, all of the domain ${domain}.`;
 
-export const currentEntry = (entry: number): Rule => ({
-  holds: is('entry', entry),
+export const requireQueueGeneration = (entry: number): Rule => ({
+  holds: equals('entry', entry),
   refusal: (task) => new ParleyError('stale_attempt', `The task ${task.id} has been queued again since.`),
 });
 
 /** The timers will still look at the task when the queue message said they would. */
-export const dueAt = (due: number): Rule => ({ ...unclaimed, holds: is('due', due) });
+export const requireDue = (due: number): Rule => ({ ...requireUnclaimed, holds: equals('due', due) });
 
-export const heldBy = (agent: string): Rule => heldAs(agent, 'claimed', 'in_progress');
+export const requireHolder = (agent: string): Rule => requireHolderInStatus(agent, 'claimed', 'in_progress');
 
 /** Also while it waits for an answer. */
-export const inHandOf = (agent: string): Rule => heldAs(agent, 'claimed', 'in_progress', 'input_required');
+export const requireAssignedTo = (agent: string): Rule =>
+  requireHolderInStatus(agent, 'claimed', 'in_progress', 'input_required');
 
-const heldAs = (agent: string, ...statuses: Status[]): Rule => ({
-  holds: all(oneOf('status', ...statuses), is('holder', agent)),
+const requireHolderInStatus = (agent: string, ...statuses: TaskStatus[]): Rule => ({
+  holds: and(equalsAny('status', ...statuses), equals('holder', agent)),
   refusal: (task) => {
-    if (task.endedAt !== undefined) return ended(task);
-    if (task.status === 'waiting') return waiting(task);
-    if (task.holder === agent) return unanswered(task);
+    if (task.endedAt !== undefined) return taskEndedError(task);
+    if (task.status === 'waiting') return taskWaitingError(task);
+    if (task.holder === agent) return awaitingInputError(task);
     const holder = task.holder ?? null;
     const whose = holder === null ? 'is held by nobody' : `is held by ${holder}`;
     return new ParleyError('not_holder', `The task ${task.id} ${whose}, not by ${agent}.`, { facts: { holder } });
   },
 });
 
-export const thisAttempt = (attempt: number | undefined): Rule[] =>
+export const requireAttempt = (attempt: number | undefined): Rule[] =>
   attempt === undefined
     ? []
     : [
         {
-          holds: is('attempt', attempt),
+          holds: equals('attempt', attempt),
           refusal: (task) =>
             new ParleyError('stale_attempt', `The task ${task.id} is at attempt ${task.attempt}, not ${attempt}.`, {
               facts: { attempt: task.attempt },
@@ -126,40 +149,40 @@ export const thisAttempt = (attempt: number | undefined): Rule[] =>
         },
       ];
 
-export const open: Rule = { holds: absent('endedAt'), refusal: (task) => ended(task) };
+export const requireOpen: Rule = { holds: notExists('endedAt'), refusal: (task) => taskEndedError(task) };
 
-export const waitingForInput: Rule = {
-  holds: is('status', 'input_required'),
-  refusal: (task) => (task.endedAt === undefined ? notAsked(task) : ended(task)),
+export const requireInputRequired: Rule = {
+  holds: equals('status', 'input_required'),
+  refusal: (task) => (task.endedAt === undefined ? notAwaitingInputError(task) : taskEndedError(task)),
 };
 
-const notAsked = (task: Task): ParleyError =>
+const notAwaitingInputError = (task: Task): ParleyError =>
   new ParleyError('not_waiting', `The task ${task.id} is ${task.status} and waits for no input.`);
 
-export const retryable: Rule = {
-  holds: oneOf('status', 'failed', 'expired'),
+export const requireRetryable: Rule = {
+  holds: equalsAny('status', 'failed', 'expired'),
   refusal: (task) =>
     new ParleyError('not_retryable', `The task ${task.id} is ${task.status}; only a failed or expired one runs again.`),
 };
 
-const waiting = ({ id, waitsFor = [] }: Task): ParleyError =>
+const taskWaitingError = ({ id, waitsFor = [] }: Task): ParleyError =>
   new ParleyError('task_waiting', `The task ${id} waits until others are completed: ${waitsFor.join(', ')}.`, {
     facts: { waitsFor },
   });
 
-const unanswered = ({ id, from }: Task): ParleyError =>
+const awaitingInputError = ({ id, from }: Task): ParleyError =>
   new ParleyError(
     'waiting_for_input',
     `The task ${id} waits for the answer of ${from}. Until then its holder can only fail, or give it up.`,
   );
 
-const alreadyClaimed = (task: Task): ParleyError =>
+const alreadyClaimedError = (task: Task): ParleyError =>
   new ParleyError('already_claimed', `The task ${task.id} is held by ${task.holder}.`, {
     facts: { holder: task.holder ?? null },
   });
 
-const ended = (task: Task): ParleyError => {
-  const at = iso(task.endedAt ?? task.createdAt);
+const taskEndedError = (task: Task): ParleyError => {
+  const at = toIso(task.endedAt ?? task.createdAt);
   if (task.status === 'cancelled') return new ParleyError('cancelled', `The task ${task.id} was cancelled at ${at}.`);
   if (task.status === 'expired') return new ParleyError('task_expired', `The task ${task.id} expired at ${at}.`);
   return new ParleyError('task_ended', `The task ${task.id} ended ${task.status} at ${at}.`, {

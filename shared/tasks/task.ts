@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
+import { buildDomainWildcard } from '../agents/agent.ts';
 import type { Json, JsonObject } from '../json/json.ts';
-import type { Lane, Priority } from '../ports/queues.ts';
+import type { Priority, QueueKey } from '../ports/queues.ts';
 import type { IndexKey, Item, Ref } from '../ports/records.ts';
-import type { KeptArtifacts } from './artifacts.ts';
+import type { StoredArtifacts } from './artifacts.ts';
 
-export const STATUSES = [
+export const TASK_STATUSES = [
   'waiting',
   'requested',
   'claimed',
@@ -15,27 +16,28 @@ export const STATUSES = [
   'expired',
   'cancelled',
 ] as const;
-export type Status = (typeof STATUSES)[number];
+export type TaskStatus = (typeof TASK_STATUSES)[number];
 
-export const ENDS = ['completed', 'failed', 'expired', 'cancelled'] as const satisfies Status[];
-export type End = (typeof ENDS)[number];
+export const TERMINAL_STATUSES = ['completed', 'failed', 'expired', 'cancelled'] as const satisfies TaskStatus[];
+export type TerminalStatus = (typeof TERMINAL_STATUSES)[number];
 /** How it ended; undefined while it is open. */
-export const endOf = ({ status }: Task): End | undefined => ENDS.find((end) => end === status);
+export const getTerminalStatus = ({ status }: Task): TerminalStatus | undefined =>
+  TERMINAL_STATUSES.find((end) => end === status);
 
 export const isOpen = (task: Task): boolean => task.endedAt === undefined;
 export const isHeld = (task: Task): boolean => task.status === 'claimed' || task.status === 'in_progress';
 /** Somebody has it, though it may wait for an answer. */
-export const isInHand = (task: Task): boolean => isHeld(task) || task.status === 'input_required';
+export const isAssigned = (task: Task): boolean => isHeld(task) || task.status === 'input_required';
 
 /** A value in the record itself, or the key and size of the blob that holds it. */
-export type Content = { json: Json } | { blob: string; bytes: number };
+export type StoredContent = { json: Json } | { blob: string; bytes: number };
 
 /** What becomes of a task where one that it waits for ends otherwise than completed; one that is skipped is cancelled. */
 export const ON_FAILURE = ['fail', 'skip'] as const;
 export type OnFailure = (typeof ON_FAILURE)[number];
 
 /** A batch that is told when the task ends, and as which of its children. */
-export interface Joins {
+export interface BatchMembership {
   batch: string;
   child: number;
 }
@@ -77,8 +79,19 @@ export interface Progress {
   told?: JsonObject;
 }
 
+/** The last question that was answered: who asked what, and who answered. The answer itself is the task's. */
+export interface AnsweredQuestion {
+  askedAt: number;
+  /** Who asked, in which attempt. */
+  agent?: string;
+  attempt: number;
+  question?: string;
+  at: number;
+  by: string;
+}
+
 /** A message about the task that was carried out: the same id again is a duplicate, or a mistake if its content differs. */
-export interface Seen {
+export interface ProcessedMessage {
   id: string;
   fingerprint: string;
   /** Where the id is made of the content: in which round it was said. */
@@ -86,7 +99,11 @@ export interface Seen {
 }
 
 /** A round begins with each claim, and with each answer to the holder. */
-export const roundOf = ({ attempt, answers = 0 }: Pick<Task, 'attempt' | 'answers'>): number => attempt + answers;
+export const getDedupRound = ({ attempt, answers = 0 }: Pick<Task, 'attempt' | 'answers'>): number => attempt + answers;
+
+/** Whether more than how it ended is, or was, told to one of its agents: it asked or came back to its queue. */
+export const hasSeveralInboxEntries = ({ hasAsked, entry }: Pick<Task, 'hasAsked' | 'entry'>): boolean =>
+  hasAsked === true || entry > 1;
 
 /** Whether the write carried out a message that stands last among the seen. */
 export const hasReported = (before: Task, after: Task): boolean => {
@@ -100,7 +117,7 @@ export interface Task extends Item {
   project: string;
   id: string;
   dialect: string;
-  status: Status;
+  status: TaskStatus;
   priority: Priority;
   from: string;
   to?: string;
@@ -111,8 +128,10 @@ export interface Task extends Item {
   /** Absent where the capability belongs to none. */
   domain?: string;
   capability: string;
-  /** The capability once more, where it alone decides who may claim the task. */
+  /** The capability once more, where it has a queue of its own: it belongs to no domain, or somebody declares this very one. */
   skill?: string;
+  /** Who said that it cannot do it, and is not given it again; absent for nobody. */
+  unable?: string[];
   /** Whoever is to do it is reached over NATS, or over HTTP and NATS, too. */
   toNats?: true | 'too';
   /** Whoever asked for it is reached over NATS. */
@@ -120,6 +139,8 @@ export interface Task extends Item {
   parent?: string;
   /** The conversation that it belongs to. */
   conversation?: string;
+  /** For whom it is done. */
+  user?: string;
   /** What its requester files it under. */
   thread?: string;
   /** Who had the work in hand before, the requester last. */
@@ -129,7 +150,7 @@ export interface Task extends Item {
   /** The tasks that must be completed before it is queued. */
   waitsFor?: string[];
   onFailure?: OnFailure;
-  joins?: Joins;
+  joins?: BatchMembership;
   /** The graph that it is a node of. */
   graph?: string;
   /** How many tasks have begun to wait for it; absent for none. */
@@ -147,6 +168,8 @@ export interface Task extends Item {
   notBefore?: number;
   attempt: number;
   maxAttempts: number;
+  /** How many of the attempts count for nothing, because the task was given back or handed on; absent for none. */
+  spared?: number;
   retry?: RetryPolicy;
   holder?: string;
   /** Which of its instances claimed it, where that said so: what the holder must know is for that one while it is live. */
@@ -156,6 +179,8 @@ export interface Task extends Item {
   claimedAt?: number;
   startedAt?: number;
   leaseUntil?: number;
+  /** How long its holder is to have it without a word, where the claim named that. */
+  leaseMs?: number;
   /** What the holder said on claiming. */
   claimNote?: JsonObject;
   /** The name of the claim that brought it to its holder. */
@@ -163,18 +188,23 @@ export interface Task extends Item {
   /** What the holder asked for, and since when, while the task waits for input; then the answer. */
   prompt?: JsonObject;
   askedAt?: number;
+  /** It has waited for input before, or does. */
+  hasAsked?: true;
   answer?: Json;
   /** How often it was answered; absent for never. */
   answers?: number;
+  answered?: AnsweredQuestion;
   progress?: Progress;
   endedAt?: number;
   cancelledBy?: string;
+  /** Who had it run again by hand, the last time. */
+  retriedBy?: string;
   error?: TaskError;
   /** How many attempts ended with each kind of error that allows only so many; absent for none. */
   failures?: Record<string, number>;
-  input: Content;
-  output?: Content;
-  artifacts?: KeptArtifacts;
+  input: StoredContent;
+  output?: StoredContent;
+  artifacts?: StoredArtifacts;
   /** How sure of its output the holder was, 0 to 1. */
   confidence?: number;
   /** When its requester is told that nobody has claimed it yet, and when it was. */
@@ -190,17 +220,18 @@ export interface Task extends Item {
   answeredIn?: string;
   /** The request itself. */
   fingerprint: string;
-  claimedBy?: Seen;
+  claimedBy?: ProcessedMessage;
   /** The holder's message that ended it; absent where it ended otherwise. */
-  endedBy?: Seen;
+  endedBy?: ProcessedMessage;
   /** The last of the other messages about it that were carried out, newest last; absent until there is one. */
-  seen?: Seen[];
+  seen?: ProcessedMessage[];
   traceparent: string;
   tracestate?: string;
+  baggage?: string;
 }
 
 /** Enough of a task to say what its holder said last. */
-export type Reported = Pick<
+export type ReportedTask = Pick<
   Task,
   | 'project'
   | 'id'
@@ -214,6 +245,7 @@ export type Reported = Pick<
   | 'ttlSeconds'
   | 'traceparent'
   | 'tracestate'
+  | 'baggage'
   | 'holder'
   | 'claimedAt'
   | 'claimNote'
@@ -223,40 +255,54 @@ export type Reported = Pick<
 >;
 
 /** Enough for what may still be on its way; a progress report that is older than 16 others says nothing any more. */
-export const SEEN_LIMIT = 16;
+export const MAX_PROCESSED_MESSAGES = 16;
 
 export const taskRef = (project: string, id: string): Ref<Task> => ({ pk: `${project}#task#${id}`, sk: 'task' });
 
 /** What is only for one instance waits beside what is for any. An agent's id has no slash. */
-export const instanceLane = (agent: string, instance: string): string => `${agent}/${instance}`;
+export const formatInstanceQueueName = (agent: string, instance: string): string => `${agent}/${instance}`;
 
-export const laneOf = ({ project, priority, to, instance, skill, domain = '' }: Task): Lane => {
+/** What somebody handed on waits for the others in a list, where who said that it cannot do it need not receive it. */
+export const toQueueKey = ({ project, priority, to, instance, skill, unable, domain = '' }: Task): QueueKey => {
   if (to !== undefined) {
-    return { project, kind: 'agent', name: instance === undefined ? to : instanceLane(to, instance), priority };
+    return {
+      project,
+      kind: 'agent',
+      name: instance === undefined ? to : formatInstanceQueueName(to, instance),
+      priority,
+    };
   }
-  return skill === undefined
+  const capability = skill ?? (unable === undefined ? undefined : buildDomainWildcard(domain));
+  return capability === undefined
     ? { project, kind: 'domain', name: domain, priority }
-    : { project, kind: 'capability', name: skill, priority };
+    : { project, kind: 'capability', name: capability, priority };
 };
 
-export const heldPlace = (project: string, agent: string): string => `${project}#held#${agent}`;
+/** Attempts that ended the usual way, or run. */
+export const countSpentAttempts = ({ attempt, spared = 0 }: Pick<Task, 'attempt' | 'spared'>): number =>
+  attempt - spared;
+
+export const holderKey = (project: string, agent: string): string => `${project}#held#${agent}`;
 /** Where a sender finds what it sent and nobody has acknowledged, be it a note or a task that nobody has claimed. */
-export const unacknowledgedOf = (project: string, from: string): string => `${project}#unacknowledged#${from}`;
-export const unacknowledgedPlace = (project: string, from: string, at: number, id: string): IndexKey =>
-  placeInTime(unacknowledgedOf(project, from), at, id);
-export const failedPlace = (project: string): string => `${project}#failed`;
+export const unacknowledgedListKey = (project: string, from: string): string => `${project}#unacknowledged#${from}`;
+export const unacknowledgedKey = (project: string, from: string, at: number, id: string): IndexKey =>
+  timeOrderedKey(unacknowledgedListKey(project, from), at, id);
+/** Where tasks stand that nobody could do when they were asked for, until somebody declares their capability. */
+export const undeclaredListKey = (project: string, capability: string): string => `${project}#undeclared#${capability}`;
+export const failedListKey = (project: string): string => `${project}#failed`;
 
 /**
  * Where a record stands among others by its time. The place is a cursor for whoever reads on from there, who may not be one to
  * know of the record, and so does not tell its name: 96 bits of a hash are enough to keep two of one millisecond apart.
  */
-export const placeInTime = (p: string, at: number, name: string): IndexKey => ({
+export const timeOrderedKey = (p: string, at: number, name: string): IndexKey => ({
   p,
-  s: `${sortable(at)}#${hash('sha256', name, 'base64url').slice(0, 16)}`,
+  s: `${toSortableTime(at)}#${hash('sha256', name, 'base64url').slice(0, 16)}`,
 });
 
 /** Epoch milliseconds so that text order is time order. */
-export const sortable = (at: number): string => String(Math.min(Math.max(at, 0), LATEST)).padStart(14, '0');
+export const toSortableTime = (at: number): string =>
+  String(Math.min(Math.max(at, 0), MAX_SORTABLE_TIME)).padStart(14, '0');
 
 /** Far enough, for senders choose their times. */
-const LATEST = 10 ** 14 - 1;
+const MAX_SORTABLE_TIME = 10 ** 14 - 1;

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json/json.ts';
 import type { Item, Ref } from '../ports/records.ts';
-import type { AfterExecution } from '../turns/head.ts';
+import type { AfterExecution } from '../turns/agent-state.ts';
 
 /** Something that agents can have done for them by whoever takes the commands of its subject. */
 export interface Tool extends Item {
@@ -20,6 +20,6 @@ export interface Tool extends Item {
   updatedAt: number;
 }
 
-export const TOOL_NAME = /^(?!\.\.?$)[A-Za-z0-9_.-]{1,64}$/;
+export const TOOL_NAME_PATTERN = /^(?!\.\.?$)[A-Za-z0-9_.-]{1,64}$/;
 export const toolRef = (project: string, name: string): Ref<Tool> => ({ pk: `${project}#tool#${name}`, sk: 'tool' });
-export const toolsPlace = (project: string): string => `${project}#tools`;
+export const toolListKey = (project: string): string => `${project}#tools`;

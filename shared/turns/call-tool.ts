@@ -1,30 +1,38 @@
-import { type Caller, find, nameOf } from '../agents/authenticate.ts';
-import { membersOn, oneOfMembers, PUBLIC, refuseOtherChannels } from '../agents/channels.ts';
-import { requireBox } from '../cards/box.ts';
-import { requireCards } from '../cards/keep-card.ts';
+import { type Caller, findAgent, getCallerName } from '../agents/authenticate.ts';
+import { assertChannelAccess, listChannelMembers, PUBLIC_CHANNEL, pickRandomMember } from '../agents/channels.ts';
+import { assertBoxExists } from '../cards/box.ts';
+import { getRequiredCards } from '../cards/put-card.ts';
 import type { Deps } from '../deps.ts';
-import type { GroundOrder } from '../dialects/common-ground/decode.ts';
-import { completed, traceOfHeaders } from '../dialects/common-ground/headers.ts';
+import type { CommonGroundCommand } from '../dialects/common-ground/decode.ts';
+import {
+  CONTEXT_HEADER,
+  fillMissingHeaders,
+  parseTraceHeaders,
+  pickContextHeaders,
+  toLabel,
+  USER_HEADER,
+  withSender,
+} from '../dialects/common-ground/headers.ts';
 import { COMMON_GROUND } from '../dialects/common-ground/name.ts';
 import { ParleyError } from '../errors.ts';
-import { fingerprint } from '../json/fingerprint.ts';
+import { computeFingerprint } from '../json/fingerprint.ts';
 import type { JsonObject } from '../json/json.ts';
-import type { Request } from '../messages/command.ts';
-import { type Proviso, submit } from '../tasks/submit.ts';
-import { findTool } from '../tools/register-tool.ts';
+import type { TaskRequestCommand } from '../messages/command.ts';
+import { createTask, type TransactionGuard } from '../tasks/create-task.ts';
+import { getTool } from '../tools/register-tool.ts';
 import type { Tool } from '../tools/tool.ts';
-import { childOf, type Trace } from '../trace.ts';
-import { edgeRef } from './edge.ts';
-import { violation } from './enqueue.ts';
-import { type Head, headRef, ownIn } from './head.ts';
-import { callReused, provisoOf, type Service, untilUnmoved } from './proviso.ts';
-import { isGated, stale } from './rules.ts';
-import { callIdOf, type Ground, type ToolCall } from './tool-call.ts';
+import { createChildSpan, inheritTrace, pickTraceFields, type Trace } from '../trace.ts';
+import { type AgentState, agentStateRef, getOwn } from './agent-state.ts';
+import { correlationRef } from './correlation.ts';
+import { protocolViolationError } from './enqueue.ts';
+import { type CalledService, retryOnAgentStateChange, toolCallGuard, toolCallIdReusedError } from './guard.ts';
+import { isCurrentToken, staleTurnError } from './rules.ts';
+import { type CommonGroundExtensions, type ToolCall, toToolCallTaskId } from './tool-call.ts';
 
-type Order = Extract<GroundOrder, { do: 'callTool' | 'callInternal' }>;
+type ToolCommand = Extract<CommonGroundCommand, { do: 'callTool' | 'callInternal' }>;
 
 /** A call that its turn really waits for, and until when. */
-export interface Checked {
+export interface ValidatedCall {
   call: ToolCall;
   id: string;
   /** Of the command, which may come again. */
@@ -32,103 +40,128 @@ export interface Checked {
   deadline: number;
   /** Its own, or else that of the turn: what is called is part of the same. */
   trace: Trace;
+  /** The user and the context, likewise. */
+  headers?: JsonObject;
   /** For what does its work: whoever is called may report on it. */
-  proviso: (service?: Service) => Proviso;
+  proviso: (service?: CalledService) => TransactionGuard;
 }
 
 /** What a tool command must agree with: the turn that its sender holds, its depth and channel, and the registered tool. */
-export const checkedCall = async (deps: Deps, caller: Caller, order: Order): Promise<Checked | 'answered'> => {
+export const validateToolCall = async (
+  deps: Deps,
+  caller: Caller,
+  order: ToolCommand,
+): Promise<ValidatedCall | 'answered'> => {
   const { payload, subject } = order;
   const { agent_id: agent, agent_turn_id: turn, turn_epoch: epoch, tool_call_id: toolCall } = payload;
   if (caller.role === 'agent' && caller.known.agent.id !== agent) {
-    throw new ParleyError('from_mismatch', `The key belongs to ${nameOf(caller)}, not to ${agent}.`);
+    throw new ParleyError('from_mismatch', `The key belongs to ${getCallerName(caller)}, not to ${agent}.`);
   }
-  const tool = payload.tool_name === undefined ? undefined : await findTool(deps, caller.project, payload.tool_name);
+  const tool = payload.tool_name === undefined ? undefined : await getTool(deps, caller.project, payload.tool_name);
   const told = `${subject.category}.${subject.component}.${subject.target}.${subject.suffix}`;
   if (tool && tool.targetSubject !== told) {
-    throw violation('subject', `The tool ${tool.name} takes commands on ${tool.targetSubject}, not on ${told}.`);
+    throw protocolViolationError(
+      'subject',
+      `The tool ${tool.name} takes commands on ${tool.targetSubject}, not on ${told}.`,
+    );
   }
-  const head = await deps.records.get(headRef(caller.project, agent));
-  if (!head?.active || !isGated({ turn, epoch }, head)) throw stale({ turn, epoch }, head);
-  const print = fingerprint([order.text, order.sent]);
-  if (ownIn(head.waiting, toolCall) !== 'waiting') return answered(deps, head, { turn, toolCall }, print);
+  const head = await deps.records.get(agentStateRef(caller.project, agent));
+  if (!head?.active || !isCurrentToken({ turn, epoch }, head)) throw staleTurnError({ turn, epoch }, head);
+  const print = computeFingerprint([order.text, order.sent]);
+  if (getOwn(head.waiting, toolCall) !== 'waiting') return assertAlreadyAnswered(deps, head, { turn, toolCall }, print);
   const { depth, channel, callers } = head.active;
   if (order.depth !== undefined && order.depth !== depth) {
-    throw violation('recursion_depth', `The recursion depth is ${order.depth}, but the turn's is ${depth}.`);
+    throw protocolViolationError(
+      'recursion_depth',
+      `The recursion depth is ${order.depth}, but the turn's is ${depth}.`,
+    );
   }
   if (subject.channel !== channel) {
-    throw violation('channel', `The subject is of the channel ${subject.channel}, but the turn of ${channel}.`);
+    throw protocolViolationError(
+      'channel',
+      `The subject is of the channel ${subject.channel}, but the turn of ${channel}.`,
+    );
   }
   const afterExecution = payload.after_execution ?? tool?.afterExecution ?? 'suspend';
   const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution, callers };
-  const { traceparent, tracestate } = head.active;
-  const trace = traceOfHeaders(order.headers) ?? childOf({ traceparent, tracestate });
+  const own = parseTraceHeaders(order.headers);
+  const trace = own ? inheritTrace(own, head.active) : createChildSpan(pickTraceFields(head.active));
+  const headers = pickContextHeaders(order.headers, head.active.headers);
   const now = deps.clock.now();
-  const deadline = deadlineOf(now, head, toolCall, tool);
+  const deadline = computeCallDeadline(now, head, toolCall, tool);
   const { keepMs } = deps.config.turns;
-  const proviso = (service?: Service) => provisoOf(call, head, deadline, service, trace, { now, keepMs, print });
-  return { call, id: callIdOf(turn, toolCall), print, deadline, trace, proviso };
+  const proviso = (service?: CalledService) =>
+    toolCallGuard(call, head, deadline, service, trace, { now, keepMs, print });
+  return { call, id: toToolCallTaskId(turn, toolCall), print, deadline, trace, headers, proviso };
 };
 
 /**
  * What comes again when the tool has reported asks for nothing more. A call that the turn has not begun to wait for is refused: its
  * tool may be faster than the caller's next call, and what it reports before would be lost.
  */
-const answered = async (
+const assertAlreadyAnswered = async (
   { records }: Deps,
-  { project }: Head,
+  { project }: AgentState,
   { turn, toolCall }: Pick<ToolCall, 'turn' | 'toolCall'>,
   print: string,
 ): Promise<'answered'> => {
-  const edge = await records.get(edgeRef(project, callIdOf(turn, toolCall), 'tool_call', 'request'));
+  const edge = await records.get(correlationRef(project, toToolCallTaskId(turn, toolCall), 'tool_call', 'request'));
   if (edge?.fingerprint === print) return 'answered';
-  if (edge) throw callReused(toolCall);
-  throw violation('tool_call_id', `The turn does not wait for the tool call ${toolCall}. Suspend it first, then call.`);
+  if (edge) throw toolCallIdReusedError(toolCall);
+  throw protocolViolationError(
+    'tool_call_id',
+    `The turn does not wait for the tool call ${toolCall}. Suspend it first, then call.`,
+  );
 };
 
 /** The tool's own time, if that is shorter than what the turn gives it. */
-const deadlineOf = (now: number, { deadlines }: Head, toolCall: string, tool: Tool | undefined): number => {
-  const given = ownIn(deadlines, toolCall) ?? now;
+const computeCallDeadline = (
+  now: number,
+  { deadlines }: AgentState,
+  toolCall: string,
+  tool: Tool | undefined,
+): number => {
+  const given = getOwn(deadlines, toolCall) ?? now;
   const seconds = tool?.options.deadline_seconds;
   return typeof seconds === 'number' ? Math.min(given, now + seconds * 1000) : given;
 };
 
 /** Puts the command into the queue of whoever serves its subject's target: an agent, or all that have it as a capability. */
-export const callTool = (deps: Deps, caller: Caller, order: Order) =>
-  untilUnmoved(() => queueCommand(deps, caller, order));
+export const callTool = (deps: Deps, caller: Caller, order: ToolCommand) =>
+  retryOnAgentStateChange(() => createToolCommandTask(deps, caller, order));
 
-const queueCommand = async (deps: Deps, caller: Caller, order: Order) => {
-  const checked = await checkedCall(deps, caller, order);
+const createToolCommandTask = async (deps: Deps, caller: Caller, order: ToolCommand) => {
+  const checked = await validateToolCall(deps, caller, order);
   const { agent_turn_id: turn, tool_call_id: toolCall } = order.payload;
-  if (checked === 'answered') return { duplicate: true, taskId: callIdOf(turn, toolCall) };
+  if (checked === 'answered') return { duplicate: true, taskId: toToolCallTaskId(turn, toolCall) };
   const { call, id, trace } = checked;
   const { target } = order.subject;
   const { tool_call_card_id: card, context_box_id: box } = order.payload;
   await Promise.all([
-    requireCards(deps, caller.project, card === undefined ? [] : [card]),
-    requireBox(deps, caller.project, box),
+    getRequiredCards(deps, caller.project, card === undefined ? [] : [card]),
+    assertBoxExists(deps, caller.project, box),
   ]);
-  const agent = await serviceFor(deps, caller.project, target, call.channel);
-  const request = requestOf(deps, order, checked, agent);
+  const agent = await resolveService(deps, caller.project, target, call.channel);
+  const request = buildToolRequest(deps, caller, order, checked, agent);
   const proviso = checked.proviso({ agent, capability: target });
-  const { duplicate } = await submit(deps, caller, COMMON_GROUND, request, trace, proviso);
+  const { duplicate } = await createTask(deps, caller, COMMON_GROUND, request, trace, proviso);
   return { duplicate, taskId: id };
 };
 
 /** The agent that gets the command; undefined where it is for whoever of the target's capability comes first. */
-const serviceFor = async (
+const resolveService = async (
   deps: Deps,
   project: string,
   target: string,
   channel: string,
 ): Promise<string | undefined> => {
-  const service = await find(deps, project, target);
+  const service = await findAgent(deps, project, target);
   if (service) {
-    refuseOtherChannels(service.agent, channel);
+    assertChannelAccess(service.agent, channel);
     return target;
   }
-  if (channel === PUBLIC) return undefined;
-  const member = oneOfMembers(await membersOn(deps, project, target, channel));
+  if (channel === PUBLIC_CHANNEL) return undefined;
+  const member = pickRandomMember(await listChannelMembers(deps, project, target, channel));
   if (member !== undefined) return member;
   throw new ParleyError(
     'channel_forbidden',
@@ -137,20 +170,27 @@ const serviceFor = async (
   );
 };
 
-const requestOf = (
+const buildToolRequest = (
   deps: Deps,
-  order: Order,
-  { call, id, print, deadline, trace }: Checked,
+  caller: Caller,
+  order: ToolCommand,
+  { call, id, print, deadline, trace, headers: within = {} }: ValidatedCall,
   to: string | undefined,
-): Request => {
+): TaskRequestCommand => {
   const { subject, sent, headers, text } = order;
   const now = deps.clock.now();
-  const missing = { at: now, type: `${subject.category}.${subject.component}.${subject.suffix}`, sender: call.agent };
-  const commonGround: Ground = {
+  const missing = {
+    at: now,
+    type: `${subject.category}.${subject.component}.${subject.suffix}`,
+    sender: call.agent,
+    depth: call.depth,
+  };
+  const commonGround: CommonGroundExtensions = {
     subject: text,
-    headers: { ...completed(headers, missing, trace), 'CG-Recursion-Depth': String(call.depth) },
+    headers: fillMissingHeaders(withSender(headers, call.agent), missing, trace, within),
     channel: call.channel,
     depth: call.depth,
+    ...(caller.role === 'agent' && caller.byRelay && { heardOnNats: true }),
     call: { ...call },
   };
   const carried: JsonObject = { commonGround };
@@ -168,6 +208,8 @@ const requestOf = (
     ttlSeconds: Math.max(1, Math.ceil((deadline - now) / 1000)),
     input: sent,
     carried,
+    user: toLabel(within[USER_HEADER]),
+    conversation: toLabel(within[CONTEXT_HEADER]),
     trace,
   };
 };

@@ -1,8 +1,8 @@
 import type { Deps } from '../deps.ts';
-import { absent } from '../ports/conditions.ts';
-import type { Written } from '../ports/records.ts';
-import { deliverableOf } from './deliverable.ts';
-import type { TurnEnd } from './head.ts';
+import { notExists } from '../ports/conditions.ts';
+import type { WriteResult } from '../ports/records.ts';
+import type { TurnEnd } from './agent-state.ts';
+import { createDeliverableCard } from './result-cards.ts';
 import { type Turn, turnRef } from './turn.ts';
 
 /** The end of the turn's own record, and with it its one task event: one that has ended stays as it is. */
@@ -11,9 +11,9 @@ export const endTurn = async (
   turn: Pick<Turn, 'project' | 'id' | 'agent'>,
   end: TurnEnd,
   steps?: number,
-): Promise<Written<Turn>> => {
+): Promise<WriteResult<Turn>> => {
   const { project, id, agent } = turn;
-  const deliverable = end.deliverable ?? (await deliverableOf(deps, turn, end));
+  const deliverable = end.deliverable ?? (await createDeliverableCard(deps, turn, end));
   const set = {
     state: 'ended',
     agent,
@@ -21,6 +21,6 @@ export const endTurn = async (
     end: { ...end, deliverable },
     expires: end.at + deps.config.turns.keepMs,
   };
-  const change = { if: absent('end'), set, unset: ['due', 'isForGroup'] };
+  const change = { if: notExists('end'), set, unset: ['due', 'isForGroup'] };
   return deps.records.update(turnRef(project, id), change, deps.newId());
 };

@@ -1,19 +1,19 @@
 import type * as z from 'zod';
-import type { Agent } from '../agents/agent.ts';
+import { type Agent, listUnscopedCapabilities } from '../agents/agent.ts';
+import { COORDINATOR_ROLE } from '../agents/agent-control.ts';
 import type { Caller } from '../agents/authenticate.ts';
-import { usableBy } from '../agents/channels.ts';
-import { COORDINATOR } from '../agents/orders.ts';
-import { controlOf } from '../cards/card.ts';
-import { unknownCards } from '../cards/keep-card.ts';
+import { listUsableChannels } from '../agents/channels.ts';
+import { parseCardControl } from '../cards/card.ts';
+import { unknownCardsError } from '../cards/put-card.ts';
 import type { Deps } from '../deps.ts';
-import type { ToolReport as Wire } from '../dialects/common-ground/payloads.ts';
+import type { ToolReportPayload as Wire } from '../dialects/common-ground/payloads.ts';
 import { ParleyError } from '../errors.ts';
-import { taskRef } from '../tasks/task.ts';
-import { childOf, type Trace } from '../trace.ts';
-import { headRef } from './head.ts';
-import { calledFor } from './proviso.ts';
-import { type Ignored, ignoredBy, type Reporter, report } from './report.ts';
-import { callIdOf } from './tool-call.ts';
+import { type Task, taskRef } from '../tasks/task.ts';
+import { createChildSpan, type Trace } from '../trace.ts';
+import { agentStateRef } from './agent-state.ts';
+import { requireCalledAgent } from './guard.ts';
+import { checkIgnored, type IgnoredReason, type ReporterCheck, recordToolReport } from './record-report.ts';
+import { getCommonGroundExtensions, getToolCall, toToolCallTaskId } from './tool-call.ts';
 
 /**
  * A report as a tool sends it: one write, without a look before it. What its card says should happen comes before what the report
@@ -26,54 +26,77 @@ export const receiveReport = async (
   depth: number,
   trace: Trace,
   channel?: string,
-): Promise<{ ignored?: Ignored }> => {
+): Promise<{ ignored?: IgnoredReason }> => {
   const { project } = caller;
   const holder = { project, agent: said.agent_id, turn: said.agent_turn_id, epoch: said.turn_epoch };
-  const control = controlOf(project, said.tool_result_card_id);
-  const reporter = reporterOf(deps, caller, said);
+  const control = parseCardControl(project, said.tool_result_card_id);
+  const reporter = await resolveReporterCheck(deps, caller, said);
   if (!control) {
     await reporter?.refuseOthers();
-    const head = await deps.records.get(headRef(project, holder.agent));
+    const head = await deps.records.get(agentStateRef(project, holder.agent));
     // What nobody waits for any more changes nothing, whatever it says.
-    const ignored = head ? ignoredBy(head, holder, said.tool_call_id) : 'late';
+    const ignored = head ? checkIgnored(head, holder, said.tool_call_id) : 'late';
     if (ignored) return { ignored };
-    throw unknownCards([said.tool_result_card_id]);
+    throw unknownCardsError([said.tool_result_card_id]);
   }
-  return report(
+  return recordToolReport(
     deps,
     holder,
     said.tool_call_id,
-    { depth, channel, channels: usableBy(caller) },
+    { depth, channel, channels: listUsableChannels(caller) },
     {
       type: said.message_type,
       status: said.status,
       afterExecution: control.wanted ?? said.after_execution,
       card: said.tool_result_card_id,
-      ...childOf(trace),
+      ...createChildSpan(trace),
     },
     reporter,
   );
 };
 
-/** A tool speaks for itself, and a worker for the tools that it runs on its own. */
-const reporterOf = (deps: Deps, caller: Caller, said: z.output<typeof Wire>): Reporter | undefined => {
+/** A tool speaks for itself, and a worker for the tools that it runs on its own. Undefined for who may report. */
+const resolveReporterCheck = async (
+  deps: Deps,
+  caller: Caller,
+  said: z.output<typeof Wire>,
+): Promise<ReporterCheck | undefined> => {
   if (caller.role === 'admin') return undefined;
   const { agent } = caller.known;
-  if (agent.id === said.agent_id || agent.role === COORDINATOR) return undefined;
+  if (agent.id === said.agent_id || agent.role === COORDINATOR_ROLE) return undefined;
+  // It may be one of several that a call by capability is for: one read says whether another has taken it up.
+  if (listUnscopedCapabilities(agent.capabilities).length > 0) {
+    await assertCalledService(deps, agent, said, caller.byRelay);
+    return undefined;
+  }
   return {
-    isCalled: calledFor(said.tool_call_id, agent),
-    refuseOthers: () => refuseStrangers(deps, agent, said),
+    isCalled: requireCalledAgent(said.tool_call_id, agent),
+    refuseOthers: () => assertCalledService(deps, agent, said, caller.byRelay),
   };
 };
 
-const refuseStrangers = async (
+/** Only Parley writes of a task which call it is the command of. */
+const isCommandForCall = ({ carried }: Task, turn: string, toolCall: string): boolean => {
+  const ground = getCommonGroundExtensions(carried);
+  const call = ground && getToolCall(ground);
+  return call?.turn === turn && call.toolCall === toolCall;
+};
+
+const assertCalledService = async (
   deps: Deps,
   { project, id, capabilities }: Agent,
   { agent_id, agent_turn_id, tool_call_id }: z.output<typeof Wire>,
+  byRelay?: true,
 ): Promise<void> => {
-  const command = await deps.records.get(taskRef(project, callIdOf(agent_turn_id, tool_call_id)));
-  const isServed = command?.skill !== undefined && capabilities.includes(command.skill);
+  const task = await deps.records.get(taskRef(project, toToolCallTaskId(agent_turn_id, tool_call_id)));
+  const command = task && isCommandForCall(task, agent_turn_id, tool_call_id) ? task : undefined;
+  // Whoever of a capability has taken it up is who was called.
+  const isServed =
+    command?.holder === undefined && command?.skill !== undefined && capabilities.includes(command.skill);
   if (command && (isServed || [command.to, command.holder].includes(id))) return;
+  // Its service hears a command on NATS as soon as Parley does, and may report before; the relay then brings the report again.
+  if (byRelay && !command)
+    throw new ParleyError('task_not_found', `No command with the call ${tool_call_id} is known.`);
   throw new ParleyError(
     'forbidden',
     `${id} was not called with ${tool_call_id}: only the service that the call went to, ${agent_id} itself, a coordinator or an admin key may report on it.`,

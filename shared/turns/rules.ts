@@ -1,46 +1,57 @@
 import { ParleyError } from '../errors.ts';
-import { absent, all, any, below, is, oneOf } from '../ports/conditions.ts';
+import { and, equals, equalsAny, lessThan, notExists, or } from '../ports/conditions.ts';
 import type { Rule } from '../tasks/rules.ts';
-import { type Head, ownIn, stateOf } from './head.ts';
+import { type AgentState, computeExecutionStatus, getOwn } from './agent-state.ts';
 
 /** Which turn its holder believes to have. */
-export interface Gate {
+export interface FencingToken {
   turn: string;
   epoch: number;
 }
 
 /** Who is refused learns what the agent does instead, if it may know. */
-export const gated = ({ turn, epoch }: Gate, mayKnow: (head: Head) => boolean = () => true): Rule<Head> => ({
-  holds: all(is('epoch', epoch), is('turn', turn)),
-  refusal: (head) => stale({ turn, epoch }, mayKnow(head) ? head : undefined),
+export const requireActive = (
+  { turn, epoch }: FencingToken,
+  mayKnow: (head: AgentState) => boolean = () => true,
+): Rule<AgentState> => ({
+  holds: and(equals('epoch', epoch), equals('turn', turn)),
+  refusal: (head) => staleTurnError({ turn, epoch }, mayKnow(head) ? head : undefined),
 });
 
-export const isGated = ({ turn, epoch }: Gate, head: Head): boolean => head.turn === turn && head.epoch === epoch;
+export const isCurrentToken = ({ turn, epoch }: FencingToken, head: AgentState): boolean =>
+  head.turn === turn && head.epoch === epoch;
 
-export const stale = ({ turn, epoch }: Gate, head?: Head): ParleyError =>
+export const staleTurnError = ({ turn, epoch }: FencingToken, head?: AgentState): ParleyError =>
   new ParleyError(
     'stale_turn',
     `The turn ${turn} with the epoch ${epoch} is not the active one: it has ended, was reaped, or was never leased. Stop working on it.`,
-    { facts: head && { state: stateOf(head), turn_epoch: head.epoch, active_agent_turn_id: head.turn ?? null } },
+    {
+      facts: head && {
+        state: computeExecutionStatus(head),
+        turn_epoch: head.epoch,
+        active_agent_turn_id: head.turn ?? null,
+      },
+    },
   );
 
-export const dispatched: Rule<Head> = {
-  holds: is('state', 'dispatched'),
-  refusal: (head) => notIn('dispatched', head),
+export const requireDispatched: Rule<AgentState> = {
+  holds: equals('state', 'dispatched'),
+  refusal: (head) => wrongStatusError('dispatched', head),
 };
 
-export const running: Rule<Head> = {
-  holds: any(is('state', 'running'), all(is('state', 'suspended'), is('open', 0))),
-  refusal: (head) => notIn('running', head),
+export const requireRunning: Rule<AgentState> = {
+  holds: or(equals('state', 'running'), and(equals('state', 'suspended'), equals('open', 0))),
+  refusal: (head) => wrongStatusError('running', head),
 };
 
 /** With a worker, who has read what the tools reported. */
-export const takenUp: Rule<Head> = {
-  holds: is('state', 'running'),
-  refusal: (head) => (stateOf(head) === 'running' ? unread(head) : notIn('running', head)),
+export const requireResumed: Rule<AgentState> = {
+  holds: equals('state', 'running'),
+  refusal: (head) =>
+    computeExecutionStatus(head) === 'running' ? unreadReportsError(head) : wrongStatusError('running', head),
 };
 
-const unread = ({ turn }: Head): ParleyError =>
+const unreadReportsError = ({ turn }: AgentState): ParleyError =>
   new ParleyError(
     'not_running',
     `The tools of the turn ${turn} have reported. Lease it, read what they said, and go on.`,
@@ -50,14 +61,14 @@ const unread = ({ turn }: Head): ParleyError =>
   );
 
 /** All of them are kept in the head, which must stay small enough to be written. */
-const MAX_CALLS = 500;
+const MAX_TOOL_CALLS = 500;
 
 /** A turn waits for a tool call once: what was reported of it is not asked for again. */
-export const newCalls = (calls: readonly string[]): Rule<Head>[] => [
+export const requireNewCalls = (calls: readonly string[]): Rule<AgentState>[] => [
   {
-    holds: all(...calls.map((call) => absent(`waiting.${call}`))),
+    holds: and(...calls.map((call) => notExists(`waiting.${call}`))),
     refusal: ({ turn, waiting }) => {
-      const known = calls.filter((call) => ownIn(waiting, call) !== undefined);
+      const known = calls.filter((call) => getOwn(waiting, call) !== undefined);
       return new ParleyError(
         'id_reused',
         `The turn ${turn} has waited for these tool calls before: ${known.join(', ')}. Give every call an id of its own.`,
@@ -65,26 +76,26 @@ export const newCalls = (calls: readonly string[]): Rule<Head>[] => [
     },
   },
   {
-    holds: below('calls', MAX_CALLS - calls.length + 1),
+    holds: lessThan('calls', MAX_TOOL_CALLS - calls.length + 1),
     refusal: ({ turn }) =>
       new ParleyError(
         'protocol_violation',
-        `The turn ${turn} has called tools ${MAX_CALLS} times: deliver what it has.`,
+        `The turn ${turn} has called tools ${MAX_TOOL_CALLS} times: deliver what it has.`,
         {
-          facts: { violated: 'waiting', limit: MAX_CALLS },
+          facts: { violated: 'waiting', limit: MAX_TOOL_CALLS },
         },
       ),
   },
 ];
 
-const notIn = (wanted: string, head: Head): ParleyError =>
-  new ParleyError('not_running', `The turn ${head.turn} is ${stateOf(head)}, not ${wanted}.`, {
-    facts: { state: stateOf(head) },
+const wrongStatusError = (wanted: string, head: AgentState): ParleyError =>
+  new ParleyError('not_running', `The turn ${head.turn} is ${computeExecutionStatus(head)}, not ${wanted}.`, {
+    facts: { state: computeExecutionStatus(head) },
   });
 
 /** A report is believed only if it says how deep the turn is that it is for. */
-export const atDepth = (depth: number): Rule<Head> => ({
-  holds: is('active.depth', depth),
+export const requireDepth = (depth: number): Rule<AgentState> => ({
+  holds: equals('active.depth', depth),
   refusal: (head) =>
     new ParleyError(
       'protocol_violation',
@@ -93,28 +104,33 @@ export const atDepth = (depth: number): Rule<Head> => ({
     ),
 });
 
-export const waitsFor = (toolCall: string): Rule<Head> => ({
-  holds: is(`waiting.${toolCall}`, 'waiting'),
-  refusal: (head) => notIn('waiting for this tool call', head),
+export const requireAwaited = (toolCall: string): Rule<AgentState> => ({
+  holds: equals(`waiting.${toolCall}`, 'waiting'),
+  refusal: (head) => wrongStatusError('waiting for this tool call', head),
 });
 
 /** A subject names the channel of the turn that it is about. */
-export const ofChannel = (channel: string | undefined): Rule<Head>[] =>
+export const requireSubjectChannel = (channel: string | undefined): Rule<AgentState>[] =>
   channel === undefined
     ? []
-    : [{ holds: is('active.channel', channel), refusal: ({ active }) => otherChannel(channel, active?.channel) }];
+    : [
+        {
+          holds: equals('active.channel', channel),
+          refusal: ({ active }) => channelMismatchError(channel, active?.channel),
+        },
+      ];
 
-export const otherChannel = (said: string, recorded: string | undefined): ParleyError =>
+export const channelMismatchError = (said: string, recorded: string | undefined): ParleyError =>
   new ParleyError('protocol_violation', `The subject is of the channel ${said}, but the turn of ${recorded}.`, {
     facts: { violated: 'channel' },
   });
 
-export const onChannel = (channels: readonly string[] | undefined): Rule<Head>[] =>
+export const requireAllowedChannel = (channels: readonly string[] | undefined): Rule<AgentState>[] =>
   channels === undefined
     ? []
     : [
         {
-          holds: oneOf('active.channel', ...channels),
+          holds: equalsAny('active.channel', ...channels),
           refusal: ({ active }) =>
             new ParleyError(
               'channel_forbidden',

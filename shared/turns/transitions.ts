@@ -1,18 +1,26 @@
-import { above, type Change, type Condition } from '../ports/conditions.ts';
+import { type Change, type Condition, greaterThan } from '../ports/conditions.ts';
 import type { Rule, Transition } from '../tasks/rules.ts';
 import type { Trace } from '../trace.ts';
-import type { Active, Ending, Head, Step, ToolReport, TurnEnd, WaitState } from './head.ts';
+import type {
+  ActiveTurn,
+  AgentState,
+  ToolCallStatus,
+  ToolReport,
+  TurnEnd,
+  TurnResult,
+  TurnStep,
+} from './agent-state.ts';
 import {
-  atDepth,
-  dispatched,
-  type Gate,
-  gated,
-  newCalls,
-  ofChannel,
-  onChannel,
-  running,
-  takenUp,
-  waitsFor,
+  type FencingToken,
+  requireActive,
+  requireAllowedChannel,
+  requireAwaited,
+  requireDepth,
+  requireDispatched,
+  requireNewCalls,
+  requireResumed,
+  requireRunning,
+  requireSubjectChannel,
 } from './rules.ts';
 
 export interface TurnLimits {
@@ -23,13 +31,13 @@ export interface TurnLimits {
 }
 
 /** When something is done to a head, and under which limits. */
-export interface When {
+export interface TurnTransitionContext {
   now: number;
   limits: TurnLimits;
 }
 
 /** What a head forgets with a turn. */
-const ACTIVE = [
+const ACTIVE_FIELDS = [
   'turn',
   'active',
   'leaseId',
@@ -50,12 +58,12 @@ const ACTIVE = [
 ];
 
 /** `idle → dispatched`, under the next epoch. */
-export const leased = (
+export const buildLeaseChange = (
   epoch: number,
   turn: string,
-  active: Active,
+  active: ActiveTurn,
   leaseId: string | undefined,
-  { now, limits }: When,
+  { now, limits }: TurnTransitionContext,
 ): Change => ({
   set: {
     state: 'dispatched',
@@ -74,34 +82,34 @@ export const leased = (
 });
 
 /** `dispatched → running`. `due` stays: it comes early, and is then set anew. */
-export const start = (gate: Gate, { now }: When): Transition<Head> => ({
-  rules: [gated(gate), dispatched],
+export const buildStartTransition = (gate: FencingToken, { now }: TurnTransitionContext): Transition<AgentState> => ({
+  rules: [requireActive(gate), requireDispatched],
   change: { set: { state: 'running', aliveAt: now } },
 });
 
-export const step = (gate: Gate, done: Step): Transition<Head> => ({
-  rules: [gated(gate), takenUp],
+export const buildStepTransition = (gate: FencingToken, done: TurnStep): Transition<AgentState> => ({
+  rules: [requireActive(gate), requireResumed],
   change: { set: { step: done, aliveAt: done.at }, add: { steps: 1 } },
 });
 
-export interface Awaited {
+export interface AwaitedCall {
   toolCall: string;
   step: string;
 }
 
 /** `running → suspended` until every tool has reported. Calls stay known until the turn ends, so that each is waited for once. */
-export const suspend = (
-  gate: Gate,
-  calls: Awaited[],
+export const buildSuspendTransition = (
+  gate: FencingToken,
+  calls: AwaitedCall[],
   waitMs: number | undefined,
-  { now, limits }: When,
-): Transition<Head> => {
+  { now, limits }: TurnTransitionContext,
+): Transition<AgentState> => {
   const deadline = now + (waitMs ?? limits.resumeMs);
   return {
-    rules: [gated(gate), takenUp, ...newCalls(calls.map(({ toolCall }) => toolCall))],
+    rules: [requireActive(gate), requireResumed, ...requireNewCalls(calls.map(({ toolCall }) => toolCall))],
     change: {
       set: {
-        ...Object.fromEntries(calls.map(({ toolCall }) => [`waiting.${toolCall}`, 'waiting' satisfies WaitState])),
+        ...Object.fromEntries(calls.map(({ toolCall }) => [`waiting.${toolCall}`, 'waiting' satisfies ToolCallStatus])),
         ...Object.fromEntries(calls.map(({ toolCall, step: id }) => [`waitingSteps.${toolCall}`, id])),
         state: 'suspended',
         called: {},
@@ -118,8 +126,12 @@ export const suspend = (
 };
 
 /** The worker takes up a turn whose tools have all reported. */
-export const resume = (gate: Gate, leaseId: string | undefined, { now }: When): Transition<Head> => ({
-  rules: [gated(gate), resumable],
+export const buildResumeTransition = (
+  gate: FencingToken,
+  leaseId: string | undefined,
+  { now }: TurnTransitionContext,
+): Transition<AgentState> => ({
+  rules: [requireActive(gate), requireResumable],
   change: {
     set: { state: 'running', aliveAt: now, leaseId },
     // Whoever leased it before has it no longer.
@@ -127,8 +139,8 @@ export const resume = (gate: Gate, leaseId: string | undefined, { now }: When): 
   },
 });
 
-const resumable: Rule<Head> = {
-  ...running,
+const requireResumable: Rule<AgentState> = {
+  ...requireRunning,
   holds: {
     all: [
       { field: 'state', is: 'suspended' },
@@ -138,7 +150,7 @@ const resumable: Rule<Head> = {
 };
 
 /** What a report must agree with. */
-export interface Claims {
+export interface ReportContext {
   depth: number;
   /** The one that its subject names, where it came under one. */
   channel?: string;
@@ -147,17 +159,23 @@ export interface Claims {
 }
 
 /** A tool has reported: one less to wait for, or the end of the turn, as the tool wants it. */
-export const report = (
-  gate: Gate,
+export const buildReportTransition = (
+  gate: FencingToken,
   toolCall: string,
-  { depth, channel, channels }: Claims,
+  { depth, channel, channels }: ReportContext,
   said: ToolReport,
-  { now, limits }: When,
-): Transition<Head> => {
-  const rules = [gated(gate), atDepth(depth), ...onChannel(channels), ...ofChannel(channel), waitsFor(toolCall)];
+  { now, limits }: TurnTransitionContext,
+): Transition<AgentState> => {
+  const rules = [
+    requireActive(gate),
+    requireDepth(depth),
+    ...requireAllowedChannel(channels),
+    ...requireSubjectChannel(channel),
+    requireAwaited(toolCall),
+  ];
   if (said.afterExecution === 'terminate') {
     const end = { status: said.status, at: now, deliverable: said.card, toolResultCard: said.card };
-    return { rules, change: ended(gate, end, toolCall) };
+    return { rules, change: buildTurnEndChange(gate, end, toolCall) };
   }
   return {
     rules,
@@ -174,10 +192,11 @@ export const report = (
 };
 
 /** Without a look at the head, only where the deadline is not sooner than the next look that the report asks for. */
-export const notNearDeadline = ({ now, limits }: When): Condition => above('deadline', now + limits.wakeAgainMs);
+export const requireDistantDeadline = ({ now, limits }: TurnTransitionContext): Condition =>
+  greaterThan('deadline', now + limits.wakeAgainMs);
 
 /** The same where the deadline has been seen. */
-export const beforeDeadline = (transition: Transition<Head>, deadline = Infinity): Transition<Head> => {
+export const capDueAtDeadline = (transition: Transition<AgentState>, deadline = Infinity): Transition<AgentState> => {
   const { due } = transition.change.set ?? {};
   if (typeof due !== 'number') return transition;
   return {
@@ -187,18 +206,22 @@ export const beforeDeadline = (transition: Transition<Head>, deadline = Infinity
 };
 
 /** The worker has done what it was asked. */
-export const deliver = (gate: Gate, end: TurnEnd): Transition<Head> => ({
-  rules: [gated(gate), running],
-  change: ended(gate, end),
+export const buildDeliverTransition = (gate: FencingToken, end: TurnEnd): Transition<AgentState> => ({
+  rules: [requireActive(gate), requireRunning],
+  change: buildTurnEndChange(gate, end),
 });
 
 /** Somebody no longer wants the turn, whatever it is doing. */
-export const stop = (gate: Gate, end: TurnEnd, mayKnow: (head: Head) => boolean): Transition<Head> => ({
-  rules: [gated(gate, mayKnow)],
-  change: ended(gate, end),
+export const buildStopTransition = (
+  gate: FencingToken,
+  end: TurnEnd,
+  mayKnow: (head: AgentState) => boolean,
+): Transition<AgentState> => ({
+  rules: [requireActive(gate, mayKnow)],
+  change: buildTurnEndChange(gate, end),
 });
 
-export const canceled = (now: number, reason: string | undefined): TurnEnd => ({
+export const buildCanceledEnd = (now: number, reason: string | undefined): TurnEnd => ({
   status: 'canceled',
   at: now,
   error: reason ?? 'The turn was stopped.',
@@ -206,21 +229,21 @@ export const canceled = (now: number, reason: string | undefined): TurnEnd => ({
 });
 
 /** `→ idle`. How it ended stays until the next one has. */
-export const ended = ({ turn, epoch }: Gate, end: TurnEnd, toolCall?: string): Change => ({
+export const buildTurnEndChange = ({ turn, epoch }: FencingToken, end: TurnEnd, toolCall?: string): Change => ({
   set: { state: 'idle', last: { ...end, turn, epoch, toolCall } },
-  unset: ACTIVE,
+  unset: ACTIVE_FIELDS,
 });
 
 /** The worker is taken for dead: whatever it still sends is stale, because the epoch has risen. */
-export const reaped = (gate: Gate, now: number, why: string): Change => {
+export const buildReapChange = (gate: FencingToken, now: number, why: string): Change => {
   const end: TurnEnd = { status: 'failed', at: now, error: why, errorCode: 'reaped' };
-  return { ...ended(gate, end), add: { epoch: 1 } };
+  return { ...buildTurnEndChange(gate, end), add: { epoch: 1 } };
 };
 
 /** The report that is written for a tool which did not answer in time. */
-export const timeoutReport = (card: string, now: number, trace: Trace): ToolReport => ({
+export const buildTimeoutReport = (card: string, now: number, trace: Trace): ToolReport => ({
   type: 'timeout',
-  status: 'timeout' satisfies Ending,
+  status: 'timeout' satisfies TurnResult,
   afterExecution: 'suspend',
   card,
   at: now,

@@ -1,11 +1,11 @@
 import type { Batch } from '../batches/batch.ts';
-import type { Fresh } from '../ports/records.ts';
+import type { NewItem } from '../ports/records.ts';
 import type { Task } from '../tasks/task.ts';
-import type { Edge } from './edge.ts';
-import type { About } from './events.ts';
-import type { Step, ToolReport, TurnEnd } from './head.ts';
+import type { ToolReport, TurnEnd, TurnStep } from './agent-state.ts';
+import type { CorrelationRecord } from './correlation.ts';
 import type { ToolCall } from './tool-call.ts';
 import type { Turn } from './turn.ts';
+import type { TurnEventContext } from './turn-event.ts';
 
 /** What follows from a change of a head or a turn and takes more than one look or write. Each is safe to be carried out twice. */
 export type TurnEffect =
@@ -13,11 +13,11 @@ export type TurnEffect =
   | { do: 'lease'; project: string; turn: string; agent: string; epoch: number; at: number }
   /** The turn's own record ends, with a deliverable in any case. */
   | { do: 'finish'; project: string; turn: string; agent: string; steps: number; end: TurnEnd }
-  | { do: 'keepStep'; project: string; turn: string; number: number; step: Step }
-  | { do: 'ring'; bell: Bell }
+  | { do: 'keepStep'; project: string; turn: string; number: number; step: TurnStep }
+  | { do: 'ring'; bell: Wakeup }
   /** The agent is free: it is told if something waits for it. */
   | { do: 'ringIfQueued'; project: string; agent: string; cause: string; at: number }
-  | { do: 'record'; edge: Fresh<Edge> }
+  | { do: 'record'; edge: NewItem<CorrelationRecord> }
   /** A tool has reported, or nobody waits for it any more. */
   | { do: 'settleCall'; project: string; turn: string; toolCall: string; report: Pick<ToolReport, 'status' | 'card'> }
   | { do: 'cancelCall'; project: string; turn: string; toolCall: string }
@@ -34,18 +34,18 @@ export type TurnEffect =
   /** The task that the turn works on has ended without it, or is another's. */
   | { do: 'stopWork'; project: string; turn: string }
   /** What the turn does is a sign of life of the task that it works on, and a step its progress. */
-  | { do: 'renewTask'; project: string; task: string; agent: string; step?: TakenStep }
+  | { do: 'renewTask'; project: string; task: string; agent: string; step?: RecordedStep }
   | { do: 'endAction'; project: string; action: string; end: TurnEnd }
   /** The call that the turn was the work of is answered. */
   | { do: 'reportTurn'; turn: Turn; call: ToolCall; end: TurnEnd };
 
-export interface TakenStep extends Step {
+export interface RecordedStep extends TurnStep {
   turn: string;
   number: number;
 }
 
 /** A hint that there is something to do; nothing in it is believed. */
-export interface Bell {
+export interface Wakeup {
   cause: string;
   at: number;
   /** An agent, or a group of which one idle agent is woken. */
@@ -53,5 +53,7 @@ export interface Bell {
   isForGroup?: true;
   inboxId?: string;
   reason: string;
-  about: About;
+  /** It was rung on its subject on NATS: whoever listens there has heard it. */
+  heardOnNats?: true;
+  about: TurnEventContext;
 }

@@ -1,12 +1,12 @@
-import { iso } from '../json/iso.ts';
+import { toIso } from '../json/iso-time.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Task } from '../tasks/task.ts';
-import { type Head, type HeadState, ownIn, stateOf } from './head.ts';
-import { awaitedIn } from './time.ts';
-import type { KeptStep, QueuedTurn, Turn } from './turn.ts';
+import { type AgentState, computeExecutionStatus, type ExecutionStatus, getOwn } from './agent-state.ts';
+import { listAwaitedCalls } from './timeouts.ts';
+import type { QueuedTurn, StoredStep, Turn } from './turn.ts';
 
 /** What was asked for, as the worker finds it in its inbox. */
-export const inboxRow = (row: QueuedTurn | Turn): JsonObject => ({
+export const toTurnInboxRow = (row: QueuedTurn | Turn): JsonObject => ({
   inbox_id: row.correlation,
   message_type: 'turn',
   correlation_id: row.correlation,
@@ -16,18 +16,19 @@ export const inboxRow = (row: QueuedTurn | Turn): JsonObject => ({
   context_box_id: row.contextBox,
   payload: row.payload,
   headers: row.headers,
-  enqueued_at: iso(row.createdAt),
+  enqueued_at: toIso(row.createdAt),
   traceparent: row.traceparent,
   tracestate: row.tracestate,
+  baggage: row.baggage,
 });
 
 /** What the tools said that the turn waited for. */
-export const reportRows = (head: Head, turn: string): JsonObject[] =>
+export const toReportInboxRows = (head: AgentState, turn: string): JsonObject[] =>
   Object.entries(head.reports ?? {}).map(([toolCall, report]) => ({
     inbox_id: `${turn}:${toolCall}`,
     message_type: report.type,
     tool_call_id: toolCall,
-    step_id: ownIn(head.waitingSteps, toolCall),
+    step_id: getOwn(head.waitingSteps, toolCall),
     agent_turn_id: turn,
     turn_epoch: head.epoch,
     agent_id: head.agent,
@@ -38,23 +39,23 @@ export const reportRows = (head: Head, turn: string): JsonObject[] =>
     tracestate: report.tracestate,
   }));
 
-export const headView = (agent: string, head: Head | undefined, tellsTurn: boolean): JsonObject => ({
+export const toAgentStateView = (agent: string, head: AgentState | undefined, tellsTurn: boolean): JsonObject => ({
   agent_id: agent,
-  status: stateOf(head),
+  status: computeExecutionStatus(head),
   turn_epoch: tellsTurn ? (head?.epoch ?? 0) : undefined,
   active_agent_turn_id: tellsTurn ? head?.turn : undefined,
-  updated_at: head && iso(head.at),
+  updated_at: head && toIso(head.at),
 });
 
 /** While an agent of another protocol has it, its task knows how far it is. */
-const AS_TASK: Partial<Record<Task['status'], HeadState>> = {
+const STATUS_BY_TASK: Partial<Record<Task['status'], ExecutionStatus>> = {
   claimed: 'dispatched',
   in_progress: 'running',
   input_required: 'suspended',
 };
 
 /** The turn with what its agent's head, or the task that it is for an agent of another protocol, knows of it while it is active. */
-export const turnView = (turn: Turn, head: Head | undefined, steps: KeptStep[], task?: Task): JsonObject => {
+export const toTurnView = (turn: Turn, head: AgentState | undefined, steps: StoredStep[], task?: Task): JsonObject => {
   const active = head?.turn === turn.id ? head : undefined;
   // The turn's own record follows the head: it may not have learnt of the end yet.
   const last = head?.last?.turn === turn.id ? head.last : undefined;
@@ -62,7 +63,7 @@ export const turnView = (turn: Turn, head: Head | undefined, steps: KeptStep[], 
   return {
     agent_turn_id: turn.id,
     agent_id: active?.agent ?? turn.agent,
-    status: end?.status ?? openStateOf(turn, active, task),
+    status: end?.status ?? computeOpenStatus(turn, active, task),
     turn_epoch: active?.epoch ?? turn.epoch ?? 0,
     correlation_id: turn.correlation,
     channel_id: turn.channel,
@@ -72,45 +73,45 @@ export const turnView = (turn: Turn, head: Head | undefined, steps: KeptStep[], 
     payload: turn.payload,
     headers: turn.headers,
     traceparent: turn.traceparent,
-    enqueued_at: iso(turn.createdAt),
-    leased_at: iso(active?.leasedAt ?? turn.leasedAt),
-    ended_at: iso(end?.at),
+    enqueued_at: toIso(turn.createdAt),
+    leased_at: toIso(active?.leasedAt ?? turn.leasedAt),
+    ended_at: toIso(end?.at),
     deliverable_card_id: end?.deliverable,
     output_box_id: end?.outputBox,
     tool_result_card_id: end?.toolResultCard,
     error: end?.error,
     error_code: end?.errorCode,
-    steps: stepsOf(active, steps),
-    waiting: active && waitingOf(active),
-    resume_deadline: active && iso(resumesBy(active)),
+    steps: toStepViews(active, steps),
+    waiting: active && toToolCallViews(active),
+    resume_deadline: active && toIso(computeResumeDeadline(active)),
   };
 };
 
 /** When the last of the tools that it waits for must have reported. */
-const resumesBy = (head: Head): number | undefined => {
-  const deadlines = awaitedIn(head).map(([, deadline]) => deadline);
+const computeResumeDeadline = (head: AgentState): number | undefined => {
+  const deadlines = listAwaitedCalls(head).map(([, deadline]) => deadline);
   return deadlines.length > 0 ? Math.max(...deadlines) : undefined;
 };
 
-const openStateOf = (turn: Turn, active: Head | undefined, task: Task | undefined): string => {
-  if (active) return stateOf(active);
-  return (task && AS_TASK[task.status]) ?? (turn.state === 'queued' ? 'queued' : 'dispatched');
+const computeOpenStatus = (turn: Turn, active: AgentState | undefined, task: Task | undefined): string => {
+  if (active) return computeExecutionStatus(active);
+  return (task && STATUS_BY_TASK[task.status]) ?? (turn.state === 'queued' ? 'queued' : 'dispatched');
 };
 
 /** The newest may not have been kept yet. */
-const stepsOf = (head: Head | undefined, kept: KeptStep[]): JsonObject[] => {
+const toStepViews = (head: AgentState | undefined, kept: StoredStep[]): JsonObject[] => {
   const steps = kept.toSorted((a, b) => a.number - b.number).map(({ step }) => step);
   const isKept = kept.some(({ number }) => number === head?.steps);
   if (head?.step && !isKept) steps.push(head.step);
-  return steps.map(({ id, phase, at, metadata }) => ({ step_id: id, phase, at: iso(at), metadata }));
+  return steps.map(({ id, phase, at, metadata }) => ({ step_id: id, phase, at: toIso(at), metadata }));
 };
 
-const waitingOf = (head: Head): JsonObject[] =>
+const toToolCallViews = (head: AgentState): JsonObject[] =>
   Object.entries(head.waiting ?? {}).map(([toolCall, state]) => {
-    const report = ownIn(head.reports, toolCall);
+    const report = getOwn(head.reports, toolCall);
     return {
       tool_call_id: toolCall,
-      step_id: ownIn(head.waitingSteps, toolCall),
+      step_id: getOwn(head.waitingSteps, toolCall),
       // The worker has taken up the turn, and with it what the tools said; it may wait for others by now.
       status: state === 'received' && (head.state === 'running' || !report) ? 'applied' : state,
       result: report?.status,

@@ -1,24 +1,25 @@
-import { type Caller, find } from '../agents/authenticate.ts';
-import { refuseOtherChannels } from '../agents/channels.ts';
-import { keepCard } from '../cards/keep-card.ts';
+import { type Caller, findAgent } from '../agents/authenticate.ts';
+import { assertChannelAccess } from '../agents/channels.ts';
+import { putCard } from '../cards/put-card.ts';
 import type { Deps } from '../deps.ts';
-import type { GroundOrder } from '../dialects/common-ground/decode.ts';
-import { inHeaders } from '../dialects/common-ground/headers.ts';
-import { subjectText, VERSION } from '../dialects/common-ground/subject.ts';
+import type { CommonGroundCommand } from '../dialects/common-ground/decode.ts';
+import { buildHeaders } from '../dialects/common-ground/headers.ts';
+import { COMMON_GROUND_VERSION, formatSubject } from '../dialects/common-ground/subject.ts';
 import type { Effect } from '../dispatch/effect.ts';
 import { ParleyError } from '../errors.ts';
-import { PARLEY } from '../inbox/delivery.ts';
-import { fingerprint } from '../json/fingerprint.ts';
-import { absent, any, is } from '../ports/conditions.ts';
-import type { Fresh, Item, Key, RecordChange, Ref, Write } from '../ports/records.ts';
-import { childNamed, childOf, type Trace } from '../trace.ts';
-import { toEnqueue } from './enqueue.ts';
-import { headRef } from './head.ts';
+import { uuidFromSeed } from '../ids.ts';
+import { SYSTEM_SENDER } from '../inbox/delivery.ts';
+import { computeFingerprint } from '../json/fingerprint.ts';
+import { equals, notExists, or } from '../ports/conditions.ts';
+import type { Item, Key, NewItem, RecordChange, Ref, TransactionWrite } from '../ports/records.ts';
+import { createChildSpan, deriveChildSpan, type Trace } from '../trace.ts';
+import { agentStateRef } from './agent-state.ts';
+import { prepareEnqueue } from './enqueue.ts';
 
-type Order = Extract<GroundOrder, { do: 'act' }>;
+type UiActionCommand = Extract<CommonGroundCommand, { do: 'act' }>;
 
 /** The kind of worker that runs what a user does in an interface. */
-const UI_WORKER = 'ui_worker';
+const UI_WORKER_TARGET = 'ui_worker';
 
 /** What a user did in an interface, once for each action id. */
 export interface UiAction extends Item {
@@ -49,30 +50,35 @@ const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
 export const isUiAction = (item: Item): item is UiAction => item.sk === 'uiaction';
 
 /** By the id of the message that asked for it, an action is found as well. */
-interface NamedAction extends Item {
+interface UiMessageAlias extends Item {
   sk: 'uimessage';
   action: string;
 }
 
-const messageRef = (project: string, id: string): Ref<NamedAction> => ({
+const uiMessageAliasRef = (project: string, id: string): Ref<UiMessageAlias> => ({
   pk: `${project}#uimessage#${id}`,
   sk: 'uimessage',
 });
 
 /** The action that an agent has been given. While it has one, it is busy, though it may not have begun. */
-const placeKey = (project: string, agent: string): Key => ({ pk: `${project}#uiplace#${agent}`, sk: 'uiplace' });
+const uiAgentSlotKey = (project: string, agent: string): Key => ({ pk: `${project}#uiplace#${agent}`, sk: 'uiplace' });
 
 /** Begins what the user wants as a turn of the interface's agent; or says why not. It is acknowledged in any case. */
-export const act = async (deps: Deps, caller: Caller, order: Order, trace: Trace): Promise<{ duplicate: boolean }> => {
+export const createUiAction = async (
+  deps: Deps,
+  caller: Caller,
+  order: UiActionCommand,
+  trace: Trace,
+): Promise<{ duplicate: boolean }> => {
   const { payload, subject, sent } = order;
   const { project } = caller;
   const { action_id: id, message_id: messageId, agent_id: agent } = payload;
-  const earlier = await earlierOf(deps, project, id, messageId);
-  const print = fingerprint({ ...sent, message_id: undefined });
-  if (earlier) return repeated(earlier, print);
+  const earlier = await findExistingAction(deps, project, id, messageId);
+  const print = computeFingerprint({ ...sent, message_id: undefined });
+  if (earlier) return toDuplicateAction(earlier, print);
   const now = deps.clock.now();
   const expires = now + deps.config.turns.keepMs;
-  const action: Omit<Fresh<UiAction>, 'status'> = {
+  const action: Omit<NewItem<UiAction>, 'status'> = {
     ...uiActionRef(project, id),
     sk: 'uiaction',
     project,
@@ -83,57 +89,64 @@ export const act = async (deps: Deps, caller: Caller, order: Order, trace: Trace
     channel: subject.channel,
     createdAt: now,
     fingerprint: print,
-    ...childOf(trace),
+    ...createChildSpan(trace),
     expires,
   };
-  const told = (more: Pick<UiAction, 'status' | 'turn' | 'error' | 'errorCode'>): Write[] => [
+  const told = (more: Pick<UiAction, 'status' | 'turn' | 'error' | 'errorCode'>): TransactionWrite[] => [
     { kind: 'create', item: { ...action, ...more } },
     ...(messageId === undefined
       ? []
-      : [{ kind: 'create' as const, item: { ...messageRef(project, messageId), action: id, expires } }]),
+      : [{ kind: 'create' as const, item: { ...uiMessageAliasRef(project, messageId), action: id, expires } }]),
   ];
-  const begun = await turnOf(deps, caller, order, trace);
-  if ('errorCode' in begun) return kept(deps, action, told(begun));
+  const begun = await prepareActionTurn(deps, caller, order, trace);
+  if ('errorCode' in begun) return writeAction(deps, action, told(begun));
   const record = told({ status: 'accepted', turn: begun.turn.id });
-  const isIdle: Write = {
+  const isIdle: TransactionWrite = {
     kind: 'check',
-    key: headRef(project, agent),
-    if: any(absent('state'), is('state', 'idle')),
+    key: agentStateRef(project, agent),
+    if: or(notExists('state'), equals('state', 'idle')),
   };
-  const place: Write = { kind: 'create', item: { ...placeKey(project, agent), action: id, expires } };
+  const place: TransactionWrite = { kind: 'create', item: { ...uiAgentSlotKey(project, agent), action: id, expires } };
   const made = await deps.records.transact([...record, isIdle, place, ...begun.writes], deps.newId());
   if (made.outcome === 'written') return { duplicate: false };
   const isBusy = made.at === record.length || made.at === record.length + 1;
-  const busy = refusal('busy', 'agent_busy', `${agent} has something else to do. Try again later.`);
-  return isBusy ? kept(deps, action, told(busy)) : found(deps, action);
+  const busy = buildUiRejection('busy', 'agent_busy', `${agent} has something else to do. Try again later.`);
+  return isBusy ? writeAction(deps, action, told(busy)) : resolveConcurrentAction(deps, action);
 };
 
-const refusal = (status: 'busy' | 'rejected', errorCode: string, error: string) => ({ status, errorCode, error });
+const buildUiRejection = (status: 'busy' | 'rejected', errorCode: string, error: string) => ({
+  status,
+  errorCode,
+  error,
+});
 
-const earlierOf = async (
+const findExistingAction = async (
   { records }: Deps,
   project: string,
   id: string,
   messageId: string | undefined,
 ): Promise<UiAction | undefined> => {
-  const named = messageId === undefined ? undefined : await records.get(messageRef(project, messageId));
+  const named = messageId === undefined ? undefined : await records.get(uiMessageAliasRef(project, messageId));
   return records.get(uiActionRef(project, named?.action ?? id));
 };
 
 /** How it was answered is written once. */
-const kept = async (deps: Deps, action: Omit<Fresh<UiAction>, 'status'>, writes: Write[]) => {
+const writeAction = async (deps: Deps, action: Omit<NewItem<UiAction>, 'status'>, writes: TransactionWrite[]) => {
   const made = await deps.records.transact(writes, deps.newId());
-  return made.outcome === 'written' ? { duplicate: false } : found(deps, action);
+  return made.outcome === 'written' ? { duplicate: false } : resolveConcurrentAction(deps, action);
 };
 
 /** Somebody was faster with the same. */
-const found = async (deps: Deps, { project, id, messageId, fingerprint: print }: Omit<Fresh<UiAction>, 'status'>) => {
-  const other = await earlierOf(deps, project, id, messageId);
-  if (other) return repeated(other, print);
+const resolveConcurrentAction = async (
+  deps: Deps,
+  { project, id, messageId, fingerprint: print }: Omit<NewItem<UiAction>, 'status'>,
+) => {
+  const other = await findExistingAction(deps, project, id, messageId);
+  if (other) return toDuplicateAction(other, print);
   throw new ParleyError('conflict', `The action ${id} was in the way of another. Try again.`);
 };
 
-const repeated = (action: UiAction, print: string): { duplicate: boolean } => {
+const toDuplicateAction = (action: UiAction, print: string): { duplicate: boolean } => {
   if (action.fingerprint === print) return { duplicate: true };
   throw new ParleyError(
     'id_reused',
@@ -142,18 +155,18 @@ const repeated = (action: UiAction, print: string): { duplicate: boolean } => {
 };
 
 /** The turn that does it, or why there can be none. */
-const turnOf = async (deps: Deps, caller: Caller, order: Order, trace: Trace) => {
+const prepareActionTurn = async (deps: Deps, caller: Caller, order: UiActionCommand, trace: Trace) => {
   const { payload, subject, sent } = order;
   const { project } = caller;
   const { action_id: id, agent_id: agent } = payload;
   try {
-    const forbidden = await refusalOf(deps, caller, order);
+    const forbidden = await checkUiPermission(deps, caller, order);
     if (forbidden) return forbidden;
     const { tool_name, args } = payload;
-    const card = await keepCard(deps, project, agent, 'tool.call', { tool_name, args });
-    const prepared = await toEnqueue(deps, caller, {
+    const card = await putCard(deps, project, agent, 'tool.call', { tool_name, args });
+    const prepared = await prepareEnqueue(deps, caller, {
       agent,
-      correlation: `ui:${id}`,
+      correlation: uuidFromSeed(['ui', id]),
       mode: 'call',
       channel: subject.channel,
       depth: order.depth ?? 0,
@@ -162,28 +175,28 @@ const turnOf = async (deps: Deps, caller: Caller, order: Order, trace: Trace) =>
       action: id,
     });
     if ('writes' in prepared) return prepared;
-    return refusal('rejected', 'id_reused', `There is a turn for the action ${id} already.`);
+    return buildUiRejection('rejected', 'id_reused', `There is a turn for the action ${id} already.`);
   } catch (error) {
     if (!(error instanceof ParleyError && error.retry === 'never')) throw error;
-    return refusal('rejected', error.code, error.message);
+    return buildUiRejection('rejected', error.code, error.message);
   }
 };
 
 /** By default nothing is allowed: the agent must be an interface's, and the tool allowed there. */
-const refusalOf = async (deps: Deps, caller: Caller, { payload, subject }: Order) => {
+const checkUiPermission = async (deps: Deps, caller: Caller, { payload, subject }: UiActionCommand) => {
   const { project } = caller;
   const { agent_id: agent, tool_name: name } = payload;
-  const known = await find(deps, project, agent);
-  if (known?.agent.workerTarget !== UI_WORKER)
-    return refusal('rejected', 'not_a_ui_worker', `${agent} is no agent of a user interface.`);
-  if (caller.role === 'agent') refuseOtherChannels(caller.known.agent, subject.channel);
-  const tool = await deps.directory.tool(project, name);
+  const known = await findAgent(deps, project, agent);
+  if (known?.agent.workerTarget !== UI_WORKER_TARGET)
+    return buildUiRejection('rejected', 'not_a_ui_worker', `${agent} is no agent of a user interface.`);
+  if (caller.role === 'agent') assertChannelAccess(caller.known.agent, subject.channel);
+  const tool = await deps.directory.getTool(project, name);
   if (tool?.uiAllowed) return undefined;
-  return refusal('rejected', 'ui_not_allowed', `A user interface may not call ${name}.`);
+  return buildUiRejection('rejected', 'ui_not_allowed', `A user interface may not call ${name}.`);
 };
 
 /** The turn of an accepted action has ended, and so has the action; its agent may be given the next. */
-export const endAction = async (
+export const completeUiAction = async (
   deps: Deps,
   project: string,
   id: string,
@@ -195,21 +208,21 @@ export const endAction = async (
   if (action?.status !== 'accepted') return;
   await deps.records.transact(
     [
-      { kind: 'update', key: uiActionRef(project, id), change: { if: is('status', 'accepted'), set } },
-      { kind: 'remove', key: placeKey(project, action.agent), if: is('action', id) },
+      { kind: 'update', key: uiActionRef(project, id), change: { if: equals('status', 'accepted'), set } },
+      { kind: 'remove', key: uiAgentSlotKey(project, action.agent), if: equals('action', id) },
     ],
     deps.newId(),
   );
 };
 
 /** Each state of an action is acknowledged once. */
-export const uiActionEffects = ({ before, after }: RecordChange<UiAction>): Effect[] => {
+export const computeUiActionEffects = ({ before, after }: RecordChange<UiAction>): Effect[] => {
   if (!after || before?.status === after.status) return [];
   const { project, channel, status } = after;
   const type = 'evt.sys.ui.action_ack';
   const id = `uiaction/${after.pk}:${after.v}:${type}`;
-  const subject = subjectText({
-    version: VERSION,
+  const subject = formatSubject({
+    version: COMMON_GROUND_VERSION,
     project,
     channel,
     category: 'evt',
@@ -226,7 +239,7 @@ export const uiActionEffects = ({ before, after }: RecordChange<UiAction>): Effe
     error_code: after.errorCode,
     error: after.error,
   };
-  const headers = inHeaders({ ...childNamed(after, id), at: after.at, type, sender: PARLEY, depth: 0 });
+  const headers = buildHeaders({ ...deriveChildSpan(after, id), at: after.at, type, sender: SYSTEM_SENDER, depth: 0 });
   return [
     { kind: 'announce', event: { id, project, type, at: after.at, data: { subject, headers, payload, channel } } },
   ];

@@ -6,12 +6,12 @@ import type { JsonObject } from '../json/json.ts';
 import type { ViolationMessage } from '../messages/command.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { Item, RecordChange, Ref } from '../ports/records.ts';
-import { placeInTime } from '../tasks/task.ts';
+import { timeOrderedKey } from '../tasks/task.ts';
 
-export const SEVERITIES = ['critical', 'major', 'minor'] as const;
-export type Severity = (typeof SEVERITIES)[number];
-export const ACTIONS = ['blocked', 'flagged', 'corrected'] as const;
-export type Action = (typeof ACTIONS)[number];
+export const VIOLATION_SEVERITIES = ['critical', 'major', 'minor'] as const;
+export type ViolationSeverity = (typeof VIOLATION_SEVERITIES)[number];
+export const VIOLATION_ACTIONS = ['blocked', 'flagged', 'corrected'] as const;
+export type ViolationAction = (typeof VIOLATION_ACTIONS)[number];
 
 /** That an agent broke a law of its protocol, and what was done about it. */
 export interface Violation extends Item {
@@ -21,8 +21,8 @@ export interface Violation extends Item {
   dialect: string;
   law: string;
   code: string;
-  severity: Severity;
-  action: Action;
+  severity: ViolationSeverity;
+  action: ViolationAction;
   detail: string;
   agent: string;
   to?: string;
@@ -39,10 +39,10 @@ const violationRef = (project: string, agent: string, messageId: string): Ref<Vi
   pk: `${project}#violation#${agent}#${messageId}`,
   sk: 'violation',
 });
-const violationsPlace = (project: string): string => `${project}#violations`;
+const violationsKey = (project: string): string => `${project}#violations`;
 
 /** Keeps that it happened, once for each message, and refuses the message. */
-export const refuseViolation = async (
+export const recordAndRejectViolation = async (
   deps: Deps,
   project: string,
   dialect: string,
@@ -70,17 +70,17 @@ export const refuseViolation = async (
       happenedAt: now,
       told,
       expires: now + deps.config.events.keepMs,
-      placed: placeInTime(violationsPlace(project), now, `${from}:${messageId}`),
+      placed: timeOrderedKey(violationsKey(project), now, `${from}:${messageId}`),
     },
     deps.newId(),
   );
   throw new ParleyError(code, `The message breaks the law ${law}. ${detail}`, { facts: { law, severity, action } });
 };
 
-export const violationEffects = ({ before, after }: RecordChange<Violation>): Effect[] =>
-  before || !after ? [] : [{ kind: 'announce', event: eventOf(after) }];
+export const computeViolationEffects = ({ before, after }: RecordChange<Violation>): Effect[] =>
+  before || !after ? [] : [{ kind: 'announce', event: buildViolationEvent(after) }];
 
-const eventOf = ({ project, id, v, at, told, ...violation }: Violation): ParleyEvent => {
+const buildViolationEvent = ({ project, id, v, at, told, ...violation }: Violation): ParleyEvent => {
   const { messageId, agent: from, to, taskId, law, severity, action, code } = violation;
   return {
     id: `violation/${id}:${v}:message.blocked`,
@@ -104,7 +104,7 @@ export const listViolations = async (
 ): Promise<ViolationPage> => {
   const violations = await deps.records.query<Violation>({
     index: 'placed',
-    p: violationsPlace(project),
+    p: violationsKey(project),
     after: cursor,
     newestFirst: true,
     limit,

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { newKey } from '../../shared/agents/keys.ts';
+import { generateKey } from '../../shared/agents/keys.ts';
 import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
-import { callerWith, TestAgent, taskRequest } from '../support/api.ts';
+import { callerWith, registered, TestAgent, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const OPEN = ['/healthz', '/openapi.json', '/asyncapi.json'];
@@ -20,7 +20,7 @@ const CLOSED: [method: string, path: string][] = [
   ['DELETE', '/v1/agents/tim'],
   ['POST', '/v1/agents/tim/key'],
   ['GET', '/v1/events'],
-  ['GET', '/v1/dead'],
+  ['GET', '/v1/dead-letters'],
   ['GET', '/v1/topics'],
 ];
 
@@ -39,11 +39,11 @@ describe('a call', () => {
     const parley = await testParley(t);
     const tim = await parley.agent('tim');
     const wrong = [
-      newKey('default', 'tim'),
-      newKey('default', 'nobody'),
-      newKey('default', '@admin'),
-      newKey('elsewhere', 'tim'),
-      newKey('constructor', '@admin'),
+      generateKey('default', 'tim'),
+      generateKey('default', 'nobody'),
+      generateKey('default', '@admin'),
+      generateKey('elsewhere', 'tim'),
+      generateKey('constructor', '@admin'),
       tim.key.slice(0, -1),
       `${tim.key}A`,
       tim.key.toUpperCase(),
@@ -91,7 +91,7 @@ describe('a key', () => {
     await tim.request();
     await parley.admin.call('DELETE', '/v1/agents/tim');
     await refusedWithoutTrace(parley, 401, 'unauthorized', () => tim.send(taskRequest('tim')));
-    const again = await parley.agent('tim');
+    const again = await registered(parley.transport, parley.admin, 'tim', {}, '?inherit=true');
     await refusedWithoutTrace(parley, 401, 'unauthorized', () => tim.send(taskRequest('tim')));
     await again.request();
   });

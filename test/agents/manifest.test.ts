@@ -29,7 +29,7 @@ describe('a manifest', () => {
     assert.deepEqual([scribe.id, scribe.outcome, brain.outcome], ['scribe', 'registered', 'registered']);
     const shown = (await admin.call('GET', '/v1/agents/scribe')).body;
     assert.deepEqual([shown.dialect, shown.manifest], ['agent-os', entry('scribe')]);
-    assert.deepEqual([shown.capabilities, shown.domains], [entry('scribe').capabilities, ['security']]);
+    assert.deepEqual([shown.capabilities, shown.serves], [entry('scribe').capabilities, ['security']]);
     await new AgentOsAgent('one-brain', brain.key, transport).say('query', 'scribe');
     assert.equal((await new AgentOsAgent('scribe', scribe.key, transport).claim()).length, 1);
   });

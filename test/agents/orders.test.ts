@@ -25,15 +25,15 @@ describe('a command', () => {
     assert.equal((await order('pause', { reason: 'a fix is on its way' })).status, 202);
     await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
     await coordinator.request();
-    const { tasks, resting } = await claim();
+    const { tasks, paused } = await claim();
     assert.deepEqual(
-      [tasks, resting.action, resting.by, resting.reason],
+      [tasks, paused.action, paused.by, paused.reason],
       [[], 'pause', 'coordinator', 'a fix is on its way'],
     );
     assert.equal((await tester.inbox())[0].payload.action, 'pause');
     assert.equal((await order('resume')).status, 202);
     const again = await claim();
-    assert.equal(again.resting, undefined);
+    assert.equal(again.paused, undefined);
     assert.ok(again.tasks.length > 0);
     assert.deepEqual(
       (await events()).map(({ type }: Wire) => type),
@@ -68,8 +68,8 @@ describe('a command', () => {
     await settled(parley);
     assert.equal(isAnswered, false);
     parley.clock.advance(1);
-    const { tasks, resting } = (await reply).body;
-    assert.deepEqual([tasks, resting.action], [[], 'pause']);
+    const { tasks, paused } = (await reply).body;
+    assert.deepEqual([tasks, paused.action], [[], 'pause']);
   });
 
   for (const [ending, parameters] of [
@@ -84,8 +84,8 @@ describe('a command', () => {
       await settled(parley);
       if (ending === 'resume') await order('resume');
       else parley.clock.advance(10_000);
-      const { tasks, resting } = (await reply).body;
-      assert.deepEqual([tasks.length, resting], [1, undefined]);
+      const { tasks, paused } = (await reply).body;
+      assert.deepEqual([tasks.length, paused], [1, undefined]);
     });
   }
 
@@ -95,8 +95,8 @@ describe('a command', () => {
     await settled(parley);
     await order('pause');
     parley.clock.advance(20_000);
-    const { tasks, resting } = (await reply).body;
-    assert.deepEqual([tasks, resting.action], [[], 'pause']);
+    const { tasks, paused } = (await reply).body;
+    assert.deepEqual([tasks, paused.action], [[], 'pause']);
   });
 
   it('to stop is undone by start alone', async (t) => {
@@ -107,7 +107,7 @@ describe('a command', () => {
     assertRefused(await order('pause'), 409, 'agent_stopped');
     parley.clock.advance(60_000);
     await settled(parley);
-    assert.deepEqual([(await claim()).tasks, (await claim()).resting.action], [[], 'stop']);
+    assert.deepEqual([(await claim()).tasks, (await claim()).paused.action], [[], 'stop']);
     assert.equal((await order('start')).status, 202);
     assert.equal((await claim()).tasks.length, 1);
   });
@@ -118,7 +118,7 @@ describe('a command', () => {
     await coordinator.send(pause);
     await order('resume');
     assert.equal((await coordinator.send(pause)).body.duplicate, true);
-    assert.equal((await claim()).resting, undefined);
+    assert.equal((await claim()).paused, undefined);
   });
 
   it('to check health finds an agent unhealthy that does not answer in time', async (t) => {
@@ -182,8 +182,8 @@ describe('a command', () => {
     const waiting = tester.call('POST', '/v1/claims', { wait: 20 });
     await order('pause');
     await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
-    const { tasks, resting } = (await waiting).body;
-    assert.deepEqual([tasks, resting.action], [[], 'pause']);
+    const { tasks, paused } = (await waiting).body;
+    assert.deepEqual([tasks, paused.action], [[], 'pause']);
     await order('resume');
     assert.equal((await tester.claim()).length, 1);
   });
@@ -203,12 +203,12 @@ describe('a command', () => {
       () => galahad.fail(waiting),
     ];
     for (const report of reports) {
-      const { body } = await refusedWithoutTrace(parley, 409, 'agent_resting', report);
+      const { body } = await refusedWithoutTrace(parley, 409, 'agent_paused', report);
       assert.match(body.detail, /coordinator has paused galahad.* before "resume" or 2026-03-01T12:05:00/);
     }
     assert.equal((await galahad.complete(held)).status, 202);
     await order('stop');
-    const { body } = await refusedWithoutTrace(parley, 409, 'agent_resting', () => galahad.claimed(waiting));
+    const { body } = await refusedWithoutTrace(parley, 409, 'agent_paused', () => galahad.claimed(waiting));
     assert.match(body.detail, /coordinator has stopped galahad.* before "start"/);
     await order('start');
     assert.equal((await galahad.claimed(waiting)).status, 202);
@@ -221,7 +221,7 @@ describe('a command', () => {
     assert.deepEqual(await other.inbox(), []);
     const byAdmin = await parley.admin.call('POST', '/v1/messages', mrMessage('command', 'other', 'tester'));
     assert.equal(byAdmin.status, 202);
-    assert.equal((await claim()).resting.by, 'other');
+    assert.equal((await claim()).paused.by, 'other');
     const nobody = mrMessage('command', 'other', 'nobody');
     assertRefused(await parley.admin.call('POST', '/v1/messages', nobody), 422, 'unknown_agent');
   });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CODES, type Code } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
 import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
-import { taskRequest } from '../support/api.ts';
+import { TestAgent, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const dialect = 'round-table';
 
-const refused: [what: string, id: string, body: unknown, code: Code, paths: string[]][] = [
+const refused: [what: string, id: string, body: unknown, code: ParleyErrorCode, paths: string[]][] = [
   ['no body', 'kay', '', 'invalid_request', ['']],
   ['no dialect', 'kay', {}, 'invalid_request', ['dialect']],
   ['an unknown dialect', 'kay', { dialect: 'latin' }, 'invalid_request', ['dialect']],
@@ -35,6 +35,13 @@ const refused: [what: string, id: string, body: unknown, code: Code, paths: stri
   ['an id with a dot', 'sir.kay', { dialect }, 'invalid_request', []],
   ['an id with a line break', 'kay%0a', { dialect }, 'invalid_request', []],
   ['an id that is too long', 'k'.repeat(65), { dialect }, 'invalid_request', []],
+  [
+    'a public key that cannot be read',
+    'kay',
+    { dialect, publicKey: 'ab'.repeat(32) },
+    'invalid_request',
+    ['publicKey'],
+  ],
   ['the name by which Parley speaks', 'parley', { dialect }, 'invalid_request', []],
   ['the name by which an administrator acts', 'admin', { dialect }, 'invalid_request', []],
 ];
@@ -45,7 +52,7 @@ describe('registration', () => {
     for (const [what, id, body, code, paths] of refused) {
       await t.test(what, async () => {
         const register = () => parley.admin.call('PUT', `/v1/agents/${id}`, body);
-        const reply = await refusedWithoutTrace(parley, CODES[code], code, register);
+        const reply = await refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, register);
         assert.deepEqual(
           (reply.body.issues ?? []).map(({ path }: { path: string }) => path),
           paths,
@@ -68,7 +75,7 @@ describe('registration', () => {
     const created = await admin.call('PUT', '/v1/agents/kay', registration);
     assert.equal(created.status, 201);
     const { registeredAt, ...shown } = created.body.agent;
-    assert.deepEqual(shown, { id: 'kay', ...registration, domains: ['security', 'home'], health: {} });
+    assert.deepEqual(shown, { id: 'kay', ...registration, domains: [], serves: ['security', 'home'], health: {} });
     assert.match(created.body.key, /^prl_default\.kay\.[\w-]{43}$/);
     assert.deepEqual((await admin.call('GET', '/v1/agents/kay')).body, created.body.agent);
     const changed = await admin.call('PUT', '/v1/agents/kay', { dialect, domains: ['comms'] });
@@ -79,6 +86,7 @@ describe('registration', () => {
       dialect,
       capabilities: [],
       domains: ['comms'],
+      serves: ['comms'],
       via: 'http',
       registeredAt,
       health: {},
@@ -92,6 +100,22 @@ describe('registration', () => {
     assert.deepEqual(await kay.claim(), []);
     await admin.call('PUT', '/v1/agents/kay', { dialect, domains: ['home'] });
     assert.equal((await kay.claim())[0].message.id, home);
+  });
+
+  it('can be read and written back without a change of what the agent is handed', async (t) => {
+    const { agent, admin } = await testParley(t);
+    await agent('kay', { capabilities: ['security.scan'] });
+    const {
+      id: _id,
+      health: _health,
+      registeredAt: _at,
+      serves,
+      ...read
+    } = (await admin.call('GET', '/v1/agents/kay')).body;
+    assert.deepEqual([read.domains, serves], [[], ['security']]);
+    assert.equal((await admin.call('PUT', '/v1/agents/kay', read)).status, 200);
+    const { domains } = (await admin.call('GET', '/v1/agents/kay')).body;
+    assert.deepEqual(domains, []);
   });
 
   it('is for an administrator', async (t) => {
@@ -114,6 +138,38 @@ describe('registration', () => {
       cursor = body.cursor;
     }
     assert.deepEqual(found, ids);
+  });
+
+  it('gives nobody what was sent to a removed agent of the same name, unless an administrator says that it is the same', async (t) => {
+    const { agent, admin, clock, transport } = await testParley(t);
+    const [tim, kay] = [await agent('tim'), await agent('kay')];
+    const task = await tim.request({ to: 'kay' });
+    const asked = await kay.request({ to: 'tim' });
+    await tim.complete(asked);
+    assert.equal((await kay.inbox()).length, 1);
+    assert.equal((await admin.call('DELETE', '/v1/agents/kay')).status, 204);
+    const registration = { dialect: 'round-table', capabilities: ['security.briefing'] };
+    const refused = await admin.call('PUT', '/v1/agents/kay', registration);
+    assertRefused(refused, 409, 'agent_removed');
+    assert.ok(Date.parse(refused.body.freeAt) >= clock.now() + 14 * 86_400_000);
+    assertRefused(await admin.call('GET', '/v1/agents/kay'), 404, 'agent_not_found');
+    const again = await admin.call('PUT', '/v1/agents/kay?inherit=true', registration);
+    assert.equal(again.status, 201);
+    const heir = new TestAgent('kay', again.body.key, transport);
+    assert.equal((await heir.inbox()).length, 1);
+    assert.equal((await heir.claim())[0].message.id, task);
+    assert.equal((await admin.call('PUT', '/v1/agents/kay', registration)).status, 200, 'a change is no registration');
+  });
+
+  it('is free again under the name of a removed agent once nothing is kept that names it', async (t) => {
+    const { agent, admin, clock } = await testParley(t);
+    await agent('kay');
+    await admin.call('DELETE', '/v1/agents/kay');
+    const { freeAt } = (await admin.call('PUT', '/v1/agents/kay', { dialect: 'round-table' })).body;
+    clock.advance(Date.parse(freeAt) - clock.now() + 1);
+    assert.equal((await admin.call('PUT', '/v1/agents/kay', { dialect: 'round-table' })).status, 201);
+    assert.equal((await admin.call('DELETE', '/v1/agents/kay')).status, 204);
+    assertRefused(await admin.call('PUT', '/v1/agents/kay', { dialect: 'round-table' }), 409, 'agent_removed');
   });
 
   it('ends with a deletion, after which nothing can be sent to the agent', async (t) => {

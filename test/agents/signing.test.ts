@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { canonical } from '../../shared/json/fingerprint.ts';
+import { toCanonicalJson } from '../../shared/json/fingerprint.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { taskRequest } from '../support/api.ts';
 import { enqueued, groundAgent, Worker } from '../support/ground.ts';
@@ -21,7 +21,7 @@ const start = async (t: Parameters<typeof testParley>[0], signing: string, type:
   const signed = (overrides: Record<string, unknown> = {}): Wire => {
     const timestamp = new Date(parley.clock.now()).toISOString();
     const message = mrMessage('status-update', 'signer', 'reader', { timestamp, ...overrides });
-    const text = Buffer.from(canonical(JSON.parse(JSON.stringify(message))));
+    const text = Buffer.from(toCanonicalJson(JSON.parse(JSON.stringify(message))));
     const signature = sign(type === 'rsa' ? 'sha256' : null, text, privateKey).toString('base64');
     return { ...message, signature };
   };
@@ -60,6 +60,24 @@ describe('an agent that signs', () => {
     assert.ok(parley.logged.includes(line));
   });
 
+  it('never shows a private key, because it is refused as a public one, signing or not', async (t) => {
+    const { parley } = await start(t, 'off');
+    const pairs = [generateKeyPairSync('ed25519'), generateKeyPairSync('rsa', { modulusLength: 2048 })];
+    const written = pairs.flatMap(({ privateKey }) => [
+      privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
+      privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
+      JSON.stringify(privateKey.export({ format: 'jwk' })),
+    ]);
+    const others = ['-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA', ` ${written[0]}`];
+    for (const publicKey of [...written, ...others]) {
+      for (const signing of ['off', 'enforce']) {
+        const reply = await parley.admin.call('PUT', '/v1/agents/other', { ...messageRouting, publicKey, signing });
+        assertRefused(reply, 400, 'invalid_request');
+        assert.equal(reply.body.issues[0].path, 'publicKey');
+      }
+    }
+  });
+
   it('must have a key that can be read', async (t) => {
     const { parley } = await start(t, 'off');
     for (const publicKey of [undefined, 'no key', '-----BEGIN PUBLIC KEY-----']) {
@@ -80,7 +98,7 @@ describe('an agent of CommonGround that signs', () => {
     const signed = (headers: Record<string, string> = { 'cg-timestamp': now() }, more: object = {}) => {
       const subject = 'cg.v1r3.default.public.cmd.agent.merlin.turn';
       const message = { subject, headers, payload: { correlation_id: randomUUID(), mode: 'call', ...more } };
-      const signature = sign(null, Buffer.from(canonical(message)), privateKey).toString('base64');
+      const signature = sign(null, Buffer.from(toCanonicalJson(message)), privateKey).toString('base64');
       return { ...message, headers: { ...headers, 'cg-signature': signature } };
     };
     return { parley, merlin, now, signed };
@@ -124,7 +142,7 @@ describe('an agent of CommonGround that signs', () => {
   it('streams without a signature, from which nothing follows', async (t) => {
     const { parley, merlin } = await startGround(t);
     await enqueued(parley.admin, 'merlin');
-    const { agent_turn_id } = await new Worker(merlin).begin();
+    const { agent_turn_id } = await new Worker(merlin).take();
     const payload = { agent_turn_id, step_id: 's', chunk_type: 'text', content: 'hm' };
     assert.equal(
       (await merlin.send({ subject: 'cg.v1r3.default.public.str.agent.merlin.chunk', payload })).status,

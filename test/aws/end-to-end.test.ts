@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { after, describe, it } from 'node:test';
 import type { UnusedGrant } from '../../local/template/start-template.ts';
 import config from '../../parley.config.ts';
-import { laneNames } from '../../shared/lane-names.ts';
+import { listQueues } from '../../shared/queue-names.ts';
 import { atEndOf, tempDir } from '../support/server-process.ts';
 import { BY_CHANCE, needlessGrants, PROVEN_ALONE } from './needless-grants.ts';
 
@@ -85,7 +85,7 @@ describe('npm run start:aws', () => {
     // What a function is refused may be made good by another, a while later.
     assert.doesNotMatch(saidByAws.text, /is not authorized to perform/);
     await stop();
-    const needless = needlessGrants(unusedIn(saidByAws.text), laneNames(config.projects));
+    const needless = needlessGrants(unusedIn(saidByAws.text), listQueues(config.projects));
     assert.deepEqual(
       needless.filter((grant) => !isProvenAlone(grant) && !(grant in BY_CHANCE)),
       [],

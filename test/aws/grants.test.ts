@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
+import { domainProvidersRef } from '../../shared/agents/domain-providers.ts';
 import { batchRef } from '../../shared/batches/batch.ts';
 import { graphRef } from '../../shared/graphs/graph.ts';
-import { laneNames } from '../../shared/lane-names.ts';
 import type { Key } from '../../shared/ports/records.ts';
+import { listQueues } from '../../shared/queue-names.ts';
 import { about, type TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { graphOf, states } from '../support/graphs.ts';
@@ -44,8 +45,8 @@ const nowDue = async ({ pk, sk }: Key, tell = (message: object) => carriedOut('d
 };
 
 const assertAllNeeded = (name: (typeof PROVEN_ALONE)[number]): void => {
-  const unused = parley.unusedGrants().filter(({ functionName }) => functionName === parley.functionNamed(name));
-  assert.deepEqual(needlessGrants(unused, laneNames(config.projects)), []);
+  const unused = parley.listUnusedGrants().filter(({ functionName }) => functionName === parley.findFunctionName(name));
+  assert.deepEqual(needlessGrants(unused, listQueues(config.projects)), []);
 };
 
 /** Does the same twice, the second time while the first has stored nothing yet. */
@@ -129,6 +130,18 @@ describe('what no end-to-end test can bring about works with the grants that the
     assert.equal((await tim.task(batch.tasks[0]?.id ?? '')).state, 'requested');
   });
 
+  it('due: a task that nobody could do goes to who comes to declare its capability', async () => {
+    const tim = await parley.agent(`tim-${randomUUID()}`, {});
+    const capability = 'security.audit';
+    const id = await tim.request({ payload: { task: capability } });
+    const bors = await parley.agent(`bors-${randomUUID()}`, { capabilities: [capability] });
+    // The first time may only count who declared what before such records were kept.
+    await nowDue(domainProvidersRef('default', 'security'));
+    await nowDue(domainProvidersRef('default', 'security'));
+    const [task] = await bors.claim({ wait: 20 });
+    assert.equal(task?.message.id, id);
+  });
+
   it('due: a message to many reaches each of them, also where it takes the place of an older one', async () => {
     const coordinator = await parley.agent(`arthur-${randomUUID()}`, { ...messageRouting, role: 'coordinator' });
     const listener = await parley.agent(`kay-${randomUUID()}`, { ...messageRouting, domains: ['home'], inboxLimit: 1 });
@@ -161,7 +174,7 @@ describe('what no end-to-end test can bring about works with the grants that the
     const result = about('task.result', lance.id, request.id, { status: 'completed', result: { content: LARGE } });
     await atOnce('claims', () => lance.claim({ messages: [result] }));
     assert.equal((await tim.task(request.id)).state, 'completed');
-    const needless = needlessGrants(parley.unusedGrants(), laneNames(config.projects));
+    const needless = needlessGrants(parley.listUnusedGrants(), listQueues(config.projects));
     for (const name of ['tasks', 'claims']) assert.ok(!needless.includes(`${name} s3:DeleteObject content`));
   });
 

@@ -1,5 +1,5 @@
 import type { UnusedGrant } from '../../local/template/start-template.ts';
-import type { LaneName } from '../../shared/lane-names.ts';
+import type { NamedQueue } from '../../shared/queue-names.ts';
 
 /** The functions whose every grant `grants.test.ts` needs: what they are for can be brought about there at will. */
 export const PROVEN_ALONE = ['dispatch', 'replay', 'sweep', 'due', 'dead-letters'] as const;
@@ -22,7 +22,7 @@ const LANES = { relay: /_relay-(critical|high|normal|low)\.fifo$/, domain: /-(cr
  * What no call has needed, as `function action resource`. Of the lanes of domains, which are all alike, one is enough, and so it is
  * of those of relays; and a bucket may be listed by whoever reads from it, for the day that an object is missing.
  */
-export const needlessGrants = (unused: UnusedGrant[], lanes: LaneName[]): string[] => {
+export const needlessGrants = (unused: UnusedGrant[], lanes: NamedQueue[]): string[] => {
   const named = unused
     .filter(({ action }) => action !== 's3:ListBucket')
     .map(({ functionName, action, resource }) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { startDynamoDbLocal } from '../../local/template/backends/dynamodb-local.ts';
-import { inChunks } from '../../shared/engines/aws/patience.ts';
+import { splitIntoChunks } from '../../shared/engines/aws/backoff.ts';
 import { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RunningParley, runParley } from './running-parley.ts';
@@ -46,7 +46,7 @@ const restore = async ({ dir, table }: RunningParley, items: StoredItem[]): Prom
     const { Table: described } = Described.parse(await call('DescribeTable', {}));
     await call('DeleteTable', {});
     await call('CreateTable', { ...described, BillingMode: 'PAY_PER_REQUEST' });
-    for (const chunk of inChunks(items.map(ofLongAgo), 25)) {
+    for (const chunk of splitIntoChunks(items.map(ofLongAgo), 25)) {
       const requests = chunk.map((Item) => ({ PutRequest: { Item } }));
       await dynamodb.call('DynamoDB_20120810.BatchWriteItem', { RequestItems: { [table]: requests } });
     }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { RoleAccess } from '../../local/template/access/role-access.ts';
-import { jsonAnswer, jsonRequest } from '../../local/template/backends/json-call.ts';
-import { queueUrl } from '../../local/template/kinds/messaging.ts';
+import { buildJsonRequest, parseJsonResponse } from '../../local/template/backends/call-json.ts';
+import { buildQueueUrl } from '../../local/template/kinds/messaging.ts';
 import { type RunningTemplate, startTemplate, type TemplateOptions } from '../../local/template/start-template.ts';
-import { synthesized } from '../../local/template/synthesize.ts';
+import { loadOrSynthesize } from '../../local/template/synthesize.ts';
 import { type Caller, callerWith, httpTransport, registered, type TestAgent, type Transport } from '../support/api.ts';
 import { atEndOf, type Owner, tempDir } from '../support/server-process.ts';
 import { type Changes, changedTemplate } from './changed-template.ts';
@@ -53,7 +53,7 @@ export interface ParleyOptions extends Changes {
 }
 
 export const runParley = async (owner: Owner, options: ParleyOptions = {}): Promise<RunningParley> => {
-  const { template, assets } = await synthesized(ROOT, () => {}, APP);
+  const { template, assets } = await loadOrSynthesize(ROOT, () => {}, APP);
   const dir = options.dir ?? tempDir(owner);
   const trouble: string[] = [];
   const running = await startTemplate({
@@ -64,7 +64,7 @@ export const runParley = async (owner: Owner, options: ParleyOptions = {}): Prom
     ...options.template,
   });
   atEndOf(owner, () => running.stop());
-  const { gateway, address, invoke, functionNamed } = running;
+  const { gateway, address, invoke, findFunctionName } = running;
   const {
     TableName: table,
     ContentBucketName: content,
@@ -74,7 +74,7 @@ export const runParley = async (owner: Owner, options: ParleyOptions = {}): Prom
   const unrestricted = new RoleAccess('the test', [{ Effect: 'Allow', Action: ['*'], Resource: ['*'] }]);
   gateway.addCaller(TEST_KEY, { name: 'the test', access: unrestricted });
   const ask = async (name: string, payload: unknown): Promise<unknown> => {
-    const result = await invoke(functionNamed(name), payload);
+    const result = await invoke(findFunctionName(name), payload);
     assert.equal(result.ok, true, JSON.stringify(result));
     return result.ok === true ? JSON.parse(result.result) : undefined;
   };
@@ -98,14 +98,14 @@ export const runParley = async (owner: Owner, options: ParleyOptions = {}): Prom
     agent: (id, registration) => registered(transport, admin, id, registration),
     aws: async (service, operation, body) => {
       const target = `${service === 'sqs' ? 'AmazonSQS' : 'DynamoDB_20120810'}.${operation}`;
-      return jsonAnswer(target, await gateway.handle(jsonRequest(TEST_KEY, REGION, service, target, body)));
+      return parseJsonResponse(target, await gateway.handle(buildJsonRequest(TEST_KEY, REGION, service, target, body)));
     },
     s3: async (method, path, body = '') => {
-      const { authorization = '' } = jsonRequest(TEST_KEY, REGION, 's3', '', {}).headers;
+      const { authorization = '' } = buildJsonRequest(TEST_KEY, REGION, 's3', '', {}).headers;
       const answer = await gateway.handle({ method, path, headers: { authorization }, body: Buffer.from(body) });
       assert.ok(answer.status < 300, answer.body.toString());
       return answer.body.toString();
     },
-    queue: (name) => queueUrl(REGION, ACCOUNT, prefix + name),
+    queue: (name) => buildQueueUrl(REGION, ACCOUNT, prefix + name),
   };
 };

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { Ports } from '../../shared/deps.ts';
-import { type Attributes, DUE_SHARDS, PLACE_SHARDS, Shelf } from '../../shared/engines/aws/attributes.ts';
-import { entryOf } from '../../shared/engines/aws/lane-queues.ts';
-import type { Outgoing } from '../../shared/ports/queues.ts';
-import { isTask } from '../../shared/tasks/look-up.ts';
-import { PACKING } from '../../shared/tasks/packing.ts';
+import { type Attributes, DUE_SHARDS, INDEX_SHARDS, ItemCodec } from '../../shared/engines/aws/item-codec.ts';
+import { toSqsEntry } from '../../shared/engines/aws/sqs-queue.ts';
+import type { QueueMessage } from '../../shared/ports/queues.ts';
+import { isTask } from '../../shared/tasks/get-task.ts';
+import { STORAGE_SCHEMA } from '../../shared/tasks/storage-schema.ts';
 import type { Task } from '../../shared/tasks/task.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -16,7 +16,7 @@ const TASKS = 10_000;
 interface Life {
   id: string;
   tasks: Task[];
-  messages: Outgoing[];
+  messages: QueueMessage[];
 }
 
 /** Writes down what passes through the ports. */
@@ -52,8 +52,8 @@ const taskId = (n: number): string =>
 const renamed = <T>(value: T, from: string, to: string): T => JSON.parse(JSON.stringify(value).replaceAll(from, to));
 
 /** Packing costs time and touches no key. */
-const shelf = new Shelf({ fixed: [], bulky: [] });
-const packing = new Shelf(PACKING);
+const shelf = new ItemCodec({ fixed: [], bulky: [] });
+const packing = new ItemCodec(STORAGE_SCHEMA);
 const KEYS = ['pk', 'sk', 'placedP', 'placedS', 'heldP', 'heldS', 'dueShard', 'due'];
 
 /** How many items each key got. */
@@ -79,7 +79,7 @@ describe(`${TASKS} tasks of one requester, one domain and one agent`, () => {
   const stored = (status: Task['status']): Attributes[] => {
     const task = life.tasks.find((each) => each.status === status) ?? assert.fail(`never ${status}`);
     const items =
-      known.get(status) ?? Array.from({ length: TASKS }, (_, n) => shelf.stored(renamed(task, life.id, taskId(n))));
+      known.get(status) ?? Array.from({ length: TASKS }, (_, n) => shelf.encode(renamed(task, life.id, taskId(n))));
     known.set(status, items);
     return items;
   };
@@ -94,7 +94,7 @@ describe(`${TASKS} tasks of one requester, one domain and one agent`, () => {
 
   it('have the same keys packed and unpacked', () => {
     for (const task of life.tasks) {
-      const [packed, plain] = [packing.stored(task), shelf.stored(task)];
+      const [packed, plain] = [packing.encode(task), shelf.encode(task)];
       for (const key of KEYS) assert.deepEqual(packed[key], plain[key]);
       assert.ok('z' in packed);
     }
@@ -110,10 +110,10 @@ describe(`${TASKS} tasks of one requester, one domain and one agent`, () => {
     assertFair(countsOf(stored('claimed'), 'dueShard'), DUE_SHARDS);
   });
 
-  it('spread what the agent holds', () => assertFair(countsOf(stored('claimed'), 'heldP'), PLACE_SHARDS));
+  it('spread what the agent holds', () => assertFair(countsOf(stored('claimed'), 'heldP'), INDEX_SHARDS));
 
   it("spread what stands in the requester's inbox", () =>
-    assertFair(countsOf(stored('completed'), 'placedP'), PLACE_SHARDS));
+    assertFair(countsOf(stored('completed'), 'placedP'), INDEX_SHARDS));
 
   it('are in no index where nobody looks for them', () => {
     assert.deepEqual(countsOf(stored('requested'), 'heldP'), []);
@@ -127,7 +127,7 @@ describe(`${TASKS} tasks of one requester, one domain and one agent`, () => {
     assert.ok(message);
     const groups = Array.from(
       { length: TASKS },
-      (_, n) => entryOf(renamed(message, life.id, taskId(n)), 0).MessageGroupId,
+      (_, n) => toSqsEntry(renamed(message, life.id, taskId(n)), 0).MessageGroupId,
     );
     assert.equal(new Set(groups).size, TASKS);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { throttled } from '../../local/template/gateway/errors.ts';
+import { throttledError } from '../../local/template/gateway/errors.ts';
 import { about, type Reply, type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { broken } from './faults.ts';
@@ -50,7 +50,7 @@ describe('a service that throttles', () => {
     };
     const isOurs = ({ service, caller }: { service: string; caller: string }): boolean =>
       (service === 'dynamodb' || service === 'sqs') && caller.startsWith('parley-') && !caller.endsWith('mapping');
-    const fault = broken(parley, (call) => isOurs(call) && isUnlucky(), throttled);
+    const fault = broken(parley, (call) => isOurs(call) && isUnlucky(), throttledError);
 
     const messages = Array.from({ length: TASKS }, () => taskRequest(tim.id));
     const done = new Set<string>();

@@ -1,22 +1,33 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { directoryOf } from '../../shared/agents/directory.ts';
-import { register } from '../../shared/agents/register.ts';
+import { createDirectory } from '../../shared/agents/directory.ts';
+import { registerAgent } from '../../shared/agents/register-agent.ts';
 import type { Deps } from '../../shared/deps.ts';
-import { router } from '../../shared/http/router.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
+import { createRouter } from '../../shared/http/router.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
-import { headRef } from '../../shared/turns/head.ts';
+import { agentStateRef } from '../../shared/turns/agent-state.ts';
 import { callerWith, parsed, type Reply } from '../support/api.ts';
 import { called, madeCard, toolReport } from '../support/ground.ts';
 import { startWorlds } from './worlds.ts';
 
 /** Registers agents, and calls as each of them. */
 const callersOn = (deps: Deps, project: string) => {
-  const handle = router(deps, routes);
+  const handle = createRouter(deps, routes);
   return async (id: string, capabilities: string[]) => {
-    const { key = '' } = await register(deps, project, id, { dialect: 'common-ground', capabilities, via: 'http' });
+    const { key = '' } = await registerAgent(deps, project, id, {
+      dialect: 'common-ground',
+      capabilities,
+      via: 'http',
+    });
     return callerWith(async (method, path, headers, body = ''): Promise<Reply> => {
-      const response = await handle({ method, path, query: '', headers, body: Buffer.from(body) });
+      const response = await handle({
+        method,
+        path,
+        query: '',
+        headers,
+        readBody: createBodyReader(Buffer.from(body)),
+      });
       const text = typeof response.body === 'string' ? response.body : '';
       return { status: response.status, headers: response.headers, body: parsed(text) };
     }, key);
@@ -30,7 +41,7 @@ describe('what a call about a turn asks of DynamoDB', () => {
     assert.ok(world);
     const { project } = world;
     // What a function knows of keys and agents is not looked up while it is new; here it stays so.
-    const directory = directoryOf(world.deps.records, { ...world.deps.clock, now: () => 0 });
+    const directory = createDirectory(world.deps.records, { ...world.deps.clock, now: () => 0 });
     const callerOf = callersOn({ ...world.deps, directory }, project);
     // Its groups are asked only where nothing is for itself.
     const merlin = await callerOf('merlin', ['scribe', 'reader']);
@@ -86,7 +97,8 @@ describe('what a call about a turn asks of DynamoDB', () => {
       step: ['UpdateItem'],
       suspend: ['UpdateItem'],
       reports: ['UpdateItem'],
-      'reports of a service': ['UpdateItem'],
+      // Whether the task under the command's id is this call's command.
+      'reports of a service': ['GetItem', 'UpdateItem'],
       'take up': ['Query', 'UpdateItem'],
       deliver: ['BatchGetItem', 'UpdateItem'],
     });
@@ -109,7 +121,7 @@ describe('a turn that was suspended before its head kept whom it called', () => 
     const waiting = calls.map((tool_call_id) => ({ tool_call_id, step_id: 's1' }));
     await merlin.call('POST', `/v1/turns/${agent_turn_id}/start`, { turn_epoch });
     await merlin.call('POST', `/v1/turns/${agent_turn_id}/suspend`, { turn_epoch, waiting });
-    await deps.records.update(headRef(project, 'merlin'), { unset: ['called'] }, deps.newId());
+    await deps.records.update(agentStateRef(project, 'merlin'), { unset: ['called'] }, deps.newId());
     const sent = calls.map((tool_call_id) =>
       merlin.call('POST', '/v1/messages', {
         subject: `cg.v1r3.${project}.public.cmd.tool.library.find`,
@@ -120,7 +132,7 @@ describe('a turn that was suspended before its head kept whom it called', () => 
       (await Promise.all(sent)).map(({ status }) => status),
       [202, 202, 202],
     );
-    const { called: kept } = (await deps.records.get(headRef(project, 'merlin'))) ?? {};
+    const { called: kept } = (await deps.records.get(agentStateRef(project, 'merlin'))) ?? {};
     assert.deepEqual(kept, { c1: 'library', c2: 'library', c3: 'library' });
     for (const call of calls) {
       const report = await toolReport(library, 'merlin', held, call);

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { RecordChange } from '../../shared/ports/records.ts';
-import { isHead } from '../../shared/turns/head.ts';
+import { isAgentState } from '../../shared/turns/agent-state.ts';
+import { isLong, searchRuns } from '../support/scale.ts';
 import type { Scene } from '../turns/agent-life.ts';
 import { live, lives, shrunk } from '../turns/random-turns.ts';
 import { type AwsWorld, startWorlds } from './worlds.ts';
 
-const RUNS = 1000;
 /** Beside each other, so that none waits for another's answers. */
 const WORLDS = 10;
+const RUNS = isLong ? 1000 : 100;
 
 const { worlds } = await startWorlds({ after }, WORLDS, 'head', 'turn');
 
@@ -21,7 +22,7 @@ const livesIn = async (world: AwsWorld, id: string, scenes: Scene[], schedule: f
 
 /** What is true of every single write to a head. */
 const watch = ({ before, after }: RecordChange): void => {
-  if (!before || !after || !isHead(before) || !isHead(after)) return;
+  if (!before || !after || !isAgentState(before) || !isAgentState(after)) return;
   assert.ok(after.epoch >= before.epoch, `the epoch of ${after.agent} fell`);
   const isHandedOn = before.turn !== undefined && after.turn !== undefined && after.turn !== before.turn;
   assert.ok(!isHandedOn, `${after.agent} began ${after.turn} before ${before.turn} had ended`);
@@ -57,13 +58,14 @@ describe('turns on DynamoDB, whatever happens in whatever order and at once', ()
     timeout: 900_000,
   }, async () => {
     let [runs, turns] = [0, 0];
-    const liveIn = async (world: AwsWorld): Promise<void> => {
+    const liveIn = async (world: AwsWorld, at: number): Promise<void> => {
       world.onChange = watch;
       const lived = shrunk(async (scenes: Scene[], schedule: fc.Scheduler) => {
         const seen = await livesIn(world, `agent-${runs++}`, scenes, schedule);
         turns += seen;
       });
-      await fc.assert(fc.asyncProperty(lives(15), fc.scheduler(), lived), { numRuns: RUNS / WORLDS });
+      const search = searchRuns(RUNS / WORLDS, RUNS / WORLDS, at + 1);
+      await fc.assert(fc.asyncProperty(lives(15), fc.scheduler(), lived), search);
     };
     await Promise.all(worlds.map(liveIn));
     assert.equal(runs, RUNS);

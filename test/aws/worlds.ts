@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import baseConfig from '../../parley.config.ts';
-import { directoryOf } from '../../shared/agents/directory.ts';
+import { createDirectory } from '../../shared/agents/directory.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Deps } from '../../shared/deps.ts';
-import { dispatch } from '../../shared/dispatch/dispatch.ts';
-import { onDue } from '../../shared/dispatch/on-due.ts';
-import { type AwsClients, awsClients } from '../../shared/engines/aws/clients.ts';
-import { type AwsEngine, awsEngine } from '../../shared/engines/aws/engine.ts';
-import { laneSuffix } from '../../shared/lane-names.ts';
+import { dispatchChanges } from '../../shared/dispatch/dispatcher.ts';
+import { onTimer } from '../../shared/dispatch/on-timer.ts';
+import { type AwsClients, createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
+import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
 import type { Item, RecordChange } from '../../shared/ports/records.ts';
-import { PACKING } from '../../shared/tasks/packing.ts';
+import { buildQueueSuffix } from '../../shared/queue-names.ts';
+import { STORAGE_SCHEMA } from '../../shared/tasks/storage-schema.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
 import { TestClock } from '../support/test-clock.ts';
@@ -86,9 +86,9 @@ export class AwsWorld {
       if (change.after?.due === undefined) this.#due.delete(pk);
       else this.#due.set(pk, change.after);
     }
-    await dispatch(this.deps, changes);
+    await dispatchChanges(this.deps, changes);
     this.#batches += 1;
-    if (this.#batches % AGAIN_EVERY === 0) await dispatch(this.deps, changes);
+    if (this.#batches % AGAIN_EVERY === 0) await dispatchChanges(this.deps, changes);
     await this.#fire();
   }
 
@@ -97,7 +97,7 @@ export class AwsWorld {
     for (const { pk, sk } of [...this.#due.values()].filter(({ due = Infinity }) => due <= now)) {
       this.#due.delete(pk);
       const record = await this.deps.records.get<Item>({ pk, sk });
-      if (record?.due !== undefined && record.due <= now) await onDue(this.deps, record);
+      if (record?.due !== undefined && record.due <= now) await onTimer(this.deps, record);
     }
   }
 }
@@ -111,7 +111,7 @@ export const startWorlds = async (
   const services = await startAwsServices();
   services.queues.createBucket(BUCKET);
   await services.createTable(TABLE);
-  const faux = awsClients(services.faux);
+  const faux = createAwsClients(services.faux);
   // However slow the machine is, no call may have an end that nobody learns: a test counts on what it was answered.
   const dynamo = new DynamoDBClient({ ...services.dynamo, maxAttempts: 4 });
   const clients: AwsClients = { dynamo, sqs: faux.sqs, s3: faux.s3 };
@@ -165,22 +165,22 @@ const worldOn = (
   // What expires must not have done so by the time of the table.
   const clock = new TestClock(Date.now());
   const newId = randomUUID;
-  const engine = awsEngine({
+  const engine = createAwsEngine({
     clients,
     table: TABLE,
     bucket: BUCKET,
     laneUrlPrefix: `${services.faux.endpoint}/000000000000/`,
     delayQueueUrl: services.queues.createQueue(`delay-${project}`).queueUrl,
-    laneSuffix,
+    laneSuffix: buildQueueSuffix,
     hasLane: () => false,
     log: () => {},
-    packing: PACKING,
+    packing: STORAGE_SCHEMA,
     eventsKeepMs: config.events.keepMs,
     clock,
     newId,
     announce: async () => {},
   });
-  const directory = directoryOf(engine.ports.records, clock);
+  const directory = createDirectory(engine.ports.records, clock);
   const deps: Deps = { ...engine.ports, clock, config, newId, directory, log: () => {}, measure: () => {} };
   return { world: new AwsWorld(project, deps, clock, nextFetch), engine };
 };

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { requestIn } from '../../shared/seeds/sow.ts';
-import { submit } from '../../shared/tasks/submit.ts';
-import { traceFrom } from '../../shared/trace.ts';
-import { enqueue } from '../../shared/turns/enqueue.ts';
+import { toRequest } from '../../shared/seeds/create-pending.ts';
+import { createTask } from '../../shared/tasks/create-task.ts';
+import { parseTrace } from '../../shared/trace.ts';
+import { enqueueTurn } from '../../shared/turns/enqueue.ts';
 import { assertRefused } from '../http/refusal.ts';
 import type { Caller } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -100,17 +100,19 @@ describe('a batch', () => {
     const { deps } = parley.parley;
     const caller = { project: 'default', role: 'admin' } as const;
     const joins = { batch: batchId, child: 0 };
-    const trace = traceFrom(undefined, undefined);
+    const trace = parseTrace(undefined, undefined);
     const turn = { agent: 'merlin', correlation: 'late', mode: 'call', channel: 'public', trace, joins };
-    await assert.rejects(enqueue(deps, caller, turn), { code: 'batch_ended' });
+    await assert.rejects(enqueueTurn(deps, caller, turn), { code: 'batch_ended' });
     const message = {
       id: randomUUID(),
       type: 'parse_recipe',
       payload: {},
       routing: { source: 'arthur', target: 'cook' },
     };
-    const request = requestIn(deps, 'arthur', { dialect: 'task-format', message });
-    await assert.rejects(submit(deps, caller, 'task-format', { ...request, joins }, trace), { code: 'batch_ended' });
+    const request = toRequest(deps, 'arthur', { dialect: 'task-format', message });
+    await assert.rejects(createTask(deps, caller, 'task-format', { ...request, joins }, trace), {
+      code: 'batch_ended',
+    });
   });
 
   // The clock stands still: whoever waits, waits for ever.

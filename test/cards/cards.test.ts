@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import config from '../../parley.config.ts';
-import { ADMIN, newKey, setAdminKey } from '../../shared/agents/keys.ts';
+import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/agents/keys.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { callerWith } from '../support/api.ts';
 import { cardOf } from '../support/cards.ts';
@@ -47,7 +47,7 @@ describe('a card', () => {
     const [tim, kay] = [await agent('tim'), await agent('kay')];
     const first = await tim.call('POST', '/v1/cards', { type: 'tool.call', content: { a: 1, b: [1, 2] } });
     const again = await kay.call('POST', '/v1/cards', { type: 'tool.call', content: { b: [1, 2], a: 1 } });
-    assert.deepEqual([first.status, again.status], [201, 200]);
+    assert.deepEqual([first.status, again.status], [201, 201]);
     assert.equal(again.body.card_id, first.body.card_id);
     assert.equal((await kay.call('GET', `/v1/cards/${first.body.card_id}`)).body.created_by, 'tim');
     const others = [
@@ -110,7 +110,10 @@ describe('a card', () => {
     const made = await Promise.all(
       Array.from({ length: 5 }, () => tim.call('POST', '/v1/cards', { type: 'tool.result', content })),
     );
-    assert.deepEqual(made.map(({ status }) => status).sort(), [200, 200, 200, 200, 201]);
+    assert.deepEqual(
+      made.map(({ status }) => status),
+      [201, 201, 201, 201, 201],
+    );
     assert.equal(blobsOf(parley).length, 1);
     assert.deepEqual((await tim.call('GET', `/v1/cards/${made[0]?.body.card_id}`)).body.content, content);
   });
@@ -136,7 +139,7 @@ describe('a card', () => {
     for (let round = 0; round < 4; round++) {
       clock.advance(14 * DAY_MS);
       const again = await tim.call('POST', '/v1/cards', { type: 'agent.thought', content: 'a thought' });
-      assert.deepEqual([again.status, again.body.card_id], [200, id]);
+      assert.deepEqual([again.status, again.body.card_id], [201, id]);
     }
     clock.advance(15 * DAY_MS - 1000);
     assert.equal((await tim.call('GET', `/v1/cards/${id}`)).status, 200);
@@ -147,7 +150,7 @@ describe('a card', () => {
     assert.ok(project);
     const parley = await testParley(t, { config: { projects: { default: project, other: project } } });
     const id = await cardOf(parley.admin, 'ours');
-    const key = newKey('other', ADMIN);
+    const key = generateKey('other', ADMIN_OWNER);
     await setAdminKey(parley.parley.deps.records, 'other', key, 'the-admin-of-other');
     const other = callerWith(parley.transport, key);
     assertRefused(await other.call('GET', `/v1/cards/${id}`), 404, 'card_not_found');

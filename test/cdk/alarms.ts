@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { BY_HAND, FUNCTION_NAMES } from '../../cdk/functions.ts';
+import { FUNCTION_NAMES, MANUAL_FUNCTIONS } from '../../cdk/function-specs.ts';
 import { Reference, synthesized } from './synthesized.ts';
 
 const Name = z.union([
@@ -120,7 +120,9 @@ describe('the alarms', () => {
   });
 
   it('watch every function for errors and throttling but those that are called by hand', () => {
-    const expected = FUNCTION_NAMES.filter((name) => !BY_HAND.includes(name)).map((name) => name.replace('-', ''));
+    const expected = FUNCTION_NAMES.filter((name) => !MANUAL_FUNCTIONS.includes(name)).map((name) =>
+      name.replace('-', ''),
+    );
     for (const [heading, metric] of [
       ['function-errors', 'Errors'],
       ['function-throttles', 'Throttles'],
@@ -212,7 +214,8 @@ describe('the alarms', () => {
   });
 
   it('find what the message routing protocol measures, whichever function wrote it', () => {
-    const told = "import('./functions/metrics.ts').then(({ tell }) => tell([['inbox_depth', 81]]))";
+    const told =
+      "import('./functions/metrics.lazy.ts').then(({ publishMetrics }) => publishMetrics([['inbox_depth', 81]]))";
     for (const name of ['ingest', 'claims', 'due']) {
       const env = { ...process.env, POWERTOOLS_SERVICE_NAME: name, STAGE: 'test' };
       const { service, stage, inbox_depth } = JSON.parse(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { z } from 'zod';
-import { type Config, ConfigError, configured } from '../../shared/config.ts';
+import { type Config, ConfigError, defineConfig } from '../../shared/config.ts';
 
 type Values = z.input<typeof Config>;
 
@@ -12,7 +12,7 @@ const sound: Values = {
 };
 const mistakesIn = (values: Values): string[] => {
   try {
-    configured(values);
+    defineConfig(values);
   } catch (error) {
     assert.ok(error instanceof ConfigError);
     return error.message
@@ -25,7 +25,7 @@ const mistakesIn = (values: Values): string[] => {
 
 describe('the configuration of a deployment', () => {
   it('has a default for everything but its stage', () => {
-    const { aws } = configured(sound);
+    const { aws } = defineConfig(sound);
     assert.deepEqual(aws, {
       stage: 'prod',
       removal: 'retain',

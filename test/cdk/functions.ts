@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { FUNCTION_NAMES } from '../../cdk/functions.ts';
+import { FUNCTION_NAMES } from '../../cdk/function-specs.ts';
 import { FunctionEnv } from '../../functions/env.ts';
-import { PATIENCE } from '../../shared/engines/aws/clients.ts';
+import { CLIENT_DEFAULTS } from '../../shared/engines/aws/aws-clients.ts';
 import { HTTP_FUNCTIONS, Reference, synthesized } from './synthesized.ts';
 
 const LambdaFunction = z.object({
@@ -35,7 +35,7 @@ describe('functions', () => {
   });
 
   it('outlive every call to AWS that they make, with all its attempts', () => {
-    const { maxAttempts, requestHandler } = PATIENCE;
+    const { maxAttempts, requestHandler } = CLIENT_DEFAULTS;
     const longestS = (maxAttempts * requestHandler.requestTimeout) / 1000;
     for (const { id, properties } of functions) assert.ok(properties.Timeout > 2 * longestS, `${id} ends before`);
   });

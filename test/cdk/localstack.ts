@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { DEFAULT_ROUTE_TO, ROUTES } from '../../cdk/functions.ts';
+import { DEFAULT_ROUTE_FUNCTION, ROUTES } from '../../cdk/function-specs.ts';
 import { Reference, synthesized } from './synthesized.ts';
 
 /** What `localstack/localstack:4.14.0` can make without a token, of what Parley could use. */
@@ -42,7 +42,9 @@ describe('for LocalStack', () => {
     const names = urls.map(
       ({ properties }) => named.find(({ id }) => id === properties.TargetFunctionArn)?.properties.FunctionName,
     );
-    const expected = new Set([...ROUTES.map(({ to }) => to), DEFAULT_ROUTE_TO].map((name) => `parley-test-${name}`));
+    const expected = new Set(
+      [...ROUTES.map(({ to }) => to), DEFAULT_ROUTE_FUNCTION].map((name) => `parley-test-${name}`),
+    );
     assert.deepEqual(names.sort(), [...expected].sort());
   });
 

@@ -3,16 +3,16 @@ import { describe, it } from 'node:test';
 import { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import { Code } from 'aws-cdk-lib/aws-lambda';
 import { z } from 'zod';
-import { checkRules, parleyApp } from '../../cdk/parley-app.ts';
-import type { Target } from '../../cdk/parley-stack.ts';
-import { ConfigError, configured } from '../../shared/config.ts';
+import { addSecurityChecks, createParleyApp } from '../../cdk/parley-app.ts';
+import type { DeployTarget } from '../../cdk/parley-stack.ts';
+import { ConfigError, defineConfig } from '../../shared/config.ts';
 import { PROJECTS, Reference, synthesized, templateOf } from './synthesized.ts';
 
 const NATS = { natsServers: ['nats://nats.example.com:4222'] };
 
-const withRelay = (aws: object = { relay: NATS }, relay = 'fargate', target?: Target) =>
-  parleyApp({
-    config: configured({ projects: PROJECTS, aws: { stage: 'test', ...aws } }),
+const withRelay = (aws: object = { relay: NATS }, relay = 'fargate', target?: DeployTarget) =>
+  createParleyApp({
+    config: defineConfig({ projects: PROJECTS, aws: { stage: 'test', ...aws } }),
     code: () => Code.fromInline('export {}'),
     relayImage: () => ContainerImage.fromRegistry('parley-relay'),
     relay,
@@ -41,7 +41,7 @@ describe('relays on Fargate', () => {
 
   it('run for each project that has one, with a read-only file system, its key from Secrets Manager, and no way in', () => {
     const { app, stack } = withRelay();
-    checkRules(app);
+    addSecurityChecks(app);
     app.synth();
     const { all } = templateOf(stack);
     const Service = z.object({ ServiceName: z.string(), DesiredCount: z.number() });

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { Code } from 'aws-cdk-lib/aws-lambda';
 import { Bucket } from 'aws-cdk-lib/aws-s3';
 import { z } from 'zod';
-import { checkRules, parleyApp } from '../../cdk/parley-app.ts';
-import { ConfigError, configured } from '../../shared/config.ts';
+import { addSecurityChecks, createParleyApp } from '../../cdk/parley-app.ts';
+import { ConfigError, defineConfig } from '../../shared/config.ts';
 import { appOf, PROJECTS, Reference, templateOf } from './synthesized.ts';
 
 const CERTIFICATE = 'arn:aws:acm:eu-central-1:111122223333:certificate/1';
@@ -24,7 +24,7 @@ describe('synthesis', () => {
   it('passes the rules of AwsSolutions with every option on, and for LocalStack', () => {
     const everything = { customerKey: true, domain: { name: 'parley.example.com', certificateArn: CERTIFICATE } };
     for (const { app } of [appOf(), appOf(everything), appOf({}, 'localstack')]) {
-      checkRules(app);
+      addSecurityChecks(app);
       app.synth();
     }
   });
@@ -33,14 +33,14 @@ describe('synthesis', () => {
     // The report itself goes to the console.
     t.mock.method(process.stderr, 'write', () => true);
     const { app, stack } = appOf();
-    checkRules(app);
+    addSecurityChecks(app);
     new Bucket(stack, 'Careless');
     assert.throws(() => app.synth(), /Validation failed/);
   });
 
   it('stays below the limits of templates and policies with as many domains as the configuration allows', () => {
     const withDomains = (count: number) =>
-      configured({
+      defineConfig({
         projects: {
           default: { domains: Object.fromEntries(Array.from({ length: count }, (_, at) => [`domain-${at}`, domain])) },
         },
@@ -56,7 +56,7 @@ describe('synthesis', () => {
     };
     const most = Array.from({ length: 100 }, (_, at) => at + 1).filter(isAllowed).length;
     assert.ok(most >= 15 && most < 100, `${most} domains`);
-    const { template, all } = templateOf(parleyApp({ config: withDomains(most), code }).stack);
+    const { template, all } = templateOf(createParleyApp({ config: withDomains(most), code }).stack);
     assert.ok(Object.keys(template.Resources).length <= 500);
     assert.ok(JSON.stringify(template).length <= 1_000_000);
     const names = new Map(
@@ -69,7 +69,7 @@ describe('synthesis', () => {
   });
 
   it('needs an aws section', () => {
-    const config = configured({ projects: PROJECTS });
-    assert.throws(() => parleyApp({ config, code }), ConfigError);
+    const config = defineConfig({ projects: PROJECTS });
+    assert.throws(() => createParleyApp({ config, code }), ConfigError);
   });
 });

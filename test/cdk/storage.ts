@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { FUNCTION_NAMES } from '../../cdk/functions.ts';
+import { FUNCTION_NAMES } from '../../cdk/function-specs.ts';
 import { Reference, synthesized } from './synthesized.ts';
 
 const KeySchema = z.array(z.object({ AttributeName: z.string(), KeyType: z.string() }));

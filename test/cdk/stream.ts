@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { WATCHED } from '../../shared/dispatch/watched.ts';
+import { CHANGE_FEED_KINDS } from '../../shared/dispatch/change-feed-kinds.ts';
 import { Reference, synthesized } from './synthesized.ts';
 
 const StreamMapping = z.object({
@@ -47,7 +47,7 @@ describe('the stream', () => {
 
   it('calls dispatch only for records that have effects', () => {
     const [{ Pattern }] = mapping.FilterCriteria.Filters;
-    assert.deepEqual(JSON.parse(Pattern), { dynamodb: { Keys: { sk: { S: WATCHED } } } });
+    assert.deepEqual(JSON.parse(Pattern), { dynamodb: { Keys: { sk: { S: CHANGE_FEED_KINDS } } } });
   });
 
   it('is worked off as widely as the configuration says', () => {

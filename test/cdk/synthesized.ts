@@ -2,11 +2,11 @@ import type { Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Code } from 'aws-cdk-lib/aws-lambda';
 import { z } from 'zod';
-import { DEFAULT_ROUTE_TO, ROUTES } from '../../cdk/functions.ts';
-import { parleyApp } from '../../cdk/parley-app.ts';
-import type { Target } from '../../cdk/parley-stack.ts';
+import { DEFAULT_ROUTE_FUNCTION, ROUTES } from '../../cdk/function-specs.ts';
+import { createParleyApp } from '../../cdk/parley-app.ts';
+import type { DeployTarget } from '../../cdk/parley-stack.ts';
 import type { AwsConfig } from '../../shared/aws-config.ts';
-import { configured } from '../../shared/config.ts';
+import { defineConfig } from '../../shared/config.ts';
 
 const Resource = z.object({
   Type: z.string(),
@@ -41,9 +41,9 @@ export const PROJECTS = {
 /** No stack test looks into a bundle. */
 const code = () => Code.fromInline('export const handler = () => {};');
 
-export const appOf = (aws: Partial<AwsInput> = {}, target?: Target) =>
-  parleyApp({
-    config: configured({ projects: PROJECTS, aws: { stage: 'test', ...aws } }),
+export const appOf = (aws: Partial<AwsInput> = {}, target?: DeployTarget) =>
+  createParleyApp({
+    config: defineConfig({ projects: PROJECTS, aws: { stage: 'test', ...aws } }),
     code,
     target,
   });
@@ -51,14 +51,14 @@ export const appOf = (aws: Partial<AwsInput> = {}, target?: Target) =>
 const known = new Map<string, Synthesized>();
 
 /** The template for a configuration, made once. */
-export const synthesized = (aws: Partial<AwsInput> = {}, target?: Target): Synthesized => {
+export const synthesized = (aws: Partial<AwsInput> = {}, target?: DeployTarget): Synthesized => {
   const name = JSON.stringify({ aws, target });
   const found = known.get(name) ?? synthesize(aws, target);
   known.set(name, found);
   return found;
 };
 
-const synthesize = (aws: Partial<AwsInput>, target?: Target): Synthesized => templateOf(appOf(aws, target).stack);
+const synthesize = (aws: Partial<AwsInput>, target?: DeployTarget): Synthesized => templateOf(appOf(aws, target).stack);
 
 export const templateOf = (stack: Stack): Synthesized => {
   const template = TemplateShape.parse(Template.fromStack(stack).toJSON());
@@ -82,4 +82,4 @@ export const Reference = z.union([
 ]);
 
 /** The functions that some route leads to. */
-export const HTTP_FUNCTIONS = new Set([...ROUTES.map(({ to }) => to), DEFAULT_ROUTE_TO]);
+export const HTTP_FUNCTIONS = new Set([...ROUTES.map(({ to }) => to), DEFAULT_ROUTE_FUNCTION]);

@@ -5,12 +5,12 @@ import { DeleteItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { DeleteObjectCommand, GetObjectTaggingCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { DeleteMessageCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import type { Ports } from '../../shared/deps.ts';
-import { type AwsClients, awsClients } from '../../shared/engines/aws/clients.ts';
-import { type AwsEngine, awsEngine } from '../../shared/engines/aws/engine.ts';
-import { UNOWNED } from '../../shared/engines/aws/unowned.ts';
-import { laneSuffix } from '../../shared/lane-names.ts';
-import type { Followers } from '../../shared/ports/followers.ts';
-import type { Lane } from '../../shared/ports/queues.ts';
+import { type AwsClients, createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
+import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
+import { UNRETAINED_TAG } from '../../shared/engines/aws/unretained-tag.ts';
+import type { EngineHandlers } from '../../shared/ports/engine-handlers.ts';
+import type { QueueKey } from '../../shared/ports/queues.ts';
+import { buildQueueSuffix } from '../../shared/queue-names.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 import { MovableClock } from '../support/movable-clock.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
@@ -25,7 +25,7 @@ let clients: AwsClients;
 before(async () => {
   services = await startAwsServices();
   services.queues.createBucket(BUCKET);
-  const [dynamo, faux] = [awsClients(services.dynamo), awsClients(services.faux)];
+  const [dynamo, faux] = [createAwsClients(services.dynamo), createAwsClients(services.faux)];
   clients = { dynamo: dynamo.dynamo, sqs: faux.sqs, s3: faux.s3 };
 });
 
@@ -45,13 +45,13 @@ const open: Open = async (t) => {
   await services.createTable(name);
   const clock = new MovableClock();
   const delay = services.queues.createQueue(`delay-${name}`);
-  const engine = awsEngine({
+  const engine = createAwsEngine({
     clients,
     table: name,
     bucket: BUCKET,
     laneUrlPrefix: `${services.faux.endpoint}/000000000000/`,
     delayQueueUrl: delay.queueUrl,
-    laneSuffix,
+    laneSuffix: buildQueueSuffix,
     hasLane: () => true,
     log: () => {},
     packing: { fixed: ['title', 'deep', 'by'], bulky: ['batch', 'tags'] },
@@ -62,15 +62,15 @@ const open: Open = async (t) => {
   });
   const follower = new StreamFollower(services.dynamo, name, WATCHED);
   let life = { isOver: false };
-  let followers: Followers | undefined;
+  let followers: EngineHandlers | undefined;
   const running = new Set<Promise<void>>();
   const live = async (mine: { isOver: boolean }): Promise<void> => {
     for (; !mine.isOver; await pause(STEP_MS)) {
       const following = followers;
       if (!following || mine.isOver) continue;
-      await Promise.race([ended(mine), follower.step(engine, following.changes)]);
+      await Promise.race([ended(mine), follower.step(engine, following.onChanges)]);
       await engine.timers.sweep(clock.now());
-      await fireAll(engine, delay.queueUrl, following.due);
+      await fireAll(engine, delay.queueUrl, following.onTimer);
     }
   };
   const begin = (): void => {
@@ -96,7 +96,7 @@ const open: Open = async (t) => {
       if (ms >= UNOWNED_MS) await removeUnowned();
     },
     follow: (wanted) => {
-      followers = { changes: async () => {}, due: async () => {}, ...wanted };
+      followers = { onChanges: async () => {}, onTimer: async () => {}, ...wanted };
     },
     crash: async () => {
       life.isOver = true;
@@ -115,9 +115,9 @@ const ended = async (mine: { isOver: boolean }): Promise<void> => {
 /** A deployment has its queues; here every test has its own. */
 const withQueues = (ports: Ports): Ports => {
   const known = new Set<string>();
-  const made = (lanes: Lane[]): void => {
+  const made = (lanes: QueueKey[]): void => {
     for (const { kind, project, name, priority } of lanes) {
-      const queue = laneSuffix({ project, kind, name, priority });
+      const queue = buildQueueSuffix({ project, kind, name, priority });
       if (!['domain', 'relay'].includes(kind) || known.has(queue)) continue;
       known.add(queue);
       services.queues.createQueue(queue, { attributes: { FifoQueue: 'true' } });
@@ -164,12 +164,14 @@ const removeUnowned = async (): Promise<void> => {
   const { Contents: objects = [] } = await s3.send(new ListObjectsV2Command({ Bucket: BUCKET }));
   for (const { Key: key } of objects) {
     const { TagSet: tags = [] } = await s3.send(new GetObjectTaggingCommand({ Bucket: BUCKET, Key: key }));
-    const isUnowned = tags.some(({ Key: name, Value: value }) => name === UNOWNED.key && value === UNOWNED.value);
+    const isUnowned = tags.some(
+      ({ Key: name, Value: value }) => name === UNRETAINED_TAG.key && value === UNRETAINED_TAG.value,
+    );
     if (isUnowned) await s3.send(new DeleteObjectCommand({ Bucket: BUCKET, Key: key }));
   }
 };
 
-const fireAll = async (engine: AwsEngine, url: string, due: Followers['due']): Promise<void> => {
+const fireAll = async (engine: AwsEngine, url: string, due: EngineHandlers['onTimer']): Promise<void> => {
   const { Messages: messages = [] } = await clients.sqs.send(
     new ReceiveMessageCommand({ QueueUrl: url, MaxNumberOfMessages: 10 }),
   );

@@ -110,8 +110,8 @@ export const blobsContract = (name: string, open: Open): void => {
       const [owned, unowned, ownedTwice] = ['a', 'b', 'c'].map((name) => `p/${unique('task')}/${name}`);
       assert.ok(owned && unowned && ownedTwice);
       for (const key of [owned, unowned, ownedTwice]) await blobs.put(key, key);
-      await blobs.own(owned);
-      await Promise.all([blobs.own(ownedTwice), blobs.own(ownedTwice)]);
+      await blobs.retain(owned);
+      await Promise.all([blobs.retain(ownedTwice), blobs.retain(ownedTwice)]);
       await engine.pass(DAY_MS - 1);
       assert.equal(await blobs.get(unowned), unowned);
       await eventually(async () => {
@@ -126,10 +126,10 @@ export const blobsContract = (name: string, open: Open): void => {
     it('may be owned when they are gone, which does not bring them back', async (t) => {
       const { blobs } = (await open(t)).ports;
       const key = `p/${unique('task')}/content`;
-      await blobs.own(key);
+      await blobs.retain(key);
       await blobs.put(key, 'here');
-      await Promise.all([blobs.own(key), blobs.delete(key)]);
-      await blobs.own(key);
+      await Promise.all([blobs.retain(key), blobs.delete(key)]);
+      await blobs.retain(key);
       assert.equal(await blobs.get(key), undefined);
     });
 
@@ -139,7 +139,7 @@ export const blobsContract = (name: string, open: Open): void => {
         const key = `p/${unique('task')}/content`;
         await blobs.put(key, 'here');
         const reads = Array.from({ length: 8 }, () => blobs.get(key));
-        const [, ...found] = await Promise.all([blobs.own(key), ...reads]);
+        const [, ...found] = await Promise.all([blobs.retain(key), ...reads]);
         assert.deepEqual(new Set(found), new Set(['here']));
       }
     });
@@ -148,7 +148,7 @@ export const blobsContract = (name: string, open: Open): void => {
       const engine = await open(t);
       const key = `p/${unique('task')}/content`;
       await engine.ports.blobs.put(key, 'kept');
-      await engine.ports.blobs.own(key);
+      await engine.ports.blobs.retain(key);
       await engine.crash();
       engine.follow({});
       await engine.pass(101 * DAY_MS);

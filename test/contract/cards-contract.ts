@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Agent } from '../../shared/agents/agent.ts';
 import { appendToBox } from '../../shared/cards/append-to-box.ts';
-import { findBox } from '../../shared/cards/box.ts';
-import { findCard, keepCard } from '../../shared/cards/keep-card.ts';
-import { makeOutputBox } from '../../shared/cards/make-box.ts';
-import { chunksFrom, keepChunk } from '../../shared/streams/chunk.ts';
-import { loaded } from '../../shared/tasks/content.ts';
-import { headRef } from '../../shared/turns/head.ts';
+import { getBox } from '../../shared/cards/box.ts';
+import { createOutputBox } from '../../shared/cards/create-box.ts';
+import { getCard, putCard } from '../../shared/cards/put-card.ts';
+import { appendChunk, listChunksFrom } from '../../shared/streams/chunk.ts';
+import { loadContent } from '../../shared/tasks/content.ts';
+import { agentStateRef } from '../../shared/turns/agent-state.ts';
 import { type Turn, turnRef } from '../../shared/turns/turn.ts';
 import { depsOn } from './domain-on-engine.ts';
 import { type Open, unique } from './engine-under-test.ts';
@@ -19,12 +19,12 @@ export const cardsContract = (name: string, open: Open): void => {
       const project = unique('p');
       for (const content of [null, 'x'.repeat(8190), 'ü'.repeat(8190), { deep: [{ a: 1 }] }]) {
         const made = await Promise.all(
-          Array.from({ length: 4 }, () => keepCard(deps, project, 'tim', 'tool.result', content)),
+          Array.from({ length: 4 }, () => putCard(deps, project, 'tim', 'tool.result', content)),
         );
         assert.equal(made.filter(({ isNew }) => isNew).length, 1);
         assert.equal(new Set(made.map(({ id }) => id)).size, 1);
-        const card = await findCard(deps, project, made[0]?.id ?? '');
-        assert.deepEqual(await loaded(deps.blobs, card.project, card.content), content);
+        const card = await getCard(deps, project, made[0]?.id ?? '');
+        assert.deepEqual(await loadContent(deps.blobs, card.project, card.content), content);
       }
     });
 
@@ -32,20 +32,20 @@ export const cardsContract = (name: string, open: Open): void => {
       const deps = depsOn(await open(t));
       const [project, turn] = [unique('p'), unique('turn')];
       const cards = await Promise.all(
-        ['a', 'b', 'c'].map(async (text) => (await keepCard(deps, project, 'tim', 'agent.thought', text)).id),
+        ['a', 'b', 'c'].map(async (text) => (await putCard(deps, project, 'tim', 'agent.thought', text)).id),
       );
       await deps.records.update(turnRef(project, turn), { set: { agent: 'tim' } }, 'queued', 'orCreate');
-      await makeOutputBox(deps, project, 'tim', { id: 'out', writer: 'tim', turn });
+      await createOutputBox(deps, project, 'tim', { id: 'out', writer: 'tim', turn });
       const append = (card: string | undefined, epoch: number) =>
         appendToBox(deps, project, { boxId: 'out', cards: [card ?? ''], writer: 'tim', epoch });
       await assert.rejects(append(cards[0], 1), { code: 'stale_turn' });
-      await deps.records.update(headRef(project, 'tim'), { set: { turn, epoch: 1 } }, 'one', 'orCreate');
+      await deps.records.update(agentStateRef(project, 'tim'), { set: { turn, epoch: 1 } }, 'one', 'orCreate');
       await append(cards[0], 1);
       await append(cards[1], 1);
       await append(cards[0], 1);
-      await deps.records.update(headRef(project, 'tim'), { set: { epoch: 2 } }, 'two');
+      await deps.records.update(agentStateRef(project, 'tim'), { set: { epoch: 2 } }, 'two');
       await assert.rejects(append(cards[2], 1), { code: 'stale_turn' });
-      assert.deepEqual((await findBox(deps, project, 'out')).cards, cards.slice(0, 2));
+      assert.deepEqual((await getBox(deps, project, 'out')).cards, cards.slice(0, 2));
     });
 
     it('lose no chunk where many are written at once, and give them back as they arrived', async (t) => {
@@ -53,17 +53,17 @@ export const cardsContract = (name: string, open: Open): void => {
       const [project, id] = [unique('p'), unique('turn')];
       const whose: Pick<Agent, 'project' | 'id'> = { project, id: 'tim' };
       const say = (content: string) =>
-        keepChunk(deps, whose, { agent_turn_id: id, step_id: 's', chunk_type: 'text', content });
+        appendChunk(deps, whose, { agent_turn_id: id, step_id: 's', chunk_type: 'text', content });
       const contents = Array.from({ length: 20 }, (_, n) => `${n}`);
       await Promise.all(contents.map(say));
       const turn: Pick<Turn, 'pk' | 'agent'> = { pk: turnRef(project, id).pk, agent: 'tim' };
-      const { arrived, isMore } = await chunksFrom(deps, turn, 0);
+      const { arrived, isMore } = await listChunksFrom(deps, turn, 0);
       assert.deepEqual(
         arrived.map(({ chunk }) => chunk.content),
         contents,
       );
       assert.equal(isMore, false);
-      assert.deepEqual((await chunksFrom(deps, { ...turn, agent: 'kay' }, 0)).arrived, []);
+      assert.deepEqual((await listChunksFrom(deps, { ...turn, agent: 'kay' }, 0)).arrived, []);
     });
   });
 };

@@ -18,7 +18,7 @@ const versionsOf = (told: RecordChange[], pk: string): number[] =>
 
 const noting = (engine: EngineUnderTest) => {
   const told: RecordChange[] = [];
-  engine.follow({ changes: async (changes) => void told.push(...changes) });
+  engine.follow({ onChanges: async (changes) => void told.push(...changes) });
   return told;
 };
 
@@ -38,7 +38,7 @@ export const changeFeedContract = (name: string, open: Open): void => {
       const ref = sampleRef();
       const first = await created(records, { ...ref, n: 1 });
       const updated = await records.update(ref, { set: { n: 2 } }, token());
-      await records.remove(ref);
+      await records.delete(ref);
       await inTime(engine, () => assert.equal(told.length, 3));
       const second = updated.outcome === 'written' ? updated.after : undefined;
       assert.deepEqual(
@@ -114,7 +114,7 @@ export const changeFeedContract = (name: string, open: Open): void => {
       const [ref, other] = [sampleRef(), sampleRef()];
       const begun = Promise.withResolvers<void>();
       engine.follow({
-        changes: () => {
+        onChanges: () => {
           begun.resolve();
           return new Promise(() => {});
         },
@@ -154,7 +154,7 @@ export const changeFeedContract = (name: string, open: Open): void => {
       const told: RecordChange[] = [];
       let failures = 0;
       engine.follow({
-        changes: async (changes) => {
+        onChanges: async (changes) => {
           if (versionsOf(changes, ref.pk).includes(2) && failures++ < 3) throw new Error('not yet');
           told.push(...changes);
         },
@@ -171,7 +171,7 @@ export const changeFeedContract = (name: string, open: Open): void => {
       const others = Array.from({ length: 10 }, () => sampleRef());
       const told: RecordChange[] = [];
       engine.follow({
-        changes: async (changes) => {
+        onChanges: async (changes) => {
           if (versionsOf(changes, broken.pk).length > 0) throw new Error('it always fails');
           told.push(...changes);
         },

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { applied, type Change, type Condition, holds, inOrder, type Scalar } from '../../shared/ports/conditions.ts';
+import {
+  applyChange,
+  type Change,
+  type Condition,
+  evaluateCondition,
+  mergeChanges,
+  type Scalar,
+} from '../../shared/ports/conditions.ts';
 
 /** A record as a list of paths: what stands at the top, and in one level of map. An empty map has no path of its own. */
 type Model = Map<string, Scalar>;
@@ -109,7 +116,7 @@ describe('conditions and changes', () => {
   it('hold exactly where their plain meaning does', () => {
     fc.assert(
       fc.property(model, condition, (paths, asked) => {
-        assert.equal(holds(asked, recordOf(paths)), means(paths, asked));
+        assert.equal(evaluateCondition(asked, recordOf(paths)), means(paths, asked));
       }),
       { numRuns: 2000 },
     );
@@ -118,7 +125,7 @@ describe('conditions and changes', () => {
   it('change exactly the paths that they name, and nothing of the record that was given', () => {
     fc.assert(
       fc.property(model, change, (paths, { steps, asked }) => {
-        const after = applied(frozen(recordOf(paths)), frozen(asked));
+        const after = applyChange(frozen(recordOf(paths)), frozen(asked));
         assert.deepEqual(sorted(pathsOf(after)), sorted(changed(paths, steps)));
       }),
       { numRuns: 2000 },
@@ -128,11 +135,11 @@ describe('conditions and changes', () => {
   it('find what a change has set, and miss what it has unset', () => {
     fc.assert(
       fc.property(model, change, (paths, { asked }) => {
-        const after = applied(recordOf(paths), asked);
+        const after = applyChange(recordOf(paths), asked);
         for (const [field, value] of Object.entries(asked.set ?? {})) {
-          if (value !== undefined) assert.ok(holds({ field, is: value as Scalar }, after), field);
+          if (value !== undefined) assert.ok(evaluateCondition({ field, is: value as Scalar }, after), field);
         }
-        for (const field of asked.unset ?? []) assert.ok(holds({ field, present: false }, after), field);
+        for (const field of asked.unset ?? []) assert.ok(evaluateCondition({ field, present: false }, after), field);
       }),
       { numRuns: 1000 },
     );
@@ -140,12 +147,12 @@ describe('conditions and changes', () => {
 
   it('do not take what every object inherits for a field', () => {
     for (const field of ['toString', 'constructor', '__proto__', 'waiting.toString']) {
-      assert.equal(holds({ field, present: true }, { waiting: {} }), false);
+      assert.equal(evaluateCondition({ field, present: true }, { waiting: {} }), false);
     }
   });
 
   it('make no map where there is nothing to unset', () => {
-    assert.deepEqual(applied({ a: 1 }, { unset: ['waiting.call-1'] }), { a: 1 });
+    assert.deepEqual(applyChange({ a: 1 }, { unset: ['waiting.call-1'] }), { a: 1 });
   });
 });
 
@@ -156,6 +163,6 @@ describe('changes in order', () => {
       { set: { c: 2, d: undefined }, unset: ['a'], add: { n: 2, m: 1 } },
     ];
     const record = { a: 0, c: 0, d: 0, n: 5 };
-    assert.deepEqual(applied(record, inOrder(...changes)), changes.reduce<object>(applied, record));
+    assert.deepEqual(applyChange(record, mergeChanges(...changes)), changes.reduce<object>(applyChange, record));
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { acknowledge, rewind, takeEvents } from '../../shared/events/consume.ts';
+import { acknowledgeEvents, seekConsumer, takeEvents } from '../../shared/events/consume-events.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 import { depsOn } from './domain-on-engine.ts';
 import { type Open, unique } from './engine-under-test.ts';
@@ -29,8 +29,8 @@ const opened = async (t: TestContext, open: Open) => {
       const { events, receipt = '' } = await takeEvents(deps, admin, name, { max, leaseMs, waitMs: 0 });
       return { ids: events.map(({ id }) => id), receipt };
     },
-    ack: (receipt: string, name = 'one') => acknowledge(deps, admin, name, receipt),
-    rewind: (to: 'start' | Date, name = 'one') => rewind(deps, admin, name, to),
+    ack: (receipt: string, name = 'one') => acknowledgeEvents(deps, admin, name, receipt),
+    rewind: (to: 'start' | Date, name = 'one') => seekConsumer(deps, admin, name, to),
   };
 };
 

@@ -1,15 +1,23 @@
 import config from '../../parley.config.ts';
-import { directoryOf } from '../../shared/agents/directory.ts';
+import { createDirectory } from '../../shared/agents/directory.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Deps } from '../../shared/deps.ts';
-import { newId } from '../../shared/ids.ts';
+import { generateId } from '../../shared/ids.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { EngineUnderTest } from './engine-under-test.ts';
 
 /** What the domain is given, on any engine. */
 export const depsOn = (engine: EngineUnderTest, more: Partial<Config> = {}): Deps => {
   const clock = { ...systemClock, now: () => engine.now() };
-  const directory = directoryOf(engine.ports.records, clock);
+  const directory = createDirectory(engine.ports.records, clock);
   const nowhere = (): void => {};
-  return { ...engine.ports, clock, config: { ...config, ...more }, directory, log: nowhere, measure: nowhere, newId };
+  return {
+    ...engine.ports,
+    clock,
+    config: { ...config, ...more },
+    directory,
+    log: nowhere,
+    measure: nowhere,
+    newId: generateId,
+  };
 };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedEngine, openEngine } from '../../shared/engines/embedded/engine.ts';
+import { type EmbeddedEngine, openEmbeddedEngine } from '../../shared/engines/embedded/embedded-engine.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { engineContract } from './engine-contract.ts';
 import { type Open, WATCHED } from './engine-under-test.ts';
@@ -12,7 +12,7 @@ const open: Open = async (t) => {
   const clock = new TestClock();
   const engines: EmbeddedEngine[] = [];
   const start = (): EmbeddedEngine => {
-    const engine = openEngine({
+    const engine = openEmbeddedEngine({
       dir: join(root, String(engines.length)),
       clock,
       log: () => {},
@@ -43,15 +43,15 @@ const open: Open = async (t) => {
     },
     follow: (wanted) => {
       const isFirst = followers === undefined;
-      followers = { changes: async () => {}, due: async () => {}, ...wanted };
+      followers = { onChanges: async () => {}, onTimer: async () => {}, ...wanted };
       const mine = crash;
       if (!isFirst) return;
       // Whoever was killed tells nobody anything any more.
       const told = (tell: () => Promise<void> | undefined) =>
         mine === crash ? Promise.race([mine.promise, tell()]) : Promise.resolve();
       engine.start({
-        changes: (changes) => told(() => followers?.changes(changes)),
-        due: (record) => told(() => followers?.due(record)),
+        onChanges: (changes) => told(() => followers?.onChanges(changes)),
+        onTimer: (record) => told(() => followers?.onTimer(record)),
       });
     },
     crash: async () => {

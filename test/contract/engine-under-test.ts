@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { Ports } from '../../shared/deps.ts';
-import type { Followers } from '../../shared/ports/followers.ts';
-import type { Fresh, Item, Records, Written } from '../../shared/ports/records.ts';
+import type { EngineHandlers } from '../../shared/ports/engine-handlers.ts';
+import type { Item, NewItem, Records, WriteResult } from '../../shared/ports/records.ts';
 
 /** The sort key whose changes the engine must be told to follow, and one whose changes it must not. */
 export const WATCHED = 'task';
@@ -14,7 +14,7 @@ export interface EngineUnderTest {
   now(): number;
   /** Lets time pass: a clock is moved, or it is really waited. */
   pass(ms: number): Promise<void>;
-  follow(followers: Partial<Followers>): void;
+  follow(followers: Partial<EngineHandlers>): void;
   /** Ends the engine with no chance to finish anything, and opens it again; then `ports` are new, and nobody follows. */
   crash(): Promise<void>;
 }
@@ -34,11 +34,11 @@ type SampleRef = { pk: string; sk: string; readonly type?: Sample };
 
 export const sampleRef = (pk = unique('p#thing'), sk = WATCHED): SampleRef => ({ pk, sk });
 
-export const created = async (records: Records, item: Fresh<Sample>, by = token()): Promise<Sample> =>
+export const created = async (records: Records, item: NewItem<Sample>, by = token()): Promise<Sample> =>
   afterOf(await records.create<Sample>(item, by));
 
 /** The record that a write left; a write that did not happen fails the test. */
-export const afterOf = (written: Written<Sample>): Sample => {
+export const afterOf = (written: WriteResult<Sample>): Sample => {
   if (written.outcome !== 'written') throw new Error(`expected a write, but it was ${JSON.stringify(written)}`);
   return written.after;
 };

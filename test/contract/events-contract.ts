@@ -71,7 +71,7 @@ export const eventsContract = (name: string, open: Open): void => {
       assert.deepEqual(ids(rest.events), ['9']);
       const none = await events.read(project, { types: ['none'], limit: 3 });
       assert.deepEqual(none.events, []);
-      assert.equal(none.cursor, await events.end(project));
+      assert.equal(none.cursor, await events.getEnd(project));
       assert.deepEqual((await events.read(project, { types: [], limit: 3 })).events, []);
     });
 
@@ -111,7 +111,10 @@ export const eventsContract = (name: string, open: Open): void => {
       const engine = await open(t);
       const { events } = engine.ports;
       const project = unique('p');
-      assert.deepEqual((await events.read(project, { after: await events.since(project, 0), limit: 9 })).events, []);
+      assert.deepEqual(
+        (await events.read(project, { after: await events.findPositionAt(project, 0), limit: 9 })).events,
+        [],
+      );
       const times: number[] = [];
       for (let number = 0; number < 9; number++) {
         await engine.pass(number === 0 ? 0 : 60_000);
@@ -119,7 +122,7 @@ export const eventsContract = (name: string, open: Open): void => {
         await events.publish([event(project, number)]);
       }
       const from = async (time: number) =>
-        ids((await events.read(project, { after: await events.since(project, time), limit: 99 })).events);
+        ids((await events.read(project, { after: await events.findPositionAt(project, time), limit: 99 })).events);
       const all = times.map((_, number) => `${number}`);
       for (const [number, time] of times.entries()) assert.deepEqual(await from(time), all.slice(number));
       assert.deepEqual(await from(0), all);
@@ -179,7 +182,7 @@ export const eventsContract = (name: string, open: Open): void => {
         '4',
         '5',
       ]);
-      const end = await events.end(project);
+      const end = await events.getEnd(project);
       assert.deepEqual(ids((await events.read(project, { after: end, newestFirst: true, limit: 1 })).events), ['5']);
     });
 
@@ -190,7 +193,7 @@ export const eventsContract = (name: string, open: Open): void => {
       await assert.rejects(events.read(project, { after: far, limit: 1 }), { code: 'invalid_request' });
       await events.publish([event(project, 0)]);
       await assert.rejects(events.read(project, { after: far, limit: 1 }), { code: 'invalid_request' });
-      const end = await events.end(project);
+      const end = await events.getEnd(project);
       assert.deepEqual(await events.read(project, { after: end, limit: 1 }), { events: [], cursor: end });
       const inside = end.replace(/0$/, '1');
       await assert.rejects(events.read(project, { after: inside, limit: 1 }), { code: 'invalid_request' });
@@ -199,10 +202,10 @@ export const eventsContract = (name: string, open: Open): void => {
     it('are read from now on with the cursor of the end', async (t) => {
       const { events } = (await open(t)).ports;
       const project = unique('p');
-      const empty = await events.end(project);
+      const empty = await events.getEnd(project);
       await events.publish(numbered(project, 3));
       assert.equal((await events.read(project, { after: empty, limit: 10 })).events.length, 3);
-      const end = await events.end(project);
+      const end = await events.getEnd(project);
       const nothing = await events.read(project, { after: end, limit: 10 });
       assert.deepEqual(nothing, { events: [], cursor: end });
       await events.publish([event(project, 7)]);
@@ -222,8 +225,8 @@ export const eventsContract = (name: string, open: Open): void => {
       const { ports, now } = await open(t);
       const project = unique('p');
       const begun = now();
-      const end = await ports.events.end(project);
-      const more = ports.events.more(project, end, 60_000);
+      const end = await ports.events.getEnd(project);
+      const more = ports.events.waitForMore(project, end, 60_000);
       await ports.events.publish([event(project, 1)]);
       await more;
       assert.equal((await ports.events.read(project, { after: end, limit: 1 })).events.length, 1);
@@ -233,20 +236,20 @@ export const eventsContract = (name: string, open: Open): void => {
     it('are not waited for where there are more already', async (t) => {
       const { events } = (await open(t)).ports;
       const project = unique('p');
-      const end = await events.end(project);
+      const end = await events.getEnd(project);
       await events.publish([event(project, 1)]);
-      await events.more(project, end, 60_000);
+      await events.waitForMore(project, end, 60_000);
     });
 
     it('are waited for until the time is over or the wait is aborted', async (t) => {
       const { ports, pass } = await open(t);
       const project = unique('p');
-      const end = await ports.events.end(project);
-      const more = ports.events.more(project, end, 500);
+      const end = await ports.events.getEnd(project);
+      const more = ports.events.waitForMore(project, end, 500);
       await pass(500);
       await more;
       const stop = new AbortController();
-      const stopped = ports.events.more(project, end, 60_000, stop.signal);
+      const stopped = ports.events.waitForMore(project, end, 60_000, stop.signal);
       stop.abort();
       await stopped;
     });
@@ -269,7 +272,7 @@ export const eventsContract = (name: string, open: Open): void => {
       const engine = await open(t);
       const project = unique('p');
       await engine.ports.events.publish(numbered(project, 4));
-      const end = await engine.ports.events.end(project);
+      const end = await engine.ports.events.getEnd(project);
       engine.follow({});
       // Longer than any event is kept, and once more for what removes them.
       for (let days = 0; days < 40; days++) await engine.pass(86_400_000);

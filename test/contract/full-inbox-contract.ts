@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import config from '../../parley.config.ts';
-import { directoryOf } from '../../shared/agents/directory.ts';
-import { Registration, register } from '../../shared/agents/register.ts';
+import { createDirectory } from '../../shared/agents/directory.ts';
+import { Registration, registerAgent } from '../../shared/agents/register-agent.ts';
 import type { Deps } from '../../shared/deps.ts';
-import { newId } from '../../shared/ids.ts';
-import { depthOf } from '../../shared/inbox/arrivals.ts';
+import { generateId } from '../../shared/ids.ts';
+import { getInboxDepth } from '../../shared/inbox/bounded-inbox.ts';
 import { readInbox } from '../../shared/inbox/read-inbox.ts';
-import type { NoteMessage } from '../../shared/messages/command.ts';
-import { sendNote } from '../../shared/notes/send-note.ts';
+import type { DirectMessageCommand } from '../../shared/messages/command.ts';
+import { sendDirectMessage } from '../../shared/notes/send-direct-message.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
-import { traceFrom } from '../../shared/trace.ts';
+import { parseTrace } from '../../shared/trace.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Open, unique } from './engine-under-test.ts';
 
@@ -21,13 +21,13 @@ const opened = async (t: TestContext, open: Open) => {
   const { ports } = await open(t);
   const project = unique('p');
   const clock = systemClock;
-  const directory = directoryOf(ports.records, clock);
-  const deps: Deps = { ...ports, clock, config, directory, log: () => {}, measure: () => {}, newId };
-  await register(deps, project, 'reader', Registration.parse({ dialect: 'message-routing', inboxLimit: LIMIT }));
-  const known = await directory.agent(project, 'reader');
+  const directory = createDirectory(ports.records, clock);
+  const deps: Deps = { ...ports, clock, config, directory, log: () => {}, measure: () => {}, newId: generateId };
+  await registerAgent(deps, project, 'reader', Registration.parse({ dialect: 'message-routing', inboxLimit: LIMIT }));
+  const known = await directory.getAgent(project, 'reader');
   assert.ok(known);
   const send = (id: string) => {
-    const message: NoteMessage = {
+    const message: DirectMessageCommand = {
       kind: 'note',
       messageId: id,
       fingerprint: id,
@@ -38,13 +38,14 @@ const opened = async (t: TestContext, open: Open) => {
       content: { status: 'in_progress' },
       carried: {},
     };
-    const sending = { project, dialect: 'message-routing', trace: traceFrom(undefined, undefined), isShown: true };
+    const sending = { project, dialect: 'message-routing', trace: parseTrace(undefined, undefined), isShown: true };
     // Whoever finds too many others in the way is asked to try again.
-    return eventually(() => sendNote(deps, sending, message), PATIENCE_MS);
+    return eventually(() => sendDirectMessage(deps, sending, message), PATIENCE_MS);
   };
-  const read = (take = false) => readInbox(deps, known, { max: 100, waitMs: 0, take });
+  const read = async (take = false) =>
+    (await readInbox(deps, known, { max: 100, waitMs: 0, take })).map(({ message }) => message);
   const depth = async () => {
-    const found = await depthOf(ports.records, known.agent);
+    const found = await getInboxDepth(ports.records, known.agent);
     return [found?.count, found?.evicted];
   };
   return { send, read, depth };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { absent, is, present } from '../../shared/ports/conditions.ts';
-import type { IndexName, Query, Records } from '../../shared/ports/records.ts';
+import { equals, exists, notExists } from '../../shared/ports/conditions.ts';
+import type { IndexName, RecordQuery, Records } from '../../shared/ports/records.ts';
 import { eventually } from '../support/eventually.ts';
 import { created, type Open, type Sample, sampleRef, token, unique } from './engine-under-test.ts';
 
@@ -10,7 +10,7 @@ const KEYS = ['b#2', 'a', 'b#10', 'c', 'b#1', 'b', 'B#1', 'b~', 'ba'];
 const SORTED = ['B#1', 'a', 'b', 'b#1', 'b#10', 'b#2', 'ba', 'b~', 'c'];
 
 /** A query, and what it must find of the keys above. */
-const CASES: [Omit<Query, 'p' | 'index'>, string[]][] = [
+const CASES: [Omit<RecordQuery, 'p' | 'index'>, string[]][] = [
   [{ limit: 100 }, SORTED],
   [{ limit: 100, newestFirst: true }, SORTED.toReversed()],
   [{ limit: 2 }, ['B#1', 'a']],
@@ -92,7 +92,7 @@ export const queriesContract = (name: string, open: Open): void => {
       await eventually(async () => assert.deepEqual(await found(), [undefined, undefined]));
       await records.update(ref, { set: { placed: { p: here, s: '2' } } }, token());
       await eventually(async () => assert.deepEqual(await found(), [5, undefined]));
-      await records.remove(ref);
+      await records.delete(ref);
       await eventually(async () => assert.deepEqual(await found(), [undefined, undefined]));
     });
 
@@ -102,16 +102,16 @@ export const queriesContract = (name: string, open: Open): void => {
       const found = async (place: string): Promise<(string | undefined)[]> =>
         (await records.query<Sample>({ index: 'placed', p: place, limit: 10 })).map(({ placed }) => placed?.s);
       await created(records, { ...ref, status: 'open', placed: { p } });
-      await records.update(ref, { if: is('status', 'open'), set: { status: 'ended', 'placed.s': '7' } }, token());
+      await records.update(ref, { if: equals('status', 'open'), set: { status: 'ended', 'placed.s': '7' } }, token());
       await eventually(async () => assert.deepEqual(await found(p), ['7']));
       assert.deepEqual((await records.get<Sample>(ref))?.placed, { p, s: '7' });
-      await records.update(ref, { if: is('placed.s', '7'), set: { placed: { p: other } } }, token());
+      await records.update(ref, { if: equals('placed.s', '7'), set: { placed: { p: other } } }, token());
       await eventually(async () => assert.deepEqual(await found(p), []));
       assert.deepEqual(await found(other), []);
       assert.deepEqual((await records.get<Sample>(ref))?.placed, { p: other });
-      await records.update(ref, { if: absent('placed.s'), set: { 'placed.s': '8' } }, token());
+      await records.update(ref, { if: notExists('placed.s'), set: { 'placed.s': '8' } }, token());
       await eventually(async () => assert.deepEqual(await found(other), ['8']));
-      await records.update(ref, { if: present('placed.s'), unset: ['placed.s'] }, token());
+      await records.update(ref, { if: exists('placed.s'), unset: ['placed.s'] }, token());
       await eventually(async () => assert.deepEqual(await found(other), []));
     });
 
@@ -142,7 +142,7 @@ export const queriesContract = (name: string, open: Open): void => {
   });
 };
 
-const pages = async (records: Records, query: Query): Promise<string[]> => {
+const pages = async (records: Records, query: RecordQuery): Promise<string[]> => {
   const keys: string[] = [];
   for (;;) {
     const page = await records.query({ ...query, after: keys.at(-1) });

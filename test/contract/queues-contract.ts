@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Json } from '../../shared/json/json.ts';
-import type { Lane, Outgoing, Queues, Received } from '../../shared/ports/queues.ts';
+import type { QueueKey, QueueMessage, Queues, ReceivedMessage } from '../../shared/ports/queues.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Open, token, unique } from './engine-under-test.ts';
 
-const lane = (overrides: Partial<Lane> = {}): Lane => ({
+const lane = (overrides: Partial<QueueKey> = {}): QueueKey => ({
   project: 'p',
   kind: 'domain',
   name: unique('security'),
@@ -13,7 +13,7 @@ const lane = (overrides: Partial<Lane> = {}): Lane => ({
   ...overrides,
 });
 
-const message = (to: Lane, body: string, overrides: Partial<Outgoing> = {}): Outgoing => ({
+const message = (to: QueueKey, body: string, overrides: Partial<QueueMessage> = {}): QueueMessage => ({
   lane: to,
   group: unique('group'),
   dedup: token(),
@@ -23,10 +23,14 @@ const message = (to: Lane, body: string, overrides: Partial<Outgoing> = {}): Out
 });
 
 const AT_ONCE = { max: 10, waitMs: 0, visibilityMs: 30_000 };
-const bodies = (received: Received[]) => received.map(({ body }) => body);
+const bodies = (received: ReceivedMessage[]) => received.map(({ body }) => body);
 
 /** A receive may come back empty by mistake, but not for ever. */
-const receiveSome = (queues: Queues, lanes: Lane[], options: Partial<typeof AT_ONCE> = {}): Promise<Received[]> =>
+const receiveSome = (
+  queues: Queues,
+  lanes: QueueKey[],
+  options: Partial<typeof AT_ONCE> = {},
+): Promise<ReceivedMessage[]> =>
   eventually(async () => {
     const received = await queues.receive(lanes, { ...AT_ONCE, ...options });
     assert.notEqual(received.length, 0, 'nothing was received');
@@ -34,8 +38,8 @@ const receiveSome = (queues: Queues, lanes: Lane[], options: Partial<typeof AT_O
   });
 
 /** Receives one after the other, deleting each, until so many have come. */
-const drain = async (queues: Queues, lanes: Lane[], count: number): Promise<Received[]> => {
-  const drained: Received[] = [];
+const drain = async (queues: Queues, lanes: QueueKey[], count: number): Promise<ReceivedMessage[]> => {
+  const drained: ReceivedMessage[] = [];
   while (drained.length < count) {
     const received = await receiveSome(queues, lanes);
     drained.push(...received);
@@ -53,6 +57,62 @@ export const queuesContract = (name: string, open: Open): void => {
       await queues.send([message(to, '', { group: 'g', body })]);
       const [received] = await receiveSome(queues, [to]);
       assert.deepEqual({ ...received, receipt: '' }, { lane: to, group: 'g', body, receipt: '' });
+    });
+
+    it('gives whoever receives from a domain what waits for its capabilities, and whoever has one that alone', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const domain = unique('security');
+      const whole = lane({ name: domain });
+      const [scan, briefing] = [
+        lane({ kind: 'capability', name: `${domain}.scan` }),
+        lane({ kind: 'capability', name: `${domain}.a.b` }),
+      ];
+      await queues.send([message(scan, 'scan'), message(briefing, 'briefing'), message(whole, 'other')]);
+      const [received, ...more] = await receiveSome(queues, [scan]);
+      assert.deepEqual([received?.body, received?.lane, more], ['scan', scan, []]);
+      await queues.release(received ? [received] : []);
+      const all = await drain(queues, [whole], 3);
+      assert.deepEqual(bodies(all).toSorted(), ['briefing', 'other', 'scan']);
+      assert.deepEqual(new Set(all.map(({ lane: { name } }) => name)), new Set([scan.name, briefing.name, domain]));
+      assert.deepEqual(await queues.receive([whole, scan, briefing], AT_ONCE), []);
+    });
+
+    it('wakes whoever waits in a domain for what is sent to one of its capabilities', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const domain = unique('security');
+      const scan = lane({ kind: 'capability', name: `${domain}.scan` });
+      const waiting = queues.receive([lane({ name: domain })], { ...AT_ONCE, waitMs: 20_000 });
+      await queues.send([message(scan, 'scan')]);
+      assert.deepEqual(bodies(await waiting), ['scan']);
+    });
+
+    it('leaves to others what waits for a capability and is not for the receiver', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const scan = lane({ kind: 'capability', name: `${unique('security')}.scan` });
+      await queues.send([message(scan, 'left'), message(scan, 'wanted')]);
+      const received = await eventually(async () => {
+        const some = await queues.receive([scan], { ...AT_ONCE, leaves: (body) => body === 'left' });
+        assert.notEqual(some.length, 0);
+        return some;
+      });
+      assert.deepEqual(bodies(received), ['wanted']);
+      assert.deepEqual(bodies(await receiveSome(queues, [scan])), ['left']);
+    });
+
+    it('takes what is urgent from a queue before what is less so from a list, and nothing that is too much', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const domain = unique('security');
+      const [kay, whole] = [lane({ kind: 'agent', name: unique('kay') }), lane({ name: domain })];
+      const high = { ...whole, priority: 'high' as const };
+      await queues.send([message(kay, 'addressed'), message(whole, 'normal'), message(high, 'high')]);
+      const lanes = [{ ...kay, priority: 'high' as const }, high, kay, whole];
+      const order: unknown[] = [];
+      for (let times = 0; times < 3; times++) {
+        const received = await receiveSome(queues, lanes, { max: 1 });
+        order.push(...bodies(received));
+        await queues.delete(received);
+      }
+      assert.deepEqual(order, ['high', 'addressed', 'normal']);
     });
 
     it('takes messages that are large together', async (t) => {
@@ -129,7 +189,7 @@ export const queuesContract = (name: string, open: Open): void => {
       const { queues } = (await open(t)).ports;
       for (const kind of ['domain', 'agent', 'capability'] as const) {
         const one = lane({ kind });
-        const others: Lane[] = [
+        const others: QueueKey[] = [
           { ...one, project: 'q' },
           { ...one, kind: kind === 'agent' ? 'capability' : 'agent' },
           { ...one, name: `${one.name}2` },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { is } from '../../shared/ports/conditions.ts';
+import { equals } from '../../shared/ports/conditions.ts';
 import {
   afterOf,
   created,
@@ -38,9 +38,9 @@ export const recordsContract = (name: string, open: Open): void => {
       const { records } = (await open(t)).ports;
       const ref = sampleRef();
       assert.equal(await records.get(ref), undefined);
-      await records.remove(ref);
+      await records.delete(ref);
       await created(records, ref);
-      await records.remove(ref);
+      await records.delete(ref);
       assert.equal(await records.get(ref), undefined);
     });
 
@@ -120,42 +120,42 @@ export const recordsContract = (name: string, open: Open): void => {
     it('notices a write under a key that came before anybody waited for it', async (t) => {
       const { records } = (await open(t)).ports;
       const ref = sampleRef();
-      const listener = records.listen(ref.pk);
+      const listener = records.watch(ref.pk);
       t.after(() => listener.close());
       await created(records, ref);
-      await listener.heard(60_000);
+      await listener.next(60_000);
     });
 
     it('wakes everybody who waits for a key, also for what appears in that place of an index', async (t) => {
       const { records } = (await open(t)).ports;
       const place = unique('p#place');
-      const listeners = [records.listen(place), records.listen(place)];
+      const listeners = [records.watch(place), records.watch(place)];
       t.after(() => listeners.map((listener) => listener.close()));
-      const heard = Promise.all(listeners.map((listener) => listener.heard(60_000)));
+      const heard = Promise.all(listeners.map((listener) => listener.next(60_000)));
       await created(records, { ...sampleRef(place, UNWATCHED) });
       await heard;
-      const heardPlaced = listeners[0]?.heard(60_000);
+      const heardPlaced = listeners[0]?.next(60_000);
       await created(records, { ...sampleRef(), placed: { p: place, s: '1' } });
       await heardPlaced;
       const late = sampleRef();
       await created(records, { ...late, placed: { p: place } });
-      const heardLate = listeners[1]?.heard(60_000).then(() => listeners[1]?.heard(60_000));
+      const heardLate = listeners[1]?.next(60_000).then(() => listeners[1]?.next(60_000));
       await records.update(late, { set: { 'placed.s': '2' } }, token());
       await heardLate;
     });
 
     it('stops waiting for a key in the end, or when it is told to', async (t) => {
       const { ports, pass } = await open(t);
-      const listener = ports.records.listen(unique('p#quiet'));
+      const listener = ports.records.watch(unique('p#quiet'));
       t.after(() => listener.close());
-      const heard = listener.heard(500);
+      const heard = listener.next(500);
       await pass(500);
       await heard;
       const stop = new AbortController();
-      const stopped = listener.heard(60_000, stop.signal);
+      const stopped = listener.next(60_000, stop.signal);
       stop.abort();
       await stopped;
-      await listener.heard(60_000, stop.signal);
+      await listener.next(60_000, stop.signal);
     });
 
     it('reads what has just been written, whoever reads', async (t) => {
@@ -163,7 +163,7 @@ export const recordsContract = (name: string, open: Open): void => {
       const ref = sampleRef(undefined, WATCHED);
       await created(records, { ...ref, n: 0 });
       for (let n = 1; n <= 20; n++) {
-        await records.update(ref, { if: is('n', n - 1), set: { n } }, token());
+        await records.update(ref, { if: equals('n', n - 1), set: { n } }, token());
         const [[queried], got] = await Promise.all([records.query({ p: ref.pk, limit: 1 }), records.get(ref)]);
         assert.deepEqual([queried?.v, got?.n], [n + 1, n]);
       }

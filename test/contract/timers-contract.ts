@@ -8,7 +8,7 @@ import { created, type EngineUnderTest, type Open, sampleRef, token } from './en
 const handling = (engine: EngineUnderTest) => {
   const handled: { pk: string; at: number; record: Item }[] = [];
   engine.follow({
-    due: async (record) => {
+    onTimer: async (record) => {
       handled.push({ pk: record.pk, at: engine.now(), record });
       await engine.ports.records.update(record, { unset: ['due'] }, token());
     },
@@ -73,7 +73,7 @@ export const timersContract = (name: string, open: Open): void => {
       await created(engine.ports.records, { ...witness, due: begun + 2000 });
       await engine.ports.records.update(moved, { set: { due: begun + 3000 } }, token());
       await engine.ports.records.update(dropped, { unset: ['due'] }, token());
-      await engine.ports.records.remove(removed);
+      await engine.ports.records.delete(removed);
       await engine.pass(2000);
       await due.first(witness);
       assert.deepEqual([moved, dropped, removed].map(due.times), [0, 0, 0]);
@@ -98,7 +98,7 @@ export const timersContract = (name: string, open: Open): void => {
       const [stuck, witness] = [sampleRef(), sampleRef()];
       let calls = 0;
       engine.follow({
-        due: async ({ pk, sk }) => {
+        onTimer: async ({ pk, sk }) => {
           if (pk !== stuck.pk) return;
           calls += 1;
           if (calls === 2) throw new Error('it fails the second time');
@@ -124,7 +124,7 @@ export const timersContract = (name: string, open: Open): void => {
       const broken = sampleRef();
       const handled = new Set<string>();
       engine.follow({
-        due: async ({ pk, sk }) => {
+        onTimer: async ({ pk, sk }) => {
           if (pk === broken.pk) throw new Error('it always fails');
           handled.add(pk);
           await engine.ports.records.update({ pk, sk }, { unset: ['due'] }, token());

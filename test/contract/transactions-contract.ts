@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { above, absent, is, present } from '../../shared/ports/conditions.ts';
+import { equals, exists, greaterThan, notExists } from '../../shared/ports/conditions.ts';
 import { created, type Open, sampleRef, token } from './engine-under-test.ts';
 
 export const transactionsContract = (name: string, open: Open): void => {
@@ -14,10 +14,10 @@ export const transactionsContract = (name: string, open: Open): void => {
       const done = await records.transact(
         [
           { kind: 'create', item: { ...fresh, ...{ status: 'new' } } },
-          { kind: 'update', key: counted, change: { if: is('count', 1), add: { count: 1 } } },
-          { kind: 'remove', key: old, if: is('status', 'old') },
-          { kind: 'check', key: checked, if: above('room', 1) },
-          { kind: 'check', key: sampleRef(), if: absent('room') },
+          { kind: 'update', key: counted, change: { if: equals('count', 1), add: { count: 1 } } },
+          { kind: 'remove', key: old, if: equals('status', 'old') },
+          { kind: 'check', key: checked, if: greaterThan('room', 1) },
+          { kind: 'check', key: sampleRef(), if: notExists('room') },
         ],
         'together',
       );
@@ -36,11 +36,11 @@ export const transactionsContract = (name: string, open: Open): void => {
       await created(records, other);
       const refusals = [
         { write: { kind: 'create', item: there }, current },
-        { write: { kind: 'update', key: there, change: { if: is('size', 2), set: { size: 3 } } }, current },
+        { write: { kind: 'update', key: there, change: { if: equals('size', 2), set: { size: 3 } } }, current },
         { write: { kind: 'update', key: absentOne, change: { set: { size: 3 } } }, current: undefined },
-        { write: { kind: 'remove', key: there, if: is('size', 2) }, current },
-        { write: { kind: 'check', key: there, if: is('size', 2) }, current },
-        { write: { kind: 'check', key: absentOne, if: present('size') }, current: undefined },
+        { write: { kind: 'remove', key: there, if: equals('size', 2) }, current },
+        { write: { kind: 'check', key: there, if: equals('size', 2) }, current },
+        { write: { kind: 'check', key: absentOne, if: exists('size') }, current: undefined },
       ] as const;
       for (const { write, current: shown } of refusals) {
         const fresh = sampleRef();
@@ -62,8 +62,8 @@ export const transactionsContract = (name: string, open: Open): void => {
       await created(records, old);
       const writes = [
         { kind: 'create', item: fresh },
-        { kind: 'update', key: counted, change: { if: is('count', 1), add: { count: 1 } } },
-        { kind: 'remove', key: old, if: present('v') },
+        { kind: 'update', key: counted, change: { if: equals('count', 1), add: { count: 1 } } },
+        { kind: 'remove', key: old, if: exists('v') },
       ] as const;
       assert.deepEqual(await records.transact([...writes], 'mine'), { outcome: 'written' });
       assert.deepEqual(await records.transact([...writes], 'mine'), { outcome: 'written' });
@@ -86,7 +86,7 @@ export const transactionsContract = (name: string, open: Open): void => {
       await created(records, { ...left, owner: 'nobody' });
       await created(records, { ...right, owner: 'nobody' });
       const attempts = Array.from({ length: 10 }, async (_, number) => {
-        const take = { if: is('owner', 'nobody'), set: { owner: `agent-${number}` } };
+        const take = { if: equals('owner', 'nobody'), set: { owner: `agent-${number}` } };
         const keys = number % 2 === 0 ? [left, right] : [right, left];
         const by = token();
         const writes = keys.map((key) => ({ kind: 'update' as const, key, change: take }));

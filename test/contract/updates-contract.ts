@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  above,
-  absent,
-  all,
-  any,
-  below,
+  and,
   type Condition,
-  is,
-  isNot,
-  oneOf,
-  present,
+  equals,
+  equalsAny,
+  exists,
+  greaterThan,
+  lessThan,
+  notEquals,
+  notExists,
+  or,
 } from '../../shared/ports/conditions.ts';
 import { afterOf, created, type Open, sampleRef, token } from './engine-under-test.ts';
 
@@ -20,72 +20,72 @@ const SAMPLE = { status: 'open', size: 5, done: false, map: { a: 1, 'call-1': 'x
 const MANY = Array.from({ length: 256 }, (_, n) => `s${n}`);
 
 const HOLDS: Condition[] = [
-  is('status', 'open'),
-  is('size', 5),
-  is('done', false),
-  is('zero', 0),
-  is('blank', ''),
-  is('map.a', 1),
-  is('map.call-1', 'x'),
-  isNot('status', 'closed'),
-  isNot('size', '5'),
-  isNot('missing', 1),
-  isNot('map.missing', 1),
-  isNot('missing.at-all', 1),
-  below('size', 6),
-  below('status', 'p'),
-  below('map.a', 1.5),
-  above('size', 4),
-  above('status', 'opem'),
-  above('zero', -1),
-  oneOf('status', 'shut', 'open'),
-  oneOf('map.a', 2, 1),
-  oneOf('status', ...MANY, 'open'),
-  present('status'),
-  present('done'),
-  present('blank'),
-  present('empty'),
-  present('map.a'),
-  absent('missing'),
-  absent('map.b'),
-  absent('empty.a'),
-  absent('missing.at-all'),
-  absent('status.of'),
-  all(is('size', 5), present('map.a'), any(absent('size'), above('size', 1))),
-  any(is('size', 6), is('status', 'open')),
-  all(any(all(is('size', 5)))),
+  equals('status', 'open'),
+  equals('size', 5),
+  equals('done', false),
+  equals('zero', 0),
+  equals('blank', ''),
+  equals('map.a', 1),
+  equals('map.call-1', 'x'),
+  notEquals('status', 'closed'),
+  notEquals('size', '5'),
+  notEquals('missing', 1),
+  notEquals('map.missing', 1),
+  notEquals('missing.at-all', 1),
+  lessThan('size', 6),
+  lessThan('status', 'p'),
+  lessThan('map.a', 1.5),
+  greaterThan('size', 4),
+  greaterThan('status', 'opem'),
+  greaterThan('zero', -1),
+  equalsAny('status', 'shut', 'open'),
+  equalsAny('map.a', 2, 1),
+  equalsAny('status', ...MANY, 'open'),
+  exists('status'),
+  exists('done'),
+  exists('blank'),
+  exists('empty'),
+  exists('map.a'),
+  notExists('missing'),
+  notExists('map.b'),
+  notExists('empty.a'),
+  notExists('missing.at-all'),
+  notExists('status.of'),
+  and(equals('size', 5), exists('map.a'), or(notExists('size'), greaterThan('size', 1))),
+  or(equals('size', 6), equals('status', 'open')),
+  and(or(and(equals('size', 5)))),
 ];
 
 const FAILS: Condition[] = [
-  is('status', 'Open'),
-  is('size', '5'),
-  is('missing', 1),
-  is('map.b', 1),
-  is('missing.at-all', 1),
-  isNot('size', 5),
-  isNot('map.a', 1),
-  below('size', 5),
-  below('size', '6'),
-  below('missing', 6),
-  below('status', 'open'),
-  above('size', 5),
-  above('status', 1),
-  above('missing', 'a'),
-  above('map.missing', 0),
-  oneOf('status', 'shut', 'ajar'),
-  oneOf('size', '5'),
-  oneOf('missing', 'a'),
-  oneOf('status'),
-  oneOf('status', ...MANY),
-  present('missing'),
-  present('map.b'),
-  present('empty.a'),
-  absent('size'),
-  absent('map'),
-  absent('map.a'),
-  absent('zero'),
-  all(is('size', 5), is('status', 'shut')),
-  any(is('size', 6), is('status', 'shut')),
+  equals('status', 'Open'),
+  equals('size', '5'),
+  equals('missing', 1),
+  equals('map.b', 1),
+  equals('missing.at-all', 1),
+  notEquals('size', 5),
+  notEquals('map.a', 1),
+  lessThan('size', 5),
+  lessThan('size', '6'),
+  lessThan('missing', 6),
+  lessThan('status', 'open'),
+  greaterThan('size', 5),
+  greaterThan('status', 1),
+  greaterThan('missing', 'a'),
+  greaterThan('map.missing', 0),
+  equalsAny('status', 'shut', 'ajar'),
+  equalsAny('size', '5'),
+  equalsAny('missing', 'a'),
+  equalsAny('status'),
+  equalsAny('status', ...MANY),
+  exists('missing'),
+  exists('map.b'),
+  exists('empty.a'),
+  notExists('size'),
+  notExists('map'),
+  notExists('map.a'),
+  notExists('zero'),
+  and(equals('size', 5), equals('status', 'shut')),
+  or(equals('size', 6), equals('status', 'shut')),
 ];
 
 export const updatesContract = (name: string, open: Open): void => {
@@ -113,7 +113,7 @@ export const updatesContract = (name: string, open: Open): void => {
       await created(records, { ...ref, odd, map: {} });
       assert.deepEqual((await records.get(ref))?.odd, odd);
       for (const key of keys.filter(Boolean)) {
-        const change = { if: absent(`map.${key}`), set: { [`map.${key}`]: odd } };
+        const change = { if: notExists(`map.${key}`), set: { [`map.${key}`]: odd } };
         assert.equal((await records.update(ref, change, token())).outcome, 'written', key);
         assert.equal((await records.update(ref, change, token())).outcome, 'refused', key);
       }
@@ -181,7 +181,7 @@ export const updatesContract = (name: string, open: Open): void => {
         await created(records, { ...ref, waiting: { other: 1 } });
         const after = afterOf(await records.update(ref, { set: { [`waiting.${call}`]: 7 } }, token()));
         assert.deepEqual(after.waiting, { other: 1, [call]: 7 });
-        const gone = { if: is(`waiting.${call}`, 7), unset: [`waiting.${call}`] };
+        const gone = { if: equals(`waiting.${call}`, 7), unset: [`waiting.${call}`] };
         assert.deepEqual(afterOf(await records.update(ref, gone, token())).waiting, { other: 1 });
       }
     });
@@ -189,7 +189,7 @@ export const updatesContract = (name: string, open: Open): void => {
     it('refuses to update what is absent, unless it may create it', async (t) => {
       const { records } = (await open(t)).ports;
       const ref = sampleRef();
-      const change = { if: any(absent('size'), below('size', 3)), set: { size: 3 } };
+      const change = { if: or(notExists('size'), lessThan('size', 3)), set: { size: 3 } };
       assert.deepEqual(await records.update(ref, change, token()), { outcome: 'refused', current: undefined });
       assert.equal(await records.get(ref), undefined);
       const written = await records.update(ref, change, token(), 'orCreate');
@@ -198,7 +198,7 @@ export const updatesContract = (name: string, open: Open): void => {
       assert.deepEqual({ v, size }, { v: 1, size: 3 });
       const again = await records.update(ref, change, token(), 'orCreate');
       assert.equal(again.outcome, 'refused');
-      const needsOne = { if: present('size'), set: { size: 4 } };
+      const needsOne = { if: exists('size'), set: { size: 4 } };
       assert.deepEqual(await records.update(sampleRef(), needsOne, token(), 'orCreate'), {
         outcome: 'refused',
         current: undefined,
@@ -219,7 +219,7 @@ export const updatesContract = (name: string, open: Open): void => {
       const { records } = (await open(t)).ports;
       const ref = sampleRef();
       await created(records, { ...ref, status: 'requested', attempt: 0 });
-      const claim = { if: is('status', 'requested'), set: { status: 'claimed' }, add: { attempt: 1 } };
+      const claim = { if: equals('status', 'requested'), set: { status: 'claimed' }, add: { attempt: 1 } };
       const after = afterOf(await records.update(ref, claim, 'mine'));
       assert.deepEqual(await records.update(ref, claim, 'mine'), { outcome: 'written', after, again: true });
       assert.deepEqual(await records.get(ref), after);

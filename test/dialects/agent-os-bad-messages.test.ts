@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CODES, type Code } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
 import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
 import { agentOsAgent, agentOsMessage, content, evidence, NO_EVIDENCE } from '../support/agent-os-agent.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -79,7 +79,7 @@ describe('a validation rule of AgentOS', () => {
 });
 
 describe('an AgentOS message that is not right', () => {
-  const refused: [what: string, message: object, code: Code, paths: string[]][] = [
+  const refused: [what: string, message: object, code: ParleyErrorCode, paths: string[]][] = [
     ['a timestamp that is a number', query({ timestamp: 5 }), 'invalid_message', ['timestamp']],
     ['a version of two numbers', query({ version: '1.0' }), 'invalid_message', ['version']],
     ['a version of another major', query({ version: '2.0.0' }), 'unsupported_version', []],
@@ -106,7 +106,7 @@ describe('an AgentOS message that is not right', () => {
     ],
     ['a context that is a text', query({ context: 'x' }), 'invalid_message', ['context']],
     ...['sessionId', 'userId', 'requestId', 'conversationId', 'locale', 'timezone'].map(
-      (field): [string, object, Code, string[]] => [
+      (field): [string, object, ParleyErrorCode, string[]] => [
         `a ${field} that is a number`,
         query({ context: { [field]: 1 } }),
         'invalid_message',
@@ -167,7 +167,7 @@ describe('an AgentOS message that is not right', () => {
     const { parley, brain } = await start(t);
     for (const [what, message, code, paths] of refused) {
       await t.test(what, async () => {
-        const { body } = await refusedWithoutTrace(parley, CODES[code], code, () => brain.send(message));
+        const { body } = await refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, () => brain.send(message));
         assert.deepEqual((body.issues ?? []).map(({ path }: { path: string }) => path).sort(), paths.toSorted());
       });
     }

@@ -12,6 +12,18 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
 const unfounded = evidence({ sources: [] });
 
 describe('the law against fabrication', () => {
+  it('takes no source that has a blank for its name', async (t) => {
+    const { brain, scribe } = await start(t);
+    const query = await brain.say('query', 'scribe');
+    await scribe.claim();
+    const response = scribe.message('response', 'one-brain', {
+      replyTo: query.id,
+      payload: { content: 'Large.' },
+      evidence: evidence({ sources: [{ id: ' ', name: '', url: ' ' }] }),
+    });
+    assertRefused(await scribe.send(response), 400, 'invalid_message');
+  });
+
   const claims: [what: string, said: unknown][] = [
     ['an answer', { answer: 'Large.' }],
     ['data', { data: { value: 17 } }],
@@ -47,6 +59,31 @@ describe('the law against fabrication', () => {
       assert.equal((await brain.task(query.id)).state, 'claimed');
       assert.equal((await scribe.respond('one-brain', query.id)).status, 202);
       assert.equal((await brain.task(query.id)).state, 'completed');
+    });
+  }
+
+  for (const type of ['validation', 'correction', 'event']) {
+    it(`holds for a ${type} that answers: it is refused without a source, and the task stays with its holder`, async (t) => {
+      const { parley, brain, scribe } = await start(t);
+      const query = await brain.say('query', 'scribe');
+      await scribe.claim();
+      const overrides = { replyTo: query.id, payload: content({ answer: 'Large.' }), evidence: unfounded };
+      assertRefused(await scribe.send(scribe.message(type, 'one-brain', overrides)), 422, 'fabrication_detected');
+      const [{ law, taskId }] = (await parley.admin.call('GET', '/v1/violations')).body.violations;
+      assert.deepEqual([law, `msg-${taskId}`], ['R0', query.id]);
+      assert.equal((await brain.task(query.id)).state, 'claimed');
+      const founded = { ...overrides, evidence: evidence() };
+      assert.equal((await scribe.send(scribe.message(type, 'one-brain', founded))).status, 202);
+    });
+  }
+
+  for (const type of ['event', 'evidence', 'gap', 'validation', 'correction']) {
+    it(`holds for a ${type} that answers nothing, and nobody is given it`, async (t) => {
+      const { parley, brain, scribe } = await start(t);
+      const overrides = { payload: content({ answer: 'Large.' }), evidence: unfounded };
+      assertRefused(await scribe.send(scribe.message(type, 'one-brain', overrides)), 422, 'fabrication_detected');
+      assert.equal((await parley.admin.call('GET', '/v1/violations')).body.violations.length, 1);
+      assert.deepEqual([await brain.inbox(), await brain.claim()], [[], []]);
     });
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { inspect } from '../../shared/json/inspect.ts';
+import { findUnsafeJson } from '../../shared/json/find-unsafe-json.ts';
 import { agentOsAgent, content, type Wire } from '../support/agent-os-agent.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -17,7 +17,9 @@ const uuid = fc
   )
   .map((spelling) => () => spelling(randomUUID()));
 /** Whatever any body may hold. */
-const json = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' }).filter((value) => inspect(value) === undefined);
+const json = fc
+  .jsonValue({ maxDepth: 3, stringUnit: 'grapheme' })
+  .filter((value) => findUnsafeJson(value) === undefined);
 const some = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record<T>(model, { requiredKeys: [] });
 
 interface Unsent {

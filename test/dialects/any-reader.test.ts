@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import config from '../../parley.config.ts';
-import { dialectNamed } from '../../shared/dialects/dialects.ts';
-import { inspect } from '../../shared/json/inspect.ts';
+import { getDialect } from '../../shared/dialects/registry.ts';
+import { findUnsafeJson } from '../../shared/json/find-unsafe-json.ts';
 import { settled } from '../http/refusal.ts';
 import { agentOsMessage } from '../support/agent-os-agent.ts';
 import { mrMessage, newMsgId } from '../support/message-routing.ts';
@@ -14,8 +14,12 @@ import { testParley } from '../support/test-parley.ts';
 const text = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.constant('x'.repeat(4000)));
 /** Longer than most dialects take. */
 const long = fc.oneof(text, fc.constant('x'.repeat(4001)));
-const json = fc.jsonValue({ maxDepth: 2, stringUnit: 'grapheme' }).filter((value) => inspect(value) === undefined);
-const object = fc.dictionary(fc.string({ maxLength: 8 }), json, { maxKeys: 3 }).filter((value) => !inspect(value));
+const json = fc
+  .jsonValue({ maxDepth: 2, stringUnit: 'grapheme' })
+  .filter((value) => findUnsafeJson(value) === undefined);
+const object = fc
+  .dictionary(fc.string({ maxLength: 8 }), json, { maxKeys: 3 })
+  .filter((value) => !findUnsafeJson(value));
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const percent = fc.double({ min: 0, max: 100, noNaN: true });
 const printable = fc.string({ unit: fc.constantFrom(...'aZ09 .-_~#/%'), minLength: 1, maxLength: 20 });
@@ -120,7 +124,7 @@ const asked = (asking: Speaker, wanted: Wire): Wire => {
 
 /** What Parley tells in a dialect is what an agent of that dialect could say. */
 const assertSayable = (name: string, message: Wire): void => {
-  const dialect = dialectNamed(name);
+  const dialect = getDialect(name);
   assert.deepEqual(dialect.complaints(message), [], `${name}: ${JSON.stringify(message).slice(0, 1000)}`);
   // What becomes of turns is told by Parley alone.
   if (!message.subject?.includes('.evt.')) dialect.decode(message, config, 'somebody');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { z } from 'zod';
 import * as payloads from '../../shared/dialects/common-ground/payloads.ts';
-import { inShape } from '../../shared/dialects/common-ground/schema.ts';
+import { parsePayload } from '../../shared/dialects/common-ground/schema.ts';
 import { ParleyError } from '../../shared/errors.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { eventually } from '../support/eventually.ts';
@@ -27,7 +27,7 @@ interface Family {
 const FAMILIES: Family[] = [
   {
     section: '5.1 wakeup',
-    schema: payloads.Wakeup,
+    schema: payloads.WakeupPayload,
     whole: { agent_id: 'merlin', inbox_id: 'i', reason: 'r', metadata: {} },
     required: ['agent_id'],
     subjects: ['cmd.agent.merlin.wakeup'],
@@ -35,7 +35,7 @@ const FAMILIES: Family[] = [
   },
   {
     section: '5.2 tool_result',
-    schema: payloads.ToolReport,
+    schema: payloads.ToolReportPayload,
     whole: {
       ...ofTurn,
       tool_call_id: 'c',
@@ -57,14 +57,14 @@ const FAMILIES: Family[] = [
   },
   {
     section: '5.3 stop',
-    schema: payloads.Stop,
+    schema: payloads.StopPayload,
     whole: { ...ofTurn, reason: 'r' },
     required: ['agent_id', 'agent_turn_id', 'turn_epoch'],
     subjects: ['cmd.agent.merlin.stop'],
   },
   {
     section: '5.4 cmd.tool, and 5.5 cmd.sys.pmo.internal',
-    schema: payloads.ToolCommand,
+    schema: payloads.ToolCommandPayload,
     whole: {
       ...ofTurn,
       tool_call_id: 'c',
@@ -80,35 +80,35 @@ const FAMILIES: Family[] = [
   },
   {
     section: '5.6 step',
-    schema: payloads.StepEvent,
+    schema: payloads.StepEventPayload,
     whole: { agent_turn_id: 't', step_id: 's', phase: 'think', metadata: { timing: {} } },
     required: ['agent_turn_id', 'step_id', 'phase'],
     event: 'evt.agent.step',
   },
   {
     section: '5.7 task',
-    schema: payloads.TaskEvent,
+    schema: payloads.TaskEventPayload,
     whole: { agent_turn_id: 't', status: 'failed', error: 'e', error_code: 'c', deliverable_card_id: 'd', stats: {} },
     required: ['agent_turn_id', 'status'],
     event: 'evt.agent.task',
   },
   {
     section: '5.8 chunk',
-    schema: payloads.Chunk,
+    schema: payloads.ChunkPayload,
     whole: { agent_turn_id: 't', step_id: 's', chunk_type: 'text', content: 'x', index: 0, metadata: {} },
     required: ['agent_turn_id', 'step_id', 'chunk_type', 'content'],
     subjects: ['str.agent.merlin.chunk'],
   },
   {
     section: '5.9 state',
-    schema: payloads.StateEvent,
+    schema: payloads.StateEventPayload,
     whole: { ...ofTurn, status: 'running', updated_at: '2026-03-01T12:00:00Z', output_box_id: 'b', metadata: {} },
     required: ['agent_id', 'agent_turn_id', 'status', 'turn_epoch', 'updated_at'],
     event: 'evt.agent.state',
   },
   {
     section: '5.10 ui action',
-    schema: payloads.UiAction,
+    schema: payloads.UiActionPayload,
     whole: {
       action_id: 'a',
       agent_id: 'ui',
@@ -123,7 +123,7 @@ const FAMILIES: Family[] = [
   },
   {
     section: '5.11 ui action ack',
-    schema: payloads.UiActionAck,
+    schema: payloads.UiActionAckPayload,
     whole: { action_id: 'a', agent_id: 'ui', status: 'busy', message_id: 'm', error_code: 'c', error: 'e' },
     required: ['action_id', 'agent_id', 'status'],
     event: 'evt.sys.ui.action_ack',
@@ -132,7 +132,7 @@ const FAMILIES: Family[] = [
 
 const violationOf = (schema: z.ZodType, payload: JsonObject): ParleyError => {
   try {
-    inShape(schema, payload, 'The payload');
+    parsePayload(schema, payload, 'The payload');
   } catch (error) {
     if (error instanceof ParleyError) return error;
   }
@@ -142,9 +142,13 @@ const violationOf = (schema: z.ZodType, payload: JsonObject): ParleyError => {
 describe('the payloads of the protocol', () => {
   for (const { section, schema, whole, required, forbidden = [] } of FAMILIES) {
     it(`${section}: accepted whole, and with the required fields alone, and with more than is known`, () => {
-      inShape(schema, whole, 'It');
-      inShape(schema, Object.fromEntries(Object.entries(whole).filter(([field]) => required.includes(field))), 'It');
-      inShape(schema, { ...whole, extra: 1 }, 'It');
+      parsePayload(schema, whole, 'It');
+      parsePayload(
+        schema,
+        Object.fromEntries(Object.entries(whole).filter(([field]) => required.includes(field))),
+        'It',
+      );
+      parsePayload(schema, { ...whole, extra: 1 }, 'It');
     });
     for (const field of required) {
       it(`${section}: ${field} is required, and is named where it is missing or of another kind`, () => {
@@ -212,7 +216,7 @@ describe('a message of the protocol', () => {
     for (const { schema, event } of FAMILIES.filter((family) => family.event !== undefined)) {
       const some = told.filter(({ type }) => type === event);
       assert.ok(some.length > 0, `${event} is told`);
-      for (const { data } of some) inShape(schema, data.payload, event ?? '');
+      for (const { data } of some) parsePayload(schema, data.payload, event ?? '');
     }
   });
 });

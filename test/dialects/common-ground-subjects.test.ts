@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { completed, depthIn, headersInPayload, inHeaders } from '../../shared/dialects/common-ground/headers.ts';
 import {
-  CATEGORIES,
-  COMPONENTS,
-  ownSubject,
+  buildHeaders,
+  fillMissingHeaders,
+  listHeaderLikeKeys,
+  parseDepthHeader,
+} from '../../shared/dialects/common-ground/headers.ts';
+import {
+  formatSubject,
+  formatSubjectPattern,
+  parseProjectSubject,
   parseSubject,
-  subjectPattern,
-  subjectText,
+  SUBJECT_CATEGORIES,
+  SUBJECT_COMPONENTS,
 } from '../../shared/dialects/common-ground/subject.ts';
 import { ParleyError } from '../../shared/errors.ts';
-import { traceFrom } from '../../shared/trace.ts';
+import { parseTrace } from '../../shared/trace.ts';
 
 const token = fc.stringMatching(/^[A-Za-z0-9_-]{1,20}$/);
 const subject = fc.record(
@@ -19,8 +24,8 @@ const subject = fc.record(
     version: fc.constant('v1r3'),
     project: fc.constant('default'),
     channel: fc.oneof(fc.constant('public'), fc.stringMatching(/^[ut]_[A-Za-z0-9_-]{1,20}$/)),
-    category: fc.constantFrom(...CATEGORIES),
-    component: fc.constantFrom(...COMPONENTS),
+    category: fc.constantFrom(...SUBJECT_CATEGORIES),
+    component: fc.constantFrom(...SUBJECT_COMPONENTS),
     target: token,
     suffix: fc.array(token, { minLength: 1, maxLength: 4 }).map((tokens) => tokens.join('.')),
   },
@@ -42,7 +47,7 @@ const isWithin = (pattern: string, text: string): boolean =>
 
 describe('subjects', () => {
   it('are read as they were built, also with suffixes of more than one token', () =>
-    fc.assert(fc.property(subject, (parts) => assert.deepEqual(parseSubject(subjectText(parts)), parts))));
+    fc.assert(fc.property(subject, (parts) => assert.deepEqual(parseSubject(formatSubject(parts)), parts))));
 
   it('are within the pattern that leaves out any of their parts, and within none that names another', () =>
     fc.assert(
@@ -51,18 +56,18 @@ describe('subjects', () => {
         fc.subarray(['project', 'channel', 'category', 'component', 'target', 'suffix'] as const),
         (parts, known) => {
           const named = Object.fromEntries(known.map((part) => [part, parts[part]]));
-          const text = subjectText(parts);
-          assert.ok(isWithin(subjectPattern(named), text), subjectPattern(named));
-          assert.ok(!isWithin(subjectPattern({ ...named, target: `${parts.target}x` }), text));
+          const text = formatSubject(parts);
+          assert.ok(isWithin(formatSubjectPattern(named), text), formatSubjectPattern(named));
+          assert.ok(!isWithin(formatSubjectPattern({ ...named, target: `${parts.target}x` }), text));
         },
       ),
     ));
 
   it('have the patterns of the streams of the protocol', () => {
-    assert.equal(subjectPattern({ category: 'cmd' }), 'cg.v1r3.*.*.cmd.>');
-    assert.equal(subjectPattern({ project: 'p', category: 'evt' }), 'cg.v1r3.p.*.evt.>');
+    assert.equal(formatSubjectPattern({ category: 'cmd' }), 'cg.v1r3.*.*.cmd.>');
+    assert.equal(formatSubjectPattern({ project: 'p', category: 'evt' }), 'cg.v1r3.p.*.evt.>');
     assert.equal(
-      subjectPattern({ category: 'cmd', component: 'agent', suffix: 'wakeup' }),
+      formatSubjectPattern({ category: 'cmd', component: 'agent', suffix: 'wakeup' }),
       'cg.v1r3.*.*.cmd.agent.*.wakeup',
     );
   });
@@ -80,14 +85,14 @@ describe('subjects', () => {
   ];
   for (const [what, text, names] of flawed) {
     it(`are refused for ${what}, by name`, () => {
-      const { code, message } = refusal(() => ownSubject(text, 'default'));
+      const { code, message } = refusal(() => parseProjectSubject(text, 'default'));
       assert.equal(code, 'protocol_violation');
       assert.match(message, names);
     });
   }
 
   it('are refused for another version of the protocol', () => {
-    const { code, facts } = refusal(() => ownSubject('cg.v1r2.default.public.cmd.agent.a.wakeup', 'default'));
+    const { code, facts } = refusal(() => parseProjectSubject('cg.v1r2.default.public.cmd.agent.a.wakeup', 'default'));
     assert.equal(code, 'unsupported_version');
     assert.deepEqual(facts, { version: 'v1r2', supported: 'v1r3' });
   });
@@ -96,17 +101,18 @@ describe('subjects', () => {
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 describe('headers', () => {
-  const missing = { at: Date.parse('2026-03-01T12:00:00Z'), type: 'cmd.tool.call', sender: 'merlin' };
+  const missing = { at: Date.parse('2026-03-01T12:00:00Z'), type: 'cmd.tool.call', sender: 'merlin', depth: 0 };
 
   it('are filled where they are missing, and left where they are there', () => {
-    const trace = traceFrom(TRACE, 'vendor=1');
-    assert.deepEqual(completed({}, missing, trace), {
+    const trace = parseTrace(TRACE, 'vendor=1');
+    assert.deepEqual(fillMissingHeaders({}, missing, trace), {
       traceparent: TRACE,
       tracestate: 'vendor=1',
       'CG-Timestamp': '2026-03-01T12:00:00.000Z',
       'CG-Version': 'v1r3',
       'CG-Msg-Type': 'cmd.tool.call',
       'CG-Sender': 'merlin',
+      'CG-Recursion-Depth': '0',
     });
     const own = {
       traceparent: TRACE.replace('b7', 'c7'),
@@ -117,33 +123,38 @@ describe('headers', () => {
       'CG-User-ID': 'u',
       'CG-Channel-ID': 'c',
       'CG-Context-ID': 'x',
+      'cg-recursion-depth': '0',
     };
-    assert.deepEqual(completed(own, missing, trace), own);
+    assert.deepEqual(fillMissingHeaders(own, missing, trace), own);
   });
 
   it('have a trace that is made where none can be read', () => {
-    const made = traceFrom('nonsense', undefined);
+    const made = parseTrace('nonsense', undefined);
     assert.match(
-      String(completed({ traceparent: '' }, missing, made).traceparent),
+      String(fillMissingHeaders({ traceparent: '' }, missing, made).traceparent),
       /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/,
     );
   });
 
   it('say a depth that is an integer and not negative, or none', () => {
-    assert.equal(depthIn({}), undefined);
-    assert.equal(depthIn({ 'CG-Recursion-Depth': '19' }), 19);
-    assert.equal(depthIn({ 'cg-recursion-depth': 3 }), 3);
+    assert.equal(parseDepthHeader({}), undefined);
+    assert.equal(parseDepthHeader({ 'CG-Recursion-Depth': '19' }), 19);
+    assert.equal(parseDepthHeader({ 'cg-recursion-depth': 3 }), 3);
     for (const said of ['-1', '1.5', 'two', -1, 1.5, 'NaN', ' 1']) {
-      assert.equal(refusal(() => depthIn({ 'CG-Recursion-Depth': said })).code, 'protocol_violation', String(said));
+      assert.equal(
+        refusal(() => parseDepthHeader({ 'CG-Recursion-Depth': said })).code,
+        'protocol_violation',
+        String(said),
+      );
     }
   });
 
   it('are looked for in payloads, where they do not belong', () => {
-    assert.deepEqual(headersInPayload({ 'CG-User-ID': 'u', 'cg-x': 1, other: 1 }), ['CG-User-ID', 'cg-x']);
+    assert.deepEqual(listHeaderLikeKeys({ 'CG-User-ID': 'u', 'cg-x': 1, other: 1 }), ['CG-User-ID', 'cg-x']);
   });
 
   it('of Parley itself are whole', () => {
-    const headers = inHeaders({ ...traceFrom(TRACE, undefined), ...missing, depth: 4 });
+    const headers = buildHeaders({ ...parseTrace(TRACE, undefined), ...missing, depth: 4 });
     assert.deepEqual(
       Object.keys(headers).filter((name) => headers[name] !== undefined),
       ['traceparent', 'CG-Timestamp', 'CG-Version', 'CG-Msg-Type', 'CG-Sender', 'CG-Recursion-Depth'],

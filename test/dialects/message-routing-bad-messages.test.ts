@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CODES, type Code } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
 import { refusedWithoutTrace } from '../http/refusal.ts';
 import { messageRouting, mrMessage } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -79,8 +79,8 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
   const parley = await testParley(t);
   const sender = await parley.agent('sender', { ...messageRouting, role: 'coordinator' });
   await parley.agent('reader', messageRouting);
-  const refused = (code: Code, message: object) =>
-    refusedWithoutTrace(parley, CODES[code], code, () =>
+  const refused = (code: ParleyErrorCode, message: object) =>
+    refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, () =>
       // Without an id it has no shape of this dialect but by its header.
       sender.call('POST', '/v1/messages', message, { 'parley-dialect': 'message-routing' }),
     );
@@ -92,6 +92,8 @@ describe('a message-routing message that is not right', () => {
     const { parley, refused } = await start(t);
     for (const [what, message, paths] of REFUSED) {
       await t.test(what, async () => {
+        // One line an agent and minute.
+        parley.clock.advance(60_000);
         const before = parley.logged.length;
         const { body } = await refused('invalid_message', message);
         assert.deepEqual(

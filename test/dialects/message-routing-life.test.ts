@@ -129,7 +129,7 @@ describe('a delegated task', () => {
     const messages = [early, first, late, last, about];
     const { body } = await coordinator.call('POST', '/v1/messages', { messages });
     assert.deepEqual(
-      body.results.map(({ status, body: one }: Wire) => [status, one.id, one.notWaitedFor]),
+      body.results.map(({ status, body: one }: Wire) => [status, one.id, one.ignoredDependencies]),
       messages.map(({ msg_id }) => [202, msg_id, undefined]),
     );
     const ids = body.results.map(({ body: one }: Wire) => one.taskId);
@@ -167,7 +167,7 @@ describe('a delegated task', () => {
     itself.payload.context.dependencies = [itself.msg_id];
     const { body } = await coordinator.call('POST', '/v1/messages', { messages: [asked, itself] });
     assert.deepEqual(
-      body.results.map(({ status, body: one }: Wire) => [status, one.notWaitedFor]),
+      body.results.map(({ status, body: one }: Wire) => [status, one.ignoredDependencies]),
       [
         [202, ['msg_00000000']],
         [202, [itself.msg_id]],
@@ -193,9 +193,11 @@ describe('a delegated task', () => {
     const dependencies = [first.msg_id, 'msg_00000000', 'a review'];
     const next = await delegate({ payload: { task: 'Then this', context: { dependencies } } });
     assert.equal((await coordinator.task(next.taskId)).state, 'waiting');
-    await say('result', { correlation_id: first.msg_id });
+    const { payload: result } = await say('result', { correlation_id: first.msg_id });
     const [{ message }] = await coder.claim({ wait: 20 });
-    assert.deepEqual(message, wire(next));
+    const { results, ...payload } = message.payload;
+    assert.deepEqual({ ...message, payload }, wire(next));
+    assert.deepEqual(results, { [first.msg_id]: { taskId: first.taskId, agent: 'coder-1', result } });
   });
 
   it('names so many that it waits for, and no more, be they tasks or not', async (t) => {
@@ -208,7 +210,7 @@ describe('a delegated task', () => {
     await refusedWithoutTrace(parley, 413, 'too_large', () => coordinator.send(waiting(names)));
     const twice = [...names.slice(1), ...names.slice(1)];
     const { status, body } = await coordinator.send(waiting(twice));
-    assert.deepEqual([status, body.notWaitedFor], [202, names.slice(1)]);
+    assert.deepEqual([status, body.ignoredDependencies], [202, names.slice(1)]);
   });
 
   it('is found by its short id by those two alone', async (t) => {

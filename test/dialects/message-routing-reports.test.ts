@@ -89,7 +89,7 @@ describe('a status update', () => {
     const update = await say('status-update', { payload: { status: 'blocked', blockers: ['nothing to do'] } });
     assert.deepEqual(await coordinator.inbox(), [wire(update)]);
     const { health } = (await parley.admin.call('GET', '/v1/agents/coder-1')).body;
-    assert.deepEqual([health.saying.status, health.saying.blockers], ['blocked', ['nothing to do']]);
+    assert.deepEqual([health.statusReport.status, health.statusReport.blockers], ['blocked', ['nothing to do']]);
   });
 });
 

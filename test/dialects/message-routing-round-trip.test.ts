@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { inspect } from '../../shared/json/inspect.ts';
+import { findUnsafeJson } from '../../shared/json/find-unsafe-json.ts';
+import { MAX_SEQUENCE } from '../../shared/sequences/sequence.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -11,7 +12,9 @@ const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 const texts = fc.array(text, { maxLength: 3 });
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const time = fc.constantFrom('2026-02-08T15:00:00Z', '2026-02-08T18:00:00.123+03:00');
-const json = fc.jsonValue({ maxDepth: 2, stringUnit: 'grapheme' }).filter((value) => inspect(value) === undefined);
+const json = fc
+  .jsonValue({ maxDepth: 2, stringUnit: 'grapheme' })
+  .filter((value) => findUnsafeJson(value) === undefined);
 const some = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record<T>(model, { requiredKeys: [] });
 
 const PAYLOADS = {
@@ -50,7 +53,7 @@ const message = (type: keyof typeof PAYLOADS, from: string, to: string): fc.Arbi
     from: fc.constant(from),
     to: fc.constant(to),
     timestamp: time,
-    sequence: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    sequence: fc.integer({ min: 1, max: MAX_SEQUENCE }),
     type: fc.constant(type),
     payload: PAYLOADS[type] as fc.Arbitrary<unknown>,
     requires_ack: fc.boolean(),

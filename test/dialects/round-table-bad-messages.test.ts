@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { CODES, type Code } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
 import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -10,7 +10,7 @@ const request = (overrides: Parameters<typeof taskRequest>[1]) => taskRequest('t
 const progress = (payload: object) => about('task.progress', 'tim', randomUUID(), payload);
 const subTask = { id: 'sub-001', status: 'completed' };
 
-const refused: [what: string, message: object, code: Code, paths: string[]][] = [
+const refused: [what: string, message: object, code: ParleyErrorCode, paths: string[]][] = [
   ['an id that is no UUID', request({ id: 'task-1' }), 'invalid_message', ['id']],
   [
     'an id that is a UUID of version 1',
@@ -90,7 +90,7 @@ describe('a Round Table message that is not right', () => {
     await parley.agent('galahad');
     for (const [what, message, code, paths] of refused) {
       await t.test(what, async () => {
-        const reply = await refusedWithoutTrace(parley, CODES[code], code, () => tim.send(message));
+        const reply = await refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, () => tim.send(message));
         assert.deepEqual(
           (reply.body.issues ?? []).map(({ path }: { path: string }) => path),
           paths,

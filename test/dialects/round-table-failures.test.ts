@@ -179,7 +179,7 @@ describe('a task that failed for good', () => {
     assert.equal((await tim.task(id)).deadLettered, false);
     await galahad.fail(id, { error: 'invalid_params', message: 'no such scope' });
     assert.equal((await tim.task(id)).deadLettered, true);
-    const { tasks } = (await admin.call('GET', '/v1/dead')).body;
+    const { tasks } = (await admin.call('GET', '/v1/dead-letters')).body;
     assert.deepEqual(
       tasks.map((task: { id: string }) => task.id),
       [id],
@@ -200,7 +200,7 @@ describe('a task that failed for good', () => {
     const reply = await tim.call('POST', `/v1/tasks/${id}/retry`);
     assert.equal(reply.status, 202);
     assert.equal(reply.body.state, 'requested');
-    assert.deepEqual((await parley.admin.call('GET', '/v1/dead')).body.tasks, []);
+    assert.deepEqual((await parley.admin.call('GET', '/v1/dead-letters')).body.tasks, []);
     const [claimed] = await galahad.claim();
     assert.equal(claimed.message.id, id);
     assert.equal(claimed.attempt, 2);

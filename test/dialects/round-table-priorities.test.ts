@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestAgent } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const claimedIds = async (agent: TestAgent, options: object = {}): Promise<string[]> =>
@@ -71,5 +72,22 @@ describe('priorities', () => {
     const critical = await tim.request({ priority: 'critical' });
     assert.deepEqual(await claimedIds(galahad), [critical]);
     assert.equal((await tim.task(normal)).state, 'claimed');
+  });
+
+  it('bring low work to a claim that was waiting when its agent became idle', async (t) => {
+    const { agent, clock } = await testParley(t);
+    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const normal = await tim.request();
+    assert.deepEqual(await claimedIds(galahad), [normal]);
+    const low = await tim.request({ priority: 'low' });
+    const waiting = claimedIds(galahad, { wait: 20 });
+    await galahad.complete(normal);
+    let claimed: string[] | undefined;
+    void waiting.then((ids) => (claimed = ids));
+    await eventually(() => {
+      clock.advance(100);
+      assert.notEqual(claimed, undefined);
+    });
+    assert.deepEqual(claimed, [low]);
   });
 });

@@ -41,7 +41,7 @@ describe('the time to live', () => {
 
   it('counts although the timer is late', async (t) => {
     let now = Date.parse('2026-03-01T12:00:00Z');
-    const { agent } = await testParley(t, { clock: { now: () => now, alarm: () => () => {} } });
+    const { agent } = await testParley(t, { clock: { now: () => now, setAlarm: () => () => {} } });
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request({ ttl: 90 });
     now += 90 * SECOND_MS;

@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import config from '../../parley.config.ts';
 import { encodeOutcome, encodeRequest } from '../../shared/dialects/task-format/encode.ts';
-import { taskFormat } from '../../shared/dialects/task-format/task-format.ts';
-import type { Outcome } from '../../shared/inbox/delivery.ts';
+import { taskFormatDialect } from '../../shared/dialects/task-format/task-format.ts';
+import type { TaskOutcome } from '../../shared/inbox/delivery.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { Command, TaskReport } from '../../shared/messages/command.ts';
 import type { Task } from '../../shared/tasks/task.ts';
-import { childOf } from '../../shared/trace.ts';
+import { createChildSpan } from '../../shared/trace.ts';
 import { newTask } from '../tasks/random-lives.ts';
 
 const hex = (length: number) =>
@@ -90,7 +90,7 @@ const end = fc.oneof(
 );
 
 const decoded = (wire: unknown, sender: string): Command =>
-  taskFormat.decode(JSON.parse(JSON.stringify(wire)), config, sender);
+  taskFormatDialect.decode(JSON.parse(JSON.stringify(wire)), config, sender);
 
 /** All that a message says, but for what tells it from another. */
 const said = ({ messageId: _id, fingerprint: _print, ...rest }: Command): object => JSON.parse(JSON.stringify(rest));
@@ -110,13 +110,17 @@ const taskFrom = (wire: object): { task: Task; input: JsonObject } => {
     retry,
     maxAttempts = 0,
     carried,
+    conversation,
+    user,
+    baggage,
   } = command;
   const trace = command.trace ?? { traceparent: newTask().traceparent };
   const fields = { id: taskId, from, to, capability, priority, ttlSeconds, parent, chain, retry, maxAttempts, carried };
-  return { task: { ...newTask({ domain: undefined }), ...fields, ...childOf(trace) }, input: Object(command.input) };
+  const context = { conversation, user, ...createChildSpan(trace), baggage };
+  return { task: { ...newTask({ domain: undefined }), ...fields, ...context }, input: Object(command.input) };
 };
 
-const outcomeFrom = (report: TaskReport): Outcome => ({
+const outcomeFrom = (report: TaskReport): TaskOutcome => ({
   id: report.messageId,
   from: 'cook',
   to: 'tim',
@@ -156,7 +160,9 @@ describe('the codec of the task format', () => {
         const { output, artifacts } = was.kind === 'complete' ? was : {};
         const back = encodeOutcome(outcomeFrom(was), output, artifacts);
         // What Parley knows of the task is filled in where the agent said nothing.
-        const filled = { ...wire, metadata: { ...Object(back.metadata), ...wire.metadata, parley: undefined } };
+        const { observability } = back;
+        const metadata = { ...Object(back.metadata), ...wire.metadata, parley: undefined };
+        const filled = { ...wire, metadata, observability };
         assert.deepEqual(said(decoded(back, 'cook')), said(decoded(filled, 'cook')));
         // Whether an error can be retried is for its code to say.
         const {

@@ -44,7 +44,8 @@ describe('a task in the task format', () => {
       },
     };
     assert.equal((await cook.send(response)).status, 202);
-    const [{ metadata, ...outcome }] = await orchestrator.inbox(20);
+    const [{ metadata, observability: traced, ...outcome }] = await orchestrator.inbox(20);
+    assert.deepEqual(traced, message.observability);
     assert.deepEqual(outcome, {
       id: response.id,
       status: 'completed',

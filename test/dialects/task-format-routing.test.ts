@@ -33,7 +33,7 @@ describe('a request in the task format', () => {
     await orchestrator.send(urgent);
     assert.deepEqual(await waiter.claim(), []);
     assert.equal((await waiter.call('GET', `/v1/tasks/${normal.id}`)).status, 404);
-    await refusedWithoutTrace(parley, 403, 'not_eligible', () => waiter.send({ id: normal.id, status: 'pending' }));
+    await refusedWithoutTrace(parley, 404, 'task_not_found', () => waiter.send({ id: normal.id, status: 'pending' }));
     assert.equal((await cook.claim())[0].message.id, urgent.id);
     assert.equal((await baker.call('GET', `/v1/tasks/${normal.id}`)).status, 200);
     assert.equal((await baker.claim())[0].message.id, normal.id);
@@ -70,7 +70,7 @@ describe('a request in the task format', () => {
     await refused('write_poems');
     await parley.admin.call('DELETE', '/v1/agents/cook');
     await refused('parse_recipe');
-    await parley.agent('cook', { ...taskFormat, capabilities: ['parse_recipe'] });
+    await parley.agent('another-cook', { ...taskFormat, capabilities: ['parse_recipe'] });
     assert.equal((await orchestrator.send(tfRequest())).status, 202);
   });
 
@@ -99,7 +99,7 @@ describe('a request in the task format', () => {
 describe('capabilities', () => {
   it('without a domain are refused where a registration has too many at once', async (t) => {
     const { admin } = await testParley(t);
-    const capabilities = Array.from({ length: 99 }, (_, index) => `skill_${index}`);
+    const capabilities = Array.from({ length: 98 }, (_, index) => `skill_${index}`);
     const put = (list: string[]) => admin.call('PUT', '/v1/agents/many', { ...taskFormat, capabilities: list });
     assert.equal((await put(capabilities)).status, 413);
     assert.equal((await put(capabilities.slice(1))).status, 201);

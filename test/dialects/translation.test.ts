@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { canonicalId } from '../../shared/ids.ts';
+import { toCanonicalId } from '../../shared/ids.ts';
 import { settled } from '../http/refusal.ts';
 import { agentOsAgent, content } from '../support/agent-os-agent.ts';
 import { type Speaker, speakers } from '../support/speakers.ts';
@@ -96,7 +96,7 @@ for (const asking of speakers) {
           input: asking.inputOf?.({ scope: 'daily' }) ?? { scope: 'daily' },
         });
         const called = doing.calledIn(message);
-        assert.equal(canonicalId(called), doing.nameOf(taskId));
+        assert.equal(toCanonicalId(called), doing.nameOf(taskId));
         const talk = { from: worker, to: 'requester', taskId: called };
         await say(doing.progress(talk, 50, 'half'));
         const { body } = await requester.call('GET', `/v1/tasks/${taskId}?dialect=${asking.dialect}`);

@@ -24,8 +24,8 @@ const watched = async (t: TestContext) => {
           put.add(key);
           left.add(key);
         },
-        own: async (key) => {
-          await blobs.own(key);
+        retain: async (key) => {
+          await blobs.retain(key);
           owned.add(key);
         },
         delete: async (key) => {

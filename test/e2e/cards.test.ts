@@ -14,7 +14,7 @@ describe('cards', () => {
       const made = await tim.call('POST', '/v1/cards', { type: 'tool.result', content });
       assert.equal(made.status, 201, JSON.stringify(made.body));
       const again = await kay.call('POST', '/v1/cards', { type: 'tool.result', content });
-      assert.deepEqual([again.status, again.body], [200, made.body]);
+      assert.deepEqual([again.status, again.body], [201, made.body]);
       const read = await kay.call('GET', `/v1/cards/${made.body.card_id}`);
       assert.deepEqual([read.status, read.body.content, read.body.created_by], [200, content, tim.id]);
     }
@@ -24,7 +24,10 @@ describe('cards', () => {
     const tim = await agent('tim');
     const card = { type: 'agent.thought', content: { run: randomUUID(), text: 'x'.repeat(20_000) } };
     const made = await Promise.all(Array.from({ length: 6 }, () => tim.call('POST', '/v1/cards', card)));
-    assert.deepEqual(made.map(({ status }) => status).sort(), [200, 200, 200, 200, 200, 201]);
+    assert.deepEqual(
+      made.map(({ status }) => status),
+      [201, 201, 201, 201, 201, 201],
+    );
     assert.deepEqual((await tim.call('GET', `/v1/cards/${made[0]?.body.card_id}`)).body.content, card.content);
   });
 });

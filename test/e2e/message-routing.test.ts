@@ -165,7 +165,7 @@ describe('agents that speak message routing', () => {
     });
     await sent(coordinator, tester, 'command', { payload: { action: 'pause', parameters: { reason: 'a fix' } } });
     const claims = async () => (await tester.call('POST', '/v1/claims', {})).body;
-    await eventually(async () => assert.equal((await claims()).resting?.reason, 'a fix'));
+    await eventually(async () => assert.equal((await claims()).paused?.reason, 'a fix'));
     await sent(coordinator, tester, 'task-delegation');
     assert.deepEqual((await claims()).tasks, []);
     await sent(coordinator, tester, 'command', { payload: { action: 'resume' } });

@@ -24,7 +24,7 @@ describe('a relay', () => {
     const inbox = `parley.default.${knight.id}.inbox`;
     const wordsFor = (ask: object) =>
       eventually(async () => {
-        const reply = await relay.call('POST', '/v1/relay/words', { asks: [{ id: randomUUID(), ask }] });
+        const reply = await relay.call('POST', '/v1/relay/render', { asks: [{ id: randomUUID(), ask }] });
         assert.equal(reply.status, 200, JSON.stringify(reply.body));
         assert.ok(reply.body.words[0].publish, JSON.stringify(reply.body));
         return reply.body.words[0].publish;
@@ -81,7 +81,7 @@ describe('a relay', () => {
     };
     const asked = async () => {
       const asks = [{ id: outcome.id, ask: { kind: 'outcome', outcome } }];
-      const { words } = (await relay.call('POST', '/v1/relay/words', { asks })).body;
+      const { words } = (await relay.call('POST', '/v1/relay/render', { asks })).body;
       assert.ok(words[0].publish, JSON.stringify(words));
       return words[0].publish.payload.payload.parley.output;
     };
@@ -98,7 +98,7 @@ describe('a relay', () => {
     const params = { text: 'The wall holds. '.repeat(5000) };
     const words = async (taskId: string, isTooLarge: boolean) => {
       const asks = [{ id: randomUUID(), ask: { kind: 'request', taskId, entry: 1 }, isTooLarge }];
-      const reply = await relay.call('POST', '/v1/relay/words', { asks });
+      const reply = await relay.call('POST', '/v1/relay/render', { asks });
       assert.ok(reply.body.words?.[0].publish, JSON.stringify(reply.body));
       return reply.body.words[0].publish.payload;
     };

@@ -25,9 +25,9 @@ describe('tasks', () => {
     await eventually(async () => assert.deepEqual(await idsAt(galahad, held), [message.id]), 30_000);
     const [failed = ''] = ids;
     assert.equal((await galahad.fail(failed, { error: 'skill_missing', message: 'never' })).status, 202);
-    await eventually(async () => assert.deepEqual(await idsAt(tim, '/v1/dead?limit=100'), [failed]), 30_000);
+    await eventually(async () => assert.deepEqual(await idsAt(tim, '/v1/dead-letters?limit=100'), [failed]), 30_000);
     assert.equal((await tim.call('POST', `/v1/tasks/${failed}/retry`)).status, 202);
-    await eventually(async () => assert.deepEqual(await idsAt(tim, '/v1/dead?limit=100'), []), 30_000);
+    await eventually(async () => assert.deepEqual(await idsAt(tim, '/v1/dead-letters?limit=100'), []), 30_000);
   });
 
   it('may be large, be waited for in the call that asks for them, and be asked for twice', async () => {

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { awsClients } from '../../shared/engines/aws/clients.ts';
-import { answerOf } from '../../shared/engines/aws/failures.ts';
-import { queuesOn } from '../../shared/engines/aws/queues.ts';
-import { recordsOn } from '../../shared/engines/aws/records.ts';
-import { tableOf } from '../../shared/engines/aws/table.ts';
+import { createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
+import { mapAwsErrors } from '../../shared/engines/aws/aws-errors.ts';
+import { createAwsQueues } from '../../shared/engines/aws/aws-queues.ts';
+import { createDynamoRecords } from '../../shared/engines/aws/dynamo-records.ts';
+import { createDynamoTable } from '../../shared/engines/aws/dynamo-table.ts';
 import { ParleyError } from '../../shared/errors.ts';
-import { laneSuffix } from '../../shared/lane-names.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
-import { is } from '../../shared/ports/conditions.ts';
+import { equals } from '../../shared/ports/conditions.ts';
 import type { Records } from '../../shared/ports/records.ts';
+import { buildQueueSuffix } from '../../shared/queue-names.ts';
 import { type Sample, sampleRef, token } from '../contract/engine-under-test.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 import { type Fate, faultyProxy } from '../support/faulty-proxy.ts';
@@ -26,12 +26,12 @@ after(() => services.stop());
 /** Records behind a network that does to the first calls what the test says, and lets all others pass. */
 const recordsMeeting = async (t: { after(end: () => unknown): void }, ...fates: Fate[]) => {
   const proxy = await faultyProxy(services.dynamo.endpoint, () => fates.shift() ?? 'pass');
-  const { dynamo } = awsClients({ ...services.dynamo, endpoint: proxy.endpoint });
+  const { dynamo } = createAwsClients({ ...services.dynamo, endpoint: proxy.endpoint });
   t.after(async () => {
     dynamo.destroy();
     await proxy.close();
   });
-  const records: Records = recordsOn(tableOf(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock));
+  const records: Records = createDynamoRecords(createDynamoTable(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock));
   return { records, proxy };
 };
 
@@ -66,7 +66,7 @@ describe('the records of DynamoDB', () => {
     await records.create<Sample>({ ...counted, count: 0 }, token());
     const writes = [
       { kind: 'create', item: made },
-      { kind: 'update', key: counted, change: { if: is('count', 0), add: { count: 1 } } },
+      { kind: 'update', key: counted, change: { if: equals('count', 0), add: { count: 1 } } },
     ] as const;
     assert.deepEqual(await records.transact([...writes], token()), { outcome: 'written' });
     assert.equal((await records.get(counted))?.count, 1);
@@ -97,7 +97,7 @@ describe('the records of DynamoDB', () => {
     }
     const noName = Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' });
     const noJson = Object.assign(new SyntaxError('Unexpected token <'), { $metadata: { httpStatusCode: 503 } });
-    for (const failure of [noName, noJson]) await assert.rejects(answerOf(Promise.reject(failure)), isTold);
+    for (const failure of [noName, noJson]) await assert.rejects(mapAwsErrors(Promise.reject(failure)), isTold);
   });
 
   it('make a write again that a transaction was in the way of', async (t) => {
@@ -129,25 +129,25 @@ describe('the lanes of SQS', () => {
   const queuesMeeting = async (t: { after(end: () => unknown): void }, fateOf: () => Fate) => {
     services.queues.createQueue('p-security-normal.fifo', { attributes: { FifoQueue: 'true' } });
     const proxy = await faultyProxy(services.faux.endpoint, fateOf);
-    const { sqs } = awsClients({ ...services.faux, endpoint: proxy.endpoint });
-    const { dynamo } = awsClients(services.dynamo);
+    const { sqs } = createAwsClients({ ...services.faux, endpoint: proxy.endpoint });
+    const { dynamo } = createAwsClients(services.dynamo);
     t.after(async () => {
       sqs.destroy();
       dynamo.destroy();
       await proxy.close();
     });
-    const records = recordsOn(tableOf(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock));
+    const records = createDynamoRecords(createDynamoTable(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock));
     const lists = { records, clock: systemClock, newId: token };
     const urlPrefix = `${services.faux.endpoint}/000000000000/`;
     const lost: unknown[] = [];
     return {
       proxy,
       lost,
-      queues: queuesOn(
+      queues: createAwsQueues(
         {
           sqs,
           urlPrefix,
-          suffixOf: laneSuffix,
+          suffixOf: buildQueueSuffix,
           has: ({ name }) => name === 'security',
           onLost: ({ body }) => lost.push(body),
           clock: systemClock,

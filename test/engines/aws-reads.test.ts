@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { awsClients } from '../../shared/engines/aws/clients.ts';
-import { inChunks } from '../../shared/engines/aws/patience.ts';
-import { recordsOn } from '../../shared/engines/aws/records.ts';
-import { tableOf } from '../../shared/engines/aws/table.ts';
+import { createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
+import { splitIntoChunks } from '../../shared/engines/aws/backoff.ts';
+import { createDynamoRecords } from '../../shared/engines/aws/dynamo-records.ts';
+import { createDynamoTable } from '../../shared/engines/aws/dynamo-table.ts';
 import type { Records } from '../../shared/ports/records.ts';
 import { created, type Sample, sampleRef, unique } from '../contract/engine-under-test.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
@@ -22,8 +22,8 @@ const clock = new MovableClock();
 before(async () => {
   services = await startAwsServices();
   await services.createTable(TABLE);
-  ({ dynamo } = awsClients(services.dynamo));
-  records = recordsOn(tableOf(dynamo, TABLE, { fixed: [], bulky: [] }, clock));
+  ({ dynamo } = createAwsClients(services.dynamo));
+  records = createDynamoRecords(createDynamoTable(dynamo, TABLE, { fixed: [], bulky: [] }, clock));
 });
 after(async () => {
   dynamo.destroy();
@@ -33,7 +33,7 @@ after(async () => {
 /** Fills a place of an index in the order of its sort keys, and gives these. */
 const filled = async (p: string, count: number, fields: Record<string, unknown> = {}, from = 0): Promise<string[]> => {
   const keys = Array.from({ length: count }, (_, number) => String(from + number).padStart(4, '0'));
-  for (const some of inChunks(keys, 10)) {
+  for (const some of splitIntoChunks(keys, 10)) {
     await Promise.all(some.map((s) => created(records, { ...sampleRef(), ...fields, placed: { p, s }, bulk: BULK })));
   }
   return keys;

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { type EmbeddedEngine, openEngine } from '../../shared/engines/embedded/engine.ts';
-import type { Followers } from '../../shared/ports/followers.ts';
+import { type EmbeddedEngine, openEmbeddedEngine } from '../../shared/engines/embedded/embedded-engine.ts';
+import type { EngineHandlers } from '../../shared/ports/engine-handlers.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestClock } from '../support/test-clock.ts';
 
@@ -22,11 +22,11 @@ const site = (t: TestContext) => {
     for (const engine of opened) await engine.stop();
     rmSync(dir, { recursive: true });
   });
-  const open = (changes?: Followers['changes']): EmbeddedEngine => {
+  const open = (changes?: EngineHandlers['onChanges']): EmbeddedEngine => {
     const log = (_level: string, message: string) => logged.push(message);
-    const engine = openEngine({ dir, clock, log, newId: randomUUID, watched: ['task'], eventsKeepMs: DAY_MS });
+    const engine = openEmbeddedEngine({ dir, clock, log, newId: randomUUID, watched: ['task'], eventsKeepMs: DAY_MS });
     opened.push(engine);
-    if (changes) engine.start({ changes, due: async () => {} });
+    if (changes) engine.start({ onChanges: changes, onTimer: async () => {} });
     return engine;
   };
   const stop = async (engine: EmbeddedEngine): Promise<void> => {
@@ -83,7 +83,7 @@ describe('blobs that no record owns', () => {
     clock.advance(2 * DAY_MS);
     const after = open(async () => {
       await carriedOut.promise;
-      await after.derived.blobs.own('p/task/named');
+      await after.derived.blobs.retain('p/task/named');
     });
     const { blobs } = after.ports;
     await blobs.put('p/task/unowned', 'unowned');
@@ -120,7 +120,7 @@ describe('blobs that no record owns', () => {
     const { clock, open } = site(t);
     const engine = open(async () => {
       await carriedOut.promise;
-      await engine.derived.blobs.own('p/task/named');
+      await engine.derived.blobs.retain('p/task/named');
     });
     const { blobs, records } = engine.ports;
     await blobs.put('p/task/named', 'named');
@@ -139,13 +139,14 @@ describe('blobs that no record owns', () => {
     await sweeps(clock);
     clock.advance(300 * DAY_MS);
     await new Promise((resolve) => setTimeout(resolve, 10));
-    await derived.blobs.own('p/task/named');
+    await derived.blobs.retain('p/task/named');
     await sweeps(clock);
     assert.equal(await ports.blobs.get('p/task/named'), 'named');
   });
 
   it('are not looked for among what older versions have stored', async (t) => {
-    const { dir, clock, open } = site(t);
+    const { dir, clock, open, stop } = site(t);
+    await stop(open());
     mkdirSync(join(dir, 'blobs', 'ab'), { recursive: true });
     writeFileSync(join(dir, 'blobs', 'ab', 'abc'), 'owned');
     open(async () => {});

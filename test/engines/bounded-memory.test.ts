@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { queryObjects } from 'node:v8';
-import { LaneStock } from '../../shared/engines/embedded/lane-stock.ts';
-import type { Lane } from '../../shared/ports/queues.ts';
+import { QueueBuffer } from '../../shared/engines/embedded/queue-buffer.ts';
+import type { QueueKey } from '../../shared/ports/queues.ts';
 import type { Item } from '../../shared/ports/records.ts';
 import { engineIn } from '../support/engine-in.ts';
 import { eventually } from '../support/eventually.ts';
@@ -29,7 +29,7 @@ describe('the memory of the embedded engine', () => {
   it('holds nothing of a lane once all that was sent there is gone, and what is sent there later arrives', async (t) => {
     const { queues } = opened(t).ports;
     const options = { max: 10, waitMs: 0, visibilityMs: 30_000 };
-    const lanes = Array.from({ length: 50 }, (_, n): Lane => {
+    const lanes = Array.from({ length: 50 }, (_, n): QueueKey => {
       return { project: 'p', kind: 'agent', name: `agent-${n}`, priority: 'normal' };
     });
     for (const body of ['first', 'second']) {
@@ -46,7 +46,7 @@ describe('the memory of the embedded engine', () => {
         );
         await queues.delete(again);
       }
-      assert.equal(queryObjects(LaneStock, { format: 'count' }), 0);
+      assert.equal(queryObjects(QueueBuffer, { format: 'count' }), 0);
     }
   });
 
@@ -55,7 +55,7 @@ describe('the memory of the embedded engine', () => {
     const [begun, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let followed = 0;
     engine.start({
-      changes: async (changes) => {
+      onChanges: async (changes) => {
         begun.resolve();
         await slow.promise;
         for (const { after } of changes) {
@@ -63,7 +63,7 @@ describe('the memory of the embedded engine', () => {
         }
         followed += changes.length;
       },
-      due: async () => {},
+      onTimer: async () => {},
     });
     const count = 6000;
     let written = 0;
@@ -87,7 +87,7 @@ describe('the memory of the embedded engine', () => {
   it('lets those write who wait when it stops', async (t) => {
     const engine = opened(t);
     const slow = Promise.withResolvers<void>();
-    engine.start({ changes: () => slow.promise, due: async () => {} });
+    engine.start({ onChanges: () => slow.promise, onTimer: async () => {} });
     const all = Promise.all(
       Array.from({ length: 6000 }, (_, n) => engine.ports.records.create<Item>(taskRef(n), randomUUID())),
     );

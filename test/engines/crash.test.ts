@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, it, type TestContext } from 'node:test';
 import type { Ports } from '../../shared/deps.ts';
-import { openEngine } from '../../shared/engines/embedded/engine.ts';
+import { openEmbeddedEngine } from '../../shared/engines/embedded/embedded-engine.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
@@ -77,7 +77,7 @@ const parsed = (line: string): Line => {
 };
 
 const checkAfter = async (dir: string, lines: Line[], newest: Line[]): Promise<number> => {
-  const engine = openEngine({
+  const engine = openEmbeddedEngine({
     dir,
     clock: systemClock,
     log: () => {},
@@ -93,7 +93,7 @@ const checkAfter = async (dir: string, lines: Line[], newest: Line[]): Promise<n
       if (blob) assert.equal(await engine.ports.blobs.get(`p/${blob}`), blob.repeat(1000));
     }
     const told: RecordChange[] = [];
-    engine.start({ changes: async (changes) => void told.push(...changes), due: async () => {} });
+    engine.start({ onChanges: async (changes) => void told.push(...changes), onTimer: async () => {} });
     return await checkChanges(engine.ports, newest, told);
   } finally {
     await engine.stop();

@@ -90,7 +90,7 @@ const workOn = async (witness: Witness, agent: TestAgent, taskId: string, attemp
   if (fate < 0.1) return;
   if (fate < 0.2) await pause(random() * 400);
   if (fate < 0.3) {
-    const error = random() < 0.7 ? 'model_error' : 'skill_missing';
+    const error = ['model_error', 'model_error', 'skill_missing', 'invalid_params'][Math.floor(random() * 4)];
     await sendOften(agent, about('task.failed', agent.id, taskId, { error, ...named }), random);
     return;
   }

@@ -3,12 +3,12 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import type { Lane } from '../../shared/ports/queues.ts';
+import type { QueueKey } from '../../shared/ports/queues.ts';
 import type { Item } from '../../shared/ports/records.ts';
 import { engineIn } from '../support/engine-in.ts';
 
 const TASK = { pk: 'p#task#1', sk: 'task' };
-const LANE: Lane = { project: 'p', kind: 'domain', name: 'kitchen', priority: 'normal' };
+const LANE: QueueKey = { project: 'p', kind: 'domain', name: 'kitchen', priority: 'normal' };
 const NOW = { max: 1, waitMs: 0, visibilityMs: 1000 };
 
 /** Two folders: one to work in, one for what a process that is killed leaves behind. */
@@ -23,14 +23,14 @@ describe('one commit of the embedded engine', () => {
     const { work, left } = folders(t);
     const first = engineIn(work);
     const send = () => first.derived.queues.send([{ lane: LANE, group: '1', dedup: '1', at: 0, body: 'work' }]);
-    first.start({ changes: send, due: async () => {} });
+    first.start({ onChanges: send, onTimer: async () => {} });
     await first.ports.records.create<Item>(TASK, 'w1');
     cpSync(work, left, { recursive: true });
     await first.stop();
 
     const second = engineIn(left);
     const told: string[] = [];
-    second.start({ changes: async (changes) => void told.push(...changes.map(String)), due: async () => {} });
+    second.start({ onChanges: async (changes) => void told.push(...changes.map(String)), onTimer: async () => {} });
     const received = await second.ports.queues.receive([LANE], NOW);
     assert.deepEqual(
       received.map(({ body }) => body),
@@ -45,7 +45,7 @@ describe('one commit of the embedded engine', () => {
     const { work, left } = folders(t);
     const engine = engineIn(work);
     const send = () => engine.derived.queues.send([{ lane: LANE, group: '1', dedup: '1', at: 0, body: 'work' }]);
-    engine.start({ changes: send, due: async () => {} });
+    engine.start({ onChanges: send, onTimer: async () => {} });
     const claimed = engine.ports.queues.receive([LANE], { ...NOW, waitMs: 1000 }).then(async () => {
       await engine.ports.records.create<Item>({ ...TASK, sk: 'claim' }, 'c1');
     });

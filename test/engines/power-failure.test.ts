@@ -4,12 +4,19 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { openEngine } from '../../shared/engines/embedded/engine.ts';
+import { openEmbeddedEngine } from '../../shared/engines/embedded/embedded-engine.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 
 const opened = (dir: string) =>
-  openEngine({ dir, clock: systemClock, log: () => {}, newId: randomUUID, watched: [], eventsKeepMs: 86_400_000 });
+  openEmbeddedEngine({
+    dir,
+    clock: systemClock,
+    log: () => {},
+    newId: randomUUID,
+    watched: [],
+    eventsKeepMs: 86_400_000,
+  });
 
 const event = (id: string): ParleyEvent => ({ id, project: 'p', type: 'told', at: 1, data: {} });
 
@@ -22,7 +29,7 @@ describe('a power failure that takes back the newest events', () => {
     // What was on the disk when the power failed: the log up to here.
     cpSync(join(dir, 'whole'), join(dir, 'taken-back'), { recursive: true });
     for (const id of ['lost', 'lost too']) await before.ports.events.publish([event(id)]);
-    const cursor = await before.ports.events.end('p');
+    const cursor = await before.ports.events.getEnd('p');
     await before.stop();
 
     const after = opened(join(dir, 'taken-back'));
@@ -46,7 +53,7 @@ describe('a power failure that takes back the newest events', () => {
     const before = opened(join(dir, 'whole'));
     cpSync(join(dir, 'whole'), join(dir, 'taken-back'), { recursive: true });
     for (const id of ['told', 'told too']) await before.ports.events.publish([event(id)]);
-    const cursor = await before.ports.events.end('p');
+    const cursor = await before.ports.events.getEnd('p');
     await before.stop();
 
     const after = opened(join(dir, 'taken-back'));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Fresh, Item } from '../../shared/ports/records.ts';
+import type { Item, NewItem } from '../../shared/ports/records.ts';
 import { engineIn } from '../support/engine-in.ts';
 
 describe('the end of the embedded engine', () => {
@@ -14,11 +14,11 @@ describe('the end of the embedded engine', () => {
     const [begun, failing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const first = engineIn(dir);
     first.start({
-      changes: () => {
+      onChanges: () => {
         begun.resolve();
         return failing.promise;
       },
-      due: async () => {},
+      onTimer: async () => {},
     });
     await first.ports.records.create<Item>({ pk: 'p#task#1', sk: 'task' }, 'w1');
     await begun.promise;
@@ -28,7 +28,7 @@ describe('the end of the embedded engine', () => {
 
     const second = engineIn(dir);
     const told = Promise.withResolvers<string | undefined>();
-    second.start({ changes: async ([change]) => told.resolve(change?.after?.pk), due: async () => {} });
+    second.start({ onChanges: async ([change]) => told.resolve(change?.after?.pk), onTimer: async () => {} });
     assert.equal(await told.promise, 'p#task#1');
     await second.stop();
   });
@@ -40,13 +40,13 @@ describe('the end of the embedded engine', () => {
     const engine = engineIn(dir);
     let calls = 0;
     engine.start({
-      changes: () => {
+      onChanges: () => {
         calls += 1;
         begun.resolve();
         // Ends what would otherwise go round for ever.
         return calls < 100 ? failed.promise : new Promise(() => {});
       },
-      due: async () => {},
+      onTimer: async () => {},
     });
     await engine.ports.records.create<Item>({ pk: 'p#task#1', sk: 'task' }, 'w1');
     await begun.promise;
@@ -59,6 +59,6 @@ describe('the end of the embedded engine', () => {
   });
 });
 
-interface Unwritable extends Fresh<Item> {
+interface Unwritable extends NewItem<Item> {
   toJSON: () => never;
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { restored, stored } from '../../shared/engines/embedded/stored-change.ts';
-import { applied, type Change } from '../../shared/ports/conditions.ts';
+import { restoreChanges, toUndoChange } from '../../shared/engines/embedded/undo-change.ts';
+import { applyChange, type Change } from '../../shared/ports/conditions.ts';
 import type { Item, RecordChange } from '../../shared/ports/records.ts';
 
 const field = fc.constantFrom('a', 'b', 'c');
@@ -28,9 +28,9 @@ describe('changes that are kept as their undoing', () => {
           if (after) records.set(record, after);
           else records.delete(record);
         }
-        const kept = JSON.parse(JSON.stringify(changes.map(stored)));
+        const kept = JSON.parse(JSON.stringify(changes.map(toUndoChange)));
         const current = ({ pk }: { pk: string }) => [...records.values()].find((item) => item.pk === pk);
-        assert.deepEqual(restored(kept, current).map(sides), changes.map(sides));
+        assert.deepEqual(restoreChanges(kept, current).map(sides), changes.map(sides));
       }),
       { numRuns: 1000 },
     );
@@ -39,12 +39,16 @@ describe('changes that are kept as their undoing', () => {
   it('hold only what has changed', () => {
     const before = { ...keyOf(1), v: 1, token: 'x', at: 1, large: 'x'.repeat(1000), status: 'requested' };
     const after = { ...before, v: 2, status: 'claimed', holder: 'galahad' };
-    assert.deepEqual(stored({ before, after }), { ...keyOf(1), was: { v: 1, status: 'requested' }, fresh: ['holder'] });
+    assert.deepEqual(toUndoChange({ before, after }), {
+      ...keyOf(1),
+      was: { v: 1, status: 'requested' },
+      fresh: ['holder'],
+    });
   });
 });
 
 const written = (key: { pk: string; sk: string }, before: Item | undefined, change: Change): Item =>
-  ({ ...applied(before ?? key, change), v: (before?.v ?? 0) + 1, token: 't', at: 1 }) as unknown as Item;
+  ({ ...applyChange(before ?? key, change), v: (before?.v ?? 0) + 1, token: 't', at: 1 }) as unknown as Item;
 
 /** Both sides as JSON tells them: without what is undefined. */
 const sides = (change: RecordChange) => JSON.parse(JSON.stringify([change.before ?? null, change.after ?? null]));

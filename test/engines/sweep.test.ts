@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { BatchWriteItemCommand } from '@aws-sdk/client-dynamodb';
-import { awsClients } from '../../shared/engines/aws/clients.ts';
-import { inChunks } from '../../shared/engines/aws/patience.ts';
-import { recordsOn } from '../../shared/engines/aws/records.ts';
-import { tableOf } from '../../shared/engines/aws/table.ts';
-import { timersOn } from '../../shared/engines/aws/timers.ts';
+import { createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
+import { createAwsTimers } from '../../shared/engines/aws/aws-timers.ts';
+import { splitIntoChunks } from '../../shared/engines/aws/backoff.ts';
+import { createDynamoRecords } from '../../shared/engines/aws/dynamo-records.ts';
+import { createDynamoTable } from '../../shared/engines/aws/dynamo-table.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 
@@ -22,8 +22,8 @@ after(() => services.stop());
 
 describe('a sweep that finds much that is due in one shard', () => {
   it('sends all of it, in no more than ten requests at once: what waits for a connection would run out of time', async (t) => {
-    const { dynamo } = awsClients(services.dynamo);
-    const { sqs } = awsClients(services.faux);
+    const { dynamo } = createAwsClients(services.dynamo);
+    const { sqs } = createAwsClients(services.faux);
     t.after(() => {
       dynamo.destroy();
       sqs.destroy();
@@ -32,15 +32,20 @@ describe('a sweep that finds much that is due in one shard', () => {
     const puts = Array.from({ length: DUE }, (_, n) => ({
       PutRequest: { Item: { pk: { S: `p#${n}` }, sk: { S: 'task' }, due: { N: String(soon) }, dueShard: { S: '0' } } },
     }));
-    for (const some of inChunks(puts, 25))
+    for (const some of splitIntoChunks(puts, 25))
       await dynamo.send(new BatchWriteItemCommand({ RequestItems: { [TABLE]: some } }));
     let [underWay, most] = [0, 0];
     sqs.middlewareStack.add((next) => async (args) => {
       most = Math.max(most, ++underWay);
       return next(args).finally(() => underWay--);
     });
-    const table = tableOf(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock);
-    const timers = timersOn(table, recordsOn(table), sqs, `${services.faux.endpoint}/000000000000/delay`);
+    const table = createDynamoTable(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock);
+    const timers = createAwsTimers(
+      table,
+      createDynamoRecords(table),
+      sqs,
+      `${services.faux.endpoint}/000000000000/delay`,
+    );
     assert.equal(await timers.sweep(soon), DUE);
     assert.equal(services.queues.inspectQueue('delay')?.messages.delayed.length, DUE);
     assert.ok(most <= 10, `${most} requests at once`);

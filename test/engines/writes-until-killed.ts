@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { openEngine } from '../../shared/engines/embedded/engine.ts';
+import { openEmbeddedEngine } from '../../shared/engines/embedded/embedded-engine.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { Item } from '../../shared/ports/records.ts';
 
@@ -13,7 +13,7 @@ const [dir = '', round = ''] = process.argv.slice(2);
 
 const say = (line: object): number => writeSync(1, `${JSON.stringify(line)}\n`);
 
-const engine = openEngine({
+const engine = openEmbeddedEngine({
   dir,
   clock: systemClock,
   log: () => {},
@@ -24,11 +24,11 @@ const engine = openEngine({
 const { records, queues, events, blobs } = engine.ports;
 
 engine.start({
-  changes: async (changes) => {
+  onChanges: async (changes) => {
     await pause(Math.random() * 20);
     for (const { after } of changes) say({ told: after?.pk, v: after?.v });
   },
-  due: async () => {},
+  onTimer: async () => {},
 });
 
 const lane = { project: 'p', kind: 'domain', name: 'security', priority: 'normal' } as const;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Wait } from '../../functions/wait.ts';
-import { takeSeat } from '../../functions/waiting-room.ts';
+import { LambdaLongPoll } from '../../functions/long-poll.ts';
+import { acquireSlot } from '../../functions/long-poll-semaphore.ts';
 import { AwsConfig } from '../../shared/aws-config.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -9,7 +9,8 @@ import { testParley } from '../support/test-parley.ts';
 describe('waiting in a function', () => {
   it('is for as many calls of a project as there are seats, until one of them leaves or its time is over', async (t) => {
     const { parley, clock } = await testParley(t);
-    const seat = (project = 'default') => takeSeat(parley.deps, project, 1, 20_000);
+    const seat = (project = 'default') =>
+      acquireSlot(parley.deps, { project, owner: 'tim', seats: 1, ownSeats: 1 }, 20_000);
     const first = await seat();
     assert.ok(first);
     assert.equal(await seat(), undefined);
@@ -24,27 +25,45 @@ describe('waiting in a function', () => {
     assert.equal(await seat(), undefined, 'who left long ago does not free the seat of another');
   });
 
+  it('is for one key in some of the seats only, so that it leaves some for others', async (t) => {
+    const { parley } = await testParley(t);
+    const seat = (owner: string) =>
+      acquireSlot(parley.deps, { project: 'default', owner, seats: 40, ownSeats: 10 }, 20_000);
+    const taken = async (owner: string): Promise<number> => {
+      let seats = 0;
+      for (let n = 0; n < 100; n++) seats += (await seat(owner)) ? 1 : 0;
+      return seats;
+    };
+    assert.equal(await taken('eve'), 10);
+    assert.equal(await taken('eve'), 0);
+    const others = ['tim', 'kay', 'lance', 'gawain', 'bors'].map((owner) => seat(owner));
+    assert.ok((await Promise.all(others)).some((found) => found));
+  });
+
   it('ends at once where there is no seat, and says when to come again', async (t) => {
     const { parley } = await testParley(t);
     const { config } = parley.deps;
     const aws = AwsConfig.parse({ stage: 'test', waiters: 1 });
     const deps = { ...parley.deps, config: { ...config, aws } };
-    const [seated, refused] = [new Wait(deps, 20_000), new Wait(deps, 20_000)];
-    const signal = seated.signal('default');
+    const [seated, refused] = [new LambdaLongPoll(deps, 20_000), new LambdaLongPoll(deps, 20_000)];
+    const signal = seated.startWait('default', 'tim');
     await eventually(async () => assert.ok(await parley.deps.records.get({ pk: 'default#waiting#0', sk: 'seat' })));
-    const none = refused.signal('default');
+    const none = refused.startWait('default', 'tim');
     await eventually(() => assert.ok(none.aborted));
-    assert.deepEqual([signal.aborted, seated.headers(), refused.headers()], [false, {}, { 'retry-after': '1' }]);
+    assert.deepEqual(
+      [signal.aborted, seated.buildHeaders(), refused.buildHeaders()],
+      [false, {}, { 'retry-after': '1' }],
+    );
     await seated.end();
-    const next = new Wait(deps, 20_000);
-    next.signal('default');
+    const next = new LambdaLongPoll(deps, 20_000);
+    next.startWait('default', 'tim');
     await next.end();
-    assert.deepEqual(next.headers(), {});
+    assert.deepEqual(next.buildHeaders(), {});
   });
 
   it('costs nothing where nobody waits', async (t) => {
     const { parley } = await testParley(t);
-    await new Wait(parley.deps, 20_000).end();
+    await new LambdaLongPoll(parley.deps, 20_000).end();
     assert.equal(await parley.deps.records.get({ pk: 'default#waiting#0', sk: 'seat' }), undefined);
   });
 });

@@ -116,7 +116,7 @@ describe('a task graph', () => {
       ['COORDINATION_FAILED', false, { taskId: id('soup'), status: 'failed' }],
     );
     assert.deepEqual(await claimed(cook), []);
-    assert.equal((await orchestrator.call('GET', '/v1/dead')).body.tasks.length, 3);
+    assert.equal((await orchestrator.call('GET', '/v1/dead-letters')).body.tasks.length, 3);
   });
 
   it('skips what depends on a failed node where that is asked for, of all nodes or of one', async (t) => {
@@ -124,7 +124,7 @@ describe('a task graph', () => {
     await claimed(dinner.cook);
     await fail(dinner.cook, dinner.id('soup'));
     await reached(dinner, { soup: 'failed', salad: 'claimed', roast: 'cancelled', bill: 'cancelled' });
-    assert.equal((await dinner.orchestrator.call('GET', '/v1/dead')).body.tasks.length, 1);
+    assert.equal((await dinner.orchestrator.call('GET', '/v1/dead-letters')).body.tasks.length, 1);
     const { graph, id } = graphOf({ soup: [], roast: ['soup'], salad: ['soup'] });
     const nodes = graph.nodes.map((node) => (node.taskId === id('salad') ? { ...node, onFailure: 'skip' } : node));
     assert.equal((await dinner.orchestrator.call('POST', '/v1/graphs', { ...graph, nodes })).status, 202);
@@ -174,12 +174,13 @@ describe('a task graph', () => {
   });
 
   it('is accepted once, however often it is sent', async (t) => {
-    const { orchestrator, graph, cook } = await submitted(t, DINNER);
+    const { orchestrator, graph, cook, parley } = await submitted(t, DINNER);
+    const stranger = await parley.agent('stranger', { dialect: 'task-format' });
     const again = await orchestrator.call('POST', '/v1/graphs', graph);
     assert.equal(again.status, 200);
     assert.equal((await claimed(cook)).length, 2);
     assertRefused(await orchestrator.call('POST', '/v1/graphs', { ...graph, onFailure: 'skip' }), 409, 'id_reused');
-    await cook.call('GET', `/v1/graphs/${graph.graphId}`).then((reply) => assertRefused(reply, 404, 'graph_not_found'));
+    assertRefused(await stranger.call('GET', `/v1/graphs/${graph.graphId}`), 404, 'graph_not_found');
   });
 
   it('is not stopped by a failure that was undone while it was being noticed', async (t) => {

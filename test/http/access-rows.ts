@@ -37,7 +37,7 @@ const said = (more: (ids: Ids) => object = () => ({})) => ({
 export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/tasks': { stranger: '200' },
   'GET /v1/tasks/{id}': { at: '/v1/tasks/:held', stranger: '404 task_not_found' },
-  'GET /v1/dead': { stranger: '200' },
+  'GET /v1/dead-letters': { stranger: '200' },
   'GET /v1/tasks/{id}/artifacts': { at: '/v1/tasks/:done/artifacts', stranger: '404 task_not_found' },
   'GET /v1/tasks/{id}/artifacts/{name}': { at: '/v1/tasks/:done/artifacts/dish', stranger: '404 task_not_found' },
   'GET /v1/graphs/{id}': { at: '/v1/graphs/:graph', stranger: '404 graph_not_found' },
@@ -82,7 +82,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/log': { at: '/v1/log?agent=scout', by: 'scout', stranger: '200' },
   'GET /v1/topics': { stranger: '200' },
   'GET /v1/relay/plan': { by: 'admin', stranger: '403 forbidden' },
-  'POST /v1/relay/words': {
+  'POST /v1/relay/render': {
     body: ({ open }) => ({ asks: [{ id: 'x', ask: { kind: 'request', taskId: open, entry: 1 } }] }),
     by: 'admin',
     stranger: '403 forbidden',
@@ -100,6 +100,12 @@ export const ACCESS: Record<string, AccessRow> = {
     by: 'galahad',
     stranger: '403 from_mismatch',
   },
+  'POST /v1/tasks/{id}/release': {
+    at: '/v1/tasks/:held/release',
+    body: () => ({ agent: 'galahad' }),
+    by: 'galahad',
+    stranger: '403 from_mismatch',
+  },
   'POST /v1/tasks/{id}/input': {
     at: '/v1/tasks/:asking/input',
     body: () => ({ input: 1 }),
@@ -108,7 +114,7 @@ export const ACCESS: Record<string, AccessRow> = {
   },
   'POST /v1/tasks/{id}/retry': { at: '/v1/tasks/:failed/retry', status: 202, stranger: '404 task_not_found' },
   'POST /v1/tasks/{id}/cancel': { at: '/v1/tasks/:open/cancel', stranger: '404 task_not_found' },
-  'POST /v1/dead/retry': { body: ({ failed }) => ({ ids: [failed] }), stranger: '200' },
+  'POST /v1/dead-letters/retry': { body: ({ failed }) => ({ ids: [failed] }), stranger: '200' },
   'POST /v1/graphs': {
     at: '/v1/graphs?agent=tim',
     body: () => ({

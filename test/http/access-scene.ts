@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import baseConfig from '../../parley.config.ts';
-import { ADMIN, newKey, setAdminKey } from '../../shared/agents/keys.ts';
+import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/agents/keys.ts';
 import { agentOsAgent, content } from '../support/agent-os-agent.ts';
 import { about, type Caller, callerWith, registered } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -36,7 +36,7 @@ export const accessScene = async (t: TestContext) => {
   await agentOsAgent(parley, 'monitor');
   const stranger = await agent('mordred', { capabilities: ['home.scene'] });
 
-  const key = newKey('other', ADMIN);
+  const key = generateKey('other', ADMIN_OWNER);
   await setAdminKey(parley.parley.deps.records, 'other', key, 'the-admin-of-other');
   const foreignAdmin = callerWith(transport, key);
   const foreigner = await registered(transport, foreignAdmin, 'tim', { role: 'coordinator', channels });

@@ -35,7 +35,7 @@ const readable = async (callers: Record<string, Caller>, ids: Ids): Promise<obje
 describe('every call of the API', () => {
   const namesOf = (access: 'open' | 'key'): string[] =>
     routes
-      .filter((route) => route.access === access)
+      .filter((route) => (route.access === 'open') === (access === 'open'))
       .map(({ method, path }) => `${method} ${path}`)
       .sort();
 
@@ -97,12 +97,12 @@ describe('every call of the API', () => {
 });
 
 /** What the relay is for. */
-const RELAYED = ['POST /v1/messages', 'GET /v1/relay/plan', 'POST /v1/relay/words'];
+const RELAYED = ['POST /v1/messages', 'GET /v1/relay/plan', 'POST /v1/relay/render'];
 
 const TELLING = [
   'GET /v1/tasks',
   'GET /v1/tasks/{id}',
-  'GET /v1/dead',
+  'GET /v1/dead-letters',
   'GET /v1/tasks/{id}/artifacts/{name}',
   'GET /v1/inbox',
   'GET /v1/messages/{from}/{id}',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { CODES, type Code } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
 import { kitchen, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 import { assertRefused, refusedWithoutTrace } from './refusal.ts';
 
-const refused: [method: string, path: string, code: Code][] = [
+const refused: [method: string, path: string, code: ParleyErrorCode][] = [
   ['GET', '/', 'not_found'],
   ['GET', '/v1', 'not_found'],
   ['GET', '/v1/tasks/a/b/c', 'not_found'],
@@ -37,7 +37,7 @@ const refused: [method: string, path: string, code: Code][] = [
   ['GET', '/v1/tasks?cursor=yesterday', 'invalid_request'],
   ['GET', '/v1/tasks?cursor=', 'invalid_request'],
   ['GET', '/v1/tasks?status=failed&cursor=yesterday', 'invalid_request'],
-  ['GET', '/v1/dead?cursor=yesterday', 'invalid_request'],
+  ['GET', '/v1/dead-letters?cursor=yesterday', 'invalid_request'],
   ['GET', '/v1/events?after=yesterday', 'invalid_request'],
   ['GET', '/v1/events?after=-1', 'invalid_request'],
   ['GET', '/v1/inbox?agent=tim&wait=21', 'invalid_request'],
@@ -59,7 +59,7 @@ describe('an id that its sender makes', () => {
       const parley = await testParley(t);
       const { orchestrator } = await kitchen(parley);
       assert.notEqual(addressed('/v1/tasks/', id), `/v1/tasks/${id}`);
-      const calls: [path: string, body: object, code: Code, issue: string][] = [
+      const calls: [path: string, body: object, code: ParleyErrorCode, issue: string][] = [
         ['/v1/tasks', tfRequest({ id }), 'invalid_message', 'id'],
         ['/v1/messages', { id, status: 'in_progress' }, 'invalid_message', 'id'],
         ['/v1/batches', { batchId: id, tasks: [tfRequest()] }, 'invalid_request', 'batchId'],
@@ -98,7 +98,7 @@ describe('an address that is not right', () => {
     await parley.agent('tim');
     for (const [method, path, code] of refused) {
       await t.test(`${method} ${path}`, async () => {
-        await refusedWithoutTrace(parley, CODES[code], code, () => parley.admin.call(method, path));
+        await refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, () => parley.admin.call(method, path));
       });
     }
   });
@@ -107,7 +107,7 @@ describe('an address that is not right', () => {
     const { admin } = await testParley(t);
     const reply = await admin.call('PATCH', '/v1/agents/tim');
     assertRefused(reply, 405, 'method_not_allowed');
-    assert.equal(reply.headers.allow, 'PUT, GET, DELETE');
+    assert.equal(reply.headers.allow, 'PUT, GET, HEAD, DELETE');
   });
 
   it('names an unknown query parameter', async (t) => {

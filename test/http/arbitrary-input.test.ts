@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { CODES } from '../../shared/errors.ts';
-import { shortId } from '../../shared/ids.ts';
+import { STATUS_BY_CODE } from '../../shared/errors.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
+import { toShortId } from '../../shared/ids.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { mrMessage } from '../support/message-routing.ts';
 import { tfRequest } from '../support/task-format.ts';
@@ -11,7 +12,7 @@ import { type TestParley, testParley } from '../support/test-parley.ts';
 /** The same inputs in every run; another seed makes others. */
 const RUNS = { seed: 20_260_301, numRuns: 250 };
 
-const known = new Map<string, number>(Object.entries(CODES));
+const known = new Map<string, number>(Object.entries(STATUS_BY_CODE));
 
 const nasty = fc.constantFrom<unknown>(
   null,
@@ -65,7 +66,14 @@ const poster =
   ({ parley }: TestParley, key: string) =>
   async (method: string, path: string, body: string): Promise<number> => {
     const headers = { authorization: `Bearer ${key}` };
-    const request = { method, path, query: '', headers, body: Buffer.from(body), signal: AbortSignal.abort() };
+    const request = {
+      method,
+      path,
+      query: '',
+      headers,
+      readBody: createBodyReader(Buffer.from(body)),
+      signal: AbortSignal.abort(),
+    };
     const response = await parley.handle(request);
     assert.ok(typeof response.body === 'string');
     if (response.status < 300) return response.status;
@@ -127,9 +135,9 @@ describe('whatever is sent', () => {
       (id) => ({ id, status: 'failed', error: { code: 'TIMEOUT', message: '', details: {} } }),
       (id) => ({ id, status: 'input_required', input: { prompt: 'x', schema: { type: 'object' } } }),
       (id) => ({ id, input: 1 }),
-      (task) => mrMessage('task-delegation', 'tim', 'tim', { correlation_id: shortId(task), requires_ack: true }),
+      (task) => mrMessage('task-delegation', 'tim', 'tim', { correlation_id: toShortId(task), requires_ack: true }),
       ...['status-update', 'result', 'command', 'heartbeat'].map(
-        (type) => (task: string) => mrMessage(type, 'tim', 'tim', { correlation_id: shortId(task), priority: 7 }),
+        (type) => (task: string) => mrMessage(type, 'tim', 'tim', { correlation_id: toShortId(task), priority: 7 }),
       ),
     ];
     const seen = new Set<number>();
@@ -241,11 +249,21 @@ describe('whatever is sent', () => {
     const pair = fc.tuple(name, fc.oneof(fc.string(), fc.nat().map(String)));
     const query = fc.array(pair, { maxLength: 3 }).map((pairs) => pairs.map((each) => each.join('=')).join('&'));
     const method = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'HEAD', '');
-    const target = fc.oneof(path, fc.constantFrom('/v1/tasks', '/v1/events', '/v1/agents', '/v1/dead', '/v1/inbox'));
+    const target = fc.oneof(
+      path,
+      fc.constantFrom('/v1/tasks', '/v1/events', '/v1/agents', '/v1/dead-letters', '/v1/inbox'),
+    );
     await fc.assert(
       fc.asyncProperty(method, target, query, async (verb, at, asked) => {
         const signal = AbortSignal.abort();
-        const request = { method: verb, path: at, query: asked, headers, body: Buffer.of(), signal };
+        const request = {
+          method: verb,
+          path: at,
+          query: asked,
+          headers,
+          readBody: createBodyReader(Buffer.of()),
+          signal,
+        };
         const { status, body } = await parley.parley.handle(request);
         assert.ok(status < 500);
         if (status >= 400) assert.equal(known.get(JSON.parse(String(body)).code), status);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { createBodyReader } from '../../shared/http/read-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -36,7 +37,13 @@ describe('the artifacts of a task', () => {
     assert.equal(draft.headers['x-content-type-options'], 'nosniff');
     const headers = { authorization: `Bearer ${orchestrator.key}` };
     const path = list.body.artifacts[1].uri;
-    const { body } = await parley.parley.handle({ method: 'GET', path, query: '', headers, body: Buffer.of() });
+    const { body } = await parley.parley.handle({
+      method: 'GET',
+      path,
+      query: '',
+      headers,
+      readBody: createBodyReader(Buffer.of()),
+    });
     assert.ok(body instanceof Uint8Array);
     assert.deepEqual(Buffer.from(body), image);
   });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import parleyConfig from '../../parley.config.ts';
-import { dialectNames } from '../../shared/dialects/dialects.ts';
-import { planFor } from '../../shared/relay/plan-for.ts';
+import { DIALECT_NAMES } from '../../shared/dialects/registry.ts';
+import { buildRelayPlan } from '../../shared/relay/build-relay-plan.ts';
 import { callerWith } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -36,7 +36,7 @@ describe('/asyncapi.json', () => {
   it('describes in AsyncAPI 3.0, to everyone, all subjects that the relay reads and all its streams hold', async (t) => {
     const document = await described(t);
     assert.equal(document.asyncapi, '3.0.0');
-    const { sources, streams } = planFor('default', parleyConfig);
+    const { sources, streams } = buildRelayPlan('default', parleyConfig);
     const received = Object.values(document.operations)
       .filter(({ action }) => action === 'receive')
       .map(({ channel }) => document.channels[channel.$ref.replace('#/channels/', '')]?.address ?? '');
@@ -59,7 +59,7 @@ describe('/asyncapi.json', () => {
   it('has the messages of every dialect, and every message of a channel', async (t) => {
     const document = await described(t);
     const { messages } = document.components;
-    for (const name of dialectNames) {
+    for (const name of DIALECT_NAMES) {
       assert.ok(
         Object.values(document.channels).some((channel) => name in channel.messages),
         name,

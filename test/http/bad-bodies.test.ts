@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Code } from '../../shared/errors.ts';
+import type { ParleyErrorCode } from '../../shared/errors.ts';
 import { taskRequest } from '../support/api.ts';
 import { mrMessage } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -15,7 +15,7 @@ const fields = (count: number): string =>
 /** The message, its payload and its params are three levels themselves. */
 const messageOfLevels = (levels: number): string => withParams(`{"deep":${nested(levels - 3)}}`);
 
-const refused: [what: string, body: string | Uint8Array, code: Code][] = [
+const refused: [what: string, body: string | Uint8Array, code: ParleyErrorCode][] = [
   ['half an object', '{"id":', 'invalid_json'],
   ['text behind the JSON', `${valid} and more`, 'invalid_json'],
   ['bytes that are not UTF-8', Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d), 'invalid_json'],
@@ -54,6 +54,19 @@ describe('a body that cannot be read', () => {
       await refusedWithoutTrace(parley, 400, 'invalid_json', () => tim.call('POST', path, '{'));
     }
     await refusedWithoutTrace(parley, 400, 'invalid_json', () => parley.admin.call('PUT', '/v1/agents/kay', '{'));
+  });
+
+  it('is refused by calls that take none, unless it is an empty object', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    const id = await tim.request();
+    for (const path of ['cancel', 'retry'].map((verb) => `/v1/tasks/${id}/${verb}`)) {
+      for (const body of ['{"reason":"late"}', '[]', 'null', '0']) {
+        await refusedWithoutTrace(parley, 400, 'invalid_request', () => tim.call('POST', path, body));
+      }
+    }
+    await refusedWithoutTrace(parley, 400, 'invalid_request', () => tim.call('GET', `/v1/tasks/${id}`, '{"wait":5}'));
+    assert.equal((await tim.call('POST', `/v1/tasks/${id}/cancel`, {})).status, 200);
   });
 
   it('is told where its flaw is', async (t) => {
@@ -129,7 +142,7 @@ describe('what is wrong with a message', () => {
     [
       'keys that nobody knows',
       { subject: 'x', payload: {}, a: 1, b: 2 },
-      ['a', 'b'].map((path) => ({ path, message: 'is not known here' })),
+      ['a', 'b'].map((path) => ({ path, message: 'unknown field' })),
     ],
     ['what its dialect is known by', nameless, [{ path: 'msg_id', message: 'is required' }]],
   ];

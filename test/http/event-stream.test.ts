@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { createBodyReader } from '../../shared/http/read-body.ts';
 import type { TestAgent } from '../support/api.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 import { settled } from './refusal.ts';
@@ -27,7 +28,7 @@ const streamFor = async (
     path: '/v1/events',
     query: options.query ?? '',
     headers: { authorization: `Bearer ${key}`, accept: 'text/event-stream', ...again },
-    body: Buffer.of(),
+    readBody: createBodyReader(Buffer.of()),
     signal: gone.signal,
   });
   assert.ok(

@@ -115,7 +115,7 @@ describe('the event log', () => {
     const id = await tim.request();
     await galahad.claim();
     await galahad.progress(id, { percent: 40, message: 'not for lancelot' });
-    await galahad.fail(id, { error: 'skill_missing', message: 'nor this' });
+    await galahad.fail(id, { error: 'invalid_params', message: 'nor this' });
     await settled(parley);
     const life = ['task.requested', 'task.claimed', 'task.progress', 'task.failed'];
     for (const caller of [tim, galahad, parley.admin]) assert.deepEqual(typesOf((await read(caller)).events), life);

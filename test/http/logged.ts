@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { LogEntry } from '../../shared/events/message-log.ts';
+import type { AuditLogEntry } from '../../shared/events/read-audit-log.ts';
 import { agentOsAgent } from '../support/agent-os-agent.ts';
 import type { Caller } from '../support/api.ts';
 import { type TestOptions, testParley } from '../support/test-parley.ts';
@@ -10,11 +10,11 @@ export const start = async (t: Parameters<typeof testParley>[0], options?: TestO
   return { parley, brain: await agentOsAgent(parley, 'one-brain'), scribe: await agentOsAgent(parley, 'scribe') };
 };
 
-export const logged = async (caller: Caller, query = ''): Promise<LogEntry[]> => {
+export const logged = async (caller: Caller, query = ''): Promise<AuditLogEntry[]> => {
   const { status, body } = await caller.call('GET', `/v1/log${query}`);
   assert.equal(status, 200, JSON.stringify(body));
   return body.entries;
 };
 
-export const lines = (entries: LogEntry[]): string[] =>
+export const lines = (entries: AuditLogEntry[]): string[] =>
   entries.map((of) => `${of.direction} ${of.type} ${of.fromAgent}>${of.toAgent} ${of.status} ${of.latencyMs}`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { LogEntry } from '../../shared/events/message-log.ts';
-import { canonicalId } from '../../shared/ids.ts';
+import type { AuditLogEntry } from '../../shared/events/read-audit-log.ts';
+import { toCanonicalId } from '../../shared/ids.ts';
 import { agentOsAgent } from '../support/agent-os-agent.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';
 import { lines, logged, start } from './logged.ts';
@@ -112,7 +112,7 @@ describe('the log of messages', () => {
     assert.deepEqual(lines(entries), ['sent response scribe>one-brain error 0']);
     assert.deepEqual(
       entries.map((of) => [of.messageId, of.taskId, of.evidenceCount, of.confidenceScore]),
-      [[fabricated.id, canonicalId(query.id), 0, 70]],
+      [[fabricated.id, toCanonicalId(query.id), 0, 70]],
     );
     assert.deepEqual(await logged(brain, '?status=error'), []);
     const { events } = (await parley.admin.call('GET', '/v1/events?type=message.blocked')).body;
@@ -162,7 +162,7 @@ describe('the log of messages', () => {
       const after = cursors.length > 0 ? `&cursor=${cursors.at(-1)}` : '';
       const { body } = await parley.admin.call('GET', `/v1/log?limit=2&type=event&agent=one-brain${after}`);
       assert.ok(reads <= 6, `${reads} reads`);
-      found.push(...body.entries.map(({ messageId }: LogEntry) => messageId));
+      found.push(...body.entries.map(({ messageId }: AuditLogEntry) => messageId));
       cursors.push(body.cursor);
     } while (cursors.at(-1) !== undefined);
     assert.deepEqual(found, [old.id]);
@@ -189,7 +189,7 @@ describe('the log of messages', () => {
     do {
       const { body } = await parley.admin.call('GET', `/v1/log?limit=4${cursor}`);
       assert.ok(body.entries.length <= 4);
-      read.push(...body.entries.map(({ messageId }: LogEntry) => messageId));
+      read.push(...body.entries.map(({ messageId }: AuditLogEntry) => messageId));
       cursor = body.cursor ? `&cursor=${body.cursor}` : '';
     } while (cursor);
     assert.equal(read.length, 12);

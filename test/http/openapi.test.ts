@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CODES } from '../../shared/errors.ts';
+import { STATUS_BY_CODE } from '../../shared/errors.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
 import { callerWith } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -91,12 +92,33 @@ describe('/openapi.json', () => {
     for (const ref of refsIn(document)) assert.ok(resolves(document, ref), ref);
   });
 
+  it('says how many messages one call may bring, and the least that a page of the log has', async (t) => {
+    const { admin, parley } = await testParley(t);
+    const document: Described = (await admin.call('GET', '/openapi.json')).body;
+    const body = JSON.stringify(document.paths['/v1/messages']?.post?.requestBody);
+    assert.match(body, new RegExp(`"maxItems":${parley.deps.config.limits.batch}\\b`));
+    const limit = document.paths['/v1/log']?.get?.parameters.find(({ name }) => name === 'limit');
+    assert.equal(Object(limit?.schema).minimum, 2);
+    assert.equal((await admin.call('GET', '/v1/log?limit=2')).status, 200);
+    assert.equal((await admin.call('GET', '/v1/log?limit=1')).status, 400);
+  });
+
+  it('is written out once for all who ask', async (t) => {
+    const { parley } = await testParley(t);
+    for (const path of ['/openapi.json', '/asyncapi.json', '/schemas/task.schema.json']) {
+      const request = { method: 'GET', path, query: '', headers: {}, readBody: createBodyReader(Buffer.of()) };
+      const [first, second] = [await parley.handle(request), await parley.handle(request)];
+      assert.ok(first.body instanceof Uint8Array);
+      assert.equal(first.body, second.body, path);
+    }
+  });
+
   it('lists the headers that say how messages are sent', async (t) => {
     const { admin } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     const parameters = document.paths['/v1/messages']?.post?.parameters ?? [];
     const headers = parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name);
-    assert.deepEqual(headers, ['Parley-Dialect', 'Parley-Broadcast']);
+    assert.deepEqual(headers, ['Parley-Dialect', 'Parley-Broadcast', 'Parley-Signature', 'Parley-Timestamp']);
   });
 
   it('says of lists that are sought in the log that an empty page need not be the last', async (t) => {
@@ -122,14 +144,15 @@ describe('/openapi.json', () => {
       'post /v1/consumers/{name}/ack',
       'post /v1/consumers/{name}/events',
       'post /v1/consumers/{name}/rewind',
-      'post /v1/dead/retry',
+      'post /v1/dead-letters/retry',
       'post /v1/graphs',
       'post /v1/inbox/ack',
       'post /v1/manifest',
       'post /v1/messages',
-      'post /v1/relay/words',
+      'post /v1/relay/render',
       'post /v1/tasks',
       'post /v1/tasks/{id}/input',
+      'post /v1/tasks/{id}/release',
       'post /v1/tasks/{id}/renew',
       'post /v1/turns',
       'post /v1/turns/lease',
@@ -166,7 +189,7 @@ describe('/openapi.json', () => {
     assert.match(
       JSON.stringify(problem),
       new RegExp(
-        Object.keys(CODES)
+        Object.keys(STATUS_BY_CODE)
           .map((code) => `"${code}"`)
           .join(','),
       ),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import baseConfig from '../../parley.config.ts';
-import { ADMIN, newKey, setAdminKey } from '../../shared/agents/keys.ts';
+import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/agents/keys.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
 import { type Caller, callerWith, registered, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 import { assertRefused, settled } from './refusal.ts';
@@ -14,7 +15,7 @@ const twoProjects = async (t: TestContext) => {
   const domains = { security: { description: 'the same name', via }, alchemy: { description: 'only here', via } };
   const other = { domains, relay: false };
   const parley = await testParley(t, { config: { projects: { default: project, other } } });
-  const key = newKey('other', ADMIN);
+  const key = generateKey('other', ADMIN_OWNER);
   await setAdminKey(parley.parley.deps.records, 'other', key, 'the-admin-of-other');
   const otherAdmin = callerWith(parley.transport, key);
   const pair = async (admin: Caller) => ({
@@ -68,7 +69,7 @@ describe('two projects', () => {
       assertRefused(await caller.call('GET', `/v1/tasks/${id}`), 404, 'task_not_found');
     }
     assert.deepEqual((await here.tim.call('GET', '/v1/tasks')).body.tasks, []);
-    assert.deepEqual((await here.admin.call('GET', '/v1/dead')).body.tasks, []);
+    assert.deepEqual((await here.admin.call('GET', '/v1/dead-letters')).body.tasks, []);
     const { events } = (await here.admin.call('GET', '/v1/events')).body;
     assert.ok(events.every(({ project }: { project: string }) => project === 'default'));
     const { events: theirs } = (await there.admin.call('GET', '/v1/events')).body;
@@ -87,7 +88,7 @@ describe('two projects', () => {
         path: '/v1/events',
         query: '',
         headers: { authorization: `Bearer ${tim.key}`, accept: 'text/event-stream' },
-        body: Buffer.of(),
+        readBody: createBodyReader(Buffer.of()),
         signal: AbortSignal.abort(),
       });
       assert.ok(!(body instanceof Uint8Array) && typeof body !== 'string');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import baseConfig from '../../parley.config.ts';
-import { canonicalId } from '../../shared/ids.ts';
+import { toCanonicalId } from '../../shared/ids.ts';
 import { mrMessage } from '../support/message-routing.ts';
 import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -33,7 +33,7 @@ describe('what an agent received', () => {
     const [, first] = await logged(brain, '?type=error&status=timeout');
     assert.deepEqual(
       [first?.messageId, first?.taskId, first?.latencyMs],
-      [expiry.id, canonicalId(expiry.replyTo), 30_000],
+      [expiry.id, toCanonicalId(expiry.replyTo), 30_000],
     );
     // What it never saw is no message that it received with success.
     assert.deepEqual(await received(parley, 'scribe'), ['query one-brain timeout', 'query one-brain success']);
@@ -56,7 +56,7 @@ describe('what an agent received', () => {
     const [good, bad] = [await brain.say('command', 'cook'), await brain.say('command', 'cook')];
     assert.equal((await cook.claim({ max: 2 })).length, 2);
     const says = async (message: object) => assert.equal((await cook.send(message)).status, 202);
-    const [id, failing] = [canonicalId(good.id), canonicalId(bad.id)];
+    const [id, failing] = [toCanonicalId(good.id), toCanonicalId(bad.id)];
     await says({ id, status: 'in_progress', metadata: { progress: 10 } });
     await says({ id, status: 'input_required', input: { prompt: 'Why?' } });
     assert.equal((await brain.call('POST', `/v1/tasks/${id}/input`, { input: 'because' })).status, 202);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { Code } from '../../shared/errors.ts';
+import type { ParleyErrorCode } from '../../shared/errors.ts';
 import { about, type Reply, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestParley } from '../support/test-parley.ts';
@@ -8,7 +8,7 @@ import type { TestParley } from '../support/test-parley.ts';
 export const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** A problem as RFC 9457 has it, with the code that programs rely on. */
-export const assertRefused = (reply: Reply, status: number, code: Code): void => {
+export const assertRefused = (reply: Reply, status: number, code: ParleyErrorCode): void => {
   assert.equal(`${reply.status} ${reply.body?.code}`, `${status} ${code}`, JSON.stringify(reply.body)?.slice(0, 500));
   assert.equal(reply.headers['content-type'], 'application/problem+json');
   assert.match(reply.headers.traceparent ?? '', TRACEPARENT);
@@ -22,7 +22,7 @@ export const assertRefused = (reply: Reply, status: number, code: Code): void =>
 export const refusedWithoutTrace = async (
   parley: TestParley,
   status: number,
-  code: Code,
+  code: ParleyErrorCode,
   act: () => Promise<Reply>,
 ): Promise<Reply> => {
   const before = await everything(parley);

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as z from 'zod';
-import { dialectNames } from '../../shared/dialects/dialects.ts';
+import { DIALECT_NAMES } from '../../shared/dialects/registry.ts';
 import { callerWith, taskRequest } from '../support/api.ts';
 import { tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 import { assertRefused } from './refusal.ts';
 
-const NAMES = ['task.schema.json', ...dialectNames.map((name) => `${name}.json`)];
+const NAMES = ['task.schema.json', ...DIALECT_NAMES.map((name) => `${name}.json`)];
 
 describe('/schemas', () => {
   it('has one for each dialect, and one for tasks, open to all, in JSON Schema 2020-12', async (t) => {

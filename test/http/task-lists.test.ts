@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { canonicalId } from '../../shared/ids.ts';
+import { toCanonicalId } from '../../shared/ids.ts';
 import { agentOsMessage } from '../support/agent-os-agent.ts';
 import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -50,7 +50,7 @@ describe('the list of tasks', () => {
     const query = agentOsMessage('query', 'brain', 'cook');
     assert.equal((await brain.send(query)).status, 202);
     await announced(admin, 3);
-    const wanted = [mine.id, canonicalId(query.id)].toSorted();
+    const wanted = [mine.id, toCanonicalId(query.id)].toSorted();
     assert.deepEqual((await ids(admin, 'conversation=conv-1')).toSorted(), wanted);
     assert.deepEqual(await ids(admin, 'conversation=conv-3'), []);
     assert.equal((await cook.task(mine.id)).conversationId, 'conv-1');
@@ -162,7 +162,7 @@ describe('the list of tasks', () => {
       clock.advance(1);
     }
     await tim.request();
-    assert.deepEqual((await pagesOf(admin, '/v1/dead?', 3)).flat(), failed.toReversed());
+    assert.deepEqual((await pagesOf(admin, '/v1/dead-letters?', 3)).flat(), failed.toReversed());
     assert.deepEqual((await pagesOf(admin, '/v1/tasks?status=failed&', 3)).flat(), failed.toReversed());
   });
 });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { serve } from '../../local/server.ts';
+import { startHttpServer } from '../../local/http-server.ts';
+import baseConfig from '../../parley.config.ts';
+import { defineConfig } from '../../shared/config.ts';
 import { callerWith, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 import { settled, TRACEPARENT } from './refusal.ts';
@@ -37,12 +39,13 @@ describe('traceparent', () => {
   });
 
   it('is on the answer to a body that is never read', async (t) => {
-    const { parley, agent } = await testParley(t);
+    const config = defineConfig({ ...baseConfig, limits: { bodyBytes: 1000 } });
+    const { parley, agent } = await testParley(t, { config });
     const { key } = await agent('tim');
-    const server = await serve(parley.handle, 0, '127.0.0.1', 10);
+    const server = await startHttpServer(parley.handle, 0, '127.0.0.1');
     t.after(() => server.close());
     const headers = { traceparent, authorization: `Bearer ${key}` };
-    const request = { method: 'POST', headers, body: 'x'.repeat(11) };
+    const request = { method: 'POST', headers, body: 'x'.repeat(1001) };
     const response = await fetch(`http://127.0.0.1:${server.port}/v1/messages`, request);
     assert.equal(response.status, 413);
     assert.equal(traceIdOf(response.headers.get('traceparent') ?? undefined), TRACE_ID);

@@ -56,6 +56,7 @@ describe('an inbox', () => {
     await send({ msg_id, timestamp: '2026-02-09T15:00:00.000Z' });
     const { body } = await other.send(mrMessage('status-update', 'other', 'reader', { msg_id }));
     const ack = (...ids: string[]) => reader.call('POST', '/v1/inbox/ack', { ids });
+    assert.equal((await reader.inbox()).length, 3);
     for (const ids of [[msg_id], [msg_id, msg_id], [msg_id, body.messageId, 'msg_00000000']]) {
       const refused = await refusedWithoutTrace(parley, 409, 'ambiguous_id', () => ack(...ids));
       assert.equal(refused.body.messages.length, 3);
@@ -114,6 +115,7 @@ describe('a message that requires an acknowledgement', () => {
       events.map(({ data }: Wire) => data.messageId),
       [shown.id],
     );
+    await reader.inbox();
     await reader.call('POST', '/v1/inbox/ack', { ids: [msg_id] });
     assert.deepEqual(await unacknowledged(), []);
     const again = await send({ requires_ack: true });

@@ -70,7 +70,7 @@ describe('the requester of a task that is run again', () => {
         assert.equal((await galahad.complete(id)).status, 202);
         await settled(parley);
         assert.deepEqual(await told(tim), isRead ? ['task.result'] : ['task.failed', 'task.result']);
-        assert.deepEqual((await parley.admin.call('GET', '/v1/dead')).body.tasks, []);
+        assert.deepEqual((await parley.admin.call('GET', '/v1/dead-letters')).body.tasks, []);
         await ackAll(tim);
         assert.deepEqual(await told(tim), []);
       });

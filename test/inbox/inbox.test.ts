@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { CODES, type Code } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
 import { refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { about, type TestAgent } from '../support/api.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -152,10 +153,16 @@ describe('the inbox', () => {
     const { key } = await agent('tim');
     const gone = new AbortController();
     const headers = { authorization: `Bearer ${key}` };
-    const request = { method: 'GET', path: '/v1/inbox', query: 'wait=20', headers, body: Buffer.of() };
+    const request = {
+      method: 'GET',
+      path: '/v1/inbox',
+      query: 'wait=20',
+      headers,
+      readBody: createBodyReader(Buffer.of()),
+    };
     const waiting = parley.handle({ ...request, signal: gone.signal });
     gone.abort();
-    assert.equal((await waiting).body, '{"messages":[]}');
+    assert.equal((await waiting).body, '{"messages":[],"traces":[]}');
   });
 
   it('shows an agent only its own, and takes its acknowledgements for its own only', async (t) => {
@@ -241,7 +248,7 @@ describe('the inbox', () => {
     );
   });
 
-  const refused: [what: string, body: unknown, code: Code, path: string][] = [
+  const refused: [what: string, body: unknown, code: ParleyErrorCode, path: string][] = [
     ['no ids', {}, 'invalid_request', 'ids'],
     ['an empty list', { ids: [] }, 'invalid_request', 'ids'],
     ['too many', { ids: Array(101).fill('a') }, 'invalid_request', 'ids'],
@@ -256,7 +263,7 @@ describe('the inbox', () => {
     for (const [what, body, code, path] of refused) {
       await t.test(what, async () => {
         const act = () => tim.call('POST', '/v1/inbox/ack', body);
-        const reply = await refusedWithoutTrace(parley, CODES[code], code, act);
+        const reply = await refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, act);
         assert.equal(reply.body.issues[0].path, path);
       });
     }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { canonicalId } from '../../shared/ids.ts';
-import { type Note, noteRef } from '../../shared/notes/note.ts';
+import { toCanonicalId } from '../../shared/ids.ts';
+import { type DirectMessage, directMessageRef } from '../../shared/notes/direct-message.ts';
 import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { type AgentOsAgent, agentOsAgent, content } from '../support/agent-os-agent.ts';
 import { eventually } from '../support/eventually.ts';
@@ -137,8 +137,8 @@ describe('a message that is no task', () => {
     const { parley, scout, monitor } = await start(t);
     const message = await scout.say('evidence', 'monitor', { payload: content('x'.repeat(100_000)) });
     assert.deepEqual(await monitor.inbox(), [message]);
-    const [note] = await parley.parley.deps.records.query<Note>({
-      p: noteRef('default', 'scout', canonicalId(message.id)).pk,
+    const [note] = await parley.parley.deps.records.query<DirectMessage>({
+      p: directMessageRef('default', 'scout', toCanonicalId(message.id)).pk,
       limit: 1,
     });
     assert.ok(note && 'blob' in note.content);

@@ -52,9 +52,28 @@ describe('an inbox with a limit', () => {
     assert.ok(parley.logged.includes('warn an inbox was full, and its oldest message was evicted'));
   });
 
+  it('that is full fills no log: one line a minute, and an event for each that is evicted', async (t) => {
+    const { parley, send, events } = await start(t);
+    const lines = () => parley.logged.filter((line) => line.startsWith('warn an inbox was full')).length;
+    for (let n = 0; n < 8; n++) await send();
+    assert.deepEqual([lines(), (await events('message.evicted')).length], [1, 5]);
+    parley.clock.advance(60_000);
+    for (let n = 0; n < 3; n++) await send();
+    assert.deepEqual([lines(), (await events('message.evicted')).length], [2, 8]);
+  });
+
+  it('fills no log with what is refused', async (t) => {
+    const { parley, sender } = await start(t);
+    const refuse = () => sender.send(mrMessage('status-update', 'sender', 'reader', { sequence: -1 }));
+    for (let n = 0; n < 5; n++) assertRefused(await refuse(), 400, 'invalid_message');
+    const lines = parley.logged.filter((line) => line.includes('not valid was refused'));
+    assert.equal(lines.length, 1);
+  });
+
   it('has room again for each that is read, taken or acknowledged', async (t) => {
     const { reader, send, waiting, inbox } = await start(t);
     const [one, two] = [await send(), await send(), await send()];
+    assert.equal((await waiting()).length, 3);
     assert.equal((await reader.call('POST', '/v1/inbox/ack', { ids: [two.msg_id, two.msg_id] })).body.acknowledged, 1);
     assert.deepEqual(await inbox(), { depth: 2, evicted: 0 });
     const { body } = await reader.call('GET', '/v1/inbox?max=1&mode=take');
@@ -71,6 +90,7 @@ describe('an inbox with a limit', () => {
     const { sender, reader, send, inbox } = await start(t, { inboxLimit: 1 });
     const evicted = await send();
     const read = await send();
+    await reader.inbox();
     await reader.call('POST', '/v1/inbox/ack', { ids: [read.msg_id] });
     for (const message of [evicted, read]) assert.equal((await sender.send(message)).body.duplicate, true);
     assert.deepEqual(await inbox(), { depth: 0, evicted: 1 });

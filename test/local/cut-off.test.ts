@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { serve } from '../../local/server.ts';
+import { startHttpServer } from '../../local/http-server.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('an answer that comes piece by piece', () => {
@@ -11,7 +11,7 @@ describe('an answer that comes piece by piece', () => {
       throw new Error('the storage is away');
     };
     const handle = async () => ({ status: 200, headers: {}, body: failing() });
-    const server = await serve(handle, 0, '127.0.0.1', 1000, (level, message, facts) =>
+    const server = await startHttpServer(handle, 0, '127.0.0.1', (level, message, facts) =>
       logged.push(`${level} ${message} ${facts?.error}`),
     );
     t.after(() => server.close());

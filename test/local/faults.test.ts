@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it, type TestContext } from 'node:test';
-import { faultLine } from '../../local/faults.ts';
-import { ADMIN, newKey } from '../../shared/agents/keys.ts';
+import { formatStartupError } from '../../local/startup-errors.ts';
+import { ADMIN_OWNER, generateKey } from '../../shared/agents/keys.ts';
 import { type Exit, lastingPort, type Owner, runToEnd, startServer, tempDir } from '../support/server-process.ts';
 
 /** The one line that a person reads, after seeing that there is nothing else. */
@@ -39,12 +39,12 @@ describe('a start that cannot succeed says why in one line', { concurrency: 2 },
   it('on a port or a folder that needs more rights, whichever it is', () => {
     const denied = (syscall: string) => Object.assign(new Error('permission denied'), { code: 'EACCES', syscall });
     const options = { dir: '/var/lib/parley', port: 80 };
-    assert.match(faultLine(denied('listen'), options), /^Port 80 needs more rights.*--port/);
-    assert.match(faultLine(denied('mkdir'), options), /^\/var\/lib\/parley cannot be written to.*--data/);
+    assert.match(formatStartupError(denied('listen'), options), /^Port 80 needs more rights.*--port/);
+    assert.match(formatStartupError(denied('mkdir'), options), /^\/var\/lib\/parley cannot be written to.*--data/);
   });
 
   it('with an admin key that is the key of somebody else, which would open nothing', async (t) => {
-    for (const key of [newKey('default', 'galahad'), newKey('camelot', ADMIN)]) {
+    for (const key of [generateKey('default', 'galahad'), generateKey('camelot', ADMIN_OWNER)]) {
       const args = ['--port', '0', '--data', tempDir(t)];
       const line = onlyLineOf(await runToEnd(t, args, { env: { PARLEY_ADMIN_KEY: key } }));
       assert.match(line, /PARLEY_ADMIN_KEY is a key of (galahad in the project default|@admin in the project camelot)/);
@@ -136,8 +136,14 @@ const usedFolder = async (t: TestContext) => {
   const dir = tempDir(t);
   const server = await startServer(t, { dir, port: await lastingPort() });
   const tim = await server.agent('tim');
-  const requests = Array.from({ length: 200 }, () => tim.request({ payload: { params: { text: 'x'.repeat(2000) } } }));
-  const ids = await Promise.all(requests);
+  const ids: string[] = [];
+  // A key may have 128 requests in flight.
+  while (ids.length < 200) {
+    const requests = Array.from({ length: 100 }, () =>
+      tim.request({ payload: { params: { text: 'x'.repeat(2000) } } }),
+    );
+    ids.push(...(await Promise.all(requests)));
+  }
   await server.stop();
   return { dir, port: server.port, tim, ids };
 };

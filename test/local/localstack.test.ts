@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
-import { startFront } from '../../local/localstack/front.ts';
-import { portOf } from '../../local/template/http/listen.ts';
+import { loadAdminKeys } from '../../local/admin-keys.ts';
+import { setAdminKeys } from '../../local/localstack/deploy.ts';
+import { startFront } from '../../local/localstack/start-front.ts';
+import { getPort } from '../../local/template/http/listen.ts';
 import { tempDir } from '../support/server-process.ts';
 
 const START = new URL('../../local/start-localstack.ts', import.meta.url).pathname;
@@ -17,12 +20,15 @@ const echoing = async (t: TestContext, name: string): Promise<string> => {
     outgoing.end(JSON.stringify([name, incoming.method, incoming.url, incoming.headers.authorization, body]));
   });
   t.after(() => server.close());
-  return `http://127.0.0.1:${await portOf(server, 0, '127.0.0.1')}/`;
+  return `http://127.0.0.1:${await getPort(server, 0, '127.0.0.1')}/`;
 };
 
 /** What it says when it does not start. */
-const fault = async (t: TestContext, ...args: string[]): Promise<string> => {
-  const child = execFile(process.execPath, [START, '--data', tempDir(t), ...args], { env: { PATH: '/nowhere' } });
+const fault = async (
+  t: TestContext,
+  { dir = tempDir(t), args = [], env = {} }: { dir?: string; args?: string[]; env?: NodeJS.ProcessEnv } = {},
+): Promise<string> => {
+  const child = execFile(process.execPath, [START, '--data', dir, ...args], { env: { PATH: '/nowhere', ...env } });
   let said = '';
   child.stderr?.on('data', (text) => {
     said += text;
@@ -55,9 +61,30 @@ describe('LocalStack', () => {
     assert.match(await fault(t), /^parley: Docker does not answer\. .*npm run start:aws\.\n$/);
   });
 
+  it('gives each project an admin key of its own, in a file of its own', async (t) => {
+    const dir = tempDir(t);
+    const NODE_OPTIONS = `--import ${new URL('./two-projects/use-config.ts', import.meta.url).href}`;
+    // The keys are made before anything is started.
+    assert.match(await fault(t, { dir, env: { NODE_OPTIONS } }), /Docker does not answer/);
+    assert.deepEqual(readdirSync(dir).toSorted(), ['admin-key', 'admin-key.camelot', 'admin-key.far-away']);
+    const asked: string[][] = [];
+    const server = createServer(async (incoming, outgoing) => {
+      asked.push([incoming.url ?? '', Buffer.concat(await incoming.toArray()).toString()]);
+      outgoing.end('{}');
+    });
+    t.after(() => server.close());
+    const endpoint = `http://127.0.0.1:${await getPort(server, 0, '127.0.0.1')}`;
+    const keys = loadAdminKeys(dir, ['default', 'camelot', 'far-away'], {});
+    await setAdminKeys(endpoint, 'admin-key-function', keys);
+    assert.deepEqual(
+      asked.map(([url, body = '']) => [url, JSON.parse(body)]),
+      keys.map(({ project, key }) => ['/2015-03-31/functions/admin-key-function/invocations', { project, key }]),
+    );
+  });
+
   it('has no relay beside it, and says so to whoever names a NATS', async (t) => {
     assert.match(
-      await fault(t, '--nats', 'nats://127.0.0.1:4222'),
+      await fault(t, { args: ['--nats', 'nats://127.0.0.1:4222'] }),
       /^parley: Unknown option '--nats'\. Try --help\.\n$/,
     );
   });

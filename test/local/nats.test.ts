@@ -9,11 +9,11 @@ import { natsServer, natsServerPath } from '../support/nats-server.ts';
 import { type Owner, runToEnd, type ServerProcess, startServer, tempDir } from '../support/server-process.ts';
 
 /** A task that is asked for on NATS reaches an agent over HTTP. */
-const asksOnNats = async (server: ServerProcess, url: string): Promise<void> => {
+const asksOnNats = async (server: ServerProcess, url: string, requester = 'tim'): Promise<void> => {
   const galahad = await server.agent('galahad', { capabilities: ['intel.news'] });
-  await server.agent('tim', { via: 'nats' });
+  await server.agent(requester, { via: 'nats' });
   const client = await connect({ servers: url });
-  const request = taskRequest('tim', { payload: { task: 'intel.news' } });
+  const request = taskRequest(requester, { payload: { task: 'intel.news' } });
   await jetstream(client).publish('roundtable.tasks.intel.news', JSON.stringify(request));
   await client.close();
   const [claimed] = await galahad.claim({ wait: 10 });
@@ -74,12 +74,82 @@ describe('a start with NATS', () => {
     assert.equal((await server.admin.call('GET', '/v1/agents')).status, 200);
   });
 
-  it('ends with one clear line where the server that was named is not there, or is no address', async (t) => {
-    const args = ['--port', '0', '--data', tempDir(t)];
-    const absent = await runToEnd(t, [...args, '--nats', 'nats://127.0.0.1:1']);
-    assert.equal(absent.code, 1);
-    assert.match(absent.stderr, /^parley: NATS at nats:\/\/127\.0\.0\.1:1 cannot be reached: .*--nats off\.\n$/);
-    const wrong = await runToEnd(t, [...args, '--nats', '4222']);
-    assert.match(wrong.stderr, /^parley: --nats must be an address such as .*\n$/);
+  it('ends with one clear line, before it listens, where --nats names no address', async (t) => {
+    for (const wrong of [
+      '4222',
+      'nats://',
+      'nats://:4222',
+      'ws://127.0.0.1:4222',
+      'nats://127.0.0.1:70000',
+      'nats://h/x',
+    ]) {
+      const { code, stdout, stderr } = await runToEnd(t, ['--port', '0', '--data', tempDir(t), '--nats', wrong]);
+      assert.deepEqual([code, stdout], [1, ''], wrong);
+      assert.match(stderr, /^parley: --nats must be an address such as .*\n$/);
+    }
+  });
+
+  it('waits for the server that --nats names, says so, and takes part as soon as it is there', async (t) => {
+    const nats = await natsServer(t);
+    await nats.kill();
+    const server = await startServer(t, { dir: tempDir(t), nats: nats.url });
+    assert.match(
+      server.stdout(),
+      /^NATS at nats:\S+ cannot be used yet: .*refused.* It is tried again until it can; HTTP works meanwhile\.$/m,
+    );
+    const tim = await server.agent('tim');
+    const id = await tim.request();
+    assert.equal((await tim.task(id)).state, 'requested');
+    const warnings = () =>
+      server
+        .stderr()
+        .split('\n')
+        .filter((line) => line.includes('NATS cannot be used yet'));
+    await eventually(() => assert.equal(warnings().length, 1));
+    await nats.start();
+    await eventually(() => assert.match(server.stderr(), /"agents on NATS take part"/), 20_000);
+    await asksOnNats(server, nats.url, 'arthur');
+    assert.equal(warnings().length, 1, 'one line, however often it was tried');
+    assert.equal((await server.stop()).code, 0);
+  });
+
+  it('tells in /healthz whether NATS is connected or waited for, and nothing where there is none', async (t) => {
+    const healthOf = async (server: ServerProcess) => {
+      const { status, body } = await server.transport('GET', '/healthz', {}, undefined);
+      return { status, body };
+    };
+    const nats = await natsServer(t);
+    await nats.kill();
+    const server = await startServer(t, { dir: tempDir(t), nats: nats.url });
+    const [waiting, connected] = ['waiting', 'connected'].map((state) => ({
+      status: 200,
+      body: { status: 'ok', nats: state },
+    }));
+    assert.deepEqual(await healthOf(server), waiting);
+    await nats.start();
+    await eventually(async () => assert.deepEqual(await healthOf(server), connected), 20_000);
+    await nats.kill();
+    await eventually(async () => assert.deepEqual(await healthOf(server), waiting));
+    await nats.start();
+    await eventually(async () => assert.deepEqual(await healthOf(server), connected), 20_000);
+    const without = await startServer(t, { dir: tempDir(t), nats: 'off' });
+    assert.deepEqual(await healthOf(without), { status: 200, body: { status: 'ok' } });
+  });
+
+  it('stops at once while it waits for a server', async (t) => {
+    const server = await startServer(t, { dir: tempDir(t), nats: 'nats://127.0.0.1:1' });
+    assert.equal((await server.stop()).code, 0);
+  });
+
+  it('waits where the server refuses its credentials, says why, and shows no password', async (t) => {
+    const nats = await natsServer(t, ['--user', 'parley', '--pass', 'right-password']);
+    const at = (password: string) => nats.url.replace('nats://', `nats://parley:${password}@`);
+    const refused = await startServer(t, { dir: tempDir(t), nats: at('wrong-password') });
+    assert.match(refused.stdout(), /^NATS at nats:\S+ cannot be used yet: .*Authorization/m);
+    assert.ok(!`${refused.stdout()}${refused.stderr()}`.includes('wrong-password'));
+    assert.equal((await refused.admin.call('GET', '/v1/agents')).status, 200);
+    const taken = await startServer(t, { dir: tempDir(t), nats: at('right-password') });
+    assert.match(taken.stdout(), /^Agents on NATS take part at nats:\S+$/m);
+    assert.ok(!taken.stdout().includes('right-password'));
   });
 });

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import packageJson from '../../package.json' with { type: 'json' };
+import { defineConfig } from '../../shared/config.ts';
+import { STATUS_BY_CODE } from '../../shared/errors.ts';
 import { startServer, tempDir } from '../support/server-process.ts';
 
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -36,6 +38,29 @@ describe('the README', () => {
       task.history.map(({ event }: { event: string }) => event),
       ['requested', 'claimed', 'completed'],
     );
+  });
+
+  it('names the codes of problems with their status, and those that ask a client for something', () => {
+    const told = [...README.matchAll(/`(\d{3}) ([a-z]+_[a-z_]+|overloaded)`/g)].map(([, status, code = '']) => [
+      code,
+      Number(status),
+    ]);
+    const codes: Record<string, number> = STATUS_BY_CODE;
+    for (const [code = '', status] of told) assert.equal(codes[code], status, String(code));
+    const names = new Set(told.map(([code]) => code));
+    const asking = ['too_many_in_flight', 'overloaded', 'too_many_waits', 'id_reserved', 'agent_removed'];
+    for (const code of [...asking, 'content_damaged', 'storage_full', 'too_large', 'id_reused']) {
+      assert.ok(names.has(code), code);
+    }
+  });
+
+  it('names the most that a body may have, by what it is for', () => {
+    const { limits, cards } = defineConfig({ projects: { default: { domains: {} } } });
+    const kilobytes = [4 * limits.carriedBytes, 8192 + cards.perBox * 64].map((bytes) => Math.floor(bytes / 1024));
+    assert.equal(limits.bodyBytes, 4 * 1024 * 1024);
+    for (const size of ['4 MB', '1 MB', '64 KB', ...kilobytes.map((size) => `${size} KB`)]) {
+      assert.ok(README.includes(size), size);
+    }
   });
 
   it('names only npm scripts that exist, and CI runs its commands', () => {

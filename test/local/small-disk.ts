@@ -7,8 +7,11 @@ interface SmallDisk {
   /** Where it is, for whoever runs within. */
   dir: string;
   within: string[];
+  env: { PARLEY_ADMIN_KEY: string };
   /** To the last byte. */
   fill(): void;
+  /** Takes away what filled it. */
+  free(): void;
   grow(): Promise<void>;
 }
 
@@ -37,10 +40,16 @@ export const smallDisk = async (owner: Owner, kilobytes: number): Promise<SmallD
   return {
     dir,
     within,
+    // What is in the folder is seen from within alone, the file with the key too.
+    env: { PARLEY_ADMIN_KEY: 'the-admin-key-of-a-small-disk' },
     fill: () => {
       const [command = '', ...rest] = within;
       const { stderr } = spawnSync(command, [...rest, 'dd', 'if=/dev/zero', `of=${dir}/filler`, 'bs=512']);
       assert.match(String(stderr), /No space left/);
+    },
+    free: () => {
+      const [command = '', ...rest] = within;
+      spawnSync(command, [...rest, 'rm', '-f', `${dir}/filler`]);
     },
     grow: () => {
       holder.stdin.write('\n');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { callerWith } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
 import { lastingPort, runToEnd, type ServerProcess, startServer, tempDir } from '../support/server-process.ts';
 
 const run = promisify(execFile);
@@ -19,7 +20,7 @@ const curlLineOf = (server: ServerProcess): string => {
 };
 
 describe('a start', () => {
-  it('prints its address, the admin key and a command that works as it is', async (t) => {
+  it('prints its address, where the admin key is, and a command that works as it is', async (t) => {
     const server = await startServer(t, { dir: tempDir(t) });
     assert.match(server.stdout(), /^Parley is listening on http:\/\/127\.0\.0\.1:\d+ /);
     assert.equal((await server.admin.call('GET', '/v1/agents')).status, 200);
@@ -42,11 +43,14 @@ describe('a start', () => {
     const server = await startServer(t, { dir });
     const tim = await server.agent('tim');
     await tim.request({ payload: { task: 'security.briefing', params: { large: 'x'.repeat(500_000) } } });
-    const files = readdirSync(dir, { recursive: true, withFileTypes: true });
-    assert.ok(files.some((file) => file.name === 'parley.db'));
-    for (const file of files) {
-      assert.equal(statSync(join(file.parentPath, file.name)).mode & 0o077, 0, file.name);
-    }
+    // A blob is moved when its task has come to own it.
+    await eventually(() => {
+      const files = readdirSync(dir, { recursive: true, withFileTypes: true });
+      assert.ok(files.some((file) => file.name === 'parley.db'));
+      for (const file of files) {
+        assert.equal(statSync(join(file.parentPath, file.name)).mode & 0o077, 0, file.name);
+      }
+    });
   });
 
   it('takes the admin key from PARLEY_ADMIN_KEY', async (t) => {
@@ -59,12 +63,6 @@ describe('a start', () => {
     assert.equal((await server.admin.call('GET', '/v1/agents')).status, 200);
     const formerly = callerWith(server.transport, first.adminKey);
     assert.equal((await formerly.call('GET', '/v1/agents')).status, 401);
-  });
-
-  it('prints a command that works with a chosen key as well', async (t) => {
-    const server = await startServer(t, { dir: tempDir(t), env: { PARLEY_ADMIN_KEY: "king-arthur's-own-key" } });
-    const { stdout } = await run('bash', ['-c', curlLineOf(server)]);
-    assert.equal(JSON.parse(stdout).domains[0].name, 'security');
   });
 
   it('finds the tasks, agents and keys of the start before it', async (t) => {
@@ -106,6 +104,12 @@ describe('a mistake in the command', { concurrency: 2 }, () => {
     ['a folder without a name', ['--port', '0', '--data', ''], /--data/],
     ['an address of another machine', ['--port', '0', '--host', '203.0.113.1'], /--host/],
     ['a short admin key', ['--port', '0'], /PARLEY_ADMIN_KEY.*16/, { PARLEY_ADMIN_KEY: 'short' }],
+    [
+      'an admin key that is easily guessed',
+      ['--port', '0'],
+      /different characters/,
+      { PARLEY_ADMIN_KEY: '1'.repeat(16) },
+    ],
     ['an admin key with a space', ['--port', '0'], /PARLEY_ADMIN_KEY/, { PARLEY_ADMIN_KEY: 'several words, 1 space' }],
     [
       'an admin key that no header carries',
@@ -157,7 +161,10 @@ describe('the end', () => {
       const exit = await server.kill(signal);
       const [claims, repeatable, task, inbox, streamed] = await polls;
       assert.deepEqual([claims.status, repeatable.status, task.status, inbox.status], [200, 200, 200, 200]);
-      assert.deepEqual([claims.body, repeatable.body, inbox.body], [{ tasks: [] }, { tasks: [] }, { messages: [] }]);
+      assert.deepEqual(
+        [claims.body, repeatable.body, inbox.body],
+        [{ tasks: [] }, { tasks: [] }, { messages: [], traces: [] }],
+      );
       assert.equal(task.body.state, 'claimed');
       assert.match(streamed, /^id: \S+\n\n/);
       assert.deepEqual([exit.code, exit.stderr], [0, '']);

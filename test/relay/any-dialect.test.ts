@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
 import { eventually } from '../support/eventually.ts';
+import { graphOf } from '../support/graphs.ts';
 import { mrMessage } from '../support/message-routing.ts';
 import { inboxOf, nextOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
 import { tfRequest } from '../support/task-format.ts';
@@ -32,6 +33,47 @@ describe('an agent of any dialect with a NATS client', () => {
     assert.equal(claimed.body.status, 'pending');
     assert.equal(done.body.status, 'completed');
     assert.deepEqual(done.body.result, { content: 'read all about it' });
+  });
+
+  it('is given the trace of a task in headers, and it goes on with what the agent asks for as a part of it', async (t) => {
+    const site = await relaySite(t);
+    const tim = await site.agent('tim', { dialect: 'task-format' });
+    await site.agent('cook', { dialect: 'message-routing', via: 'nats' });
+    await site.agent('lance', { dialect: 'round-table', via: 'nats' });
+    await site.relay();
+    const [cooks, lances] = [await inboxOf(site, 'cook'), await inboxOf(site, 'lance')];
+    const traceId = '0af7651916cd43dd8448eb211c80319c';
+    const headers = {
+      traceparent: `00-${traceId}-b7ad6b7169203331-01`,
+      tracestate: 'vendor=1',
+      baggage: 'tenant=blue',
+    };
+    const request = tfRequest({ type: 'intel.news', routing: { target: 'cook' } });
+    assert.equal((await tim.call('POST', '/v1/messages', request, headers)).status, 202);
+    const given = await nextOf(cooks);
+    const child = mrMessage('task-delegation', 'cook', 'lance', { correlation_id: given.body.msg_id });
+    await jetstream(site.client).publish('parley.default.send', JSON.stringify(child));
+    for (const { message } of [given, await nextOf(lances)]) {
+      const told = (name: string) => message.headers?.get(name);
+      assert.equal(told('traceparent')?.split('-')[1], traceId);
+      assert.deepEqual([told('tracestate'), told('baggage')], ['vendor=1', 'tenant=blue']);
+    }
+  });
+
+  it('is handed the results of what its task waited for', async (t) => {
+    const site = await relaySite(t);
+    const tim = await site.agent('tim', { dialect: 'task-format' });
+    const cook = await site.agent('cook', { dialect: 'task-format', capabilities: ['parse_recipe'] });
+    await site.agent('lance', { dialect: 'round-table', via: 'nats' });
+    await site.relay();
+    const inbox = await inboxOf(site, 'lance');
+    const { graph, id } = graphOf({ soup: [], dinner: ['soup'] });
+    const nodes = graph.nodes.map((node) => ({ ...node, agent: node.taskId === id('soup') ? 'cook' : 'lance' }));
+    assert.equal((await tim.call('POST', '/v1/graphs', { ...graph, nodes })).status, 202);
+    assert.equal((await cook.claim({ wait: 10 })).length, 1);
+    assert.equal((await cook.send({ id: id('soup'), status: 'completed', result: { dish: 'soup' } })).status, 202);
+    const { results } = (await nextOf(inbox)).body.payload;
+    assert.deepEqual(results, { [id('soup')]: { taskId: id('soup'), agent: 'cook', result: { dish: 'soup' } } });
   });
 
   it('reports by the eight digits that it was given, also when it is asked for the second time', async (t) => {
@@ -153,7 +195,7 @@ describe('an agent of any dialect with a NATS client', () => {
     assert.equal((await nextOf(inbox)).body.id, forCook.id);
     assert.equal((await cook.claim({ wait: 5 }))[0]?.message.id, forCook.id);
     await say(forCook.id, { status: 'completed', result: { by: 'baker' } });
-    await eventually(() => assert.equal(relay.metrics.counted('up', 'told'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('up', 'told'), 1));
     await cook.send({ id: forCook.id, status: 'completed', result: { by: 'cook' } });
     const ended = await tim.inbox(10);
     assert.deepEqual(

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
+import { taskRef } from '../../shared/tasks/task.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
+import { consumerOf, nextOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
 
 const KNIGHTS = { durable_name: 'knights', filter_subject: 'roundtable.tasks.security.>' };
 
@@ -31,6 +32,56 @@ describe('on NATS', () => {
     assert.equal(ended.attempt, 2);
   });
 
+  it('heartbeats keep the task of a knight that says nothing else, and it finishes it, once', async (t) => {
+    const site = await relaySite(t, { config: { ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, leaseMs: 2000 } } });
+    const tim = await site.agent('tim', {});
+    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.relay();
+    const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
+    const js = jetstream(site.client);
+    const id = await tim.request();
+    await nextOf(tasks);
+    const claimed = about('task.claimed', 'galahad', id, {});
+    await js.publish(`roundtable.results.security.${id}`, JSON.stringify(claimed));
+    const leaseUntil = async () => (await site.parley.deps.records.get(taskRef('default', id)))?.leaseUntil ?? 0;
+    const first = await eventually(async () => {
+      const until = await leaseUntil();
+      assert.notEqual(until, 0);
+      return until;
+    });
+    await eventually(async () => {
+      const said = { status: 'busy', capabilities: [], activeTaskCount: 1 };
+      const timestamp = new Date().toISOString();
+      const beat = { ...about('heartbeat', 'galahad', id, said), correlationId: undefined, timestamp };
+      await js.publish('roundtable.heartbeat.galahad', JSON.stringify(beat));
+      assert.ok((await leaseUntil()) > first + 2000);
+    }, 20_000);
+    const done = about('task.result', 'galahad', id, { status: 'completed', result: { content: 'late' } });
+    await js.publish(`roundtable.results.security.${id}`, JSON.stringify(done));
+    const ended = await tim.task(id, 10);
+    assert.deepEqual([ended.state, ended.attempt], ['completed', 1]);
+  });
+
+  it('a knight that lacks the skill hands the task on, and cannot take it again', async (t) => {
+    const site = await relaySite(t);
+    const tim = await site.agent('tim', {});
+    for (const id of ['galahad', 'bors']) await site.agent(id, { via: 'nats', capabilities: ['security.briefing'] });
+    await site.relay();
+    const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
+    const js = jetstream(site.client);
+    const id = await tim.request();
+    await nextOf(tasks);
+    const say = (type: string, from: string, taskId: string, payload: object) =>
+      js.publish(`roundtable.results.security.${taskId}`, JSON.stringify(about(type, from, taskId, payload)));
+    await say('task.failed', 'galahad', id, { error: 'skill_missing', message: 'not mine' });
+    const second = await nextOf(tasks);
+    await say('task.claimed', 'galahad', second.body.id, {});
+    await say('task.result', 'bors', second.body.id, { status: 'completed', result: { content: 'here' } });
+    const ended = await tim.task(id, 10);
+    assert.equal(ended.state, 'completed');
+    assert.equal((await site.parley.deps.records.get(taskRef('default', id)))?.holder, 'bors');
+  });
+
   it('what is cancelled before the relay comes to it is not published, and what follows is', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
@@ -40,8 +91,8 @@ describe('on NATS', () => {
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
     assert.equal((await nextOf(tasks)).body.id, wanted);
     await eventually(() => {
-      assert.equal(relay.metrics.counted('down', 'skipped'), 1);
-      assert.equal(relay.metrics.counted('down', 'messages'), 1);
+      assert.equal(relay.metrics.getCount('down', 'skipped'), 1);
+      assert.equal(relay.metrics.getCount('down', 'messages'), 1);
     });
   });
 

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
 import { validate } from 'dockerfile-utils';
 import { bundleRelay } from '../../relay/bundle.ts';
-import { Settings } from '../../relay/settings.ts';
+import { RelaySettings } from '../../relay/settings.ts';
 import { taskRequest } from '../support/api.ts';
 import { relayQueues, startRelayProcess } from '../support/relay-process.ts';
 import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
@@ -160,5 +160,6 @@ describe('the bundle, started as the image starts it', () => {
 
 it('every variable of the environment is documented', () => {
   const documented = readFileSync(join(ROOT, 'docs/relay.md'), 'utf8');
-  for (const name of Object.keys(Settings.shape)) assert.match(documented, new RegExp(`\\| \`${name}\` \\|`), name);
+  for (const name of Object.keys(RelaySettings.shape))
+    assert.match(documented, new RegExp(`\\| \`${name}\` \\|`), name);
 });

@@ -5,13 +5,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { nkeys } from '@nats-io/transport-node';
-import { connectTo, natsOptions } from '../../relay/connect.ts';
-import { settingsFrom } from '../../relay/settings.ts';
+import { buildNatsOptions, connectToNats } from '../../relay/connect.ts';
+import { parseSettings } from '../../relay/settings.ts';
 import { natsServer } from '../support/nats-server.ts';
 import { type Owner, tempDir } from '../support/server-process.ts';
 
 const settings = (nats: Record<string, string>) =>
-  settingsFrom({
+  parseSettings({
     PARLEY_URL: 'http://127.0.0.1:1',
     PARLEY_RELAY_KEY: 'k',
     PARLEY_QUEUE_URL_PREFIX: 'http://127.0.0.1:1/',
@@ -23,11 +23,11 @@ const connects = async (owner: Owner, conf: string, env: Record<string, string>)
   const file = join(tempDir(owner), 'nats.conf');
   writeFileSync(file, conf);
   const { url } = await natsServer(owner, ['-c', file]);
-  const options = (more: Record<string, string>) => natsOptions(settings({ NATS_SERVERS: url, ...more }));
-  const connection = await connectTo(options(env), 'relay', 0);
+  const options = (more: Record<string, string>) => buildNatsOptions(settings({ NATS_SERVERS: url, ...more }));
+  const connection = await connectToNats(options(env), 'relay', 0);
   await connection.flush();
   await connection.close();
-  await assert.rejects(connectTo(options({}), 'relay', 0), /cannot be reached/);
+  await assert.rejects(connectToNats(options({}), 'relay', 0), /cannot be reached/);
 };
 
 /** What one key says of another, as NATS has it. */

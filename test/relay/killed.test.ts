@@ -8,9 +8,10 @@ import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RelayProcess, relayQueues, startRelayProcess } from '../support/relay-process.ts';
 import { type RelaySite, relaySite } from '../support/relay-site.ts';
+import { isLong } from '../support/scale.ts';
 
-/** Each way. `RELAY_MESSAGES=10000` makes it a long run. */
-const MESSAGES = Number(process.env.RELAY_MESSAGES ?? 1000);
+/** Each way. */
+const MESSAGES = isLong ? 10_000 : 1000;
 const READERS = 50;
 const AT_ONCE = 25;
 const LONGEST_MS = 60_000 + MESSAGES * 40;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { queryObjects } from 'node:v8';
 import { jetstream } from '@nats-io/jetstream';
-import { parleyApi } from '../../relay/parley-api.ts';
+import { createParleyApi } from '../../relay/parley-api.ts';
 import { eventually } from '../support/eventually.ts';
 import { relaySite } from '../support/relay-site.ts';
 
@@ -11,7 +11,10 @@ const ROUND = 1000;
 it('a relay keeps nothing of what it has carried', async (t) => {
   const site = await relaySite(t);
   const results = (messages: string[]) => messages.map(() => ({ status: 202, body: {} }));
-  const api = { ...parleyApi(site.address, () => site.key), send: async (messages: string[]) => results(messages) };
+  const api = {
+    ...createParleyApi(site.address, () => site.key),
+    send: async (messages: string[]) => results(messages),
+  };
   const relay = await site.relay({ api, maxInflight: 25 });
   const js = jetstream(site.client);
   /** How many promises there are once another round has been carried. */
@@ -19,7 +22,7 @@ it('a relay keeps nothing of what it has carried', async (t) => {
     for (let n = 0; n < ROUND; n += 100) {
       await Promise.all(Array.from({ length: 100 }, () => js.publish('parley.default.send', '{}')));
     }
-    await eventually(() => assert.equal(relay.metrics.counted('up', 'messages'), round * ROUND), 30_000);
+    await eventually(() => assert.equal(relay.metrics.getCount('up', 'messages'), round * ROUND), 30_000);
     return Number(queryObjects(Promise, { format: 'count' }));
   };
   const first = await afterRound(1);

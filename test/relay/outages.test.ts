@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { jetstream } from '@nats-io/jetstream';
-import { queueSource } from '../../relay/source.ts';
+import { createQueueSource } from '../../relay/egress-source.ts';
 import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { consumerOf, nextOf, type RelaySite, relaySite } from '../support/relay-site.ts';
+import { isLong } from '../support/scale.ts';
 
 const MESSAGES = 50;
-/** Long enough that every part has failed and begun to wait; `RELAY_OUTAGE_SECONDS=60` makes it a minute. */
-const OUTAGE_MS = Number(process.env.RELAY_OUTAGE_SECONDS ?? 3) * 1000;
+/** Long enough that every part has failed and begun to wait. */
+const OUTAGE_MS = isLong ? 60_000 : 3000;
 /** Of one test, in which there may be two outages, and pauses that have grown as long as they. */
 const LONG = { timeout: 120_000 + 4 * OUTAGE_MS };
 
@@ -66,7 +67,7 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     const down = await requestedDown(site);
     await site.close();
     const up = await publishedUp(site);
-    await eventually(() => assert.ok(relay.metrics.counted('up', 'retries') > 0));
+    await eventually(() => assert.ok(relay.metrics.getCount('up', 'retries') > 0));
     assert.ok(!(await relay.isReady()));
     await pause(OUTAGE_MS);
     const { lag, waitingSeconds } = await relay.gauges();
@@ -76,7 +77,7 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     await site.open();
     assert.ok(await relay.isReady());
     await Promise.all([arrivedUp(site, up), arrivedDown(site, down)]);
-    assert.equal(relay.metrics.counted('up', 'dead'), 0);
+    assert.equal(relay.metrics.getCount('up', 'dead'), 0);
   });
 
   it('while NATS answers no one and the endpoint is slow', LONG, async (t) => {
@@ -99,7 +100,7 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     const asked: number[] = [];
     const relay = await site.relay({
       source: (project) => {
-        const source = queueSource(site.parley.deps.queues, project);
+        const source = createQueueSource(site.parley.deps.queues, project);
         const receive: typeof source.receive = async (priority, waitMs, signal) => {
           if (priority !== 'normal') return source.receive(priority, waitMs, signal);
           asked.push(Date.now());
@@ -142,10 +143,10 @@ describe('a message that the relay brought', () => {
     const results = await consumerOf(site.client, 'ROUNDTABLE_RESULTS', { durable_name: 'tims' });
     await nextOf(results);
     // Claim, progress and result stand in streams that the relay itself reads.
-    await eventually(() => assert.equal(relay.metrics.counted('up', 'skipped'), 3));
-    assert.equal(relay.metrics.counted('up', 'messages'), 1);
-    assert.equal(relay.metrics.counted('up', 'told'), 0);
-    assert.equal(relay.metrics.counted('down', 'messages'), 3);
+    await eventually(() => assert.equal(relay.metrics.getCount('up', 'skipped'), 3));
+    assert.equal(relay.metrics.getCount('up', 'messages'), 1);
+    assert.equal(relay.metrics.getCount('up', 'told'), 0);
+    assert.equal(relay.metrics.getCount('down', 'messages'), 3);
   });
 
   it('changes nothing even where its mark is lost on the way', async (t) => {
@@ -161,8 +162,8 @@ describe('a message that the relay brought', () => {
     const before = await site.admin.call('GET', `/v1/tasks/${id}`);
     // Galahad is no agent of the relay, so that nobody on NATS can speak for it.
     await jetstream(site.client).publish(subject, JSON.stringify(body));
-    await eventually(() => assert.equal(relay.metrics.counted('up', 'dead'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('up', 'dead'), 1));
     assert.deepEqual((await site.admin.call('GET', `/v1/tasks/${id}`)).body, before.body);
-    assert.equal(relay.metrics.counted('down', 'messages'), 2);
+    assert.equal(relay.metrics.getCount('down', 'messages'), 2);
   });
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { parleyApi } from '../../relay/parley-api.ts';
-import { queueSource } from '../../relay/source.ts';
+import { createQueueSource } from '../../relay/egress-source.ts';
+import { createParleyApi } from '../../relay/parley-api.ts';
 import { about } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Fate, faultyProxy } from '../support/faulty-proxy.ts';
@@ -15,7 +15,7 @@ describe('a relay that carries nothing is ready', () => {
     let fate: Fate = 'pass';
     const proxy = await faultyProxy(site.address, () => fate);
     t.after(proxy.close);
-    const relay = await site.relay({ api: parleyApi(proxy.endpoint, () => site.key) });
+    const relay = await site.relay({ api: createParleyApi(proxy.endpoint, () => site.key) });
     await eventually(async () => assert.ok(await relay.isReady()));
     for (fate of ['never answer', 'lose the answer', { status: 503, error: 'Unavailable' }] satisfies Fate[]) {
       await eventually(async () => assert.ok(!(await relay.isReady()), JSON.stringify(fate)));
@@ -39,7 +39,7 @@ describe('a relay that carries nothing is ready', () => {
     const answered = Promise.withResolvers<void>();
     const relay = await site.relay({
       source: (project) => {
-        const source = queueSource(site.parley.deps.queues, project);
+        const source = createQueueSource(site.parley.deps.queues, project);
         const receive: typeof source.receive = async (priority, waitMs, signal) => {
           if (priority === 'normal') await answered.promise;
           return source.receive(priority, waitMs, signal);
@@ -50,7 +50,7 @@ describe('a relay that carries nothing is ready', () => {
     // Long enough for all else to be there.
     await eventually(() => assert.match(site.logged.join('\n'), /the relay is carrying messages/));
     await jetstream(site.client).publish('roundtable.heartbeat.nobody', '{}');
-    await eventually(() => assert.equal(relay.metrics.counted('up', 'dead'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('up', 'dead'), 1));
     assert.ok(!(await relay.isReady()));
     answered.resolve();
     await eventually(async () => assert.ok(await relay.isReady()));
@@ -70,7 +70,7 @@ describe('streams that are lost', () => {
     const status = { status: 'healthy', uptime: 1, activeTaskCount: 0, capabilities: [], model: 'm' };
     const beat = { ...about('heartbeat', 'tim', randomUUID(), status), correlationId: undefined };
     await jetstream(site.client).publish('roundtable.heartbeat.tim', JSON.stringify(beat));
-    await eventually(() => assert.equal(relay.metrics.counted('up', 'messages'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('up', 'messages'), 1));
   });
 
   it('because somebody deleted them are made again', async (t) => {

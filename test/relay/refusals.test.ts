@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
-import { parleyApi } from '../../relay/parley-api.ts';
+import { createParleyApi } from '../../relay/parley-api.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
@@ -39,8 +39,8 @@ describe('what Parley refuses', () => {
       message: `The task ${id} is held by galahad.`,
       holder: 'galahad',
     });
-    await eventually(() => assert.equal(relay.metrics.counted('up', 'told'), 1));
-    assert.equal(relay.metrics.counted('up', 'dead'), 0);
+    await eventually(() => assert.equal(relay.metrics.getCount('up', 'told'), 1));
+    assert.equal(relay.metrics.getCount('up', 'dead'), 0);
   });
 
   it('ends in parley.dead as it came, with the problem, and is never tried again', async (t) => {
@@ -77,8 +77,8 @@ describe('what Parley refuses', () => {
       const { status } = await site.admin.call('GET', `/v1/tasks/${good.id}`);
       assert.equal(status, 200);
     });
-    assert.equal(relay.metrics.counted('up', 'dead'), wrong.length);
-    assert.equal(relay.metrics.counted('up', 'retries'), 0);
+    assert.equal(relay.metrics.getCount('up', 'dead'), wrong.length);
+    assert.equal(relay.metrics.getCount('up', 'retries'), 0);
     assert.ok(await relay.isReady());
     await eventually(async () => assert.deepEqual(Object.values((await relay.gauges()).lag).filter(Boolean), []));
   });
@@ -92,8 +92,8 @@ describe('what Parley refuses', () => {
     assert.equal(subject, 'parley.dead.parley.default.send');
     const problem = JSON.parse(message.headers?.get('Parley-Problem') ?? '');
     assert.deepEqual([problem.code, problem.bytes], ['invalid_json', most]);
-    await eventually(() => assert.equal(relay.metrics.counted('up', 'dead'), 1));
-    assert.equal(relay.metrics.counted('up', 'retries'), 0);
+    await eventually(() => assert.equal(relay.metrics.getCount('up', 'dead'), 1));
+    assert.equal(relay.metrics.getCount('up', 'retries'), 0);
   });
 
   it('is given up also where its sender told JetStream what to expect', async (t) => {
@@ -112,7 +112,7 @@ describe('what Parley refuses', () => {
     const site = await relaySite(t);
     await site.agent('tim', { via: 'nats' });
     let key = site.key;
-    const relay = await site.relay({ api: parleyApi(site.address, () => key) });
+    const relay = await site.relay({ api: createParleyApi(site.address, () => key) });
     const { body } = await site.admin.call('POST', '/v1/relay/key');
     const request = taskRequest('tim', { payload: { task: 'intel.news' } });
     await jetstream(site.client).publish('roundtable.tasks.intel.news', JSON.stringify(request));
@@ -122,6 +122,6 @@ describe('what Parley refuses', () => {
       assert.ok(await relay.isReady());
       assert.equal((await site.admin.call('GET', `/v1/tasks/${request.id}`)).status, 200);
     });
-    assert.equal(relay.metrics.counted('up', 'dead'), 0);
+    assert.equal(relay.metrics.getCount('up', 'dead'), 0);
   });
 });

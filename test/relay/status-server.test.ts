@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
-import { Metrics } from '../../relay/metrics.ts';
-import type { Relay } from '../../relay/relay.ts';
+import { RelayMetrics } from '../../relay/metrics.ts';
+import type { RunningRelay } from '../../relay/relay.ts';
 import { serveStatus } from '../../relay/status-server.ts';
 
-const served = async (t: { after(cleanUp: () => unknown): void }, relay?: Relay) => {
+const served = async (t: { after(cleanUp: () => unknown): void }, relay?: RunningRelay) => {
   const { port, close } = await serveStatus('127.0.0.1', 0, () => relay);
   t.after(close);
   /** The first line of the answer, to a request line that no client would send. */
@@ -20,8 +20,9 @@ const served = async (t: { after(cleanUp: () => unknown): void }, relay?: Relay)
   return { port, asked };
 };
 
-const running = (gauges: Relay['gauges']): Relay => ({
-  metrics: new Metrics(),
+const running = (gauges: RunningRelay['gauges']): RunningRelay => ({
+  metrics: new RelayMetrics(),
+  isConnected: () => true,
   isReady: async () => true,
   gauges,
   stop: async () => {},

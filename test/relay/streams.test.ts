@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
-import { overlap } from '../../relay/streams.ts';
-import { configured } from '../../shared/config.ts';
+import { isOverlapping } from '../../relay/provision-streams.ts';
+import { defineConfig } from '../../shared/config.ts';
 import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { consumerOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
@@ -65,7 +65,7 @@ describe('the streams', () => {
 
   it('a domain that moves on-prem makes room for its knights', async (t) => {
     const nats = SITE_CONFIG.projects.default?.domains.security;
-    const config = configured({
+    const config = defineConfig({
       ...SITE_CONFIG,
       projects: { default: { domains: { security: { description: '' }, intel: { description: '' } }, relay: true } },
     });
@@ -109,8 +109,8 @@ describe('the streams', () => {
       ['>', 'x', true],
     ];
     for (const [one, other, expected] of cases) {
-      assert.equal(overlap(one, other), expected, `${one} ${other}`);
-      assert.equal(overlap(other, one), expected, `${other} ${one}`);
+      assert.equal(isOverlapping(one, other), expected, `${one} ${other}`);
+      assert.equal(isOverlapping(other, one), expected, `${other} ${one}`);
     }
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { sequenceRef } from '../../shared/sequences/sequence.ts';
+import { MAX_SEQUENCE, sequenceRef } from '../../shared/sequences/sequence.ts';
 import { settled } from '../http/refusal.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -45,6 +45,18 @@ describe('the sequence of messages between two agents', () => {
       },
     );
     assert.deepEqual(await announced(parley), []);
+  });
+
+  it('has a next number that a message may carry, also behind the highest one', async (t) => {
+    const { sender, send, count } = await start(t);
+    await send(MAX_SEQUENCE - 1);
+    assert.equal((await count()).next, MAX_SEQUENCE);
+    await send(MAX_SEQUENCE);
+    const { last, next } = await count();
+    assert.deepEqual([last, next], [MAX_SEQUENCE, 1]);
+    await send(next);
+    const beyond = mrMessage('status-update', 'sender', 'reader', { sequence: Number.MAX_SAFE_INTEGER });
+    assert.equal((await sender.send(beyond)).body.code, 'invalid_message');
   });
 
   it('shows and announces gaps, what fills them, repeats and resets', async (t) => {

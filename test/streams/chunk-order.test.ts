@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Arrived } from '../../shared/streams/chunk.ts';
+import type { ReceivedChunk } from '../../shared/streams/chunk.ts';
 import {
-  ChunkOrder,
-  HELD_MS,
-  type Place,
-  placeIn,
-  placeText,
-  START,
-  type Told,
-} from '../../shared/streams/chunk-order.ts';
+  ChunkSequencer,
+  formatStreamPosition,
+  type OrderedChunk,
+  parseStreamPosition,
+  REORDER_TIMEOUT_MS,
+  STREAM_START,
+  type StreamPosition,
+} from '../../shared/streams/chunk-sequencer.ts';
 
 const NOW = 1_000_000;
 
 /** Chunks in the order of their arrival, a millisecond apart: `[step, index]`, or a step alone. */
-const arrived = (...chunks: ([step: string, index: number] | string)[]): Arrived[] =>
+const arrived = (...chunks: ([step: string, index: number] | string)[]): ReceivedChunk[] =>
   chunks.map((one, number) => {
     const [step, index] = typeof one === 'string' ? [one, undefined] : one;
     const at = NOW + number;
@@ -24,16 +24,16 @@ const arrived = (...chunks: ([step: string, index: number] | string)[]): Arrived
     return { key: `${String(at).padStart(14, '0')}-000000-abcd`, at, chunk };
   });
 
-const contents = (told: Told[]): string[] => told.map(({ chunk }) => chunk.content);
-const LATER = NOW + 10 * HELD_MS;
+const contents = (told: OrderedChunk[]): string[] => told.map(({ chunk }) => chunk.content);
+const LATER = NOW + 10 * REORDER_TIMEOUT_MS;
 
 describe('chunks', () => {
   it('of a step are told by their index, whatever the order in which they arrive', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray([0, 1, 2, 3, 4, 5, 6, 7], { minLength: 8 }), fc.nat(8), (indexes, cut) => {
         const all = arrived(...indexes.map((index): [string, number] => ['a', index]));
-        const order = new ChunkOrder(START);
-        const told = [...order.take(all.slice(0, cut), NOW), ...order.take(all, NOW + 20)];
+        const order = new ChunkSequencer(STREAM_START);
+        const told = [...order.push(all.slice(0, cut), NOW), ...order.push(all, NOW + 20)];
         assert.deepEqual(contents(told), ['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7']);
       }),
     );
@@ -41,33 +41,33 @@ describe('chunks', () => {
 
   it('without an index are told as they arrive', () => {
     const all = arrived('a', 'b', 'a', ['b', 0], 'a');
-    assert.deepEqual(contents(new ChunkOrder(START).take(all, NOW)), ['a@0', 'b@1', 'a@2', 'b0', 'a@4']);
+    assert.deepEqual(contents(new ChunkSequencer(STREAM_START).push(all, NOW)), ['a@0', 'b@1', 'a@2', 'b0', 'a@4']);
   });
 
   it('of different steps do not wait for each other', () => {
-    const order = new ChunkOrder(START);
-    assert.deepEqual(contents(order.take(arrived(['a', 1], ['b', 0]), NOW)), ['b0']);
+    const order = new ChunkSequencer(STREAM_START);
+    assert.deepEqual(contents(order.push(arrived(['a', 1], ['b', 0]), NOW)), ['b0']);
   });
 
   it('wait for an earlier one for a while, and go on without it when it is lost', () => {
-    const order = new ChunkOrder(START);
+    const order = new ChunkSequencer(STREAM_START);
     const all = arrived(['a', 0], ['a', 3], ['a', 2], ['a', 1]);
-    assert.deepEqual(contents(order.take(all.slice(0, 3), NOW + 3)), ['a0']);
-    assert.equal(order.dueAt, NOW + 1 + HELD_MS);
-    assert.deepEqual(order.take(all.slice(0, 3), NOW + HELD_MS), []);
-    assert.deepEqual(contents(order.take(all.slice(0, 3), NOW + 1 + HELD_MS)), ['a2', 'a3']);
+    assert.deepEqual(contents(order.push(all.slice(0, 3), NOW + 3)), ['a0']);
+    assert.equal(order.dueAt, NOW + 1 + REORDER_TIMEOUT_MS);
+    assert.deepEqual(order.push(all.slice(0, 3), NOW + REORDER_TIMEOUT_MS), []);
+    assert.deepEqual(contents(order.push(all.slice(0, 3), NOW + 1 + REORDER_TIMEOUT_MS)), ['a2', 'a3']);
     assert.equal(order.dueAt, undefined);
-    assert.deepEqual(order.take(all, LATER), [], 'too late');
+    assert.deepEqual(order.push(all, LATER), [], 'too late');
   });
 
   it('may begin anywhere', () => {
-    assert.deepEqual(contents(new ChunkOrder(START).take(arrived(['a', 8], ['a', 7]), LATER)), ['a7', 'a8']);
+    assert.deepEqual(contents(new ChunkSequencer(STREAM_START).push(arrived(['a', 8], ['a', 7]), LATER)), ['a7', 'a8']);
   });
 
   it('are told once, though they are read again, and though one was sent twice', () => {
-    const order = new ChunkOrder(START);
+    const order = new ChunkSequencer(STREAM_START);
     const all = arrived(['a', 0], 'a', ['a', 0], ['a', 2], ['a', 2], ['a', 1]);
-    const told = [...order.take(all, NOW), ...order.take(all, NOW), ...order.take(all, LATER)];
+    const told = [...order.push(all, NOW), ...order.push(all, NOW), ...order.push(all, LATER)];
     assert.deepEqual(contents(told), ['a0', 'a@1', 'a1', 'a2']);
   });
 
@@ -81,22 +81,22 @@ describe('chunks', () => {
           ...['b', 'b', 'b'],
           ...second.map((index): [string, number] => ['c', index]),
         );
-        const whole = new ChunkOrder(START).take(all, LATER);
+        const whole = new ChunkSequencer(STREAM_START).push(all, LATER);
         const told = whole.slice(0, cut);
-        const place: Place = told.at(-1)?.place ?? START;
-        const rest = new ChunkOrder(placeIn(placeText(place), LATER)).take(all, LATER);
+        const place: StreamPosition = told.at(-1)?.place ?? STREAM_START;
+        const rest = new ChunkSequencer(parseStreamPosition(formatStreamPosition(place), LATER)).push(all, LATER);
         assert.deepEqual(contents([...told, ...rest]), contents(whole));
       }),
     );
   });
 
   it('have places that a header can carry, and no others', () => {
-    const [told] = new ChunkOrder(START).take(arrived(['any step: ü~', 0]), NOW);
+    const [told] = new ChunkSequencer(STREAM_START).push(arrived(['any step: ü~', 0]), NOW);
     assert.ok(told);
-    assert.match(placeText(told.place), /^[\w~-]+$/);
-    assert.deepEqual(placeIn(placeText(told.place), NOW), told.place);
+    assert.match(formatStreamPosition(told.place), /^[\w~-]+$/);
+    assert.deepEqual(parseStreamPosition(formatStreamPosition(told.place), NOW), told.place);
     for (const text of ['', 'a b', 'x~y', 'x~12345678~', 'x~12345678~y', `${'x'.repeat(65)}`]) {
-      assert.throws(() => placeIn(text, NOW), { code: 'invalid_request' });
+      assert.throws(() => parseStreamPosition(text, NOW), { code: 'invalid_request' });
     }
   });
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { HELD_MS } from '../../shared/streams/chunk-order.ts';
-import { sortable } from '../../shared/tasks/task.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
+import { REORDER_TIMEOUT_MS } from '../../shared/streams/chunk-sequencer.ts';
+import { toSortableTime } from '../../shared/tasks/task.ts';
 import { assertRefused, settled } from '../http/refusal.ts';
 import type { Caller, Reply, TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -51,7 +52,7 @@ const following = async (t: TestContext, { parley, held }: World, key: string, l
     path,
     query: '',
     headers,
-    body: Buffer.from(''),
+    readBody: createBodyReader(Buffer.from('')),
     signal: gone.signal,
   });
   assert.equal(response.status, 200, String(response.body));
@@ -135,7 +136,7 @@ describe('the stream of a turn', () => {
     assert.deepEqual(await nextContents(frames, 1), ['0']);
     const waiting = nextContents(frames, 1);
     await settled(all.parley);
-    all.parley.clock.advance(HELD_MS);
+    all.parley.clock.advance(REORDER_TIMEOUT_MS);
     assert.deepEqual(await waiting, ['2']);
     await all.say('1', 1);
     await all.say('3', 3);
@@ -253,7 +254,7 @@ describe('the stream of a turn', () => {
   it('is refused from a place that it did not give', async (t) => {
     const { parley, merlin, held } = await world(t);
     const path = `/v1/turns/${held.agent_turn_id}/stream`;
-    const ahead = `${sortable(parley.clock.now() + 60_000)}-000000-abcd`;
+    const ahead = `${toSortableTime(parley.clock.now() + 60_000)}-000000-abcd`;
     for (const place of ['a b', '~', 'x~y', 'yesterday', '7', 'x'.repeat(64), `0~${'s'.repeat(8)}~x`, ahead]) {
       assertRefused(await merlin.call('GET', path, undefined, { 'last-event-id': place }), 400, 'invalid_request');
     }

@@ -142,8 +142,9 @@ export const registered = async (
   admin: Caller,
   id: string,
   registration: object = { capabilities: ['security.briefing'] },
+  query = '',
 ): Promise<TestAgent> => {
-  const reply = await admin.call('PUT', `/v1/agents/${id}`, { dialect: 'round-table', ...registration });
+  const reply = await admin.call('PUT', `/v1/agents/${id}${query}`, { dialect: 'round-table', ...registration });
   assert.equal(reply.status, 201, JSON.stringify(reply.body));
   return new TestAgent(id, reply.body.key, transport);
 };

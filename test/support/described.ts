@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import * as z from 'zod';
-import { jsonSchema, Problem } from '../../shared/http/openapi.ts';
+import { ProblemSchema, toJsonSchema } from '../../shared/http/openapi.ts';
 import type { Route } from '../../shared/http/route.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
 import type { Reply } from './api.ts';
@@ -11,7 +11,7 @@ export const isAsDescribed = (method: string, path: string, reply: Reply): void 
   assert.equal(isProblem, reply.status >= 400);
   const route = routes.find((each) => each.method === method && pathOf(each).test(path));
   // Whatever is called otherwise is answered with a problem, too.
-  const shape = isProblem ? asPublished(Problem) : route && shapeOf(route, reply);
+  const shape = isProblem ? asPublished(ProblemSchema) : route && shapeOf(route, reply);
   const { error } = shape?.safeParse(reply.body) ?? {};
   if (error) assert.fail(`${method} ${path} answers ${reply.status} with what is not described: ${error.message}`);
 };
@@ -32,7 +32,7 @@ const pathOf = (route: Route): RegExp =>
 
 /** A published schema refuses what a schema of zod leaves out. */
 const asPublished = (schema: z.ZodType): z.ZodType =>
-  remembered(shapes, schema, () => z.fromJSONSchema(jsonSchema(schema, 'output')));
+  remembered(shapes, schema, () => z.fromJSONSchema(toJsonSchema(schema, 'output')));
 
 const shapes = new Map<z.ZodType, z.ZodType>();
 const paths = new Map<Route, RegExp>();

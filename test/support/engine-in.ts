@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { type EmbeddedEngine, openEngine } from '../../shared/engines/embedded/engine.ts';
+import { type EmbeddedEngine, openEmbeddedEngine } from '../../shared/engines/embedded/embedded-engine.ts';
 import { TestClock } from './test-clock.ts';
 
 /** The embedded engine on a folder of the test's own, with a clock that stands still. It follows tasks alone. */
 export const engineIn = (dir: string): EmbeddedEngine =>
-  openEngine({
+  openEmbeddedEngine({
     dir,
     clock: new TestClock(),
     log: () => {},

@@ -1,8 +1,8 @@
-import type { Followers } from '../../shared/ports/followers.ts';
+import type { EngineHandlers } from '../../shared/ports/engine-handlers.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
 import type { Random } from './hostile-ports.ts';
 
-type Follow = Followers['changes'];
+type Follow = EngineHandlers['onChanges'];
 
 const FAILS = 0.1;
 const TWICE = 0.2;

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startParley } from '../../local/parley.ts';
+import { startParley } from '../../local/composition.ts';
 import baseConfig from '../../parley.config.ts';
 import type { Ports } from '../../shared/deps.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
 import { callerWith, parsed, type Reply, registered, type TestAgent, type Transport } from './api.ts';
 import { eventually } from './eventually.ts';
 import { hostileFollower } from './hostile-follower.ts';
@@ -63,7 +64,13 @@ export const hostileParley = async (t: TestContext, random: Random): Promise<Hos
   });
   const transport: Transport = async (method, target, headers, body = '') => {
     const [path = '', query = ''] = target.split('?');
-    const response = await parley.handle({ method, path, query, headers, body: Buffer.from(body) });
+    const response = await parley.handle({
+      method,
+      path,
+      query,
+      headers,
+      readBody: createBodyReader(Buffer.from(body)),
+    });
     return {
       status: response.status,
       headers: response.headers,

@@ -3,8 +3,8 @@ import type { Ports } from '../../shared/deps.ts';
 import { ParleyError } from '../../shared/errors.ts';
 import type { Blobs } from '../../shared/ports/blobs.ts';
 import type { Events } from '../../shared/ports/events.ts';
-import type { Queues, Received } from '../../shared/ports/queues.ts';
-import type { Item, Listener, Records } from '../../shared/ports/records.ts';
+import type { Queues, ReceivedMessage } from '../../shared/ports/queues.ts';
+import type { Item, Records, Watcher } from '../../shared/ports/records.ts';
 
 /** From 0 up to, but without, 1. */
 export type Random = () => number;
@@ -75,16 +75,16 @@ const hostileRecords = (records: Records, random: Random, chance: Chance): Recor
     create: (item, token) => write(() => records.create(item, token)),
     update: (ref, change, token, orCreate) => write(() => records.update(ref, change, token, orCreate)),
     transact: (writes, token) => write(() => records.transact(writes, token)),
-    remove: async (key) => {
-      await records.remove(key);
-      if (chance(ANSWER_LOST)) await records.remove(key);
+    delete: async (key) => {
+      await records.delete(key);
+      if (chance(ANSWER_LOST)) await records.delete(key);
     },
-    listen: (pk) => jumpy(records.listen(pk), chance),
+    watch: (pk) => jumpy(records.watch(pk), chance),
   };
 };
 
-const jumpy = (listener: Listener, chance: Chance): Listener => ({
-  heard: (ms, signal) => (chance(FALSE_ALARM) ? turn() : listener.heard(ms, signal)),
+const jumpy = (listener: Watcher, chance: Chance): Watcher => ({
+  next: (ms, signal) => (chance(FALSE_ALARM) ? turn() : listener.next(ms, signal)),
   close: () => listener.close(),
 });
 
@@ -92,8 +92,8 @@ const jumpy = (listener: Listener, chance: Chance): Listener => ({
 const REPEATABLE = 50;
 
 const hostileQueues = (queues: Queues, random: Random, chance: Chance): Queues => {
-  const past: Received[] = [];
-  const repeated = (lanes: Parameters<Queues['receive']>[0]): Received[] => {
+  const past: ReceivedMessage[] = [];
+  const repeated = (lanes: Parameters<Queues['receive']>[0]): ReceivedMessage[] => {
     const known = past.filter(({ lane }) => lanes.some((asked) => JSON.stringify(asked) === JSON.stringify(lane)));
     const again = known[Math.floor(random() * known.length)];
     return again && chance(TWICE) ? [again] : [];
@@ -128,9 +128,10 @@ const hostileEvents = (events: Events, chance: Chance): Events => ({
     if (chance(SEND_FAILS / 4)) throw new Error('hostile: it was published, but the answer is lost');
   },
   read: (project, options) => events.read(project, options),
-  end: (project) => events.end(project),
-  since: (project, time) => events.since(project, time),
-  more: (project, cursor, ms, signal) => (chance(FALSE_ALARM) ? turn() : events.more(project, cursor, ms, signal)),
+  getEnd: (project) => events.getEnd(project),
+  findPositionAt: (project, time) => events.findPositionAt(project, time),
+  waitForMore: (project, cursor, ms, signal) =>
+    chance(FALSE_ALARM) ? turn() : events.waitForMore(project, cursor, ms, signal),
 });
 
 const hostileBlobs = (blobs: Blobs, chance: Chance): Blobs => ({
@@ -139,9 +140,9 @@ const hostileBlobs = (blobs: Blobs, chance: Chance): Blobs => ({
     if (chance(ANSWER_LOST)) await blobs.put(key, content);
   },
   get: (key) => blobs.get(key),
-  own: async (key) => {
-    await blobs.own(key);
-    if (chance(ANSWER_LOST)) await blobs.own(key);
+  retain: async (key) => {
+    await blobs.retain(key);
+    if (chance(ANSWER_LOST)) await blobs.retain(key);
   },
   delete: async (key) => {
     await blobs.delete(key);

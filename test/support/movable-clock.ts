@@ -9,7 +9,7 @@ export class MovableClock implements Clock {
     return Date.now() + this.#ahead;
   }
 
-  alarm(at: number, ring: () => void): () => void {
+  setAlarm(at: number, ring: () => void): () => void {
     const alarm = { at, ring };
     const rung = (): void => {
       if (this.#alarms.delete(alarm)) ring();

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { natsServerOnPath, speaks } from '../../local/nats-server.ts';
+import { assertNatsAnswers, findNatsServer } from '../../local/nats-server.ts';
 import { eventually } from './eventually.ts';
 import { atEndOf, lastingPort, type Owner, tempDir } from './server-process.ts';
 
@@ -12,7 +12,7 @@ const UNPACKED = join(CACHE, 'nats-server');
 /** The server on the path, or Debian's, unpacked into the project's cache without any rights. */
 export const natsServerPath = (): string => {
   const unpackedTo = ['usr/sbin', 'usr/bin'].map((folder) => join(UNPACKED, folder));
-  return natsServerOnPath() ?? natsServerOnPath(unpackedTo.join(delimiter)) ?? unpacked();
+  return findNatsServer() ?? findNatsServer(unpackedTo.join(delimiter)) ?? unpacked();
 };
 
 const unpacked = (): string => {
@@ -63,7 +63,7 @@ export const natsServer = async (owner: Owner, more: string[] = []): Promise<Nat
   };
   const start = async (): Promise<void> => {
     child = spawn(binary, ['-js', '-sd', dir, '-a', '127.0.0.1', '-p', String(port), ...more], { stdio: 'ignore' });
-    await eventually(() => speaks(port));
+    await eventually(() => assertNatsAnswers(port));
   };
   atEndOf(owner, kill);
   await start();

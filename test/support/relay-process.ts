@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { startFauxqs } from 'fauxqs';
+import { bindToLoopback } from '../../local/template/backends/bind-to-loopback.ts';
 import type { Ports } from '../../shared/deps.ts';
-import { sendToLanes } from '../../shared/engines/aws/lane-queues.ts';
-import { laneSuffix } from '../../shared/lane-names.ts';
+import { sendToSqs } from '../../shared/engines/aws/sqs-queue.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import { PRIORITIES } from '../../shared/ports/queues.ts';
+import { buildQueueSuffix } from '../../shared/queue-names.ts';
 import { eventually } from './eventually.ts';
 import { atEndOf, type Owner } from './server-process.ts';
 
@@ -23,9 +24,9 @@ interface RelayQueues {
 }
 
 export const relayQueues = async (owner: Owner): Promise<RelayQueues> => {
-  const server = await startFauxqs({ port: 0, logger: false });
+  const server = await bindToLoopback(() => startFauxqs({ port: 0, logger: false }));
   for (const priority of PRIORITIES) {
-    const name = laneSuffix({ project: 'default', kind: 'relay', name: 'down', priority });
+    const name = buildQueueSuffix({ project: 'default', kind: 'relay', name: 'down', priority });
     server.createQueue(name, { attributes: { FifoQueue: 'true' } });
   }
   const endpoint = `http://127.0.0.1:${server.port}`;
@@ -38,7 +39,7 @@ export const relayQueues = async (owner: Owner): Promise<RelayQueues> => {
   const lanes = {
     sqs,
     urlPrefix,
-    suffixOf: laneSuffix,
+    suffixOf: buildQueueSuffix,
     has: () => true,
     onLost: () => {},
     clock: systemClock,
@@ -60,7 +61,7 @@ export const relayQueues = async (owner: Owner): Promise<RelayQueues> => {
           const { relay = [], own = [] } = Object.groupBy(messages, ({ lane }) =>
             lane.kind === 'relay' ? 'relay' : 'own',
           );
-          await Promise.all([own.length > 0 && ports.queues.send(own), relay.length > 0 && sendToLanes(lanes, relay)]);
+          await Promise.all([own.length > 0 && ports.queues.send(own), relay.length > 0 && sendToSqs(lanes, relay)]);
         },
       },
     }),

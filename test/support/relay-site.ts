@@ -1,20 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ConsumerConfig, type JsMsg, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import { type Parley, type ParleyOptions, startParley } from '../../local/parley.ts';
-import { serve } from '../../local/server.ts';
+import { type ParleyOptions, type RunningParley, startParley } from '../../local/composition.ts';
+import { startHttpServer } from '../../local/http-server.ts';
 import baseConfig from '../../parley.config.ts';
-import { parleyApi } from '../../relay/parley-api.ts';
-import { type Relay, type RelayOptions, startRelay } from '../../relay/relay.ts';
-import { queueSource } from '../../relay/source.ts';
-import { type Config, configured } from '../../shared/config.ts';
+import { createQueueSource } from '../../relay/egress-source.ts';
+import { createParleyApi } from '../../relay/parley-api.ts';
+import { type RelayOptions, type RunningRelay, startRelay } from '../../relay/relay.ts';
+import { type Config, defineConfig } from '../../shared/config.ts';
 import type { Log } from '../../shared/log.ts';
 import { type Caller, callerWith, httpTransport, registered, type TestAgent } from './api.ts';
 import { type NatsServer, natsServer } from './nats-server.ts';
 import { atEndOf, lastingPort, type Owner, tempDir } from './server-process.ts';
 
 /** Security is served on-prem, everything else in the cloud. */
-export const SITE_CONFIG: Config = configured({
+export const SITE_CONFIG: Config = defineConfig({
   projects: {
     default: {
       domains: { security: { description: 'on-prem', via: 'nats' }, intel: { description: 'in the cloud' } },
@@ -28,7 +28,7 @@ const ADMIN_KEY = 'an-admin-key-for-tests';
 
 /** Parley over HTTP, a NATS server, and a client there that has nothing but NATS. */
 export interface RelaySite {
-  parley: Parley;
+  parley: RunningParley;
   address: string;
   admin: Caller;
   nats: NatsServer;
@@ -41,7 +41,7 @@ export interface RelaySite {
   open(): Promise<void>;
   /** Every call from now on takes so much longer. */
   slow(ms: number): void;
-  relay(options?: Partial<RelayOptions>): Promise<Relay>;
+  relay(options?: Partial<RelayOptions>): Promise<RunningRelay>;
 }
 
 export const relaySite = async (
@@ -56,11 +56,11 @@ export const relaySite = async (
   atEndOf(owner, () => parley.stop());
   const port = await lastingPort();
   let delayMs = 0;
-  const handle: Parley['handle'] = async (request) => {
+  const handle: RunningParley['handle'] = async (request) => {
     if (delayMs > 0) await pause(delayMs);
     return parley.handle(request);
   };
-  const listen = () => serve(handle, port, '127.0.0.1', config.limits.bodyBytes);
+  const listen = () => startHttpServer(handle, port, '127.0.0.1');
   let server: Awaited<ReturnType<typeof listen>> | undefined = await listen();
   const close = async (): Promise<void> => {
     const closing = server;
@@ -93,8 +93,8 @@ export const relaySite = async (
     relay: async (options = {}) => {
       const relay = await startRelay({
         nats: { servers: nats.url },
-        api: parleyApi(address, () => body.key),
-        source: (project) => queueSource(parley.deps.queues, project),
+        api: createParleyApi(address, () => body.key),
+        source: (project) => createQueueSource(parley.deps.queues, project),
         log,
         ...options,
       });

@@ -14,8 +14,8 @@ export const inOrderOf = (schedule: fc.Scheduler, records: Records): Records => 
     query: (query) => later('query', () => records.query(query)),
     create: (item, token) => later('create', () => records.create(item, token)),
     update: (ref, ...change) => later('update', () => records.update(ref, ...change)),
-    remove: (key) => later('remove', () => records.remove(key)),
+    delete: (key) => later('remove', () => records.delete(key)),
     transact: (writes, token) => later('transact', () => records.transact(writes, token)),
-    listen: (pk) => records.listen(pk),
+    watch: (pk) => records.watch(pk),
   };
 };

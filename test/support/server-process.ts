@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -24,7 +24,7 @@ export interface Exit {
 }
 
 export interface Surroundings {
-  env?: Record<string, string>;
+  env?: Record<string, string> | undefined;
   /** A command that runs the rest of its arguments, such as `nsenter`, in this same process. */
   within?: string[];
 }
@@ -32,8 +32,11 @@ export interface Surroundings {
 export interface ServerOptions extends Surroundings {
   dir: string;
   port?: number;
+  host?: string;
   /** As `--nats` takes it, `off` unless it is said; empty to leave it out. */
   nats?: string;
+  /** Further arguments. */
+  args?: string[];
 }
 
 export interface ServerProcess {
@@ -136,12 +139,13 @@ export const runToEnd = async (owner: Owner, args: string[], surroundings: Surro
 
 /** Starts Parley in a process of its own and waits until it says where it listens. */
 export const startServer = async (owner: Owner, options: ServerOptions): Promise<ServerProcess> => {
-  const { dir, port = 0, nats = 'off', ...surroundings } = options;
-  const args = ['--port', String(port), '--data', dir, ...(nats === '' ? [] : ['--nats', nats])];
+  const { dir, port = 0, host = '127.0.0.1', nats = 'off', args: more = [], ...surroundings } = options;
+  const nearNats = nats === '' ? [] : ['--nats', nats];
+  const args = ['--port', String(port), '--host', host, '--data', dir, ...nearNats, ...more];
   const { child, said, exited } = launch(owner, args, surroundings);
   const address = await listening(child, said, exited);
   const transport = httpTransport(address);
-  const adminKey = /^Admin key: (\S+)$/m.exec(said.stdout)?.[1] ?? '';
+  const adminKey = surroundings.env?.PARLEY_ADMIN_KEY ?? readFileSync(join(dir, 'admin-key'), 'utf8').trim();
   const admin = callerWith(transport, adminKey);
   const health = await transport('GET', '/healthz', {}, undefined);
   if (health.status !== 200) throw new Error(`/healthz answered ${health.status} ${JSON.stringify(health.body)}`);

@@ -1,4 +1,4 @@
-import { asUuid, shortId } from '../../shared/ids.ts';
+import { toShortId, toUuid } from '../../shared/ids.ts';
 import { agentOsMessage, content, evidence } from './agent-os-agent.ts';
 import { about, type Reply, type TestAgent, taskRequest } from './api.ts';
 import { commonGround } from './ground-speaker.ts';
@@ -62,7 +62,7 @@ const byMessages: Pick<Speaker, 'take' | 'say' | 'calledIn' | 'idIn'> = {
 const roundTable: Speaker = {
   dialect: 'round-table',
   ...byMessages,
-  nameOf: asUuid,
+  nameOf: toUuid,
   request: (from, to, params) =>
     taskRequest(from, { to, priority: 'critical', ttl: 3000, payload: { task: 'security.briefing', params } }),
   asked: { capability: 'security.briefing', priority: 'critical', ttlSeconds: 3000 },
@@ -101,7 +101,7 @@ const roundTable: Speaker = {
 const agentOs: Speaker = {
   dialect: 'agent-os',
   ...byMessages,
-  nameOf: asUuid,
+  nameOf: toUuid,
   request: (from, to, input) =>
     agentOsMessage('query', from, to, { priority: 'high', ttl: 3000, payload: content(input) }),
   asked: { capability: 'agent-os.query', priority: 'high', ttlSeconds: 3000 },
@@ -192,7 +192,7 @@ const messageRouting: Speaker = {
   asked: { capability: 'message-routing.task-delegation', priority: 'critical', ttlSeconds: 3000 },
   inputOf: (input) => ({ ...DELEGATED, ...input }),
   outputOf: (output) => ({ ...DONE, ...output }),
-  nameOf: shortId,
+  nameOf: toShortId,
   readRequest: ({ from, timestamp, priority, payload: { task, context, parley } }) => ({
     from,
     capability: task,

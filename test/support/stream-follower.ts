@@ -5,7 +5,7 @@ import {
   GetShardIteratorCommand,
   ListStreamsCommand,
 } from '@aws-sdk/client-dynamodb-streams';
-import type { AwsEngine } from '../../shared/engines/aws/engine.ts';
+import type { AwsEngine } from '../../shared/engines/aws/aws-engine.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
 
 type Key = string;
@@ -68,7 +68,7 @@ export class StreamFollower {
       this.#iterators.set(shard, next);
       for (const { dynamodb } of records) {
         if (!dynamodb || !this.#watched.includes(dynamodb.Keys?.sk?.S ?? '')) continue;
-        changes.push(...engine.changesIn(asLambda(dynamodb)));
+        changes.push(...engine.decodeStreamRecord(asLambda(dynamodb)));
       }
     }
     return changes;

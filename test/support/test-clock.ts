@@ -18,7 +18,7 @@ export class TestClock implements Clock {
     return this.#now;
   }
 
-  alarm(at: number, ring: () => void): () => void {
+  setAlarm(at: number, ring: () => void): () => void {
     const alarm = { at, ring };
     this.#alarms.add(alarm);
     // An alarm for a time that has come rings soon, but never inside the call that sets it.

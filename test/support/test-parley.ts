@@ -1,13 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Parley, type ParleyOptions, startParley } from '../../local/parley.ts';
+import { type ParleyOptions, type RunningParley, startParley } from '../../local/composition.ts';
 import baseConfig from '../../parley.config.ts';
 import type { Config } from '../../shared/config.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
 import type { Log } from '../../shared/log.ts';
 import { type Caller, callerWith, parsed, registered, type TestAgent, type Transport } from './api.ts';
 import { isAsDescribed } from './described.ts';
 import { TestClock } from './test-clock.ts';
+
+/** Without a socket, hundreds of calls of one key begin in the same moment. */
+const UNBOUNDED = { requests: 1e6, requestsPerKey: 1e6, bytes: 1e9, bytesPerKey: 1e9 };
 
 const ADMIN_KEY = 'an-admin-key-for-tests';
 
@@ -18,7 +22,7 @@ export interface TestParley {
   dir: string;
   /** What was logged, as `level message`. */
   logged: string[];
-  parley: Parley;
+  parley: RunningParley;
   agent(id: string, registration?: object): Promise<TestAgent>;
   /** Stops it and starts it again on the same folder. */
   restart(): Promise<void>;
@@ -27,6 +31,7 @@ export interface TestParley {
 export interface TestOptions extends Pick<ParleyOptions, 'through' | 'measure'> {
   config?: Partial<Config>;
   clock?: ParleyOptions['clock'];
+  log?: Log;
 }
 
 /** The whole system in this process, without a socket, on a folder of its own, with a clock that the test moves. */
@@ -37,8 +42,12 @@ export const testParley = async (
   const dir = mkdtempSync(join(tmpdir(), 'parley-test-'));
   const clock = new TestClock();
   const logged: string[] = [];
-  const log: Log = (level, message) => logged.push(`${level} ${message}`);
-  const config = { ...baseConfig, ...options.config };
+  const log: Log = (level, message, facts) => {
+    logged.push(`${level} ${message}`);
+    options.log?.(level, message, facts);
+  };
+  const limits = { ...baseConfig.limits, inFlight: UNBOUNDED };
+  const config = { ...baseConfig, limits, ...options.config };
   const start = () =>
     startParley({
       dir,
@@ -52,7 +61,13 @@ export const testParley = async (
   let parley = await start();
   const transport: Transport = async (method, target, headers, body = '') => {
     const [path = '', query = ''] = target.split('?');
-    const response = await parley.handle({ method, path, query, headers, body: Buffer.from(body) });
+    const response = await parley.handle({
+      method,
+      path,
+      query,
+      headers,
+      readBody: createBodyReader(Buffer.from(body)),
+    });
     const { body: sent } = response;
     const text = sent instanceof Uint8Array ? Buffer.from(sent).toString() : typeof sent === 'string' ? sent : '';
     const reply = { status: response.status, headers: response.headers, body: parsed(text) };

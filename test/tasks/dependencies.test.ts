@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { ParleyError } from '../../shared/errors.ts';
-import { requestIn } from '../../shared/seeds/sow.ts';
-import { submit } from '../../shared/tasks/submit.ts';
+import { toRequest } from '../../shared/seeds/create-pending.ts';
+import { createTask } from '../../shared/tasks/create-task.ts';
 import { settled } from '../http/refusal.ts';
 import { eventually } from '../support/eventually.ts';
 import { kitchen, tfRequest } from '../support/task-format.ts';
@@ -17,11 +17,11 @@ const waitingKitchen = async (t: Parameters<typeof testParley>[0]) => {
   const { deps } = parley.parley;
   const agents = await kitchen(parley);
   const ask = async (waitsFor: string[], id: string = randomUUID(), from = 'orchestrator') => {
-    const known = await deps.directory.agent('default', from);
+    const known = await deps.directory.getAgent('default', from);
     assert.ok(known);
     const message = { ...tfRequest({ id }), context: {} };
-    const request = requestIn(deps, from, { dialect: 'task-format', message, waitsFor });
-    await submit(deps, { project: 'default', role: 'agent', known }, 'task-format', request, TRACE);
+    const request = toRequest(deps, from, { dialect: 'task-format', message, waitsFor });
+    await createTask(deps, { project: 'default', role: 'agent', known }, 'task-format', request, TRACE);
     return id;
   };
   return { parley, ...agents, ask };

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { ParleyError } from '../../shared/errors.ts';
 import type { Records } from '../../shared/ports/records.ts';
-import { requestIn } from '../../shared/seeds/sow.ts';
-import { submit } from '../../shared/tasks/submit.ts';
+import { toRequest } from '../../shared/seeds/create-pending.ts';
+import { createTask } from '../../shared/tasks/create-task.ts';
 import { type Task, taskRef } from '../../shared/tasks/task.ts';
 import { settled } from '../http/refusal.ts';
 import { eventually } from '../support/eventually.ts';
@@ -37,13 +37,13 @@ const busyKitchen = async (t: Parameters<typeof testParley>[0], through = (recor
   /** That many tasks that are parts of the one, or wait for it. */
   const many = async (count: number, how: object): Promise<string[]> => {
     const { deps } = parley.parley;
-    const known = await deps.directory.agent('default', 'orchestrator');
+    const known = await deps.directory.getAgent('default', 'orchestrator');
     assert.ok(known);
     const ask = async (): Promise<string> => {
       const message = { ...ASKED, id: randomUUID() };
-      const request = requestIn(deps, 'orchestrator', { dialect: 'task-format', message });
+      const request = toRequest(deps, 'orchestrator', { dialect: 'task-format', message });
       const related = { ...request, ...how };
-      await submit(deps, { project: 'default', role: 'agent', known }, 'task-format', related, TRACE);
+      await createTask(deps, { project: 'default', role: 'agent', known }, 'task-format', related, TRACE);
       return message.id;
     };
     const ids: string[] = [];

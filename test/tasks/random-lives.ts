@@ -1,22 +1,24 @@
 import fc from 'fast-check';
-import { applied, type Change, holds } from '../../shared/ports/conditions.ts';
-import { cancel } from '../../shared/tasks/ends.ts';
-import { onSeen, type Transition, unseen } from '../../shared/tasks/rules.ts';
-import { type Task, taskRef } from '../../shared/tasks/task.ts';
-import { pass } from '../../shared/tasks/time.ts';
+import { applyChange, type Change, evaluateCondition } from '../../shared/ports/conditions.ts';
+import { buildCancelTransition } from '../../shared/tasks/end-and-requeue.ts';
 import {
-  asHolder,
-  askInput,
-  type By,
-  claim,
-  complete,
-  fail,
-  giveInput,
-  progress,
-  renew,
-} from '../../shared/tasks/transitions.ts';
+  type Actor,
+  buildClaimTransition,
+  buildCompleteTransition,
+  buildRenewTransition,
+  claimThen,
+  failAsHolder,
+  provideInput,
+  recordProgress,
+  requestInput,
+} from '../../shared/tasks/holder-transitions.ts';
+import { applyTo, type Transition, toConditionalUpdate } from '../../shared/tasks/rules.ts';
+import { type Task, taskRef } from '../../shared/tasks/task.ts';
+import { timerTransition } from '../../shared/tasks/timeouts.ts';
 
 export const LIMITS = {
+  longestLeaseMs: 3_600_000,
+  silentWorkMs: 14_400_000,
   leaseMs: 300_000,
   maxAttempts: 2,
   keepMs: 86_400_000,
@@ -110,31 +112,33 @@ export interface QueueMessage {
 
 /** What the move would write to the task as it is, or undefined where the rules refuse it. */
 export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessage[]): Change | undefined => {
-  const by = (agent: string): By => ({ agent, domains: ['security'], skills: [], now, limits: LIMITS });
+  const by = (agent: string): Actor => ({ agent, domains: ['security'], skills: [], now, limits: LIMITS });
   const report = () => ({ seen: { id: `m${++messages}`, fingerprint: 'x' } });
   switch (move.do) {
     case 'claim':
-      return allowed(onSeen(task, claim(task, by(move.agent), { due: task.due, seen: report().seen })));
+      return allowed(applyTo(task, buildClaimTransition(task, by(move.agent), { due: task.due, seen: report().seen })));
     case 'queueClaim':
-      return blindly(task, claim(task, by(move.agent), queue[move.which % queue.length] ?? {}));
+      return blindly(task, buildClaimTransition(task, by(move.agent), queue[move.which % queue.length] ?? {}));
     case 'progress':
-      return allowed(progress(task, by(move.agent), report(), { at: now, percent: 10 }));
+      return allowed(recordProgress(task, by(move.agent), report(), { at: now, percent: 10 }));
     case 'complete':
-      return allowed(asHolder(task, by(move.agent), () => complete(by(move.agent), report(), { json: {} }, {})));
+      return allowed(
+        claimThen(task, by(move.agent), () => buildCompleteTransition(by(move.agent), report(), { json: {} }, {})),
+      );
     case 'renew':
-      return blindly(task, renew(by(move.agent)));
+      return blindly(task, buildRenewTransition(by(move.agent)));
     case 'ask':
-      return allowed(askInput(task, by(move.agent), report(), { prompt: '?' }));
+      return allowed(requestInput(task, by(move.agent), report(), { prompt: '?' }));
     case 'answer':
-      return allowed(giveInput(task, { now, limits: LIMITS }, 42));
+      return allowed(provideInput(task, { now, limits: LIMITS }, 42, 'tim'));
     case 'fail': {
       const error = { code: 'model_error', message: 'm', retryable: move.retryable, retryAfterSeconds: move.after };
-      return allowed(fail(task, by(move.agent), report(), error, {}));
+      return allowed(failAsHolder(task, by(move.agent), report(), error, {}));
     }
     case 'cancel':
-      return allowed(onSeen(task, cancel('tim', { now, limits: LIMITS })));
+      return allowed(applyTo(task, buildCancelTransition('tim', { now, limits: LIMITS })));
     case 'wait':
-      return task.due !== undefined && task.due <= now ? pass(task, { now, limits: LIMITS }) : undefined;
+      return task.due !== undefined && task.due <= now ? timerTransition(task, { now, limits: LIMITS }) : undefined;
   }
 };
 
@@ -142,10 +146,10 @@ const allowed = (decision: Change | Error): Change | undefined => (decision inst
 
 /** As an engine does it that has not shown the record to anyone: by the condition alone. */
 const blindly = (task: Task, transition: Transition): Change | undefined => {
-  const change = unseen(transition);
-  return change.if && holds(change.if, task) ? change : undefined;
+  const change = toConditionalUpdate(transition);
+  return change.if && evaluateCondition(change.if, task) ? change : undefined;
 };
 
 /** The record after the change, stamped as an engine stamps it. */
 export const after = (task: Task, change: Change, now: number): Task =>
-  ({ ...applied(task, change), v: task.v + 1, at: now }) as Task;
+  ({ ...applyChange(task, change), v: task.v + 1, at: now }) as Task;

@@ -18,7 +18,7 @@ const watched = async (t: TestContext) => {
       ...ports,
       blobs: {
         get: (key) => ports.blobs.get(key),
-        own: (key) => ports.blobs.own(key),
+        retain: (key) => ports.blobs.retain(key),
         put: async (key, content) => {
           put.add(key);
           left.add(key);
@@ -42,8 +42,8 @@ describe('large content that is refused', () => {
     const id = await tim.request();
     assert.equal((await galahad.claim()).length, 1);
     const artifacts = [{ name: 'a.txt', type: 'text/plain', content: LARGE }];
-    assertRefused(await mallory.send({ id, status: 'completed', result: { LARGE } }), 409, 'not_holder');
-    assertRefused(await mallory.send({ id, status: 'completed', result: {}, artifacts }), 409, 'not_holder');
+    assertRefused(await mallory.send({ id, status: 'completed', result: { LARGE } }), 404, 'task_not_found');
+    assertRefused(await mallory.send({ id, status: 'completed', result: {}, artifacts }), 404, 'task_not_found');
     assertRefused(await galahad.complete(randomUUID(), RESULT), 404, 'task_not_found');
     assert.equal((await galahad.complete(id)).status, 202);
     assertRefused(await galahad.complete(id, RESULT), 409, 'task_ended');

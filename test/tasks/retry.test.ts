@@ -16,7 +16,8 @@ describe('running dead letters again', () => {
       parley.clock.advance(10);
     }
     const [first, second, third] = tasks.map(({ id }) => id);
-    const retry = async (body?: object) => (await orchestrator.call('POST', '/v1/dead/retry', body)).body.results;
+    const retry = async (body?: object) =>
+      (await orchestrator.call('POST', '/v1/dead-letters/retry', body)).body.results;
     assert.deepEqual(
       (await retry({ ids: [second, 'nothing', second] })).map(({ id, status, code }: Record<string, unknown>) => [
         id,

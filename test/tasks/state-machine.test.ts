@@ -2,13 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Effect } from '../../shared/dispatch/effect.ts';
-import { holds } from '../../shared/ports/conditions.ts';
+import { evaluateCondition } from '../../shared/ports/conditions.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
-import { effectsOf } from '../../shared/tasks/effects.ts';
-import { onSeen, unseen } from '../../shared/tasks/rules.ts';
+import {
+  type Actor,
+  buildClaimTransition,
+  buildCompleteTransition,
+  buildRenewTransition,
+} from '../../shared/tasks/holder-transitions.ts';
+import { applyTo, toConditionalUpdate } from '../../shared/tasks/rules.ts';
 import type { Task } from '../../shared/tasks/task.ts';
-import { nextLook } from '../../shared/tasks/time.ts';
-import { type By, claim, complete, renew } from '../../shared/tasks/transitions.ts';
+import { computeTaskEffects } from '../../shared/tasks/task-effects.ts';
+import { computeNextCheckAt } from '../../shared/tasks/timeouts.ts';
 import { after, changeFor, LIMITS, type Move, moves, newTask, type QueueMessage, START } from './random-lives.ts';
 
 interface Step {
@@ -36,7 +41,7 @@ const play = (list: Move[]): Step[] => {
 };
 
 const queued = (change: RecordChange<Task>): QueueMessage[] =>
-  effectsOf(change).flatMap((effect) =>
+  computeTaskEffects(change).flatMap((effect) =>
     effect.kind === 'enqueue' ? [effect.message.body as unknown as QueueMessage] : [],
   );
 
@@ -49,7 +54,7 @@ const everyLife = (check: (steps: Step[]) => void): void =>
 /** The status that each delivery to the agent tells of. */
 const deliveredTo = (agent: string, steps: Step[]): (string | undefined)[] =>
   steps
-    .flatMap(effectsOf)
+    .flatMap(computeTaskEffects)
     .flatMap((effect) =>
       effect.kind === 'deliver' && effect.delivery.pk === `default#inbox#${agent}`
         ? [effect.delivery.outcome?.status]
@@ -117,7 +122,7 @@ describe('the state machine of a task, whatever happens in whatever order', () =
   it('is always looked at in time: due is never later than what must happen next, and gone when nothing must', () =>
     everyLife((steps) => {
       for (const { after } of steps) {
-        const look = nextLook(after, LIMITS);
+        const look = computeNextCheckAt(after, LIMITS);
         if (look === undefined) assert.equal(after.due, undefined);
         else assert.ok(after.due !== undefined && after.due <= look, `${after.status}: due ${after.due}, look ${look}`);
       }
@@ -142,16 +147,16 @@ describe('the state machine of a task, whatever happens in whatever order', () =
   it('is judged alike by the condition of a blind write and by the rules on the record seen', () =>
     everyLife((steps) => {
       for (const { after: task } of steps) {
-        const by: By = { agent: 'galahad', domains: ['security'], skills: [], now: task.at, limits: LIMITS };
+        const by: Actor = { agent: 'galahad', domains: ['security'], skills: [], now: task.at, limits: LIMITS };
         const report = { seen: { id: 'm', fingerprint: 'f' }, attempt: 1 };
         const transitions = [
-          claim(task, by, { entry: 1, due: task.due }),
-          renew(by),
-          complete(by, report, { json: 1 }, {}),
+          buildClaimTransition(task, by, { entry: 1, due: task.due }),
+          buildRenewTransition(by),
+          buildCompleteTransition(by, report, { json: 1 }, {}),
         ];
         for (const transition of transitions) {
-          const condition = unseen(transition).if;
-          assert.equal(condition && holds(condition, task), !(onSeen(task, transition) instanceof Error));
+          const condition = toConditionalUpdate(transition).if;
+          assert.equal(condition && evaluateCondition(condition, task), !(applyTo(task, transition) instanceof Error));
         }
       }
     }));
@@ -159,8 +164,8 @@ describe('the state machine of a task, whatever happens in whatever order', () =
 
 describe('what follows from the writes to a task', () => {
   const effects = (steps: Step[]): Effect[] => [
-    ...effectsOf({ after: newTask() }),
-    ...steps.flatMap(({ before, after }) => effectsOf({ before, after })),
+    ...computeTaskEffects({ after: newTask() }),
+    ...steps.flatMap(({ before, after }) => computeTaskEffects({ before, after })),
   ];
 
   it('queues every entry that is waiting, once for each time it is sent', () =>
@@ -220,6 +225,6 @@ describe('what follows from the writes to a task', () => {
   it('is the same for the same change, so that a change may come twice', () =>
     everyLife((steps) => {
       for (const { before, after } of steps)
-        assert.deepEqual(effectsOf({ before, after }), effectsOf({ before, after }));
+        assert.deepEqual(computeTaskEffects({ before, after }), computeTaskEffects({ before, after }));
     }));
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, beforeEach, describe, it } from 'node:test';
-import { throttled } from '../../local/template/gateway/errors.ts';
+import { throttledError } from '../../local/template/gateway/errors.ts';
 import { below, deployed, getAtt, ref, type SmallDeployment, TABLE, wholeSuite } from './small-template.ts';
 
 /** Runs the call that its event names, with the real SDK, and tells what came of it. */
@@ -226,25 +226,25 @@ describe('a call to AWS', { concurrency: 1 }, () => {
 
   it('marks the grants that it needs, and the others are listed', async () => {
     await call('writer', 'dynamodb', 'PutItem', { TableName: 'things', Item: item('used') });
-    const unused = here.unusedGrants();
+    const unused = here.listUnusedGrants();
     assert.deepEqual(
       unused.filter(({ functionName }) => functionName === 'writer').map(({ action }) => action),
       ['dynamodb:BatchGetItem', 'dynamodb:DeleteItem'],
     );
     await call('writer', 'dynamodb', 'DeleteItem', { TableName: 'things', Key: key('used') });
-    assert.ok(!here.unusedGrants().some(({ action }) => action === 'dynamodb:DeleteItem'));
+    assert.ok(!here.listUnusedGrants().some(({ action }) => action === 'dynamodb:DeleteItem'));
   });
 
   it('fails with the error that a test injects, and the SDK tries it again', async () => {
     const seen: string[] = [];
     here.gateway.faults = (call) => {
       seen.push(call.operation);
-      return seen.length === 1 ? throttled(call) : undefined;
+      return seen.length === 1 ? throttledError(call) : undefined;
     };
     const found = await call('writer', 'dynamodb', 'GetItem', { TableName: 'things', Key: key('a') });
     assert.equal(found.Item.pk.S, 'a');
     assert.deepEqual(seen, ['GetItem', 'GetItem']);
-    here.gateway.faults = throttled;
+    here.gateway.faults = throttledError;
     const failed = await call('writer', 'dynamodb', 'GetItem', { TableName: 'things', Key: key('a') });
     assert.equal(failed.error, 'ProvisionedThroughputExceededException');
   });

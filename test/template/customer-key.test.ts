@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { jsonRequest } from '../../local/template/backends/json-call.ts';
+import { buildJsonRequest } from '../../local/template/backends/call-json.ts';
 import { below, deployed, getAtt, type SmallDeployment, wholeSuite } from './small-template.ts';
 
 describe('what is encrypted with a customer key', { concurrency: 1 }, () => {
@@ -41,11 +41,11 @@ describe('what is encrypted with a customer key', { concurrency: 1 }, () => {
     const QueueUrl = 'https://sqs.us-east-1.amazonaws.com/000000000000/lane';
     const target = `AmazonSQS.${operation}`;
     return here.gateway.handle(
-      jsonRequest(here.accessKeyOf(caller), 'us-east-1', 'sqs', target, { QueueUrl, ...more }),
+      buildJsonRequest(here.createAccessKey(caller), 'us-east-1', 'sqs', target, { QueueUrl, ...more }),
     );
   };
   const s3 = (caller: string, method: string) => {
-    const { authorization = '' } = jsonRequest(here.accessKeyOf(caller), 'us-east-1', 's3', '', {}).headers;
+    const { authorization = '' } = buildJsonRequest(here.createAccessKey(caller), 'us-east-1', 's3', '', {}).headers;
     const headers = { authorization, 'content-type': 'text/plain' };
     return here.gateway.handle({ method, path: '/content/a', headers, body: Buffer.from(method === 'PUT' ? 'x' : '') });
   };

@@ -1,20 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deliverBatch } from '../../local/template/mappings/deliver-batch.ts';
-import type { StreamRecord } from '../../local/template/mappings/stream-records.ts';
+import type { TableStreamRecord } from '../../local/template/mappings/stream-records.ts';
 
 const DAY_S = 86_400;
 const now = (): number => Date.now() / 1000;
 
-const record = (number: number, createdAt = now()): StreamRecord => ({
+const record = (number: number, createdAt = now()): TableStreamRecord => ({
   dynamodb: { ApproximateCreationDateTime: createdAt, Keys: {}, SequenceNumber: String(number) },
 });
 
-const numbersOf = (records: readonly StreamRecord[]): number[] =>
+const numbersOf = (records: readonly TableStreamRecord[]): number[] =>
   records.map(({ dynamodb }) => Number(dynamodb.SequenceNumber));
 
 /** Hands the records over to a function that throws where `poison` is among them, or reports it. */
-const delivered = async (batch: StreamRecord[], poison: number, answer: 'throws' | 'reports', more: object = {}) => {
+const delivered = async (
+  batch: TableStreamRecord[],
+  poison: number,
+  answer: 'throws' | 'reports',
+  more: object = {},
+) => {
   const [tried, done, givenUp]: [number[][], number[], object[]] = [[], [], []];
   await deliverBatch(
     {
@@ -38,7 +43,7 @@ const delivered = async (batch: StreamRecord[], poison: number, answer: 'throws'
         },
       },
       signal: new AbortController().signal,
-      giveUp: async ({ records, ...why }) => {
+      storeFailure: async ({ records, ...why }) => {
         givenUp.push({ ...why, records: numbersOf(records) });
       },
     },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { jsonAnswer, jsonRequest } from '../../local/template/backends/json-call.ts';
+import { buildJsonRequest, parseJsonResponse } from '../../local/template/backends/call-json.ts';
 import { eventually } from '../support/eventually.ts';
 import { deployed, getAtt, ref, type SmallDeployment, wholeSuite } from './small-template.ts';
 import { TELL, type Witness, witnessFor } from './witness.ts';
@@ -14,8 +14,8 @@ describe('rules and schedules', { concurrency: 1 }, () => {
   let witness: Witness;
 
   const call = async (service: string, target: string, body: object): Promise<unknown> => {
-    const request = jsonRequest(here.accessKeyOf('sender'), 'us-east-1', service, target, body);
-    return jsonAnswer(target, await here.gateway.handle(request));
+    const request = buildJsonRequest(here.createAccessKey('sender'), 'us-east-1', service, target, body);
+    return parseJsonResponse(target, await here.gateway.handle(request));
   };
   const publish = (...entries: object[]) =>
     call('events', 'AWSEvents.PutEvents', {

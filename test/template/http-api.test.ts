@@ -194,7 +194,7 @@ describe('an HTTP API', { concurrency: 1 }, () => {
     assert.equal(env.OWN, 'value');
     assert.equal(env.PATH, undefined);
     assert.equal(env.AWS_ENDPOINT_URL, here.gatewayAddress);
-    assert.equal(env.AWS_ACCESS_KEY_ID, here.accessKeyOf('odd'));
+    assert.equal(env.AWS_ACCESS_KEY_ID, here.createAccessKey('odd'));
     assert.deepEqual(
       [context.functionName, context.memoryLimitInMB, context.invokedFunctionArn],
       ['odd', '256', 'arn:aws:lambda:us-east-1:000000000000:function:odd'],

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { planOf } from '../../local/template/plan.ts';
+import { buildResourceGraph } from '../../local/template/graph.ts';
 import { getAtt, ref } from './small-template.ts';
 
 const sub = (name: string): string => `\${${name}}`;
 
-const site = { region: 'us-east-1', account: '000000000000', stackName: 'Small', addressOf: () => 'http://here' };
+const site = { region: 'us-east-1', account: '000000000000', stackName: 'Small', getAddress: () => 'http://here' };
 
 const resolvedValue = (Value: unknown, rest: object = {}): unknown =>
-  planOf(
+  buildResourceGraph(
     {
       Resources: {
         Lane: { Type: 'AWS::SQS::Queue', Properties: { QueueName: { 'Fn::Sub': `lane-${sub('AWS::Region')}` } } },
@@ -27,7 +27,7 @@ const resolvedValue = (Value: unknown, rest: object = {}): unknown =>
       ...rest,
     },
     site,
-  ).outputs().It;
+  ).resolveOutputs().It;
 
 describe('an intrinsic function gives', () => {
   const URL = 'https://sqs.us-east-1.amazonaws.com/000000000000';

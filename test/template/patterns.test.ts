@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compiledPattern } from '../../local/template/events/event-pattern.ts';
-import { compiledSchedule } from '../../local/template/events/schedule-expression.ts';
+import { compilePattern } from '../../local/template/events/event-pattern.ts';
+import { compileSchedule } from '../../local/template/events/schedule-expression.ts';
 
 describe('an event pattern', () => {
   const event = {
@@ -38,7 +38,7 @@ describe('an event pattern', () => {
   ];
   for (const [what, pattern, isMatch] of cases) {
     it(`${isMatch ? 'matches' : 'does not match'} ${what}`, () => {
-      assert.equal(compiledPattern(pattern)(event), isMatch);
+      assert.equal(compilePattern(pattern)(event), isMatch);
     });
   }
 });
@@ -55,14 +55,14 @@ describe('a schedule', () => {
   ];
   for (const [expression, due, notDue] of cases) {
     it(`${expression} is due at ${due}${notDue && ` and not at ${notDue}`}`, () => {
-      assert.equal(compiledSchedule(expression)(at(due)), true);
-      if (notDue) assert.equal(compiledSchedule(expression)(at(notDue)), false);
+      assert.equal(compileSchedule(expression)(at(due)), true);
+      if (notDue) assert.equal(compileSchedule(expression)(at(notDue)), false);
     });
   }
 
   for (const expression of ['rate(1 week)', 'at(2026-02-08T15:00:00)', 'cron(0 8 LW * ? *)', 'every minute']) {
     it(`${expression} is refused by name`, () => {
-      assert.throws(() => compiledSchedule(expression), /is not known to the local runner/);
+      assert.throws(() => compileSchedule(expression), /is not known to the local runner/);
     });
   }
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { jsonAnswer, jsonRequest } from '../../local/template/backends/json-call.ts';
+import { buildJsonRequest, parseJsonResponse } from '../../local/template/backends/call-json.ts';
 import { eventually } from '../support/eventually.ts';
 import { deployed, getAtt, ref, type SmallDeployment, wholeSuite } from './small-template.ts';
 import { TELL, type Witness, witnessFor } from './witness.ts';
@@ -41,9 +41,9 @@ describe('a function that reads a queue', { concurrency: 1 }, () => {
     const target = 'AmazonSQS.SendMessage';
     const QueueUrl = `https://sqs.us-east-1.amazonaws.com/000000000000/${queue}`;
     const message = { QueueUrl, MessageBody: JSON.stringify(body), ...more };
-    const accessKey = here.accessKeyOf('sender');
-    const request = jsonRequest(accessKey, 'us-east-1', 'sqs', target, message);
-    jsonAnswer(target, await here.gateway.handle(request));
+    const accessKey = here.createAccessKey('sender');
+    const request = buildJsonRequest(accessKey, 'us-east-1', 'sqs', target, message);
+    parseJsonResponse(target, await here.gateway.handle(request));
   };
   const texts = (): string[] => witness.heard.flat().map(({ body }) => JSON.parse(body).text);
   const isEmpty = (queue: string) =>
@@ -51,8 +51,11 @@ describe('a function that reads a queue', { concurrency: 1 }, () => {
       const target = 'AmazonSQS.GetQueueAttributes';
       const QueueUrl = `https://sqs.us-east-1.amazonaws.com/000000000000/${queue}`;
       const AttributeNames = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'];
-      const request = jsonRequest(here.accessKeyOf('reader'), 'us-east-1', 'sqs', target, { QueueUrl, AttributeNames });
-      const answer = jsonAnswer(target, await here.gateway.handle(request));
+      const request = buildJsonRequest(here.createAccessKey('reader'), 'us-east-1', 'sqs', target, {
+        QueueUrl,
+        AttributeNames,
+      });
+      const answer = parseJsonResponse(target, await here.gateway.handle(request));
       assert.deepEqual(answer, {
         Attributes: { ApproximateNumberOfMessages: '0', ApproximateNumberOfMessagesNotVisible: '0' },
       });

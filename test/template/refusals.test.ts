@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { deploymentOf } from '../../local/template/deployment.ts';
+import { buildDeployment } from '../../local/template/deployment.ts';
 import { TemplateError } from '../../local/template/template-error.ts';
 import { getAtt, ref, smallTemplate, TABLE, tempFolder } from './small-template.ts';
 
-const site = { region: 'us-east-1', account: '000000000000', stackName: 'Small', addressOf: () => 'http://here' };
+const site = { region: 'us-east-1', account: '000000000000', stackName: 'Small', getAddress: () => 'http://here' };
 const HANDLER = { code: 'export const handler = async () => {};' };
 
 const queue = (Properties: object = {}) => ({ Type: 'AWS::SQS::Queue', Properties });
@@ -19,7 +19,7 @@ const mistakesIn = async (
   const assets = tempFolder(t);
   const template = { ...(await smallTemplate(assets, functions, others)), ...rest };
   try {
-    deploymentOf(template, site, assets);
+    buildDeployment(template, site, assets);
     return [];
   } catch (error) {
     assert.ok(error instanceof TemplateError, String(error));
@@ -272,6 +272,6 @@ describe('what AWS would refuse at deployment is refused at start', () => {
 
   it('a function without a bundle', async (t) => {
     const template = await smallTemplate(tempFolder(t), { reader: HANDLER });
-    assert.throws(() => deploymentOf(template, site, tempFolder(t)), /^TemplateError|reader: there is no bundle/);
+    assert.throws(() => buildDeployment(template, site, tempFolder(t)), /^TemplateError|reader: there is no bundle/);
   });
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { buildJsonRequest, parseJsonResponse } from '../../local/template/backends/call-json.ts';
 import { startDynamoDbLocal } from '../../local/template/backends/dynamodb-local.ts';
-import { jsonAnswer, jsonRequest } from '../../local/template/backends/json-call.ts';
 import { below, deployed, getAtt, ref, type SmallDeployment, TABLE, tempFolder, wholeSuite } from './small-template.ts';
 import { TELL, witnessFor } from './witness.ts';
 
@@ -61,11 +61,11 @@ describe('a second start', () => {
         { dir },
       );
     const call = async (here: SmallDeployment, service: string, target: string, body: object): Promise<unknown> => {
-      const request = jsonRequest(here.accessKeyOf('user'), 'us-east-1', service, target, body);
-      return jsonAnswer(target, await here.gateway.handle(request));
+      const request = buildJsonRequest(here.createAccessKey('user'), 'us-east-1', service, target, body);
+      return parseJsonResponse(target, await here.gateway.handle(request));
     };
     const object = (here: SmallDeployment, method: string, body = '') => {
-      const { authorization = '' } = jsonRequest(here.accessKeyOf('user'), 'us-east-1', 's3', '', {}).headers;
+      const { authorization = '' } = buildJsonRequest(here.createAccessKey('user'), 'us-east-1', 's3', '', {}).headers;
       const headers = { authorization, 'content-type': 'text/plain' };
       return here.gateway.handle({ method, path: '/content/a/b', headers, body: Buffer.from(body) });
     };
@@ -120,8 +120,8 @@ describe('a second start', () => {
     const itemOf = (pk: string) => ({ TableName: 'things', Item: { pk: { S: pk }, sk: { S: 'x' } } });
     const put = async (here: SmallDeployment, pk: string): Promise<unknown> => {
       const target = 'DynamoDB_20120810.PutItem';
-      const request = jsonRequest(here.accessKeyOf('user'), 'us-east-1', 'dynamodb', target, itemOf(pk));
-      return jsonAnswer(target, await here.gateway.handle(request));
+      const request = buildJsonRequest(here.createAccessKey('user'), 'us-east-1', 'dynamodb', target, itemOf(pk));
+      return parseJsonResponse(target, await here.gateway.handle(request));
     };
     const first = await start();
     await put(first, 'before');

@@ -11,6 +11,7 @@ import { lockFolder } from '../../local/template/folder-lock.ts';
 import { callerWith, httpTransport, registered, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { groundAgent, Worker } from '../support/ground.ts';
+import { LOOPBACK, listeningOf } from '../support/listening-sockets.ts';
 import { natsServer } from '../support/nats-server.ts';
 import { consumerOf, nextOf } from '../support/relay-site.ts';
 import { atEndOf, tempDir } from '../support/server-process.ts';
@@ -44,7 +45,8 @@ const started = async (t: TestContext, args: string[]) => {
   ended.catch(() => {});
   while (!said.stdout.includes('Ctrl-C stops it.')) await Promise.race([once(child.stdout, 'data'), ended]);
   const address = /listening on (http:\S+)/.exec(said.stdout)?.[1] ?? '';
-  const adminKey = /^Admin key: (\S+)$/m.exec(said.stdout)?.[1] ?? '';
+  const [, keyFile = ''] = /^The admin key is in (.+)$/m.exec(said.stdout) ?? [];
+  const adminKey = readFileSync(keyFile, 'utf8').trim();
   const stop = (signal: NodeJS.Signals) => {
     child.kill(signal);
     return closed;
@@ -53,17 +55,19 @@ const started = async (t: TestContext, args: string[]) => {
 };
 
 /** The processes whose command line names the folder, but for this one. */
-const processesOf = (dir: string): string[] =>
+const processesOf = (dir: string): string[] => pidsOf(dir).map(({ command }) => command);
+
+const pidsOf = (dir: string): { pid: string; command: string }[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
     .map((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+        return { pid, command: readFileSync(`/proc/${pid}/cmdline`, 'utf8') };
       } catch {
-        return '';
+        return { pid, command: '' };
       }
     })
-    .filter((command) => command.includes(dir));
+    .filter(({ command }) => command.includes(dir));
 
 describe('npm run start:aws', () => {
   it('runs the template, ends with all that it started, and finds everything again', async (t) => {
@@ -74,6 +78,13 @@ describe('npm run start:aws', () => {
     const tim = await registered(first.transport, callerWith(first.transport, first.adminKey), 'tim');
     const id = await tim.request();
     assert.ok(processesOf(dir).some((command) => command.includes('DynamoDBLocal')));
+    // The API, its gateway, SQS and S3 in one process, and DynamoDB Local in the other.
+    const sockets = pidsOf(dir).flatMap(({ pid }) => listeningOf(pid));
+    assert.ok(sockets.length >= 4, sockets.join());
+    assert.deepEqual(
+      sockets.filter((address) => !LOOPBACK.includes(address)),
+      [],
+    );
     const exit = await first.stop('SIGTERM');
     assert.deepEqual([exit.code, exit.stderr], [0, '']);
     assert.deepEqual(processesOf(dir), []);

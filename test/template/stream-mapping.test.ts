@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, beforeEach, describe, it } from 'node:test';
-import { jsonAnswer, jsonRequest } from '../../local/template/backends/json-call.ts';
+import { buildJsonRequest, parseJsonResponse } from '../../local/template/backends/call-json.ts';
 import { eventually } from '../support/eventually.ts';
 import { below, deployed, getAtt, ref, type SmallDeployment, TABLE, wholeSuite } from './small-template.ts';
 import { TELL, type Witness, witnessFor } from './witness.ts';
@@ -33,8 +33,8 @@ describe('a function that reads the stream of a table', { concurrency: 1 }, () =
   let witness: Witness;
 
   const call = async (service: string, target: string, body: object): Promise<unknown> => {
-    const request = jsonRequest(here.accessKeyOf('writer'), 'us-east-1', service, target, body);
-    return jsonAnswer(target, await here.gateway.handle(request));
+    const request = buildJsonRequest(here.createAccessKey('writer'), 'us-east-1', service, target, body);
+    return parseJsonResponse(target, await here.gateway.handle(request));
   };
   const put = (pk: string, n: number, more: object = {}, sk = 'task') =>
     call('dynamodb', 'DynamoDB_20120810.PutItem', {
@@ -58,7 +58,7 @@ describe('a function that reads the stream of a table', { concurrency: 1 }, () =
       .map(([, n]) => n);
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever is there, and fail where it is not
   const failures = async (): Promise<{ key: string; body: any }[]> => {
-    const { authorization = '' } = jsonRequest(here.accessKeyOf('writer'), 'us-east-1', 's3', '', {}).headers;
+    const { authorization = '' } = buildJsonRequest(here.createAccessKey('writer'), 'us-east-1', 's3', '', {}).headers;
     const get = (path: string) =>
       here.gateway.handle({ method: 'GET', path, headers: { authorization }, body: Buffer.alloc(0) });
     const listing = (await get('/failures?list-type=2')).body.toString();

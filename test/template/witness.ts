@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { portOf } from '../../local/template/http/listen.ts';
+import { getPort } from '../../local/template/http/listen.ts';
 import { atEndOf, type Owner } from '../support/server-process.ts';
 
 /** Functions tell it what they saw, and a test waits until it has heard enough. */
@@ -27,7 +27,7 @@ export const witnessFor = async (owner: Owner): Promise<Witness> => {
     outgoing.end();
     for (const look of waiting) look();
   });
-  const port = await portOf(server, 0, '127.0.0.1');
+  const port = await getPort(server, 0, '127.0.0.1');
   atEndOf(owner, () => {
     server.closeAllConnections();
     server.close();

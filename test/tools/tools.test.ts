@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import config from '../../parley.config.ts';
-import { findTool } from '../../shared/tools/register-tool.ts';
+import { getTool } from '../../shared/tools/register-tool.ts';
 import { toolRef } from '../../shared/tools/tool.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -100,7 +100,7 @@ describe('a tool', () => {
       [{ type: 'banana' }, 'parameters.type'],
       [{ properties: 5 }, 'parameters.properties'],
       [{ properties: { a: 7 } }, 'parameters.properties.a'],
-      [{ properties: { a: { items: { type: 'nope' } } } }, 'parameters.properties.a'],
+      [{ properties: { a: { items: { type: 'nope' } } } }, 'parameters.properties.a.items.type'],
       [{ required: 'query' }, 'parameters.required'],
       [{ anyOf: [] }, 'parameters.anyOf'],
       [{ minLength: -1 }, 'parameters.minLength'],
@@ -162,11 +162,11 @@ describe('a tool', () => {
     const { admin, parley, clock } = await testParley(t);
     await admin.call('PUT', '/v1/tools/search', SEARCH);
     const { deps } = parley;
-    await findTool(deps, 'default', 'search');
+    await getTool(deps, 'default', 'search');
     await deps.records.update(toolRef('default', 'search'), { set: { uiAllowed: false } }, 'elsewhere');
-    assert.equal((await findTool(deps, 'default', 'search')).uiAllowed, true);
+    assert.equal((await getTool(deps, 'default', 'search')).uiAllowed, true);
     clock.advance(5000);
-    assert.equal((await findTool(deps, 'default', 'search')).uiAllowed, false);
+    assert.equal((await getTool(deps, 'default', 'search')).uiAllowed, false);
   });
 });
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import type fc from 'fast-check';
-import type { Known } from '../../shared/agents/agent.ts';
+import type { RegisteredAgent } from '../../shared/agents/agent.ts';
 import type { Deps } from '../../shared/deps.ts';
-import { onDue } from '../../shared/dispatch/on-due.ts';
+import { onTimer } from '../../shared/dispatch/on-timer.ts';
 import { ParleyError } from '../../shared/errors.ts';
-import { deliverTurn, startTurn, suspendTurn, takeStep } from '../../shared/turns/advance.ts';
-import { enqueue } from '../../shared/turns/enqueue.ts';
-import { headRef } from '../../shared/turns/head.ts';
-import { lease } from '../../shared/turns/lease.ts';
-import { report } from '../../shared/turns/report.ts';
-import { stopTurn } from '../../shared/turns/stop.ts';
+import { deliverTurn, recordStep, startTurn, suspendTurn } from '../../shared/turns/advance-turn.ts';
+import { agentStateRef } from '../../shared/turns/agent-state.ts';
+import { enqueueTurn } from '../../shared/turns/enqueue.ts';
+import { leaseTurn } from '../../shared/turns/lease-turn.ts';
+import { recordToolReport } from '../../shared/turns/record-report.ts';
+import { stopTurn } from '../../shared/turns/stop-turn.ts';
 import { turnRef } from '../../shared/turns/turn.ts';
 import { eventually } from '../support/eventually.ts';
 import { inOrderOf } from '../support/scheduled-records.ts';
@@ -68,7 +68,7 @@ interface Lease {
 /** One agent's life: what was answered and what is there must be what the model allows, at every moment. */
 export class Life {
   readonly #world: World;
-  readonly #known: Known;
+  readonly #known: RegisteredAgent;
   /** What every tool says here. */
   readonly #card: string;
   readonly #schedule: fc.Scheduler;
@@ -77,7 +77,7 @@ export class Life {
   readonly #leases: Lease[] = [];
   #models: [Model, ...Model[]];
 
-  constructor(world: World, known: Known, card: string, schedule: fc.Scheduler) {
+  constructor(world: World, known: RegisteredAgent, card: string, schedule: fc.Scheduler) {
     this.#world = world;
     this.#known = known;
     this.#card = card;
@@ -160,7 +160,7 @@ export class Life {
 
   /** The head as it is now is that of one of the models. */
   async #compare(allowed: () => Model[], answers: Answered[] = []): Promise<void> {
-    const head = await this.#world.deps.records.get(headRef(this.#agent.project, this.#agent.agent));
+    const head = await this.#world.deps.records.get(agentStateRef(this.#agent.project, this.#agent.agent));
     const models = allowed();
     const found = models.filter((model) => isAsIn(model, head));
     const said = () => JSON.stringify({ answers, head, models, from: this.#models }, null, 1);
@@ -183,7 +183,7 @@ export class Life {
     await eventually(async () => {
       const { records, clock } = this.#world.deps;
       const { due = Number.POSITIVE_INFINITY } =
-        (await records.get(headRef(this.#agent.project, this.#agent.agent))) ?? {};
+        (await records.get(agentStateRef(this.#agent.project, this.#agent.agent))) ?? {};
       assert.ok(due > clock.now(), 'what is due has not been done yet');
       await this.#compare(over);
     });
@@ -206,19 +206,19 @@ export class Life {
     switch (op.do) {
       case 'enqueue': {
         const wanted = { id: op.turn, agent, correlation: op.turn, mode: 'call', channel: 'public', trace: TRACE };
-        return isDone(await enqueue(deps, { project, role: 'admin' }, wanted));
+        return isDone(await enqueueTurn(deps, { project, role: 'admin' }, wanted));
       }
       case 'lease':
         return this.#lease(op.leaseId);
       case 'watch': {
-        const head = await deps.records.get(headRef(project, agent));
-        if (head && (head.due ?? Infinity) <= deps.clock.now()) await onDue(deps, head);
+        const head = await deps.records.get(agentStateRef(project, agent));
+        if (head && (head.due ?? Infinity) <= deps.clock.now()) await onTimer(deps, head);
         return 'done';
       }
       case 'start':
         return isDone(await startTurn(deps, { project, agent, ...op }));
       case 'step':
-        return isDone(await takeStep(deps, { project, agent, ...op }, op.step, 'think'));
+        return isDone(await recordStep(deps, { project, agent, ...op }, op.step, 'think'));
       case 'suspend': {
         const awaited = op.calls.map((toolCall) => ({ toolCall, step: 's' }));
         return isDone(await suspendTurn(deps, { project, agent, ...op }, awaited));
@@ -228,7 +228,7 @@ export class Life {
       case 'report': {
         const afterExecution = op.terminate ? ('terminate' as const) : ('suspend' as const);
         const said = { type: 'tool_result', status: 'partial', card: this.#card, afterExecution, ...TRACE } as const;
-        const { ignored } = await report(deps, { project, agent, ...op }, op.call, { depth: 0 }, said);
+        const { ignored } = await recordToolReport(deps, { project, agent, ...op }, op.call, { depth: 0 }, said);
         return ignored ?? 'done';
       }
       default: {
@@ -241,7 +241,7 @@ export class Life {
   }
 
   async #lease(leaseId: string | undefined): Promise<string> {
-    const held = await lease(this.#deps, this.#known, { waitMs: 0, leaseId });
+    const held = await leaseTurn(this.#deps, this.#known, { waitMs: 0, leaseId });
     if (!held) return 'nothing';
     const { agent_turn_id: turn, turn_epoch: epoch, inbox } = held;
     if (!this.#leases.some((one) => one.turn === turn)) this.#leases.push({ turn, epoch });

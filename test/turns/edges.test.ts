@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Edge, edgeRef, type Phase, type Primitive } from '../../shared/turns/edge.ts';
-import { callIdOf } from '../../shared/turns/tool-call.ts';
+import {
+  type CallPhase,
+  type CallPrimitive,
+  type CorrelationRecord,
+  correlationRef,
+} from '../../shared/turns/correlation.ts';
+import { toToolCallTaskId } from '../../shared/turns/tool-call.ts';
 import { eventually } from '../support/eventually.ts';
 import { called, enqueued, groundAgent, type Held, reports, Worker } from '../support/ground.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -9,9 +14,10 @@ import { type TestParley, testParley } from '../support/test-parley.ts';
 const edge = (
   { parley }: TestParley,
   correlation: string,
-  primitive: Primitive,
-  phase: Phase,
-): Promise<Edge | undefined> => parley.deps.records.get(edgeRef('default', correlation, primitive, phase));
+  primitive: CallPrimitive,
+  phase: CallPhase,
+): Promise<CorrelationRecord | undefined> =>
+  parley.deps.records.get(correlationRef('default', correlation, primitive, phase));
 
 /** A turn four levels deep that waits for its calls for a minute. */
 const scene = async (parley: TestParley, ...calls: string[]) => {
@@ -25,7 +31,7 @@ const scene = async (parley: TestParley, ...calls: string[]) => {
 
 const reportEdge = (parley: TestParley, { agent_turn_id }: Held, call: string) =>
   eventually(async () => {
-    const found = await edge(parley, callIdOf(agent_turn_id, call), 'report', 'response');
+    const found = await edge(parley, toToolCallTaskId(agent_turn_id, call), 'report', 'response');
     assert.deepEqual([found?.depth, found?.turn], [4, agent_turn_id]);
     assert.ok(found?.traceparent, 'it has no trace');
   });
@@ -50,7 +56,7 @@ describe('an execution edge', () => {
     const subject = 'cg.v1r3.default.public.cmd.tool.kay.do';
     const payload = { tool_call_id: 'c1', agent_turn_id, turn_epoch, agent_id: 'merlin' };
     assert.equal((await merlin.agent.send({ subject, payload })).status, 202);
-    assert.equal((await edge(parley, callIdOf(agent_turn_id, 'c1'), 'tool_call', 'request'))?.depth, 4);
+    assert.equal((await edge(parley, toToolCallTaskId(agent_turn_id, 'c1'), 'tool_call', 'request'))?.depth, 4);
     await reports(merlin.agent, 'merlin', held, 'c1', { recursion_depth: 4 });
     await reportEdge(parley, held, 'c1');
     parley.clock.advance(60_000);

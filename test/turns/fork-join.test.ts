@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { edgeRef } from '../../shared/turns/edge.ts';
-import { callIdOf } from '../../shared/turns/tool-call.ts';
+import { correlationRef } from '../../shared/turns/correlation.ts';
+import { toToolCallTaskId } from '../../shared/turns/tool-call.ts';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, groundAgent, headOf, internal, madeCard, resultOf, turnOf, Worker } from '../support/ground.ts';
 import { taskFormat } from '../support/task-format.ts';
@@ -70,7 +70,9 @@ describe('fork_join', () => {
     const parley = await testParley(t);
     const { worker, knights, held } = await fork(parley, {}, 4);
     const edge = (phase: 'request' | 'response') =>
-      parley.parley.deps.records.get(edgeRef('default', callIdOf(held.agent_turn_id, 'fork'), 'join', phase));
+      parley.parley.deps.records.get(
+        correlationRef('default', toToolCallTaskId(held.agent_turn_id, 'fork'), 'join', phase),
+      );
     await eventually(async () => assert.equal((await edge('request'))?.depth, 4));
     assert.equal(await edge('response'), undefined);
     for (const knight of knights) await knight.deliver(await knight.begin());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onTaskDue } from '../../shared/tasks/change-task.ts';
 import { taskRef } from '../../shared/tasks/task.ts';
+import { onTaskTimer } from '../../shared/tasks/update-task.ts';
 import { settled } from '../http/refusal.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -25,7 +25,7 @@ const loseLease = async ({ parley: { deps } }: TestParley, id: string) => {
   const ref = taskRef('default', id);
   const written = await deps.records.update(ref, { set: { leaseUntil: deps.clock.now() - 1 } }, deps.newId());
   assert.equal(written.outcome, 'written');
-  if (written.outcome === 'written') await onTaskDue(deps, written.after);
+  if (written.outcome === 'written') await onTaskTimer(deps, written.after);
 };
 
 const isStale = (worker: Worker, held: Held) =>

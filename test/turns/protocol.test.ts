@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { cardIdOf, cardRef } from '../../shared/cards/card.ts';
+import { cardRef, computeCardId } from '../../shared/cards/card.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   called,
@@ -223,7 +223,7 @@ describe('reports', () => {
     const inline = await reports(parley.admin, 'merlin', held, 'c1', { result: { x: 1 } });
     assert.equal(inline.body.code, 'protocol_violation');
     const card = await madeCard(parley.admin, 'tool.result', { result: 1 });
-    const elsewhere = cardIdOf('elsewhere', 'tool.result', { result: 1 });
+    const elsewhere = computeCardId('elsewhere', 'tool.result', { result: 1 });
     for (const id of [`card_${'x'.repeat(43)}`, elsewhere, `${card}.terminate`, card.slice(0, -1), card.slice(0, 48)]) {
       const lost = await reports(parley.admin, 'merlin', held, 'c1', { tool_result_card_id: id });
       assert.deepEqual([lost.status, lost.body.code, lost.body.unknown], [422, 'unknown_card', [id]]);
@@ -257,7 +257,7 @@ describe('reports', () => {
       const held = await worker.begin();
       await worker.suspend(held, ['c1']);
       const report = await toolReport(parley.admin, 'merlin', held, 'c1', { after_execution });
-      await parley.parley.deps.records.remove(cardRef('default', report.tool_result_card_id));
+      await parley.parley.deps.records.delete(cardRef('default', report.tool_result_card_id));
       const { status } = await parley.admin.call('POST', `/v1/turns/${id}/reports`, report);
       assert.equal(status, 202);
       if (after_execution === 'suspend') {

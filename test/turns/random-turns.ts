@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { register } from '../../shared/agents/register.ts';
-import { keepCard } from '../../shared/cards/keep-card.ts';
+import { registerAgent } from '../../shared/agents/register-agent.ts';
+import { putCard } from '../../shared/cards/put-card.ts';
 import { CALLS, Life, type Move, type Scene, type World } from './agent-life.ts';
 
 const which = fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(6) });
@@ -63,11 +63,11 @@ const TYPES = ['evt.agent.task', 'evt.agent.state', 'evt.agent.step'];
 /** One life of one agent, from its registration until nothing is left of what it was asked; gives the number of its turns. */
 export const live = async (world: World, id: string, scenes: Scene[], schedule: fc.Scheduler): Promise<number> => {
   const { deps, project } = world;
-  const before = await deps.events.end(project);
-  await register(deps, project, id, { dialect: 'common-ground', capabilities: [], via: 'http' });
-  const known = await deps.directory.agent(project, id);
+  const before = await deps.events.getEnd(project);
+  await registerAgent(deps, project, id, { dialect: 'common-ground', capabilities: [], via: 'http' });
+  const known = await deps.directory.getAgent(project, id);
   assert.ok(known);
-  const card = await keepCard(deps, project, id, 'tool.result', { status: 'partial', result: null });
+  const card = await putCard(deps, project, id, 'tool.result', { status: 'partial', result: null });
   const life = new Life(world, known, card.id, schedule);
   for (const one of scenes) await life.play(one);
   await life.drain();

@@ -45,7 +45,7 @@ describe('what a turn refers to', () => {
     const { body: box } = await parley.admin.call('POST', '/v1/boxes', { kind: 'context', cards: [card] });
     const call = called('merlin', { context_box_id: box.box_id });
     assert.equal((await parley.admin.call('POST', '/v1/turns', call)).status, 201, JSON.stringify(box));
-    await parley.parley.deps.records.remove({ pk: `default#box#${box.box_id}`, sk: 'box' });
+    await parley.parley.deps.records.delete({ pk: `default#box#${box.box_id}`, sk: 'box' });
     assert.equal((await parley.admin.call('POST', '/v1/turns', call)).status, 200);
   });
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { taskRef } from '../../shared/tasks/task.ts';
-import { handOver } from '../../shared/turns/hand-over.ts';
-import { stopTurn } from '../../shared/turns/stop.ts';
+import { stopTurn } from '../../shared/turns/stop-turn.ts';
 import { type Turn, turnRef } from '../../shared/turns/turn.ts';
+import { createTaskForTurn } from '../../shared/turns/turn-as-task.ts';
 import { eventually } from '../support/eventually.ts';
 import { called, enqueued, groundAgent, headOf, taskEvents, turnOf, Worker } from '../support/ground.ts';
 import { speakers } from '../support/speakers.ts';
@@ -232,7 +232,7 @@ describe('tasks and turns', () => {
       }
       return deps.records.create(item, token);
     };
-    await handOver({ ...deps, records }, turn);
+    await createTaskForTurn({ ...deps, records }, turn);
     const task = await deps.records.get(taskRef('default', turn.id));
     assert.equal(task?.status, 'cancelled');
     assert.deepEqual(await kay.claim(), []);

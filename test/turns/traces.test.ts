@@ -12,6 +12,7 @@ import {
   toolReport,
   Worker,
 } from '../support/ground.ts';
+import { tfRequest } from '../support/task-format.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
@@ -75,6 +76,52 @@ describe('a trace', () => {
     const [{ message }] = await search.claim();
     await search.complete(message.id, { hits: 3 });
     assertHandedOn(await reported(merlin), held.inbox[0]);
+  });
+
+  it('comes with its baggage, user and context to an agent of another dialect', async (t) => {
+    const parley = await testParley(t);
+    const cook = await parley.agent('cook', { dialect: 'task-format', capabilities: [] });
+    const headers = { ...HEADERS, baggage: 'tenant=blue', 'cg-user-id': 'ada', 'cg-context-id': 'conversation-7' };
+    assert.equal((await parley.admin.call('POST', '/v1/turns', called('cook'), headers)).status, 201);
+    const [task] = await eventually(async () => {
+      const tasks = await cook.claim();
+      assert.equal(tasks.length, 1);
+      return tasks;
+    });
+    assertHandedOn(task);
+    assert.deepEqual([task.baggage, task.message.observability.baggage], ['tenant=blue', { tenant: 'blue' }]);
+    const { user, conversationId } = task.message.context;
+    assert.deepEqual({ user, conversationId }, { user: 'ada', conversationId: 'conversation-7' });
+  });
+
+  it('comes from an agent of another dialect with its baggage, user and context', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim', { dialect: 'task-format', capabilities: [] });
+    const merlin = new Worker(await groundAgent(parley, 'merlin'));
+    const context = { user: 'ada', conversationId: 'conversation-7' };
+    const request = tfRequest({ context, routing: { target: 'merlin' } });
+    assert.equal((await tim.call('POST', '/v1/messages', request, { ...HEADERS, baggage: 'a=1' })).status, 202);
+    const {
+      inbox: [row],
+    } = await merlin.take();
+    assertHandedOn(row);
+    assert.equal(row.baggage, 'a=1');
+    assert.deepEqual(row.headers, { 'CG-User-ID': 'ada', 'CG-Context-ID': 'conversation-7' });
+  });
+
+  it('brings the user that a tool command names, and the context of the turn that it does not name', async (t) => {
+    const parley = await testParley(t);
+    const merlin = new Worker(await groundAgent(parley, 'merlin'));
+    const cook = await parley.agent('cook', { dialect: 'task-format', capabilities: [] });
+    const headers = { 'cg-user-id': 'ada', 'cg-context-id': 'conversation-7' };
+    assert.equal((await parley.admin.call('POST', '/v1/turns', called('merlin'), headers)).status, 201);
+    const held = await merlin.begin();
+    await merlin.suspend(held, ['c1']);
+    const subject = 'cg.v1r3.default.public.cmd.tool.cook.do';
+    const sent = await merlin.agent.send({ ...command(held), subject, headers: { 'cg-user-id': 'bob' } });
+    assert.equal(sent.status, 202, JSON.stringify(sent.body));
+    const [{ user, conversationId }] = await cook.claim();
+    assert.deepEqual({ user, conversationId }, { user: 'bob', conversationId: 'conversation-7' });
   });
 
   it('comes back with the report that stands for a silent tool', async (t) => {

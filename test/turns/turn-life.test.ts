@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { headRef } from '../../shared/turns/head.ts';
+import { agentStateRef } from '../../shared/turns/agent-state.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   called,
@@ -243,7 +243,7 @@ describe('the life of a turn', () => {
     await enqueued(parley.admin, 'merlin');
     const held = await worker.begin();
     const { records } = parley.parley.deps;
-    await records.update(headRef('default', 'merlin'), { set: { calls: 499 } }, 'many');
+    await records.update(agentStateRef('default', 'merlin'), { set: { calls: 499 } }, 'many');
     const waiting = ['a', 'b'].map((tool_call_id) => ({ tool_call_id, step_id: 's' }));
     const refused = await worker.say(held, 'suspend', { waiting });
     assert.equal(refused.status, 422);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import baseConfig from '../../parley.config.ts';
-import type { Head } from '../../shared/turns/head.ts';
+import type { AgentState } from '../../shared/turns/agent-state.ts';
 
 const { dispatchedMs, runningMs, resumeMs } = baseConfig.turns;
 
@@ -228,7 +228,7 @@ export const explained = (from: Model[], moves: Answered[]): Model[] => {
 };
 
 /** Whether the agent's head is as the model has it. */
-export const isAsIn = ({ active, epoch, last }: Model, head: Head | undefined): boolean => {
+export const isAsIn = ({ active, epoch, last }: Model, head: AgentState | undefined): boolean => {
   if (!head) return epoch === 0;
   const expected = {
     epoch,

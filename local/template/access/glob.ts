@@ -1,5 +1,5 @@
 /** Whether the text fits a pattern of IAM's, in which `*` stands for any characters. */
-export const fits = (pattern: string, text: string): boolean => {
+export const matchesGlob = (pattern: string, text: string): boolean => {
   const parts = pattern.split('*');
   const [first = ''] = parts;
   if (parts.length === 1) return pattern === text;

@@ -1,15 +1,15 @@
 import type { Statement } from './policy-document.ts';
 
-const allow = (...actions: string[]): Statement[] => [{ Effect: 'Allow', Action: actions, Resource: ['*'] }];
+const buildStatement = (...actions: string[]): Statement[] => [{ Effect: 'Allow', Action: actions, Resource: ['*'] }];
 
 /** The policies of Amazon's own that a role may name, with what they say. */
 export const MANAGED_POLICIES: Record<string, readonly Statement[]> = {
-  'arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole': allow(
+  'arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole': buildStatement(
     'logs:CreateLogGroup',
     'logs:CreateLogStream',
     'logs:PutLogEvents',
   ),
-  'arn:aws:iam::aws:policy/AWSXRayDaemonWriteAccess': allow(
+  'arn:aws:iam::aws:policy/AWSXRayDaemonWriteAccess': buildStatement(
     'xray:PutTraceSegments',
     'xray:PutTelemetryRecords',
     'xray:GetSamplingRules',

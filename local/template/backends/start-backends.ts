@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import type { Plan } from '../plan.ts';
-import type { Undo } from '../undo.ts';
+import type { Disposer } from '../disposer.ts';
+import type { ResourceGraph } from '../graph.ts';
+import { buildJsonRequest, parseJsonResponse } from './call-json.ts';
 import { type DynamoDbLocal, NO_DYNAMODB, startDynamoDbLocal } from './dynamodb-local.ts';
-import { jsonAnswer, jsonRequest } from './json-call.ts';
 import { type QueuesAndBuckets, startQueuesAndBuckets } from './queues-and-buckets.ts';
-import { hasTables, makeTables } from './tables.ts';
+import { createTables, hasTables } from './tables.ts';
 
 interface StartedBackends {
   dynamodb: DynamoDbLocal;
@@ -14,10 +14,10 @@ interface StartedBackends {
 }
 
 /** Starts what keeps the state, with the tables, queues and buckets of the plan in it. */
-export const startBackends = async (plan: Plan, dir: string, undo: Undo): Promise<StartedBackends> => {
+export const startBackends = async (plan: ResourceGraph, dir: string, undo: Disposer): Promise<StartedBackends> => {
   const { region } = plan.site;
-  const undone = <T extends { stop(): Promise<void> }>(running: T): T => {
-    undo.later(running.stop);
+  const stopAll = <T extends { stop(): Promise<void> }>(running: T): T => {
+    undo.defer(running.stop);
     return running;
   };
   const starting = {
@@ -26,15 +26,18 @@ export const startBackends = async (plan: Plan, dir: string, undo: Undo): Promis
   };
   // Should one fail, the other must have started before it can be stopped.
   await Promise.allSettled(Object.values(starting));
-  const [dynamodb, storage] = await Promise.all([starting.dynamodb.then(undone), starting.storage.then(undone)]);
-  await makeTables(plan, dynamodb);
+  const [dynamodb, storage] = await Promise.all([starting.dynamodb.then(stopAll), starting.storage.then(stopAll)]);
+  await createTables(plan, dynamodb);
   return {
     dynamodb,
     storage,
     sendMessage: async (queueUrl, body, groupId) => {
       const target = 'AmazonSQS.SendMessage';
       const message = { QueueUrl: queueUrl, MessageBody: body, MessageGroupId: groupId };
-      return jsonAnswer(target, await storage.forward(jsonRequest('local', region, 'sqs', target, message)));
+      return parseJsonResponse(
+        target,
+        await storage.forward(buildJsonRequest('local', region, 'sqs', target, message)),
+      );
     },
   };
 };

@@ -1,18 +1,19 @@
-import { GlobalTable, Table } from '../kinds/storage.ts';
-import type { Plan } from '../plan.ts';
+import type { ResourceGraph } from '../graph.ts';
+import { DynamoTableType, GlobalTable } from '../kinds/storage.ts';
+import { CallFailedError } from './call-json.ts';
 import type { DynamoDbLocal } from './dynamodb-local.ts';
-import { CallFailed } from './json-call.ts';
 
-const api = (operation: string): string => `DynamoDB_20120810.${operation}`;
+const callDynamo = (operation: string): string => `DynamoDB_20120810.${operation}`;
 
-export const hasTables = (plan: Plan): boolean => plan.all(Table).length + plan.all(GlobalTable).length > 0;
+export const hasTables = (plan: ResourceGraph): boolean =>
+  plan.listResources(DynamoTableType).length + plan.listResources(GlobalTable).length > 0;
 
 /** Makes the tables of the plan that are not there yet. */
-export const makeTables = async (plan: Plan, dynamodb: DynamoDbLocal): Promise<void> => {
-  for (const { name, properties } of [...plan.all(Table), ...plan.all(GlobalTable)]) {
+export const createTables = async (plan: ResourceGraph, dynamodb: DynamoDbLocal): Promise<void> => {
+  for (const { name, properties } of [...plan.listResources(DynamoTableType), ...plan.listResources(GlobalTable)]) {
     const { StreamSpecification: stream, TimeToLiveSpecification: ttl, GlobalSecondaryIndexes: indexes } = properties;
-    const isNew = await unlessThere(
-      dynamodb.call(api('CreateTable'), {
+    const isNew = await ignoreExisting(
+      dynamodb.call(callDynamo('CreateTable'), {
         TableName: name,
         BillingMode: 'PAY_PER_REQUEST',
         KeySchema: properties.KeySchema,
@@ -30,17 +31,17 @@ export const makeTables = async (plan: Plan, dynamodb: DynamoDbLocal): Promise<v
       }),
     );
     if (isNew && ttl) {
-      await dynamodb.call(api('UpdateTimeToLive'), { TableName: name, TimeToLiveSpecification: ttl });
+      await dynamodb.call(callDynamo('UpdateTimeToLive'), { TableName: name, TimeToLiveSpecification: ttl });
     }
   }
 };
 
-const unlessThere = async (creation: Promise<unknown>): Promise<boolean> => {
+const ignoreExisting = async (creation: Promise<unknown>): Promise<boolean> => {
   try {
     await creation;
     return true;
   } catch (error) {
-    if (error instanceof CallFailed && error.code === 'ResourceInUseException') return false;
+    if (error instanceof CallFailedError && error.code === 'ResourceInUseException') return false;
     throw error;
   }
 };

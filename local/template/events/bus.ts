@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { AwsResponse } from '../gateway/aws-call.ts';
-import { jsonResponse } from '../gateway/errors.ts';
-import { busArn } from '../gateway/other-calls.ts';
-import { Archive, EventBus, Rule } from '../kinds/messaging.ts';
-import type { Plan, Resource } from '../plan.ts';
-import { compiledPattern, type Matches, PatternError } from './event-pattern.ts';
+import { buildJsonResponse } from '../gateway/errors.ts';
+import { buildBusArn } from '../gateway/other-calls.ts';
+import type { Resource, ResourceGraph } from '../graph.ts';
+import { Archive, EventBus, EventRuleType } from '../kinds/messaging.ts';
+import { compilePattern, type Matches, PatternError } from './event-pattern.ts';
 
-type RuleResource = Resource<z.output<typeof Rule.properties>>;
+type RuleResource = Resource<z.output<typeof EventRuleType.properties>>;
 export type RuleTarget = RuleResource['properties']['Targets'][number];
 
 /** A rule that looks at events, ready to be asked. */
@@ -20,27 +20,27 @@ export interface PatternRule {
 }
 
 /** The rules of the plan; patterns that cannot be understood, also those of archives, become mistakes. */
-export const rulesOf = (plan: Plan): PatternRule[] => {
-  const compiled = (logicalId: string, pattern: unknown): Matches => {
+export const parseRules = (plan: ResourceGraph): PatternRule[] => {
+  const compileRule = (logicalId: string, pattern: unknown): Matches => {
     try {
-      return compiledPattern(pattern);
+      return compilePattern(pattern);
     } catch (error) {
       plan.mistakes.add(logicalId, error instanceof PatternError ? error.message : `EventPattern: ${String(error)}`);
       return () => false;
     }
   };
-  for (const { logicalId, properties } of plan.all(Archive)) {
-    if (properties.EventPattern) compiled(logicalId, properties.EventPattern);
+  for (const { logicalId, properties } of plan.listResources(Archive)) {
+    if (properties.EventPattern) compileRule(logicalId, properties.EventPattern);
   }
-  return plan.all(Rule).flatMap(({ logicalId, attributes, properties }) => {
+  return plan.listResources(EventRuleType).flatMap(({ logicalId, attributes, properties }) => {
     const { EventPattern, EventBusName, State, Targets } = properties;
     if (!EventPattern || State === 'DISABLED') return [];
     return [
       {
         logicalId,
         arn: attributes.Arn ?? '',
-        busArn: busArn(EventBusName, plan.site),
-        matches: compiled(logicalId, EventPattern),
+        busArn: buildBusArn(EventBusName, plan.site),
+        matches: compileRule(logicalId, EventPattern),
         targets: Targets,
       },
     ];
@@ -68,17 +68,20 @@ export interface BusEvent {
 type Deliver = (rule: PatternRule, target: RuleTarget, event: BusEvent) => void;
 
 /** The buses of the plan: an event goes to the targets of every rule that it matches. */
-export const busOf = (plan: Plan, rules: readonly PatternRule[], deliver: Deliver) => {
-  const buses = new Set([busArn('default', plan.site), ...plan.all(EventBus).map(({ attributes }) => attributes.Arn)]);
+export const createBus = (plan: ResourceGraph, rules: readonly PatternRule[], deliver: Deliver) => {
+  const buses = new Set([
+    buildBusArn('default', plan.site),
+    ...plan.listResources(EventBus).map(({ attributes }) => attributes.Arn),
+  ]);
   const put = (raw: unknown): { EventId: string } | { ErrorCode: string; ErrorMessage: string } => {
     const entry = Entry.safeParse(raw);
     if (!entry.success)
       return { ErrorCode: 'InvalidArgument', ErrorMessage: 'Source, DetailType and Detail are required' };
-    const bus = busArn(entry.data.EventBusName, plan.site);
+    const bus = buildBusArn(entry.data.EventBusName, plan.site);
     if (!buses.has(bus)) return { ErrorCode: 'ResourceNotFoundException', ErrorMessage: `There is no ${bus}` };
-    const detail = jsonObject(entry.data.Detail);
+    const detail = parseJsonObject(entry.data.Detail);
     if (!detail) return { ErrorCode: 'MalformedDetail', ErrorMessage: 'Detail is malformed.' };
-    const event = eventOf(entry.data, detail, plan);
+    const event = toBusEvent(entry.data, detail, plan);
     for (const rule of rules) {
       if (rule.busArn === bus && rule.matches(event)) for (const target of rule.targets) deliver(rule, target, event);
     }
@@ -87,7 +90,7 @@ export const busOf = (plan: Plan, rules: readonly PatternRule[], deliver: Delive
   return {
     putEvents: (body: unknown): AwsResponse => {
       const entries = PutEvents.parse(body).Entries.map(put);
-      return jsonResponse({
+      return buildJsonResponse({
         FailedEntryCount: entries.filter((entry) => 'ErrorCode' in entry).length,
         Entries: entries,
       });
@@ -95,7 +98,7 @@ export const busOf = (plan: Plan, rules: readonly PatternRule[], deliver: Delive
   };
 };
 
-const jsonObject = (text: string): object | undefined => {
+const parseJsonObject = (text: string): object | undefined => {
   try {
     const parsed: unknown = JSON.parse(text);
     return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? parsed : undefined;
@@ -104,7 +107,7 @@ const jsonObject = (text: string): object | undefined => {
   }
 };
 
-const eventOf = (entry: z.output<typeof Entry>, detail: object, { site }: Plan): BusEvent => ({
+const toBusEvent = (entry: z.output<typeof Entry>, detail: object, { site }: ResourceGraph): BusEvent => ({
   version: '0',
   id: randomUUID(),
   'detail-type': entry.DetailType,

@@ -1,6 +1,6 @@
-import { Rule, Schedule } from '../kinds/messaging.ts';
-import type { Plan } from '../plan.ts';
-import { compiledSchedule, type IsDue, ScheduleError } from './schedule-expression.ts';
+import type { ResourceGraph } from '../graph.ts';
+import { EventRuleType, Schedule } from '../kinds/messaging.ts';
+import { compileSchedule, type IsDue, ScheduleError } from './schedule-expression.ts';
 
 /** Something that runs by the clock. */
 export interface Scheduled {
@@ -41,27 +41,29 @@ export interface PlannedSchedule {
   input: string | undefined;
 }
 
-export const schedulesOf = (plan: Plan): PlannedSchedule[] => {
-  const compiled = (logicalId: string, expression: string): IsDue => {
+export const parseSchedules = (plan: ResourceGraph): PlannedSchedule[] => {
+  const compileScheduleRule = (logicalId: string, expression: string): IsDue => {
     try {
-      return compiledSchedule(expression);
+      return compileSchedule(expression);
     } catch (error) {
       if (!(error instanceof ScheduleError)) throw error;
       plan.mistakes.add(logicalId, error.message);
       return () => false;
     }
   };
-  const ofScheduler = plan.all(Schedule).map(({ logicalId, properties: { State, ScheduleExpression, Target } }) => ({
-    logicalId,
-    isDue: State === 'ENABLED' ? compiled(logicalId, ScheduleExpression) : () => false,
-    targetArn: Target.Arn,
-    source: { service: 'scheduler.amazonaws.com', roleArn: Target.RoleArn } as const,
-    input: Target.Input,
-  }));
-  const ofRules = plan.all(Rule).flatMap(({ logicalId, attributes, properties }) => {
+  const ofScheduler = plan
+    .listResources(Schedule)
+    .map(({ logicalId, properties: { State, ScheduleExpression, Target } }) => ({
+      logicalId,
+      isDue: State === 'ENABLED' ? compileScheduleRule(logicalId, ScheduleExpression) : () => false,
+      targetArn: Target.Arn,
+      source: { service: 'scheduler.amazonaws.com', roleArn: Target.RoleArn } as const,
+      input: Target.Input,
+    }));
+  const ofRules = plan.listResources(EventRuleType).flatMap(({ logicalId, attributes, properties }) => {
     const { ScheduleExpression, State, Targets } = properties;
     if (ScheduleExpression === undefined) return [];
-    const isDue = State === 'ENABLED' ? compiled(logicalId, ScheduleExpression) : () => false;
+    const isDue = State === 'ENABLED' ? compileScheduleRule(logicalId, ScheduleExpression) : () => false;
     const source = { service: 'events.amazonaws.com', ruleArn: attributes.Arn ?? '' } as const;
     return Targets.map(({ Arn, Input }) => ({ logicalId, isDue, targetArn: Arn, source, input: Input }));
   });

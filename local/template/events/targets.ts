@@ -1,18 +1,18 @@
 import type { RoleAccess } from '../access/role-access.ts';
-import { mayBeAssumedBy } from '../access/roles.ts';
-import { functionNameOf, mayInvoke, queueTakesFrom } from '../access/service-access.ts';
+import { canAssume } from '../access/roles.ts';
+import { canInvoke, canSendToQueue, parseFunctionName } from '../access/service-access.ts';
+import type { ResourceGraph } from '../graph.ts';
 import { EventInvokeConfig } from '../kinds/compute.ts';
 import { Queue } from '../kinds/messaging.ts';
 import type { PlannedFunction } from '../lambda/functions.ts';
 import { invokeAsync } from '../lambda/invoke-async.ts';
 import type { LambdaFunction } from '../lambda/lambda-function.ts';
-import type { Plan } from '../plan.ts';
 import type { BusEvent, PatternRule, RuleTarget } from './bus.ts';
 import type { PlannedSchedule } from './schedules.ts';
 
 /** Finds what keeps rules and schedules from reaching their targets. */
 export const checkTargets = (
-  plan: Plan,
+  plan: ResourceGraph,
   functions: readonly PlannedFunction[],
   roles: ReadonlyMap<string, RoleAccess>,
   rules: readonly PatternRule[],
@@ -20,11 +20,11 @@ export const checkTargets = (
 ): void => {
   const check = (logicalId: string, targetArn: string, ruleArn: string): void => {
     const target = functions.find(({ arn }) => arn === targetArn);
-    const queue = plan.all(Queue).find(({ attributes }) => attributes.Arn === targetArn);
-    if (target && !mayInvoke(plan, target.name, 'events.amazonaws.com', ruleArn)) {
+    const queue = plan.listResources(Queue).find(({ attributes }) => attributes.Arn === targetArn);
+    if (target && !canInvoke(plan, target.name, 'events.amazonaws.com', ruleArn)) {
       plan.mistakes.add(logicalId, `no permission lets EventBridge invoke ${target.name}`);
     }
-    if (queue && !queueTakesFrom(plan, queue.ref, targetArn, 'events.amazonaws.com', ruleArn)) {
+    if (queue && !canSendToQueue(plan, queue.ref, targetArn, 'events.amazonaws.com', ruleArn)) {
       plan.mistakes.add(logicalId, `no policy lets EventBridge send to ${queue.name}`);
     }
     if (!target && !queue)
@@ -36,16 +36,16 @@ export const checkTargets = (
     else if (!functions.some(({ arn }) => arn === targetArn)) {
       plan.mistakes.add(logicalId, `the target ${targetArn} is no function here`);
     } else if (
-      !mayBeAssumedBy(plan, source.roleArn, source.service) ||
-      !roles.get(source.roleArn)?.allows('lambda:InvokeFunction', targetArn)
+      !canAssume(plan, source.roleArn, source.service) ||
+      !roles.get(source.roleArn)?.isAllowed('lambda:InvokeFunction', targetArn)
     ) {
       plan.mistakes.add(logicalId, `its role lets the scheduler not invoke ${targetArn}`);
     }
   }
 };
 
-interface TargetSurroundings {
-  plan: Plan;
+interface TargetResources {
+  plan: ResourceGraph;
   functions: ReadonlyMap<string, LambdaFunction>;
   sendMessage(queueUrl: string, body: string, groupId: string | undefined): Promise<unknown>;
   onError(line: string): void;
@@ -55,20 +55,20 @@ interface TargetSurroundings {
 const RETRIES = 2;
 
 /** Hands events to functions and queues. A dead-letter queue of a target is for a target that is gone: here, none is. */
-export const targetsOf = ({ plan, functions, sendMessage, onError, signal }: TargetSurroundings) => {
-  const configs = plan.all(EventInvokeConfig);
+export const createTargets = ({ plan, functions, sendMessage, onError, signal }: TargetResources) => {
+  const configs = plan.listResources(EventInvokeConfig);
   const invoke = (arn: string, payload: unknown): void => {
-    const name = functionNameOf(arn);
+    const name = parseFunctionName(arn);
     const target = functions.get(name);
-    const config = configs.find(({ properties }) => functionNameOf(properties.FunctionName) === name);
+    const config = configs.find(({ properties }) => parseFunctionName(properties.FunctionName) === name);
     const retries = config?.properties.MaximumRetryAttempts ?? RETRIES;
     if (target) void invokeAsync(target, payload, retries, signal);
   };
   return {
     invoke,
     deliver: (_rule: PatternRule, target: RuleTarget, event: BusEvent): void => {
-      const payload = inputOf(target, event);
-      const queue = plan.all(Queue).find(({ attributes }) => attributes.Arn === target.Arn);
+      const payload = buildTargetInput(target, event);
+      const queue = plan.listResources(Queue).find(({ attributes }) => attributes.Arn === target.Arn);
       if (!queue) invoke(target.Arn, payload);
       else {
         sendMessage(queue.ref, JSON.stringify(payload), target.SqsParameters?.MessageGroupId).catch((error) =>
@@ -79,14 +79,14 @@ export const targetsOf = ({ plan, functions, sendMessage, onError, signal }: Tar
   };
 };
 
-const inputOf = ({ Input, InputPath }: RuleTarget, event: BusEvent): unknown => {
+const buildTargetInput = ({ Input, InputPath }: RuleTarget, event: BusEvent): unknown => {
   if (Input !== undefined) return JSON.parse(Input);
   const path = (InputPath ?? '$').split('.').slice(1);
   return path.reduce<unknown>((value, name) => Object(value)[name], event);
 };
 
 /** What EventBridge and the scheduler hand to a target that asks for nothing of its own. */
-export const scheduledEvent = ({ site }: Plan, { source, input }: PlannedSchedule): unknown => {
+export const buildScheduledEvent = ({ site }: ResourceGraph, { source, input }: PlannedSchedule): unknown => {
   if (input !== undefined) return JSON.parse(input);
   if (source.service === 'scheduler.amazonaws.com') return {};
   return {

@@ -17,13 +17,13 @@ export interface AwsResponse {
 }
 
 /** Whoever signs with an access key of its own: a function, or a mapping in the name of its function's role. */
-export interface Caller {
+export interface AwsCaller {
   name: string;
   access: RoleAccess;
 }
 
 export const SERVICES = ['dynamodb', 'sqs', 's3', 'events'] as const;
-export type Service = (typeof SERVICES)[number];
+export type AwsService = (typeof SERVICES)[number];
 
 /** A permission that a call needs. */
 export interface Need {
@@ -33,7 +33,7 @@ export interface Need {
 
 /** A call to AWS as the gateway understands it. */
 export interface AwsCall {
-  service: Service;
+  service: AwsService;
   /** As the API names it: `TransactWriteItems`. */
   operation: string;
   /** The table, index, queue, bus or bucket that it is about, by name; the first, where it is about several. */

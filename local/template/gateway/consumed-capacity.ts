@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isWrite } from './dynamodb-calls.ts';
-import { itemBytes, writeUnits } from './item-size.ts';
+import { computeItemBytes, computeWriteUnits } from './item-size.ts';
 
 const Units = z.object({ CapacityUnits: z.number() });
 const Consumed = z.object({
@@ -19,10 +19,10 @@ interface Capacity {
 }
 
 /** What DynamoDB Local says that a call has consumed; it is asked for with ReturnConsumedCapacity. */
-export const consumedBy = (operation: string, request: unknown, answer: unknown): Capacity[] => {
+export const computeConsumedCapacity = (operation: string, request: unknown, answer: unknown): Capacity[] => {
   const kind = isWrite(operation) ? 'write' : 'read';
   const said = Answer.safeParse(answer);
-  if (!said.success) return kind === 'write' ? refusedWrite(request, answer) : [];
+  if (!said.success) return kind === 'write' ? computeRejectedWrite(request, answer) : [];
   return said.data.ConsumedCapacity.flatMap(({ TableName, CapacityUnits, Table, GlobalSecondaryIndexes }) => [
     { resource: TableName, kind, units: Table?.CapacityUnits ?? CapacityUnits } as const,
     ...Object.entries(GlobalSecondaryIndexes).map(
@@ -43,11 +43,11 @@ const Parts = z.object({ TransactItems: z.array(z.record(z.string(), TableOf)) }
  * DynamoDB Local says nothing of a refused write, which is billed: by the item that was met, as far as the answer shows
  * it, and at least as one unit; twice that in a transaction.
  */
-const refusedWrite = (request: unknown, answer: unknown): Capacity[] => {
+const computeRejectedWrite = (request: unknown, answer: unknown): Capacity[] => {
   const table = TableOf.safeParse(request).data?.TableName;
   const refused = Refused.safeParse(answer);
   if (refused.success && table !== undefined) {
-    return [{ resource: table, kind: 'write', units: writeUnits(itemBytes(refused.data.Item)) }];
+    return [{ resource: table, kind: 'write', units: computeWriteUnits(computeItemBytes(refused.data.Item)) }];
   }
   const parts = Parts.safeParse(request).data?.TransactItems;
   const cancelled = Cancelled.safeParse(answer);
@@ -55,6 +55,6 @@ const refusedWrite = (request: unknown, answer: unknown): Capacity[] => {
   return cancelled.data.CancellationReasons.map(({ Item }, index) => ({
     resource: Object.values(parts[index] ?? {})[0]?.TableName ?? '',
     kind: 'write',
-    units: 2 * writeUnits(itemBytes(Item)),
+    units: 2 * computeWriteUnits(computeItemBytes(Item)),
   }));
 };

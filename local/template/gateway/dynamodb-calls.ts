@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Site } from '../kind.ts';
+import type { ResourceContext } from '../resource-type.ts';
 import type { Need } from './aws-call.ts';
 
 const Tables = z.object({ RequestItems: z.record(z.string(), z.unknown()) });
@@ -18,27 +18,27 @@ const PART_ACTIONS: Record<string, string> = {
 const ON_ONE_TABLE = ['GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'Query', 'Scan', 'DescribeTable'];
 
 /** What a call to DynamoDB needs, or nothing if the operation is not known. */
-export const dynamodbNeeds = (operation: string, body: unknown, site: Site): Need[] | undefined => {
-  const on = (action: string, table: string, index?: string): Need => ({
+export const listDynamoPermissions = (operation: string, body: unknown, site: ResourceContext): Need[] | undefined => {
+  const toPermission = (action: string, table: string, index?: string): Need => ({
     action: `dynamodb:${action}`,
-    resource: tableArn(table, site) + (index === undefined ? '' : `/index/${index}`),
+    resource: buildTableArn(table, site) + (index === undefined ? '' : `/index/${index}`),
   });
   if (ON_ONE_TABLE.includes(operation)) {
     const { TableName, IndexName } = OneTable.parse(body);
-    return [on(operation, TableName, IndexName)];
+    return [toPermission(operation, TableName, IndexName)];
   }
   if (operation === 'BatchGetItem' || operation === 'BatchWriteItem') {
-    return Object.keys(Tables.parse(body).RequestItems).map((table) => on(operation, table));
+    return Object.keys(Tables.parse(body).RequestItems).map((table) => toPermission(operation, table));
   }
   if (operation === 'TransactWriteItems' || operation === 'TransactGetItems') {
     return Transaction.parse(body).TransactItems.flatMap((parts) =>
-      Object.entries(parts).map(([part, { TableName }]) => on(PART_ACTIONS[part] ?? part, TableName)),
+      Object.entries(parts).map(([part, { TableName }]) => toPermission(PART_ACTIONS[part] ?? part, TableName)),
     );
   }
   return undefined;
 };
 
-const tableArn = (table: string, { region, account }: Site): string =>
+const buildTableArn = (table: string, { region, account }: ResourceContext): string =>
   table.startsWith('arn:') ? table : `arn:aws:dynamodb:${region}:${account}:table/${table}`;
 
 const WRITES = ['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'TransactWriteItems'];

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { AwsCall, AwsResponse, Service } from './aws-call.ts';
+import type { AwsCall, AwsResponse, AwsService } from './aws-call.ts';
 
 /** An error as AWS answers with it. */
 export interface AwsError {
@@ -8,45 +8,46 @@ export interface AwsError {
   message: string;
 }
 
-const NAMESPACES: Record<Service, string> = {
+const NAMESPACES: Record<AwsService, string> = {
   dynamodb: 'com.amazonaws.dynamodb.v20120810',
   sqs: 'com.amazonaws.sqs',
   events: 'com.amazonaws.events',
   s3: '',
 };
 
-export const errorResponse = (service: Service, { status, code, message }: AwsError): AwsResponse => {
+export const buildErrorResponse = (service: AwsService, { status, code, message }: AwsError): AwsResponse => {
   const requestId = randomUUID();
   if (service === 's3') {
-    const body = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>${escaped(message)}</Message><RequestId>${requestId}</RequestId></Error>`;
-    return answer(status, 'application/xml', body, { 'x-amz-request-id': requestId });
+    const body = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>${escapeXml(message)}</Message><RequestId>${requestId}</RequestId></Error>`;
+    return buildResponse(status, 'application/xml', body, { 'x-amz-request-id': requestId });
   }
   const type = `${code === 'AccessDeniedException' ? 'com.amazon.coral.service' : NAMESPACES[service]}#${code}`;
   const query: Record<string, string> = service === 'sqs' ? { 'x-amzn-query-error': `${code};Sender` } : {};
   const body = JSON.stringify({ __type: type, message });
-  return answer(status, 'application/x-amz-json-1.0', body, { 'x-amzn-requestid': requestId, ...query });
+  return buildResponse(status, 'application/x-amz-json-1.0', body, { 'x-amzn-requestid': requestId, ...query });
 };
 
-export const jsonResponse = (body: unknown): AwsResponse =>
-  answer(200, 'application/x-amz-json-1.1', JSON.stringify(body), { 'x-amzn-requestid': randomUUID() });
+export const buildJsonResponse = (body: unknown): AwsResponse =>
+  buildResponse(200, 'application/x-amz-json-1.1', JSON.stringify(body), { 'x-amzn-requestid': randomUUID() });
 
-const answer = (status: number, type: string, text: string, headers: Record<string, string>): AwsResponse => ({
+const buildResponse = (status: number, type: string, text: string, headers: Record<string, string>): AwsResponse => ({
   status,
   headers: { 'content-type': type, ...headers },
   body: Buffer.from(text),
 });
 
-const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const escapeXml = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 /** DynamoDB and EventBridge answer with 400 where the others say 403. */
-export const denied = (service: Service, who: string, action: string, resource: string): AwsError => ({
+export const accessDeniedError = (service: AwsService, who: string, action: string, resource: string): AwsError => ({
   status: service === 's3' || service === 'sqs' ? 403 : 400,
   code: service === 's3' ? 'AccessDenied' : 'AccessDeniedException',
   message: `User: ${who} is not authorized to perform: ${action} on resource: ${resource} because no identity-based policy allows the ${action} action`,
 });
 
 /** Errors to inject: what each service says when it is asked too much. */
-export const throttled = ({ service }: Pick<AwsCall, 'service'>): AwsError => {
+export const throttledError = ({ service }: Pick<AwsCall, 'service'>): AwsError => {
   if (service === 'dynamodb') {
     return {
       status: 400,

@@ -4,16 +4,16 @@ const Value = z.record(z.string(), z.unknown());
 const Values = z.record(z.string(), Value);
 
 /** The bytes of an item by DynamoDB's rule: its names, and its values by their type. */
-export const itemBytes = (item: unknown): number => {
+export const computeItemBytes = (item: unknown): number => {
   const parsed = Values.safeParse(item);
   if (!parsed.success) return 0;
   return Object.entries(parsed.data).reduce(
-    (sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value),
+    (sum, [name, value]) => sum + Buffer.byteLength(name) + computeValueBytes(value),
     0,
   );
 };
 
-const valueBytes = (value: Record<string, unknown>): number => {
+const computeValueBytes = (value: Record<string, unknown>): number => {
   const [type = '', content] = Object.entries(value)[0] ?? [];
   if (type === 'S') return Buffer.byteLength(String(content));
   if (type === 'B') return Buffer.byteLength(String(content), 'base64');
@@ -23,13 +23,14 @@ const valueBytes = (value: Record<string, unknown>): number => {
   if (type === 'BOOL' || type === 'NULL') return 1;
   if (type === 'M') {
     const entries = Object.keys(Values.parse(content)).length;
-    return 3 + entries + itemBytes(content);
+    return 3 + entries + computeItemBytes(content);
   }
   const elements = z.array(z.unknown()).parse(content);
-  if (type === 'L') return 3 + elements.reduce<number>((sum, each) => sum + 1 + valueBytes(Value.parse(each)), 0);
-  return elements.reduce<number>((sum, each) => sum + valueBytes({ [type[0] ?? 'S']: each }), 0);
+  if (type === 'L')
+    return 3 + elements.reduce<number>((sum, each) => sum + 1 + computeValueBytes(Value.parse(each)), 0);
+  return elements.reduce<number>((sum, each) => sum + computeValueBytes({ [type[0] ?? 'S']: each }), 0);
 };
 
 const WRITE_UNIT_BYTES = 1024;
 
-export const writeUnits = (bytes: number): number => Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES));
+export const computeWriteUnits = (bytes: number): number => Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES));

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AwsCall } from './aws-call.ts';
-import { consumedBy } from './consumed-capacity.ts';
+import { computeConsumedCapacity } from './consumed-capacity.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 const BYTES_OF_A_GB_MS = 1024 * 1000;
@@ -49,15 +49,16 @@ export class Meter {
   readonly #invocations = new Map<string, InvocationCount>();
   #httpRequests = 0;
 
-  call(call: AwsCall, request: unknown, answer: unknown): void {
+  recordCall(call: AwsCall, request: unknown, answer: unknown): void {
     if (!this.isOn) return;
     const { caller, service, operation, resource } = call;
     const key = [caller, service, operation, resource].join('|');
     const count = this.#calls.get(key) ?? { caller, service, operation, resource, calls: 0, billed: 0 };
     count.calls += 1;
-    count.billed += billedUnits(service, request, answer);
+    count.billed += computeBilledUnits(service, request, answer);
     this.#calls.set(key, count);
-    if (service === 'dynamodb') for (const one of consumedBy(operation, request, answer)) this.#consume(one);
+    if (service === 'dynamodb')
+      for (const one of computeConsumedCapacity(operation, request, answer)) this.#consume(one);
   }
 
   #consume({ resource, kind, units }: CapacityCount): void {
@@ -66,7 +67,11 @@ export class Meter {
     this.#capacity.set(key, { resource, kind, units: sum });
   }
 
-  invocation(functionName: string, memoryMb: number, took: { cpuMs: number; durationMs: number; hasFailed: boolean }) {
+  recordInvocation(
+    functionName: string,
+    memoryMb: number,
+    took: { cpuMs: number; durationMs: number; hasFailed: boolean },
+  ) {
     if (!this.isOn) return;
     const none = { functionName, invocations: 0, failures: 0, cpuMs: 0, durationMs: 0, cpuGbSeconds: 0, gbSeconds: 0 };
     const sum = this.#invocations.get(functionName) ?? none;
@@ -79,7 +84,7 @@ export class Meter {
     this.#invocations.set(functionName, sum);
   }
 
-  httpRequest(): void {
+  recordHttpRequest(): void {
     if (this.isOn) this.#httpRequests += 1;
   }
 
@@ -105,19 +110,19 @@ const SentBatch = z.object({ Entries: z.array(Sent) });
 const Received = z.object({ Messages: z.array(z.object({ Body: z.string() })) });
 const Events = z.object({ Entries: z.array(z.object({ Detail: z.string().default('') })) });
 
-const chunks = (bytes: number): number => Math.max(1, Math.ceil(bytes / CHUNK_BYTES));
-const bytesOf = (texts: string[]): number => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+const countChunks = (bytes: number): number => Math.max(1, Math.ceil(bytes / CHUNK_BYTES));
+const getBytes = (texts: string[]): number => texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
-const billedUnits = (service: string, request: unknown, answer: unknown): number => {
+const computeBilledUnits = (service: string, request: unknown, answer: unknown): number => {
   if (service === 'events') {
     const { data } = Events.safeParse(request);
-    return data ? data.Entries.reduce((sum, { Detail }) => sum + chunks(Buffer.byteLength(Detail)), 0) : 1;
+    return data ? data.Entries.reduce((sum, { Detail }) => sum + countChunks(Buffer.byteLength(Detail)), 0) : 1;
   }
   if (service !== 'sqs') return 1;
   const one = Sent.safeParse(request).data;
-  if (one) return chunks(Buffer.byteLength(one.MessageBody));
+  if (one) return countChunks(Buffer.byteLength(one.MessageBody));
   const batch = SentBatch.safeParse(request).data;
-  if (batch) return chunks(bytesOf(batch.Entries.map(({ MessageBody }) => MessageBody)));
+  if (batch) return countChunks(getBytes(batch.Entries.map(({ MessageBody }) => MessageBody)));
   const received = Received.safeParse(answer).data;
-  return received ? chunks(bytesOf(received.Messages.map(({ Body }) => Body))) : 1;
+  return received ? countChunks(getBytes(received.Messages.map(({ Body }) => Body))) : 1;
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Site } from '../kind.ts';
+import type { ResourceContext } from '../resource-type.ts';
 import type { AwsRequest, Need } from './aws-call.ts';
 
 const OfQueue = z.object({ QueueUrl: z.string() });
@@ -16,23 +16,27 @@ const QUEUE_ACTIONS: Record<string, string> = {
   GetQueueAttributes: 'GetQueueAttributes',
 };
 
-const queueNameOf = (url: string): string => url.slice(url.lastIndexOf('/') + 1);
+const parseQueueName = (url: string): string => url.slice(url.lastIndexOf('/') + 1);
 
-export const sqsNeeds = (operation: string, body: unknown, { region, account }: Site): Need[] | undefined => {
+export const listSqsPermissions = (
+  operation: string,
+  body: unknown,
+  { region, account }: ResourceContext,
+): Need[] | undefined => {
   const action = QUEUE_ACTIONS[operation];
   if (action === undefined) return undefined;
-  const name = queueNameOf(OfQueue.parse(body).QueueUrl);
+  const name = parseQueueName(OfQueue.parse(body).QueueUrl);
   return [{ action: `sqs:${action}`, resource: `arn:aws:sqs:${region}:${account}:${name}` }];
 };
 
 const Entries = z.object({ Entries: z.array(z.object({ EventBusName: z.string().default('default') })) });
 
-export const busArn = (bus: string, { region, account }: Site): string =>
+export const buildBusArn = (bus: string, { region, account }: ResourceContext): string =>
   bus.startsWith('arn:') ? bus : `arn:aws:events:${region}:${account}:event-bus/${bus}`;
 
-export const eventsNeeds = (operation: string, body: unknown, site: Site): Need[] | undefined => {
+export const listEventsPermissions = (operation: string, body: unknown, site: ResourceContext): Need[] | undefined => {
   if (operation !== 'PutEvents') return undefined;
-  const buses = new Set(Entries.parse(body).Entries.map(({ EventBusName }) => busArn(EventBusName, site)));
+  const buses = new Set(Entries.parse(body).Entries.map(({ EventBusName }) => buildBusArn(EventBusName, site)));
   return [...buses].map((resource) => ({ action: 'events:PutEvents', resource }));
 };
 
@@ -45,7 +49,7 @@ const OBJECT_OPERATIONS: Record<string, string> = {
 const HARMLESS_QUERY = ['x-id', 'versionId', 'partNumber'];
 
 /** Buckets are addressed by path: the SDK does so for an endpoint that is an IP address. */
-export const s3CallOf = (request: AwsRequest): { operation: string; needs: Need[] | undefined } => {
+export const identifyS3Call = (request: AwsRequest): { operation: string; needs: Need[] | undefined } => {
   const { pathname, searchParams } = new URL(request.path, 'http://s3');
   const [, bucket = '', key = ''] = /^\/([^/]+)\/?(.*)$/.exec(pathname) ?? [];
   const bucketArn = `arn:aws:s3:::${bucket}`;
@@ -59,7 +63,7 @@ export const s3CallOf = (request: AwsRequest): { operation: string; needs: Need[
     }
     if (request.method === 'POST' && searchParams.has('delete')) {
       const keys = [...request.body.toString().matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, name = '']) =>
-        unescaped(name),
+        unescapeKey(name),
       );
       const needs = keys.map((name) => ({ action: 's3:DeleteObject', resource: `${bucketArn}/${name}` }));
       return { operation: 'DeleteObjects', needs };
@@ -82,5 +86,5 @@ export const s3CallOf = (request: AwsRequest): { operation: string; needs: Need[
 
 const LISTING = ['list-type', 'prefix', 'delimiter', 'max-keys', 'continuation-token', 'start-after', 'x-id'];
 
-const unescaped = (text: string): string =>
+const unescapeKey = (text: string): string =>
   text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&');

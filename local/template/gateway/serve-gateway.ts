@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { portOf } from '../http/listen.ts';
+import { getPort } from '../http/listen.ts';
 import type { AwsRequest, AwsResponse } from './aws-call.ts';
 
 /** Takes calls to AWS on a free port of this machine. */
@@ -10,9 +10,9 @@ export const serveGateway = async (
     const hungUp = new AbortController();
     outgoing.on('close', () => hungUp.abort());
     try {
-      const request = { ...(await requestFrom(incoming)), signal: hungUp.signal };
+      const request = { ...(await toAwsRequest(incoming)), signal: hungUp.signal };
       const { status, headers, body } = await handle(request);
-      outgoing.writeHead(status, { ...headers, 'content-length': contentLength(incoming, headers, body) });
+      outgoing.writeHead(status, { ...headers, 'content-length': getContentLength(incoming, headers, body) });
       outgoing.end(body);
     } catch {
       // As AWS does when it is out of reach: the SDK tries again.
@@ -20,7 +20,7 @@ export const serveGateway = async (
     }
   });
   server.keepAliveTimeout = 65_000;
-  const port = await portOf(server, 0, '127.0.0.1');
+  const port = await getPort(server, 0, '127.0.0.1');
   return {
     address: `http://127.0.0.1:${port}`,
     close: () =>
@@ -31,10 +31,10 @@ export const serveGateway = async (
   };
 };
 
-const contentLength = ({ method }: IncomingMessage, headers: Record<string, string>, body: Buffer): string =>
+const getContentLength = ({ method }: IncomingMessage, headers: Record<string, string>, body: Buffer): string =>
   method === 'HEAD' ? (headers['content-length'] ?? '0') : String(body.length);
 
-const requestFrom = async (incoming: IncomingMessage): Promise<AwsRequest> => {
+const toAwsRequest = async (incoming: IncomingMessage): Promise<AwsRequest> => {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk);
   const headers = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]);

@@ -1,22 +1,22 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { portOf } from './listen.ts';
+import { getPort } from './listen.ts';
 import type { ApiResponse } from './payload-v2.ts';
 
 /** API Gateway takes 10 MB; Lambda takes less, which the API says in its own way. */
 const MOST_BYTES = 10 * 1024 * 1024;
 
-export type Answer = (incoming: IncomingMessage, body: Buffer) => Promise<ApiResponse>;
+export type ApiAnswer = (incoming: IncomingMessage, body: Buffer) => Promise<ApiResponse>;
 
 /** An address that is known before there is anything behind it. */
 export interface ApiServer {
   address: string;
   port: number;
   /** From now on requests are answered; those that came before have waited. */
-  open(answer: Answer): void;
+  open(answer: ApiAnswer): void;
   close(): Promise<void>;
 }
 
-export const message = (status: number, text: string): ApiResponse => ({
+export const buildMessage = (status: number, text: string): ApiResponse => ({
   status,
   headers: { 'content-type': 'application/json' },
   body: Buffer.from(JSON.stringify({ message: text })),
@@ -25,19 +25,23 @@ export const message = (status: number, text: string): ApiResponse => ({
 const CLOSE_WITHIN_MS = 2000;
 
 export const startApiServer = async (port: number, host: string): Promise<ApiServer> => {
-  const { promise: opened, resolve: open } = Promise.withResolvers<Answer>();
+  const { promise: opened, resolve: open } = Promise.withResolvers<ApiAnswer>();
   let isClosing = false;
   const server = createServer(async (incoming, outgoing) => {
     outgoing.on('finish', () => isClosing && setImmediate(() => server.closeIdleConnections()));
     try {
-      const body = await bodyOf(incoming);
-      send(outgoing, body ? await (await opened)(incoming, body) : message(413, 'Request Entity Too Large'), !body);
+      const body = await readRequestBody(incoming);
+      send(
+        outgoing,
+        body ? await (await opened)(incoming, body) : buildMessage(413, 'Request Entity Too Large'),
+        !body,
+      );
     } catch {
       outgoing.destroy();
     }
   });
   server.keepAliveTimeout = 65_000;
-  const taken = await portOf(server, port, host);
+  const taken = await getPort(server, port, host);
   return {
     port: taken,
     address: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
@@ -56,7 +60,7 @@ export const startApiServer = async (port: number, host: string): Promise<ApiSer
   };
 };
 
-const bodyOf = (incoming: IncomingMessage): Promise<Buffer | undefined> => {
+const readRequestBody = (incoming: IncomingMessage): Promise<Buffer | undefined> => {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>();
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
 
 /** Listens, and says on which port: 0 takes any that is free. */
-export const portOf = (server: Server, port: number, host: string): Promise<number> =>
+export const getPort = (server: Server, port: number, host: string): Promise<number> =>
   new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
@@ -12,9 +12,9 @@ export const portOf = (server: Server, port: number, host: string): Promise<numb
   });
 
 /** A port for a process that cannot choose one by itself. */
-export const freePort = async (): Promise<number> => {
+export const findFreePort = async (): Promise<number> => {
   const probe = createServer();
-  const port = await portOf(probe, 0, '127.0.0.1');
+  const port = await getPort(probe, 0, '127.0.0.1');
   await new Promise((resolve) => probe.close(resolve));
   return port;
 };

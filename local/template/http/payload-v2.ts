@@ -14,7 +14,7 @@ export interface ApiFacts {
 }
 
 /** The event of payload format 2.0 for a request. */
-export const eventOf = (
+export const buildEvent = (
   incoming: IncomingMessage,
   body: Buffer,
   { route, pathParameters }: RouteMatch,
@@ -23,9 +23,9 @@ export const eventOf = (
   const { url = '/', method = 'GET' } = incoming;
   const mark = url.indexOf('?');
   const sent = mark < 0 ? url : url.slice(0, mark);
-  const path = isFunctionUrl ? sent : decoded(sent);
+  const path = isFunctionUrl ? sent : decodePart(sent);
   const query = mark < 0 ? '' : url.slice(mark + 1);
-  const { cookie, ...headers } = joined(incoming);
+  const { cookie, ...headers } = joinHeaders(incoming);
   const isText = body.length === 0 || isTextType(headers['content-type']);
   const now = new Date();
   return {
@@ -35,7 +35,7 @@ export const eventOf = (
     rawQueryString: query,
     ...(cookie !== undefined && { cookies: cookie.split('; ') }),
     headers,
-    ...(query !== '' && { queryStringParameters: queryParameters(query) }),
+    ...(query !== '' && { queryStringParameters: parseQueryParameters(query) }),
     ...(pathParameters && { pathParameters }),
     requestContext: {
       accountId: account,
@@ -60,7 +60,7 @@ export const eventOf = (
   };
 };
 
-const decoded = (path: string): string => {
+const decodePart = (path: string): string => {
   try {
     return decodeURIComponent(path);
   } catch {
@@ -70,7 +70,7 @@ const decoded = (path: string): string => {
 
 const isTextType = (type: string | undefined): boolean => type !== undefined && TEXT_TYPES.test(type);
 
-const joined = ({ headers }: IncomingMessage): Record<string, string> =>
+const joinHeaders = ({ headers }: IncomingMessage): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, Array.isArray(value) ? value.join(',') : value]],
@@ -78,7 +78,7 @@ const joined = ({ headers }: IncomingMessage): Record<string, string> =>
   );
 
 /** A name that comes more than once has its values joined. */
-const queryParameters = (query: string): Record<string, string> => {
+const parseQueryParameters = (query: string): Record<string, string> => {
   const parameters: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(query)) {
     const before = parameters[name];
@@ -103,7 +103,7 @@ export interface ApiResponse {
 }
 
 /** A function's answer in format 2.0; without a status code, all of it is the body of a 200. */
-export const responseFrom = (result: string): ApiResponse | undefined => {
+export const toApiResponse = (result: string): ApiResponse | undefined => {
   const answer: unknown = JSON.parse(result);
   if (typeof answer !== 'object' || answer === null || !('statusCode' in answer)) {
     const text = typeof answer === 'string' ? answer : result;

@@ -11,7 +11,7 @@ export interface RouteMatch {
   pathParameters: Record<string, string> | undefined;
 }
 
-interface Compiled {
+interface CompiledRoute {
   route: ApiRoute;
   method: string;
   pattern: RegExp;
@@ -21,22 +21,22 @@ interface Compiled {
 }
 
 /** Finds the route of a request as API Gateway does: the most exact one, at last `$default`. */
-export const routeFinder = (routes: readonly ApiRoute[]) => {
-  const compiled = routes.filter(({ key }) => key !== '$default').map(compiledRoute);
+export const createRouteFinder = (routes: readonly ApiRoute[]) => {
+  const compiled = routes.filter(({ key }) => key !== '$default').map(compileRoute);
   compiled.sort((a, b) => a.rank - b.rank);
   const fallback = routes.find(({ key }) => key === '$default');
   return (method: string, path: string): RouteMatch | undefined => {
     for (const { route, pattern, names, method: wanted } of compiled) {
       const match = wanted === 'ANY' || wanted === method ? pattern.exec(path) : null;
       if (!match) continue;
-      const values = names.map((name, index) => [name, decoded(match[index + 1] ?? '')]);
+      const values = names.map((name, index) => [name, decodeStep(match[index + 1] ?? '')]);
       return { route, pathParameters: names.length > 0 ? Object.fromEntries(values) : undefined };
     }
     return fallback && { route: fallback, pathParameters: undefined };
   };
 };
 
-const compiledRoute = (route: ApiRoute): Compiled => {
+const compileRoute = (route: ApiRoute): CompiledRoute => {
   const [method = '', path = ''] = route.key.split(' ');
   const names: string[] = [];
   const segments = path.split('/').map((segment) => {
@@ -49,7 +49,7 @@ const compiledRoute = (route: ApiRoute): Compiled => {
   return { route, method, names, rank, pattern: new RegExp(`^${segments.join('/')}$`) };
 };
 
-const decoded = (text: string): string => {
+const decodeStep = (text: string): string => {
   try {
     return decodeURIComponent(text);
   } catch {

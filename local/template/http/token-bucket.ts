@@ -1,5 +1,5 @@
 /** Lets a burst pass at once and then so many a second, as a stage's throttling does. */
-export const tokenBucket = (
+export const createTokenBucket = (
   burst: number,
   perSecond: number,
   now: () => number = performance.now.bind(performance),

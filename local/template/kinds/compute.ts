@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { arn, itsName, kind } from '../kind.ts';
+import { buildArn, defineResourceType, getPhysicalName } from '../resource-type.ts';
 
 const noEffectHere = z.unknown().optional();
 
-export const LambdaFunction = kind(
+export const LambdaFunctionType = defineResourceType(
   'AWS::Lambda::Function',
   z.strictObject({
     FunctionName: z.string().optional(),
@@ -32,12 +32,12 @@ export const LambdaFunction = kind(
     Tags: noEffectHere,
     TracingConfig: noEffectHere,
   }),
-  { nameProperty: 'FunctionName', attributes: { Arn: arn('lambda', (name) => `function:${name}`) } },
+  { nameProperty: 'FunctionName', attributes: { Arn: buildArn('lambda', (name) => `function:${name}`) } },
 );
 
 const Filters = z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) }).optional();
 
-export const EventSourceMapping = kind(
+export const EventSourceMapping = defineResourceType(
   'AWS::Lambda::EventSourceMapping',
   z.strictObject({
     FunctionName: z.string(),
@@ -61,10 +61,15 @@ export const EventSourceMapping = kind(
     MetricsConfig: noEffectHere,
     Tags: noEffectHere,
   }),
-  { attributes: { Id: itsName, EventSourceMappingArn: arn('lambda', (name) => `event-source-mapping:${name}`) } },
+  {
+    attributes: {
+      Id: getPhysicalName,
+      EventSourceMappingArn: buildArn('lambda', (name) => `event-source-mapping:${name}`),
+    },
+  },
 );
 
-export const Permission = kind(
+export const Permission = defineResourceType(
   'AWS::Lambda::Permission',
   z.strictObject({
     Action: z.enum(['lambda:InvokeFunction', 'lambda:InvokeFunctionUrl']),
@@ -77,7 +82,7 @@ export const Permission = kind(
   }),
 );
 
-export const EventInvokeConfig = kind(
+export const EventInvokeConfig = defineResourceType(
   'AWS::Lambda::EventInvokeConfig',
   z.strictObject({
     FunctionName: z.string(),
@@ -87,7 +92,7 @@ export const EventInvokeConfig = kind(
   }),
 );
 
-export const FunctionUrl = kind(
+export const FunctionUrl = defineResourceType(
   'AWS::Lambda::Url',
   z.strictObject({
     TargetFunctionArn: z.string(),
@@ -95,5 +100,10 @@ export const FunctionUrl = kind(
     InvokeMode: z.literal('BUFFERED').default('BUFFERED'),
     Cors: noEffectHere,
   }),
-  { attributes: { FunctionUrl: ({ logicalId, site }) => `${site.addressOf(logicalId)}/`, FunctionArn: itsName } },
+  {
+    attributes: {
+      FunctionUrl: ({ logicalId, site }) => `${site.getAddress(logicalId)}/`,
+      FunctionArn: getPhysicalName,
+    },
+  },
 );

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { arn, itsName, kind } from '../kind.ts';
+import { buildArn, defineResourceType, getPhysicalName } from '../resource-type.ts';
 
 const noEffectHere = z.unknown().optional();
 
-export const Api = kind(
+export const Api = defineResourceType(
   'AWS::ApiGatewayV2::Api',
   z.strictObject({
     Name: z.string(),
@@ -15,7 +15,7 @@ export const Api = kind(
   }),
   {
     madeName: (logicalId) => logicalId.toLowerCase(),
-    attributes: { ApiEndpoint: ({ logicalId, site }) => site.addressOf(logicalId), ApiId: itsName },
+    attributes: { ApiEndpoint: ({ logicalId, site }) => site.getAddress(logicalId), ApiId: getPhysicalName },
   },
 );
 
@@ -26,7 +26,7 @@ const Throttling = z.strictObject({
 });
 export type Throttling = z.output<typeof Throttling>;
 
-export const Stage = kind(
+export const Stage = defineResourceType(
   'AWS::ApiGatewayV2::Stage',
   z.strictObject({
     ApiId: z.string(),
@@ -40,7 +40,7 @@ export const Stage = kind(
   }),
 );
 
-export const Integration = kind(
+export const Integration = defineResourceType(
   'AWS::ApiGatewayV2::Integration',
   z.strictObject({
     ApiId: z.string(),
@@ -53,7 +53,7 @@ export const Integration = kind(
   }),
 );
 
-export const Route = kind(
+export const ApiRouteType = defineResourceType(
   'AWS::ApiGatewayV2::Route',
   z.strictObject({
     ApiId: z.string(),
@@ -64,20 +64,20 @@ export const Route = kind(
 );
 
 /** A domain of one's own needs DNS; the local address does without. */
-export const DomainName = kind(
+export const DomainName = defineResourceType(
   'AWS::ApiGatewayV2::DomainName',
   z.strictObject({ DomainName: z.string(), DomainNameConfigurations: noEffectHere, Tags: noEffectHere }),
   {
     nameProperty: 'DomainName',
     attributes: {
       RegionalDomainName: ({ name }) => `${name}.local`,
-      RegionalHostedZoneId: itsName,
-      DomainNameArn: arn('apigateway', (name) => `/domainnames/${name}`),
+      RegionalHostedZoneId: getPhysicalName,
+      DomainNameArn: buildArn('apigateway', (name) => `/domainnames/${name}`),
     },
   },
 );
 
-export const ApiMapping = kind(
+export const ApiMapping = defineResourceType(
   'AWS::ApiGatewayV2::ApiMapping',
   z.strictObject({ ApiId: z.string(), DomainName: z.string(), Stage: z.string(), ApiMappingKey: noEffectHere }),
 );

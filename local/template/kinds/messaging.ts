@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { arn, itsName, kind } from '../kind.ts';
+import { buildArn, defineResourceType, getPhysicalName } from '../resource-type.ts';
 
 const noEffectHere = z.unknown().optional();
 const seconds = z.number().int().nonnegative();
 
 /** The address of a queue, as SQS makes it. The gateway takes calls for it under any host. */
-export const queueUrl = (region: string, account: string, name: string): string =>
+export const buildQueueUrl = (region: string, account: string, name: string): string =>
   `https://sqs.${region}.amazonaws.com/${account}/${name}`;
 
-export const Queue = kind(
+export const Queue = defineResourceType(
   'AWS::SQS::Queue',
   z.strictObject({
     QueueName: z.string().max(80).optional(),
@@ -33,16 +33,16 @@ export const Queue = kind(
   {
     nameProperty: 'QueueName',
     madeName: (logicalId, site, { FifoQueue }) => `${site.stackName}-${logicalId}${FifoQueue ? '.fifo' : ''}`,
-    ref: ({ name, site }) => queueUrl(site.region, site.account, name),
+    ref: ({ name, site }) => buildQueueUrl(site.region, site.account, name),
     attributes: {
-      Arn: arn('sqs', (name) => name),
-      QueueName: itsName,
-      QueueUrl: ({ name, site }) => queueUrl(site.region, site.account, name),
+      Arn: buildArn('sqs', (name) => name),
+      QueueName: getPhysicalName,
+      QueueUrl: ({ name, site }) => buildQueueUrl(site.region, site.account, name),
     },
   },
 );
 
-export const EventBus = kind(
+export const EventBus = defineResourceType(
   'AWS::Events::EventBus',
   z.strictObject({
     Name: z.string(),
@@ -52,7 +52,10 @@ export const EventBus = kind(
     LogConfig: noEffectHere,
     Tags: noEffectHere,
   }),
-  { nameProperty: 'Name', attributes: { Arn: arn('events', (name) => `event-bus/${name}`), Name: itsName } },
+  {
+    nameProperty: 'Name',
+    attributes: { Arn: buildArn('events', (name) => `event-bus/${name}`), Name: getPhysicalName },
+  },
 );
 
 const RetryPolicy = z
@@ -72,7 +75,7 @@ const RuleTarget = z.strictObject({
   RetryPolicy,
 });
 
-export const Rule = kind(
+export const EventRuleType = defineResourceType(
   'AWS::Events::Rule',
   z.strictObject({
     Name: z.string().optional(),
@@ -85,12 +88,12 @@ export const Rule = kind(
   }),
   {
     nameProperty: 'Name',
-    attributes: { Arn: arn('events', (name) => `rule/${name}`) },
+    attributes: { Arn: buildArn('events', (name) => `rule/${name}`) },
   },
 );
 
 /** Archives are kept by EventBridge for a replay by hand; here an archive is checked and keeps nothing. */
-export const Archive = kind(
+export const Archive = defineResourceType(
   'AWS::Events::Archive',
   z.strictObject({
     ArchiveName: z.string().optional(),
@@ -102,17 +105,17 @@ export const Archive = kind(
   }),
   {
     nameProperty: 'ArchiveName',
-    attributes: { Arn: arn('events', (name) => `archive/${name}`), ArchiveName: itsName },
+    attributes: { Arn: buildArn('events', (name) => `archive/${name}`), ArchiveName: getPhysicalName },
   },
 );
 
-export const ScheduleGroup = kind(
+export const ScheduleGroup = defineResourceType(
   'AWS::Scheduler::ScheduleGroup',
   z.strictObject({ Name: z.string().optional(), Tags: noEffectHere }),
-  { nameProperty: 'Name', attributes: { Arn: arn('scheduler', (name) => `schedule-group/${name}`) } },
+  { nameProperty: 'Name', attributes: { Arn: buildArn('scheduler', (name) => `schedule-group/${name}`) } },
 );
 
-export const Schedule = kind(
+export const Schedule = defineResourceType(
   'AWS::Scheduler::Schedule',
   z.strictObject({
     Name: z.string().optional(),
@@ -135,5 +138,5 @@ export const Schedule = kind(
     }),
     KmsKeyArn: noEffectHere,
   }),
-  { nameProperty: 'Name', attributes: { Arn: arn('scheduler', (name) => `schedule/default/${name}`) } },
+  { nameProperty: 'Name', attributes: { Arn: buildArn('scheduler', (name) => `schedule/default/${name}`) } },
 );

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { PolicyDocument } from '../access/policy-document.ts';
-import { itsName, kind, type Named } from '../kind.ts';
+import { defineResourceType, getPhysicalName, type Named } from '../resource-type.ts';
 
 const noEffectHere = z.unknown().optional();
 
-const iamArn =
+const buildIamArn =
   (what: string) =>
   ({ name, site }: Named): string =>
     `arn:aws:iam::${site.account}:${what}/${name}`;
 
-export const Role = kind(
+export const Role = defineResourceType(
   'AWS::IAM::Role',
   z.strictObject({
     RoleName: z.string().optional(),
@@ -21,16 +21,16 @@ export const Role = kind(
     Path: noEffectHere,
     Tags: noEffectHere,
   }),
-  { nameProperty: 'RoleName', attributes: { Arn: iamArn('role'), RoleId: itsName } },
+  { nameProperty: 'RoleName', attributes: { Arn: buildIamArn('role'), RoleId: getPhysicalName } },
 );
 
-export const Policy = kind(
+export const Policy = defineResourceType(
   'AWS::IAM::Policy',
   z.strictObject({ PolicyName: z.string(), PolicyDocument, Roles: z.array(z.string()).min(1) }),
   { nameProperty: 'PolicyName' },
 );
 
-export const ManagedPolicy = kind(
+export const ManagedPolicy = defineResourceType(
   'AWS::IAM::ManagedPolicy',
   z.strictObject({
     ManagedPolicyName: z.string().optional(),
@@ -39,12 +39,15 @@ export const ManagedPolicy = kind(
     Description: noEffectHere,
     Path: noEffectHere,
   }),
-  { nameProperty: 'ManagedPolicyName', ref: iamArn('policy'), attributes: { PolicyArn: iamArn('policy') } },
+  { nameProperty: 'ManagedPolicyName', ref: buildIamArn('policy'), attributes: { PolicyArn: buildIamArn('policy') } },
 );
 
-export const QueuePolicy = kind(
+export const QueuePolicy = defineResourceType(
   'AWS::SQS::QueuePolicy',
   z.strictObject({ PolicyDocument, Queues: z.array(z.string()).min(1) }),
 );
 
-export const BucketPolicy = kind('AWS::S3::BucketPolicy', z.strictObject({ PolicyDocument, Bucket: z.string() }));
+export const BucketPolicy = defineResourceType(
+  'AWS::S3::BucketPolicy',
+  z.strictObject({ PolicyDocument, Bucket: z.string() }),
+);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { arn, itsName, kind } from '../kind.ts';
+import { buildArn, defineResourceType, getPhysicalName } from '../resource-type.ts';
 
 const noEffectHere = z.unknown().optional();
 
@@ -38,12 +38,12 @@ const tableProperties = {
 };
 
 const tableAttributes = {
-  Arn: arn('dynamodb', (name) => `table/${name}`),
+  Arn: buildArn('dynamodb', (name) => `table/${name}`),
   // DynamoDB Local names its streams by their time of birth; this name does not change with it.
-  StreamArn: arn('dynamodb', (name) => `table/${name}/stream/local`),
+  StreamArn: buildArn('dynamodb', (name) => `table/${name}/stream/local`),
 };
 
-export const Table = kind(
+export const DynamoTableType = defineResourceType(
   'AWS::DynamoDB::Table',
   z.strictObject({
     ...tableProperties,
@@ -56,7 +56,7 @@ export const Table = kind(
   { nameProperty: 'TableName', attributes: tableAttributes },
 );
 
-export const GlobalTable = kind(
+export const GlobalTable = defineResourceType(
   'AWS::DynamoDB::GlobalTable',
   z.strictObject({
     ...tableProperties,
@@ -79,7 +79,7 @@ export const GlobalTable = kind(
       )
       .length(1, 'must have one replica to run locally'),
   }),
-  { nameProperty: 'TableName', attributes: { ...tableAttributes, TableId: itsName } },
+  { nameProperty: 'TableName', attributes: { ...tableAttributes, TableId: getPhysicalName } },
 );
 
 const EncryptionRule = z.strictObject({
@@ -89,7 +89,7 @@ const EncryptionRule = z.strictObject({
 });
 
 /** Object rules that delete by age run in the account only: here, nobody pays for what stays. */
-export const Bucket = kind(
+export const Bucket = defineResourceType(
   'AWS::S3::Bucket',
   z.strictObject({
     BucketName: z.string().optional(),

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { createWriteStream, existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { RoleAccess } from '../access/role-access.ts';
-import { mayBeAssumedBy } from '../access/roles.ts';
+import { canAssume } from '../access/roles.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { LambdaFunction as FunctionKind } from '../kinds/compute.ts';
-import type { Plan } from '../plan.ts';
+import type { ResourceGraph } from '../graph.ts';
+import { LambdaFunctionType as FunctionKind } from '../kinds/compute.ts';
 import { LambdaFunction } from './lambda-function.ts';
 
 /** A function of the plan with what it runs from and whose rights it has. */
@@ -20,15 +20,19 @@ export interface PlannedFunction {
 }
 
 /** The functions of the plan; a missing bundle or a role that is not there becomes a mistake. */
-export const functionsOf = (plan: Plan, roles: ReadonlyMap<string, RoleAccess>, assets: string): PlannedFunction[] =>
-  plan.all(FunctionKind).flatMap(({ logicalId, name, attributes, metadata, properties }) => {
+export const parseFunctions = (
+  plan: ResourceGraph,
+  roles: ReadonlyMap<string, RoleAccess>,
+  assets: string,
+): PlannedFunction[] =>
+  plan.listResources(FunctionKind).flatMap(({ logicalId, name, attributes, metadata, properties }) => {
     const asset = metadata['aws:asset:path'];
     const folder = resolve(assets, typeof asset === 'string' ? asset : '');
     if (typeof asset !== 'string' || !existsSync(folder)) {
       plan.mistakes.add(logicalId, `there is no bundle at ${folder}: synthesize again`);
     }
     const access = roles.get(properties.Role);
-    if (!access || !mayBeAssumedBy(plan, properties.Role, 'lambda.amazonaws.com')) {
+    if (!access || !canAssume(plan, properties.Role, 'lambda.amazonaws.com')) {
       plan.mistakes.add(logicalId, `Lambda may not assume the role ${properties.Role}`);
     }
     if (!access) return [];
@@ -36,8 +40,8 @@ export const functionsOf = (plan: Plan, roles: ReadonlyMap<string, RoleAccess>, 
     return [{ logicalId, name, arn: attributes.Arn ?? '', folder, access, accessKey, properties }];
   });
 
-interface FunctionSurroundings {
-  plan: Plan;
+interface FunctionRuntimeResources {
+  plan: ResourceGraph;
   gateway: Gateway;
   gatewayAddress: string;
   logs: string;
@@ -45,7 +49,7 @@ interface FunctionSurroundings {
 }
 
 /** The function, ready to be invoked; what it writes goes to a file of its name. */
-export const runFunction = (planned: PlannedFunction, surroundings: FunctionSurroundings): LambdaFunction => {
+export const runFunction = (planned: PlannedFunction, surroundings: FunctionRuntimeResources): LambdaFunction => {
   const { name, arn, folder, access, accessKey, properties } = planned;
   const { gateway, logs, onFailure } = surroundings;
   gateway.addCaller(accessKey, { name, access });
@@ -59,7 +63,7 @@ export const runFunction = (planned: PlannedFunction, surroundings: FunctionSurr
       functionArn: arn,
       memoryMb: properties.MemorySize,
     },
-    env: environmentOf(planned, surroundings),
+    env: buildEnvironment(planned, surroundings),
     timeoutMs: properties.Timeout * 1000,
     reservedConcurrency: properties.ReservedConcurrentExecutions,
     meter: gateway.meter,
@@ -68,7 +72,7 @@ export const runFunction = (planned: PlannedFunction, surroundings: FunctionSurr
   });
 };
 
-const environmentOf = (planned: PlannedFunction, { plan, gatewayAddress }: FunctionSurroundings) => {
+const buildEnvironment = (planned: PlannedFunction, { plan, gatewayAddress }: FunctionRuntimeResources) => {
   const { name, folder, accessKey, properties } = planned;
   const { region } = plan.site;
   const own = Object.entries(properties.Environment?.Variables ?? {});

@@ -2,16 +2,16 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { FromInstance, InstanceData, Invocation, Outcome } from './instance-messages.ts';
+import type { FromInstance, InstanceData, Invocation, InvocationOutcome } from './instance-messages.ts';
 
 /** One execution environment of a function: loads the bundle, then runs one event at a time. */
 
 const data: InstanceData = workerData;
-const tell = (message: FromInstance): void => parentPort?.postMessage(message);
+const postToParent = (message: FromInstance): void => parentPort?.postMessage(message);
 
 type Handler = (event: unknown, context: object, callback: (error: unknown, result?: unknown) => void) => unknown;
 
-const cpuMs = (): number => {
+const getCpuMs = (): number => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 };
@@ -29,14 +29,14 @@ const load = async (): Promise<Handler> => {
 
 const isHandler = (value: unknown): value is Handler => typeof value === 'function';
 
-const errorOf = (error: unknown): Outcome & { ok: false } => ({
+const toErrorMessage = (error: unknown): InvocationOutcome & { ok: false } => ({
   ok: false,
   errorType: error instanceof Error ? error.name : 'Error',
   errorMessage: error instanceof Error ? error.message : String(error),
   trace: error instanceof Error ? (error.stack ?? '').split('\n') : [],
 });
 
-const contextOf = ({ requestId, deadline }: Invocation): object => ({
+const buildContext = ({ requestId, deadline }: Invocation): object => ({
   callbackWaitsForEmptyEventLoop: true,
   functionName: data.functionName,
   functionVersion: '$LATEST',
@@ -48,33 +48,33 @@ const contextOf = ({ requestId, deadline }: Invocation): object => ({
   getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()),
 });
 
-const run = async (handler: Handler, invocation: Invocation): Promise<Outcome> => {
+const run = async (handler: Handler, invocation: Invocation): Promise<InvocationOutcome> => {
   try {
     const result = await new Promise((resolve, reject) => {
       const callback = (error: unknown, value?: unknown): void => (error ? reject(error) : resolve(value));
-      const returned = handler(JSON.parse(invocation.event), contextOf(invocation), callback);
+      const returned = handler(JSON.parse(invocation.event), buildContext(invocation), callback);
       if (returned !== undefined || handler.length < 3) resolve(returned);
     });
     return { ok: true, result: JSON.stringify(result) ?? 'null' };
   } catch (error) {
-    return errorOf(error);
+    return toErrorMessage(error);
   }
 };
 
 // The CPU of loading belongs to the first invocation, that of the thread's own start to nobody.
-let countedMs = cpuMs();
+let countedMs = getCpuMs();
 const loading = load().then(
   (handler) => ({ handler, failure: undefined }),
-  (error: unknown) => ({ handler: undefined, failure: errorOf(error) }),
+  (error: unknown) => ({ handler: undefined, failure: toErrorMessage(error) }),
 );
-loading.then(() => tell('loaded'));
+loading.then(() => postToParent('loaded'));
 
 parentPort?.on('message', async (invocation: Invocation) => {
   const { handler, failure } = await loading;
   const outcome = handler ? await run(handler, invocation) : failure;
-  const usedMs = cpuMs() - countedMs;
+  const usedMs = getCpuMs() - countedMs;
   countedMs += usedMs;
-  tell({ outcome, cpuMs: usedMs });
+  postToParent({ outcome, cpuMs: usedMs });
   // Lambda starts anew what could not be loaded.
   if (!handler) process.exit(1);
 });

@@ -15,12 +15,12 @@ export interface Invocation {
   deadline: number;
 }
 
-export type Outcome =
+export type InvocationOutcome =
   | { ok: true; result: string }
   | { ok: false; errorType: string; errorMessage: string; trace: string[] };
 
 export interface Answer {
-  outcome: Outcome;
+  outcome: InvocationOutcome;
   cpuMs: number;
 }
 

@@ -14,7 +14,7 @@ export interface InstanceOptions {
  * An execution environment in a thread of its own: it has its own globals, modules and environment variables, starts in
  * a third of a process's time, can be ended in the middle of a loop, and its CPU is counted apart from all else.
  */
-export class Instance {
+export class LambdaInstance {
   readonly #worker: Worker;
   /** Once its bundle is loaded, or it ended before. */
   readonly loaded: Promise<void>;
@@ -37,11 +37,11 @@ export class Instance {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.loaded = promise;
     this.#worker.on('message', (message: FromInstance) => (message === 'loaded' ? resolve() : this.#onAnswer(message)));
-    this.#worker.once('error', (error) => this.#endWith(error.name, error.message));
+    this.#worker.once('error', (error) => this.#finish(error.name, error.message));
     this.#worker.once('exit', () => {
       this.#isGone = true;
       resolve();
-      this.#endWith('Runtime.ExitError', 'the runtime exited before it gave an answer');
+      this.#finish('Runtime.ExitError', 'the runtime exited before it gave an answer');
     });
   }
 
@@ -54,17 +54,17 @@ export class Instance {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     this.#onAnswer = resolve;
     const timer = setTimeout(() => {
-      this.#endWith('Sandbox.Timedout', `Task timed out after ${(timeoutMs / 1000).toFixed(2)} seconds`);
+      this.#finish('Sandbox.Timedout', `Task timed out after ${(timeoutMs / 1000).toFixed(2)} seconds`);
       void this.end();
     }, timeoutMs);
-    if (this.#isGone) this.#endWith('Runtime.ExitError', 'the runtime exited before it was asked');
+    if (this.#isGone) this.#finish('Runtime.ExitError', 'the runtime exited before it was asked');
     this.#worker.postMessage(invocation);
     const answer = await promise;
     clearTimeout(timer);
     return answer;
   }
 
-  #endWith(errorType: string, errorMessage: string): void {
+  #finish(errorType: string, errorMessage: string): void {
     this.#onAnswer({ outcome: { ok: false, errorType, errorMessage, trace: [] }, cpuMs: 0 });
   }
 

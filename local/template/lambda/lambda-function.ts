@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Meter } from '../gateway/meter.ts';
-import { Instance, type InstanceOptions } from './instance.ts';
-import type { Outcome } from './instance-messages.ts';
+import { type InstanceOptions, LambdaInstance } from './instance.ts';
+import type { InvocationOutcome } from './instance-messages.ts';
 
 interface FunctionOptions extends InstanceOptions {
   timeoutMs: number;
@@ -12,7 +12,7 @@ interface FunctionOptions extends InstanceOptions {
   onFailure(line: string): void;
 }
 
-export type InvocationResult = Outcome | { ok: 'throttled' };
+export type InvocationResult = InvocationOutcome | { ok: 'throttled' };
 
 /** Without a reserved concurrency a burst waits here for its turn: a machine has fewer cores than a region. */
 const MOST_INSTANCES = 64;
@@ -25,9 +25,9 @@ const MOST_STARTING = 2;
 export class LambdaFunction {
   readonly name: string;
   readonly #options: FunctionOptions;
-  readonly #idle: Instance[] = [];
-  readonly #all = new Set<Instance>();
-  readonly #waiting: ((instance: Instance | undefined) => void)[] = [];
+  readonly #idle: LambdaInstance[] = [];
+  readonly #all = new Set<LambdaInstance>();
+  readonly #waiting: ((instance: LambdaInstance | undefined) => void)[] = [];
   #running = 0;
   #starting = 0;
   #isStopped = false;
@@ -43,7 +43,7 @@ export class LambdaFunction {
       return { ok: 'throttled' };
     this.#running += 1;
     try {
-      const instance = await this.#instance();
+      const instance = await this.#acquireInstance();
       if (!instance) return { ok: 'throttled' };
       // Loading has its own time on Lambda, and does not count against the function's.
       await instance.loaded;
@@ -53,8 +53,8 @@ export class LambdaFunction {
       const { outcome, cpuMs } = await instance.run(invocation, timeoutMs);
       this.#release(instance);
       const durationMs = performance.now() - begun;
-      meter.invocation(this.name, data.memoryMb, { cpuMs, durationMs, hasFailed: !outcome.ok });
-      if (!outcome.ok) this.#tellFailure(requestId, outcome);
+      meter.recordInvocation(this.name, data.memoryMb, { cpuMs, durationMs, hasFailed: !outcome.ok });
+      if (!outcome.ok) this.#reportFailure(requestId, outcome);
       return outcome;
     } finally {
       this.#running -= 1;
@@ -67,17 +67,17 @@ export class LambdaFunction {
     await Promise.all([...this.#all].map((instance) => instance.end()));
   }
 
-  #instance(): Promise<Instance | undefined> | Instance {
+  #acquireInstance(): Promise<LambdaInstance | undefined> | LambdaInstance {
     const idle = this.#takeIdle();
     if (idle) return idle;
-    const { promise, resolve } = Promise.withResolvers<Instance | undefined>();
+    const { promise, resolve } = Promise.withResolvers<LambdaInstance | undefined>();
     this.#waiting.push(resolve);
     if (this.#all.size === 0) this.#startOne();
     else setTimeout(() => this.#startOne(), WORTH_WAITING_MS).unref();
     return promise;
   }
 
-  #takeIdle(): Instance | undefined {
+  #takeIdle(): LambdaInstance | undefined {
     for (;;) {
       const instance = this.#idle.pop();
       if (!instance?.isGone) return instance;
@@ -88,7 +88,7 @@ export class LambdaFunction {
   #startOne(): void {
     const isEnough = this.#waiting.length === 0 || this.#all.size >= MOST_INSTANCES || this.#starting >= MOST_STARTING;
     if (isEnough || this.#isStopped) return;
-    const instance = new Instance(this.#options);
+    const instance = new LambdaInstance(this.#options);
     this.#all.add(instance);
     this.#starting += 1;
     void instance.loaded.then(() => {
@@ -98,20 +98,20 @@ export class LambdaFunction {
     this.#serve(instance);
   }
 
-  #serve(instance: Instance): void {
+  #serve(instance: LambdaInstance): void {
     const next = this.#waiting.shift();
     if (next) next(instance);
     else this.#idle.push(instance);
   }
 
-  #release(instance: Instance): void {
+  #release(instance: LambdaInstance): void {
     if (instance.isGone) {
       this.#all.delete(instance);
       this.#startOne();
     } else this.#serve(instance);
   }
 
-  #tellFailure(requestId: string, { errorType, errorMessage, trace }: Outcome & { ok: false }): void {
+  #reportFailure(requestId: string, { errorType, errorMessage, trace }: InvocationOutcome & { ok: false }): void {
     this.#options.log(`${JSON.stringify({ requestId, errorType, errorMessage, trace })}\n`);
     this.#options.onFailure(`${this.name} failed: ${errorType}: ${errorMessage}`);
   }

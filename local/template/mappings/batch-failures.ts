@@ -9,7 +9,7 @@ const Response = z.object({
 type BatchResult = 'all failed' | 'throttled' | Set<string>;
 
 /** Reads a function's answer as Lambda does: one that names no item of the batch is a failure of the whole. */
-export const batchResult = (
+export const parseBatchResult = (
   result: InvocationResult,
   reportsFailures: boolean,
   identifiers: readonly string[],

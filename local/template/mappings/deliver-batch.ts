@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LambdaFunction } from '../lambda/lambda-function.ts';
-import { batchResult } from './batch-failures.ts';
-import type { GivenUp } from './failure-record.ts';
+import { parseBatchResult } from './batch-failures.ts';
+import type { FailedBatch } from './failure-record.ts';
 import { type MappingProperties, reportsFailures } from './mapping.ts';
-import type { StreamRecord } from './stream-records.ts';
+import type { TableStreamRecord } from './stream-records.ts';
 
 interface BatchDelivery {
   properties: Pick<
@@ -12,7 +12,7 @@ interface BatchDelivery {
   >;
   target: Pick<LambdaFunction, 'invoke'>;
   signal: AbortSignal;
-  giveUp(batch: Omit<GivenUp, 'shardId'>): Promise<void>;
+  storeFailure(batch: Omit<FailedBatch, 'shardId'>): Promise<void>;
 }
 
 const FIRST_RETRY_MS = 100;
@@ -24,13 +24,13 @@ const LONGEST_RETRY_MS = 5000;
  * A failed batch is tried again from its first failed record on. With bisecting, one that fails at its first record is
  * split in two, which uses up no retry, so that a poison record ends up alone and the others pass.
  */
-export const deliverBatch = async (delivery: BatchDelivery, batch: readonly StreamRecord[]): Promise<void> => {
-  const { properties, target, signal, giveUp } = delivery;
-  let records = await withoutTooOld(delivery, batch);
+export const deliverBatch = async (delivery: BatchDelivery, batch: readonly TableStreamRecord[]): Promise<void> => {
+  const { properties, target, signal, storeFailure } = delivery;
+  let records = await dropTooOld(delivery, batch);
   for (let attempts = 0, waits = 0; records.length > 0; ) {
     signal.throwIfAborted();
     const sequence = records.map(({ dynamodb }) => dynamodb.SequenceNumber);
-    const result = batchResult(await target.invoke({ Records: records }), reportsFailures(properties), sequence);
+    const result = parseBatchResult(await target.invoke({ Records: records }), reportsFailures(properties), sequence);
     if (result === 'throttled') waits += 1;
     else {
       const failedAt = result === 'all failed' ? 0 : sequence.findIndex((number) => result.has(number));
@@ -48,25 +48,25 @@ export const deliverBatch = async (delivery: BatchDelivery, batch: readonly Stre
       records = remaining;
       const { MaximumRetryAttempts: retries } = properties;
       if (retries >= 0 && attempts > retries) {
-        await giveUp({ condition: 'RetryAttemptsExhausted', attempts, records });
+        await storeFailure({ condition: 'RetryAttemptsExhausted', attempts, records });
         return;
       }
     }
     await pause(Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (waits - 1)), undefined, { signal });
-    records = await withoutTooOld(delivery, records);
+    records = await dropTooOld(delivery, records);
   }
 };
 
-const withoutTooOld = async (
-  { properties, giveUp }: BatchDelivery,
-  records: readonly StreamRecord[],
-): Promise<readonly StreamRecord[]> => {
+const dropTooOld = async (
+  { properties, storeFailure }: BatchDelivery,
+  records: readonly TableStreamRecord[],
+): Promise<readonly TableStreamRecord[]> => {
   const oldestSeconds = properties.MaximumRecordAgeInSeconds;
   if (oldestSeconds < 0) return records;
   const since = Date.now() / 1000 - oldestSeconds;
   // DynamoDB Local tells the minute of a change only: a record may pass for up to a minute too long.
-  const isTooOld = ({ dynamodb }: StreamRecord): boolean => dynamodb.ApproximateCreationDateTime + 60 < since;
+  const isTooOld = ({ dynamodb }: TableStreamRecord): boolean => dynamodb.ApproximateCreationDateTime + 60 < since;
   const tooOld = records.filter(isTooOld);
-  if (tooOld.length > 0) await giveUp({ condition: 'RecordAgeExceeded', attempts: 0, records: tooOld });
+  if (tooOld.length > 0) await storeFailure({ condition: 'RecordAgeExceeded', attempts: 0, records: tooOld });
   return records.filter((record) => !isTooOld(record));
 };

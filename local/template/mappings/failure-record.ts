@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { StreamRecord } from './stream-records.ts';
+import type { TableStreamRecord } from './stream-records.ts';
 
 /** A batch that a stream mapping has given up. */
-export interface GivenUp {
+export interface FailedBatch {
   condition: 'RetryAttemptsExhausted' | 'RecordAgeExceeded';
   attempts: number;
   shardId: string;
-  records: readonly StreamRecord[];
+  records: readonly TableStreamRecord[];
 }
 
 interface FailureSource {
@@ -16,12 +16,16 @@ interface FailureSource {
 }
 
 /** The object's key and body, as Lambda writes them to a bucket: the whole event is in `payload`, as text. */
-export const failureObject = (source: FailureSource, givenUp: GivenUp, now: Date): { key: string; body: string } => {
+export const buildFailureObject = (
+  source: FailureSource,
+  givenUp: FailedBatch,
+  now: Date,
+): { key: string; body: string } => {
   const { condition, attempts, shardId, records } = givenUp;
   const iso = now.toISOString();
   const [day = ''] = iso.split('T');
   const time = iso.slice(0, 19).replaceAll(':', '.');
-  const at = (record: StreamRecord | undefined): string =>
+  const formatTimePath = (record: TableStreamRecord | undefined): string =>
     new Date((record?.dynamodb.ApproximateCreationDateTime ?? 0) * 1000).toISOString();
   return {
     key: `aws/lambda/${source.mappingId}/${shardId}/${day.replaceAll('-', '/')}/${time}-${randomUUID()}`,
@@ -39,8 +43,8 @@ export const failureObject = (source: FailureSource, givenUp: GivenUp, now: Date
         shardId,
         startSequenceNumber: records[0]?.dynamodb.SequenceNumber,
         endSequenceNumber: records.at(-1)?.dynamodb.SequenceNumber,
-        approximateArrivalOfFirstRecord: at(records[0]),
-        approximateArrivalOfLastRecord: at(records.at(-1)),
+        approximateArrivalOfFirstRecord: formatTimePath(records[0]),
+        approximateArrivalOfLastRecord: formatTimePath(records.at(-1)),
         batchSize: records.length,
         streamArn: source.streamArn,
       },

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { compiledPattern, type Matches } from '../events/event-pattern.ts';
+import { compilePattern, type Matches } from '../events/event-pattern.ts';
 import type { EventSourceMapping } from '../kinds/compute.ts';
 
 export type MappingProperties = z.output<typeof EventSourceMapping.properties>;
@@ -11,8 +11,8 @@ export interface RunningMapping {
 }
 
 /** Whether a record passes one of the mapping's filters; without filters, all do. */
-export const filterOf = ({ FilterCriteria }: MappingProperties): Matches => {
-  const filters = (FilterCriteria?.Filters ?? []).map(({ Pattern }) => compiledPattern(JSON.parse(Pattern)));
+export const parseFilter = ({ FilterCriteria }: MappingProperties): Matches => {
+  const filters = (FilterCriteria?.Filters ?? []).map(({ Pattern }) => compilePattern(JSON.parse(Pattern)));
   return (record) => filters.length === 0 || filters.some((matches) => matches(record));
 };
 

@@ -1,11 +1,11 @@
-import { functionNameOf } from '../access/service-access.ts';
+import { parseFunctionName } from '../access/service-access.ts';
 import { PatternError } from '../events/event-pattern.ts';
+import type { ResourceGraph } from '../graph.ts';
 import { EventSourceMapping } from '../kinds/compute.ts';
 import { Queue } from '../kinds/messaging.ts';
-import { GlobalTable, Table } from '../kinds/storage.ts';
+import { DynamoTableType, GlobalTable } from '../kinds/storage.ts';
 import type { PlannedFunction } from '../lambda/functions.ts';
-import type { Plan } from '../plan.ts';
-import { filterOf, type MappingProperties } from './mapping.ts';
+import { type MappingProperties, parseFilter } from './mapping.ts';
 
 export type PlannedMapping = { mappingId: string; properties: MappingProperties; function: PlannedFunction } & (
   | { source: 'queue'; queue: { name: string; url: string; arn: string; region: string } }
@@ -18,34 +18,34 @@ const DEFAULT_VISIBILITY_SECONDS = 30;
 const S3_ARN = 'arn:aws:s3:::';
 
 /** The mappings of the plan. What Lambda would refuse, such as a role that may not read the source, is a mistake. */
-export const mappingsOf = (plan: Plan, functions: readonly PlannedFunction[]): PlannedMapping[] =>
-  plan.all(EventSourceMapping).flatMap(({ logicalId, name, properties }): PlannedMapping[] => {
-    const mistake = (what: string): void => plan.mistakes.add(logicalId, what);
-    const target = functions.find((each) => each.name === functionNameOf(properties.FunctionName));
+export const parseMappings = (plan: ResourceGraph, functions: readonly PlannedFunction[]): PlannedMapping[] =>
+  plan.listResources(EventSourceMapping).flatMap(({ logicalId, name, properties }): PlannedMapping[] => {
+    const checkMapping = (what: string): void => plan.mistakes.add(logicalId, what);
+    const target = functions.find((each) => each.name === parseFunctionName(properties.FunctionName));
     if (!target) {
-      mistake(`there is no function ${properties.FunctionName}`);
+      checkMapping(`there is no function ${properties.FunctionName}`);
       return [];
     }
-    const needs = (actions: readonly string[], resource: string): void => {
+    const listMappingPermissions = (actions: readonly string[], resource: string): void => {
       for (const action of actions) {
-        if (!target.access.allows(action, resource))
-          mistake(`the role of ${target.name} lacks ${action} on ${resource}`);
+        if (!target.access.isAllowed(action, resource))
+          checkMapping(`the role of ${target.name} lacks ${action} on ${resource}`);
       }
     };
     try {
-      filterOf(properties);
+      parseFilter(properties);
     } catch (error) {
-      mistake(error instanceof PatternError ? error.message : 'a filter pattern is not JSON');
+      checkMapping(error instanceof PatternError ? error.message : 'a filter pattern is not JSON');
     }
     if (!properties.Enabled) return [];
     const common = { mappingId: name, properties, function: target };
 
-    const queue = plan.all(Queue).find(({ attributes }) => attributes.Arn === properties.EventSourceArn);
+    const queue = plan.listResources(Queue).find(({ attributes }) => attributes.Arn === properties.EventSourceArn);
     if (queue) {
-      needs(QUEUE_ACTIONS, properties.EventSourceArn);
+      listMappingPermissions(QUEUE_ACTIONS, properties.EventSourceArn);
       const visibility = queue.properties.VisibilityTimeout ?? DEFAULT_VISIBILITY_SECONDS;
       if (visibility < target.properties.Timeout)
-        mistake(`the visibility of ${queue.name} is below the function's timeout`);
+        checkMapping(`the visibility of ${queue.name} is below the function's timeout`);
       const { region } = plan.site;
       return [
         {
@@ -56,22 +56,22 @@ export const mappingsOf = (plan: Plan, functions: readonly PlannedFunction[]): P
       ];
     }
 
-    const tables = [...plan.all(Table), ...plan.all(GlobalTable)];
+    const tables = [...plan.listResources(DynamoTableType), ...plan.listResources(GlobalTable)];
     const table = tables.find(({ attributes }) => attributes.StreamArn === properties.EventSourceArn);
     if (!table?.properties.StreamSpecification) {
-      mistake(`there is no queue and no stream ${properties.EventSourceArn}`);
+      checkMapping(`there is no queue and no stream ${properties.EventSourceArn}`);
       return [];
     }
-    needs(STREAM_ACTIONS, properties.EventSourceArn);
+    listMappingPermissions(STREAM_ACTIONS, properties.EventSourceArn);
     // Streams can be listed all together only.
-    needs(
+    listMappingPermissions(
       ['dynamodb:ListStreams'],
-      target.access.allows('dynamodb:ListStreams', '*') ? '*' : properties.EventSourceArn,
+      target.access.isAllowed('dynamodb:ListStreams', '*') ? '*' : properties.EventSourceArn,
     );
     const destination = properties.DestinationConfig?.OnFailure.Destination;
     if (destination) {
-      needs(['s3:PutObject'], `${destination}/aws/lambda/${name}`);
-      needs(['s3:ListBucket'], destination);
+      listMappingPermissions(['s3:PutObject'], `${destination}/aws/lambda/${name}`);
+      listMappingPermissions(['s3:ListBucket'], destination);
     }
     const partitionKey = table.properties.KeySchema.find(({ KeyType }) => KeyType === 'HASH')?.AttributeName ?? '';
     return [

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { LambdaFunction } from '../lambda/lambda-function.ts';
-import { batchResult } from './batch-failures.ts';
-import { filterOf, type MappingProperties, type RunningMapping, reportsFailures } from './mapping.ts';
+import { parseBatchResult } from './batch-failures.ts';
+import { type MappingProperties, parseFilter, type RunningMapping, reportsFailures } from './mapping.ts';
 
 const Message = z.object({
   MessageId: z.string(),
@@ -46,7 +46,7 @@ export const runQueueMapping = (options: QueueMappingOptions): RunningMapping =>
 const poll = async (options: QueueMappingOptions, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     try {
-      const messages = await batch(options, signal);
+      const messages = await collectBatch(options, signal);
       if (messages.length > 0) await handle(options, messages);
     } catch (error) {
       if (signal.aborted) return;
@@ -57,7 +57,7 @@ const poll = async (options: QueueMappingOptions, signal: AbortSignal): Promise<
 };
 
 /** One receive, or as many as fit into the batching window. */
-const batch = async (options: QueueMappingOptions, signal: AbortSignal): Promise<Message[]> => {
+const collectBatch = async (options: QueueMappingOptions, signal: AbortSignal): Promise<Message[]> => {
   const { BatchSize = 10, MaximumBatchingWindowInSeconds: windowSeconds } = options.properties;
   const messages = await receive(options, BatchSize, LONG_POLL_SECONDS, signal);
   const until = Date.now() + windowSeconds * 1000;
@@ -90,13 +90,13 @@ const receive = async (
 
 const handle = async (options: QueueMappingOptions, messages: Message[]): Promise<void> => {
   const { properties, target } = options;
-  const passes = filterOf(properties);
-  const wanted = messages.filter((message) => passes(filterView(message)));
+  const passes = parseFilter(properties);
+  const wanted = messages.filter((message) => passes(toFilterView(message)));
   const failed =
     wanted.length === 0
       ? new Set<string>()
-      : batchResult(
-          await target.invoke({ Records: wanted.map((message) => recordOf(message, options)) }),
+      : parseBatchResult(
+          await target.invoke({ Records: wanted.map((message) => toSqsRecord(message, options)) }),
           reportsFailures(properties),
           wanted.map(({ MessageId }) => MessageId),
         );
@@ -117,7 +117,7 @@ const remove = async ({ sqs, queue }: QueueMappingOptions, messages: Message[]):
 };
 
 /** A filter may look into the body where it is JSON. */
-const filterView = ({ Body, ...rest }: Message): object => {
+const toFilterView = ({ Body, ...rest }: Message): object => {
   try {
     return { ...rest, body: JSON.parse(Body) };
   } catch {
@@ -125,7 +125,7 @@ const filterView = ({ Body, ...rest }: Message): object => {
   }
 };
 
-const recordOf = (message: Message, { queue }: QueueMappingOptions): object => ({
+const toSqsRecord = (message: Message, { queue }: QueueMappingOptions): object => ({
   messageId: message.MessageId,
   receiptHandle: message.ReceiptHandle,
   body: message.Body,

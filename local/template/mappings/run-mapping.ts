@@ -1,19 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { buildJsonRequest, parseJsonResponse } from '../backends/call-json.ts';
 import type { DynamoDbLocal } from '../backends/dynamodb-local.ts';
-import { jsonAnswer, jsonRequest } from '../backends/json-call.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import type { Site } from '../kind.ts';
 import type { LambdaFunction } from '../lambda/lambda-function.ts';
-import { failureObject, type GivenUp } from './failure-record.ts';
+import type { ResourceContext } from '../resource-type.ts';
+import { buildFailureObject, type FailedBatch } from './failure-record.ts';
 import type { RunningMapping } from './mapping.ts';
 import type { PlannedMapping } from './mappings.ts';
-import type { StreamPositions } from './positions.ts';
 import { runQueueMapping } from './queue-mapping.ts';
 import { runStreamMapping } from './stream-mapping.ts';
+import type { StreamPositions } from './stream-positions.ts';
 import { TableStream } from './stream-records.ts';
 
-interface MappingSurroundings {
-  site: Site;
+interface MappingResources {
+  site: ResourceContext;
   gateway: Gateway;
   dynamodb: DynamoDbLocal;
   positions: StreamPositions;
@@ -24,7 +24,7 @@ interface MappingSurroundings {
 const AFTER_ERROR_MS = 1000;
 
 /** Lambda reads and writes in the name of the function's role, and its calls go through the gateway like any other. */
-export const runMapping = (mapping: PlannedMapping, surroundings: MappingSurroundings): RunningMapping => {
+export const runMapping = (mapping: PlannedMapping, surroundings: MappingResources): RunningMapping => {
   const { site, gateway, dynamodb, target, onError, positions } = surroundings;
   const { properties, mappingId } = mapping;
   const { access } = mapping.function;
@@ -33,16 +33,19 @@ export const runMapping = (mapping: PlannedMapping, surroundings: MappingSurroun
   if (mapping.source === 'queue') {
     const sqs = async (operation: string, body: object, signal?: AbortSignal): Promise<unknown> => {
       const call = `AmazonSQS.${operation}`;
-      return jsonAnswer(call, await gateway.handle(jsonRequest(accessKey, site.region, 'sqs', call, body, signal)));
+      return parseJsonResponse(
+        call,
+        await gateway.handle(buildJsonRequest(accessKey, site.region, 'sqs', call, body, signal)),
+      );
     };
     return runQueueMapping({ properties, queue: mapping.queue, target, sqs, onError });
   }
   const { streamArn, table, failureBucket, partitionKey } = mapping;
-  const keep = async (givenUp: GivenUp): Promise<void> => {
+  const putFailureObject = async (givenUp: FailedBatch): Promise<void> => {
     const source = { mappingId, functionArn: mapping.function.arn, streamArn };
     onError(`${target.name}: ${givenUp.condition} for ${givenUp.records.length} records of the stream`);
     if (failureBucket === undefined) return;
-    const { key, body } = failureObject(source, givenUp, new Date());
+    const { key, body } = buildFailureObject(source, givenUp, new Date());
     while (!(await putObject(gateway, accessKey, site, `/${failureBucket}/${key}`, body))) await pause(AFTER_ERROR_MS);
   };
   return runStreamMapping({
@@ -55,13 +58,13 @@ export const runMapping = (mapping: PlannedMapping, surroundings: MappingSurroun
     partitionKey,
     positions,
     onWrite: (listener) => gateway.onWrite(table, listener),
-    giveUp: keep,
+    storeFailure: putFailureObject,
     onError,
   });
 };
 
-const putObject = async (gateway: Gateway, accessKey: string, site: Site, path: string, body: string) => {
-  const { headers } = jsonRequest(accessKey, site.region, 's3', '', {});
+const putObject = async (gateway: Gateway, accessKey: string, site: ResourceContext, path: string, body: string) => {
+  const { headers } = buildJsonRequest(accessKey, site.region, 's3', '', {});
   const { authorization = '' } = headers;
   const { status } = await gateway.handle({
     method: 'PUT',

@@ -9,11 +9,11 @@ export class ShardProgress {
     this.#onProgress = onProgress;
   }
 
-  begin(sequenceNumbers: readonly string[]): void {
+  markStarted(sequenceNumbers: readonly string[]): void {
     for (const sequenceNumber of sequenceNumbers) this.#open.push({ sequenceNumber, isDone: false });
   }
 
-  done(sequenceNumbers: readonly string[]): void {
+  markDone(sequenceNumbers: readonly string[]): void {
     const done = new Set(sequenceNumbers);
     for (const each of this.#open) if (done.has(each.sequenceNumber)) each.isDone = true;
     let last: string | undefined;
@@ -23,7 +23,7 @@ export class ShardProgress {
   }
 
   /** Waits until fewer than so many records are open. */
-  fewerThan(count: number, signal: AbortSignal): Promise<void> {
+  hasFewerThan(count: number, signal: AbortSignal): Promise<void> {
     if (this.#open.length < count || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       this.#below = count;

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LambdaFunction } from '../lambda/lambda-function.ts';
 import { deliverBatch } from './deliver-batch.ts';
-import type { GivenUp } from './failure-record.ts';
-import { filterOf, type MappingProperties, type RunningMapping } from './mapping.ts';
-import type { StreamPositions } from './positions.ts';
+import type { FailedBatch } from './failure-record.ts';
+import { type MappingProperties, parseFilter, type RunningMapping } from './mapping.ts';
 import { ShardProgress } from './shard-progress.ts';
-import type { StreamRecord, TableStream } from './stream-records.ts';
+import type { StreamPositions } from './stream-positions.ts';
+import type { TableStream, TableStreamRecord } from './stream-records.ts';
 
 interface StreamMappingOptions {
   mappingId: string;
@@ -19,7 +19,7 @@ interface StreamMappingOptions {
   positions: StreamPositions;
   /** Calls back when there may be new records. */
   onWrite(listener: () => void): void;
-  giveUp(batch: GivenUp): Promise<void>;
+  storeFailure(batch: FailedBatch): Promise<void>;
   onError(line: string): void;
 }
 
@@ -31,24 +31,24 @@ const MOST_OPEN = 1000;
 /** Reads a table's stream for a function, shard by shard, and each shard in as many lanes as the mapping says. */
 export const runStreamMapping = (options: StreamMappingOptions): RunningMapping => {
   const stopping = new AbortController();
-  const bell = new Bell();
-  options.onWrite(() => bell.ring());
+  const bell = new WakeSignal();
+  options.onWrite(() => bell.notify());
   const running = follow(options, bell, stopping.signal);
   return {
     stop: async () => {
       stopping.abort();
-      bell.ring();
+      bell.notify();
       await running;
     },
   };
 };
 
-const follow = async (options: StreamMappingOptions, bell: Bell, signal: AbortSignal): Promise<void> => {
+const follow = async (options: StreamMappingOptions, bell: WakeSignal, signal: AbortSignal): Promise<void> => {
   const { mappingId, stream, positions, target } = options;
   while (!signal.aborted) {
     try {
-      const shards = await stream.shards();
-      const shard = shards.find(({ ShardId }) => positions.of(mappingId, ShardId) !== 'end');
+      const shards = await stream.listShards();
+      const shard = shards.find(({ ShardId }) => positions.getPosition(mappingId, ShardId) !== 'end');
       if (shard) await readShard(options, shard.ShardId, bell, signal);
       else await bell.wait(ASK_EVERY_MS);
     } catch (error) {
@@ -60,57 +60,63 @@ const follow = async (options: StreamMappingOptions, bell: Bell, signal: AbortSi
 };
 
 /** Reads until the shard ends; where it stopped, the next call goes on. */
-const readShard = async (options: StreamMappingOptions, shardId: string, bell: Bell, signal: AbortSignal) => {
+const readShard = async (options: StreamMappingOptions, shardId: string, bell: WakeSignal, signal: AbortSignal) => {
   const { mappingId, stream, positions, properties } = options;
-  const progress = new ShardProgress((after) => positions.set(mappingId, shardId, { after }));
-  const lanes = lanesOf(options, shardId, progress, signal);
-  const passes = filterOf(properties);
-  let iterator: string | undefined = await startOf(options, shardId);
+  const progress = new ShardProgress((after) => positions.setPosition(mappingId, shardId, { after }));
+  const lanes = partitionByKey(options, shardId, progress, signal);
+  const passes = parseFilter(properties);
+  let iterator: string | undefined = await resolveStartPosition(options, shardId);
   // DynamoDB Local begins the shard of a new stream behind all earlier writes, but after its next start numbers records from the last
   // one that a stream has: until the first has come, an iterator passes over what is numbered below the shard's beginning.
   let isUnread = properties.StartingPosition === 'TRIM_HORIZON';
   while (iterator !== undefined && !signal.aborted) {
-    const { records, next }: Awaited<ReturnType<TableStream['records']>> = await stream.records(iterator);
+    const { records, next }: Awaited<ReturnType<TableStream['getRecords']>> = await stream.getRecords(iterator);
     iterator = next;
     if (records.length === 0) {
       if (next === undefined) continue;
       await bell.wait(ASK_EVERY_MS);
-      if (isUnread) iterator = await startOf(options, shardId);
+      if (isUnread) iterator = await resolveStartPosition(options, shardId);
       continue;
     }
     isUnread = false;
-    progress.begin(records.map(sequenceNumberOf));
-    progress.done(records.filter((record) => !passes(record)).map(sequenceNumberOf));
-    for (const record of records.filter(passes)) lanes.take(asFunctionsSeeIt(record, options));
-    await progress.fewerThan(MOST_OPEN, signal);
+    progress.markStarted(records.map(getSequenceNumber));
+    progress.markDone(records.filter((record) => !passes(record)).map(getSequenceNumber));
+    for (const record of records.filter(passes)) lanes.take(toFunctionRecord(record, options));
+    await progress.hasFewerThan(MOST_OPEN, signal);
   }
   await lanes.finished();
-  if (!signal.aborted) positions.set(mappingId, shardId, 'end');
+  if (!signal.aborted) positions.setPosition(mappingId, shardId, 'end');
 };
 
-const startOf = async ({ mappingId, stream, positions, properties }: StreamMappingOptions, shardId: string) => {
-  const position = positions.of(mappingId, shardId);
+const resolveStartPosition = async (
+  { mappingId, stream, positions, properties }: StreamMappingOptions,
+  shardId: string,
+) => {
+  const position = positions.getPosition(mappingId, shardId);
   if (position === undefined) {
     // From now on the mapping is known to have begun, also if nothing is written before the next start.
-    positions.set(mappingId, shardId, 'start');
-    return stream.iterator(shardId, properties.StartingPosition ?? 'LATEST');
+    positions.setPosition(mappingId, shardId, 'start');
+    return stream.getIterator(shardId, properties.StartingPosition ?? 'LATEST');
   }
-  if (typeof position === 'string') return stream.iterator(shardId, 'TRIM_HORIZON');
+  if (typeof position === 'string') return stream.getIterator(shardId, 'TRIM_HORIZON');
   // After a day without a start, the record that it stopped at is gone.
-  return stream.iterator(shardId, position).catch(() => stream.iterator(shardId, 'TRIM_HORIZON'));
+  return stream.getIterator(shardId, position).catch(() => stream.getIterator(shardId, 'TRIM_HORIZON'));
 };
 
-const sequenceNumberOf = ({ dynamodb }: StreamRecord): string => dynamodb.SequenceNumber;
+const getSequenceNumber = ({ dynamodb }: TableStreamRecord): string => dynamodb.SequenceNumber;
 
-const asFunctionsSeeIt = (record: StreamRecord, { streamArn, region }: StreamMappingOptions): StreamRecord => ({
+const toFunctionRecord = (
+  record: TableStreamRecord,
+  { streamArn, region }: StreamMappingOptions,
+): TableStreamRecord => ({
   ...record,
   awsRegion: region,
   eventSourceARN: streamArn,
 });
 
 /** Records with the same partition key stay in one lane, in order; lanes run beside each other. */
-const lanesOf = (
-  { properties, target, giveUp, partitionKey }: StreamMappingOptions,
+const partitionByKey = (
+  { properties, target, storeFailure, partitionKey }: StreamMappingOptions,
   shardId: string,
   progress: ShardProgress,
   signal: AbortSignal,
@@ -120,10 +126,10 @@ const lanesOf = (
     properties,
     target,
     signal,
-    giveUp: (batch: Omit<GivenUp, 'shardId'>) => giveUp({ ...batch, shardId }),
+    storeFailure: (batch: Omit<FailedBatch, 'shardId'>) => storeFailure({ ...batch, shardId }),
   };
   const lanes = Array.from({ length: ParallelizationFactor }, () => ({
-    waiting: [] as StreamRecord[],
+    waiting: [] as TableStreamRecord[],
     running: Promise.resolve(),
     isRunning: false,
   }));
@@ -133,7 +139,7 @@ const lanesOf = (
       while (lane.waiting.length > 0 && !signal.aborted) {
         const batch = lane.waiting.splice(0, BatchSize);
         await deliverBatch(delivery, batch);
-        progress.done(batch.map(sequenceNumberOf));
+        progress.markDone(batch.map(getSequenceNumber));
       }
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -142,7 +148,7 @@ const lanesOf = (
     }
   };
   return {
-    take: (record: StreamRecord): void => {
+    take: (record: TableStreamRecord): void => {
       const lane = lanes[hash(JSON.stringify(record.dynamodb.Keys[partitionKey])) % lanes.length];
       if (!lane) return;
       lane.waiting.push(record);
@@ -159,11 +165,11 @@ const lanesOf = (
 const hash = (text: string): number => [...text].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) >>> 0, 7);
 
 /** Wakes who waits; what rings while nobody waits is not forgotten. */
-class Bell {
+class WakeSignal {
   #isRung = false;
   #wake: () => void = () => {};
 
-  ring(): void {
+  notify(): void {
     this.#isRung = true;
     this.#wake();
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** A record of a stream, as Lambda hands it to a function. */
-const StreamRecord = z
+const TableStreamRecord = z
   .object({
     dynamodb: z
       .object({
@@ -12,7 +12,7 @@ const StreamRecord = z
       .loose(),
   })
   .loose();
-export type StreamRecord = z.output<typeof StreamRecord>;
+export type TableStreamRecord = z.output<typeof TableStreamRecord>;
 
 const Description = z.object({
   StreamDescription: z.object({
@@ -29,7 +29,7 @@ const Description = z.object({
 export type Shard = z.output<typeof Description>['StreamDescription']['Shards'][number];
 
 const Iterator = z.object({ ShardIterator: z.string() });
-const Page = z.object({ Records: z.array(StreamRecord), NextShardIterator: z.string().nullish() });
+const Page = z.object({ Records: z.array(TableStreamRecord), NextShardIterator: z.string().nullish() });
 const OfTable = z.object({ Table: z.object({ LatestStreamArn: z.string() }) });
 
 export type Call = (target: string, body: unknown, signal?: AbortSignal) => Promise<unknown>;
@@ -45,7 +45,7 @@ export class TableStream {
     this.#table = table;
   }
 
-  async #streamArn(): Promise<string> {
+  async #getStreamArn(): Promise<string> {
     this.#arn ??= OfTable.parse(
       await this.#call('DynamoDB_20120810.DescribeTable', { TableName: this.#table }),
     ).Table.LatestStreamArn;
@@ -53,30 +53,30 @@ export class TableStream {
   }
 
   /** All shards, oldest first: DynamoDB Local has one at a time, and closes it after some hours. */
-  async shards(): Promise<Shard[]> {
-    const StreamArn = await this.#streamArn();
+  async listShards(): Promise<Shard[]> {
+    const StreamArn = await this.#getStreamArn();
     const answer = await this.#call('DynamoDBStreams_20120810.DescribeStream', { StreamArn });
     return Description.parse(answer).StreamDescription.Shards;
   }
 
-  async iterator(shardId: string, from: { after: string } | 'TRIM_HORIZON' | 'LATEST'): Promise<string> {
+  async getIterator(shardId: string, from: { after: string } | 'TRIM_HORIZON' | 'LATEST'): Promise<string> {
     const position =
       typeof from === 'string'
         ? { ShardIteratorType: from }
         : { ShardIteratorType: 'AFTER_SEQUENCE_NUMBER', SequenceNumber: from.after };
-    const body = { StreamArn: await this.#streamArn(), ShardId: shardId, ...position };
+    const body = { StreamArn: await this.#getStreamArn(), ShardId: shardId, ...position };
     return Iterator.parse(await this.#call('DynamoDBStreams_20120810.GetShardIterator', body)).ShardIterator;
   }
 
-  async records(iterator: string): Promise<{ records: StreamRecord[]; next: string | undefined }> {
+  async getRecords(iterator: string): Promise<{ records: TableStreamRecord[]; next: string | undefined }> {
     const answer = await this.#call('DynamoDBStreams_20120810.GetRecords', { ShardIterator: iterator });
     const { Records, NextShardIterator } = Page.parse(answer);
-    return { records: Records.map(withEmptyMaps), next: NextShardIterator ?? undefined };
+    return { records: Records.map(restoreEmptyMaps), next: NextShardIterator ?? undefined };
   }
 }
 
 /** DynamoDB Local leaves the type of an empty map out of its stream, which DynamoDB does not. */
-const withEmptyMaps = <T>(record: T): T =>
+const restoreEmptyMaps = <T>(record: T): T =>
   JSON.parse(JSON.stringify(record), (key, value) => (key !== 'M' && isEmpty(value) ? { M: value } : value));
 
 const isEmpty = (value: unknown): boolean =>

@@ -1,172 +1,194 @@
 import { ParleyError } from '../../errors.ts';
-import { canonicalId } from '../../ids.ts';
-import { checked } from '../../json/checked.ts';
-import { fingerprint } from '../../json/fingerprint.ts';
-import { isObject, type Json, type JsonObject, json } from '../../json/json.ts';
-import type { Command, NoteMessage, Request } from '../../messages/command.ts';
+import { toCanonicalId } from '../../ids.ts';
+import { computeFingerprint } from '../../json/fingerprint.ts';
+import { isObject, type Json, type JsonObject, toJsonObject } from '../../json/json.ts';
+import { parseOrThrow } from '../../json/parse-or-throw.ts';
+import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../messages/command.ts';
 import type { Progress, TaskError } from '../../tasks/task.ts';
-import { refuseOtherMajor } from '../version.ts';
-import { ERROR_CODES } from './error-codes.ts';
+import { assertSameMajorVersion } from '../assert-version.ts';
+import { AGENT_OS_ERROR_CODES } from './error-codes.ts';
 import { isFabricated } from './evidence.ts';
 import {
+  AGENT_OS_TYPES,
   type AgentOsMessage,
   type ErrorContent,
-  isTyped,
+  hasAgentOsType,
   AgentOsMessage as Messages,
-  TYPES,
-  UntypedMessage,
+  UntypedAgentOsMessage,
 } from './schema.ts';
-import { withRules } from './validation-rules.ts';
+import { withBrokenRules } from './validation-rules.ts';
 
 /** The version of the schema that is spoken; another major version is refused. */
-export const VERSION = '1.0.0';
-export const NAME = 'agent-os';
+export const AGENT_OS_VERSION = '1.0.0';
+export const AGENT_OS = 'agent-os';
 
 export const decode = (wire: JsonObject): Command => {
-  refuseOtherMajor(wire.version, VERSION);
-  if (typeof wire.type === 'string' && !isTyped(wire)) {
+  assertSameMajorVersion(wire.version, AGENT_OS_VERSION);
+  if (typeof wire.type === 'string' && !hasAgentOsType(wire)) {
     throw new ParleyError(
       'unknown_type',
-      `AgentOS has no type "${wire.type.slice(0, 64)}". Known: ${TYPES.join(', ')}.`,
-      { facts: { known: TYPES } },
+      `AgentOS has no type "${wire.type.slice(0, 64)}". Known: ${AGENT_OS_TYPES.join(', ')}.`,
+      { facts: { known: AGENT_OS_TYPES } },
     );
   }
-  return withRules(wire, () => {
+  return withBrokenRules(wire, () => {
     if (wire.type === undefined || typeof wire.type !== 'string')
-      checked(UntypedMessage, wire, 'invalid_message', WHAT);
-    return commandOf(checked(Messages, wire, 'invalid_message', WHAT));
+      parseOrThrow(UntypedAgentOsMessage, wire, 'invalid_message', MESSAGE_LABEL);
+    return toCommand(parseOrThrow(Messages, wire, 'invalid_message', MESSAGE_LABEL));
   });
 };
 
-const WHAT = 'The agent-os message';
+const MESSAGE_LABEL = 'The agent-os message';
 
-const commandOf = (wire: AgentOsMessage): Command => {
-  const about = wire.replyTo === undefined ? undefined : { ...named(wire), taskId: canonicalId(wire.replyTo) };
+const toCommand = (wire: AgentOsMessage): Command => {
+  if (!REQUEST_TYPES.has(wire.type) && isFabricated(wire.payload.content, wire.evidence))
+    return toFabricationViolation(wire);
+  const about =
+    wire.replyTo === undefined ? undefined : { ...toMessageIdentity(wire), taskId: toCanonicalId(wire.replyTo) };
   switch (wire.type) {
     case 'query':
-      return { ...requestOf(wire), isQuestion: true };
+      return { ...toRequestCommand(wire), isQuestion: true };
     case 'command':
-      return requestOf(wire);
+      return toRequestCommand(wire);
     case 'response': {
-      const answer = { ...named(wire), taskId: canonicalId(wire.replyTo) };
-      if (isFabricated(wire.payload.content, wire.evidence)) return fabrication(wire, answer.taskId);
+      const answer = { ...toMessageIdentity(wire), taskId: toCanonicalId(wire.replyTo) };
       const confidence = wire.evidence.confidence / 100;
       return {
         ...answer,
         kind: 'complete',
         output: wire.payload.content,
         confidence,
-        carried: carriedFrom(wire, control(wire)),
+        carried: buildExtensions(wire, pickControlFields(wire)),
       };
     }
     case 'error': {
-      const error = errorOf(wire.payload.content);
-      const content = json(wire.payload.content);
-      if (about) return { ...about, kind: 'fail', error, carried: carriedFrom(wire, { content, ...control(wire) }) };
+      const error = toTaskError(wire.payload.content);
+      const content = toJsonObject(wire.payload.content);
+      if (about)
+        return {
+          ...about,
+          kind: 'fail',
+          error,
+          carried: buildExtensions(wire, { content, ...pickControlFields(wire) }),
+        };
       const thread = wire.context?.requestId;
-      return { ...noteOf(wire, content), failing: thread === undefined ? undefined : { thread, error } };
+      return {
+        ...toDirectMessageCommand(wire, content),
+        failing: thread === undefined ? undefined : { thread, error },
+      };
     }
     case 'event': {
-      const note = noteOf(wire, wire.payload.content);
-      return about ? { ...about, kind: 'progress', progress: progressOf(wire), otherwise: note } : note;
+      const note = toDirectMessageCommand(wire, wire.payload.content);
+      return about ? { ...about, kind: 'progress', progress: toProgress(wire), otherwise: note } : note;
     }
     case 'validation':
     case 'correction': {
-      const request = requestOf(wire);
-      const answer = { output: wire.payload.content, carried: carriedFrom(wire, control(wire)) };
+      const request = toRequestCommand(wire);
+      const answer = { output: wire.payload.content, carried: buildExtensions(wire, pickControlFields(wire)) };
       return about ? { ...about, ...answer, kind: 'complete', otherwise: request } : request;
     }
     case 'evidence':
-      return noteOf(wire, wire.payload.content);
+      return toDirectMessageCommand(wire, wire.payload.content);
     case 'gap':
-      return { ...noteOf(wire, wire.payload.content), ticket: true };
+      return { ...toDirectMessageCommand(wire, wire.payload.content), ticket: true };
   }
 };
 
-const named = (wire: AgentOsMessage) => ({
-  messageId: canonicalId(wire.id),
+const toMessageIdentity = (wire: AgentOsMessage) => ({
+  messageId: toCanonicalId(wire.id),
   givenId: wire.id,
-  fingerprint: fingerprint({ ...wire, id: canonicalId(wire.id), replyTo: wire.replyTo && canonicalId(wire.replyTo) }),
+  fingerprint: computeFingerprint({
+    ...wire,
+    id: toCanonicalId(wire.id),
+    replyTo: wire.replyTo && toCanonicalId(wire.replyTo),
+  }),
   from: wire.from.agentId,
   told: { evidenceCount: wire.evidence.sources.length, confidenceScore: wire.evidence.confidence },
 });
 
 /** Always for one agent, so that the domain says only where the task comes from. */
-const requestOf = (wire: Exclude<AgentOsMessage, { type: 'error' }>): Request => ({
-  ...named(wire),
+const toRequestCommand = (wire: Exclude<AgentOsMessage, { type: 'error' }>): TaskRequestCommand => ({
+  ...toMessageIdentity(wire),
   kind: 'request',
-  taskId: canonicalId(wire.id),
+  taskId: toCanonicalId(wire.id),
   to: wire.to.agentId,
   instance: wire.to.instanceId,
   fromInstance: wire.from.instanceId,
-  capability: `${NAME}.${wire.type}`,
-  domain: NAME,
+  capability: `${AGENT_OS}.${wire.type}`,
+  domain: AGENT_OS,
   priority: wire.priority,
   ttlSeconds: wire.ttl,
-  parent: wire.replyTo && canonicalId(wire.replyTo),
+  parent: wire.replyTo && toCanonicalId(wire.replyTo),
   thread: wire.context?.requestId,
   conversation: wire.context?.conversationId,
+  user: wire.context?.userId,
   input: wire.payload.content,
-  carried: carriedFrom(wire, { replyTo: wire.replyTo }),
+  carried: buildExtensions(wire, { replyTo: wire.replyTo }),
 });
 
-const noteOf = (wire: AgentOsMessage, content: Json): NoteMessage => ({
-  ...named(wire),
+const toDirectMessageCommand = (wire: AgentOsMessage, content: Json): DirectMessageCommand => ({
+  ...toMessageIdentity(wire),
   kind: 'note',
   to: wire.to.agentId,
   instance: wire.to.instanceId,
-  type: `${NAME}.${wire.type}`,
+  type: `${AGENT_OS}.${wire.type}`,
   priority: wire.priority,
   ttlSeconds: wire.ttl,
-  correlation: wire.replyTo && canonicalId(wire.replyTo),
+  correlation: wire.replyTo && toCanonicalId(wire.replyTo),
   content,
-  carried: carriedFrom(wire, { replyTo: wire.replyTo }),
+  carried: buildExtensions(wire, { replyTo: wire.replyTo }),
 });
 
-const fabrication = (wire: AgentOsMessage, taskId: string): Command => ({
-  ...named(wire),
+/** A question or an order states nothing, however sure its sender is of it. */
+const REQUEST_TYPES: ReadonlySet<string> = new Set(['query', 'command']);
+
+const toFabricationViolation = (wire: AgentOsMessage): Command => ({
+  ...toMessageIdentity(wire),
   kind: 'violation',
   code: 'fabrication_detected',
   law: 'R0',
   severity: 'critical',
   action: 'blocked',
   detail: `It claims ${wire.evidence.confidence} % confidence and names no source.`,
-  taskId,
+  taskId: wire.replyTo && toCanonicalId(wire.replyTo),
   to: wire.to.agentId,
 });
 
 /** Who fails may give up where the table allows another try, but not the other way round. */
-const errorOf = ({ code, message, details, recoverable, suggestion }: ErrorContent): TaskError => ({
+const toTaskError = ({ code, message, details, recoverable, suggestion }: ErrorContent): TaskError => ({
   code,
   message,
-  retryable: ERROR_CODES[code].recoverable && recoverable !== false,
-  details: details === undefined && suggestion === undefined ? undefined : json({ ...asObject(details), suggestion }),
+  retryable: AGENT_OS_ERROR_CODES[code].recoverable && recoverable !== false,
+  details:
+    details === undefined && suggestion === undefined
+      ? undefined
+      : toJsonObject({ ...toDetailsObject(details), suggestion }),
 });
 
-const asObject = (details: unknown): object => {
+const toDetailsObject = (details: unknown): object => {
   if (isObject(details)) return details;
   return details === undefined ? {} : { details };
 };
 
-const progressOf = (wire: Extract<AgentOsMessage, { type: 'event' }>): Omit<Progress, 'at'> => {
+const toProgress = (wire: Extract<AgentOsMessage, { type: 'event' }>): Omit<Progress, 'at'> => {
   const { content } = wire.payload;
   const { percent, message } = isObject(content) ? content : {};
   return {
     percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
     message: typeof message === 'string' ? message.slice(0, 4000) : undefined,
-    carried: carriedFrom(wire, { content, ...control(wire) }),
+    carried: buildExtensions(wire, { content, ...pickControlFields(wire) }),
   };
 };
 
 /** A task has its own; an answer to it may say others. */
-const control = ({ priority, ttl }: AgentOsMessage) => ({ priority, ttl });
+const pickControlFields = ({ priority, ttl }: AgentOsMessage) => ({ priority, ttl });
 
 /** What has a canonical place. */
-const CANONICAL = ['replyTo', 'priority', 'ttl', 'payload'];
+const CANONICAL_FIELDS = ['replyTo', 'priority', 'ttl', 'payload'];
 
 /** All that has no canonical place, under the dialect's name: ids as they were written, instances, context, evidence. */
-const carriedFrom = (wire: AgentOsMessage, more: object = {}): JsonObject => {
-  const envelope = Object.fromEntries(Object.entries(wire).filter(([field]) => !CANONICAL.includes(field)));
+const buildExtensions = (wire: AgentOsMessage, more: object = {}): JsonObject => {
+  const envelope = Object.fromEntries(Object.entries(wire).filter(([field]) => !CANONICAL_FIELDS.includes(field)));
   const { content: _content, ...payload } = wire.payload;
-  return { [NAME]: json({ ...envelope, payload: json(payload), ...more }) };
+  return { [AGENT_OS]: toJsonObject({ ...envelope, payload: toJsonObject(payload), ...more }) };
 };

@@ -1,73 +1,80 @@
-import { asUuid, canonicalId, idFrom } from '../../ids.ts';
-import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
-import { iso } from '../../json/iso.ts';
-import { type Json, type JsonObject, objectIn } from '../../json/json.ts';
-import type { Note } from '../../notes/note.ts';
+import { toCanonicalId, toUuid, uuidFromSeed } from '../../ids.ts';
+import { SYSTEM_SENDER, type TaskOutcome } from '../../inbox/delivery.ts';
+import { toIso } from '../../json/iso-time.ts';
+import { type Json, type JsonObject, toObjectOrEmpty } from '../../json/json.ts';
+import type { DirectMessage } from '../../notes/direct-message.ts';
 import type { Priority } from '../../ports/queues.ts';
-import type { Reported, Task } from '../../tasks/task.ts';
-import { NAME, VERSION } from './decode.ts';
-import { codeFor } from './error-codes.ts';
-import { evidenceOf } from './evidence.ts';
+import type { ReportedTask, Task } from '../../tasks/task.ts';
+import { AGENT_OS, AGENT_OS_VERSION } from './decode.ts';
+import { toAgentOsErrorCode } from './error-codes.ts';
+import { buildEvidence } from './evidence.ts';
 
-export const encodeRequest = (task: Task, input: Json): JsonObject => {
-  const said = own(task.carried);
-  const isOwn = task.dialect === NAME;
-  return message(said, {
-    id: asUuid(task.id),
+export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
+  const said = pickOwnExtensions(task.carried);
+  const isOwn = task.dialect === AGENT_OS;
+  return buildMessage(said, {
+    id: toUuid(task.id),
     timestamp: task.createdAt,
     from: task.from,
-    to: task.to ?? task.holder ?? PARLEY,
+    to: task.to ?? task.holder ?? SYSTEM_SENDER,
     // What another dialect asks for is something to be done, by a name.
-    type: isOwn ? task.capability.slice(NAME.length + 1) : 'command',
+    type: isOwn ? task.capability.slice(AGENT_OS.length + 1) : 'command',
     content: isOwn ? input : { command: task.capability, parameters: input },
+    results,
     thread: task.parent ?? task.id,
-    replyTo: task.parent && asUuid(task.parent),
+    conversation: task.conversation,
+    user: task.user,
+    replyTo: task.parent && toUuid(task.parent),
     priority: task.priority,
     ttl: task.ttlSeconds,
-    retryCount: numberIn(said.retryCount) + Math.max(0, task.attempt - 1),
+    retryCount: toNumberOrZero(said.retryCount) + Math.max(0, task.attempt - 1),
     parley: {
-      ...foreign(task.carried),
-      taskId: unsaid(task.id),
+      ...pickForeignExtensions(task.carried),
+      taskId: toOriginalTaskId(task.id),
       chain: task.chain,
       retry: task.retry && { ...task.retry },
-      lastError: task.error && told(task.error),
+      lastError: task.error && toErrorContent(task.error),
     },
   });
 };
 
-export const encodeReport = (task: Reported): JsonObject => {
+export const encodeReport = (task: ReportedTask): JsonObject => {
   const { carried = {}, percent, message: text, subTasks, blockers, confidence } = task.progress ?? {};
-  const { content = null, ...said } = own(carried);
+  const { content = null, ...said } = pickOwnExtensions(carried);
   const made = task.progress
     ? { status: blockers ? 'blocked' : 'in_progress', percent, message: text, subTasks, blockers }
     : { status: task.status, note: task.claimNote };
-  return message(said, {
-    id: idFrom(`${task.id}#${task.v}`),
+  return buildMessage(said, {
+    id: uuidFromSeed(['report', task.id, task.v]),
     timestamp: task.at,
-    from: task.holder ?? PARLEY,
+    from: task.holder ?? SYSTEM_SENDER,
     to: task.from,
     type: 'event',
     content: content ?? made,
-    asked: own(task.carried),
+    asked: pickOwnExtensions(task.carried),
     confidence,
     thread: task.id,
-    replyTo: asUuid(task.id),
+    replyTo: toUuid(task.id),
     priority: task.priority,
     ttl: task.ttlSeconds,
-    parley: foreign(carried),
+    parley: pickForeignExtensions(carried),
   });
 };
 
 export const encodeOutcome = (
-  outcome: Outcome,
+  outcome: TaskOutcome,
   output: Json | undefined,
   artifacts: JsonObject[] | undefined,
 ): JsonObject => {
-  const isParleys = outcome.from === PARLEY;
-  const { content, ...said } = isParleys ? {} : own(outcome.carried);
-  const made = { response: output ?? null, error: content ?? failureOf(outcome), event: dialogueOf(outcome) };
-  const type = typeOf(outcome);
-  return message(said, {
+  const isParleys = outcome.from === SYSTEM_SENDER;
+  const { content, ...said } = isParleys ? {} : pickOwnExtensions(outcome.carried);
+  const made = {
+    response: output ?? null,
+    error: content ?? buildFailureContent(outcome),
+    event: buildDialogueContent(outcome),
+  };
+  const type = toMessageType(outcome);
+  return buildMessage(said, {
     id: outcome.id,
     timestamp: outcome.happenedAt,
     from: outcome.from,
@@ -75,58 +82,67 @@ export const encodeOutcome = (
     type,
     content: made[type],
     // Whoever asked gets the answer where it asked.
-    asked: outcome.to === outcome.task.from ? own(outcome.task.carried) : undefined,
+    asked: outcome.to === outcome.task.from ? pickOwnExtensions(outcome.task.carried) : undefined,
     confidence: outcome.confidence,
     thread: outcome.task.id,
-    replyTo: asUuid(outcome.task.id),
+    replyTo: toUuid(outcome.task.id),
     priority: outcome.task.priority,
     ttl: outcome.task.ttlSeconds,
-    parley: { ...(isParleys ? {} : foreign(outcome.carried)), taskId: unsaid(outcome.task.id), artifacts },
+    parley: {
+      ...(isParleys ? {} : pickForeignExtensions(outcome.carried)),
+      taskId: toOriginalTaskId(outcome.task.id),
+      artifacts,
+    },
   });
 };
 
-const typeOf = ({ status }: Outcome): 'response' | 'error' | 'event' => {
+const toMessageType = ({ status }: TaskOutcome): 'response' | 'error' | 'event' => {
   if (status === 'input_required' || status === 'claimed') return 'event';
   return status === 'completed' ? 'response' : 'error';
 };
 
 /** AgentOS has no question about a task in hand: it is told as progress, and so is the answer. */
-const dialogueOf = ({ status, prompt, answer }: Outcome): JsonObject => ({
+const buildDialogueContent = ({ status, prompt, answer }: TaskOutcome): JsonObject => ({
   status: status === 'claimed' ? 'input_given' : status,
   message: prompt?.prompt,
   input: { ...prompt, answer },
 });
 
-export const encodeNote = (note: Note, content: Json): JsonObject => {
-  const isOwn = note.type.startsWith(`${NAME}.`);
-  return message(own(note.carried), {
+export const encodeDirectMessage = (note: DirectMessage, content: Json): JsonObject => {
+  const isOwn = note.type.startsWith(`${AGENT_OS}.`);
+  return buildMessage(pickOwnExtensions(note.carried), {
     id: note.id,
     timestamp: note.createdAt,
     from: note.from,
     to: note.to,
-    type: isOwn ? note.type.slice(NAME.length + 1) : 'event',
+    type: isOwn ? note.type.slice(AGENT_OS.length + 1) : 'event',
     content: isOwn ? content : { type: note.type, content },
     thread: note.correlation ?? note.id,
-    replyTo: note.correlation && asUuid(note.correlation),
+    replyTo: note.correlation && toUuid(note.correlation),
     priority: note.priority,
     ttl: note.ttlSeconds,
-    parley: foreign(note.carried),
+    parley: pickForeignExtensions(note.carried),
   });
 };
 
-interface Told {
+interface MessageFields {
   id: string;
   timestamp: number;
   from: string;
   to: string;
   type: string;
   content: Json;
+  /** What those brought that the task waited for. */
+  results?: JsonObject;
   /** What the message that this one answers carried. */
   asked?: JsonObject;
   /** How sure its sender is, 0 to 1, where that was said in another dialect. */
   confidence?: number;
   /** What the message belongs to, for a reader that wants a session and a request. */
   thread: string;
+  /** For a context that says neither itself. */
+  conversation?: string;
+  user?: string;
   replyTo?: string;
   priority: Priority;
   ttl?: number;
@@ -136,45 +152,59 @@ interface Told {
 }
 
 /** A whole message: as its sender wrote it where that was in this dialect, and complete in any case. */
-const message = (said: JsonObject, tell: Told): JsonObject => {
+const buildMessage = (said: JsonObject, tell: MessageFields): JsonObject => {
   const { asked = {} } = tell;
   const parley = { ...tell.parley, priority: tell.priority === 'critical' ? tell.priority : undefined };
   return {
-    version: VERSION,
-    timestamp: iso(tell.timestamp),
-    evidence: evidenceOf(tell.from, tell.confidence),
+    version: AGENT_OS_VERSION,
+    timestamp: toIso(tell.timestamp),
+    evidence: buildEvidence(tell.from, tell.confidence),
     type: tell.type,
-    context: asked.context ?? { sessionId: tell.thread, requestId: tell.thread, locale: 'en-US', timezone: 'UTC' },
-    from: partyOf(tell.from),
+    from: toParty(tell.from),
     ...said,
-    id: spelled(said.id, tell.id),
-    to: asked.from ?? said.to ?? partyOf(tell.to),
+    context: buildContext(said.context ?? asked.context, tell),
+    id: toGivenId(said.id, tell.id),
+    to: asked.from ?? said.to ?? toParty(tell.to),
     replyTo: asked.id ?? said.replyTo ?? tell.replyTo,
-    payload: { ...PLAIN, ...languageOf(asked), ...objectIn(said.payload), content: tell.content },
+    payload: {
+      ...DEFAULT_PAYLOAD,
+      ...pickLanguage(asked),
+      ...toObjectOrEmpty(said.payload),
+      content: tell.content,
+      ...(tell.results && { results: tell.results }),
+    },
     priority: said.priority ?? (tell.priority === 'critical' ? 'high' : tell.priority),
     ttl: said.ttl ?? tell.ttl,
-    retryCount: tell.retryCount ?? numberIn(said.retryCount),
+    retryCount: tell.retryCount ?? toNumberOrZero(said.retryCount),
     ...(Object.values(parley).some((value) => value !== undefined) ? { parley } : {}),
   };
 };
 
-const PLAIN = { format: 'json', language: 'en', encoding: 'utf-8' };
+const buildContext = (said: Json | undefined, { thread, conversation, user }: MessageFields): JsonObject => ({
+  ...(conversation !== undefined && { conversationId: conversation }),
+  ...(user !== undefined && { userId: user }),
+  ...(said === undefined
+    ? { sessionId: thread, requestId: thread, locale: 'en-US', timezone: 'UTC' }
+    : toObjectOrEmpty(said)),
+});
 
-const languageOf = ({ payload }: JsonObject): JsonObject => {
-  const { language } = objectIn(payload);
+const DEFAULT_PAYLOAD = { format: 'json', language: 'en', encoding: 'utf-8' };
+
+const pickLanguage = ({ payload }: JsonObject): JsonObject => {
+  const { language } = toObjectOrEmpty(payload);
   return language === undefined ? {} : { language };
 };
 
 /** The id as it was sent, unless the message had to be given another. */
-const spelled = (sent: Json | undefined, id: string): string =>
-  typeof sent === 'string' && canonicalId(sent) === id ? sent : id;
+const toGivenId = (sent: Json | undefined, id: string): string =>
+  typeof sent === 'string' && toCanonicalId(sent) === id ? sent : id;
 
 /** The task's own id, where it had to be given another. */
-const unsaid = (taskId: string): string | undefined => (asUuid(taskId) === taskId ? undefined : taskId);
+const toOriginalTaskId = (taskId: string): string | undefined => (toUuid(taskId) === taskId ? undefined : taskId);
 
-const partyOf = (agentId: string): JsonObject => ({ agentId, instanceId: agentId });
+const toParty = (agentId: string): JsonObject => ({ agentId, instanceId: agentId });
 
-const failureOf = ({ status, task, error }: Outcome): JsonObject => {
+const buildFailureContent = ({ status, task, error }: TaskOutcome): JsonObject => {
   if (status === 'cancelled') {
     const text = `The task ${task.id} was cancelled.`;
     return { code: 'VALIDATION_FAILED', message: text, recoverable: false, parley: { code: 'cancelled' } };
@@ -182,12 +212,12 @@ const failureOf = ({ status, task, error }: Outcome): JsonObject => {
   if (status === 'expired') {
     return { code: 'TIMEOUT', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, recoverable: true };
   }
-  return told(error ?? { code: 'internal_error', message: 'The task failed.', retryable: false });
+  return toErrorContent(error ?? { code: 'internal_error', message: 'The task failed.', retryable: false });
 };
 
 /** The nearest of this dialect's codes, and beside it the code that was said. */
-const told = (error: NonNullable<Outcome['error']>): JsonObject => {
-  const code = codeFor(error);
+const toErrorContent = (error: NonNullable<TaskOutcome['error']>): JsonObject => {
+  const code = toAgentOsErrorCode(error);
   const { suggestion, ...details } = error.details ?? {};
   return {
     code,
@@ -200,8 +230,8 @@ const told = (error: NonNullable<Outcome['error']>): JsonObject => {
 };
 
 /** What `decode` put aside; what came in another dialect has nothing there. */
-const own = (carried: JsonObject): JsonObject => objectIn(carried[NAME]);
+const pickOwnExtensions = (carried: JsonObject): JsonObject => toObjectOrEmpty(carried[AGENT_OS]);
 
-const foreign = ({ [NAME]: _own, ...rest }: JsonObject): JsonObject => rest;
+const pickForeignExtensions = ({ [AGENT_OS]: _own, ...rest }: JsonObject): JsonObject => rest;
 
-const numberIn = (value: Json | undefined): number => (typeof value === 'number' ? value : 0);
+const toNumberOrZero = (value: Json | undefined): number => (typeof value === 'number' ? value : 0);

@@ -1,7 +1,7 @@
 import type { TaskError } from '../../tasks/task.ts';
 
 /** The codes of the document, and whether what failed may be tried again. */
-export const ERROR_CODES = {
+export const AGENT_OS_ERROR_CODES = {
   DATA_UNAVAILABLE: { recoverable: true },
   SOURCE_ERROR: { recoverable: true },
   VALIDATION_FAILED: { recoverable: false },
@@ -11,8 +11,8 @@ export const ERROR_CODES = {
   UNAUTHORIZED: { recoverable: false },
 } as const;
 
-export type ErrorCode = keyof typeof ERROR_CODES;
-export const ERROR_CODE_NAMES = [
+export type AgentOsErrorCode = keyof typeof AGENT_OS_ERROR_CODES;
+export const AGENT_OS_ERROR_CODE_NAMES = [
   'DATA_UNAVAILABLE',
   'SOURCE_ERROR',
   'VALIDATION_FAILED',
@@ -20,10 +20,10 @@ export const ERROR_CODE_NAMES = [
   'FABRICATION_DETECTED',
   'SAFETY_VIOLATION',
   'UNAUTHORIZED',
-] as const satisfies readonly ErrorCode[];
+] as const satisfies readonly AgentOsErrorCode[];
 
 /** The nearest to what other dialects say, by their codes in lower case. */
-const NEAREST: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+const NEAREST_CODES: ReadonlyMap<string, AgentOsErrorCode> = new Map<string, AgentOsErrorCode>([
   ['timeout', 'TIMEOUT'],
   ['invalid_params', 'VALIDATION_FAILED'],
   ['invalid_input', 'VALIDATION_FAILED'],
@@ -35,7 +35,7 @@ const NEAREST: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
 ]);
 
 /** A code that has no neighbour keeps at least whether trying again can help. */
-export const codeFor = ({ code, retryable }: Pick<TaskError, 'code' | 'retryable'>): ErrorCode => {
-  const own = ERROR_CODE_NAMES.find((name) => name === code);
-  return own ?? NEAREST.get(code.toLowerCase()) ?? (retryable ? 'SOURCE_ERROR' : 'VALIDATION_FAILED');
+export const toAgentOsErrorCode = ({ code, retryable }: Pick<TaskError, 'code' | 'retryable'>): AgentOsErrorCode => {
+  const own = AGENT_OS_ERROR_CODE_NAMES.find((name) => name === code);
+  return own ?? NEAREST_CODES.get(code.toLowerCase()) ?? (retryable ? 'SOURCE_ERROR' : 'VALIDATION_FAILED');
 };

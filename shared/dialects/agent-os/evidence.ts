@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { boundedArray } from '../../json/bounded-schemas.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 
 const text = z.string().max(4000);
@@ -6,7 +7,10 @@ const link = z.string().max(2048);
 
 const source = z
   .looseObject({ id: text.optional(), name: text.optional(), type: text.optional(), url: link.optional() })
-  .refine(({ id, name, url }) => Boolean(id || name || url), 'must name a source, by id, name or url');
+  .refine(
+    ({ id, name, url }) => [id, name, url].some((said) => said?.trim()),
+    'must name a source, by id, name or url',
+  );
 const citation = z.looseObject({
   text: text.optional(),
   source: text.optional(),
@@ -21,10 +25,10 @@ const provenance = z.looseObject({
 });
 
 const chain = {
-  sources: z.array(source).max(100),
+  sources: boundedArray(source, { max: 100 }),
   confidence: z.number().min(0, 'must be 0 to 100').max(100, 'must be 0 to 100'),
-  citations: z.array(citation).max(100),
-  provenance: z.array(provenance).max(100),
+  citations: boundedArray(citation, { max: 100 }),
+  provenance: boundedArray(provenance, { max: 100 }),
 };
 
 /** What a response must come with, all of it. */
@@ -42,17 +46,17 @@ export const NO_EVIDENCE = { sources: [], confidence: 0, citations: [], provenan
 
 /** Evidence law R0: nobody claims to know something, with any confidence, without a source. */
 export const isFabricated = (content: unknown, { sources, confidence }: Evidence): boolean =>
-  confidence > 0 && sources.length === 0 && states(content);
+  confidence > 0 && sources.length === 0 && hasStatement(content);
 
 /** Whether there is anything in the content, at any depth, that could be true or false. */
-const states = (content: unknown): boolean => {
-  if (Array.isArray(content)) return content.some(states);
-  if (isObject(content)) return Object.values(content).some(states);
+const hasStatement = (content: unknown): boolean => {
+  if (Array.isArray(content)) return content.some(hasStatement);
+  if (isObject(content)) return Object.values(content).some(hasStatement);
   return content !== undefined && content !== null && content !== '';
 };
 
 /** What an agent said with confidence in a dialect that has no sources: the agent is the one that can be named. */
-export const evidenceOf = (agent: string, share: number | undefined): JsonObject => {
+export const buildEvidence = (agent: string, share: number | undefined): JsonObject => {
   if (!share) return NO_EVIDENCE;
   const confidence = Number((share * 100).toFixed(6));
   return { ...NO_EVIDENCE, confidence, sources: [{ id: agent, name: agent, type: 'agent' }] };

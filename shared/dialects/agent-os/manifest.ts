@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
-import { checked } from '../../json/checked.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
 import type { JsonObject } from '../../json/json.ts';
-import type { Listed } from '../dialect.ts';
+import { parseOrThrow } from '../../json/parse-or-throw.ts';
+import type { ManifestAgent } from '../dialect.ts';
 
 const text = z.string().max(4000);
-const names = z.array(z.string().min(1).max(128)).max(256).optional();
+const names = boundedArray(z.string().min(1).max(128), { max: 256 }).optional();
 
 const entry = z.looseObject({
   id: z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -'),
@@ -20,20 +21,21 @@ const entry = z.looseObject({
 });
 
 /** One call registers so many at most. */
-const MOST_AGENTS = 100;
+const MAX_MANIFEST_AGENTS = 100;
 
-export const Manifest = z.looseObject({
-  agents: z
-    .array(entry)
-    .min(1)
-    .max(MOST_AGENTS)
-    .refine((agents) => new Set(agents.map(({ id }) => id)).size === agents.length, 'names an agent twice'),
+export const AgentOsManifest = z.looseObject({
+  agents: boundedArray(entry, { min: 1, max: MAX_MANIFEST_AGENTS }).refine(
+    (agents) => new Set(agents.map(({ id }) => id)).size === agents.length,
+    'names an agent twice',
+  ),
 });
 
 /** The agents of an AGENTOS_MANIFEST. Each entry is kept whole, and shown with its agent. */
-export const readManifest = (file: JsonObject): Listed[] =>
-  checked(Manifest, file, 'invalid_request', 'The manifest').agents.map(({ id, capabilities = [], ...more }) => ({
-    id,
-    capabilities,
-    manifest: Object.fromEntries(Object.entries({ id, capabilities, ...more })),
-  }));
+export const parseManifest = (file: JsonObject): ManifestAgent[] =>
+  parseOrThrow(AgentOsManifest, file, 'invalid_request', 'The manifest').agents.map(
+    ({ id, capabilities = [], ...more }) => ({
+      id,
+      capabilities,
+      manifest: Object.fromEntries(Object.entries({ id, capabilities, ...more })),
+    }),
+  );

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
 import type { Json, JsonObject } from '../../json/json.ts';
-import { ERROR_CODE_NAMES } from './error-codes.ts';
+import { AGENT_OS_ERROR_CODE_NAMES } from './error-codes.ts';
 import { EvidenceChain, NO_EVIDENCE, RequiredEvidence } from './evidence.ts';
 
 const MAX_TTL_SECONDS = 7 * 86_400;
@@ -16,7 +16,7 @@ const party = z.looseObject({
   instanceId: z.string().min(1).max(128).optional(),
 });
 
-const payloadWith = <T extends z.ZodType>(content: T) =>
+const buildPayloadSchema = <T extends z.ZodType>(content: T) =>
   z.looseObject({
     content,
     format: z.enum(['json', 'text', 'markdown']).default('json'),
@@ -27,7 +27,7 @@ const payloadWith = <T extends z.ZodType>(content: T) =>
 const anyContent = z.custom<Json>((value) => value !== undefined, 'is required').describe('any JSON');
 
 const errorContent = z.looseObject({
-  code: z.enum(ERROR_CODE_NAMES),
+  code: z.enum(AGENT_OS_ERROR_CODE_NAMES),
   message: z.string().max(4000),
   details: z.unknown().optional(),
   recoverable: z.boolean().optional(),
@@ -58,11 +58,11 @@ const envelope = {
 };
 
 const evidence = EvidenceChain.default(NO_EVIDENCE);
-const payload = payloadWith(anyContent);
-const usual = { ...envelope, evidence, payload };
+const payload = buildPayloadSchema(anyContent);
+const commonFields = { ...envelope, evidence, payload };
 
 export const AgentOsMessage = z.discriminatedUnion('type', [
-  z.looseObject({ ...usual, type: z.literal('query') }),
+  z.looseObject({ ...commonFields, type: z.literal('query') }),
   z.looseObject({
     ...envelope,
     type: z.literal('response'),
@@ -70,20 +70,20 @@ export const AgentOsMessage = z.discriminatedUnion('type', [
     evidence: RequiredEvidence,
     payload,
   }),
-  z.looseObject({ ...usual, type: z.literal('command') }),
-  z.looseObject({ ...usual, type: z.literal('event') }),
-  z.looseObject({ ...envelope, evidence, type: z.literal('error'), payload: payloadWith(errorContent) }),
-  z.looseObject({ ...usual, type: z.literal('validation') }),
-  z.looseObject({ ...usual, type: z.literal('evidence') }),
-  z.looseObject({ ...usual, type: z.literal('gap') }),
-  z.looseObject({ ...usual, type: z.literal('correction') }),
+  z.looseObject({ ...commonFields, type: z.literal('command') }),
+  z.looseObject({ ...commonFields, type: z.literal('event') }),
+  z.looseObject({ ...envelope, evidence, type: z.literal('error'), payload: buildPayloadSchema(errorContent) }),
+  z.looseObject({ ...commonFields, type: z.literal('validation') }),
+  z.looseObject({ ...commonFields, type: z.literal('evidence') }),
+  z.looseObject({ ...commonFields, type: z.literal('gap') }),
+  z.looseObject({ ...commonFields, type: z.literal('correction') }),
 ]);
 export type AgentOsMessage = z.output<typeof AgentOsMessage>;
 export type ErrorContent = z.output<typeof errorContent>;
 
-export const TYPES = AgentOsMessage.options.map((option) => option.shape.type.value);
+export const AGENT_OS_TYPES = AgentOsMessage.options.map((option) => option.shape.type.value);
 
 /** For a message that does not say which of them it is, and is to learn what else is wrong with it. */
-export const UntypedMessage = z.looseObject({ ...usual, type: z.enum(TYPES) });
+export const UntypedAgentOsMessage = z.looseObject({ ...commonFields, type: z.enum(AGENT_OS_TYPES) });
 
-export const isTyped = ({ type }: JsonObject): boolean => TYPES.some((known) => known === type);
+export const hasAgentOsType = ({ type }: JsonObject): boolean => AGENT_OS_TYPES.some((known) => known === type);

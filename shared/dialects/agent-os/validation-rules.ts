@@ -1,9 +1,9 @@
-import { type Code, type Issue, ParleyError } from '../../errors.ts';
+import { type Issue, ParleyError, type ParleyErrorCode } from '../../errors.ts';
 import type { JsonObject } from '../../json/json.ts';
-import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
+import { AGENT_OS_ERROR_CODES, type AgentOsErrorCode } from './error-codes.ts';
 
 /** The rules of the document, by the fields that can break them. */
-const RULES: [rule: string, isBroken: (issue: Issue) => boolean][] = [
+const VALIDATION_RULES: [rule: string, isBroken: (issue: Issue) => boolean][] = [
   ['uuid_format', ({ path }) => path === 'id' || path === 'replyTo'],
   ['timestamp_format', ({ path }) => path === 'timestamp'],
   ['confidence_range', ({ path }) => path === 'evidence.confidence'],
@@ -12,38 +12,38 @@ const RULES: [rule: string, isBroken: (issue: Issue) => boolean][] = [
 ];
 
 /** Those of every message, and of a response what it answers. */
-const REQUIRED = ['id', 'timestamp', 'version', 'from', 'to', 'type', 'payload', 'replyTo'];
+const REQUIRED_FIELDS = ['id', 'timestamp', 'version', 'from', 'to', 'type', 'payload', 'replyTo'];
 
 /** A message that breaks the document's rules is told which, with the document's own code. */
-export const withRules = <T>(wire: JsonObject, understand: () => T): T => {
+export const withBrokenRules = <T>(wire: JsonObject, understand: () => T): T => {
   try {
     return understand();
   } catch (error) {
     if (!(error instanceof ParleyError) || !error.issues) throw error;
     const { code, message, issues, cause } = error;
-    const rules = [...new Set(issues.flatMap((issue) => rulesBrokenBy(wire, issue)))];
+    const rules = [...new Set(issues.flatMap((issue) => listBrokenRules(wire, issue)))];
     throw new ParleyError(code, message, {
       issues,
       cause,
-      facts: { ...error.facts, ...called('VALIDATION_FAILED', rules) },
+      facts: { ...error.facts, ...buildAgentOsError('VALIDATION_FAILED', rules) },
     });
   }
 };
 
-const rulesBrokenBy = (wire: JsonObject, issue: Issue): string[] => {
-  if (REQUIRED.includes(issue.path) && wire[issue.path] === undefined) return ['required_fields'];
-  const broken = RULES.find(([, isBroken]) => isBroken(issue));
+const listBrokenRules = (wire: JsonObject, issue: Issue): string[] => {
+  if (REQUIRED_FIELDS.includes(issue.path) && wire[issue.path] === undefined) return ['required_fields'];
+  const broken = VALIDATION_RULES.find(([, isBroken]) => isBroken(issue));
   return broken ? [broken[0]] : [];
 };
 
 /** What only the registry, the keys and the laws can find wrong, as the document calls it. */
-export const explained = ({ code }: ParleyError): JsonObject => {
-  if (code === 'unknown_agent') return called('VALIDATION_FAILED', ['agent_ids']);
-  const own = OWN_CODES[code];
-  return own ? called(own) : {};
+export const toAgentOsError = ({ code }: ParleyError): JsonObject => {
+  if (code === 'unknown_agent') return buildAgentOsError('VALIDATION_FAILED', ['agent_ids']);
+  const own = CODES_BY_PARLEY_CODE[code];
+  return own ? buildAgentOsError(own) : {};
 };
 
-const OWN_CODES: Partial<Record<Code, ErrorCode>> = {
+const CODES_BY_PARLEY_CODE: Partial<Record<ParleyErrorCode, AgentOsErrorCode>> = {
   fabrication_detected: 'FABRICATION_DETECTED',
   from_mismatch: 'UNAUTHORIZED',
   bad_signature: 'UNAUTHORIZED',
@@ -51,6 +51,6 @@ const OWN_CODES: Partial<Record<Code, ErrorCode>> = {
   forbidden: 'UNAUTHORIZED',
 };
 
-const called = (code: ErrorCode, rules?: string[]): JsonObject => ({
-  agentOs: { code, recoverable: ERROR_CODES[code].recoverable, rules },
+const buildAgentOsError = (code: AgentOsErrorCode, rules?: string[]): JsonObject => ({
+  agentOs: { code, recoverable: AGENT_OS_ERROR_CODES[code].recoverable, rules },
 });

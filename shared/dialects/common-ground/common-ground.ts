@@ -1,13 +1,13 @@
-import { withoutBlanks } from '../../ids.ts';
-import { complaints } from '../../json/checked.ts';
+import { toIdWithoutBlanks } from '../../ids.ts';
+import { validate } from '../../json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
 import { COMMON_GROUND } from './name.ts';
-import { onNats } from './on-nats.ts';
+import { commonGroundNatsBinding } from './nats-binding.ts';
 import { CommonGroundMessage } from './schema.ts';
 
 /** The protocol of CommonGround: subjects, headers, and turns that are held by an epoch. */
-export const commonGround: Dialect = {
+export const commonGroundDialect: Dialect = {
   name: COMMON_GROUND,
   isLogged: false,
   takesTurns: true,
@@ -15,9 +15,9 @@ export const commonGround: Dialect = {
   contentBytes: 64 * 1024,
   schema: CommonGroundMessage,
   keys: Object.keys(CommonGroundMessage.shape),
-  complaints: (message) => complaints(CommonGroundMessage, message),
+  complaints: (message) => validate(CommonGroundMessage, message),
   recognises: (message) => message.subject !== undefined,
   decode,
-  spoken: withoutBlanks,
-  onNats,
+  spoken: toIdWithoutBlanks,
+  onNats: commonGroundNatsBinding,
 };

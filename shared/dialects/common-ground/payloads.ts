@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
 import { CHANNEL_ID } from '../../agents/channels.ts';
-import { jsonObject } from '../../json/checked.ts';
-import { AFTER_EXECUTION, ENDINGS, HEAD_STATES } from '../../turns/head.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
+import { jsonObject } from '../../json/parse-or-throw.ts';
+import { AFTER_EXECUTION, EXECUTION_STATUSES, TURN_RESULTS } from '../../turns/agent-state.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 /** Names that their senders make: printable, so that they can stand in keys and logs. */
@@ -12,7 +13,7 @@ const word = z.string().min(1).max(64);
 const epoch = z.number().int().min(0);
 const time = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' });
 
-const forbidden = (why: string) =>
+const buildForbiddenField = (why: string) =>
   z
     .custom<undefined>((value) => value === undefined, why)
     .optional()
@@ -24,10 +25,10 @@ const INLINE_ARGS = 'must not be sent inline: POST /v1/cards, and send its id as
 const DEPTH = 'how deep in a chain of calls; or the header CG-Recursion-Depth';
 const recursionDepth = z.number().int().min(0).describe(DEPTH);
 export const afterExecution = z.enum(AFTER_EXECUTION);
-const ofTurn = { agent_turn_id: id, turn_epoch: epoch, agent_id: agentId };
+const turnFields = { agent_turn_id: id, turn_epoch: epoch, agent_id: agentId };
 
 /** A bell: nothing in it is believed. */
-export const Wakeup = z.looseObject({
+export const WakeupPayload = z.looseObject({
   agent_id: agentId,
   inbox_id: id.optional(),
   reason: text.optional(),
@@ -35,7 +36,7 @@ export const Wakeup = z.looseObject({
 });
 
 /** The call of an agent: one turn. */
-export const Enqueue = z.strictObject({
+export const EnqueuePayload = z.strictObject({
   agent_id: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an agent or a capability')
@@ -49,42 +50,42 @@ export const Enqueue = z.strictObject({
   payload: jsonObject.optional(),
 });
 
-export const ToolReport = z.looseObject({
+export const ToolReportPayload = z.looseObject({
   message_type: z.enum(['tool_result', 'timeout']).default('tool_result'),
   tool_call_id: id,
-  ...ofTurn,
+  ...turnFields,
   after_execution: afterExecution,
-  status: z.enum(ENDINGS),
+  status: z.enum(TURN_RESULTS),
   tool_result_card_id: id,
-  result: forbidden(INLINE_RESULT),
+  result: buildForbiddenField(INLINE_RESULT),
   recursion_depth: recursionDepth.optional(),
 });
 
-export const Stop = z.looseObject({ ...ofTurn, reason: text.optional() });
+export const StopPayload = z.looseObject({ ...turnFields, reason: text.optional() });
 
-export const ToolCommand = z.looseObject({
+export const ToolCommandPayload = z.looseObject({
   tool_call_id: id,
-  ...ofTurn,
+  ...turnFields,
   tool_name: id.optional(),
   after_execution: afterExecution.optional(),
   tool_call_card_id: id.optional(),
   context_box_id: id.optional(),
   dispatch_requested_at: time.optional(),
-  args: forbidden(INLINE_ARGS),
-  arguments: forbidden(INLINE_ARGS),
-  result: forbidden(INLINE_RESULT),
+  args: buildForbiddenField(INLINE_ARGS),
+  arguments: buildForbiddenField(INLINE_ARGS),
+  result: buildForbiddenField(INLINE_RESULT),
 });
 
-export const StepEvent = z.looseObject({
+export const StepEventPayload = z.looseObject({
   agent_turn_id: id,
   step_id: id,
   phase: word,
   metadata: jsonObject.optional(),
 });
 
-export const TaskEvent = z.looseObject({
+export const TaskEventPayload = z.looseObject({
   agent_turn_id: id,
-  status: z.enum(ENDINGS),
+  status: z.enum(TURN_RESULTS),
   deliverable_card_id: id.optional(),
   output_box_id: id.optional(),
   tool_result_card_id: id.optional(),
@@ -93,15 +94,15 @@ export const TaskEvent = z.looseObject({
   stats: jsonObject.optional(),
 });
 
-export const StateEvent = z.looseObject({
-  ...ofTurn,
-  status: z.enum(HEAD_STATES),
+export const StateEventPayload = z.looseObject({
+  ...turnFields,
+  status: z.enum(EXECUTION_STATUSES),
   updated_at: time,
   output_box_id: id.optional(),
   metadata: jsonObject.optional(),
 });
 
-export const Chunk = z.looseObject({
+export const ChunkPayload = z.looseObject({
   agent_turn_id: id,
   step_id: id,
   chunk_type: word,
@@ -110,7 +111,7 @@ export const Chunk = z.looseObject({
   metadata: jsonObject.optional(),
 });
 
-export const UiAction = z.looseObject({
+export const UiActionPayload = z.looseObject({
   action_id: id,
   agent_id: agentId,
   tool_name: id,
@@ -120,7 +121,7 @@ export const UiAction = z.looseObject({
   parent_step_id: id.optional(),
 });
 
-export const UiActionAck = z.looseObject({
+export const UiActionAckPayload = z.looseObject({
   action_id: id,
   agent_id: agentId,
   status: word.describe('accepted, busy or rejected at once; then how it ended'),
@@ -131,27 +132,26 @@ export const UiActionAck = z.looseObject({
 });
 
 /** What a worker says of its turn, beside the turn's id in the path. */
-const byWorker = { turn_epoch: epoch, agent_id: agentId.optional().describe('whose turn, where an admin key asks') };
-export const StartBody = z.strictObject(byWorker);
-export const StepBody = z.strictObject({ ...byWorker, step_id: id, phase: word, metadata: jsonObject.optional() });
+const workerFields = {
+  turn_epoch: epoch,
+  agent_id: agentId.optional().describe('whose turn, where an admin key asks'),
+};
+export const StartBody = z.strictObject(workerFields);
+export const StepBody = z.strictObject({ ...workerFields, step_id: id, phase: word, metadata: jsonObject.optional() });
 export const SuspendBody = z.strictObject({
-  ...byWorker,
-  waiting: z
-    .array(z.strictObject({ tool_call_id: id, step_id: id }))
-    .min(1)
-    .max(32)
-    .refine(
-      (calls) => new Set(calls.map((call) => call.tool_call_id)).size === calls.length,
-      'names a tool call twice',
-    ),
+  ...workerFields,
+  waiting: boundedArray(z.strictObject({ tool_call_id: id, step_id: id }), { min: 1, max: 32 }).refine(
+    (calls) => new Set(calls.map((call) => call.tool_call_id)).size === calls.length,
+    'names a tool call twice',
+  ),
   deadline_seconds: z.number().min(1).max(86_400).optional(),
 });
 export const DeliverBody = z.strictObject({
-  ...byWorker,
-  status: z.enum(ENDINGS),
+  ...workerFields,
+  status: z.enum(TURN_RESULTS),
   deliverable_card_id: id,
   output_box_id: id.optional(),
   error: text.optional(),
   error_code: word.optional(),
 });
-export const StopBody = z.strictObject({ ...byWorker, reason: text.optional() });
+export const StopBody = z.strictObject({ ...workerFields, reason: text.optional() });

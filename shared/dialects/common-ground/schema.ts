@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { ParleyError } from '../../errors.ts';
-import { checked, jsonObject } from '../../json/checked.ts';
+import { boundedRecord } from '../../json/bounded-schemas.ts';
 import type { JsonObject } from '../../json/json.ts';
+import { jsonObject, parseOrThrow } from '../../json/parse-or-throw.ts';
 
 /** A message over HTTP, as NATS would carry it. */
 export const CommonGroundMessage = z.strictObject({
@@ -10,14 +11,14 @@ export const CommonGroundMessage = z.strictObject({
     .min(1)
     .max(1024)
     .describe('cg.{version}.{project}.{channel}.{category}.{component}.{target}.{suffix}'),
-  headers: z.record(z.string().max(128), z.union([z.string().max(1024), z.number()])).default({}),
+  headers: boundedRecord(z.string().max(128), z.union([z.string().max(1024), z.number()]), { max: 256 }).default({}),
   payload: jsonObject,
 });
 export type CommonGroundMessage = z.output<typeof CommonGroundMessage>;
 
-export const inShape = <T>(schema: z.ZodType<T>, payload: JsonObject, what: string): T => {
+export const parsePayload = <T>(schema: z.ZodType<T>, payload: JsonObject, what: string): T => {
   try {
-    return checked(schema, payload, 'protocol_violation', what);
+    return parseOrThrow(schema, payload, 'protocol_violation', what);
   } catch (error) {
     if (!(error instanceof ParleyError)) throw error;
     const issues = error.issues?.map(({ path, message }) => ({ path: `payload.${path}`, message }));

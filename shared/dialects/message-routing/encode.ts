@@ -1,49 +1,53 @@
-import { shortId } from '../../ids.ts';
-import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
-import { iso } from '../../json/iso.ts';
+import { toShortId } from '../../ids.ts';
+import { SYSTEM_SENDER, type TaskOutcome } from '../../inbox/delivery.ts';
+import { toIso } from '../../json/iso-time.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../json/json.ts';
-import type { Note } from '../../notes/note.ts';
+import type { DirectMessage } from '../../notes/direct-message.ts';
 import type { Priority } from '../../ports/queues.ts';
-import { chainOf } from '../../tasks/chain.ts';
-import type { Reported, Task } from '../../tasks/task.ts';
-import { NAME, VERSION } from './decode.ts';
-import { fitting } from './fitting.ts';
-import { NUMBERS } from './priorities.ts';
+import { getDelegationChain } from '../../tasks/delegation-chain.ts';
+import type { ReportedTask, Task } from '../../tasks/task.ts';
+import { MESSAGE_ROUTING, MESSAGE_ROUTING_VERSION } from './decode.ts';
+import { PRIORITY_NUMBERS } from './priorities.ts';
+import { truncateMessage } from './truncate.ts';
 
-export const encodeRequest = (task: Task, input: Json): JsonObject => {
-  const said = own(task.carried);
-  const envelope = envelopeOf(said, {
+export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
+  const said = pickOwnExtensions(task.carried);
+  const envelope = buildEnvelope(said, {
     id: task.id,
     from: task.from,
-    to: task.to ?? task.holder ?? PARLEY,
+    to: task.to ?? task.holder ?? SYSTEM_SENDER,
     at: task.createdAt,
     type: 'task-delegation',
     correlation: task.parent,
     priority: task.priority,
   });
-  if (isOwn(said)) return { ...envelope, payload: withParley(input, { lastError: task.error && { ...task.error } }) };
-  const deadline = iso(task.deadline);
+  if (isOwnEnvelope(said)) {
+    const payload = addParleyFields(input, { lastError: task.error && { ...task.error } });
+    return { ...envelope, payload: results && isJsonObject(payload) ? { ...payload, results } : payload };
+  }
+  const deadline = toIso(task.deadline);
   const payload = {
     task: task.capability,
     context: { files: [], dependencies: [], deadline },
-    metadata: { original_requester: chainOf(task)[0] },
+    metadata: { original_requester: getDelegationChain(task)[0] },
+    ...(results && { results }),
     parley: {
       input,
-      ...foreign(task.carried),
+      ...pickForeignExtensions(task.carried),
       chain: task.chain,
       retry: task.retry && { ...task.retry },
       lastError: task.error && { ...task.error },
     },
   };
-  return fitting({ ...envelope, payload }, `/v1/tasks/${task.id}`);
+  return truncateMessage({ ...envelope, payload }, `/v1/tasks/${task.id}`);
 };
 
-export const encodeReport = (task: Reported): JsonObject => {
+export const encodeReport = (task: ReportedTask): JsonObject => {
   const { percent, message, subTasks, blockers, confidence, carried = {} } = task.progress ?? {};
-  const { payload, ...said } = own(carried);
-  const envelope = envelopeOf(said, {
+  const { payload, ...said } = pickOwnExtensions(carried);
+  const envelope = buildEnvelope(said, {
     id: task.seen?.at(-1)?.id ?? `${task.id}#${task.v}`,
-    from: task.holder ?? PARLEY,
+    from: task.holder ?? SYSTEM_SENDER,
     to: task.from,
     at: task.at,
     type: 'status-update',
@@ -54,60 +58,64 @@ export const encodeReport = (task: Reported): JsonObject => {
   const made = {
     status: blockers ? 'blocked' : 'in_progress',
     progress: percent === undefined ? 0 : percent / 100,
-    message: message ?? textIn(task.claimNote?.message) ?? '',
+    message: message ?? toStringOrUndefined(task.claimNote?.message) ?? '',
     confidence,
     blockers: blockers ?? [],
-    parley: withAny({ subTasks, claim: task.claimNote, ...foreign(carried) }),
+    parley: omitIfEmpty({ subTasks, claim: task.claimNote, ...pickForeignExtensions(carried) }),
   };
-  return fitting({ ...envelope, payload: made }, `/v1/tasks/${task.id}`);
+  return truncateMessage({ ...envelope, payload: made }, `/v1/tasks/${task.id}`);
 };
 
 export const encodeOutcome = (
-  outcome: Outcome,
+  outcome: TaskOutcome,
   output: Json | undefined,
   artifacts: JsonObject[] | undefined,
 ): JsonObject => {
   const { task, status } = outcome;
-  const carried = outcome.from === PARLEY ? {} : outcome.carried;
-  const { payload, isPartial: _isPartial, ...said } = own(carried);
+  const carried = outcome.from === SYSTEM_SENDER ? {} : outcome.carried;
+  const { payload, isPartial: _isPartial, ...said } = pickOwnExtensions(carried);
   const isDialogue = status === 'input_required' || status === 'claimed';
-  const envelope = envelopeOf(said, {
+  const envelope = buildEnvelope(said, {
     id: outcome.id,
     from: outcome.from,
     to: outcome.to,
     at: outcome.happenedAt,
-    type: textIn(said.type) ?? (isDialogue ? 'status-update' : 'result'),
+    type: toStringOrUndefined(said.type) ?? (isDialogue ? 'status-update' : 'result'),
     correlation: task.id,
     priority: task.priority,
   });
-  if (isOwn(said)) {
+  if (isOwnEnvelope(said)) {
     const given = status === 'completed' ? output : payload;
-    return { ...envelope, payload: withParley(given ?? {}, { artifacts }) };
+    return { ...envelope, payload: addParleyFields(given ?? {}, { artifacts }) };
   }
-  const made = isDialogue ? dialogueOf(outcome) : endOf(outcome, output, artifacts);
-  const parley = withAny({ ...made.parley, ...foreign(carried) });
-  return fitting({ ...envelope, payload: { ...made, parley } }, `/v1/tasks/${task.id}`);
+  const made = isDialogue ? buildDialoguePayload(outcome) : buildEndPayload(outcome, output, artifacts);
+  const parley = omitIfEmpty({ ...made.parley, ...pickForeignExtensions(carried) });
+  return truncateMessage({ ...envelope, payload: { ...made, parley } }, `/v1/tasks/${task.id}`);
 };
 
 /** A payload in this dialect's words, and what it has no words for. */
-type Made = JsonObject & { parley: JsonObject };
+type TranslatedPayload = JsonObject & { parley: JsonObject };
 
 /** Who asks is blocked until it is answered. */
-const dialogueOf = ({ status, prompt = {}, answer }: Outcome): Made => ({
+const buildDialoguePayload = ({ status, prompt = {}, answer }: TaskOutcome): TranslatedPayload => ({
   status: status === 'claimed' ? 'in_progress' : 'blocked',
   message: prompt.prompt,
   blockers: status === 'claimed' ? [] : [prompt.prompt ?? ''],
   parley: { status: status === 'claimed' ? 'input_given' : status, input: { ...prompt, answer } },
 });
 
-const endOf = (outcome: Outcome, output: Json | undefined, artifacts: JsonObject[] | undefined): Made => {
+const buildEndPayload = (
+  outcome: TaskOutcome,
+  output: Json | undefined,
+  artifacts: JsonObject[] | undefined,
+): TranslatedPayload => {
   const { task, status, error, confidence, happenedAt } = outcome;
   const isDone = status === 'completed';
   return {
     status: isDone ? 'success' : 'failure',
     deliverables: { files_modified: [], tests_added: [], artifacts: artifacts?.map(({ name = '' }) => name) ?? [] },
     metrics: { confidence, duration_ms: task.claimedAt === undefined ? undefined : happenedAt - task.claimedAt },
-    issues: isDone ? [] : [whyOf(outcome)],
+    issues: isDone ? [] : [formatFailureReason(outcome)],
     next_steps: [],
     parley: {
       status: isDone ? undefined : status,
@@ -118,31 +126,31 @@ const endOf = (outcome: Outcome, output: Json | undefined, artifacts: JsonObject
   };
 };
 
-const whyOf = ({ status, task, error }: Outcome): string => {
+const formatFailureReason = ({ status, task, error }: TaskOutcome): string => {
   if (status === 'cancelled') return `The task ${task.id} was cancelled.`;
   if (status === 'expired') return `Nobody claimed the task within ${task.ttlSeconds} s.`;
   return error?.message ?? 'The task failed.';
 };
 
 /** What another dialect sends is something to be told: a status, with all of it beside. */
-export const encodeNote = (note: Note, content: Json): JsonObject => {
-  const isOurs = note.type.startsWith(`${NAME}.`);
-  const envelope = envelopeOf(own(note.carried), {
+export const encodeDirectMessage = (note: DirectMessage, content: Json): JsonObject => {
+  const isOurs = note.type.startsWith(`${MESSAGE_ROUTING}.`);
+  const envelope = buildEnvelope(pickOwnExtensions(note.carried), {
     id: note.id,
     from: note.from,
     to: note.to,
     at: note.createdAt,
-    type: isOurs ? note.type.slice(NAME.length + 1) : 'status-update',
+    type: isOurs ? note.type.slice(MESSAGE_ROUTING.length + 1) : 'status-update',
     correlation: note.correlation,
     priority: note.priority,
   });
   if (isOurs) return { ...envelope, payload: content };
-  const parley = { type: note.type, content, ...foreign(note.carried) };
+  const parley = { type: note.type, content, ...pickForeignExtensions(note.carried) };
   const payload = { status: 'in_progress', message: note.type, parley };
-  return fitting({ ...envelope, payload }, `/v1/messages/${note.from}/${note.id}`);
+  return truncateMessage({ ...envelope, payload }, `/v1/messages/${note.from}/${note.id}`);
 };
 
-interface Told {
+interface EnvelopeFields {
   id: string;
   from: string;
   to: string;
@@ -156,40 +164,44 @@ interface Told {
  * As its sender wrote it where that was in this dialect, and complete in any case. Other dialects do not count their messages: a
  * number made of the time rises as well.
  */
-const envelopeOf = (said: JsonObject, { id, from, to, at, type, correlation, priority }: Told): JsonObject => ({
-  ...(isOwn(said)
+const buildEnvelope = (
+  said: JsonObject,
+  { id, from, to, at, type, correlation, priority }: EnvelopeFields,
+): JsonObject => ({
+  ...(isOwnEnvelope(said)
     ? said
     : {
-        version: VERSION,
-        timestamp: iso(at),
+        version: MESSAGE_ROUTING_VERSION,
+        timestamp: toIso(at),
         sequence: Math.max(1, at),
         requires_ack: false,
-        priority: NUMBERS[priority],
+        priority: PRIORITY_NUMBERS[priority],
       }),
-  msg_id: shortId(id),
+  msg_id: toShortId(id),
   from,
   to,
   type,
-  correlation_id: said.correlation_id ?? (correlation === undefined ? undefined : shortId(correlation)),
+  correlation_id: said.correlation_id ?? (correlation === undefined ? undefined : toShortId(correlation)),
 });
 
 /** What `decode` put aside; what came in another dialect has nothing there. */
-const own = (carried: JsonObject): JsonObject => {
-  const value = carried[NAME];
+const pickOwnExtensions = (carried: JsonObject): JsonObject => {
+  const value = carried[MESSAGE_ROUTING];
   return isJsonObject(value) ? value : {};
 };
 
-const isOwn = (said: JsonObject): boolean => said.version !== undefined;
+const isOwnEnvelope = (said: JsonObject): boolean => said.version !== undefined;
 
-const foreign = ({ [NAME]: _own, ...others }: JsonObject): JsonObject => others;
+const pickForeignExtensions = ({ [MESSAGE_ROUTING]: _own, ...others }: JsonObject): JsonObject => others;
 
-const textIn = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
+const toStringOrUndefined = (value: Json | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined;
 
-const withAny = (value: JsonObject): JsonObject | undefined =>
+const omitIfEmpty = (value: JsonObject): JsonObject | undefined =>
   Object.values(value).some((member) => member !== undefined) ? value : undefined;
 
 /** The payload as it was sent, with what only Parley knows beside it. */
-const withParley = (payload: Json, more: JsonObject): Json => {
-  const parley = withAny(more);
+const addParleyFields = (payload: Json, more: JsonObject): Json => {
+  const parley = omitIfEmpty(more);
   return parley && isJsonObject(payload) ? { ...payload, parley } : payload;
 };

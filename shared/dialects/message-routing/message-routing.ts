@@ -1,26 +1,34 @@
-import { complaints } from '../../json/checked.ts';
-import { objectIn } from '../../json/json.ts';
+import { toObjectOrEmpty } from '../../json/json.ts';
+import { validate } from '../../json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
-import { decode, NAME } from './decode.ts';
-import { isTyped, MESSAGE_BYTES, MessageRoutingMessage, TYPES, UntypedMessage } from './schema.ts';
+import { decode, MESSAGE_ROUTING } from './decode.ts';
+import {
+  hasMessageRoutingType,
+  MAX_MESSAGE_BYTES,
+  MESSAGE_ROUTING_TYPES,
+  MessageRoutingMessage,
+  UntypedMessageRoutingMessage,
+} from './schema.ts';
 
 /** The message routing protocol: status updates, delegated tasks, results, commands and heartbeats from inbox to inbox. */
-export const messageRouting: Dialect = {
-  name: NAME,
+export const messageRoutingDialect: Dialect = {
+  name: MESSAGE_ROUTING,
   isLogged: false,
   logsRefusals: true,
   usesShortIds: true,
   isMeasured: true,
-  contentBytes: MESSAGE_BYTES,
-  inboxLimit: ({ dialects }) => dialects[NAME].inboxLimit,
+  contentBytes: MAX_MESSAGE_BYTES,
+  messageBytes: MAX_MESSAGE_BYTES,
+  inboxLimit: ({ dialects }) => dialects[MESSAGE_ROUTING].inboxLimit,
   schema: MessageRoutingMessage,
-  keys: Object.keys(UntypedMessage.shape),
-  types: TYPES,
-  complaints: (message) => complaints(isTyped(message) ? MessageRoutingMessage : UntypedMessage, message),
+  keys: Object.keys(UntypedMessageRoutingMessage.shape),
+  types: MESSAGE_ROUTING_TYPES,
+  complaints: (message) =>
+    validate(hasMessageRoutingType(message) ? MessageRoutingMessage : UntypedMessageRoutingMessage, message),
   recognises: (message) => message.msg_id !== undefined,
   names: ({ msg_id, correlation_id }) => [msg_id, correlation_id],
   awaits: ({ payload }) => {
-    const { dependencies } = objectIn(objectIn(payload).context);
+    const { dependencies } = toObjectOrEmpty(toObjectOrEmpty(payload).context);
     return Array.isArray(dependencies) ? dependencies : [];
   },
   decode,

@@ -1,21 +1,24 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
 import { SHORT_ID } from '../../ids.ts';
-import { jsonObject } from '../../json/checked.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
 import type { JsonObject } from '../../json/json.ts';
+import { jsonObject } from '../../json/parse-or-throw.ts';
+import { MAX_SEQUENCE } from '../../sequences/sequence.ts';
 
 /** Of a message that says none. */
-export const PRIORITY = 5;
+export const DEFAULT_PRIORITY = 5;
 
 /** A whole message, as UTF-8. */
-export const MESSAGE_BYTES = 10 * 1024;
+export const MAX_MESSAGE_BYTES = 10 * 1024;
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 const msgId = z.string().regex(SHORT_ID, 'must be msg_ and 8 of 0-9 and a-f');
 const time = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' });
 const share = z.number().min(0, 'must be 0 to 1').max(1, 'must be 0 to 1');
 const count = z.number().int().min(0);
-const texts = z.array(z.string());
+/** A message has 10 KB. */
+const texts = boundedArray(z.string(), { max: 1000 });
 
 /** What every message has. Fields that are not named here are carried along. */
 const envelope = {
@@ -24,14 +27,14 @@ const envelope = {
   from: agentId,
   to: agentId,
   timestamp: time,
-  sequence: z.number().int().min(1).describe('counts what the sender sends to the recipient'),
+  sequence: z.number().int().min(1).max(MAX_SEQUENCE).describe('counts what the sender sends to the recipient'),
   requires_ack: z.boolean().optional().meta({ default: false }),
   correlation_id: msgId
     .nullable()
     .optional()
     .transform((id) => id ?? undefined)
     .describe('the message that this one answers'),
-  priority: z.number().int().min(0).max(10).optional().meta({ default: PRIORITY }),
+  priority: z.number().int().min(0).max(10).optional().meta({ default: DEFAULT_PRIORITY }),
 };
 
 const StatusUpdate = z.looseObject({
@@ -77,19 +80,19 @@ const Result = z.looseObject({
 });
 
 /** Longer than any agent is away on purpose. */
-const MOST_TIMEOUT_MS = 7 * 86_400_000;
+const MAX_TIMEOUT_MS = 7 * 86_400_000;
 
-export const ACTIONS = ['start', 'pause', 'resume', 'stop', 'health_check'] as const;
+export const CONTROL_ACTIONS = ['start', 'pause', 'resume', 'stop', 'health_check'] as const;
 
 const Command = z.looseObject({
   ...envelope,
   type: z.literal('command'),
   payload: z.looseObject({
-    action: z.enum(ACTIONS),
+    action: z.enum(CONTROL_ACTIONS),
     parameters: z
       .looseObject({
         reason: z.string().optional(),
-        timeout_ms: z.number().int().min(1).max(MOST_TIMEOUT_MS).optional(),
+        timeout_ms: z.number().int().min(1).max(MAX_TIMEOUT_MS).optional(),
       })
       .optional(),
   }),
@@ -119,15 +122,16 @@ export const MessageRoutingMessage = z.discriminatedUnion('type', [
   Heartbeat,
 ]);
 export type MessageRoutingMessage = z.output<typeof MessageRoutingMessage>;
-export type OfType<T extends MessageRoutingMessage['type']> = Extract<MessageRoutingMessage, { type: T }>;
+export type MessageOfType<T extends MessageRoutingMessage['type']> = Extract<MessageRoutingMessage, { type: T }>;
 
-export const TYPES = MessageRoutingMessage.options.map((option) => option.shape.type.value);
+export const MESSAGE_ROUTING_TYPES = MessageRoutingMessage.options.map((option) => option.shape.type.value);
 
 /** For a message of no known type, which is to learn what else is wrong with it. */
-export const UntypedMessage = z.looseObject({
+export const UntypedMessageRoutingMessage = z.looseObject({
   ...envelope,
-  type: z.enum(TYPES, `must be one of ${TYPES.join(', ')}`),
+  type: z.enum(MESSAGE_ROUTING_TYPES, `must be one of ${MESSAGE_ROUTING_TYPES.join(', ')}`),
   payload: jsonObject,
 });
 
-export const isTyped = ({ type }: JsonObject): boolean => TYPES.some((known) => known === type);
+export const hasMessageRoutingType = ({ type }: JsonObject): boolean =>
+  MESSAGE_ROUTING_TYPES.some((known) => known === type);

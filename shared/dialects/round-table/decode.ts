@@ -1,33 +1,40 @@
 import type { Config } from '../../config.ts';
 import { ParleyError } from '../../errors.ts';
-import { checked } from '../../json/checked.ts';
-import { fingerprint } from '../../json/fingerprint.ts';
-import { type JsonObject, json } from '../../json/json.ts';
+import { computeFingerprint } from '../../json/fingerprint.ts';
+import { type JsonObject, toJsonObject } from '../../json/json.ts';
+import { parseOrThrow } from '../../json/parse-or-throw.ts';
 import type { Command } from '../../messages/command.ts';
 import type { TaskError } from '../../tasks/task.ts';
-import { refuseOtherMajor } from '../version.ts';
-import { NAME } from './name.ts';
-import { ERROR_CODES, type ErrorCode, isTyped, RoundTableMessage, TYPES, UntypedMessage } from './schema.ts';
+import { assertSameMajorVersion } from '../assert-version.ts';
+import { ROUND_TABLE } from './name.ts';
+import {
+  hasRoundTableType,
+  ROUND_TABLE_ERROR_CODES,
+  ROUND_TABLE_TYPES,
+  type RoundTableErrorCode,
+  RoundTableMessage,
+  UntypedRoundTableMessage,
+} from './schema.ts';
 
 export const decode = (wire: JsonObject, config: Config): Command => {
-  refuseOtherMajor(wire.version, config.dialects[NAME].version);
-  if (typeof wire.type !== 'string') checked(UntypedMessage, wire, 'invalid_message', WHAT);
-  else if (!isTyped(wire)) {
+  assertSameMajorVersion(wire.version, config.dialects[ROUND_TABLE].version);
+  if (typeof wire.type !== 'string') parseOrThrow(UntypedRoundTableMessage, wire, 'invalid_message', MESSAGE_LABEL);
+  else if (!hasRoundTableType(wire)) {
     throw new ParleyError(
       'unknown_type',
-      `Round Table has no type "${wire.type.slice(0, 64)}". Known: ${TYPES.join(', ')}.`,
+      `Round Table has no type "${wire.type.slice(0, 64)}". Known: ${ROUND_TABLE_TYPES.join(', ')}.`,
       {
-        facts: { known: TYPES },
+        facts: { known: ROUND_TABLE_TYPES },
       },
     );
   }
-  return commandOf(checked(RoundTableMessage, wire, 'invalid_message', WHAT));
+  return toCommand(parseOrThrow(RoundTableMessage, wire, 'invalid_message', MESSAGE_LABEL));
 };
 
-const WHAT = 'The round-table message';
+const MESSAGE_LABEL = 'The round-table message';
 
-const commandOf = (wire: RoundTableMessage): Command => {
-  const message = { messageId: wire.id, fingerprint: fingerprint(wire), from: wire.from };
+const toCommand = (wire: RoundTableMessage): Command => {
+  const message = { messageId: wire.id, fingerprint: computeFingerprint(wire), from: wire.from };
   switch (wire.type) {
     case 'task.request': {
       const { task, params, ...payload } = wire.payload;
@@ -40,40 +47,43 @@ const commandOf = (wire: RoundTableMessage): Command => {
         priority: wire.priority,
         ttlSeconds: wire.ttl,
         input: params,
-        carried: carriedFrom(wire, payload),
+        carried: buildExtensions(wire, payload),
         to: wire.to,
         parent: wire.correlationId,
       };
     }
-    case 'task.claimed':
-      return { ...message, kind: 'claim', taskId: wire.correlationId, note: json(wire.payload) };
+    case 'task.claimed': {
+      const { estimatedDurationSeconds: seconds } = wire.payload;
+      const estimateMs = seconds && seconds * 1000;
+      return { ...message, kind: 'claim', taskId: wire.correlationId, note: toJsonObject(wire.payload), estimateMs };
+    }
     case 'task.progress': {
       const { percent, message: said, subTasks, attempt, ...payload } = wire.payload;
-      const carried = carriedFrom(wire, payload);
-      const progress = { percent, message: said, subTasks: subTasks?.map(json), carried };
+      const carried = buildExtensions(wire, payload);
+      const progress = { percent, message: said, subTasks: subTasks?.map(toJsonObject), carried };
       return { ...message, attempt, kind: 'progress', taskId: wire.correlationId, progress };
     }
     case 'task.result': {
       const { status, result, attempt, ...payload } = wire.payload;
       const about = { ...message, attempt, taskId: wire.correlationId };
       if (status === 'completed') {
-        return { ...about, kind: 'complete', output: result ?? {}, carried: carriedFrom(wire, payload) };
+        return { ...about, kind: 'complete', output: result ?? {}, carried: buildExtensions(wire, payload) };
       }
       return {
         ...about,
         kind: 'fail',
-        error: errorOf(wire.payload),
-        carried: carriedFrom(wire, { ...payload, result }),
+        error: toTaskError(wire.payload),
+        carried: buildExtensions(wire, { ...payload, result }),
       };
     }
     case 'task.failed': {
-      const { attempt, ...payload } = wire.payload;
-      const about = { ...message, attempt, taskId: wire.correlationId };
-      return { ...about, kind: 'fail', error: errorOf(wire.payload), carried: carriedFrom(wire, payload) };
+      const { attempt, release, ...payload } = wire.payload;
+      const about = { ...message, attempt, taskId: wire.correlationId, release: release ? (true as const) : undefined };
+      return { ...about, kind: 'fail', error: toTaskError(wire.payload), carried: buildExtensions(wire, payload) };
     }
     case 'heartbeat': {
-      const { status, capabilities, uptime, activeTaskCount, model, version } = wire.payload;
-      const said = { uptime, activeTaskCount, model, version };
+      const { status, capabilities, uptime, activeTaskCount, model, version, instance } = wire.payload;
+      const said = { uptime, activeTaskCount, model, version, instance };
       return {
         ...message,
         kind: 'heartbeat',
@@ -88,26 +98,26 @@ const commandOf = (wire: RoundTableMessage): Command => {
         kind: 'note',
         audience: 'all',
         to: 'all',
-        type: `${NAME}.${wire.type}`,
+        type: `${ROUND_TABLE}.${wire.type}`,
         priority: wire.priority,
         ttlSeconds: wire.ttl,
         // Each recipient's own has another id.
         correlation: wire.correlationId ?? wire.id,
         content: wire.payload,
-        carried: carriedFrom(wire, {}),
+        carried: buildExtensions(wire, {}),
       };
   }
 };
 
 /** Who fails may give up where the table allows another try, but not the other way round. */
-const errorOf = (failure: {
-  error?: ErrorCode | undefined;
+const toTaskError = (failure: {
+  error?: RoundTableErrorCode | undefined;
   message?: string | undefined;
   retryable?: boolean | undefined;
   retryAfterSeconds?: number | undefined;
 }): TaskError => {
   const code = failure.error ?? 'internal_error';
-  const rule: { retryable: boolean; attempts?: number } = ERROR_CODES[code];
+  const rule: { retryable: boolean; attempts?: number } = ROUND_TABLE_ERROR_CODES[code];
   return {
     code,
     message: failure.message ?? code,
@@ -118,7 +128,7 @@ const errorOf = (failure: {
 };
 
 /** What has no canonical place: the version, the sender's own time, and whatever a newer minor version adds. */
-const carriedFrom = (wire: RoundTableMessage, payload: object): JsonObject => {
+const buildExtensions = (wire: RoundTableMessage, payload: object): JsonObject => {
   const { id, type, from, to, correlationId, priority, ttl, payload: _payload, ...envelope } = wire;
-  return { envelope: json(envelope), payload: json(payload) };
+  return { envelope: toJsonObject(envelope), payload: toJsonObject(payload) };
 };

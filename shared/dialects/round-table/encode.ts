@@ -1,149 +1,164 @@
-import { asUuid, idFrom } from '../../ids.ts';
-import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
-import { iso } from '../../json/iso.ts';
+import { toUuid, uuidFromSeed } from '../../ids.ts';
+import { SYSTEM_SENDER, type TaskOutcome } from '../../inbox/delivery.ts';
+import { toIso } from '../../json/iso-time.ts';
 import { isJsonObject, isObject, type Json, type JsonObject } from '../../json/json.ts';
-import type { NoteMessage } from '../../messages/command.ts';
-import type { Note } from '../../notes/note.ts';
-import type { Reported, Task } from '../../tasks/task.ts';
-import { NAME } from './name.ts';
-import { nearestCode } from './nearest-code.ts';
-import { topicOf } from './schema.ts';
+import type { DirectMessageCommand } from '../../messages/command.ts';
+import type { DirectMessage } from '../../notes/direct-message.ts';
+import type { ReportedTask, Task } from '../../tasks/task.ts';
+import { toRoundTableErrorCode } from './error-codes.ts';
+import { ROUND_TABLE } from './name.ts';
+import { toTopic } from './schema.ts';
 
 /** Where the sender named none: the first version of the contract, which every later minor one understands. */
-const VERSION = '1.0';
+const DEFAULT_VERSION = '1.0';
 
-export const encodeRequest = (task: Task, input: Json): JsonObject => {
-  const topic = topicOf(task.capability, task.domain ?? task.dialect);
+export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
+  const topic = toTopic(task.capability, task.domain ?? task.dialect);
   return {
-    id: asUuid(task.id),
-    version: VERSION,
+    id: toUuid(task.id),
+    version: DEFAULT_VERSION,
     type: 'task.request',
     from: task.from,
     to: task.to,
-    timestamp: iso(task.createdAt),
-    correlationId: task.parent && asUuid(task.parent),
+    timestamp: toIso(task.createdAt),
+    correlationId: task.parent && toUuid(task.parent),
     priority: task.priority,
     ttl: task.ttlSeconds,
-    ...part(task.carried, 'envelope'),
-    ...foreign({
+    ...pickExtensionsPart(task.carried, 'envelope'),
+    ...pickForeignExtensions({
       ...task.carried,
-      taskId: unsaid(task.id),
+      taskId: toOriginalTaskId(task.id),
       capability: topic === task.capability ? undefined : task.capability,
       chain: task.chain,
       retry: task.retry && { ...task.retry },
     }),
-    payload: { task: topic, params: asObject(input), ...part(task.carried, 'payload') },
+    payload: {
+      task: topic,
+      params: toContentObject(input),
+      ...pickExtensionsPart(task.carried, 'payload'),
+      ...(results && { results }),
+    },
   };
 };
 
-export const encodeReport = (task: Reported): JsonObject => {
+export const encodeReport = (task: ReportedTask): JsonObject => {
   const { percent, message, subTasks, carried = {} } = task.progress ?? {};
   return {
-    id: idFrom(`${task.id}#${task.v}`),
-    version: VERSION,
+    id: uuidFromSeed(['report', task.id, task.v]),
+    version: DEFAULT_VERSION,
     type: task.progress ? 'task.progress' : 'task.claimed',
     from: task.holder,
     to: task.from,
-    timestamp: iso(task.at),
-    correlationId: asUuid(task.id),
-    ...part(carried, 'envelope'),
-    ...foreign(carried),
-    payload: task.progress ? { ...part(carried, 'payload'), percent, message, subTasks } : (task.claimNote ?? {}),
+    timestamp: toIso(task.at),
+    correlationId: toUuid(task.id),
+    ...pickExtensionsPart(carried, 'envelope'),
+    ...pickForeignExtensions(carried),
+    payload: task.progress
+      ? { ...pickExtensionsPart(carried, 'payload'), percent, message, subTasks }
+      : (task.claimNote ?? {}),
   };
 };
 
 export const encodeOutcome = (
-  outcome: Outcome,
+  outcome: TaskOutcome,
   output: Json | undefined,
   artifacts: JsonObject[] | undefined,
 ): JsonObject => ({
   id: outcome.id,
-  version: VERSION,
-  type: typeOf(outcome),
+  version: DEFAULT_VERSION,
+  type: toMessageType(outcome),
   from: outcome.from,
   to: outcome.to,
-  timestamp: iso(outcome.happenedAt),
-  correlationId: asUuid(outcome.task.id),
+  timestamp: toIso(outcome.happenedAt),
+  correlationId: toUuid(outcome.task.id),
   priority: outcome.task.priority,
   ttl: outcome.task.ttlSeconds,
-  ...(outcome.from === PARLEY ? {} : { ...part(outcome.carried, 'envelope'), ...foreign(outcome.carried) }),
-  payload: payloadOf(outcome, output, artifacts),
+  ...(outcome.from === SYSTEM_SENDER
+    ? {}
+    : { ...pickExtensionsPart(outcome.carried, 'envelope'), ...pickForeignExtensions(outcome.carried) }),
+  payload: buildOutcomePayload(outcome, output, artifacts),
 });
 
-const isDialogue = ({ status }: Outcome): boolean => status === 'input_required' || status === 'claimed';
+const isDialogue = ({ status }: TaskOutcome): boolean => status === 'input_required' || status === 'claimed';
 
-const typeOf = (outcome: Outcome): string => {
+const toMessageType = (outcome: TaskOutcome): string => {
   if (isDialogue(outcome)) return 'task.progress';
   return outcome.status === 'completed' ? 'task.result' : 'task.failed';
 };
 
 /** What Round Table has no word for stands under `parley`. */
-const payloadOf = (outcome: Outcome, output: Json | undefined, artifacts: JsonObject[] | undefined): JsonObject => {
+const buildOutcomePayload = (
+  outcome: TaskOutcome,
+  output: Json | undefined,
+  artifacts: JsonObject[] | undefined,
+): JsonObject => {
   const { status, prompt, answer } = outcome;
   if (isDialogue(outcome)) {
-    return { message: prompt?.prompt, parley: { status: stageOf(status), input: { ...prompt, answer } } };
+    return { message: prompt?.prompt, parley: { status: toDialogueStatus(status), input: { ...prompt, answer } } };
   }
-  const carried = outcome.from === PARLEY ? {} : outcome.carried;
+  const carried = outcome.from === SYSTEM_SENDER ? {} : outcome.carried;
   const said = {
-    taskId: unsaid(outcome.task.id),
+    taskId: toOriginalTaskId(outcome.task.id),
     artifacts,
-    code: originalCode(outcome),
+    code: pickOriginalCode(outcome),
     details: outcome.error?.details,
   };
   const parley = Object.values(said).some((value) => value !== undefined) ? said : undefined;
   if (status === 'completed') {
-    const result = output === undefined ? undefined : asObject(output);
-    return { ...part(carried, 'payload'), status, result, parley };
+    const result = output === undefined ? undefined : toContentObject(output);
+    return { ...pickExtensionsPart(carried, 'payload'), status, result, parley };
   }
-  return { ...part(carried, 'payload'), ...failureOf(outcome), parley };
+  return { ...pickExtensionsPart(carried, 'payload'), ...buildFailurePayload(outcome), parley };
 };
 
-const stageOf = (status: Outcome['status']): string => (status === 'claimed' ? 'input_given' : status);
+const toDialogueStatus = (status: TaskOutcome['status']): string => (status === 'claimed' ? 'input_given' : status);
 
-const originalCode = ({ error, status }: Outcome): string | undefined => {
+const pickOriginalCode = ({ error, status }: TaskOutcome): string | undefined => {
   if (status === 'cancelled') return status;
-  return status === 'failed' && error && nearestCode(error) !== error.code ? error.code : undefined;
+  return status === 'failed' && error && toRoundTableErrorCode(error) !== error.code ? error.code : undefined;
 };
 
 /** But for broadcasts, Round Table has no message that is not about a task; this one says what it was, and gives it whole. */
-export const encodeNote = (note: Note, content: Json): JsonObject => ({
+export const encodeDirectMessage = (note: DirectMessage, content: Json): JsonObject => ({
   id: note.id,
-  version: VERSION,
-  type: broadcastIn(note) ?? 'message',
+  version: DEFAULT_VERSION,
+  type: parseBroadcastType(note) ?? 'message',
   from: note.from,
   to: note.to,
-  timestamp: iso(note.createdAt),
-  correlationId: note.correlation && asUuid(note.correlation),
+  timestamp: toIso(note.createdAt),
+  correlationId: note.correlation && toUuid(note.correlation),
   priority: note.priority,
   ttl: note.ttlSeconds,
-  ...part(note.carried, 'envelope'),
-  ...foreign(note.carried),
-  payload: broadcastIn(note) ? asObject(content) : { type: note.type, content, ...part(note.carried, 'payload') },
+  ...pickExtensionsPart(note.carried, 'envelope'),
+  ...pickForeignExtensions(note.carried),
+  payload: parseBroadcastType(note)
+    ? toContentObject(content)
+    : { type: note.type, content, ...pickExtensionsPart(note.carried, 'payload') },
 });
 
 /** The message as it was sent to all. */
-export const encodeBroadcast = (command: NoteMessage, at: number): JsonObject | undefined => {
-  const type = broadcastIn(command);
+export const encodeBroadcast = (command: DirectMessageCommand, at: number): JsonObject | undefined => {
+  const type = parseBroadcastType(command);
   if (type === undefined) return undefined;
   return {
     id: command.messageId,
-    version: VERSION,
+    version: DEFAULT_VERSION,
     type,
     from: command.from,
-    timestamp: iso(at),
+    timestamp: toIso(at),
     correlationId: command.correlation === command.messageId ? undefined : command.correlation,
     priority: command.priority,
     ttl: command.ttlSeconds,
-    ...part(command.carried, 'envelope'),
-    payload: asObject(command.content),
+    ...pickExtensionsPart(command.carried, 'envelope'),
+    payload: toContentObject(command.content),
   };
 };
 
 /** What the protocol calls it, if it is one of its broadcasts. */
-const broadcastIn = ({ type }: Pick<Note, 'type'>): string | undefined =>
-  type.startsWith(`${NAME}.broadcast.`) ? type.slice(NAME.length + 1) : undefined;
+const parseBroadcastType = ({ type }: Pick<DirectMessage, 'type'>): string | undefined =>
+  type.startsWith(`${ROUND_TABLE}.broadcast.`) ? type.slice(ROUND_TABLE.length + 1) : undefined;
 
-const failureOf = ({ status, task, error }: Outcome): JsonObject => {
+const buildFailurePayload = ({ status, task, error }: TaskOutcome): JsonObject => {
   if (status === 'cancelled') {
     return { error: 'invalid_params', message: `The task ${task.id} was cancelled.`, retryable: false };
   }
@@ -151,7 +166,7 @@ const failureOf = ({ status, task, error }: Outcome): JsonObject => {
     return { error: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, retryable: true };
   }
   if (!error) return { error: 'internal_error', message: 'The task failed.', retryable: false };
-  const code = nearestCode(error);
+  const code = toRoundTableErrorCode(error);
   return {
     error: code,
     message: error.message,
@@ -161,17 +176,17 @@ const failureOf = ({ status, task, error }: Outcome): JsonObject => {
 };
 
 /** The task's own id, where it had to be given another. */
-const unsaid = (taskId: string): string | undefined => (asUuid(taskId) === taskId ? undefined : taskId);
+const toOriginalTaskId = (taskId: string): string | undefined => (toUuid(taskId) === taskId ? undefined : taskId);
 
 /** What `decode` put aside; a task that came in another dialect has nothing there. */
-const part = (carried: JsonObject, name: 'envelope' | 'payload'): JsonObject => {
+const pickExtensionsPart = (carried: JsonObject, name: 'envelope' | 'payload'): JsonObject => {
   const value = carried[name];
   return isObject(value) ? value : {};
 };
 
 /** What other dialects said and this one has no place for, under their names. */
-const foreign = ({ envelope: _envelope, payload: _payload, ...parley }: JsonObject): JsonObject =>
+const pickForeignExtensions = ({ envelope: _envelope, payload: _payload, ...parley }: JsonObject): JsonObject =>
   Object.values(parley).some((value) => value !== undefined) ? { parley } : {};
 
 /** Parameters and results are objects here. */
-const asObject = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : { content: value });
+const toContentObject = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : { content: value });

@@ -1,1 +1,1 @@
-export const NAME = 'round-table';
+export const ROUND_TABLE = 'round-table';

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
-import { jsonObject } from '../../json/checked.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
 import type { JsonObject } from '../../json/json.ts';
+import { jsonObject } from '../../json/parse-or-throw.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 
 const MAX_TTL_SECONDS = 7 * 86_400;
@@ -31,7 +32,7 @@ const envelope = {
 const aboutTask = { ...envelope, correlationId: uuid.describe('the id of the task') };
 
 /** Each code with whether it is tried again; `internal_error` may be, once. */
-export const ERROR_CODES = {
+export const ROUND_TABLE_ERROR_CODES = {
   rate_limited: { retryable: true },
   timeout: { retryable: true },
   model_error: { retryable: true },
@@ -40,7 +41,7 @@ export const ERROR_CODES = {
   internal_error: { retryable: true, attempts: 2 },
 } as const;
 
-export type ErrorCode = keyof typeof ERROR_CODES;
+export type RoundTableErrorCode = keyof typeof ROUND_TABLE_ERROR_CODES;
 const errorCode = z.enum([
   'rate_limited',
   'timeout',
@@ -57,15 +58,15 @@ const failure = {
   attempt,
 };
 
-const TOPIC_LENGTH = 128;
-const TOPIC = /^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/;
+const MAX_TOPIC_LENGTH = 128;
+const TOPIC_PATTERN = /^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/;
 
 /** What another dialect asks for may be called anything: as a topic it has a domain, and an action that can stand in a subject. */
-export const topicOf = (capability: string, domain: string): string => {
-  if (capability.length <= TOPIC_LENGTH && TOPIC.test(capability)) return capability;
+export const toTopic = (capability: string, domain: string): string => {
+  if (capability.length <= MAX_TOPIC_LENGTH && TOPIC_PATTERN.test(capability)) return capability;
   const action = capability.startsWith(`${domain}.`) ? capability.slice(domain.length + 1) : capability;
   const sayable = action.toLowerCase().replace(/[^a-z0-9_-]+/g, '-') || '-';
-  return `${domain}.${sayable}`.slice(0, TOPIC_LENGTH);
+  return `${domain}.${sayable}`.slice(0, MAX_TOPIC_LENGTH);
 };
 
 const TaskRequest = z.looseObject({
@@ -73,7 +74,7 @@ const TaskRequest = z.looseObject({
   type: z.literal('task.request'),
   correlationId: uuid.optional().describe('the id of the parent task'),
   payload: z.looseObject({
-    task: z.string().max(TOPIC_LENGTH).regex(TOPIC, 'must be <domain>.<action>'),
+    task: z.string().max(MAX_TOPIC_LENGTH).regex(TOPIC_PATTERN, 'must be <domain>.<action>'),
     params: jsonObject.default({}),
     responseFormat: z.string().max(64).optional(),
     maxTokens: z.number().int().min(1).optional(),
@@ -92,10 +93,10 @@ const TaskProgress = z.looseObject({
   payload: z.looseObject({
     percent: z.number().min(0).max(100).optional(),
     message: text.optional(),
-    subTasks: z
-      .array(z.looseObject({ id: z.string().max(128), status: z.string().max(64), description: text.optional() }))
-      .max(100)
-      .optional(),
+    subTasks: boundedArray(
+      z.looseObject({ id: z.string().max(128), status: z.string().max(64), description: text.optional() }),
+      { max: 100 },
+    ).optional(),
     attempt,
   }),
 });
@@ -117,7 +118,11 @@ const TaskResult = z.looseObject({
 const TaskFailed = z.looseObject({
   ...aboutTask,
   type: z.literal('task.failed'),
-  payload: z.looseObject({ error: errorCode, ...failure }),
+  payload: z.looseObject({
+    error: errorCode,
+    ...failure,
+    release: z.boolean().optional().describe('the task is given back at once, and no attempt is spent'),
+  }),
 });
 
 const HeartbeatEnvelope = z.looseObject({
@@ -127,10 +132,11 @@ const HeartbeatEnvelope = z.looseObject({
   payload: z.looseObject({
     status: z.string().min(1).max(64),
     uptime: z.number().min(0).optional(),
-    capabilities: z.array(z.string().min(1).max(128)).max(256),
+    capabilities: boundedArray(z.string().min(1).max(128), { max: 256 }),
     activeTaskCount: z.number().int().min(0).optional(),
     model: z.string().max(128).optional(),
     version: z.string().max(64).optional(),
+    instance: z.string().min(1).max(128).optional().describe('which of its instances lives, where claims name them'),
   }),
 });
 
@@ -153,14 +159,14 @@ export const RoundTableMessage = z.discriminatedUnion('type', [
 ]);
 export type RoundTableMessage = z.output<typeof RoundTableMessage>;
 
-export const TYPES = RoundTableMessage.options.flatMap((option) => [...option.shape.type.values]);
+export const ROUND_TABLE_TYPES = RoundTableMessage.options.flatMap((option) => [...option.shape.type.values]);
 
 /** For a message that does not say which of them it is, and is to learn what else is wrong with it. */
-export const UntypedMessage = z.looseObject({
+export const UntypedRoundTableMessage = z.looseObject({
   ...envelope,
-  type: z.enum(TYPES),
+  type: z.enum(ROUND_TABLE_TYPES),
   correlationId: uuid.optional(),
   payload: jsonObject,
 });
 
-export const isTyped = ({ type }: JsonObject): boolean => TYPES.some((known) => known === type);
+export const hasRoundTableType = ({ type }: JsonObject): boolean => ROUND_TABLE_TYPES.some((known) => known === type);

@@ -1,32 +1,36 @@
-import { type Outcome, PARLEY } from '../../inbox/delivery.ts';
-import { iso } from '../../json/iso.ts';
+import { decodeBaggage } from '../../baggage.ts';
+import { SYSTEM_SENDER, type TaskOutcome } from '../../inbox/delivery.ts';
+import { toIso } from '../../json/iso-time.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../json/json.ts';
-import type { Note } from '../../notes/note.ts';
+import type { DirectMessage } from '../../notes/direct-message.ts';
 import type { Priority } from '../../ports/queues.ts';
-import { chainOf } from '../../tasks/chain.ts';
-import type { Reported, Task } from '../../tasks/task.ts';
-import { idsOf } from '../../trace.ts';
-import { NAME, TTL_SECONDS } from './decode.ts';
-import { nearestCode } from './errors.ts';
+import { getDelegationChain } from '../../tasks/delegation-chain.ts';
+import type { ReportedTask, Task } from '../../tasks/task.ts';
+import { parseTraceIds, type Trace } from '../../trace.ts';
+import { TASK_FORMAT, TASK_FORMAT_TTL_SECONDS } from './decode.ts';
+import { toTaskFormatErrorCode } from './error-codes.ts';
 
-export const encodeRequest = (task: Task, input: Json): JsonObject => {
-  const { context, routing, observability } = partsOf(task.carried);
+export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
+  const { context, routing, observability } = parseExtensions(task.carried);
   return {
     id: task.id,
     type: task.capability,
-    payload: asObject(input),
+    payload: toContentObject(input),
     context: {
-      timestamp: iso(task.createdAt),
+      timestamp: toIso(task.createdAt),
+      conversationId: task.conversation,
+      user: task.user,
       ...context,
       parentTaskId: task.parent,
-      priority: spoken(task.priority),
-      parley: withAny({
-        ttlSeconds: task.ttlSeconds === TTL_SECONDS ? undefined : task.ttlSeconds,
-        carried: foreign(task.carried),
+      priority: toWirePriority(task.priority),
+      ...(results && { results }),
+      parley: omitIfEmpty({
+        ttlSeconds: task.ttlSeconds === TASK_FORMAT_TTL_SECONDS ? undefined : task.ttlSeconds,
+        carried: pickForeignExtensions(task.carried),
       }),
     },
-    routing: { ...routing, source: task.from, target: task.to, delegationChain: chainOf(task) },
-    observability: { ...(namesTrace(observability) ? {} : idsOf(task.traceparent)), ...observability },
+    routing: { ...routing, source: task.from, target: task.to, delegationChain: getDelegationChain(task) },
+    observability: buildObservability(task, observability),
     retryPolicy: task.retry && {
       maxAttempts: task.retry.maxAttempts,
       backoffType: task.retry.backoff,
@@ -36,31 +40,38 @@ export const encodeRequest = (task: Task, input: Json): JsonObject => {
 };
 
 /** Ids that could not be read were put aside, and are given back alone. */
-const namesTrace = ({ traceId, spanId }: JsonObject): boolean => traceId !== undefined || spanId !== undefined;
+const buildObservability = (
+  { traceparent, baggage }: Trace,
+  { traceId, spanId, ...said }: JsonObject = {},
+): JsonObject => ({
+  ...(traceId === undefined && spanId === undefined ? parseTraceIds(traceparent) : { traceId, spanId }),
+  baggage: decodeBaggage(baggage),
+  ...said,
+});
 
 /** Task Format has no message that is not about a task: this one looks like a request that nobody can claim. */
-export const encodeNote = (note: Note, content: Json): JsonObject => {
+export const encodeDirectMessage = (note: DirectMessage, content: Json): JsonObject => {
   const { id, type, from, to, priority, ttlSeconds, correlation } = note;
   return {
     id,
     type,
-    payload: asObject(content),
+    payload: toContentObject(content),
     context: {
-      timestamp: iso(note.createdAt),
-      priority: spoken(priority),
-      parley: { isNote: true, correlation, ttlSeconds, carried: foreign(note.carried) },
+      timestamp: toIso(note.createdAt),
+      priority: toWirePriority(priority),
+      parley: { isNote: true, correlation, ttlSeconds, carried: pickForeignExtensions(note.carried) },
     },
     routing: { source: from, target: to },
-    observability: idsOf(note.traceparent),
+    observability: buildObservability(note),
   };
 };
 
-const spoken = (priority: Priority): string => (priority === 'critical' ? 'urgent' : priority);
+const toWirePriority = (priority: Priority): string => (priority === 'critical' ? 'urgent' : priority);
 
-const asObject = (content: Json): JsonObject => (isJsonObject(content) ? content : { content });
+const toContentObject = (content: Json): JsonObject => (isJsonObject(content) ? content : { content });
 
 /** What the holder of an open task said last. */
-export const encodeReport = (task: Reported): JsonObject => {
+export const encodeReport = (task: ReportedTask): JsonObject => {
   const { percent, message, subTasks, carried = {} } = task.progress ?? {};
   const note = task.progress ? {} : task.claimNote;
   return {
@@ -68,52 +79,67 @@ export const encodeReport = (task: Reported): JsonObject => {
     status: task.progress ? 'in_progress' : 'pending',
     metadata: {
       ...note,
-      startedAt: maybeIso(task.claimedAt),
-      retryCount: retriesOf(task),
+      startedAt: toIsoOrUndefined(task.claimedAt),
+      retryCount: countRetries(task),
       agent: task.holder,
       progress: percent,
       message: message ?? note?.message,
-      ...partsOf(carried).metadata,
-      parley: withAny({ subTasks, carried: foreign(carried) }),
+      ...parseExtensions(carried).metadata,
+      parley: omitIfEmpty({ subTasks, carried: pickForeignExtensions(carried) }),
     },
+    observability: buildObservability(task),
   };
 };
 
 export const encodeOutcome = (
-  outcome: Outcome,
+  outcome: TaskOutcome,
   output: Json | undefined,
   artifacts: JsonObject[] | undefined,
 ): JsonObject => {
   const { task, status, carried, prompt } = outcome;
-  const { metadata, error, status: said } = partsOf(outcome.from === PARLEY ? {} : carried);
+  const {
+    metadata,
+    error,
+    observability: saidTrace,
+    status: said,
+  } = parseExtensions(outcome.from === SYSTEM_SENDER ? {} : carried);
   const isEnd = status !== 'input_required' && status !== 'claimed';
   const about = {
-    startedAt: maybeIso(task.claimedAt),
-    completedAt: isEnd ? iso(outcome.happenedAt) : undefined,
+    startedAt: toIsoOrUndefined(task.claimedAt),
+    completedAt: isEnd ? toIso(outcome.happenedAt) : undefined,
     duration_ms: isEnd && task.claimedAt !== undefined ? outcome.happenedAt - task.claimedAt : undefined,
-    retryCount: retriesOf(task),
+    retryCount: countRetries(task),
     ...metadata,
-    agent: outcome.from === PARLEY ? task.holder : outcome.from,
+    agent: outcome.from === SYSTEM_SENDER ? task.holder : outcome.from,
     parley: {
       messageId: outcome.id,
-      carried: outcome.from === PARLEY ? undefined : foreign(carried),
-      ...originalCode(outcome),
+      carried: outcome.from === SYSTEM_SENDER ? undefined : pickForeignExtensions(carried),
+      ...pickOriginalCode(outcome),
     },
   };
+  const observability = buildObservability(task, saidTrace);
   if (status === 'claimed') return { id: task.id, input: { ...prompt, answer: outcome.answer } };
-  if (status === 'input_required') return { id: task.id, status, input: prompt, metadata: about };
-  if (status === 'completed') return { id: task.id, status, result: output, artifacts, metadata: about };
-  if (status === 'cancelled' || said === 'cancelled') return { id: task.id, status: 'cancelled', metadata: about };
-  return { id: task.id, status: 'failed', error: { ...errorOf(outcome), ...error }, metadata: about };
+  if (status === 'input_required') return { id: task.id, status, input: prompt, metadata: about, observability };
+  if (status === 'completed') return { id: task.id, status, result: output, artifacts, metadata: about, observability };
+  if (status === 'cancelled' || said === 'cancelled') {
+    return { id: task.id, status: 'cancelled', metadata: about, observability };
+  }
+  return {
+    id: task.id,
+    status: 'failed',
+    error: { ...buildErrorBlock(outcome), ...error },
+    metadata: about,
+    observability,
+  };
 };
 
-const errorOf = (outcome: Outcome): JsonObject => {
+const buildErrorBlock = (outcome: TaskOutcome): JsonObject => {
   const { status, task, error } = outcome;
   if (status === 'expired') {
     return { code: 'TIMEOUT', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, recoverable: true };
   }
   return {
-    code: codeOf(outcome),
+    code: getWireErrorCode(outcome),
     message: error?.message ?? 'The task failed.',
     details: error?.details,
     recoverable: error?.retryable ?? false,
@@ -121,20 +147,20 @@ const errorOf = (outcome: Outcome): JsonObject => {
 };
 
 /** Agents of this dialect may use any code; theirs stay what they are. */
-const codeOf = ({ error, from, carried }: Outcome): string => {
+const getWireErrorCode = ({ error, from, carried }: TaskOutcome): string => {
   const { code } = error ?? { code: 'INTERNAL_ERROR' };
-  return from !== PARLEY && NAME in carried ? code : nearestCode(code);
+  return from !== SYSTEM_SENDER && TASK_FORMAT in carried ? code : toTaskFormatErrorCode(code);
 };
 
-const originalCode = (outcome: Outcome): JsonObject =>
-  outcome.error && codeOf(outcome) !== outcome.error.code ? { errorCode: outcome.error.code } : {};
+const pickOriginalCode = (outcome: TaskOutcome): JsonObject =>
+  outcome.error && getWireErrorCode(outcome) !== outcome.error.code ? { errorCode: outcome.error.code } : {};
 
-const retriesOf = ({ attempt }: Pick<Task, 'attempt'>): number => Math.max(0, attempt - 1);
+const countRetries = ({ attempt }: Pick<Task, 'attempt'>): number => Math.max(0, attempt - 1);
 
 /** What `decode` put aside. */
-const partsOf = (carried: JsonObject) => {
-  const parts = own(carried, NAME);
-  const part = (name: string): JsonObject => own(parts, name);
+const parseExtensions = (carried: JsonObject) => {
+  const parts = pickObject(carried, TASK_FORMAT);
+  const part = (name: string): JsonObject => pickObject(parts, name);
   return {
     context: part('context'),
     routing: part('routing'),
@@ -145,14 +171,15 @@ const partsOf = (carried: JsonObject) => {
   };
 };
 
-const own = (carried: JsonObject, name: string): JsonObject => {
+const pickObject = (carried: JsonObject, name: string): JsonObject => {
   const value = carried[name];
   return isJsonObject(value) ? value : {};
 };
 
 /** What other dialects said and this one has no place for, under their names. */
-const foreign = ({ [NAME]: _own, ...others }: JsonObject): JsonObject | undefined => withAny(others);
+const pickForeignExtensions = ({ [TASK_FORMAT]: _own, ...others }: JsonObject): JsonObject | undefined =>
+  omitIfEmpty(others);
 
-const withAny = (value: JsonObject): JsonObject | undefined =>
+const omitIfEmpty = (value: JsonObject): JsonObject | undefined =>
   Object.values(value).some((member) => member !== undefined) ? value : undefined;
-const maybeIso = (at: number | undefined): string | undefined => (at === undefined ? undefined : iso(at));
+const toIsoOrUndefined = (at: number | undefined): string | undefined => (at === undefined ? undefined : toIso(at));

@@ -1,39 +1,39 @@
 import * as z from 'zod';
 import { ParleyError } from '../../errors.ts';
 import type { GraphNode } from '../../graphs/graph.ts';
-import { jsonObject } from '../../json/checked.ts';
-import type { Flaw, Seed } from '../../seeds/sow.ts';
-import { MOST_DEPENDENCIES } from '../../tasks/dependencies.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
+import { jsonObject } from '../../json/parse-or-throw.ts';
+import type { PendingRequest, RequestIssue } from '../../seeds/create-pending.ts';
+import { MAX_DEPENDENCIES } from '../../tasks/reconcile-dependencies.ts';
 import { ON_FAILURE } from '../../tasks/task.ts';
-import { NAME } from './decode.ts';
+import { TASK_FORMAT } from './decode.ts';
 import { TaskRequest } from './schema.ts';
 
 const { id: taskId, type: capability, retryPolicy } = TaskRequest.shape;
 const { conversationId, priority } = TaskRequest.shape.context.unwrap().shape;
 const { target } = TaskRequest.shape.routing.unwrap().shape;
 
-const Node = z.strictObject({
+const SubmittedNode = z.strictObject({
   taskId,
   agent: target.describe('by default whoever serves the domain of the capability, or else has it'),
   capability,
-  dependencies: z.array(taskId).max(MOST_DEPENDENCIES).default([]).describe('the nodes that must be completed first'),
+  dependencies: boundedArray(taskId, { max: MAX_DEPENDENCIES })
+    .default([])
+    .describe('the nodes that must be completed first'),
   payload: jsonObject.default({}),
   priority,
   retryPolicy,
   onFailure: z.enum(ON_FAILURE).optional().describe('for this node, where it differs'),
   status: z.literal('pending').optional(),
 });
-type Node = z.output<typeof Node>;
+type SubmittedNode = z.output<typeof SubmittedNode>;
 
 /** A graph as it is submitted: what a node depends on is said by the node or by an edge. */
 export const TaskGraph = z.strictObject({
   graphId: taskId.describe('the same graph again is a duplicate'),
   conversationId,
-  nodes: z.array(Node).min(1).max(100),
-  edges: z
-    .array(z.strictObject({ from: taskId, to: taskId }))
-    .max(1000)
-    .default([]),
+  nodes: boundedArray(SubmittedNode, { min: 1, max: 100 }),
+  edges: boundedArray(z.strictObject({ from: taskId, to: taskId }), { max: 1000 }).default([]),
   onFailure: z
     .enum(ON_FAILURE)
     .default('fail')
@@ -42,9 +42,12 @@ export const TaskGraph = z.strictObject({
 export type TaskGraph = z.output<typeof TaskGraph>;
 
 /** The nodes as requests, in an order in which none comes before what it depends on, where there is one. */
-export const seedsOf = (graph: TaskGraph, source: string): { nodes: GraphNode[]; seeds: Seed[]; flaws: Flaw[] } => {
-  const nodes = withEdges(graph);
-  const { sorted, cycle } = inOrder(nodes);
+export const toGraphRequests = (
+  graph: TaskGraph,
+  source: string,
+): { nodes: GraphNode[]; seeds: PendingRequest[]; flaws: RequestIssue[] } => {
+  const nodes = mergeEdges(graph);
+  const { sorted, cycle } = sortByDependencies(nodes);
   const seeds = sorted.map(
     ({
       taskId: id,
@@ -56,7 +59,7 @@ export const seedsOf = (graph: TaskGraph, source: string): { nodes: GraphNode[];
       retryPolicy: retry,
       onFailure,
     }) => ({
-      dialect: NAME,
+      dialect: TASK_FORMAT,
       graph: graph.graphId,
       message: {
         id,
@@ -75,21 +78,21 @@ export const seedsOf = (graph: TaskGraph, source: string): { nodes: GraphNode[];
     capability: type,
     dependencies,
   }));
-  return { nodes: shown, seeds, flaws: [...(cycle ? [cycleFlaw(cycle)] : []), ...flawsOf(graph, nodes)] };
+  return { nodes: shown, seeds, flaws: [...(cycle ? [buildCycleIssue(cycle)] : []), ...checkGraph(graph, nodes)] };
 };
 
-const withEdges = ({ nodes, edges }: TaskGraph): Node[] =>
+const mergeEdges = ({ nodes, edges }: TaskGraph): SubmittedNode[] =>
   nodes.map((node) => {
     const before = edges.filter(({ to }) => to === node.taskId).map(({ from }) => from);
     return { ...node, dependencies: [...new Set([...node.dependencies, ...before])] };
   });
 
-const inOrder = (nodes: Node[]): { sorted: Node[]; cycle?: string[] } => {
-  const sorted: Node[] = [];
+const sortByDependencies = (nodes: SubmittedNode[]): { sorted: SubmittedNode[]; cycle?: string[] } => {
+  const sorted: SubmittedNode[] = [];
   for (let left = nodes; left.length > 0; ) {
     const ids = new Set(left.map((node) => node.taskId));
     const free = left.filter(({ dependencies }) => !dependencies.some((id) => ids.has(id)));
-    if (free.length === 0) return { sorted: [...sorted, ...left], cycle: cycleAmong(left) };
+    if (free.length === 0) return { sorted: [...sorted, ...left], cycle: findCycle(left) };
     sorted.push(...free);
     left = left.filter((node) => !free.includes(node));
   }
@@ -97,7 +100,7 @@ const inOrder = (nodes: Node[]): { sorted: Node[]; cycle?: string[] } => {
 };
 
 /** Each of these depends on another of them: whoever goes back from one to the next comes round. */
-const cycleAmong = (nodes: Node[]): string[] => {
+const findCycle = (nodes: SubmittedNode[]): string[] => {
   const path: string[] = [];
   let at = nodes[0];
   while (at && !path.includes(at.taskId)) {
@@ -108,7 +111,7 @@ const cycleAmong = (nodes: Node[]): string[] => {
   return path.slice(path.indexOf(at?.taskId ?? '')).reverse();
 };
 
-const cycleFlaw = (cycle: string[]): Flaw => {
+const buildCycleIssue = (cycle: string[]): RequestIssue => {
   const round = [...cycle, cycle[0]].join(' → ');
   return {
     path: 'nodes',
@@ -116,10 +119,14 @@ const cycleFlaw = (cycle: string[]): Flaw => {
   };
 };
 
-const flawsOf = ({ nodes, edges }: TaskGraph, joined: Node[]): Flaw[] => {
+const checkGraph = ({ nodes, edges }: TaskGraph, joined: SubmittedNode[]): RequestIssue[] => {
   const ids = nodes.map((node) => node.taskId);
-  const flaw = (path: string, message: string): Flaw => ({ path, error: new ParleyError('invalid_request', message) });
-  const known = (path: string, id: string): Flaw[] => (ids.includes(id) ? [] : [flaw(path, `no node is ${id}`)]);
+  const flaw = (path: string, message: string): RequestIssue => ({
+    path,
+    error: new ParleyError('invalid_request', message),
+  });
+  const known = (path: string, id: string): RequestIssue[] =>
+    ids.includes(id) ? [] : [flaw(path, `no node is ${id}`)];
   return [
     ...nodes.flatMap((node, at) => [
       ...(ids.indexOf(node.taskId) < at ? [flaw(`nodes[${at}].taskId`, 'must not be that of another node')] : []),
@@ -127,8 +134,8 @@ const flawsOf = ({ nodes, edges }: TaskGraph, joined: Node[]): Flaw[] => {
     ]),
     ...edges.flatMap(({ from, to }, at) => [...known(`edges[${at}].from`, from), ...known(`edges[${at}].to`, to)]),
     ...joined.flatMap(({ dependencies }, at) =>
-      dependencies.length > MOST_DEPENDENCIES
-        ? [flaw(`nodes[${at}]`, `must depend on ${MOST_DEPENDENCIES} others at the most`)]
+      dependencies.length > MAX_DEPENDENCIES
+        ? [flaw(`nodes[${at}]`, `must depend on ${MAX_DEPENDENCIES} others at the most`)]
         : [],
     ),
   ];

@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../agents/agent.ts';
-import { canonicalId, GIVEN_ID, GIVEN_ID_RULE } from '../../ids.ts';
-import { jsonObject, jsonValue } from '../../json/checked.ts';
+import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../ids.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
 import type { JsonObject } from '../../json/json.ts';
+import { jsonObject, jsonValue } from '../../json/parse-or-throw.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
-const taskId = z.string().regex(GIVEN_ID, GIVEN_ID_RULE).overwrite(canonicalId);
+const taskId = z.string().regex(CLIENT_ID, CLIENT_ID_RULE).overwrite(toCanonicalId);
 const time = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' });
 const text = z.string().max(4000);
 const label = z.string().max(256);
@@ -14,6 +15,12 @@ const count = z.number().int().min(0);
 const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
 const BACKOFFS = ['exponential', 'linear', 'fixed'] as const;
 const MAX_DELAY_MS = 300_000;
+
+const Observability = z.looseObject({
+  traceId: label.optional(),
+  spanId: label.optional(),
+  baggage: jsonObject.optional(),
+});
 
 /** Blocks take what is not named here, and carry it along; the message itself does not, for its keys are what it is known by. */
 export const TaskRequest = z.strictObject({
@@ -33,12 +40,10 @@ export const TaskRequest = z.strictObject({
     .looseObject({
       source: agentId.optional(),
       target: agentId.optional(),
-      delegationChain: z.array(agentId).max(64).optional(),
+      delegationChain: boundedArray(agentId, { max: 64 }).optional(),
     })
     .prefault({}),
-  observability: z
-    .looseObject({ traceId: label.optional(), spanId: label.optional(), baggage: jsonObject.optional() })
-    .prefault({}),
+  observability: Observability.prefault({}),
   retryPolicy: z
     .strictObject({
       maxAttempts: z.number().int().min(1).max(10).optional(),
@@ -62,9 +67,9 @@ const Metadata = z.looseObject({
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(; ?[\w-]{1,64}=("[\w .:+-]{1,64}"|[\w.:+-]{1,64}))*$/;
 
 /** What a decoder would pass over. */
-const NOT_BASE64 = /[^\w+/=\s-]/;
+const NON_BASE64_CHARACTER = /[^\w+/=\s-]/;
 
-export const ArtifactShape = z
+export const ArtifactSchema = z
   .looseObject({
     name: z
       .string()
@@ -73,12 +78,16 @@ export const ArtifactShape = z
     content: z.string(),
     encoding: z.enum(['base64']).optional().describe('where the content is not text'),
   })
-  .refine(({ content, encoding }) => encoding === undefined || !NOT_BASE64.test(content), {
+  .refine(({ content, encoding }) => encoding === undefined || !NON_BASE64_CHARACTER.test(content), {
     path: ['content'],
     error: 'must be base64',
   });
 
-const response = { id: taskId.describe('of the task'), metadata: Metadata.prefault({}) };
+const response = {
+  id: taskId.describe('of the task'),
+  metadata: Metadata.prefault({}),
+  observability: Observability.optional(),
+};
 
 export const TaskResponse = z.discriminatedUnion('status', [
   z.strictObject({ ...response, status: z.literal('pending') }),
@@ -87,9 +96,7 @@ export const TaskResponse = z.discriminatedUnion('status', [
     ...response,
     status: z.literal('completed'),
     result: jsonValue.optional(),
-    artifacts: z
-      .array(ArtifactShape)
-      .max(64)
+    artifacts: boundedArray(ArtifactSchema, { max: 64 })
       .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, 'must have names that differ')
       .optional(),
   }),
@@ -123,23 +130,33 @@ export type TaskUpdate = z.output<typeof TaskUpdate>;
 export const TaskFormatMessage = z.union([TaskRequest, TaskResponse, TaskUpdate]);
 
 /** For a response of no known status, which is to learn what else is wrong with it. */
-export const UnknownResponse = z.looseObject({
+export const UntypedTaskResponse = z.looseObject({
   ...response,
   status: z.enum(TaskResponse.options.map((option) => option.shape.status.value)),
 });
 
-export const KEYS = ['status', 'result', 'error', 'metadata', 'artifacts', 'input', ...Object.keys(TaskRequest.shape)];
+export const TASK_FORMAT_FIELDS = [
+  'status',
+  'result',
+  'error',
+  'metadata',
+  'artifacts',
+  'input',
+  ...Object.keys(TaskRequest.shape),
+];
 
-export const hasOwnKeysOnly = (message: JsonObject): boolean => {
+export const hasTaskFormatFieldsOnly = (message: JsonObject): boolean => {
   const keys = Object.keys(message);
-  return keys.every((key) => KEYS.includes(key)) && ['id', 'type', 'status'].some((key) => keys.includes(key));
+  return (
+    keys.every((key) => TASK_FORMAT_FIELDS.includes(key)) && ['id', 'type', 'status'].some((key) => keys.includes(key))
+  );
 };
 
 /** Which of the three a message is meant to be. */
-export const shapeOf = (message: JsonObject) => {
+export const pickSchema = (message: JsonObject) => {
   if (message.status !== undefined) {
     const isKnown = TaskResponse.options.some((option) => option.shape.status.value === message.status);
-    return isKnown ? TaskResponse : UnknownResponse;
+    return isKnown ? TaskResponse : UntypedTaskResponse;
   }
   return message.input !== undefined && message.type === undefined ? TaskUpdate : TaskRequest;
 };

@@ -1,29 +1,29 @@
-import type { Code } from '../../errors.ts';
-import { complaints } from '../../json/checked.ts';
-import { objectIn } from '../../json/json.ts';
+import type { ParleyErrorCode } from '../../errors.ts';
+import { toObjectOrEmpty } from '../../json/json.ts';
+import { validate } from '../../json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
-import { decode, NAME } from './decode.ts';
-import { hasOwnKeysOnly, KEYS, shapeOf, TaskFormatMessage } from './schema.ts';
+import { decode, TASK_FORMAT } from './decode.ts';
+import { hasTaskFormatFieldsOnly, pickSchema, TASK_FORMAT_FIELDS, TaskFormatMessage } from './schema.ts';
 
 /** The task format: requests, responses of six statuses, and answers to those that ask for input. */
-export const taskFormat: Dialect = {
-  name: NAME,
+export const taskFormatDialect: Dialect = {
+  name: TASK_FORMAT,
   isLogged: false,
   schema: TaskFormatMessage,
   schemaFile: 'task.schema.json',
-  keys: KEYS,
-  complaints: (message) => complaints(shapeOf(message), message),
-  recognises: hasOwnKeysOnly,
-  names: ({ id, context }) => [id, objectIn(context).parentTaskId],
+  keys: TASK_FORMAT_FIELDS,
+  complaints: (message) => validate(pickSchema(message), message),
+  recognises: hasTaskFormatFieldsOnly,
+  names: ({ id, context }) => [id, toObjectOrEmpty(context).parentTaskId],
   decode,
   explained: ({ code, message }) => {
-    const known = PROBLEMS[code];
+    const known = CODES_BY_PARLEY_CODE[code];
     return known ? { error: { code: known, message, recoverable: false } } : {};
   },
 };
 
 /** What the document calls a refusal. */
-const PROBLEMS: Partial<Record<Code, string>> = {
+const CODES_BY_PARLEY_CODE: Partial<Record<ParleyErrorCode, string>> = {
   invalid_message: 'INVALID_INPUT',
   unknown_agent: 'AGENT_NOT_FOUND',
   capability_not_found: 'CAPABILITY_NOT_FOUND',

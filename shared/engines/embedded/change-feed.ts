@@ -1,14 +1,16 @@
+import { ParleyError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { type Clock, nap } from '../../ports/clock.ts';
-import type { Followers } from '../../ports/followers.ts';
+import { type Clock, sleep } from '../../ports/clock.ts';
+import type { EngineHandlers } from '../../ports/engine-handlers.ts';
 import type { RecordChange } from '../../ports/records.ts';
+import { BackPressure } from './back-pressure.ts';
 import type { Database } from './database.ts';
-import type { Rows } from './rows.ts';
-import type { Writer } from './sqlite-file.ts';
-import { restored, stored } from './stored-change.ts';
+import type { RecordTable } from './record-table.ts';
+import type { RecordedStatement } from './sqlite-file.ts';
+import { restoreChanges, toUndoChange } from './undo-change.ts';
 
 /** Changes of one group that are handed over together. */
-interface Batch {
+interface ChangeBatch {
   changes: RecordChange[];
   /** Under which it is kept; it has none before its group is in the journal. */
   seq?: number;
@@ -16,11 +18,13 @@ interface Batch {
 }
 
 /** How many changes are handed over together, give or take a group. */
-const TOGETHER = 128;
+const MAX_BATCH_CHANGES = 128;
 /** So many changes may wait before whoever writes waits as well: some 40 MB where each is of 10 KB. */
-const FULL = 4096;
+const MAX_PENDING = 4096;
+/** Where the disk is full. */
+const STORAGE_FULL_RETRY_MS = 1000;
 /** A change that fails so often is a bug, not bad luck: it is put aside, so that it cannot block the others. */
-const MAX_TRIES = 8;
+const MAX_ATTEMPTS = 8;
 
 /**
  * Hands every change of a watched record to the follower, in order, until it has been acknowledged; also after a crash. It does
@@ -32,129 +36,117 @@ export class ChangeFeed {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #watched: ReadonlySet<string>;
-  readonly #insert: Writer;
-  readonly #delete: Writer;
-  readonly #park: Writer;
-  readonly #unpark: Writer;
+  readonly #insert: RecordedStatement;
+  readonly #delete: RecordedStatement;
+  readonly #park: RecordedStatement;
+  readonly #unpark: RecordedStatement;
   #lastSeq: number;
   /** What waits to be handed over. */
-  readonly #waiting: Batch[];
-  /** How many changes these are. */
-  #count: number;
-  #room: PromiseWithResolvers<void> | undefined;
+  readonly #waiting: ChangeBatch[];
+  /**
+   * For requests: where too much waits to be handed over, they wait as well. Whatever follows from a change never does, or
+   * nobody would ever make room.
+   */
+  readonly room = new BackPressure(MAX_PENDING);
   /** What the open group has brought. */
-  #uncommitted: Batch[] = [];
+  #uncommitted: ChangeBatch[] = [];
   /** The last of these, until it is handed over. */
-  #gathering: Batch | undefined;
+  #gathering: ChangeBatch | undefined;
   #pumping: Promise<void> | undefined;
   #retrying: Promise<void> | undefined;
-  #follow: Followers['changes'] | undefined;
+  #follow: EngineHandlers['onChanges'] | undefined;
   #stop = new AbortController();
 
-  constructor(db: Database, rows: Rows, clock: Clock, log: Log, watched: Iterable<string>) {
+  constructor(db: Database, rows: RecordTable, clock: Clock, log: Log, watched: Iterable<string>) {
     this.#db = db;
     this.#clock = clock;
     this.#log = log;
     this.#watched = new Set(watched);
-    this.#insert = db.writer('INSERT INTO changes (seq, batch) VALUES (?, ?)');
-    this.#delete = db.writer('DELETE FROM changes WHERE seq <= ?');
-    this.#park = db.writer('INSERT INTO parked_changes (change, error) VALUES (?, ?)');
-    this.#unpark = db.writer('DELETE FROM parked_changes WHERE seq = ?');
+    this.#insert = db.prepareWrite('INSERT INTO changes (seq, batch) VALUES (?, ?)');
+    this.#delete = db.prepareWrite('DELETE FROM changes WHERE seq <= ?');
+    this.#park = db.prepareWrite('INSERT INTO parked_changes (change, error) VALUES (?, ?)');
+    this.#unpark = db.prepareWrite('DELETE FROM parked_changes WHERE seq = ?');
     const left = db.sql.prepare('SELECT seq, batch FROM changes ORDER BY seq').all();
     this.#lastSeq = Number(left.at(-1)?.seq ?? 0);
-    const changes = restored(
+    const changes = restoreChanges(
       left.flatMap(({ batch }) => JSON.parse(String(batch))),
       (change) => rows.find(change)?.item,
     );
     this.#waiting = changes.length > 0 ? [{ seq: this.#lastSeq, changes }] : [];
-    this.#count = changes.length;
-  }
-
-  /**
-   * Where too much waits: resolves when that is no longer so. It is for requests; whatever follows from a change never waits for
-   * it, or nobody would ever make room.
-   */
-  room(): Promise<void> | undefined {
-    if (!this.#follow || this.#count < FULL) return undefined;
-    this.#room ??= Promise.withResolvers();
-    return this.#room.promise;
-  }
-
-  #makeRoom(): void {
-    this.#room?.resolve();
-    this.#room = undefined;
+    this.room.increase(changes.length);
   }
 
   /** In the group of the write itself. */
   append(change: RecordChange): void {
     const item = change.after ?? change.before;
     if (!item || !this.#watched.has(item.sk)) return;
-    this.#gathering ??= this.#begin();
+    this.#gathering ??= this.#startBatch();
     this.#gathering.changes.push(change);
-    this.#count += 1;
+    this.room.increase(1);
   }
 
   /** What one turn of the event loop brings goes together. */
-  #begin(): Batch {
-    const batch: Batch = { changes: [] };
-    if (this.#uncommitted.length === 0) this.#db.beforeCommit(() => this.#store());
+  #startBatch(): ChangeBatch {
+    const batch: ChangeBatch = { changes: [] };
+    if (this.#uncommitted.length === 0) this.#db.onBeforeCommit(() => this.#storeUncommitted());
     this.#uncommitted.push(batch);
     this.#waiting.push(batch);
-    setImmediate(() => this.#wake());
+    setImmediate(() => this.#startPump());
     return batch;
   }
 
-  #store(): void {
+  #storeUncommitted(): void {
     for (const batch of this.#uncommitted) {
       if (batch.isDone) continue;
       this.#lastSeq += 1;
       batch.seq = this.#lastSeq;
-      this.#insert.run(batch.seq, JSON.stringify(batch.changes.map(stored)));
+      this.#insert.run(batch.seq, JSON.stringify(batch.changes.map(toUndoChange)));
     }
     this.#uncommitted = [];
     this.#gathering = undefined;
   }
 
-  start(follow: Followers['changes']): void {
+  start(follow: EngineHandlers['onChanges']): void {
     this.#follow = follow;
+    this.room.enable();
     this.#retrying = this.#retryParked(follow);
-    this.#wake();
+    this.#startPump();
   }
 
   async stop(): Promise<void> {
-    this.#end();
+    this.#stopDelivering();
     this.#stop.abort();
     await Promise.all([this.#pumping, this.#retrying]);
   }
 
-  #end(): void {
+  #stopDelivering(): void {
     this.#follow = undefined;
-    this.#makeRoom();
+    this.room.disable();
   }
 
   /** What was put aside is tried once after each start: the bug may be gone, and every effect is safe to be late. */
-  async #retryParked(follow: Followers['changes']): Promise<void> {
+  async #retryParked(follow: EngineHandlers['onChanges']): Promise<void> {
     for (const { seq, change } of this.#db.sql.prepare('SELECT seq, change FROM parked_changes').all()) {
       try {
         await follow([JSON.parse(String(change))]);
-        this.#db.writeSoon(() => this.#unpark.run(seq ?? null));
+        this.#db.writeAsync(() => this.#unpark.run(seq ?? null));
       } catch (error) {
         this.#log('warn', 'a change that was put aside failed again', { seq, error: String(error) });
       }
     }
   }
 
-  #wake(): void {
+  #startPump(): void {
     if (!this.#follow || this.#pumping) return;
     this.#pumping = this.#pump().then(
       () => {
         this.#pumping = undefined;
-        if (this.#waiting.length > 0) this.#wake();
+        if (this.#waiting.length > 0) this.#startPump();
       },
       // It fails only where everything stops or the storage has failed: what is left comes again after the next start.
       (error) => {
         this.#pumping = undefined;
-        this.#end();
+        this.#stopDelivering();
         if (!this.#stop.signal.aborted)
           this.#log('error', 'the changes are no longer followed', { error: String(error) });
       },
@@ -162,64 +154,79 @@ export class ChangeFeed {
   }
 
   async #pump(): Promise<void> {
-    while (this.#follow && this.#waiting.length > 0) {
-      const batches = this.#next();
-      await this.#deliver(
-        this.#follow,
-        batches.flatMap(({ changes }) => changes),
-      );
-      this.#acknowledge(batches);
+    for (let follow = this.#follow; follow && this.#waiting.length > 0; follow = this.#follow) {
+      const batches = this.#takeBatches();
+      const changes = batches.flatMap((batch) => batch.changes);
+      await this.#retryWhileFull(() => this.#deliver(follow, changes));
+      await this.#retryWhileFull(() => this.#acknowledge(batches));
+    }
+  }
+
+  /** A full disk is no fault of a change: it waits, and all behind it. Requests do not: they are refused. */
+  async #retryWhileFull<T>(act: () => T): Promise<Awaited<T>> {
+    for (;;) {
+      try {
+        const result = await act();
+        this.room.admit();
+        return result;
+      } catch (error) {
+        if (!isStorageFullError(error) || this.#stop.signal.aborted) throw error;
+        this.room.refuse(error);
+        await sleep(this.#clock, STORAGE_FULL_RETRY_MS, this.#stop.signal).over;
+      }
     }
   }
 
   /** Some of what waits. */
-  #next(): Batch[] {
+  #takeBatches(): ChangeBatch[] {
     this.#gathering = undefined;
-    const together: Batch[] = [];
-    for (let changes = 0; changes < TOGETHER; ) {
+    const together: ChangeBatch[] = [];
+    let changes = 0;
+    while (changes < MAX_BATCH_CHANGES) {
       const batch = this.#waiting.shift();
       if (!batch) break;
       together.push(batch);
       changes += batch.changes.length;
-      this.#count -= batch.changes.length;
     }
-    if (this.#count < FULL) this.#makeRoom();
+    this.room.decrease(changes);
     return together;
   }
 
-  #acknowledge(batches: Batch[]): void {
+  #acknowledge(batches: ChangeBatch[]): void {
     for (const batch of batches) batch.isDone = true;
     const { seq } = batches.findLast((batch) => batch.seq !== undefined) ?? {};
-    if (seq !== undefined) this.#db.writeSoon(() => this.#delete.run(seq));
+    if (seq !== undefined) this.#db.writeAsync(() => this.#delete.run(seq));
   }
 
-  async #deliver(follow: Followers['changes'], changes: RecordChange[]): Promise<void> {
+  async #deliver(follow: EngineHandlers['onChanges'], changes: RecordChange[]): Promise<void> {
     try {
       await follow(changes);
     } catch (error) {
-      if (this.#stop.signal.aborted) throw error;
+      if (this.#stop.signal.aborted || isStorageFullError(error)) throw error;
       this.#log('warn', 'a batch of changes failed; each is tried by itself', {
         changes: changes.length,
         error: String(error),
       });
-      for (const change of changes) await this.#deliverAlone(follow, change);
+      for (const change of changes) await this.#deliverOne(follow, change);
     }
   }
 
-  async #deliverAlone(follow: Followers['changes'], change: RecordChange): Promise<void> {
+  async #deliverOne(follow: EngineHandlers['onChanges'], change: RecordChange): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
         return await follow([change]);
       } catch (error) {
-        if (this.#stop.signal.aborted) throw error;
-        if (tries === MAX_TRIES) {
+        if (this.#stop.signal.aborted || isStorageFullError(error)) throw error;
+        if (tries === MAX_ATTEMPTS) {
           const { pk, sk, v } = change.after ?? change.before ?? {};
           this.#log('error', 'a change was put aside after many tries', { pk, sk, v, error: String(error) });
-          this.#db.writeSoon(() => this.#park.run(JSON.stringify(change), String(error)));
+          this.#db.writeAsync(() => this.#park.run(JSON.stringify(change), String(error)));
           return;
         }
-        await nap(this.#clock, 10 * 2 ** tries, this.#stop.signal).over;
+        await sleep(this.#clock, 10 * 2 ** tries, this.#stop.signal).over;
       }
     }
   }
 }
+
+const isStorageFullError = (error: unknown): boolean => error instanceof ParleyError && error.code === 'storage_full';

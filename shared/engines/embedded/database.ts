@@ -1,16 +1,25 @@
 import { fdatasync, fdatasyncSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { ParleyError } from '../../errors.ts';
-import { SqliteFile, type Writer } from './sqlite-file.ts';
+import {
+  type FlushedGroup,
+  type RecordedStatement,
+  SqliteFile,
+  type StorageOptions,
+  type WriteOrigin,
+} from './sqlite-file.ts';
 
 /** For how many turns of the event loop a group stays open at the most while each of them brings more to it. */
-const MAX_TURNS = 4;
+const MAX_COMMIT_DELAY_TURNS = 4;
 
 /** A request and the claim that it wakes: where no more wait for the disk, nothing else is going on. */
-const FEW = 2;
+const SYNC_INLINE_CALLERS = 2;
+
+/** When to come again where the disk is full: somebody has to make room. */
+const FULL_RETRY_SECONDS = 5;
 
 /** What ran together and goes into the journal together. */
-interface Group {
+interface CommitGroup {
   operations: number;
   /** How many of its callers wait for the disk. */
   callers: number;
@@ -28,17 +37,20 @@ interface Group {
 export class Database {
   /** Called once, when the disk no longer takes what is written. */
   onFailure: (error: unknown) => void = () => {};
+  /** Called when the disk is full, and when there is room again. */
+  onRoom: (hasRoom: boolean) => void = () => {};
   readonly #file: SqliteFile;
-  #open: Group | undefined;
+  #open: CommitGroup | undefined;
   /** In the journal, and on its way to the disk. */
-  #syncing: Group | undefined;
+  #syncing: CommitGroup | undefined;
   #failure: unknown;
+  #isFull = false;
   #closing: Promise<void> | undefined;
   #beforeCommit: (() => void)[] = [];
   #afterCommit: (() => void)[] = [];
 
-  constructor(path: string) {
-    this.#file = new SqliteFile(path, (error) => this.#fail(error));
+  constructor(path: string, options?: StorageOptions) {
+    this.#file = new SqliteFile(path, (error) => this.#recordFailure(error), options);
   }
 
   /** For reading. */
@@ -46,81 +58,105 @@ export class Database {
     return this.#file.sql;
   }
 
-  /** What has to be in place before the first write; it is on the disk at once. */
-  setUp(text: string): void {
-    this.#file.setUp(text);
-  }
-
   /** A statement that writes: it runs within a write. */
-  writer(text: string): Writer {
-    return this.#file.writer(text);
+  prepareWrite(text: string): RecordedStatement {
+    return this.#file.prepareWrite(text);
   }
 
   /** Runs a write now; resolves when it is on the disk. */
   write<T>(operation: () => T): Promise<T> {
-    return this.#run(true, operation);
+    return this.#runWrite('request', true, operation);
   }
 
   /** Runs a write now; resolves when it is in the journal. A power failure could take it back, a crash of the process not. */
   writeUnsynced<T>(operation: () => T): Promise<T> {
-    return this.#run(false, operation);
+    return this.#runWrite('following', false, operation);
   }
 
   /**
    * Runs a write now that follows from another one, and would be repeated should it be lost: nobody waits for it. The journal
    * keeps the order of writes, so that whatever acknowledges it later cannot outlive it.
    */
-  writeSoon<T>(operation: () => T): T {
-    if (this.#failure !== undefined) throw this.#broken();
+  writeAsync<T>(operation: () => T): T {
+    this.assertCapacity('following');
     try {
-      this.#join(false);
+      this.#joinGroup(false);
       return operation();
     } catch (error) {
-      throw this.fail(error);
+      throw this.recordFailure(error);
+    }
+  }
+
+  /** For what has to be in place before anything else: it is on the disk at once. */
+  writeSync(operation: () => void): void {
+    this.assertCapacity('following');
+    operation();
+    const kept = this.#file.flush();
+    fdatasyncSync(kept.descriptor);
+    this.#file.markSynced(kept);
+  }
+
+  /** Throws where a write cannot be taken: before any of it has run. */
+  assertCapacity(origin: WriteOrigin): void {
+    if (this.#failure !== undefined) throw this.#storageFailedError();
+    const hasRoom = this.#hasCapacityFor(origin);
+    // What follows from others has room for longer, and says nothing of requests.
+    if (!hasRoom !== this.#isFull && !(hasRoom && origin === 'following')) {
+      this.#isFull = !hasRoom;
+      this.onRoom(hasRoom);
+    }
+    if (!hasRoom) throw storageFullError();
+  }
+
+  #hasCapacityFor(origin: WriteOrigin): boolean {
+    try {
+      return this.#file.hasCapacityFor(origin);
+    } catch (error) {
+      throw this.recordFailure(error);
     }
   }
 
   /** Runs a read now; resolves when everything that it saw is on the disk. */
   async read<T>(operation: () => T): Promise<T> {
-    const result = this.readSoon(operation);
-    await this.settled();
+    const result = this.readUnsynced(operation);
+    await this.waitForSync();
     return result;
   }
 
   /** Runs a read now. A power failure could take back what it saw. */
-  readSoon<T>(operation: () => T): T {
-    if (this.#failure !== undefined) throw this.#broken();
-    return this.#attempt(operation);
+  readUnsynced<T>(operation: () => T): T {
+    if (this.#failure !== undefined) throw this.#storageFailedError();
+    return this.#runRead(operation);
   }
 
   /** Once everything that somebody waits for is on the disk. */
-  async settled(): Promise<void> {
+  async waitForSync(): Promise<void> {
     const last = this.#open && this.#open.callers > 0 ? this.#open : this.#syncing;
     if (last) await last.done;
   }
 
   /** Runs as the last thing in the open group, for what is best written for all of it at once. */
-  beforeCommit(action: () => void): void {
+  onBeforeCommit(action: () => void): void {
     this.#beforeCommit.push(action);
   }
 
   /** Where the file itself fails a read, all is over; what the operation refuses is thrown as it is. */
-  #attempt<T>(operation: () => T): T {
+  #runRead<T>(operation: () => T): T {
     try {
       return operation();
     } catch (error) {
-      throw error instanceof Error && 'errcode' in error ? this.fail(error) : error;
+      throw error instanceof Error && 'errcode' in error ? this.recordFailure(error) : error;
     }
   }
 
   /** Also for what is kept beside the file, on the same disk. */
-  fail(error: unknown): ParleyError {
-    this.#fail(error);
-    return this.#broken();
+  recordFailure(error: unknown): ParleyError {
+    this.#recordFailure(error);
+    return this.#storageFailedError();
   }
 
   /** Runs once the open group is in the journal, or at once where there is none. */
-  afterCommit(action: () => void): void {
+  onAfterCommit(action: () => void): void {
     if (this.#open) this.#afterCommit.push(action);
     else action();
   }
@@ -132,40 +168,40 @@ export class Database {
   }
 
   async #close(): Promise<void> {
-    for (let last = this.#underWay(); last; last = this.#underWay()) await last.catch(() => {});
+    for (let last = this.#getPending(); last; last = this.#getPending()) await last.catch(() => {});
     if (this.#failure !== undefined) return this.#file.abandon();
     try {
       this.#file.close();
       this.#failure = new Error('the database is closed');
     } catch (error) {
-      this.#fail(error);
+      this.#recordFailure(error);
     }
   }
 
-  #underWay(): Promise<void> | undefined {
-    return (this.#open ?? this.#syncing)?.done ?? this.#file.committing;
+  #getPending(): Promise<void> | undefined {
+    return (this.#open ?? this.#syncing)?.done ?? this.#file.pendingCommit;
   }
 
-  async #run<T>(isDurable: boolean, operation: () => T): Promise<T> {
-    if (this.#failure !== undefined) throw this.#broken();
+  async #runWrite<T>(origin: WriteOrigin, isDurable: boolean, operation: () => T): Promise<T> {
+    this.assertCapacity(origin);
     try {
-      const group = this.#join(isDurable);
+      const group = this.#joinGroup(isDurable);
       const result = operation();
       await group.done;
       return result;
     } catch (error) {
-      this.#fail(error);
-      throw this.#broken();
+      this.#recordFailure(error);
+      throw this.#storageFailedError();
     }
   }
 
-  #join(isDurable: boolean): Group {
+  #joinGroup(isDurable: boolean): CommitGroup {
     if (!this.#open) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       promise.catch(() => {});
       this.#open = { operations: 0, callers: 0, done: promise, resolve, reject };
       // Whoever waits for the disk waits for the sync under way anyhow: until it ends, more can join.
-      if (!this.#syncing) this.#commitSoon();
+      if (!this.#syncing) this.#scheduleCommit();
     }
     this.#open.operations += 1;
     if (isDurable) this.#open.callers += 1;
@@ -173,10 +209,10 @@ export class Database {
   }
 
   /** Once a turn of the event loop has brought nothing more: where little happens that is the next one, and takes no time. */
-  #commitSoon(turns = 1, before = 0): void {
+  #scheduleCommit(turns = 1, before = 0): void {
     setImmediate(() => {
       const operations = this.#open?.operations ?? 0;
-      if (turns < MAX_TURNS && operations > before) this.#commitSoon(turns + 1, operations);
+      if (turns < MAX_COMMIT_DELAY_TURNS && operations > before) this.#scheduleCommit(turns + 1, operations);
       else this.#commit();
     });
   }
@@ -184,54 +220,68 @@ export class Database {
   #commit(): void {
     const group = this.#open;
     if (!group) return;
-    let kept: { descriptor: number; mustSync: boolean };
+    let kept: FlushedGroup;
     try {
       for (const action of this.#beforeCommit.splice(0)) action();
-      kept = this.#file.keep();
+      kept = this.#file.flush();
     } catch (error) {
-      this.#fail(error);
+      this.#recordFailure(error);
       return;
     }
     this.#open = undefined;
-    if (group.callers > FEW) this.#sync(group, kept.descriptor);
-    else if (group.callers > 0 || kept.mustSync) this.#syncAtOnce(group, kept.descriptor);
+    if (group.callers > SYNC_INLINE_CALLERS) this.#sync(group, kept);
+    else if (group.callers > 0 || kept.mustSync) this.#syncInline(group, kept);
     else group.resolve();
     for (const action of this.#afterCommit.splice(0)) action();
   }
 
-  #sync(group: Group, descriptor: number): void {
+  #sync(group: CommitGroup, kept: FlushedGroup): void {
     this.#syncing = group;
-    fdatasync(descriptor, (error) => {
-      if (error) return this.#fail(error);
+    fdatasync(kept.descriptor, (error) => {
+      if (error) return this.#recordFailure(error);
+      // Whoever waited has been told, and the file may be closed.
+      if (this.#failure !== undefined) return;
+      this.#file.markSynced(kept);
       this.#syncing = undefined;
       group.resolve();
       // What follows from the answers may join what has gathered meanwhile.
-      if (this.#open) this.#commitSoon();
+      if (this.#open) this.#scheduleCommit();
     });
   }
 
   /** Where few wait, nobody is held up, and handing the sync to another thread would take half as long again. */
-  #syncAtOnce(group: Group, descriptor: number): void {
+  #syncInline(group: CommitGroup, kept: FlushedGroup): void {
     try {
-      fdatasyncSync(descriptor);
+      fdatasyncSync(kept.descriptor);
+      this.#file.markSynced(kept);
       group.resolve();
     } catch (error) {
       group.reject(error);
-      this.#fail(error);
+      this.#recordFailure(error);
     }
   }
 
-  #fail(error: unknown): void {
+  #recordFailure(error: unknown): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
-    for (const group of [this.#syncing, this.#open]) group?.reject(this.#broken());
+    for (const group of [this.#syncing, this.#open]) group?.reject(this.#storageFailedError());
     this.#syncing = undefined;
     this.#open = undefined;
     this.onFailure(error);
   }
 
-  #broken(): ParleyError {
+  #storageFailedError(): ParleyError {
     const message = 'The storage failed, and nothing more is accepted until it is mended.';
     return new ParleyError('storage_unavailable', message, { cause: this.#failure });
   }
 }
+
+/** For what is kept beside the file too. */
+export const storageFullError = (): ParleyError =>
+  new ParleyError(
+    'storage_full',
+    'The disk is full, and nothing more is accepted until there is room. Try again later.',
+    {
+      facts: { retryAfterSeconds: FULL_RETRY_SECONDS },
+    },
+  );

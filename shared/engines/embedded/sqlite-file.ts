@@ -1,48 +1,54 @@
-import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
+import { closeSync, fdatasync, fdatasyncSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementResultingChanges, type StatementSync } from 'node:sqlite';
-import { Journal, type Run } from './journal.ts';
-
-/** Raised with every change of what is written; a new file has 0. */
-const FORMAT = 4;
-
-const SCHEMA = `
-CREATE TABLE IF NOT EXISTS records (
-  id INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, body TEXT NOT NULL,
-  due INTEGER, expires INTEGER, placed_p TEXT, placed_s TEXT, held_p TEXT, held_s TEXT);
-CREATE UNIQUE INDEX IF NOT EXISTS records_key ON records (pk, sk);
-CREATE INDEX IF NOT EXISTS records_due ON records (due) WHERE due IS NOT NULL;
-CREATE INDEX IF NOT EXISTS records_expires ON records (expires) WHERE expires IS NOT NULL;
-CREATE INDEX IF NOT EXISTS records_placed ON records (placed_p, placed_s) WHERE placed_s IS NOT NULL;
-CREATE INDEX IF NOT EXISTS records_held ON records (held_p, held_s) WHERE held_s IS NOT NULL;
-CREATE TABLE IF NOT EXISTS changes (seq INTEGER PRIMARY KEY, batch TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS parked_changes (seq INTEGER PRIMARY KEY, change TEXT NOT NULL, error TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS messages (
-  lane TEXT NOT NULL, seq INTEGER NOT NULL, grp TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (lane, seq)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, at INTEGER NOT NULL,
-  expires INTEGER NOT NULL, batch TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS events_project ON events (project, seq);
-CREATE TABLE IF NOT EXISTS journal (part INTEGER NOT NULL, checksum INTEGER NOT NULL);
--- It begins anywhere, so that the journal of another file is not taken for its own.
-INSERT INTO journal SELECT 1 + abs(random() % 1000000000000), 0 WHERE NOT EXISTS (SELECT 1 FROM journal);
-PRAGMA user_version = ${FORMAT};
-`;
-
-/** The file was written by another version of Parley, and is left as it is. */
-export class OtherFormat extends Error {
-  readonly by: 'a newer' | 'an older';
-
-  constructor(format: number) {
-    const by = format > FORMAT ? 'a newer' : 'an older';
-    super(`was written by ${by} version of Parley (format ${format})`);
-    this.by = by;
-  }
-}
+import { createDatabase } from './create-database.ts';
+import {
+  checkPages,
+  followJournalPart,
+  inspectStorage,
+  readStoreId,
+  STORE_ID_FILE,
+  StorageDamageError,
+  type StorageInspection,
+} from './inspect-storage.ts';
+import { buildJournalPaths, decodeRuns, Journal, type JournalTip, type RecordedRun } from './journal.ts';
+import { type JournalEntry, readJournalFile, syncFolder } from './journal-file.ts';
+import { isNoSpaceError } from './no-space-error.ts';
+import { putInPlace } from './rebuilt-storage.ts';
+import { type SalvageReport, salvageStorage } from './salvage-storage.ts';
 
 /** A statement that writes. */
-export interface Writer {
+export interface RecordedStatement {
   run(...values: SQLInputValue[]): StatementResultingChanges;
 }
+
+export interface StorageOptions {
+  /** Goes on with what can be read, and says so; otherwise damage is thrown. */
+  acceptDamage?: (salvaged: SalvageReport) => void;
+}
+
+/** What was kept, for whoever syncs it. */
+export interface FlushedGroup extends JournalTip {
+  /** Nothing more may be kept before it is synced. */
+  mustSync: boolean;
+}
+
+/**
+ * The room that must be there, on the disk, before a write may run: an operation cannot be taken back once it has. What follows
+ * from others is let in for longer, so that a disk which fills up finds everything that was accepted done.
+ */
+const RESERVED_BYTES = { request: 512 * 1024, following: 128 * 1024 };
+export type WriteOrigin = keyof typeof RESERVED_BYTES;
+
+/** After so long without a later entry, the journal itself is told how far it is on the disk. */
+const SYNC_MARK_MS = 1000;
+/** Where a commit found no room, so often is looked whether there is more, and so often it is tried again at the least. */
+const FREE_SPACE_CHECK_MS = 1000;
+/** Where the journal found no room, so often is looked whether there is some. */
+const RESERVE_RETRY_MS = 200;
+const RETRY_MS = 30_000;
+/** Worth another try. */
+const MIN_FREED_BYTES = 1024 * 1024;
 
 /**
  * One SQLite file with a journal before it. Statements run at once, in a transaction that stays open; what they were stands in the
@@ -51,6 +57,7 @@ export interface Writer {
  */
 export class SqliteFile {
   readonly sql: DatabaseSync;
+  readonly #path: string;
   /** SQLite's own log, where its commits are. */
   readonly #log: number;
   readonly #journal: Journal;
@@ -58,75 +65,118 @@ export class SqliteFile {
   readonly #commit: StatementSync;
   readonly #namePart: StatementSync;
   readonly #failed: (error: unknown) => void;
-  /** What ran since the journal was written to. */
-  #runs: Run[] = [];
+  /** What ran since the journal was written to, and about how much room it takes there. */
+  #runs: RecordedRun[] = [];
+  #bytes = 0;
   #isInTransaction = false;
   /** A commit that is on its way to the disk. */
   #committing: Promise<void> | undefined;
+  /** The power failed before the last commit was on the disk: the next one must be before the journal goes on. */
+  #isBehind = false;
+  /** SQLite could not commit for want of room. */
+  #stuck: { lookAt: number; retryAt: number; free: number } | undefined;
+  #lookForRoomAt = 0;
+  #marking: NodeJS.Timeout | undefined;
 
-  constructor(path: string, failed: (error: unknown) => void) {
-    this.sql = new DatabaseSync(path);
+  constructor(path: string, failed: (error: unknown) => void, { acceptDamage }: StorageOptions = {}) {
+    this.#path = path;
     this.#failed = failed;
-    const version = Number(this.sql.prepare('PRAGMA user_version').get()?.user_version);
-    if (version !== 0 && version !== FORMAT) throw new OtherFormat(version);
-    // Records of 2 or 3 KB fill pages of 4 KB badly, and with 16 KB a single write drags along too much.
-    // The lock is kept for good, so that a second process on the same file fails at once.
-    this.sql.exec('PRAGMA page_size = 8192; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
+    const found = inspectOrSalvage(path, acceptDamage) ?? createStorage(path);
+    this.sql = new DatabaseSync(path);
+    // The lock is kept for good, so that a second process on the same file fails at once. Asked for first, it spares a file of 32 KB.
+    this.sql.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
     // NORMAL leaves the sync after a commit to us; SQLite still syncs around each checkpoint.
     this.sql.exec('PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096');
-    this.sql.exec('PRAGMA journal_size_limit = 67108864');
-    this.sql.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
-    this.#log = openSync(`${path}-wal`, 'r+');
-    this.#begin = this.sql.prepare('BEGIN');
+    // A statement that writes pages to make room in memory could fail half-way for want of room on the disk.
+    this.sql.exec('PRAGMA journal_size_limit = 67108864; PRAGMA cache_spill = OFF');
+    this.#begin = this.sql.prepare('BEGIN IMMEDIATE');
     this.#commit = this.sql.prepare('COMMIT');
     this.#namePart = this.sql.prepare('UPDATE journal SET part = ?, checksum = ?');
-    const { part, checksum } = this.sql.prepare('SELECT part, checksum FROM journal').get() ?? {};
-    this.#journal = new Journal(`${path}-log`, Number(part), Number(checksum));
-    this.#runAgain();
+    this.#beginTransaction();
+    this.#log = openSync(`${path}-wal`, 'r+');
+    this.#journal = Journal.resume(path, found.position);
+    this.#replayEntries(found.entries);
+    this.#isBehind = found.position.part > found.committed.part;
     fdatasyncSync(this.#log);
+    writeStoreId(path, found.committed.store);
   }
 
-  /** What has to be in place before the first write; it is on the disk at once. */
-  setUp(text: string): void {
-    this.sql.exec(text);
-    fdatasyncSync(this.#log);
-  }
-
-  writer(text: string): Writer {
+  prepareWrite(text: string): RecordedStatement {
     const statement = this.sql.prepare(text);
     return {
       run: (...values) => {
-        if (!this.#isInTransaction) this.#start();
+        if (!this.#isInTransaction) this.#beginTransaction();
         this.#runs.push([text, ...values]);
+        this.#bytes += estimateBytes(values);
         return statement.run(...values);
       },
     };
   }
 
+  /** Whether a write may run: what it will put into the journal has its place there. Throws what else is wrong with the disk. */
+  hasCapacityFor(origin: WriteOrigin): boolean {
+    if (this.#stuck && !this.#retryRotation() && origin === 'request') return false;
+    // What is told of its changes takes about as much again.
+    const bytes = 2 * this.#bytes + RESERVED_BYTES[origin];
+    if (this.#journal.hasCapacityFor(bytes)) return true;
+    // Finding out takes some writes, which must not be the price of every refusal.
+    const now = performance.now();
+    if (now < this.#lookForRoomAt) return false;
+    try {
+      this.#journal.reserve(bytes);
+      return true;
+    } catch (error) {
+      if (!isNoSpaceError(error)) throw error;
+      this.#lookForRoomAt = now + RESERVE_RETRY_MS;
+      return false;
+    }
+  }
+
   /**
    * Puts into the journal what has run since the last time: it survives this process from now on, and a power failure once the
-   * file that is given back is synced. Nothing more may be kept before it is, where that must be.
+   * file that is given back is synced.
    */
-  keep(): { descriptor: number; mustSync: boolean } {
-    const { descriptor } = this.#journal;
+  flush(): FlushedGroup {
     if (this.#runs.length > 0) this.#journal.append(this.#runs);
     this.#runs = [];
-    if (!this.#journal.isFull || this.#committing) return { descriptor, mustSync: false };
-    this.#turn();
-    this.#committing = this.#synced();
-    return { descriptor, mustSync: true };
+    this.#bytes = 0;
+    const { tip } = this.#journal;
+    const mustSync = this.#journal.isFull && !this.#committing && !this.#stuck && this.#rotateJournal();
+    return { ...tip, mustSync };
+  }
+
+  /** What was kept is on the disk. */
+  markSynced(kept: FlushedGroup): void {
+    this.#journal.markSynced(kept);
+    this.#markSoon();
+  }
+
+  /** Where there is no room for the mark, all that it tells of is on the disk nevertheless. */
+  #markSoon(): void {
+    this.#marking ??= setTimeout(() => {
+      this.#marking = undefined;
+      try {
+        this.#journal.writeSyncMark();
+      } catch (error) {
+        if (isNoSpaceError(error)) this.#markSoon();
+        else this.#failed(error);
+      }
+    }, SYNC_MARK_MS).unref();
   }
 
   /** While the last commit is on its way to the disk. */
-  get committing(): Promise<void> | undefined {
+  get pendingCommit(): Promise<void> | undefined {
     return this.#committing;
   }
 
   /** Once all is kept that ran, and nothing is on its way. */
   close(): void {
     try {
-      if (this.#isInTransaction) this.#turn();
+      if (this.#isInTransaction && this.#journal.groups > 0) this.#commitJournalPart();
       fdatasyncSync(this.#log);
+    } catch (error) {
+      // All of it is in the journal.
+      if (!isNoSpaceError(error)) throw error;
     } finally {
       this.abandon();
     }
@@ -134,26 +184,70 @@ export class SqliteFile {
 
   /** Where nothing more can be written. */
   abandon(): void {
+    clearTimeout(this.#marking);
     this.#journal.close();
     closeSync(this.#log);
     this.sql.close();
   }
 
-  #start(): void {
+  #beginTransaction(): void {
     this.#begin.run();
     this.#isInTransaction = true;
   }
 
+  /** Whether the next part of the journal begins. Where there is no room for the commit, all stays as it is. */
+  #rotateJournal(): boolean {
+    try {
+      this.#journal.reserveNext(RESERVED_BYTES.request);
+      this.#commitJournalPart();
+    } catch (error) {
+      if (!isNoSpaceError(error)) throw error;
+      this.#markBlocked();
+      return false;
+    }
+    this.#stuck = undefined;
+    if (this.#isBehind) fdatasyncSync(this.#log);
+    else this.#committing = this.#syncWal();
+    this.#isBehind = false;
+    return true;
+  }
+
   /** SQLite commits, and names the next part of the journal as the one that it does not hold. */
-  #turn(): void {
-    this.#journal.turn();
-    this.#namePart.run(this.#journal.part, this.#journal.checksum);
-    this.#commit.run();
-    this.#isInTransaction = false;
+  #commitJournalPart(): void {
+    const ended = this.#journal.rotate();
+    try {
+      this.#namePart.run(this.#journal.part, this.#journal.checksum);
+      this.#commit.run();
+      this.#isInTransaction = false;
+    } catch (error) {
+      this.#journal.undoRotation(ended);
+      // SQLite takes back the whole transaction; the journal holds all of it.
+      if (!this.sql.isTransaction) this.#replayJournal();
+      throw error;
+    }
+  }
+
+  #markBlocked(): void {
+    const now = performance.now();
+    this.#stuck = { lookAt: now + FREE_SPACE_CHECK_MS, retryAt: now + RETRY_MS, free: this.#getFreeBytes() };
+  }
+
+  #retryRotation(): boolean {
+    const now = performance.now();
+    if (!this.#stuck || now < this.#stuck.lookAt || this.#runs.length > 0 || this.#committing) return false;
+    this.#stuck.lookAt = now + FREE_SPACE_CHECK_MS;
+    if (this.#getFreeBytes() < this.#stuck.free + MIN_FREED_BYTES && now < this.#stuck.retryAt) return false;
+    fdatasyncSync(this.#journal.tip.descriptor);
+    return this.#rotateJournal();
+  }
+
+  #getFreeBytes(): number {
+    const { bavail, bsize } = statfsSync(dirname(this.#path));
+    return bavail * bsize;
   }
 
   /** The next turn overwrites what led to this commit. */
-  #synced(): Promise<void> {
+  #syncWal(): Promise<void> {
     return new Promise((resolve) => {
       fdatasync(this.#log, (error) => {
         this.#committing = undefined;
@@ -163,17 +257,74 @@ export class SqliteFile {
     });
   }
 
-  /** What the journal holds of the part that SQLite names, and of the next one where the power failed before that commit was on the disk. */
-  #runAgain(): void {
+  /** Everything that the journal holds and SQLite has not committed. */
+  #replayJournal(): void {
+    this.#isInTransaction = false;
+    const { part, checksum, store } = this.sql.prepare('SELECT part, checksum, store FROM journal').get() ?? {};
+    let committed = { part: Number(part), checksum: Number(checksum), store: Number(store) };
+    this.#beginTransaction();
+    for (; committed.part <= this.#journal.part; ) {
+      const { entries, position } = followJournalPart(
+        readJournalFile(buildJournalPaths(this.#path)[committed.part % 2 === 0 ? 0 : 1]),
+        committed,
+      );
+      this.#replayEntries(entries);
+      committed = { ...position, part: committed.part + 1 };
+    }
+    if (committed.checksum !== this.#journal.checksum)
+      throw new Error('the journal does not hold what was written to it');
+  }
+
+  #replayEntries(entries: JournalEntry[]): void {
     const statements = new Map<string, StatementSync>();
-    for (let runs = this.#journal.runs(); runs.length > 0; runs = this.#journal.runs()) {
-      this.#start();
-      for (const [text, ...values] of runs) {
+    for (const entry of entries) {
+      for (const [text, ...values] of decodeRuns(entry)) {
         const statement = statements.get(text) ?? this.sql.prepare(text);
         statements.set(text, statement);
         statement.run(...values);
       }
-      this.#turn();
     }
   }
 }
+
+const inspectOrSalvage = (path: string, accept: StorageOptions['acceptDamage']): StorageInspection | undefined => {
+  const finished = putInPlace(path);
+  if (finished) accept?.(finished);
+  try {
+    const found = inspectStorage(path);
+    if (found && accept) checkPages(path, found);
+    return found;
+  } catch (damage) {
+    if (!(damage instanceof StorageDamageError) || !accept) throw damage;
+    accept(salvageStorage(path, damage));
+    return inspectStorage(path);
+  }
+};
+
+/** The journal comes before the tables: where there are tables, a journal that is missing was lost. */
+const createStorage = (path: string): StorageInspection => {
+  for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) rmSync(file, { force: true });
+  createDatabase(path, (store) => Journal.create(path, store).close()).close();
+  syncFolder(dirname(path));
+  const made = inspectStorage(path);
+  if (!made) throw new Error(`${path} is not there although it was made`);
+  return made;
+};
+
+const writeStoreId = (path: string, store: number): void => {
+  if (readStoreId(path) !== undefined) return;
+  const descriptor = openSync(join(dirname(path), STORE_ID_FILE), 'w');
+  try {
+    writeSync(descriptor, `${store}\n`);
+    fdatasyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  syncFolder(dirname(path));
+};
+
+const estimateBytes = (values: SQLInputValue[]): number => {
+  let bytes = 64;
+  for (const value of values) bytes += typeof value === 'string' ? value.length : 16;
+  return bytes;
+};

@@ -1,29 +1,29 @@
 import * as z from 'zod';
 import { AGENT_ID, type Agent } from '../../agents/agent.ts';
-import { type Caller, find } from '../../agents/authenticate.ts';
-import { highestCommon, spokenBy } from '../../agents/versions.ts';
+import { type Caller, findAgent } from '../../agents/authenticate.ts';
+import { getProtocolVersions, pickHighestCommonVersion } from '../../agents/protocol-versions.ts';
 import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
-import { sequenceRef } from '../../sequences/sequence.ts';
-import { noBody, type Route, route } from '../route.ts';
+import { computeNextSequence, sequenceRef } from '../../sequences/sequence.ts';
+import { defineRoute, noBody, type Route } from '../route.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be an agent id');
 const count = z.number().int();
 
-const registered = async (deps: Deps, { project }: Caller, id: string): Promise<Agent> => {
-  const known = await find(deps, project, id);
+const getRegisteredAgent = async (deps: Deps, { project }: Caller, id: string): Promise<Agent> => {
+  const known = await findAgent(deps, project, id);
   if (known) return known.agent;
   throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
 };
 
-const refuseStrangers = (caller: Caller, ...pair: string[]): void => {
+const assertMemberOfPair = (caller: Caller, ...pair: string[]): void => {
   if (caller.role === 'admin' || pair.includes(caller.known.agent.id)) return;
   throw new ParleyError('forbidden', `What ${pair.join(' sends to ')} is for these two and an admin key to know.`);
 };
 
 /** What is between two agents. */
 export const agentPairRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/agents/{id}/sequence',
     summary: 'How far an agent has counted its messages to another, what is missing, and the next number',
@@ -47,16 +47,16 @@ export const agentPairRoutes: Route[] = [
       404: { description: 'No such agent' },
     },
     handle: async ({ deps, caller, params, query: { to } }) => {
-      const { id: from } = await registered(deps, caller, params.id ?? '');
-      refuseStrangers(caller, from, to);
+      const { id: from } = await getRegisteredAgent(deps, caller, params.id ?? '');
+      assertMemberOfPair(caller, from, to);
       const seen = await deps.records.get(sequenceRef(caller.project, from, to));
       const { last = 0, missing = [], gap = 0, late = 0, repeat = 0, reset = 0 } = seen ?? {};
       const ranges = missing.map(([first, end]) => ({ from: first, to: end }));
       const counts = { gaps: gap, late, repeats: repeat, resets: reset };
-      return { status: 200, body: { from, to, last, next: last + 1, missing: ranges, ...counts } };
+      return { status: 200, body: { from, to, last, next: computeNextSequence(last), missing: ranges, ...counts } };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/agents/{id}/version',
     summary: 'The highest protocol version that two agents speak',
@@ -71,9 +71,12 @@ export const agentPairRoutes: Route[] = [
       422: { description: 'They have no version in common' },
     },
     handle: async ({ deps, caller, params, query }) => {
-      const agents = [await registered(deps, caller, params.id ?? ''), await registered(deps, caller, query.with)];
-      const version = highestCommon(agents.map(spokenBy));
-      const spoken = Object.fromEntries(agents.map((agent) => [agent.id, spokenBy(agent)]));
+      const agents = [
+        await getRegisteredAgent(deps, caller, params.id ?? ''),
+        await getRegisteredAgent(deps, caller, query.with),
+      ];
+      const version = pickHighestCommonVersion(agents.map(getProtocolVersions));
+      const spoken = Object.fromEntries(agents.map((agent) => [agent.id, getProtocolVersions(agent)]));
       if (version !== undefined) return { status: 200, body: { version, spoken } };
       throw new ParleyError(
         'no_common_version',

@@ -1,18 +1,20 @@
 import * as z from 'zod';
-import { type Agent, agentsPlace, healthRef, type Known, servedDomains } from '../../agents/agent.ts';
-import { find, requireAdmin } from '../../agents/authenticate.ts';
-import { deregister, Registration, register, rotateKey } from '../../agents/register.ts';
+import { type Agent, agentsKey, healthRef, listServedDomains, type RegisteredAgent } from '../../agents/agent.ts';
+import { findAgent } from '../../agents/authenticate.ts';
+import { deregisterAgent, Registration, registerAgent, rotateKey } from '../../agents/register-agent.ts';
+import { listDomains } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
-import { type Depth, depthOf } from '../../inbox/arrivals.ts';
-import { iso } from '../../json/iso.ts';
-import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
-import { Resting, restingView } from './resting.ts';
+import { getInboxDepth, type InboxDepth } from '../../inbox/bounded-inbox.ts';
+import { toIso } from '../../json/iso-time.ts';
+import { boundedCount, defineKeyRoute, defineRoute, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
+import { PauseView, toPauseView } from './pause-view.ts';
 
 const AgentView = z.object({
   ...Registration.shape,
   id: z.string(),
-  domains: z.array(z.string()),
+  domains: z.array(z.string()).describe('of which it is handed everything'),
+  serves: z.array(z.string()).describe('the domains of which it is handed anything, in which it declares capabilities'),
   registeredAt: z.iso.datetime(),
   health: z.object({
     online: z.boolean().optional().describe('absent until the first heartbeat'),
@@ -25,16 +27,16 @@ const AgentView = z.object({
     capabilities: z.array(z.string()).optional(),
     cpuUsage: z.number().optional().describe('the share of a processor, 0 to 1'),
     memoryMb: z.number().optional(),
-    saying: z.looseObject({ status: z.string(), at: z.iso.datetime() }).optional().describe('what it said last'),
+    statusReport: z.looseObject({ status: z.string(), at: z.iso.datetime() }).optional().describe('what it said last'),
   }),
-  resting: Resting.optional().describe('why it is given no work: it was paused or stopped'),
+  paused: PauseView.optional().describe('why it is given no work: it was paused or stopped'),
   inbox: z
     .object({ depth: z.number(), evicted: z.number() })
     .optional()
     .describe('where it has a limit: how many messages wait, and how many had to go for others'),
 });
 
-const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentView> => {
+const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.output<typeof AgentView> => {
   const { agent, health } = known;
   const { id, dialect, capabilities, via, versions, publicKey, limits, manifest, registeredAt } = agent;
   const { inboxLimit, overflow, channels, workerTarget } = agent;
@@ -42,7 +44,8 @@ const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentV
     id,
     dialect: Registration.shape.dialect.parse(dialect),
     capabilities,
-    domains: servedDomains(known),
+    domains: agent.domains ?? [],
+    serves: listServedDomains(known).filter((domain) => listDomains(deps.config, agent.project).includes(domain)),
     via,
     versions,
     publicKey,
@@ -54,11 +57,11 @@ const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentV
     manifest,
     channels,
     workerTarget,
-    registeredAt: iso(registeredAt),
+    registeredAt: toIso(registeredAt),
     health: {
       online: health?.sentAt === undefined ? undefined : health.online,
       status: health?.status,
-      lastSeen: iso(health?.lastSeen),
+      lastSeen: toIso(health?.lastSeen),
       uptime: health?.uptime,
       activeTaskCount: health?.activeTaskCount,
       model: health?.model,
@@ -66,48 +69,55 @@ const viewOf = (deps: Deps, known: Known, depth?: Depth): z.output<typeof AgentV
       capabilities: health?.capabilities,
       cpuUsage: health?.cpuUsage,
       memoryMb: health?.memoryMb,
-      saying: health?.saying && { ...health.saying, at: iso(health.saying.at) },
+      statusReport: health?.statusReport && { ...health.statusReport, at: toIso(health.statusReport.at) },
     },
-    resting: restingView(deps, known),
+    paused: toPauseView(deps, known),
     inbox: inboxLimit === undefined ? undefined : { depth: depth?.count ?? 0, evicted: depth?.evicted ?? 0 },
   };
 };
 
-const registeredAgent = async (deps: Deps, project: string, id: string): Promise<Known> => {
-  const found = await find(deps, project, id);
+const getRegisteredAgent = async (deps: Deps, project: string, id: string): Promise<RegisteredAgent> => {
+  const found = await findAgent(deps, project, id);
   if (!found) throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
   return found;
 };
 
-const Key = z.string().describe('shown once; only its hash is kept');
+const ShownKey = z.string().describe('shown once; only its hash is kept');
 const notFound = { 404: { description: 'No such agent' } };
 
 export const agentRoutes: Route[] = [
-  route({
+  defineKeyRoute({
     method: 'PUT',
     path: '/v1/agents/{id}',
     summary: 'Register an agent, or change its registration (admin)',
-    query: noQuery,
+    access: 'admin',
+    bodyBytes: recordBodyLimit,
+    query: z.strictObject({
+      inherit: z
+        .enum(['true', 'false'])
+        .default('false')
+        .describe('true: it is the agent of this name that was removed, and has its inbox, tasks and turns'),
+    }),
     body: Registration,
     answers: {
       200: { description: 'Changed', schema: z.object({ agent: AgentView }) },
-      201: { description: 'Registered', schema: z.object({ agent: AgentView, key: Key }) },
+      201: { description: 'Registered', schema: z.object({ agent: AgentView, key: ShownKey }) },
+      409: { description: 'agent_removed: an agent of this name was removed, and what was sent to it is still kept' },
     },
-    handle: async ({ deps, caller, params, body }) => {
-      requireAdmin(caller);
+    handle: async ({ deps, caller, params, query, body }) => {
       const id = params.id ?? '';
-      const { key } = await register(deps, caller.project, id, body);
+      const { key } = await registerAgent(deps, caller.project, id, body, { inherit: query.inherit === 'true' });
       return {
         status: key ? 201 : 200,
-        body: { agent: viewOf(deps, await registeredAgent(deps, caller.project, id)), key },
+        body: { agent: toAgentView(deps, await getRegisteredAgent(deps, caller.project, id)), key },
       };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/agents',
     summary: 'The registered agents, by id',
-    query: z.strictObject({ limit: countUpTo(100, 50), cursor: z.string().max(64).optional() }),
+    query: z.strictObject({ limit: boundedCount(100, 50), cursor: z.string().max(64).optional() }),
     body: noBody,
     answers: {
       200: {
@@ -118,7 +128,7 @@ export const agentRoutes: Route[] = [
     handle: async ({ deps, caller: { project }, query: { limit, cursor } }) => {
       const agents = await deps.records.query<Agent>({
         index: 'placed',
-        p: agentsPlace(project),
+        p: agentsKey(project),
         after: cursor,
         limit,
       });
@@ -127,13 +137,13 @@ export const agentRoutes: Route[] = [
       return {
         status: 200,
         body: {
-          agents: known.map((one) => viewOf(deps, one)),
+          agents: known.map((one) => toAgentView(deps, one)),
           cursor: agents.length === limit ? agents.at(-1)?.id : undefined,
         },
       };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/agents/{id}',
     summary: 'One agent with its health',
@@ -142,34 +152,34 @@ export const agentRoutes: Route[] = [
     answers: { 200: { description: 'The agent', schema: AgentView }, ...notFound },
     handle: async ({ deps, caller, params }) => {
       // What it says of itself changes faster than what is remembered of it.
-      deps.directory.forget(caller.project, params.id ?? '');
-      const known = await registeredAgent(deps, caller.project, params.id ?? '');
-      const depth = known.agent.inboxLimit === undefined ? undefined : await depthOf(deps.records, known.agent);
-      return { status: 200, body: viewOf(deps, known, depth) };
+      deps.directory.invalidate(caller.project, params.id ?? '');
+      const known = await getRegisteredAgent(deps, caller.project, params.id ?? '');
+      const depth = known.agent.inboxLimit === undefined ? undefined : await getInboxDepth(deps.records, known.agent);
+      return { status: 200, body: toAgentView(deps, known, depth) };
     },
   }),
-  route({
+  defineKeyRoute({
     method: 'DELETE',
     path: '/v1/agents/{id}',
     summary: 'Remove an agent; its key stops working (admin)',
+    access: 'admin',
     query: noQuery,
     body: noBody,
     answers: { 204: { description: 'Removed' }, ...notFound },
     handle: async ({ deps, caller, params }) => {
-      requireAdmin(caller);
-      await deregister(deps, caller.project, params.id ?? '');
+      await deregisterAgent(deps, caller.project, params.id ?? '');
       return { status: 204 };
     },
   }),
-  route({
+  defineKeyRoute({
     method: 'POST',
     path: '/v1/agents/{id}/key',
     summary: 'Give an agent a new key; the old one stops working (admin)',
+    access: 'admin',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The new key', schema: z.object({ key: Key }) }, ...notFound },
+    answers: { 200: { description: 'The new key', schema: z.object({ key: ShownKey }) }, ...notFound },
     handle: async ({ deps, caller, params }) => {
-      requireAdmin(caller);
       return { status: 200, body: { key: await rotateKey(deps, caller.project, params.id ?? '') } };
     },
   }),

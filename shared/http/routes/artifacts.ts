@@ -1,16 +1,16 @@
 import * as z from 'zod';
 import { ParleyError } from '../../errors.ts';
-import { bytesOf, loadedArtifact, uriOf } from '../../tasks/artifacts.ts';
-import { lookUp } from '../../tasks/look-up.ts';
-import { noBody, noQuery, type Route, route } from '../route.ts';
-import { taskId } from './task-id.ts';
+import { buildArtifactUri, decodeArtifact, loadArtifact } from '../../tasks/artifacts.ts';
+import { getTask } from '../../tasks/get-task.ts';
+import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { resolveTaskId } from './resolve-task-id.ts';
 
 const Artifacts = z.object({
   artifacts: z.array(z.looseObject({ name: z.string(), type: z.string(), bytes: z.number(), uri: z.string() })),
 });
 
 export const artifactRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/tasks/{id}/artifacts',
     summary: 'What the task produced, by name',
@@ -21,15 +21,15 @@ export const artifactRoutes: Route[] = [
       404: { description: 'No such task' },
     },
     handle: async ({ deps, caller, ...call }) => {
-      const { task } = await lookUp(deps, caller, await taskId(deps, caller, call));
+      const { task } = await getTask(deps, caller, await resolveTaskId(deps, caller, call));
       const artifacts = task.artifacts?.index ?? [];
       return {
         status: 200,
-        body: { artifacts: artifacts.map((entry) => ({ ...entry, uri: uriOf(task.id, entry.name) })) },
+        body: { artifacts: artifacts.map((entry) => ({ ...entry, uri: buildArtifactUri(task.id, entry.name) })) },
       };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/tasks/{id}/artifacts/{name}',
     summary: 'One artifact, as it is, with its own media type',
@@ -40,11 +40,11 @@ export const artifactRoutes: Route[] = [
       404: { description: 'No such task or artifact' },
     },
     handle: async ({ deps, caller, ...call }) => {
-      const { task } = await lookUp(deps, caller, await taskId(deps, caller, call));
+      const { task } = await getTask(deps, caller, await resolveTaskId(deps, caller, call));
       const { name } = call.params;
-      const artifact = task.artifacts && (await loadedArtifact(deps.blobs, task.project, task.artifacts, name));
+      const artifact = task.artifacts && (await loadArtifact(deps.blobs, task.project, task.artifacts, name));
       if (!artifact) throw new ParleyError('not_found', `The task ${task.id} has no artifact ${name}.`);
-      return { status: 200, file: { type: artifact.type, bytes: bytesOf(artifact) } };
+      return { status: 200, file: { type: artifact.type, bytes: decodeArtifact(artifact) } };
     },
   }),
 ];

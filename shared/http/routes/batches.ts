@@ -1,54 +1,59 @@
 import * as z from 'zod';
-import { agentBehind } from '../../agents/authenticate.ts';
-import { BatchView, batchView, lookUpBatch } from '../../batches/batch-view.ts';
-import { submitBatch } from '../../batches/submit-batch.ts';
-import { canonicalId, GIVEN_ID, GIVEN_ID_RULE } from '../../ids.ts';
-import { jsonObject } from '../../json/checked.ts';
-import { noBody, type Route, route, signalFor, waitUpTo } from '../route.ts';
-import { speaksFor } from './agent-fields.ts';
+import { resolveActor } from '../../agents/authenticate.ts';
+import { BatchView, getBatch, loadBatchView } from '../../batches/batch-view.ts';
+import { createBatch } from '../../batches/create-batch.ts';
+import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../ids.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
+import { jsonObject } from '../../json/parse-or-throw.ts';
+import { defineRoute, largeBodyLimit, noBody, type Route, waitSeconds } from '../route.ts';
+import { NoticesView, onBehalfOf } from './common-fields.ts';
 
 const MOST_TASKS = 100;
 const LONGEST_SECONDS = 7 * 86_400;
 
-const batchId = z.string().regex(GIVEN_ID, GIVEN_ID_RULE);
+const batchId = z.string().regex(CLIENT_ID, CLIENT_ID_RULE);
 
 export const batchRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/batches',
     summary: 'Ask for several tasks at once, and be told once how all of them ended',
-    query: z.strictObject({ agent: speaksFor }),
+    bodyBytes: largeBodyLimit,
+    ingress: { from: ({ agent }) => agent, messages: ({ tasks }) => tasks.length },
+    query: z.strictObject({ agent: onBehalfOf }),
     body: z.strictObject({
-      batchId: batchId.overwrite(canonicalId).optional().describe('by default made of the content'),
-      tasks: z.array(jsonObject).min(1).max(MOST_TASKS).describe('requests of any dialect, as in POST /v1/messages'),
+      batchId: batchId.overwrite(toCanonicalId).optional().describe('by default made of the content'),
+      tasks: boundedArray(jsonObject, { min: 1, max: MOST_TASKS }).describe(
+        'requests of any dialect, as in POST /v1/messages',
+      ),
       failFast: z.boolean().default(false).describe('the first that is not completed ends the batch'),
       deadlineSeconds: z.number().int().min(1).max(LONGEST_SECONDS).default(LONGEST_SECONDS),
     }),
     answers: {
       200: { description: 'The very same batch had been accepted before', schema: BatchView },
-      202: { description: 'Accepted as a whole, and on disk', schema: BatchView },
+      202: { description: 'Accepted as a whole, and on disk', schema: BatchView.extend(NoticesView.shape) },
       409: { description: 'Another batch or task has one of its ids' },
       422: { description: 'An agent or a capability that nobody knows' },
     },
     handle: async ({ deps, caller, query, body, trace, request }) => {
-      const { agent } = await agentBehind(deps, caller, query.agent);
+      const { agent } = await resolveActor(deps, caller, query.agent);
       const { tasks: messages, batchId: id, failFast, deadlineSeconds } = body;
       const dialect = request.headers['parley-dialect'];
       const wanted = { id, from: agent.id, messages, dialect, failFast, deadlineSeconds, trace };
-      const { duplicate, batch } = await submitBatch(deps, caller, wanted);
-      return { status: duplicate ? 200 : 202, body: await batchView(deps, batch) };
+      const { duplicate, batch, notices } = await createBatch(deps, caller, wanted);
+      return { status: duplicate ? 200 : 202, body: { ...(await loadBatchView(deps, batch)), notices } };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/batches/{id}',
     summary: 'A batch with how each of its tasks ended; with wait, as soon as it has ended',
-    query: z.strictObject({ wait: waitUpTo(25) }),
+    query: z.strictObject({ wait: waitSeconds(25) }),
     body: noBody,
     answers: { 200: { description: 'The batch', schema: BatchView }, 404: { description: 'No such batch' } },
-    handle: async ({ deps, caller, params, query, request }) => {
-      const id = canonicalId(params.id ?? '');
-      return { status: 200, body: await lookUpBatch(deps, caller, id, query.wait, signalFor(query.wait, request)) };
+    handle: async ({ deps, caller, params, query, waiting }) => {
+      const id = toCanonicalId(params.id ?? '');
+      return { status: 200, body: await getBatch(deps, caller, id, query.wait, waiting.startWait(query.wait)) };
     },
   }),
 ];

@@ -1,25 +1,32 @@
 import * as z from 'zod';
-import { agentBehind, nameOf } from '../../agents/authenticate.ts';
+import { getCallerName, resolveActor } from '../../agents/authenticate.ts';
 import { appendToBox } from '../../cards/append-to-box.ts';
-import { BOX_KINDS, type Box, findBox } from '../../cards/box.ts';
-import { CARD_ID } from '../../cards/card.ts';
-import { makeContextBox, makeOutputBox } from '../../cards/make-box.ts';
-import { cardsIn } from '../../cards/read-box.ts';
-import { iso } from '../../json/iso.ts';
-import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
-import { speaksFor } from './agent-fields.ts';
-import { CardView, viewOf as cardView } from './cards.ts';
+import { BOX_KINDS, type Box, getBox } from '../../cards/box.ts';
+import { CARD_ID_PATTERN } from '../../cards/card.ts';
+import { createContextBox, createOutputBox } from '../../cards/create-box.ts';
+import { listBoxCards } from '../../cards/list-box-cards.ts';
+import type { Config } from '../../config.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
+import { toIso } from '../../json/iso-time.ts';
+import { boundedCount, defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { CardView, toCardView as cardView } from './cards.ts';
+import { onBehalfOf } from './common-fields.ts';
 
-const CardIds = z.array(z.string().regex(CARD_ID, 'must be the id of a card'));
+const CardId = z.string().regex(CARD_ID_PATTERN, 'must be the id of a card');
+/** The configuration may allow fewer, and no more. */
+const MAX_CARDS = 2000;
 /** A transaction, and an answer, stay small. */
-const MOST_AT_ONCE = 100;
+const MAX_CARDS_PER_READ = 100;
+
+/** An id has 48 characters, and what stands around it. */
+const buildIdsSchema = ({ cards }: Config): number => 8192 + cards.perBox * 64;
 
 const TurnId = z.string().regex(/^[!-~]{1,128}$/, 'must be the id of a turn');
 
 const NewBox = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('context').describe('made whole, and never changed'),
-    cards: CardIds.min(1),
+    cards: boundedArray(CardId, { min: 1, max: MAX_CARDS }),
   }),
   z.strictObject({
     kind: z.literal('output').describe('grows at its end, by one writer'),
@@ -28,9 +35,9 @@ const NewBox = z.discriminatedUnion('kind', [
       .regex(/^(?!box_)[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -, and not begin with box_')
       .optional()
       .describe('chosen by the caller, so that making it again finds it; made where it is absent'),
-    agent_id: speaksFor.describe('who may append; by default whose key it is'),
+    agent_id: onBehalfOf.describe('who may append; by default whose key it is'),
     agent_turn_id: TurnId.optional().describe('the turn that it belongs to: then every append must say its turn_epoch'),
-    cards: CardIds.default([]),
+    cards: boundedArray(CardId, { max: MAX_CARDS }).default([]),
   }),
 ]);
 
@@ -45,24 +52,25 @@ const BoxView = z.object({
   expires_at: z.iso.datetime(),
 });
 
-const viewOf = (box: Box): z.output<typeof BoxView> => ({
+const toBoxView = (box: Box): z.output<typeof BoxView> => ({
   box_id: box.id,
   kind: box.kind,
   cards: box.cards,
   agent_id: box.writer,
   agent_turn_id: box.turn,
   created_by: box.from,
-  created_at: iso(box.createdAt),
-  expires_at: iso(box.expires),
+  created_at: toIso(box.createdAt),
+  expires_at: toIso(box.expires),
 });
 
 const notFound = { 404: { description: 'No such box' } };
 
 export const boxRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/boxes',
     summary: 'Make an ordered list of cards',
+    bodyBytes: buildIdsSchema,
     query: noQuery,
     body: NewBox,
     answers: {
@@ -73,17 +81,17 @@ export const boxRoutes: Route[] = [
       const { project } = caller;
       const { box, isNew } =
         body.kind === 'context'
-          ? await makeContextBox(deps, project, nameOf(caller), body.cards)
-          : await makeOutputBox(deps, project, nameOf(caller), {
+          ? await createContextBox(deps, project, getCallerName(caller), body.cards)
+          : await createOutputBox(deps, project, getCallerName(caller), {
               id: body.box_id ?? `box_${deps.newId()}`,
-              writer: (await agentBehind(deps, caller, body.agent_id)).agent.id,
+              writer: (await resolveActor(deps, caller, body.agent_id)).agent.id,
               turn: body.agent_turn_id,
               cards: body.cards,
             });
-      return { status: isNew ? 201 : 200, body: viewOf(box) };
+      return { status: isNew ? 201 : 200, body: toBoxView(box) };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/boxes/{id}',
     summary: 'One box with the ids of its cards',
@@ -92,10 +100,10 @@ export const boxRoutes: Route[] = [
     answers: { 200: { description: 'The box', schema: BoxView }, ...notFound },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
-      body: viewOf(await findBox(deps, caller.project, params.id ?? '')),
+      body: toBoxView(await getBox(deps, caller.project, params.id ?? '')),
     }),
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/boxes/{id}/cards',
     summary: 'The cards of a box with their contents, a page at a time',
@@ -106,7 +114,7 @@ export const boxRoutes: Route[] = [
         .transform(Number)
         .default(0)
         .meta({ type: 'integer', minimum: 0, description: 'the place of the first one, counted from 0' }),
-      limit: countUpTo(MOST_AT_ONCE, 20),
+      limit: boundedCount(MAX_CARDS_PER_READ, 20),
     }),
     body: noBody,
     answers: {
@@ -117,18 +125,18 @@ export const boxRoutes: Route[] = [
       ...notFound,
     },
     handle: async ({ deps, caller, params, query }) => {
-      const box = await findBox(deps, caller.project, params.id ?? '');
-      const { cards, next } = await cardsIn(deps, box, query.from, query.limit);
+      const box = await getBox(deps, caller.project, params.id ?? '');
+      const { cards, next } = await listBoxCards(deps, box, query.from, query.limit);
       return { status: 200, body: { cards: await Promise.all(cards.map((card) => cardView(deps, card))), next } };
     },
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/boxes/{id}/append',
     summary: 'Put cards at the end of an output box; those that it has already are not put in again',
     query: noQuery,
     body: z.strictObject({
-      cards: CardIds.min(1).max(MOST_AT_ONCE),
+      cards: boundedArray(CardId, { min: 1, max: MAX_CARDS_PER_READ }),
       turn_epoch: z.number().int().min(0).optional().describe('of the turn that the box belongs to'),
     }),
     answers: {
@@ -140,7 +148,7 @@ export const boxRoutes: Route[] = [
       const writer = caller.role === 'agent' ? caller.known.agent.id : undefined;
       const append = { boxId: params.id ?? '', cards: body.cards, writer, epoch: body.turn_epoch };
       const box = await appendToBox(deps, caller.project, append);
-      return { status: 200, body: viewOf(box) };
+      return { status: 200, body: toBoxView(box) };
     },
   }),
 ];

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { broadcastRef } from '../../broadcasts/broadcast.ts';
 import { ParleyError } from '../../errors.ts';
-import { iso } from '../../json/iso.ts';
-import { noBody, noQuery, type Route, route } from '../route.ts';
+import { toIso } from '../../json/iso-time.ts';
+import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 
 export const broadcastRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/broadcasts/{id}',
     summary: 'How far a message to many has come',
@@ -32,7 +32,7 @@ export const broadcastRoutes: Route[] = [
         throw new ParleyError('not_found', `There is no message to many ${id}.`);
       }
       const { from, audience, reached, unreached, doneAt, createdAt } = found;
-      const sentAt = iso(createdAt);
+      const sentAt = toIso(createdAt);
       return { status: 200, body: { id, from, audience, reached, unreached, isDone: doneAt !== undefined, sentAt } };
     },
   }),

@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { nameOf } from '../../agents/authenticate.ts';
+import { getCallerName } from '../../agents/authenticate.ts';
 import { CARD_TYPES_TEXT, type Card, type CardType as CardKind, isCardType } from '../../cards/card.ts';
-import { findCard, keepCard } from '../../cards/keep-card.ts';
+import { getCard, putCard } from '../../cards/put-card.ts';
 import type { Deps } from '../../deps.ts';
-import { jsonValue } from '../../json/checked.ts';
-import { iso } from '../../json/iso.ts';
-import { loaded } from '../../tasks/content.ts';
-import { noBody, noQuery, type Route, route } from '../route.ts';
+import { toIso } from '../../json/iso-time.ts';
+import { jsonValue } from '../../json/parse-or-throw.ts';
+import { loadContent } from '../../tasks/content.ts';
+import { defineRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
 
 const CardType = z
   .custom<CardKind>(isCardType, {
@@ -23,34 +23,37 @@ export const CardView = z.object({
   expires_at: z.iso.datetime(),
 });
 
-export const viewOf = async (deps: Deps, card: Card): Promise<z.output<typeof CardView>> => ({
+export const toCardView = async (deps: Deps, card: Card): Promise<z.output<typeof CardView>> => ({
   card_id: card.id,
   type: card.type,
-  content: await loaded(deps.blobs, card.project, card.content),
+  content: await loadContent(deps.blobs, card.project, card.content),
   created_by: card.from,
-  created_at: iso(card.createdAt),
-  expires_at: iso(card.expires),
+  created_at: toIso(card.createdAt),
+  expires_at: toIso(card.expires),
 });
 
-const CardMade = z.object({ card_id: z.string().describe('follows from type and content') });
+const CreatedCard = z.object({ card_id: z.string().describe('follows from type and content') });
 
 export const cardRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/cards',
     summary: 'Keep content that never changes, and get the id by which messages refer to it',
+    bodyBytes: largeBodyLimit,
     query: noQuery,
     body: z.strictObject({ type: CardType, content: jsonValue }),
     answers: {
-      200: { description: 'The same card was there already', schema: CardMade },
-      201: { description: 'Kept', schema: CardMade },
+      201: {
+        description: 'Kept, now or before: whether somebody else has made the same is not told',
+        schema: CreatedCard,
+      },
     },
     handle: async ({ deps, caller, body }) => {
-      const { id, isNew } = await keepCard(deps, caller.project, nameOf(caller), body.type, body.content);
-      return { status: isNew ? 201 : 200, body: { card_id: id } };
+      const { id } = await putCard(deps, caller.project, getCallerName(caller), body.type, body.content);
+      return { status: 201, body: { card_id: id } };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/cards/{id}',
     summary: 'One card with its content',
@@ -59,7 +62,7 @@ export const cardRoutes: Route[] = [
     answers: { 200: { description: 'The card', schema: CardView }, 404: { description: 'No such card' } },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
-      body: await viewOf(deps, await findCard(deps, caller.project, params.id ?? '')),
+      body: await toCardView(deps, await getCard(deps, caller.project, params.id ?? '')),
     }),
   }),
 ];

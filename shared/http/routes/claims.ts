@@ -1,70 +1,101 @@
 import * as z from 'zod';
-import { agentBehind } from '../../agents/authenticate.ts';
-import { jsonObject } from '../../json/checked.ts';
-import { claimTasks, handOverAll } from '../../tasks/claim-tasks.ts';
-import { claimOnce } from '../../tasks/repeatable-claim.ts';
-import { noteTasks } from '../note-tasks.ts';
-import { noQuery, type Route, route, signalFor } from '../route.ts';
-import { instanceId, speaksFor, wireMessage } from './agent-fields.ts';
-import { Results, receiveAll } from './messages.ts';
-import { Resting, restingView } from './resting.ts';
+import { resolveActor } from '../../agents/authenticate.ts';
+import { buildSignedCall } from '../../ingest/signed-call.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
+import { jsonObject } from '../../json/parse-or-throw.ts';
+import { claimOnce } from '../../tasks/claim-once.ts';
+import { claimTasks, encodeClaimedTasks } from '../../tasks/claim-tasks.ts';
+import { createTaskLogger } from '../log-task-ids.ts';
+import { defineRoute, largeBodyLimit, noQuery, type Route } from '../route.ts';
+import { instanceIdField, onBehalfOf, TraceView, wireMessageSchema } from './common-fields.ts';
+import { MessageResults, receiveMessages } from './messages.ts';
+import { PauseView, toPauseView } from './pause-view.ts';
 
 export const claimRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/claims',
     summary: "Claim the caller's next tasks, and report on earlier ones in the same call",
+    bodyBytes: largeBodyLimit,
+    ingress: 'none',
     query: noQuery,
     body: z
       .strictObject({
         max: z.number().int().min(1).max(10).default(1),
         wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a task'),
-        domains: z.array(z.string().max(64)).max(64).optional().describe('only these of its domains'),
-        messages: z
-          .array(jsonObject)
-          .max(25)
+        domains: boundedArray(z.string().max(64), { max: 64 }).optional().describe('only these of its domains'),
+        capabilities: boundedArray(z.string().max(128), { max: 256 })
+          .optional()
+          .describe('only these of the capabilities that it declares, or "security.*" where it serves all of a domain'),
+        lease: z
+          .number()
+          .min(1)
+          .max(86_400)
+          .optional()
+          .describe('seconds to hold the tasks without a word about them; cut to tasks.longestLeaseMs'),
+        messages: boundedArray(jsonObject, { max: 25 })
           .optional()
           .describe('reports to carry out first, as in POST /v1/messages'),
         claimId: z.string().min(1).max(128).optional().describe('the same claim again brings the same tasks'),
-        instance: instanceId.describe('which of its instances asks, for what is only for that one'),
-        agent: speaksFor,
+        instance: instanceIdField.describe('which of its instances asks, for what is only for that one'),
+        agent: onBehalfOf,
       })
       .prefault({}),
     answers: {
       200: {
         description: 'The tasks, each with its lease; none, if none came in time',
         schema: z.object({
-          results: Results.optional().describe('what became of each of the messages'),
+          results: MessageResults.optional().describe('what became of each of the messages'),
           tasks: z.array(
-            z.object({ message: wireMessage, attempt: z.number(), lease: z.object({ until: z.iso.datetime() }) }),
+            z.object({
+              message: wireMessageSchema,
+              attempt: z.number(),
+              lease: z.object({ until: z.iso.datetime() }),
+              ...TraceView.shape,
+              conversationId: z.string().optional(),
+              user: z.string().optional().describe('for whom it is done'),
+              graphId: z.string().optional().describe('the graph that it is a node of'),
+            }),
           ),
-          resting: Resting.optional().describe('why the agent is given nothing: it was paused or stopped'),
+          paused: PauseView.optional().describe('why the agent is given nothing: it was paused or stopped'),
         }),
       },
     },
-    handle: async ({ deps, caller, body, trace, request }) => {
-      const known = await agentBehind(deps, caller, body.agent);
-      const note = noteTasks(request);
-      const sent = { caller, trace, dialect: request.headers['parley-dialect'], note };
-      const results = body.messages && (await receiveAll(deps, sent, body.messages));
+    handle: async ({ deps, caller, body, said, trace, request, waiting }) => {
+      const known = await resolveActor(deps, caller, body.agent);
+      const note = createTaskLogger(request);
+      const signed = buildSignedCall({
+        method: 'POST',
+        path: '/v1/claims',
+        params: {},
+        headers: request.headers,
+        body: said,
+      });
+      const sent = { caller, trace, dialect: request.headers['parley-dialect'], signed, note };
       const waitMs = body.wait * 1000;
+      const signal = waiting.startWait(waitMs);
+      const results = body.messages && (await receiveMessages(deps, sent, body.messages));
       const options = {
         max: body.max,
         waitMs,
         instance: body.instance,
         domains: body.domains,
-        signal: signalFor(waitMs, request),
+        capabilities: body.capabilities,
+        leaseMs: body.lease && Math.min(body.lease * 1000, deps.config.tasks.longestLeaseMs),
+        signal,
+        mayHave: () => waiting.isValid(caller),
       };
       const tasks = body.claimId
         ? await claimOnce(deps, known, body.claimId, options)
         : await claimTasks(deps, known, options);
+      if (tasks.length > 0) waiting.handOver();
       for (const { id } of tasks) note(id);
       const { project, id } = known.agent;
       // It may have been told to rest, or to work again, while it waited.
-      const now = tasks.length === 0 ? await deps.directory.agent(project, id) : undefined;
+      const now = tasks.length === 0 ? await deps.directory.getAgent(project, id) : undefined;
       return {
         status: 200,
-        body: { results, tasks: await handOverAll(deps, known, tasks), resting: now && restingView(deps, now) },
+        body: { results, tasks: await encodeClaimedTasks(deps, known, tasks), paused: now && toPauseView(deps, now) },
       };
     },
   }),

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { acknowledge, MOST_EVENTS, rewind, takeEvents } from '../../events/consume.ts';
-import { type Consumer, consumerRef, consumersFor, type Declared, RECEIPT } from '../../events/consumer.ts';
-import { iso } from '../../json/iso.ts';
-import { noBody, noQuery, type Route, route, signalFor } from '../route.ts';
+import { acknowledgeEvents, MAX_EVENTS, seekConsumer, takeEvents } from '../../events/consume-events.ts';
+import { type Consumer, type ConsumerConfig, consumerRef, listConsumers, RECEIPT } from '../../events/consumer.ts';
+import { toIso } from '../../json/iso-time.ts';
+import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 import { EventView } from './events.ts';
 
 const ConsumerView = z.object({
@@ -14,9 +14,9 @@ const ConsumerView = z.object({
   inHand: z.number().describe('how many receipts were given out and not acknowledged'),
 });
 
-const viewOf = (
+const toConsumerView = (
   name: string,
-  { types, agents, channels }: Declared,
+  { types, agents, channels }: ConsumerConfig,
   state?: Consumer,
 ): z.output<typeof ConsumerView> => ({
   name,
@@ -27,7 +27,8 @@ const viewOf = (
   inHand: state?.spans.length ?? 0,
 });
 
-const seconds = (least: number, most: number, otherwise: number) => z.number().min(least).max(most).default(otherwise);
+const boundedSeconds = (least: number, most: number, otherwise: number) =>
+  z.number().min(least).max(most).default(otherwise);
 
 const notFound = {
   403: { description: 'The agent may not use a channel of this consumer, which is named' },
@@ -35,7 +36,7 @@ const notFound = {
 };
 
 export const consumerRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/consumers',
     summary: 'The durable consumers of events that this key may read as, and how far they are',
@@ -43,24 +44,27 @@ export const consumerRoutes: Route[] = [
     body: noBody,
     answers: { 200: { description: 'All of them', schema: z.object({ consumers: z.array(ConsumerView) }) } },
     handle: async ({ deps, caller }) => {
-      const declared = consumersFor(deps, caller);
+      const declared = listConsumers(deps, caller);
       const consumers = await Promise.all(
         declared.map(async ([name, one]) =>
-          viewOf(name, one, await deps.records.get(consumerRef(caller.project, name))),
+          toConsumerView(name, one, await deps.records.get(consumerRef(caller.project, name))),
         ),
       );
       return { status: 200, body: { consumers } };
     },
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/consumers/{name}/events',
     summary: 'The next events of a consumer, for this instance alone until it acknowledges them or its lease is over',
+    ingress: 'none',
     query: noQuery,
     body: z.strictObject({
-      max: z.number().int().min(1).max(MOST_EVENTS).default(100),
-      wait: seconds(0, 20, 0).describe('seconds to wait for events'),
-      lease: seconds(1, 43_200, 60).describe('seconds after which they go to another instance unless acknowledged'),
+      max: z.number().int().min(1).max(MAX_EVENTS).default(100),
+      wait: boundedSeconds(0, 20, 0).describe('seconds to wait for events'),
+      lease: boundedSeconds(1, 43_200, 60).describe(
+        'seconds after which they go to another instance unless acknowledged',
+      ),
     }),
     answers: {
       200: {
@@ -73,21 +77,22 @@ export const consumerRoutes: Route[] = [
       },
       ...notFound,
     },
-    handle: async ({ deps, caller, params, body, request }) => {
+    handle: async ({ deps, caller, params, body, waiting }) => {
       const waitMs = body.wait * 1000;
       const { events, receipt, until } = await takeEvents(deps, caller, params.name ?? '', {
         max: body.max,
         leaseMs: body.lease * 1000,
         waitMs,
-        signal: signalFor(waitMs, request),
+        signal: waiting.startWait(waitMs),
       });
-      return { status: 200, body: { events, receipt, until: iso(until) } };
+      return { status: 200, body: { events, receipt, until: toIso(until) } };
     },
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/consumers/{name}/ack',
     summary: 'Say that events have been dealt with; otherwise they come again',
+    ingress: 'none',
     query: noQuery,
     body: z.strictObject({ receipt: z.string().regex(RECEIPT, 'must be one that came with events') }),
     answers: {
@@ -100,13 +105,14 @@ export const consumerRoutes: Route[] = [
     },
     handle: async ({ deps, caller, params, body }) => ({
       status: 200,
-      body: await acknowledge(deps, caller, params.name ?? '', body.receipt),
+      body: await acknowledgeEvents(deps, caller, params.name ?? '', body.receipt),
     }),
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/consumers/{name}/rewind',
     summary: 'Read on from another place: the start of the log, its end, or a time. No other consumer is disturbed',
+    ingress: 'none',
     query: noQuery,
     body: z.strictObject({
       to: z
@@ -115,7 +121,7 @@ export const consumerRoutes: Route[] = [
     }),
     answers: { 204: { description: 'Done; earlier receipts are worth nothing' }, ...notFound },
     handle: async ({ deps, caller, params, body }) => {
-      await rewind(deps, caller, params.name ?? '', body.to);
+      await seekConsumer(deps, caller, params.name ?? '', body.to);
       return { status: 204 };
     },
   }),

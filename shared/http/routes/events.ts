@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { eventStream, readEvents } from '../../events/follow-events.ts';
-import { lastEventIdOf } from '../http-message.ts';
-import { countUpTo, noBody, type Route, route } from '../route.ts';
+import { readEvents, streamEvents } from '../../events/stream-events.ts';
+import { getLastEventId } from '../http-message.ts';
+import { boundedCount, defineRoute, noBody, type Route } from '../route.ts';
 
 export const EventView = z.object({
   id: z.string().describe('the same event may be told twice; it then has the same id'),
@@ -12,7 +12,7 @@ export const EventView = z.object({
 });
 
 export const eventRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/events',
     summary:
@@ -24,7 +24,7 @@ export const eventRoutes: Route[] = [
         .optional()
         .describe('one type, or several with commas between them; task.* is all that begin alike'),
       after: z.string().max(300).optional(),
-      limit: countUpTo(500, 100),
+      limit: boundedCount(500, 100),
     }),
     body: noBody,
     headers: { 'Last-Event-ID': 'where a reader of the live stream was that comes back; before `after`' },
@@ -35,15 +35,15 @@ export const eventRoutes: Route[] = [
         otherType: 'text/event-stream',
       },
     },
-    handle: async ({ deps, caller, query, request }) => {
+    handle: async ({ deps, caller, query, request, waiting }) => {
       const filter = { after: query.after, types: query.type?.split(','), limit: query.limit };
       if (!request.headers.accept?.includes('text/event-stream')) {
         return { status: 200, body: await readEvents(deps, caller, filter) };
       }
-      const after = lastEventIdOf(request) ?? filter.after;
+      const after = getLastEventId(request) ?? filter.after;
       // Once a stream has begun, it is too late to refuse a cursor.
       await readEvents(deps, caller, { after, limit: 1 });
-      return { status: 200, stream: eventStream(deps, caller, { ...filter, after }, request.signal) };
+      return { status: 200, stream: streamEvents(deps, caller, { ...filter, after }, waiting.startStream()) };
     },
   }),
 ];

@@ -1,41 +1,43 @@
 import * as z from 'zod';
-import { agentBehind } from '../../agents/authenticate.ts';
-import { seedsOf, TaskGraph } from '../../dialects/task-format/graph.ts';
-import { taskFormat } from '../../dialects/task-format/task-format.ts';
+import { resolveActor } from '../../agents/authenticate.ts';
+import { TaskGraph, toGraphRequests } from '../../dialects/task-format/graph.ts';
+import { taskFormatDialect } from '../../dialects/task-format/task-format.ts';
 import { cancelGraph } from '../../graphs/cancel-graph.ts';
-import { GraphView, graphView, lookUpGraph } from '../../graphs/graph-view.ts';
-import { submitGraph } from '../../graphs/submit-graph.ts';
-import { canonicalId } from '../../ids.ts';
-import { inWordsOf } from '../../messages/receive.ts';
-import { noBody, noQuery, type Route, route } from '../route.ts';
-import { speaksFor } from './agent-fields.ts';
+import { createGraph } from '../../graphs/create-graph.ts';
+import { GraphView, getGraph, loadGraphView } from '../../graphs/graph-view.ts';
+import { toCanonicalId } from '../../ids.ts';
+import { toProtocolError } from '../../messages/ingest-message.ts';
+import { defineRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
+import { NoticesView, onBehalfOf } from './common-fields.ts';
 
 export const graphRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/graphs',
     summary: 'Ask for several tasks at once, each of which starts when those that it depends on are completed',
-    query: z.strictObject({ agent: speaksFor }),
+    bodyBytes: largeBodyLimit,
+    ingress: { from: ({ agent }) => agent, messages: ({ nodes }) => nodes.length },
+    query: z.strictObject({ agent: onBehalfOf }),
     body: TaskGraph,
     answers: {
       200: { description: 'The very same graph had been accepted before', schema: GraphView },
-      202: { description: 'Accepted as a whole, and on disk', schema: GraphView },
+      202: { description: 'Accepted as a whole, and on disk', schema: GraphView.extend(NoticesView.shape) },
       409: { description: 'Another graph or task has one of its ids' },
       422: { description: 'A circle, or an agent or a capability that nobody knows' },
     },
     handle: async ({ deps, caller, query, body, trace }) => {
-      const { agent } = await agentBehind(deps, caller, query.agent);
-      const { nodes, ...requests } = seedsOf(body, agent.id);
+      const { agent } = await resolveActor(deps, caller, query.agent);
+      const { nodes, ...requests } = toGraphRequests(body, agent.id);
       const about = { id: body.graphId, from: agent.id, conversation: body.conversationId, nodes, trace };
       try {
-        const { duplicate, graph } = await submitGraph(deps, caller, { ...about, ...requests });
-        return { status: duplicate ? 200 : 202, body: await graphView(deps, graph) };
+        const { duplicate, graph, notices } = await createGraph(deps, caller, { ...about, ...requests });
+        return { status: duplicate ? 200 : 202, body: { ...(await loadGraphView(deps, graph)), notices } };
       } catch (error) {
-        throw inWordsOf(taskFormat, error);
+        throw toProtocolError(taskFormatDialect, error);
       }
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/graphs/{id}',
     summary: 'A graph with the status of each of its nodes',
@@ -44,10 +46,10 @@ export const graphRoutes: Route[] = [
     answers: { 200: { description: 'The graph', schema: GraphView }, 404: { description: 'No such graph' } },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
-      body: await lookUpGraph(deps, caller, canonicalId(params.id ?? '')),
+      body: await getGraph(deps, caller, toCanonicalId(params.id ?? '')),
     }),
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/graphs/{id}/cancel',
     summary: 'End every node of a graph that is still open',
@@ -60,7 +62,7 @@ export const graphRoutes: Route[] = [
     },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
-      body: await cancelGraph(deps, caller, canonicalId(params.id ?? '')),
+      body: await cancelGraph(deps, caller, toCanonicalId(params.id ?? '')),
     }),
   }),
 ];

@@ -1,12 +1,14 @@
 import * as z from 'zod';
-import { requireAdmin } from '../../agents/authenticate.ts';
 import { importManifest } from '../../agents/import-manifest.ts';
-import { dialectNamed, dialects } from '../../dialects/dialects.ts';
+import { DIALECTS, getDialect } from '../../dialects/registry.ts';
 import { ParleyError } from '../../errors.ts';
-import { jsonObject } from '../../json/checked.ts';
-import { type Route, route } from '../route.ts';
+import { jsonObject } from '../../json/parse-or-throw.ts';
+import { defineKeyRoute, type Route } from '../route.ts';
 
-const Imported = z.object({
+/** A thousand agents, of a kilobyte each. */
+const MANIFEST_BYTES = 1024 * 1024;
+
+const ImportResultView = z.object({
   id: z.string(),
   outcome: z.enum(['registered', 'changed', 'refused']),
   key: z.string().optional().describe('of a new agent; shown once'),
@@ -15,19 +17,20 @@ const Imported = z.object({
 });
 
 export const manifestRoutes: Route[] = [
-  route({
+  defineKeyRoute({
     method: 'POST',
     path: '/v1/manifest',
     summary: 'Register all agents of a manifest file, or change their registrations (admin)',
+    access: 'admin',
+    bodyBytes: () => MANIFEST_BYTES,
     query: z.strictObject({
       dialect: z.string().max(64).optional().describe('whose manifest it is; by default the first that has one'),
     }),
     body: jsonObject,
-    answers: { 200: { description: 'What became of each', schema: z.object({ agents: z.array(Imported) }) } },
+    answers: { 200: { description: 'What became of each', schema: z.object({ agents: z.array(ImportResultView) }) } },
     handle: async ({ deps, caller, query, body }) => {
-      requireAdmin(caller);
       const dialect =
-        query.dialect === undefined ? dialects.find((one) => one.readManifest) : dialectNamed(query.dialect);
+        query.dialect === undefined ? DIALECTS.find((one) => one.readManifest) : getDialect(query.dialect);
       if (!dialect) throw new ParleyError('invalid_request', 'No dialect has manifest files.');
       return { status: 200, body: { agents: await importManifest(deps, caller.project, dialect, body) } };
     },

@@ -1,18 +1,22 @@
 import * as z from 'zod';
-import type { Caller, Relay } from '../../agents/authenticate.ts';
+import type { Caller, RelayCaller } from '../../agents/authenticate.ts';
+import type { Config } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
-import { dialects } from '../../dialects/dialects.ts';
+import { DIALECTS } from '../../dialects/registry.ts';
 import { ParleyError } from '../../errors.ts';
-import { canonicalId } from '../../ids.ts';
-import { checked, jsonObject } from '../../json/checked.ts';
-import { isJsonObject, type Json, type JsonObject, objectIn } from '../../json/json.ts';
-import { type Called, callOrder } from '../../messages/call-order.ts';
-import { type Accepted, receive, type Sent } from '../../messages/receive.ts';
-import { Arrival } from '../../relay/nats-message.ts';
+import { toCanonicalId } from '../../ids.ts';
+import { buildSignedCall } from '../../ingest/signed-call.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
+import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../json/json.ts';
+import { jsonObject, parseOrThrow } from '../../json/parse-or-throw.ts';
+import { type IngestResult, ingestMessage, type ReceiveContext } from '../../messages/ingest-message.ts';
+import { type BatchedMessage, computeTopologicalOrder } from '../../messages/topological-order.ts';
+import { NatsEnvelope } from '../../relay/nats-message.ts';
 import { receiveFromNats } from '../../relay/receive-from-nats.ts';
-import { noteTasks } from '../note-tasks.ts';
-import { problemOf, tellable } from '../problem.ts';
-import { type Route, relayRoute, signalFor, waitUpTo } from '../route.ts';
+import { createTaskLogger } from '../log-task-ids.ts';
+import { toProblem, toPublicError } from '../problem.ts';
+import { defineKeyRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
+import { NoticesView } from './common-fields.ts';
 
 const AcceptedMessage = z.object({
   id: z.string(),
@@ -23,10 +27,11 @@ const AcceptedMessage = z.object({
     .optional()
     .describe('where the id is short, the one that GET /v1/messages/{from}/{id} knows it by'),
   taskId: z.string().optional(),
-  notWaitedFor: z
+  ignoredDependencies: z
     .array(z.string())
     .optional()
     .describe('dependencies that are no task that the sender has to do with, so that nothing waits for them'),
+  ...NoticesView.shape,
   agentTurnId: z
     .string()
     .optional()
@@ -35,20 +40,24 @@ const AcceptedMessage = z.object({
   outcome: z.looseObject({}).optional().describe('with wait: the result, failure or question, if it came in time'),
 });
 
-export const Results = z.array(
+export const MessageResults = z.array(
   z.object({ status: z.number().int(), body: z.looseObject({}).describe('as of the message alone, or a problem') }),
 );
 
 /** Which dialect checks a message shows only when it is looked at. */
-const AnyMessages = jsonObject.meta({
-  anyOf: [
-    ...dialects.map(({ name }) => ({ $ref: `#/components/schemas/${name}` })),
-    { type: 'object', required: ['messages'], properties: { messages: { type: 'array', items: { type: 'object' } } } },
-  ],
-});
+const buildBodySchema = ({ limits }: Config): JsonObject => {
+  const messages = { type: 'array', maxItems: limits.batch, items: { type: 'object' } };
+  return {
+    type: 'object',
+    anyOf: [
+      ...DIALECTS.map(({ name }) => ({ $ref: `#/components/schemas/${name}` })),
+      { type: 'object', required: ['messages'], properties: { messages } },
+    ],
+  };
+};
 
 export const messageRoutes: Route[] = [
-  relayRoute({
+  defineKeyRoute({
     method: 'POST',
     path: '/v1/messages',
     summary:
@@ -57,46 +66,65 @@ export const messageRoutes: Route[] = [
       'Parley-Dialect': 'the dialect of the messages, where it is not to be recognised by their shape',
       'Parley-Broadcast': 'all, capability:<name> or domain:<name>: to each of those agents but the sender',
     },
-    query: z.strictObject({ wait: waitUpTo(25) }),
-    body: AnyMessages,
+    access: 'any-key',
+    bodyBytes: largeBodyLimit,
+    ingress: 'each',
+    query: z.strictObject({ wait: waitSeconds(25) }),
+    body: jsonObject,
+    describeBody: buildBodySchema,
     answers: {
       200: {
         description: 'A duplicate; or, for several messages, what became of each in their order',
-        schema: z.union([AcceptedMessage, z.object({ results: Results })]),
+        schema: z.union([AcceptedMessage, z.object({ results: MessageResults })]),
       },
       202: { description: 'Accepted, and on disk', schema: AcceptedMessage },
     },
-    handle: async ({ deps, caller, query, body, trace, request }) => {
+    handle: async ({ deps, caller, query, body, trace, request, waiting }) => {
       const { 'parley-dialect': dialect, 'parley-broadcast': broadcast } = request.headers;
-      const sent = { caller, trace, dialect, broadcast, note: noteTasks(request) };
+      const signed = buildSignedCall({
+        method: 'POST',
+        path: '/v1/messages',
+        params: {},
+        headers: request.headers,
+        body,
+      });
+      const sent = { caller, trace, dialect, broadcast, signed, note: createTaskLogger(request) };
       if (Array.isArray(body.messages)) {
         if (query.wait > 0) throw new ParleyError('invalid_request', 'Only a single message can be waited for.');
         return {
           status: 200,
-          body: { results: await receiveAll(deps, sent, body.messages, arrivalsIn(caller, body)) },
+          body: { results: await receiveMessages(deps, sent, body.messages, parseEnvelopes(caller, body)) },
         };
       }
       if (caller.role === 'relay') throw new ParleyError('invalid_request', 'A relay sends {"messages", "arrivals"}.');
-      const accepted = await receive(deps, sent, body);
-      const outcome = await outcomeOf(deps, caller, accepted, query.wait, signalFor(query.wait, request));
-      return { status: statusOf(accepted), body: { ...accepted, outcome } };
+      const signal = waiting.startWait(query.wait);
+      const accepted = await ingestMessage(deps, sent, body);
+      const outcome = await waitForOutcome(deps, caller, accepted, query.wait, signal);
+      return { status: getAcceptedStatus(accepted), body: { ...accepted, outcome } };
     },
   }),
 ];
 
+const MAX_ENVELOPES = 1000;
+
 /** Where each of the messages came in on NATS, which only a relay knows. */
-const arrivalsIn = ({ role }: Caller | Relay, { messages, arrivals }: JsonObject): Arrival[] => {
+const parseEnvelopes = ({ role }: Caller | RelayCaller, { messages, arrivals }: JsonObject): NatsEnvelope[] => {
   if (role !== 'relay') return [];
-  const found = checked(z.array(Arrival), arrivals, 'invalid_request', 'arrivals');
+  const found = parseOrThrow(
+    boundedArray(NatsEnvelope, { max: MAX_ENVELOPES }),
+    arrivals,
+    'invalid_request',
+    'arrivals',
+  );
   if (Array.isArray(messages) && found.length === messages.length) return found;
   throw new ParleyError('invalid_request', 'Each of the messages must have its arrival.');
 };
 
 /** How what was asked for ended, or what its holder asks, as a message in the dialect of the request, if that comes in time. */
-const outcomeOf = async (
+const waitForOutcome = async (
   deps: Deps,
   caller: Caller,
-  { taskId, dialect, awaited }: Accepted,
+  { taskId, dialect, awaited }: IngestResult,
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<JsonObject | undefined> => {
@@ -108,9 +136,9 @@ const outcomeOf = async (
   return awaitOutcome(deps, caller, { taskId, dialect }, waitMs, signal);
 };
 
-const statusOf = ({ duplicate }: Accepted): number => (duplicate ? 200 : 202);
+const getAcceptedStatus = ({ duplicate }: IngestResult): number => (duplicate ? 200 : 202);
 
-export interface Result {
+export interface MessageResult {
   status: number;
   body: object;
 }
@@ -119,28 +147,28 @@ export interface Result {
  * Messages about one task are carried out in their order, and each behind those that it waits for; those about different tasks do
  * not wait for each other.
  */
-export const receiveAll = async (
+export const receiveMessages = async (
   deps: Deps,
-  sent: Sent,
+  sent: ReceiveContext,
   messages: readonly Json[],
-  arrivals: readonly Arrival[] = [],
-): Promise<Result[]> => {
+  arrivals: readonly NatsEnvelope[] = [],
+): Promise<MessageResult[]> => {
   const { batch } = deps.config.limits;
   if (messages.length > batch) {
     throw new ParleyError('too_large', `A batch has ${messages.length} messages; ${batch} are allowed.`, {
       facts: { limit: batch },
     });
   }
-  const called = messages.map(namesIn);
-  const { order, circleOf } = callOrder(called);
-  const last = new Map<string, Promise<Result>>();
-  const results = new Map<number, Promise<Result>>();
+  const called = messages.map(listCorrelationIds);
+  const { order, circleOf } = computeTopologicalOrder(called);
+  const last = new Map<string, Promise<MessageResult>>();
+  const results = new Map<number, Promise<MessageResult>>();
   for (const place of order) {
     const { names = [], awaits = [] } = called[place] ?? {};
     const known = [...names, ...awaits];
     const earlier = known.flatMap((name) => last.get(name) ?? []);
     const result = Promise.all(earlier).then(() =>
-      receiveOne(deps, sent, messages[place], circleOf(place), arrivals[place]),
+      receiveMessage(deps, sent, messages[place], circleOf(place), arrivals[place]),
     );
     for (const name of known) last.set(name, result);
     results.set(place, result);
@@ -149,39 +177,41 @@ export const receiveAll = async (
 };
 
 /** What any dialect would take for a name: which of them the message is of shows only later. */
-const namesIn = (message: Json): Called => {
-  const wire = objectIn(message);
-  const names = dialects.map((dialect) => dialect.names?.(wire) ?? []);
+const listCorrelationIds = (message: Json): BatchedMessage => {
+  const wire = toObjectOrEmpty(message);
+  const names = DIALECTS.map((dialect) => dialect.names?.(wire) ?? []);
   return {
-    own: textsIn(names.map(([own]) => own)),
-    names: textsIn(names.flat()),
-    awaits: textsIn(dialects.flatMap(({ awaits }) => awaits?.(wire) ?? [])),
+    own: pickIds(names.map(([own]) => own)),
+    names: pickIds(names.flat()),
+    awaits: pickIds(DIALECTS.flatMap(({ awaits }) => awaits?.(wire) ?? [])),
   };
 };
 
-const textsIn = (values: (Json | undefined)[]): string[] =>
-  values.filter((value) => typeof value === 'string').map(canonicalId);
+const pickIds = (values: (Json | undefined)[]): string[] =>
+  values.filter((value) => typeof value === 'string').map(toCanonicalId);
 
-const receiveOne = async (
+const receiveMessage = async (
   deps: Deps,
-  sent: Sent,
+  sent: ReceiveContext,
   message: Json | undefined,
   circle: string[],
-  arrival: Arrival | undefined,
-): Promise<Result> => {
+  arrival: NatsEnvelope | undefined,
+): Promise<MessageResult> => {
   try {
-    if (circle.length > 0) throw inCircle(circle);
+    if (circle.length > 0) throw messageCycleError(circle);
     if (!isJsonObject(message)) throw new ParleyError('invalid_message', 'A message must be an object.');
-    const accepted = arrival ? await receiveFromNats(deps, sent, arrival, message) : await receive(deps, sent, message);
-    return { status: statusOf(accepted), body: accepted };
+    const accepted = arrival
+      ? await receiveFromNats(deps, sent, arrival, message)
+      : await ingestMessage(deps, sent, message);
+    return { status: getAcceptedStatus(accepted), body: accepted };
   } catch (error) {
-    const told = tellable(error);
+    const told = toPublicError(error);
     if (told.code === 'internal') deps.log('error', 'a message of a batch failed', { cause: String(told.cause) });
-    return problemOf(told);
+    return toProblem(told);
   }
 };
 
-const inCircle = (cycle: string[]): ParleyError =>
+const messageCycleError = (cycle: string[]): ParleyError =>
   new ParleyError('task_graph_cycle', `Messages of this call wait for each other: ${cycle.join(', ')}.`, {
     facts: { cycle },
   });

@@ -1,34 +1,30 @@
 import * as z from 'zod';
-import { type Caller, type Relay, requireAdmin } from '../../agents/authenticate.ts';
-import { newKey, RELAY, setRelayKey } from '../../agents/keys.ts';
+import type { AdminCaller, RelayCaller } from '../../agents/authenticate.ts';
+import { generateKey, RELAY_OWNER, setRelayKey } from '../../agents/keys.ts';
 import { type Config, hasRelay } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
-import { checked, jsonObject } from '../../json/checked.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
 import type { JsonObject } from '../../json/json.ts';
-import { Asked } from '../../relay/asked.ts';
-import { Plan } from '../../relay/plan.ts';
-import { planFor } from '../../relay/plan-for.ts';
-import { putIntoWords } from '../../relay/put-into-words.ts';
-import { Words } from '../../relay/words.ts';
-import { noBody, noQuery, type Route, relayRoute, route } from '../route.ts';
+import { jsonObject, parseOrThrow } from '../../json/parse-or-throw.ts';
+import { buildRelayPlan } from '../../relay/build-relay-plan.ts';
+import { RelayItemSchema } from '../../relay/relay-item-schema.ts';
+import { RelayPlan } from '../../relay/relay-plan.ts';
+import { renderForNats } from '../../relay/render-for-nats.ts';
+import { RenderResult } from '../../relay/render-result.ts';
+import { defineKeyRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
 
-const requireRelay = (caller: Caller | Relay, config: Config): void => {
-  if (caller.role === 'agent') {
-    throw new ParleyError('forbidden', 'Only the key of the relay or of an admin may do this.');
-  }
-  if (hasRelay(config, caller.project)) return;
-  throw new ParleyError(
-    'not_found',
-    `The project ${caller.project} has no relay: parley.config.ts can say relay: true.`,
-  );
+const assertRelayEnabled = ({ project }: AdminCaller | RelayCaller, config: Config): void => {
+  if (hasRelay(config, project)) return;
+  throw new ParleyError('not_found', `The project ${project} has no relay: parley.config.ts can say relay: true.`);
 };
 
 export const relayRoutes: Route[] = [
-  route({
+  defineKeyRoute({
     method: 'POST',
     path: '/v1/relay/key',
     summary: 'Give the relay of the project a new key; the old one stops working (admin)',
+    access: 'admin',
     query: noQuery,
     body: noBody,
     answers: {
@@ -38,66 +34,72 @@ export const relayRoutes: Route[] = [
       },
     },
     handle: async ({ deps, caller }) => {
-      requireAdmin(caller);
-      requireRelay(caller, deps.config);
-      const key = newKey(caller.project, RELAY);
+      assertRelayEnabled(caller, deps.config);
+      const key = generateKey(caller.project, RELAY_OWNER);
       await setRelayKey(deps.records, caller.project, key, deps.newId());
-      deps.directory.forget(caller.project, RELAY);
+      deps.directory.revokeKey(caller.project, RELAY_OWNER);
       return { status: 200, body: { key } };
     },
   }),
-  relayRoute({
+  defineKeyRoute({
     method: 'GET',
     path: '/v1/relay/plan',
     summary: 'What the relay of the project has to do on NATS (relay, admin)',
+    access: 'relay-or-admin',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The streams that must be there, and what is read', schema: Plan } },
+    answers: { 200: { description: 'The streams that must be there, and what is read', schema: RelayPlan } },
     handle: async ({ deps, caller }) => {
-      requireRelay(caller, deps.config);
-      return { status: 200, body: planFor(caller.project, deps.config) };
+      assertRelayEnabled(caller, deps.config);
+      return { status: 200, body: buildRelayPlan(caller.project, deps.config) };
     },
   }),
-  relayRoute({
+  defineKeyRoute({
     method: 'POST',
-    path: '/v1/relay/words',
+    path: '/v1/relay/render',
     summary: 'What waits in a queue of the relay, as it is to be published on NATS (relay, admin)',
+    access: 'relay-or-admin',
+    bodyBytes: largeBodyLimit,
+    ingress: 'none',
     query: noQuery,
     body: z.strictObject({
-      asks: z
-        .array(
-          z.strictObject({
-            id: z.string().max(512),
-            ask: jsonObject,
-            isTooLarge: z.boolean().optional().describe('NATS did not take it: what is large in it becomes a card'),
-          }),
-        )
-        .min(1)
-        .max(25),
+      asks: boundedArray(
+        z.strictObject({
+          id: z.string().max(512),
+          ask: jsonObject,
+          isTooLarge: z.boolean().optional().describe('NATS did not take it: what is large in it becomes a card'),
+        }),
+        { min: 1, max: 25 },
+      ),
     }),
     answers: {
       200: {
         description:
           'For each a message, why there is none, what keeps it from being told now, or that it did not fit in',
-        schema: z.object({ words: z.array(Words) }),
+        schema: z.object({ words: z.array(RenderResult) }),
       },
     },
     handle: async ({ deps, caller, body }) => {
-      requireRelay(caller, deps.config);
-      const words = await Promise.all(body.asks.map((asked) => worded(deps, caller.project, asked)));
-      return { status: 200, body: { words: inOneAnswer(words) } };
+      assertRelayEnabled(caller, deps.config);
+      const words = await Promise.all(body.asks.map((asked) => renderItem(deps, caller.project, asked)));
+      return { status: 200, body: { words: capResponseSize(words) } };
     },
   }),
 ];
 
 /** Each is looked at on its own: one that nobody understands does not keep back those that came with it. */
-const worded = async (
+const renderItem = async (
   deps: Deps,
   project: string,
   { ask, ...how }: { id: string; ask: JsonObject; isTooLarge?: boolean | undefined },
-): Promise<Words> => {
+): Promise<RenderResult> => {
   try {
-    return await putIntoWords(deps, project, checked(Asked, ask, 'invalid_request', 'What is asked'), how);
+    return await renderForNats(
+      deps,
+      project,
+      parseOrThrow(RelayItemSchema, ask, 'invalid_request', 'What is asked'),
+      how,
+    );
   } catch (error) {
     deps.log('error', 'a message for NATS could not be told', { id: how.id, error: String(error) });
     return { problem: String(error) };
@@ -105,12 +107,12 @@ const worded = async (
 };
 
 /** What one answer holds; the rest is asked for again. */
-const ANSWER_BYTES = 3 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 3 * 1024 * 1024;
 
-const inOneAnswer = (words: Words[]): Words[] => {
+const capResponseSize = (words: RenderResult[]): RenderResult[] => {
   let bytes = 0;
   return words.map((word, index) => {
     bytes += JSON.stringify(word).length;
-    return index === 0 || bytes <= ANSWER_BYTES ? word : { later: true };
+    return index === 0 || bytes <= MAX_RESPONSE_BYTES ? word : { later: true };
   });
 };

@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts';
 import { agentPairRoutes } from './agent-pairs.ts';
 import { agentRoutes } from './agents.ts';
+import { logRoutes } from './audit-log.ts';
 import { batchRoutes } from './batches.ts';
 import { boxRoutes } from './boxes.ts';
 import { broadcastRoutes } from './broadcasts.ts';
@@ -11,17 +12,16 @@ import { eventRoutes } from './events.ts';
 import { gapRoutes } from './gaps.ts';
 import { graphRoutes } from './graphs.ts';
 import { inboxRoutes } from './inbox.ts';
-import { logRoutes } from './log.ts';
 import { manifestRoutes } from './manifest.ts';
 import { messageRoutes } from './messages.ts';
 import { relayRoutes } from './relay.ts';
 import { schemaRoutes } from './schemas.ts';
 import { sentMessageRoutes } from './sent-messages.ts';
-import { systemRoutes } from './system.ts';
+import { createSystemRoutes } from './system.ts';
 import { taskRoutes } from './tasks.ts';
 import { toolRoutes } from './tools.ts';
 import { turnStreamRoutes } from './turn-stream.ts';
-import { headRoutes, turnRoutes } from './turns.ts';
+import { agentStateRoutes, turnRoutes } from './turns.ts';
 import { violationRoutes } from './violations.ts';
 
 /** The whole API. */
@@ -38,7 +38,7 @@ export const routes: readonly Route[] = [
   ...agentPairRoutes,
   ...turnRoutes,
   ...turnStreamRoutes,
-  ...headRoutes,
+  ...agentStateRoutes,
   ...eventRoutes,
   ...consumerRoutes,
   ...cardRoutes,
@@ -50,5 +50,5 @@ export const routes: readonly Route[] = [
   ...gapRoutes,
   ...logRoutes,
   ...schemaRoutes,
-  ...systemRoutes(() => routes),
+  ...createSystemRoutes(() => routes),
 ];

@@ -1,21 +1,24 @@
 import * as z from 'zod';
-import { dialects } from '../../dialects/dialects.ts';
+import { DIALECTS } from '../../dialects/registry.ts';
 import { ParleyError } from '../../errors.ts';
-import { once } from '../once.ts';
-import { openRoute, type Route } from '../route.ts';
+import { memoizeJson } from '../memoize-json.ts';
+import { defineOpenRoute, type Route } from '../route.ts';
 
 /** Each schema by the name of its file. */
-const schemas: ReadonlyMap<string, () => object> = new Map(
+const schemas: ReadonlyMap<string, () => Promise<Uint8Array>> = new Map(
   [
-    ...dialects.map(({ name, schema }) => ({ name: `${name}.json`, schema })),
-    ...dialects.flatMap(({ schemaFile: name, schema }) => (name === undefined ? [] : { name, schema })),
+    ...DIALECTS.map(({ name, schema }) => ({ name: `${name}.json`, schema })),
+    ...DIALECTS.flatMap(({ schemaFile: name, schema }) => (name === undefined ? [] : { name, schema })),
   ].map(({ name, schema }) => [
     name,
-    once(() => ({ $id: `/schemas/${name}`, ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) })),
+    memoizeJson(() => ({
+      $id: `/schemas/${name}`,
+      ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }),
+    })),
   ]),
 );
 
-const documentOf = (name: string): object => {
+const loadSchemaDocument = (name: string): Promise<Uint8Array> => {
   const document = schemas.get(name);
   if (document) return document();
   const known = [...schemas.keys()];
@@ -23,7 +26,7 @@ const documentOf = (name: string): object => {
 };
 
 export const schemaRoutes: Route[] = [
-  openRoute(
+  defineOpenRoute(
     {
       method: 'GET',
       path: '/schemas/{name}',
@@ -33,6 +36,6 @@ export const schemaRoutes: Route[] = [
         404: { description: 'No such schema' },
       },
     },
-    async (_deps, { name = '' }) => ({ status: 200, body: documentOf(name) }),
+    async (_deps, { name = '' }) => ({ status: 200, json: await loadSchemaDocument(name) }),
   ),
 ];

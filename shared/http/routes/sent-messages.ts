@@ -1,16 +1,16 @@
 import * as z from 'zod';
-import { agentBehind, type Caller } from '../../agents/authenticate.ts';
+import { type Caller, resolveActor } from '../../agents/authenticate.ts';
 import type { Deps } from '../../deps.ts';
 import { ParleyError } from '../../errors.ts';
-import { canonicalId, idOfShort, SHORT_ID, shortId } from '../../ids.ts';
-import { iso } from '../../json/iso.ts';
-import { isNote, type Note, noteRef } from '../../notes/note.ts';
-import { loaded } from '../../tasks/content.ts';
-import { type Task, unacknowledgedOf } from '../../tasks/task.ts';
-import { countUpTo, noBody, placeCursor, type Route, route } from '../route.ts';
-import { speaksFor } from './agent-fields.ts';
+import { expandShortId, SHORT_ID, toCanonicalId, toShortId } from '../../ids.ts';
+import { toIso } from '../../json/iso-time.ts';
+import { type DirectMessage, directMessageRef, isDirectMessage } from '../../notes/direct-message.ts';
+import { loadContent } from '../../tasks/content.ts';
+import { type Task, unacknowledgedListKey } from '../../tasks/task.ts';
+import { boundedCount, defineRoute, noBody, type Route, timeOrderedCursor } from '../route.ts';
+import { onBehalfOf } from './common-fields.ts';
 
-const STATES = ['waiting', 'read', 'evicted', 'expired', 'unclaimed'] as const;
+const SENT_MESSAGE_STATES = ['waiting', 'read', 'evicted', 'expired', 'unclaimed'] as const;
 const time = z.iso.datetime();
 
 const SentMessage = z.object({
@@ -20,36 +20,36 @@ const SentMessage = z.object({
   to: z.string().optional(),
   type: z.string(),
   sentAt: time,
-  state: z.enum(STATES).describe('unclaimed: it is a task, and nobody has claimed it'),
+  state: z.enum(SENT_MESSAGE_STATES).describe('unclaimed: it is a task, and nobody has claimed it'),
   readAt: time.optional(),
   acknowledgeBy: time.optional(),
   overdue: z.boolean(),
   taskId: z.string().optional(),
 });
 
-const stateOf = (note: Note): (typeof STATES)[number] => {
+const getMessageState = (note: DirectMessage): (typeof SENT_MESSAGE_STATES)[number] => {
   if (note.evictedAt !== undefined) return 'evicted';
   if (note.readAt !== undefined) return 'read';
   return note.placed ? 'waiting' : 'expired';
 };
 
-const viewOf = (sent: Note | Task): z.output<typeof SentMessage> => {
+const toSentMessageView = (sent: DirectMessage | Task): z.output<typeof SentMessage> => {
   const { id, from, to, createdAt, acknowledgeBy, unacknowledgedAt } = sent;
-  const about = isNote(sent)
-    ? { type: sent.type, state: stateOf(sent), readAt: iso(sent.readAt) }
+  const about = isDirectMessage(sent)
+    ? { type: sent.type, state: getMessageState(sent), readAt: toIso(sent.readAt) }
     : { type: sent.capability, state: 'unclaimed' as const, taskId: id };
-  const times = { sentAt: iso(createdAt), acknowledgeBy: iso(acknowledgeBy) };
-  return { id, shortId: shortId(id), from, to, ...about, ...times, overdue: unacknowledgedAt !== undefined };
+  const times = { sentAt: toIso(createdAt), acknowledgeBy: toIso(acknowledgeBy) };
+  return { id, shortId: toShortId(id), from, to, ...about, ...times, overdue: unacknowledgedAt !== undefined };
 };
 
 /** What became of messages once they were sent. */
 export const sentMessageRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/messages/unacknowledged',
     summary:
       'What the caller sent with requires_ack and nobody has acknowledged, or claimed if it is a task, oldest first',
-    query: z.strictObject({ limit: countUpTo(100, 20), cursor: placeCursor.optional(), agent: speaksFor }),
+    query: z.strictObject({ limit: boundedCount(100, 20), cursor: timeOrderedCursor.optional(), agent: onBehalfOf }),
     body: noBody,
     answers: {
       200: {
@@ -58,14 +58,14 @@ export const sentMessageRoutes: Route[] = [
       },
     },
     handle: async ({ deps, caller, query: { limit, cursor, agent: named } }) => {
-      const { agent } = await agentBehind(deps, caller, named);
-      const p = unacknowledgedOf(agent.project, agent.id);
-      const found = await deps.records.query<Note | Task>({ index: 'held', p, after: cursor, limit });
+      const { agent } = await resolveActor(deps, caller, named);
+      const p = unacknowledgedListKey(agent.project, agent.id);
+      const found = await deps.records.query<DirectMessage | Task>({ index: 'held', p, after: cursor, limit });
       const next = found.length === limit ? found.at(-1)?.held?.s : undefined;
-      return { status: 200, body: { messages: found.map(viewOf), cursor: next } };
+      return { status: 200, body: { messages: found.map(toSentMessageView), cursor: next } };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/messages/{from}/{id}',
     summary: 'One message that is no task, whole, and whether it was read',
@@ -78,15 +78,18 @@ export const sentMessageRoutes: Route[] = [
       404: { description: 'No such message' },
     },
     handle: async ({ deps, caller, params: { from = '', id = '' }, query: { timestamp } }) => {
-      const note = await noteFor(deps, caller, from, wholeId(from, id, timestamp));
-      return { status: 200, body: { ...viewOf(note), content: await loaded(deps.blobs, note.project, note.content) } };
+      const note = await getReadableMessage(deps, caller, from, expandMessageId(from, id, timestamp));
+      return {
+        status: 200,
+        body: { ...toSentMessageView(note), content: await loadContent(deps.blobs, note.project, note.content) },
+      };
     },
   }),
 ];
 
-const wholeId = (from: string, id: string, timestamp: string | undefined): string => {
-  if (!SHORT_ID.test(id)) return canonicalId(id);
-  if (timestamp !== undefined) return idOfShort(from, id, Date.parse(timestamp));
+const expandMessageId = (from: string, id: string, timestamp: string | undefined): string => {
+  if (!SHORT_ID.test(id)) return toCanonicalId(id);
+  if (timestamp !== undefined) return expandShortId(from, id, Date.parse(timestamp));
   throw new ParleyError(
     'invalid_request',
     `${from} may have sent several messages as ${id}. Say which with ?timestamp=, as the message has it, or ask by the messageId that sending it was answered with.`,
@@ -94,8 +97,8 @@ const wholeId = (from: string, id: string, timestamp: string | undefined): strin
   );
 };
 
-const noteFor = async (deps: Deps, caller: Caller, from: string, id: string): Promise<Note> => {
-  const note = await deps.records.get(noteRef(caller.project, from, id));
+const getReadableMessage = async (deps: Deps, caller: Caller, from: string, id: string): Promise<DirectMessage> => {
+  const note = await deps.records.get(directMessageRef(caller.project, from, id));
   const isTheirs = note && (caller.role === 'admin' || [note.from, note.to].includes(caller.known.agent.id));
   if (isTheirs) return note;
   throw new ParleyError('not_found', `There is no message ${id} of ${from}.`);

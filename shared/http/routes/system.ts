@@ -1,46 +1,60 @@
 import * as z from 'zod';
-import { officeRef } from '../../agents/keys.ts';
-import { asyncApi } from '../asyncapi.ts';
-import { once } from '../once.ts';
-import { openApi } from '../openapi.ts';
-import { noBody, noQuery, openRoute, type Route, route } from '../route.ts';
+import { systemRoleKeyRef } from '../../agents/keys.ts';
+import type { Config } from '../../config.ts';
+import { buildAsyncApi } from '../asyncapi.ts';
+import { memoizeJson } from '../memoize-json.ts';
+import { buildOpenApi } from '../openapi.ts';
+import { defineOpenRoute, defineRoute, noBody, noQuery, type Route } from '../route.ts';
+
+const HealthView = z.object({
+  status: z.literal('ok'),
+  nats: z
+    .enum(['connected', 'waiting'])
+    .optional()
+    .describe('where a relay runs within: whether it is connected to NATS, or waits for it'),
+});
 
 /** What a program wants to know before its first call. */
-export const systemRoutes = (all: () => readonly Route[]): Route[] => {
-  const described = once(() => openApi(all()));
-  const onNats = once(asyncApi);
+export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
+  const described = new WeakMap<Config, () => Promise<Uint8Array>>();
+  const getOpenApiJson = (config: Config): Promise<Uint8Array> => {
+    const made = described.get(config) ?? memoizeJson(() => buildOpenApi(all(), config));
+    described.set(config, made);
+    return made();
+  };
+  const onNats = memoizeJson(buildAsyncApi);
   return [
-    openRoute(
+    defineOpenRoute(
       {
         method: 'GET',
         path: '/healthz',
         summary: 'Whether the system is up and its storage answers',
-        answers: { 200: { description: 'It is', schema: z.object({ status: z.literal('ok') }) } },
+        answers: { 200: { description: 'It is', schema: HealthView } },
       },
       async (deps) => {
-        await deps.records.get(officeRef('default', 'admin'));
-        return { status: 200, body: { status: 'ok' } };
+        await deps.records.get(systemRoleKeyRef('default', 'admin'));
+        return { status: 200, body: { status: 'ok', nats: deps.natsState?.() } };
       },
     ),
-    openRoute(
+    defineOpenRoute(
       {
         method: 'GET',
         path: '/openapi.json',
         summary: 'This API',
         answers: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({}) } },
       },
-      async () => ({ status: 200, body: described() }),
+      async ({ config }) => ({ status: 200, json: await getOpenApiJson(config) }),
     ),
-    openRoute(
+    defineOpenRoute(
       {
         method: 'GET',
         path: '/asyncapi.json',
         summary: 'What stands on NATS: its subjects and their messages',
         answers: { 200: { description: 'AsyncAPI 3.0', schema: z.looseObject({}) } },
       },
-      async () => ({ status: 200, body: await onNats() }),
+      async () => ({ status: 200, json: await onNats() }),
     ),
-    route({
+    defineRoute({
       method: 'GET',
       path: '/v1/topics',
       summary: 'The domains that tasks can be sent to',

@@ -1,49 +1,58 @@
 import * as z from 'zod';
-import { agentBehind } from '../../agents/authenticate.ts';
+import { resolveActor } from '../../agents/authenticate.ts';
 import type { Deps } from '../../deps.ts';
 import { encodeOutcome, encodeReport } from '../../dialects/task-format/encode.ts';
-import { taskFormat } from '../../dialects/task-format/task-format.ts';
+import { taskFormatDialect } from '../../dialects/task-format/task-format.ts';
 import { ParleyError } from '../../errors.ts';
-import { outcomeOf } from '../../inbox/delivery.ts';
-import { jsonObject, jsonValue } from '../../json/checked.ts';
-import { objectIn } from '../../json/json.ts';
-import { receive } from '../../messages/receive.ts';
+import { buildOutcome } from '../../inbox/delivery.ts';
+import { buildSignedCall } from '../../ingest/signed-call.ts';
+import { toObjectOrEmpty } from '../../json/json.ts';
+import { jsonObject, jsonValue } from '../../json/parse-or-throw.ts';
+import { ingestMessage } from '../../messages/ingest-message.ts';
 import { answerTask } from '../../tasks/answer-task.ts';
+import { getTask, isInProgress } from '../../tasks/get-task.ts';
 import type { HistoryEntry } from '../../tasks/history.ts';
 import { listTasks } from '../../tasks/list-tasks.ts';
-import { isUnderWay, lookUp } from '../../tasks/look-up.ts';
-import { cancelTask, renewLease, retryTask } from '../../tasks/steer.ts';
-import { isOpen, STATUSES, type Task } from '../../tasks/task.ts';
-import { fullView, inDialect, TaskView, viewOf } from '../../tasks/task-view.ts';
-import { noBody, noQuery, type Route, route, SOUGHT_PAGE, signalFor, waitUpTo } from '../route.ts';
-import { speaksFor } from './agent-fields.ts';
+import { cancelTask, releaseTask, renewLease, retryTask } from '../../tasks/manage-task.ts';
+import { isOpen, TASK_STATUSES, type Task } from '../../tasks/task.ts';
+import { encodeTask, loadTaskView, TaskView, toTaskView } from '../../tasks/task-view.ts';
+import {
+  defineRoute,
+  largeBodyLimit,
+  noBody,
+  noQuery,
+  type Route,
+  SCANNED_PAGE_DESCRIPTION,
+  waitSeconds,
+} from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
-import { deadRoutes } from './dead.ts';
-import { taskId } from './task-id.ts';
-import { page, Tasks } from './task-page.ts';
+import { NoticesView, onBehalfOf } from './common-fields.ts';
+import { deadLetterRoutes } from './dead-letters.ts';
+import { resolveTaskId } from './resolve-task-id.ts';
+import { pageQuery, TaskPageView } from './task-page.ts';
 
 /** The dialect itself checks it, as any message. */
-const TaskFormatRequest = jsonObject.meta({ $ref: `#/components/schemas/${taskFormat.name}` });
+const TaskFormatRequest = jsonObject.meta({ $ref: `#/components/schemas/${taskFormatDialect.name}` });
 
 const notFound = { 404: { description: 'No such task' } };
 
 /** Whoever asked in the task format reads the response as its agent wrote it, with what Parley knows beside it. */
-const shown = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<object> => {
-  const view = await fullView(deps, task, entries);
-  if (task.dialect !== taskFormat.name || (isOpen(task) && !task.progress)) return view;
+const buildTaskView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<object> => {
+  const view = await loadTaskView(deps, task, entries);
+  if (task.dialect !== taskFormatDialect.name || (isOpen(task) && !task.progress)) return view;
   const { metadata, error = view.error } = isOpen(task)
     ? encodeReport(task)
-    : encodeOutcome(outcomeOf(task, task.from), undefined, undefined);
-  return { ...view, metadata: { ...view.metadata, ...objectIn(metadata) }, error: view.error && error };
+    : encodeOutcome(buildOutcome(task, task.from), undefined, undefined);
+  return { ...view, metadata: { ...view.metadata, ...toObjectOrEmpty(metadata) }, error: view.error && error };
 };
 
 export const taskRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/tasks',
     summary: 'Tasks, newest first',
     query: z.strictObject({
-      status: z.enum(STATUSES).optional(),
+      status: z.enum(TASK_STATUSES).optional(),
       domain: z.string().max(64).optional(),
       agent: z
         .string()
@@ -53,42 +62,56 @@ export const taskRoutes: Route[] = [
           'who asked for it, was named in it, or holds it; with a status in which tasks are held, first what it holds',
         ),
       conversation: z.string().max(256).optional(),
-      ...page,
+      ...pageQuery,
     }),
     body: noBody,
-    answers: { 200: { description: SOUGHT_PAGE, schema: Tasks } },
+    answers: { 200: { description: SCANNED_PAGE_DESCRIPTION, schema: TaskPageView } },
     handle: async ({ deps, caller, query }) => {
       const { tasks, cursor } = await listTasks(deps, caller, query);
-      return { status: 200, body: { tasks: tasks.map(viewOf), cursor } };
+      return { status: 200, body: { tasks: tasks.map(toTaskView), cursor } };
     },
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/tasks',
     summary: 'Ask for a task in the task format; with wait, the answer comes when it has ended or asks for input',
-    query: z.strictObject({ wait: waitUpTo(25) }),
+    bodyBytes: largeBodyLimit,
+    ingress: 'each',
+    query: z.strictObject({ wait: waitSeconds(25) }),
     body: TaskFormatRequest,
     answers: {
-      200: { description: 'It has ended, or asks for input', schema: TaskView },
-      202: { description: 'Accepted, and on disk; it is pending or in progress', schema: TaskView },
+      200: { description: 'It has ended, or asks for input', schema: TaskView.extend(NoticesView.shape) },
+      202: {
+        description: 'Accepted, and on disk; it is pending or in progress',
+        schema: TaskView.extend(NoticesView.shape),
+      },
     },
-    handle: async ({ deps, caller, query, body, trace, request }) => {
+    handle: async ({ deps, caller, query, body, trace, request, waiting }) => {
       if (body.status !== undefined || (body.input !== undefined && body.type === undefined)) {
         throw new ParleyError('invalid_message', 'This call takes requests. Responses and answers go to /v1/messages.');
       }
-      const { taskId: id } = await receive(deps, { caller, trace, dialect: taskFormat.name }, body);
+      const signal = waiting.startWait(query.wait);
+      const signed = buildSignedCall({ method: 'POST', path: '/v1/tasks', params: {}, headers: request.headers, body });
+      const { taskId: id, notices } = await ingestMessage(
+        deps,
+        { caller, trace, dialect: taskFormatDialect.name, signed },
+        body,
+      );
       if (id === undefined) throw new Error('a request always has a task');
       request.note?.({ taskId: id });
-      const { task, entries } = await lookUp(deps, caller, id, query.wait, signalFor(query.wait, request));
-      return { status: isUnderWay(task) ? 202 : 200, body: await shown(deps, task, entries) };
+      const { task, entries } = await getTask(deps, caller, id, query.wait, signal);
+      return {
+        status: isInProgress(task) ? 202 : 200,
+        body: { ...(await buildTaskView(deps, task, entries)), notices },
+      };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/tasks/{id}',
     summary: 'One task with its result and history; with wait, as soon as it has ended or asks for input',
     query: z.strictObject({
-      wait: waitUpTo(25),
+      wait: waitSeconds(25),
       dialect: z.string().max(64).optional().describe('answers with the newest message about it, in this dialect'),
     }),
     body: noBody,
@@ -99,15 +122,17 @@ export const taskRoutes: Route[] = [
       },
       ...notFound,
     },
-    handle: async ({ deps, caller, params, query, request }) => {
-      const id = await taskId(deps, caller, { params, request });
-      const { task, entries } = await lookUp(deps, caller, id, query.wait, signalFor(query.wait, request));
+    handle: async ({ deps, caller, params, query, request, waiting }) => {
+      const id = await resolveTaskId(deps, caller, { params, request });
+      const { task, entries } = await getTask(deps, caller, id, query.wait, waiting.startWait(query.wait));
       const body =
-        query.dialect === undefined ? await shown(deps, task, entries) : await inDialect(deps, task, query.dialect);
+        query.dialect === undefined
+          ? await buildTaskView(deps, task, entries)
+          : await encodeTask(deps, task, query.dialect);
       return { status: 200, body };
     },
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/tasks/{id}/cancel',
     summary: 'End a task that is no longer wanted',
@@ -120,13 +145,14 @@ export const taskRoutes: Route[] = [
     },
     handle: async ({ deps, caller, ...call }) => ({
       status: 200,
-      body: viewOf(await cancelTask(deps, caller, await taskId(deps, caller, call))),
+      body: toTaskView(await cancelTask(deps, caller, await resolveTaskId(deps, caller, call))),
     }),
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/tasks/{id}/input',
     summary: 'Answer what the agent asks, so that it goes on',
+    bodyBytes: largeBodyLimit,
     query: noQuery,
     body: z.strictObject({ input: jsonValue }),
     answers: {
@@ -136,11 +162,11 @@ export const taskRoutes: Route[] = [
       409: { description: 'It waits for no input' },
     },
     handle: async ({ deps, caller, body, ...call }) => {
-      const { duplicate, task } = await answerTask(deps, caller, await taskId(deps, caller, call), body.input);
-      return { status: duplicate ? 200 : 202, body: viewOf(task) };
+      const { duplicate, task } = await answerTask(deps, caller, await resolveTaskId(deps, caller, call), body.input);
+      return { status: duplicate ? 200 : 202, body: toTaskView(task) };
     },
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/tasks/{id}/retry',
     summary: 'Run a failed or expired task again',
@@ -153,28 +179,47 @@ export const taskRoutes: Route[] = [
     },
     handle: async ({ deps, caller, ...call }) => ({
       status: 202,
-      body: viewOf(await retryTask(deps, caller, await taskId(deps, caller, call))),
+      body: toTaskView(await retryTask(deps, caller, await resolveTaskId(deps, caller, call))),
     }),
   }),
-  route({
+  defineRoute({
     method: 'POST',
     path: '/v1/tasks/{id}/renew',
     summary: 'Hold a claimed task for another lease',
+    ingress: 'none',
     query: noQuery,
-    body: z.strictObject({ agent: speaksFor, attempt: z.number().int().min(1).optional() }).prefault({}),
+    body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),
     answers: {
       200: { description: 'The task with its new lease', schema: TaskView },
       ...notFound,
       409: { description: 'It is held by somebody else, or by nobody' },
     },
     handle: async ({ deps, caller, body, ...call }) => {
-      const holder = await agentBehind(deps, caller, body.agent);
+      const holder = await resolveActor(deps, caller, body.agent);
       return {
         status: 200,
-        body: viewOf(await renewLease(deps, holder, await taskId(deps, caller, call), body.attempt)),
+        body: toTaskView(await renewLease(deps, holder, await resolveTaskId(deps, caller, call), body.attempt)),
       };
     },
   }),
-  ...deadRoutes,
+  defineRoute({
+    method: 'POST',
+    path: '/v1/tasks/{id}/release',
+    summary: 'Give a claimed task back to its queue at once, without an attempt spent (its holder, or admin)',
+    query: noQuery,
+    body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),
+    answers: {
+      200: { description: 'The task, which waits for whoever claims it next', schema: TaskView },
+      ...notFound,
+      409: { description: 'It is held by somebody else, or by nobody' },
+    },
+    handle: async ({ deps, caller, body, ...call }) => {
+      const isFromAnybody = caller.role === 'admin' && body.agent === undefined;
+      const holder = isFromAnybody ? undefined : await resolveActor(deps, caller, body.agent);
+      const id = await resolveTaskId(deps, caller, call);
+      return { status: 200, body: toTaskView(await releaseTask(deps, caller, holder, id, body.attempt)) };
+    },
+  }),
+  ...deadLetterRoutes,
   ...artifactRoutes,
 ];

@@ -1,13 +1,12 @@
 import * as z from 'zod';
-import { requireAdmin } from '../../agents/authenticate.ts';
-import { iso } from '../../json/iso.ts';
-import { findTool, listTools, registerTool, removeTool, ToolRegistration } from '../../tools/register-tool.ts';
+import { toIso } from '../../json/iso-time.ts';
+import { deleteTool, getTool, listTools, registerTool, ToolRegistration } from '../../tools/register-tool.ts';
 import type { Tool } from '../../tools/tool.ts';
-import { countUpTo, noBody, noQuery, type Route, route } from '../route.ts';
+import { boundedCount, defineKeyRoute, defineRoute, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
 
 const ToolView = z.object({ name: z.string(), ...ToolRegistration.shape, updated_at: z.iso.datetime() });
 
-const viewOf = (tool: Tool): z.output<typeof ToolView> => ({
+const toToolView = (tool: Tool): z.output<typeof ToolView> => ({
   name: tool.name,
   description: tool.description,
   parameters: tool.parameters,
@@ -15,16 +14,18 @@ const viewOf = (tool: Tool): z.output<typeof ToolView> => ({
   after_execution: tool.afterExecution,
   ui_allowed: tool.uiAllowed,
   options: tool.options,
-  updated_at: iso(tool.updatedAt),
+  updated_at: toIso(tool.updatedAt),
 });
 
 const notFound = { 404: { description: 'No such tool' } };
 
 export const toolRoutes: Route[] = [
-  route({
+  defineKeyRoute({
     method: 'PUT',
     path: '/v1/tools/{name}',
     summary: 'Register a tool, or replace its registration (admin)',
+    access: 'admin',
+    bodyBytes: recordBodyLimit,
     query: noQuery,
     body: ToolRegistration,
     answers: {
@@ -32,16 +33,15 @@ export const toolRoutes: Route[] = [
       201: { description: 'Registered', schema: ToolView },
     },
     handle: async ({ deps, caller, params, body }) => {
-      requireAdmin(caller);
       const { tool, isNew } = await registerTool(deps, caller.project, params.name ?? '', body);
-      return { status: isNew ? 201 : 200, body: viewOf(tool) };
+      return { status: isNew ? 201 : 200, body: toToolView(tool) };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/tools',
     summary: 'The tools, by name',
-    query: z.strictObject({ limit: countUpTo(100, 50), cursor: z.string().max(64).optional() }),
+    query: z.strictObject({ limit: boundedCount(100, 50), cursor: z.string().max(64).optional() }),
     body: noBody,
     answers: {
       200: {
@@ -53,11 +53,11 @@ export const toolRoutes: Route[] = [
       const tools = await listTools(deps, caller.project, limit, cursor);
       return {
         status: 200,
-        body: { tools: tools.map(viewOf), cursor: tools.length === limit ? tools.at(-1)?.name : undefined },
+        body: { tools: tools.map(toToolView), cursor: tools.length === limit ? tools.at(-1)?.name : undefined },
       };
     },
   }),
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/tools/{name}',
     summary: 'One tool',
@@ -66,19 +66,19 @@ export const toolRoutes: Route[] = [
     answers: { 200: { description: 'The tool', schema: ToolView }, ...notFound },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
-      body: viewOf(await findTool(deps, caller.project, params.name ?? '')),
+      body: toToolView(await getTool(deps, caller.project, params.name ?? '')),
     }),
   }),
-  route({
+  defineKeyRoute({
     method: 'DELETE',
     path: '/v1/tools/{name}',
     summary: 'Remove a tool (admin)',
+    access: 'admin',
     query: noQuery,
     body: noBody,
     answers: { 204: { description: 'Removed' }, ...notFound },
     handle: async ({ deps, caller, params }) => {
-      requireAdmin(caller);
-      await removeTool(deps, caller.project, params.name ?? '');
+      await deleteTool(deps, caller.project, params.name ?? '');
       return { status: 204 };
     },
   }),

@@ -1,11 +1,11 @@
-import { placeIn, START } from '../../streams/chunk-order.ts';
-import { chunkStream } from '../../streams/follow-chunks.ts';
-import { findTurn } from '../../turns/look-up.ts';
-import { lastEventIdOf } from '../http-message.ts';
-import { noBody, noQuery, type Route, route } from '../route.ts';
+import { parseStreamPosition, STREAM_START } from '../../streams/chunk-sequencer.ts';
+import { streamChunks } from '../../streams/stream-chunks.ts';
+import { getTurn } from '../../turns/get-turn.ts';
+import { getLastEventId } from '../http-message.ts';
+import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 
 export const turnStreamRoutes: Route[] = [
-  route({
+  defineRoute({
     method: 'GET',
     path: '/v1/turns/{agent_turn_id}/stream',
     summary:
@@ -17,13 +17,13 @@ export const turnStreamRoutes: Route[] = [
       200: { description: 'Events of the type chunk, and end when the turn is over', otherType: 'text/event-stream' },
       404: { description: 'No such turn' },
     },
-    handle: async ({ deps, caller, params, request }) => {
+    handle: async ({ deps, caller, params, request, waiting }) => {
       const id = params.agent_turn_id ?? '';
-      const last = lastEventIdOf(request);
+      const last = getLastEventId(request);
       // Once a stream has begun, it is too late to refuse anything.
-      const place = last === undefined ? START : placeIn(last, deps.clock.now());
-      await findTurn(deps, caller, id);
-      return { status: 200, stream: chunkStream(deps, caller, id, place, request.signal) };
+      const place = last === undefined ? STREAM_START : parseStreamPosition(last, deps.clock.now());
+      await getTurn(deps, caller, id);
+      return { status: 200, stream: streamChunks(deps, caller, id, place, waiting.startStream()) };
     },
   }),
 ];

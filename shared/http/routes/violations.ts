@@ -1,16 +1,15 @@
 import * as z from 'zod';
-import { requireAdmin } from '../../agents/authenticate.ts';
-import { iso } from '../../json/iso.ts';
-import { ACTIONS, listViolations, SEVERITIES, type Violation } from '../../violations/violation.ts';
-import { countUpTo, noBody, placeCursor, type Route, route } from '../route.ts';
+import { toIso } from '../../json/iso-time.ts';
+import { listViolations, VIOLATION_ACTIONS, VIOLATION_SEVERITIES, type Violation } from '../../violations/violation.ts';
+import { boundedCount, defineKeyRoute, noBody, type Route, timeOrderedCursor } from '../route.ts';
 
 const ViolationView = z.object({
   id: z.string(),
   at: z.iso.datetime(),
   law: z.string(),
   code: z.string(),
-  severity: z.enum(SEVERITIES),
-  action: z.enum(ACTIONS).describe('what was done about it'),
+  severity: z.enum(VIOLATION_SEVERITIES),
+  action: z.enum(VIOLATION_ACTIONS).describe('what was done about it'),
   detail: z.string(),
   agent: z.string().describe('who broke it'),
   to: z.string().optional(),
@@ -19,18 +18,19 @@ const ViolationView = z.object({
   taskId: z.string().optional(),
 });
 
-const viewOf = (violation: Violation): z.output<typeof ViolationView> => {
+const toViolationView = (violation: Violation): z.output<typeof ViolationView> => {
   const { id, law, code, severity, action, detail, agent, to, dialect, messageId, taskId, happenedAt } = violation;
-  const at = iso(happenedAt);
+  const at = toIso(happenedAt);
   return { id, at, law, code, severity, action, detail, agent, to, dialect, messageId, taskId };
 };
 
 export const violationRoutes: Route[] = [
-  route({
+  defineKeyRoute({
     method: 'GET',
     path: '/v1/violations',
     summary: 'Messages that broke a law of their protocol, newest first (admin)',
-    query: z.strictObject({ limit: countUpTo(100, 20), cursor: placeCursor.optional() }),
+    access: 'admin',
+    query: z.strictObject({ limit: boundedCount(100, 20), cursor: timeOrderedCursor.optional() }),
     body: noBody,
     answers: {
       200: {
@@ -39,9 +39,8 @@ export const violationRoutes: Route[] = [
       },
     },
     handle: async ({ deps, caller, query }) => {
-      requireAdmin(caller);
       const { violations, cursor } = await listViolations(deps, caller, query);
-      return { status: 200, body: { violations: violations.map(viewOf), cursor } };
+      return { status: 200, body: { violations: violations.map(toViolationView), cursor } };
     },
   }),
 ];

@@ -1,9 +1,9 @@
-import { configured } from '../../../shared/config.ts';
+import { defineConfig } from '../../../shared/config.ts';
 
 const domains = { security: { description: 'briefings' }, home: { description: 'scenes' } };
 
 /** Two projects with the same domains, and times that a test can wait for. */
-export default configured({
+export default defineConfig({
   projects: { default: { domains }, lab: { domains } },
   tasks: { leaseMs: 10_000 },
   agents: { heartbeatMs: 1000 },

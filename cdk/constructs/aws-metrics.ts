@@ -1,0 +1,111 @@
+import type { HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
+import { type IMetric, MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
+import type { Table } from 'aws-cdk-lib/aws-dynamodb';
+import type { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
+import { FUNCTION_NAMES, type FunctionName, MANUAL_FUNCTIONS } from '../function-specs.ts';
+import type { DelayQueue } from './delay-queue.ts';
+import { METRIC_PERIOD } from './metric-period.ts';
+import type { ParleyFunction } from './parley-function.ts';
+import type { TaskQueues } from './task-queues.ts';
+
+/** What alarms and dashboard look at. */
+export interface MonitoredResources {
+  functions: Record<FunctionName, ParleyFunction>;
+  table: Table;
+  lanes: TaskQueues;
+  delay: DelayQueue;
+  /** There is none while the deployment is paused. */
+  stream?: EventSourceMapping;
+  api: HttpApi;
+}
+
+/** CloudWatch takes ten metrics into one expression of an alarm. */
+const MAX_METRICS_PER_EXPRESSION = 10;
+
+/** As few expressions as hold all metrics. What says nothing counts as 0. */
+export const combineMetrics = (how: 'MAX' | 'SUM', label: string, metrics: IMetric[]): MathExpression[] => {
+  const chunks = Array.from({ length: Math.ceil(metrics.length / MAX_METRICS_PER_EXPRESSION) }, (_, at) =>
+    metrics.slice(at * MAX_METRICS_PER_EXPRESSION, (at + 1) * MAX_METRICS_PER_EXPRESSION),
+  );
+  return chunks.map((chunk) => {
+    const named = chunk.map((metric, at): [string, IMetric] => [`m${at}`, metric]);
+    return new MathExpression({
+      label,
+      period: METRIC_PERIOD,
+      expression: `${how}([${named.map(([id]) => `FILL(${id},0)`).join(',')}])`,
+      usingMetrics: Object.fromEntries(named),
+    });
+  });
+};
+
+export const SCHEDULED_FUNCTIONS = FUNCTION_NAMES.filter((name) => !MANUAL_FUNCTIONS.includes(name));
+
+export const buildOldestMessageMetrics = ({ lanes }: MonitoredResources): IMetric[] =>
+  lanes.lanes
+    // Low priority waits for an agent that has nothing else to do.
+    .filter(({ priority }) => priority !== 'low')
+    .map(({ queue }) => queue.metricApproximateAgeOfOldestMessage({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM }));
+
+export const buildOldestRelayMetrics = ({ lanes }: MonitoredResources): IMetric[] =>
+  lanes.relay.map(({ queue }) =>
+    queue.metricApproximateAgeOfOldestMessage({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM }),
+  );
+
+export const buildOldestDeadLetterMetrics = ({ lanes }: MonitoredResources): IMetric[] =>
+  lanes.deadLetters.map((queue) =>
+    queue.metricApproximateAgeOfOldestMessage({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM }),
+  );
+
+export const buildRelayDeadLetterMetrics = ({ lanes }: MonitoredResources): IMetric[] =>
+  lanes.relayDeadLetters.map((queue) =>
+    queue.metricApproximateNumberOfMessagesVisible({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM }),
+  );
+
+export const buildIteratorAgeMetric = ({ functions }: MonitoredResources): IMetric =>
+  functions.dispatch.lambda.metric('IteratorAge', { period: METRIC_PERIOD, statistic: Stats.MAXIMUM });
+
+/** Of the stream's records: those that went to the failure bucket, and those that were lost. */
+export const buildFailedRecordMetrics = ({ stream }: MonitoredResources): IMetric[] =>
+  stream === undefined
+    ? []
+    : ['OnFailureDestinationDeliveredEventCount', 'DroppedEventCount'].map(
+        (metricName) =>
+          new Metric({
+            namespace: 'AWS/Lambda',
+            metricName,
+            dimensionsMap: { EventSourceMappingUUID: stream.eventSourceMappingId },
+            statistic: Stats.SUM,
+            period: METRIC_PERIOD,
+          }),
+      );
+
+/** 1 where messages came in and the stream brought none of what followed from them. */
+export const buildStreamNotReadMetric = ({ functions }: MonitoredResources): IMetric => {
+  const buildInvocationMetric = ({ lambda }: ParleyFunction) =>
+    lambda.metricInvocations({ period: METRIC_PERIOD, statistic: Stats.SUM });
+  return new MathExpression({
+    label: 'messages and no dispatch',
+    period: METRIC_PERIOD,
+    expression: 'IF(FILL(ingest,0) > 0 AND FILL(dispatch,0) < 1, 1, 0)',
+    usingMetrics: {
+      ingest: buildInvocationMetric(functions.ingest),
+      dispatch: buildInvocationMetric(functions.dispatch),
+    },
+  });
+};
+
+/** DynamoDB counts these by operation only. */
+const OPERATIONS = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'TransactWriteItems'];
+
+/** Calls that the table refused as too many, and those that failed inside DynamoDB. */
+export const buildTableFaultMetrics = ({ table }: MonitoredResources): IMetric[] =>
+  ['ThrottledRequests', 'SystemErrors'].flatMap((name) =>
+    OPERATIONS.map((operation) =>
+      table.metric(name, {
+        dimensionsMap: { TableName: table.tableName, Operation: operation },
+        statistic: Stats.SUM,
+        period: METRIC_PERIOD,
+        label: `${name} ${operation}`,
+      }),
+    ),
+  );

@@ -1,0 +1,72 @@
+import { Duration, Fn } from 'aws-cdk-lib';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { buildQueuePrefix } from '../../shared/aws-config.ts';
+import type { Config } from '../../shared/config.ts';
+import { listQueues, type NamedQueue } from '../../shared/queue-names.ts';
+import { FUNCTIONS } from '../function-specs.ts';
+import { computeVisibility, createFifoQueue } from './queues.ts';
+
+/**
+ * A claim receives, writes and deletes within seconds, and a message that it could not take goes back at once. So a message
+ * may be received often without anything being wrong with it.
+ */
+const QUEUE_VISIBILITY = Duration.seconds(30);
+const MAX_RECEIVES = 1000;
+
+export interface TaskQueue extends NamedQueue {
+  queue: Queue;
+}
+
+/**
+ * One FIFO queue for each project, domain and priority, and one for the dead letters of each project. A project with a relay has one
+ * for each priority of what goes to NATS, and one for what the relay could not publish.
+ */
+export class TaskQueues extends Construct {
+  readonly lanes: TaskQueue[];
+  readonly relay: TaskQueue[];
+  readonly deadLetters: Queue[];
+  readonly relayDeadLetters: Queue[];
+  /** What the URL of every lane begins with, taken from a real one, so that no account's form of URL is assumed. */
+  readonly urlPrefix: string;
+  readonly namePrefix: string;
+
+  constructor(scope: Construct, id: string, props: { config: Config; stage: string; key?: IKey }) {
+    super(scope, id);
+    this.namePrefix = buildQueuePrefix(props.stage);
+    const { projects } = props.config;
+    const createDeadLetterQueue = (name: string, visibilityTimeout?: Duration): Queue =>
+      createFifoQueue(this, name, props.key, { queueName: `${this.namePrefix}${name}.fifo`, visibilityTimeout });
+    const ofDomains = new Map(
+      Object.keys(projects).map((project) => [
+        project,
+        createDeadLetterQueue(`${project}-dead`, computeVisibility(FUNCTIONS['dead-letters'])),
+      ]),
+    );
+    // Nobody reads it by itself: a task is sent again by its own timer, and the rest an operator moves back.
+    const ofRelays = new Map(
+      Object.keys(projects)
+        .filter((project) => projects[project]?.relay)
+        .map((project) => [project, createDeadLetterQueue(`${project}_relay-dead`)]),
+    );
+    this.deadLetters = [...ofDomains.values()];
+    this.relayDeadLetters = [...ofRelays.values()];
+    const createTaskQueue = (lane: NamedQueue): TaskQueue => {
+      const dead = (lane.kind === 'relay' ? ofRelays : ofDomains).get(lane.project);
+      if (dead === undefined) throw new Error(`no dead-letter queue for ${lane.suffix}`);
+      const queue = createFifoQueue(this, lane.suffix.replace('.fifo', ''), props.key, {
+        queueName: this.namePrefix + lane.suffix,
+        visibilityTimeout: QUEUE_VISIBILITY,
+        deadLetterQueue: { queue: dead, maxReceiveCount: MAX_RECEIVES },
+      });
+      return { ...lane, queue };
+    };
+    const lanes = listQueues(projects).map(createTaskQueue);
+    this.lanes = lanes.filter(({ kind }) => kind === 'domain');
+    this.relay = lanes.filter(({ kind }) => kind === 'relay');
+    const [first] = this.lanes;
+    if (first === undefined) throw new Error('parley.config.ts has no domain');
+    this.urlPrefix = Fn.select(0, Fn.split(first.suffix, first.queue.queueUrl));
+  }
+}

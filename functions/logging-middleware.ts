@@ -1,0 +1,16 @@
+import type { MiddlewareObj } from '@middy/core';
+import { logger } from './composition.ts';
+
+/** Every line of an invocation carries what is known of it; the next one begins with none of it. */
+export const createLoggingMiddleware = <Event, Result>(
+  about: (event: Event) => Record<string, string>,
+): MiddlewareObj<Event, Result> => ({
+  before: ({ event, context }) => {
+    logger.resetKeys();
+    logger.addContext(context);
+    logger.appendKeys(about(event));
+  },
+  onError: ({ error }) => {
+    logger.error('the function failed', { error });
+  },
+});

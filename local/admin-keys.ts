@@ -1,0 +1,87 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  ADMIN_OWNER,
+  generateKey,
+  isHardToGuess,
+  MIN_DISTINCT_CHARACTERS,
+  parseKeyOwner,
+} from '../shared/agents/keys.ts';
+import { StartError } from './cli-options.ts';
+
+const MIN_KEY_LENGTH = 16;
+export const DEFAULT_PROJECT = 'default';
+
+/** The administrator's key of one project, and where whoever needs it finds it: a variable of the environment, or a file. */
+export interface AdminKey {
+  project: string;
+  key: string;
+  place: { variable: string } | { file: string };
+}
+
+/** That of `default` first, then those of the other projects. */
+export const loadAdminKeys = (
+  dir: string,
+  projects: Iterable<string>,
+  environment: Record<string, string | undefined>,
+): [AdminKey, ...AdminKey[]] => {
+  const others = [...projects].filter((project) => project !== DEFAULT_PROJECT);
+  return [
+    loadAdminKey(dir, DEFAULT_PROJECT, environment),
+    ...others.map((project) => loadAdminKey(dir, project, environment)),
+  ];
+};
+
+/** The key that the environment sets, the one that an earlier start made, or a new one. Only its owner can read the file. */
+const loadAdminKey = (dir: string, project: string, environment: Record<string, string | undefined>): AdminKey => {
+  const variable = buildKeyVariable(project);
+  const chosen = environment[variable];
+  if (chosen !== undefined) return { project, key: assertChosenKey(variable, project, chosen), place: { variable } };
+  const name = buildKeyFileName('admin-key', project);
+  return {
+    project,
+    key: loadOrCreateKey(dir, name, () => generateKey(project, ADMIN_OWNER)),
+    place: { file: join(dir, name) },
+  };
+};
+
+/** No two projects share one: their names have no underscore. */
+const buildKeyVariable = (project: string): string =>
+  project === DEFAULT_PROJECT ? 'PARLEY_ADMIN_KEY' : `PARLEY_ADMIN_KEY_${project.toUpperCase().replaceAll('-', '_')}`;
+
+/** The names are those from before there were several projects. */
+export const buildKeyFileName = (name: string, project: string): string =>
+  project === DEFAULT_PROJECT ? name : `${name}.${project}`;
+
+const assertChosenKey = (variable: string, project: string, chosen: string): string => {
+  if (!/^[!-~]+$/.test(chosen) || chosen.length < MIN_KEY_LENGTH) {
+    throw new StartError(`${variable} must be at least ${MIN_KEY_LENGTH} printable ASCII characters without spaces.`);
+  }
+  if (!isHardToGuess(chosen)) {
+    throw new StartError(
+      `${variable} has fewer than ${MIN_DISTINCT_CHARACTERS} different characters, and could be guessed. Choose a random one.`,
+    );
+  }
+  const owned = parseKeyOwner(chosen);
+  if (owned.owner === ADMIN_OWNER && owned.project === project) return chosen;
+  const whose = `${variable} is a key of ${owned.owner} in the project ${owned.project}.`;
+  if (project === DEFAULT_PROJECT) throw new StartError(`${whose} Choose one of your own.`);
+  throw new StartError(
+    `${whose} A key tells which project it opens: that of ${project} is prl_${project}.${ADMIN_OWNER}. and 43 of A-Z, a-z, 0-9, _ and -.`,
+  );
+};
+
+/** The key in the file, which is made on the first start. */
+export const loadOrCreateKey = (dir: string, name: string, make: () => string): string => {
+  const file = join(dir, name);
+  try {
+    const kept = readFileSync(file, 'utf8').trim();
+    if (kept.length >= MIN_KEY_LENGTH) return kept;
+    throw new StartError(`${file} holds no key. Delete the file, and the next start makes a new key.`);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  }
+  const key = make();
+  writeFileSync(file, `${key}\n`, { mode: 0o600 });
+  return key;
+};

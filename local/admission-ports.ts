@@ -1,0 +1,25 @@
+import type { Ports } from '../shared/deps.ts';
+import type { BoundedAdmission } from './bounded-admission.ts';
+
+/** The same ports, through which a request gives its slot back for as long as it waits. */
+export const wrapPortsForAdmission = (ports: Ports, admission: BoundedAdmission): Ports => ({
+  ...ports,
+  records: {
+    ...ports.records,
+    watch: (pk) => {
+      const { next, close } = ports.records.watch(pk);
+      return { next: (ms, signal) => admission.releaseWhileWaiting(() => next(ms, signal)), close };
+    },
+  },
+  queues: {
+    ...ports.queues,
+    receive: (lanes, options) => {
+      const receive = () => ports.queues.receive(lanes, options);
+      return options.waitMs > 0 ? admission.releaseWhileWaiting(receive) : receive();
+    },
+  },
+  events: {
+    ...ports.events,
+    waitForMore: (...args) => admission.releaseWhileWaiting(() => ports.events.waitForMore(...args)),
+  },
+});

@@ -1,0 +1,37 @@
+import { isIP } from 'node:net';
+import { type AdminKey, DEFAULT_PROJECT } from './admin-keys.ts';
+
+/** What a start says once it takes calls. No key: what is printed ends in logs and in the histories of terminals. */
+export const formatBanner = (
+  address: string,
+  [main, ...others]: [AdminKey, ...AdminKey[]],
+  dir: string,
+  nats?: string,
+): string =>
+  `Parley is listening on ${address} and keeps its state in ${dir}
+${[main, ...others].map((one) => `${formatKeySource(one)}\n`).join('')}${nats === undefined ? '' : `${nats}\n`}${
+  isLoopbackAddress(address) ? '' : `${PLAIN_HTTP_WARNING}\n`
+}
+See what it knows:
+curl -s ${address}/v1/topics -H "Authorization: Bearer ${toShellExpression(main)}"
+
+Ctrl-C stops it.
+`;
+
+const formatKeySource = ({ project, place }: AdminKey): string => {
+  const whose = project === DEFAULT_PROJECT ? 'The admin key' : `The admin key of the project ${project}`;
+  return `${whose} is ${'file' in place ? `in ${place.file}` : `that of ${place.variable}`}`;
+};
+
+/** Between double quotes. */
+const toShellExpression = ({ place }: AdminKey): string =>
+  'file' in place ? `$(cat '${place.file.replaceAll("'", `'\\''`)}')` : `$${place.variable}`;
+
+const PLAIN_HTTP_WARNING =
+  'It speaks plain HTTP, and others can reach it: put TLS in front (SECURITY.md), or whoever is on the way reads keys and messages.';
+
+const isLoopbackAddress = (address: string): boolean => {
+  const { hostname } = new URL(address);
+  const name = hostname.replace(/^\[|\]$/g, '');
+  return name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'));
+};

@@ -1,0 +1,145 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Config } from '../shared/config.ts';
+import { ParleyError } from '../shared/errors.ts';
+import type { Admission } from '../shared/http/admission.ts';
+import type { HttpRequest } from '../shared/http/http-message.ts';
+import type { Log } from '../shared/log.ts';
+import { type Clock, sleep, systemClock } from '../shared/ports/clock.ts';
+import { InFlightSlot, type Usage } from './in-flight-slot.ts';
+
+/** What is in flight is done within a tenth of this, and whole seconds are all that `Retry-After` can say. */
+const RETRY_AFTER_SECONDS = 1;
+/** So many refusals are told at once in each second: at some 50 µs each, they take 1 % of a core. */
+const MAX_IMMEDIATE_REJECTIONS = 200;
+const SECOND_MS = 1000;
+const LOG_MS = 60_000;
+
+interface KeyUsage extends Usage {
+  /** How many calls there are, those that wait among them. */
+  calls: number;
+}
+
+/**
+ * Bounds the requests that one process works on at once, and the bytes of their bodies, by key and in all. One key may have as many
+ * in flight as are left for others: of 256, one key gets 128, and four that want more get 51 each and leave 52.
+ */
+export class BoundedAdmission implements Admission {
+  readonly #limits: Config['limits']['inFlight'];
+  readonly #log: Log;
+  /** Refusals are paced by real time, also where a test owns the other. */
+  readonly #clock: Clock;
+  readonly #all: Usage = { requests: 0, bytes: 0 };
+  readonly #byKey = new Map<string, KeyUsage>();
+  readonly #current = new AsyncLocalStorage<InFlightSlot>();
+  #secondBegan = Number.NEGATIVE_INFINITY;
+  #refusedInSecond = 0;
+  #refused = 0;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(limits: Config['limits']['inFlight'], log: Log, clock: Clock = systemClock) {
+    this.#limits = limits;
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  get inFlight(): Readonly<Usage> {
+    return this.#all;
+  }
+
+  assertCapacity(): void {
+    if (this.#all.requests >= this.#limits.requests) throw this.#overloadedError();
+  }
+
+  async run<T>(key: string, request: HttpRequest, act: (request: HttpRequest) => Promise<T>): Promise<T> {
+    const { requests, requestsPerKey } = this.#limits;
+    const own = this.#byKey.get(key) ?? { requests: 0, bytes: 0, calls: 0 };
+    if (own.requests >= requestsPerKey) throw this.#tooManyError(`${requestsPerKey} requests`);
+    if (own.requests >= requests - this.#all.requests) throw this.#overloadedError();
+    this.#byKey.set(key, own);
+    own.calls += 1;
+    const slot = new InFlightSlot([own, this.#all]);
+    try {
+      return await this.#current.run(slot, () => act(this.#boundBody(request, own, slot)));
+    } finally {
+      slot.release();
+      own.calls -= 1;
+      if (own.calls === 0) this.#byKey.delete(key);
+    }
+  }
+
+  /** Whatever a request waits for that is no work of this process. */
+  releaseWhileWaiting<T>(wait: () => Promise<T>): Promise<T> {
+    const slot = this.#current.getStore();
+    return slot ? slot.releaseWhileWaiting(wait) : wait();
+  }
+
+  #boundBody(request: HttpRequest, own: Usage, slot: InFlightSlot): HttpRequest {
+    const readBody = request.readBody.bind(request);
+    request.readBody = async (limit) => {
+      const bytes = getDeclaredBytes(request, limit);
+      if (bytes <= limit) {
+        this.#assertBytes(own, bytes);
+        slot.addBytes(bytes);
+      }
+      return readBody(limit);
+    };
+    return request;
+  }
+
+  /** One that is alone is never too large here. */
+  #assertBytes(own: Usage, bytes: number): void {
+    const { bytes: most, bytesPerKey } = this.#limits;
+    const free = most - this.#all.bytes;
+    if (own.bytes > 0 && own.bytes + bytes > bytesPerKey) throw this.#tooManyError(`${bytesPerKey} bytes of bodies`);
+    if (this.#all.bytes > 0 && own.bytes + bytes > free) throw this.#overloadedError();
+  }
+
+  /**
+   * Whoever comes again at once, instead of when it was told to, waits for that answer on its
+   * connection: three thousand callers that ignore `Retry-After` would otherwise keep the process busy with refusing alone.
+   */
+  async delayRejection(signal: () => AbortSignal | undefined): Promise<void> {
+    const now = this.#clock.now();
+    if (Math.abs(now - this.#secondBegan) >= SECOND_MS) {
+      this.#secondBegan = now;
+      this.#refusedInSecond = 0;
+    }
+    this.#refusedInSecond += 1;
+    if (this.#refusedInSecond <= MAX_IMMEDIATE_REJECTIONS) return;
+    // Spread over a second, so that those who came together do not come again together.
+    await sleep(this.#clock, SECOND_MS + (this.#refusedInSecond % SECOND_MS), signal()).over;
+  }
+
+  #tooManyError(most: string): ParleyError {
+    this.#recordRejection();
+    return new ParleyError(
+      'too_many_in_flight',
+      `This key has ${most} in flight, which is as much as it may. Send the same again after Retry-After.`,
+      { retry: 'later', facts: { retryAfterSeconds: RETRY_AFTER_SECONDS } },
+    );
+  }
+
+  #overloadedError(): ParleyError {
+    this.#recordRejection();
+    return new ParleyError(
+      'overloaded',
+      'More is asked of this server than it can do at once. Send the same again after Retry-After.',
+      { facts: { retryAfterSeconds: RETRY_AFTER_SECONDS } },
+    );
+  }
+
+  /** One line a minute says how many were refused since the last. */
+  #recordRejection(): void {
+    this.#refused += 1;
+    const now = this.#clock.now();
+    if (now - this.#loggedAt < LOG_MS) return;
+    const { requests, bytes } = this.#all;
+    this.#log('warn', 'overload: requests are refused', { refused: this.#refused, inFlight: requests, bytes });
+    this.#refused = 0;
+    this.#loggedAt = now;
+  }
+}
+
+/** A body that does not say how long it is may become as long as it is allowed to. */
+const getDeclaredBytes = ({ headers }: HttpRequest, limit: number): number =>
+  headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : limit;

@@ -1,0 +1,87 @@
+import { createDirectory } from '../shared/agents/directory.ts';
+import type { Config } from '../shared/config.ts';
+import type { Deps, Ports } from '../shared/deps.ts';
+import { CHANGE_FEED_KINDS } from '../shared/dispatch/change-feed-kinds.ts';
+import { dispatchChanges } from '../shared/dispatch/dispatcher.ts';
+import { onTimer } from '../shared/dispatch/on-timer.ts';
+import { openEmbeddedEngine } from '../shared/engines/embedded/embedded-engine.ts';
+import { createRouter, type HttpHandler } from '../shared/http/router.ts';
+import { routes } from '../shared/http/routes/routes.ts';
+import { generateId } from '../shared/ids.ts';
+import type { Log } from '../shared/log.ts';
+import type { RecordMetric } from '../shared/metrics.ts';
+import { type Clock, systemClock } from '../shared/ports/clock.ts';
+import type { EngineHandlers } from '../shared/ports/engine-handlers.ts';
+import { wrapPortsForAdmission } from './admission-ports.ts';
+import { BoundedAdmission } from './bounded-admission.ts';
+import { ensureKey } from './ensure-key.ts';
+
+export interface ParleyOptions {
+  dir: string;
+  config: Config;
+  adminKey: string;
+  log: Log;
+  clock?: Clock;
+  measure?: RecordMetric;
+  natsState?: Deps['natsState'];
+  /** Called once, when the storage fails and nothing more can be done with it. */
+  onFailure?: (error: unknown) => void;
+  /** Goes on with what can be read of a damaged storage. */
+  acceptDamage?: boolean;
+  /** For tests: stands between the domain and the engine. */
+  through?: (ports: Ports) => Ports;
+  /** For tests: stands between the engine and the dispatcher. */
+  follow?: (changes: EngineHandlers['onChanges']) => EngineHandlers['onChanges'];
+}
+
+/** The whole system in this process, on the embedded engine. */
+export interface RunningParley {
+  deps: Deps;
+  handle: HttpHandler;
+  stop(): Promise<void>;
+}
+
+export const startParley = async (options: ParleyOptions): Promise<RunningParley> => {
+  const {
+    dir,
+    config,
+    log,
+    clock = systemClock,
+    onFailure,
+    through = (ports) => ports,
+    follow = (changes) => changes,
+  } = options;
+  const engine = openEmbeddedEngine({
+    dir,
+    clock,
+    log,
+    newId: generateId,
+    onFailure,
+    acceptDamage: options.acceptDamage,
+    watched: CHANGE_FEED_KINDS,
+    eventsKeepMs: config.events.keepMs,
+  });
+  // A queue message follows from a record's change, also on the fast path: the dispatcher would send it again.
+  const admission = new BoundedAdmission(config.limits.inFlight, log);
+  const ports = wrapPortsForAdmission(through({ ...engine.ports, queues: engine.derived.queues }), admission);
+  const measure = options.measure ?? (() => {});
+  const directory = createDirectory(ports.records, clock, { isAlone: true });
+  const deps: Deps = {
+    ...ports,
+    clock,
+    config,
+    log,
+    measure,
+    newId: generateId,
+    directory,
+    natsState: options.natsState,
+  };
+  await ensureKey(engine.ports.records, 'default', 'admin', options.adminKey);
+  // What follows from a change is done again should it be lost, so that nothing there waits for the disk.
+  const following: Deps = { ...deps, ...through(engine.derived) };
+  engine.start({
+    onChanges: follow((changes) => dispatchChanges(following, changes)),
+    onTimer: (record) => onTimer(deps, record),
+  });
+  return { deps, handle: createRouter(deps, routes, admission), stop: () => engine.stop() };
+};

@@ -1,0 +1,119 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RunningRelay } from '../relay/relay.ts';
+import { type Config, hasRelay } from '../shared/config.ts';
+import type { NatsState } from '../shared/deps.ts';
+import type { Log } from '../shared/log.ts';
+import { findNatsServer, type NatsServer, startNatsServer } from './nats-server.ts';
+import { parseNatsUrl } from './nats-url.ts';
+
+/** Where agents on NATS take part, in a line for whoever started this. */
+export interface EmbeddedRelay {
+  said: string;
+  /** How it stands now; undefined where there is no relay. */
+  getState(): NatsState | undefined;
+  stop(): Promise<void>;
+}
+
+/** What the relays are for. */
+export interface RelayHost {
+  config: Config;
+  address: string;
+  log: Log;
+  /** Of the relay of the project; asked for once. */
+  loadRelayKey(project: string): Promise<string>;
+  /** Where what goes to NATS waits. Most starts have no NATS, and need not load what reads it. */
+  openSource(project: string): Promise<import('../relay/egress-source.ts').EgressSource>;
+}
+
+const NATS_OFF = 'off';
+
+/**
+ * Starts a relay for each project that has one, against the NATS that was named, or against a server of its own where there is one
+ * on the path. Whatever NATS does or does not do, calls over HTTP are taken: it is waited for.
+ */
+export const startEmbeddedRelay = async (
+  cloud: RelayHost,
+  { nats, dir }: { nats?: string | undefined; dir: string },
+): Promise<EmbeddedRelay> => {
+  const createDisabledRelay = (said: string): EmbeddedRelay => ({
+    said,
+    getState: () => undefined,
+    stop: async () => {},
+  });
+  const projects = Object.keys(cloud.config.projects).filter((project) => hasRelay(cloud.config, project));
+  if (nats === NATS_OFF || projects.length === 0) return createDisabledRelay('Agents on NATS cannot take part.');
+  const program = nats === undefined ? findNatsServer() : undefined;
+  if (nats === undefined && program === undefined) {
+    return createDisabledRelay(
+      'Agents on NATS cannot take part: there is no nats-server on the path, and --nats names none.',
+    );
+  }
+  const server: NatsServer = program ? await startNatsServer(program, dir) : { url: nats ?? '', stop: async () => {} };
+  const ending = new AbortController();
+  const relays = projects.map((project) => startProjectRelay(cloud, project, server.url, ending.signal));
+  await Promise.race([Promise.all(relays.map(({ tried }) => tried)), pause(FIRST_ATTEMPT_MS)]);
+  const [missing] = relays.filter(({ state }) => !state.relay);
+  const { shown } = parseNatsUrl(server.url);
+  const whose = projects.length > 1 ? ` (projects ${projects.join(', ')})` : '';
+  return {
+    said: missing
+      ? `NATS at ${shown} cannot be used yet: ${missing.state.why ?? 'it does not answer'}. It is tried again until it can; HTTP works meanwhile.`
+      : `Agents on NATS take part at ${shown}${whose}`,
+    getState: () => (relays.every(({ state }) => state.relay?.isConnected()) ? 'connected' : 'waiting'),
+    stop: async () => {
+      ending.abort();
+      await Promise.all(relays.map(({ state }) => state.relay?.stop()));
+      await server.stop();
+    },
+  };
+};
+
+/** A server on this machine answers in milliseconds. */
+const FIRST_ATTEMPT_MS = 3000;
+const MAX_PAUSE_MS = 5000;
+
+interface RelayAttempt {
+  relay?: RunningRelay;
+  /** What was in its way last. */
+  why?: string;
+}
+
+/** Starts the relay of a project as soon as that is possible; `tried` resolves after the first attempt. */
+const startProjectRelay = (
+  cloud: RelayHost,
+  project: string,
+  url: string,
+  signal: AbortSignal,
+): { state: RelayAttempt; tried: Promise<void> } => {
+  const state: RelayAttempt = {};
+  const { options, shown } = parseNatsUrl(url);
+  const first = Promise.withResolvers<void>();
+  const runUntilConnected = async (): Promise<void> => {
+    const [{ startRelay }, { createParleyApi }, { computeBackoffMs }, key, source] = await Promise.all([
+      import('../relay/relay.ts'),
+      import('../relay/parley-api.ts'),
+      import('../relay/backoff.ts'),
+      cloud.loadRelayKey(project),
+      cloud.openSource(project),
+    ]);
+    const api = createParleyApi(cloud.address, () => key);
+    const log: Log = (level, message, facts) => level !== 'info' && cloud.log(level, message, { project, ...facts });
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const relay = await startRelay({ nats: options, api, source: () => source, log, warmupMs: 0 });
+        if (signal.aborted) return await relay.stop();
+        state.relay = relay;
+        if (failures > 0) cloud.log('info', 'agents on NATS take part', { project, server: shown });
+        return;
+      } catch (error) {
+        const why = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
+        if (why !== state.why) cloud.log('warn', 'NATS cannot be used yet and is tried again', { project, why });
+        state.why = why;
+      }
+      first.resolve();
+      await pause(Math.min(computeBackoffMs(failures), MAX_PAUSE_MS), undefined, { signal }).catch(() => {});
+    }
+  };
+  runUntilConnected().then(first.resolve, first.reject);
+  return { state, tried: first.promise };
+};

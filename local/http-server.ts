@@ -1,0 +1,197 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { HttpRequest, HttpResponse } from '../shared/http/http-message.ts';
+import type { HttpHandler } from '../shared/http/router.ts';
+import type { Log } from '../shared/log.ts';
+import { ConnectionQueues } from './connection-queues.ts';
+import { handleParserErrors, isMissingHost, rejectMissingHost } from './handle-parser-errors.ts';
+import { discardBody, hasUnreadBody, isExpectingContinue, readBody } from './request-body.ts';
+import { cutOffUnread, PIECE_BYTES, writeAll } from './response-body.ts';
+
+interface RunningServer {
+  port: number;
+  /** Ends the waits of all callers, answers what is under way, and closes. */
+  close(): Promise<void>;
+}
+
+/** A request's headers come in one or two packets, and 4 MB in a minute over half a megabit a second. */
+const HEADERS_MS = 15_000;
+const REQUEST_MS = 60_000;
+const CHECK_MS = 5000;
+const LOG_MS = 60_000;
+/** As many as Linux keeps by default: of 3,000 that connect at once, those beyond Node's 511 come again after a second or more. */
+const BACKLOG = 4096;
+/** An answer takes its way in less, and a reader of events comes back with the last that it has. */
+const UNREAD_MS = 30_000;
+
+/** Serves the handler over plain HTTP. */
+export const startHttpServer = async (
+  handle: HttpHandler,
+  port: number,
+  host: string,
+  log: Log = () => {},
+  maxConnections?: number,
+  unreadMs = UNREAD_MS,
+): Promise<RunningServer> => {
+  const waiting: OpenWaits = { all: new Set(), isStopping: false };
+  const lines = new ConnectionQueues((incoming, outgoing) => {
+    if (isMissingHost(incoming)) {
+      rejectMissingHost(outgoing);
+      return;
+    }
+    // A connection that was busy when the server stopped is idle only now.
+    outgoing.on('finish', () => waiting.isStopping && setImmediate(() => server.closeIdleConnections()));
+    handleRequest(handle, incoming, outgoing, waiting).catch((error) => {
+      // Of a request that was cut off half-way, there is nobody left to tell.
+      if (!outgoing.destroyed) log('error', 'an answer ended half-way', { path: incoming.url, error: String(error) });
+      outgoing.destroy();
+    });
+  });
+  const times = { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: CHECK_MS };
+  const server = createServer({ requireHostHeader: false, ...times }, lines.take);
+  handleParserErrors(server, lines);
+  cutOffUnread(server, unreadMs);
+  // A client that asks first is told to go on once its body is wanted, and not before.
+  server.on('checkContinue', lines.take);
+  // Agents keep their connections between polls.
+  server.keepAliveTimeout = 65_000;
+  if (maxConnections !== undefined) server.maxConnections = maxConnections;
+  let droppedAt = Number.NEGATIVE_INFINITY;
+  server.on('drop', () => {
+    if (performance.now() - droppedAt < LOG_MS) return;
+    droppedAt = performance.now();
+    log('warn', 'overload: connections are refused', { connections: server.maxConnections });
+  });
+  await listenOn(server, port, host);
+  const address: AddressInfo | string | null = server.address();
+  return {
+    port: typeof address === 'object' && address ? address.port : port,
+    close: () => {
+      waiting.isStopping = true;
+      for (const wait of waiting.all) wait.abort();
+      return new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+        setTimeout(() => server.closeAllConnections(), 2000).unref();
+      });
+    },
+  };
+};
+
+const listenOn = (server: Server, port: number, host: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, host, backlog: BACKLOG }, () => resolve());
+  });
+
+const handleRequest = async (
+  handle: HttpHandler,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  waiting: OpenWaits,
+): Promise<void> => {
+  const request = new ServerRequest(incoming, outgoing, waiting);
+  const response = await handle(request);
+  try {
+    await sendResponse(incoming, outgoing, response);
+  } finally {
+    request.end();
+  }
+};
+
+interface OpenWaits {
+  all: Set<AbortController>;
+  isStopping: boolean;
+}
+
+/** Most requests wait for nothing; one that does is told when its caller has hung up or the server stops. */
+class ServerRequest implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: HttpRequest['headers'];
+  readonly source: string | undefined;
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+  readonly #waiting: OpenWaits;
+  #wait: { gone: AbortController; hangUp: () => void } | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, waiting: OpenWaits) {
+    const { url = '/', method = 'GET' } = incoming;
+    const mark = url.indexOf('?');
+    this.method = method;
+    this.path = mark < 0 ? url : url.slice(0, mark);
+    this.query = mark < 0 ? '' : url.slice(mark + 1);
+    this.headers = joinHeaders(incoming);
+    this.source = incoming.socket.remoteAddress;
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    this.#waiting = waiting;
+  }
+
+  readBody(limit: number): Promise<Uint8Array> {
+    if (isExpectingContinue(this.#incoming)) this.#outgoing.writeContinue();
+    return readBody(this.#incoming, limit);
+  }
+
+  get signal(): AbortSignal {
+    this.#wait ??= this.#startWait();
+    return this.#wait.gone.signal;
+  }
+
+  #startWait(): { gone: AbortController; hangUp: () => void } {
+    const gone = new AbortController();
+    const onDisconnect = (): void => gone.abort();
+    this.#waiting.all.add(gone);
+    this.#outgoing.on('close', onDisconnect);
+    if (this.#outgoing.destroyed || this.#waiting.isStopping) onDisconnect();
+    return { gone, hangUp: onDisconnect };
+  }
+
+  end(): void {
+    if (!this.#wait) return;
+    this.#waiting.all.delete(this.#wait.gone);
+    this.#outgoing.off('close', this.#wait.hangUp);
+  }
+}
+
+const joinHeaders = ({ headers }: IncomingMessage): Record<string, string | undefined> => {
+  const single: Record<string, string | undefined> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    single[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return single;
+};
+
+const sendResponse = async (
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { status, headers, body }: HttpResponse,
+): Promise<void> => {
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    const bytes = Buffer.byteLength(body);
+    const length = status === 204 ? {} : { 'content-length': bytes };
+    if (hasUnreadBody(incoming, outgoing)) {
+      outgoing.writeHead(status, { ...headers, ...length, connection: 'close' });
+      outgoing.write(body);
+      await discardBody(incoming);
+      outgoing.end();
+      return;
+    }
+    outgoing.writeHead(status, { ...headers, ...length });
+    if (bytes <= PIECE_BYTES) {
+      outgoing.end(body);
+      return;
+    }
+    await writeAll(outgoing, body);
+    outgoing.end();
+    return;
+  }
+  outgoing.writeHead(status, headers);
+  for await (const piece of body) {
+    if (outgoing.destroyed) return;
+    await writeAll(outgoing, piece);
+  }
+  outgoing.end();
+};

@@ -1,0 +1,73 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ParleyError } from '../shared/errors.ts';
+import { bodyTooLargeError } from '../shared/http/read-body.ts';
+
+/** So long, and so many bytes, the rest of a body is listened to that nobody wants: who is cut off while sending reads no answer. */
+const DISCARD_TIMEOUT_MS = 5000;
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+
+/** A rest that is no longer than this is awaited on a connection that goes on. */
+const MAX_SHORT_BODY_BYTES = 64 * 1024;
+
+const EMPTY_BODY = new Uint8Array();
+
+/** Rejects at the first byte beyond the limit, or before the first one where the length is declared; none of it is kept then. */
+export const readBody = (incoming: IncomingMessage, limit: number): Promise<Uint8Array> => {
+  const { 'content-length': declared, 'transfer-encoding': encoding } = incoming.headers;
+  if (encoding === undefined && (declared === undefined || declared === '0')) return Promise.resolve(EMPTY_BODY);
+  if (Number(declared) > limit) return Promise.reject(bodyTooLargeError(limit));
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const stop = (): void => {
+    incoming.off('data', onChunk).off('end', onEnd).off('close', onAbort).off('error', onAbort);
+  };
+  const onChunk = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes <= limit) chunks.push(chunk);
+    else {
+      stop();
+      reject(bodyTooLargeError(limit));
+    }
+  };
+  const onEnd = (): void => {
+    stop();
+    resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+  };
+  const onAbort = (): void => {
+    stop();
+    reject(new ParleyError('invalid_request', 'The connection ended before the body did.'));
+  };
+  incoming.on('data', onChunk).on('end', onEnd).on('close', onAbort).on('error', onAbort);
+  return promise;
+};
+
+export const isExpectingContinue = ({ headers }: IncomingMessage): boolean =>
+  headers.expect?.toLowerCase() === '100-continue';
+
+/** Whether so much of the body may still come that the connection is better closed behind the answer. */
+export const hasUnreadBody = (incoming: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean =>
+  !incoming.complete && !(shouldKeepAlive && isShortBody(incoming));
+
+const isShortBody = (incoming: IncomingMessage): boolean =>
+  !isExpectingContinue(incoming) && Number(incoming.headers['content-length'] ?? Infinity) <= MAX_SHORT_BODY_BYTES;
+
+/** Reads on without keeping anything, until the body ends, its sender hangs up, or it was enough. */
+export const discardBody = (incoming: IncomingMessage): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let bytes = 0;
+  const countBytes = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes > MAX_DISCARDED_BYTES) stop();
+  };
+  const patience = setTimeout(() => stop(), DISCARD_TIMEOUT_MS);
+  const stop = (): void => {
+    clearTimeout(patience);
+    incoming.off('data', countBytes).off('end', stop).off('close', stop).off('error', stop);
+    incoming.on('error', () => {});
+    resolve();
+  };
+  incoming.on('data', countBytes).on('end', stop).on('close', stop).on('error', stop);
+  if (incoming.destroyed || incoming.complete) stop();
+  return promise;
+};

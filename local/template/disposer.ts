@@ -1,0 +1,12 @@
+/** What must be stopped, in the opposite order of its start. */
+export class Disposer {
+  readonly #steps: (() => unknown)[] = [];
+
+  defer(step: () => unknown): void {
+    this.#steps.push(step);
+  }
+
+  async disposeAll(): Promise<void> {
+    for (let step = this.#steps.pop(); step; step = this.#steps.pop()) await step();
+  }
+}

@@ -1,0 +1,44 @@
+import type { Log } from '../shared/log.ts';
+import { sleepWithBackoff } from './backoff.ts';
+import type { ParleyApi } from './parley-api.ts';
+
+interface AuthBackoffOptions {
+  api: ParleyApi;
+  log: Log;
+  signal: AbortSignal;
+  /** The key does not open anything any more, or does again. */
+  onKey: (isGood: boolean) => void;
+}
+
+/** Nothing is taken until a call is allowed again: a key that is being rotated must cost no message. */
+export class AuthBackoff {
+  readonly #options: AuthBackoffOptions;
+  #isOn = false;
+
+  constructor(options: AuthBackoffOptions) {
+    this.#options = options;
+  }
+
+  get isOn(): boolean {
+    return this.#isOn;
+  }
+
+  /** Resolves when it is over. */
+  async wait(why: string | undefined): Promise<void> {
+    const { api, log, signal, onKey } = this.#options;
+    this.#isOn = true;
+    onKey(false);
+    log('error', 'Parley does not accept the key of the relay; nothing is carried until it does', { why });
+    for (let attempts = 0; !signal.aborted && this.#isOn; attempts++) {
+      await sleepWithBackoff(attempts, signal);
+      const isGood = await api.plan().then(
+        () => true,
+        () => false,
+      );
+      if (!isGood) continue;
+      this.#isOn = false;
+      onKey(true);
+      log('info', 'Parley accepts the key of the relay again');
+    }
+  }
+}

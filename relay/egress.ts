@@ -1,0 +1,203 @@
+import * as z from 'zod';
+import type { Log } from '../shared/log.ts';
+import type { Priority, ReceivedMessage } from '../shared/ports/queues.ts';
+import { NatsMessage } from '../shared/relay/nats-message.ts';
+import type { RenderedItem, RenderResult } from '../shared/relay/render-result.ts';
+import { sleepWithBackoff } from './backoff.ts';
+import type { EgressSource } from './egress-source.ts';
+import type { RelayMetrics } from './metrics.ts';
+import { type NatsClient, UnpublishableError } from './nats-client.ts';
+import type { ParleyApi } from './parley-api.ts';
+
+export interface EgressOptions {
+  site: NatsClient;
+  api: ParleyApi;
+  source: EgressSource;
+  metrics: RelayMetrics;
+  log: Log;
+  /** Fires when nothing more is to be taken. */
+  signal: AbortSignal;
+}
+
+/** As `shared/relay/relay-item.ts` makes it; what is asked is between Parley and itself. */
+const QueueBody = z
+  .object({ at: z.number() })
+  .and(z.union([z.object({ publish: NatsMessage }), z.object({ id: z.string(), ask: z.looseObject({}) })]));
+
+/** What goes to core NATS is told to whoever listens at the time: after this, nobody does any more. */
+const CORE_MAX_AGE_MS = 60_000;
+
+/** The longest that SQS lets a receive wait, and the cheapest. */
+export const RECEIVE_WAIT_MS = 20_000;
+/** A receive that takes longer than it was to wait, by this much, has no answer. */
+const RECEIVE_GRACE_MS = 5000;
+
+/** So many receives are worked off at the same time. */
+const MAX_CONCURRENT_BATCHES = 4;
+
+/** Brings what waits in the lane of one priority to NATS. Whatever ends it, nothing is deleted that NATS has not taken. */
+export class Egress {
+  readonly #options: EgressOptions;
+  readonly #priority: Priority;
+  readonly #underWay = new Set<Promise<void>>();
+  /** Of receives and batches, one after the other. */
+  #failures = 0;
+  #wasAnswered = false;
+  #askedAt: number | undefined;
+
+  constructor(priority: Priority, options: EgressOptions) {
+    this.#priority = priority;
+    this.#options = options;
+  }
+
+  /** Whether its queue answers. */
+  get isReceiving(): boolean {
+    const waitedMs = this.#askedAt === undefined ? 0 : Date.now() - this.#askedAt;
+    return this.#wasAnswered && waitedMs < RECEIVE_WAIT_MS + RECEIVE_GRACE_MS;
+  }
+
+  /** Runs until the signal fires and everything that was taken is settled. */
+  async run(): Promise<void> {
+    const { site, signal, log } = this.#options;
+    while (!signal.aborted) {
+      await site.waitForConnection(signal);
+      if (this.#underWay.size >= MAX_CONCURRENT_BATCHES) await Promise.race(this.#underWay);
+      if (this.#failures > 0) await sleepWithBackoff(this.#failures, signal);
+      if (signal.aborted) break;
+      try {
+        const received = await this.#receive();
+        if (received.length === 0) {
+          this.#failures = 0;
+          continue;
+        }
+        const batch = this.#publishBatch(received).finally(() => this.#underWay.delete(batch));
+        this.#underWay.add(batch);
+      } catch (error) {
+        if (signal.aborted) break;
+        this.#failures++;
+        log('warn', 'nothing could be received', { priority: this.#priority, error: String(error) });
+      }
+    }
+    await Promise.all(this.#underWay);
+  }
+
+  async #receive(): Promise<ReceivedMessage[]> {
+    const { source, signal } = this.#options;
+    // Whether a queue answers at all is not waited for.
+    const waitMs = this.#wasAnswered ? RECEIVE_WAIT_MS : 0;
+    this.#askedAt = Date.now();
+    try {
+      const received = await source.receive(this.#priority, waitMs, signal);
+      this.#wasAnswered = true;
+      return received;
+    } catch (error) {
+      this.#wasAnswered = false;
+      throw error;
+    } finally {
+      this.#askedAt = undefined;
+    }
+  }
+
+  async #publishBatch(received: ReceivedMessage[]): Promise<void> {
+    const { source, metrics, log } = this.#options;
+    const groups = [...Map.groupBy(received, ({ group }) => group).values()];
+    try {
+      const words = await this.#renderAll(received);
+      const outcomes = await Promise.all(groups.map((group) => this.#publishGroup(group, words)));
+      const done = outcomes.flat();
+      const left = received.filter((message) => !done.includes(message));
+      this.#failures = left.length > 0 ? this.#failures + 1 : 0;
+      await Promise.all([done.length > 0 && source.delete(done), left.length > 0 && source.release(left)]);
+      metrics.increment('down', 'retries', left.length);
+    } catch (error) {
+      this.#failures++;
+      metrics.increment('down', 'retries', received.length);
+      log('warn', 'a batch could not be brought to NATS', { messages: received.length, error: String(error) });
+      // Should this fail too, they come back when their time is over.
+      await source.release(received).catch(() => {});
+    }
+  }
+
+  /** In one call, and in as many more as large messages need. */
+  async #renderAll(received: ReceivedMessage[]): Promise<Map<ReceivedMessage, RenderResult>> {
+    const words = new Map<ReceivedMessage, RenderResult>();
+    const asking = received.filter((message) => {
+      const { data } = QueueBody.safeParse(message.body);
+      if (data && 'ask' in data) return true;
+      words.set(message, data ? { publish: data.publish } : { skip: 'it says nothing' });
+      return false;
+    });
+    for (let left = asking; left.length > 0; ) {
+      const answers = await this.#options.api.words(left.map(({ body }) => parseRelayItem(body)));
+      for (const [at, message] of left.entries()) words.set(message, answers[at] ?? { problem: 'no answer' });
+      left = left.filter((message) => 'later' in (words.get(message) ?? {}));
+    }
+    return words;
+  }
+
+  /** One after the other. What comes behind one that could not be published waits with it. */
+  async #publishGroup(group: ReceivedMessage[], words: Map<ReceivedMessage, RenderResult>): Promise<ReceivedMessage[]> {
+    const done: ReceivedMessage[] = [];
+    for (const message of group) {
+      const word = words.get(message);
+      if (!word || !isRenderedItem(word) || !(await this.#publishOne(message, word))) break;
+      done.push(message);
+    }
+    return done;
+  }
+
+  async #publishOne(message: ReceivedMessage, word: RenderedItem, isShortened = false): Promise<boolean> {
+    const { site, metrics, log } = this.#options;
+    if ('skip' in word) {
+      metrics.increment('down', 'skipped');
+      return true;
+    }
+    const { publish } = word;
+    if (publish.core && getSentAt(message) < Date.now() - CORE_MAX_AGE_MS) {
+      metrics.increment('down', 'skipped');
+      return true;
+    }
+    try {
+      const bytes = await site.publish(publish);
+      metrics.increment('down', 'messages');
+      metrics.increment('down', 'bytes', bytes);
+      metrics.recordAge('down', getSentAt(message));
+      return true;
+    } catch (error) {
+      if (!(error instanceof UnpublishableError)) {
+        log('warn', 'a message could not be published', { subject: publish.subject, error: String(error) });
+        return false;
+      }
+      if (!isShortened && isRenderRequest(message)) return this.#publishReduced(message);
+      const problem = { code: 'unpublishable', detail: error.message };
+      log('error', 'no server takes a message', { subject: publish.subject, id: publish.id, error: error.message });
+      await site.publishDeadLetter(
+        publish.subject,
+        undefined,
+        new Uint8Array(),
+        { ...problem, id: publish.id },
+        `dead/${publish.id}`,
+      );
+      metrics.increment('down', 'dead');
+      return true;
+    }
+  }
+
+  /** What Parley puts into words, it can say with large content as a card. */
+  async #publishReduced(message: ReceivedMessage): Promise<boolean> {
+    const [word] = await this.#options.api.words([{ ...parseRelayItem(message.body), isTooLarge: true }]);
+    return word !== undefined && isRenderedItem(word) && this.#publishOne(message, word, true);
+  }
+}
+
+const isRenderedItem = (word: RenderResult): word is RenderedItem => 'publish' in word || 'skip' in word;
+
+const isRenderRequest = ({ body }: ReceivedMessage): boolean => 'ask' in (QueueBody.safeParse(body).data ?? {});
+
+const parseRelayItem = (body: ReceivedMessage['body']): { id: string; ask: object } => {
+  const data = QueueBody.parse(body);
+  if ('ask' in data) return { id: data.id, ask: data.ask };
+  throw new Error('a message that asks for nothing was asked about');
+};
+
+const getSentAt = ({ body }: ReceivedMessage): number => QueueBody.safeParse(body).data?.at ?? Date.now();

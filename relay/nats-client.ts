@@ -1,0 +1,128 @@
+import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jetstream';
+import { errors, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+import type { Log } from '../shared/log.ts';
+import type { NatsMessage } from '../shared/relay/nats-message.ts';
+import { isResolvedWithin, waitForAbort } from './backoff.ts';
+import type { MessageResponse } from './parley-api.ts';
+
+/** On every message that a relay brought: it is not sent up again. */
+export const RELAY_HEADER = 'Parley-Relay';
+/** On a dead message: why it was given up. */
+const PROBLEM_HEADER = 'Parley-Problem';
+
+/** Trying again cannot help: no server here will ever take it. */
+export class UnpublishableError extends Error {}
+
+const PUBLISH_TIMEOUT_MS = 5000;
+/** A server that is well answers in a few milliseconds. */
+const PING_TIMEOUT_MS = 2000;
+/** JetStream's number for a message that is larger than its stream allows. */
+const MESSAGE_TOO_LARGE = 10054;
+
+/** NATS, as the relay uses it. */
+export class NatsClient {
+  readonly connection: NatsConnection;
+  readonly js: JetStreamClient;
+  readonly project: string;
+  #isConnected = true;
+  #reconnected = Promise.withResolvers<void>();
+  readonly #onReconnect: (() => void)[] = [];
+
+  constructor(connection: NatsConnection, project: string, log: Log) {
+    this.connection = connection;
+    this.js = jetstream(connection, { timeout: PUBLISH_TIMEOUT_MS });
+    this.project = project;
+    this.#reconnected.resolve();
+    this.#watchConnection(log);
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected && !this.connection.isClosed();
+  }
+
+  /** Whether the server answers at this moment. */
+  async isResponsive(): Promise<boolean> {
+    return this.isConnected && (await isResolvedWithin(PING_TIMEOUT_MS, this.connection.rtt()));
+  }
+
+  /** Resolves at once while it is connected, and when the signal fires. */
+  async waitForConnection(signal: AbortSignal): Promise<void> {
+    // A race with what does not happen for months is kept in memory for as long: none for every message.
+    if (!this.#isConnected) await Promise.race([this.#reconnected.promise, waitForAbort(signal)]);
+  }
+
+  onReconnect(callback: () => void): void {
+    this.#onReconnect.push(callback);
+  }
+
+  /** Resolves when JetStream has it on disk; `str` and its like go to whoever listens. */
+  async publish({ subject, headers: given = {}, payload, id, core }: NatsMessage): Promise<number> {
+    const data = JSON.stringify(payload);
+    const carried = headers();
+    for (const [name, value] of Object.entries(given)) carried.set(name, value);
+    carried.set(RELAY_HEADER, this.project);
+    try {
+      if (core) this.connection.publish(subject, data, { headers: carried });
+      else await this.js.publish(subject, data, { headers: carried, msgID: id });
+      return Buffer.byteLength(data);
+    } catch (error) {
+      throw isPermanentPublishError(error)
+        ? new UnpublishableError(`${subject}: ${String(error)}`, { cause: error })
+        : error;
+    }
+  }
+
+  /** Keeps a message that came in here and that Parley refused, as it came; one that is too large to be kept with the problem, without its content. */
+  async publishDeadLetter(
+    subject: string,
+    given: MsgHdrs | undefined,
+    data: Uint8Array,
+    problem: MessageResponse['body'],
+    id: string,
+  ): Promise<void> {
+    const carried = headers();
+    for (const name of given?.keys() ?? []) {
+      // What JetStream was told about the first place does not hold for this one.
+      if (name.toLowerCase().startsWith('nats-')) continue;
+      for (const value of given?.values(name) ?? []) carried.append(name, value);
+    }
+    carried.set(PROBLEM_HEADER, toHeaderLine(problem));
+    const place = `parley.dead.${subject}`;
+    try {
+      await this.js.publish(place, data, { headers: carried, msgID: id });
+    } catch (error) {
+      if (!isPermanentPublishError(error)) throw error;
+      const alone = headers();
+      alone.set(
+        PROBLEM_HEADER,
+        toHeaderLine({ code: problem.code, detail: problem.detail?.slice(0, 1000), bytes: data.length }),
+      );
+      await this.js.publish(place, '', { headers: alone, msgID: id });
+    }
+  }
+
+  async #watchConnection(log: Log): Promise<void> {
+    for await (const { type } of this.connection.status()) {
+      if (type === 'disconnect' && this.#isConnected) {
+        this.#isConnected = false;
+        this.#reconnected = Promise.withResolvers();
+        log('warn', 'the connection to NATS is gone', { server: this.connection.getServer() });
+      }
+      if (type === 'reconnect') {
+        this.#isConnected = true;
+        this.#reconnected.resolve();
+        for (const callback of this.#onReconnect) callback();
+        log('info', 'the connection to NATS is back', { server: this.connection.getServer() });
+      }
+    }
+    this.#reconnected.resolve();
+  }
+}
+
+const isPermanentPublishError = (error: unknown): boolean =>
+  error instanceof errors.InvalidArgumentError ||
+  (error instanceof JetStreamApiError && error.code === MESSAGE_TOO_LARGE);
+
+/** A header is one line of ASCII, and a problem may quote anything. */
+const toHeaderLine = (problem: object): string =>
+  JSON.stringify(problem).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

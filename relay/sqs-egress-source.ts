@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto';
+import { SQSClient, type SQSClientConfig } from '@aws-sdk/client-sqs';
+import { deleteFromSqs, receiveSkipping, releaseToSqs, type SqsQueues } from '../shared/engines/aws/sqs-queue.ts';
+import { systemClock } from '../shared/ports/clock.ts';
+import { buildQueueSuffix } from '../shared/queue-names.ts';
+import { RECEIVE_WAIT_MS } from './egress.ts';
+import { type EgressSource, MAX_RECEIVE } from './egress-source.ts';
+
+/** The queues of a deployment on AWS. */
+export const createSqsSource = (
+  urlPrefix: string,
+  project: string,
+  visibilityMs: number,
+  client: Pick<SQSClientConfig, 'endpoint' | 'region' | 'credentials'> = {},
+): EgressSource => {
+  const lanes: SqsQueues = {
+    sqs: new SQSClient({
+      ...client,
+      useQueueUrlAsEndpoint: false,
+      // A receive says nothing for as long as it waits.
+      requestHandler: {
+        connectionTimeout: 5000,
+        requestTimeout: RECEIVE_WAIT_MS + 10_000,
+        throwOnRequestTimeout: true,
+      },
+    }),
+    urlPrefix,
+    suffixOf: buildQueueSuffix,
+    has: () => true,
+    onLost: () => {},
+    clock: systemClock,
+    newId: randomUUID,
+  };
+  return {
+    receive: (priority, waitMs, signal) =>
+      receiveSkipping(
+        lanes,
+        { project, kind: 'relay', name: 'down', priority },
+        { max: MAX_RECEIVE, waitSeconds: waitMs / 1000, visibilityMs, signal },
+      ),
+    delete: (messages) => deleteFromSqs(lanes, messages),
+    release: (messages) => releaseToSqs(lanes, messages),
+  };
+};

@@ -1,0 +1,37 @@
+import type { Msg } from '@nats-io/transport-node';
+import { type IngressMessage, toIngressMessage } from './envelope.ts';
+import type { IngressOptions } from './ingress.ts';
+import { RELAY_HEADER } from './nats-client.ts';
+
+/** More than this that nobody has taken yet is dropped, as core NATS drops what nobody hears. */
+const MAX_WAITING = 1000;
+
+/** Brings what is said on core NATS to Parley. It is told once: whatever Parley does not take is lost. */
+export const subscribeCore = (subject: string, { site, api, metrics, batchSize, signal }: IngressOptions): void => {
+  const waiting: IngressMessage[] = [];
+  let isSending = false;
+  const send = async (): Promise<void> => {
+    isSending = true;
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, batchSize);
+      const [texts, arrivals] = [batch.map(({ text }) => text), batch.map(({ arrival }) => arrival)];
+      const results = await api.send(texts, arrivals).catch(() => []);
+      const taken = results.filter(({ status }) => status < 300).length;
+      metrics.increment('up', 'messages', taken);
+      metrics.increment('up', 'skipped', batch.length - taken);
+    }
+    isSending = false;
+  };
+  const take = (_: Error | null, message: Msg): void => {
+    const arrived = message.headers?.has(RELAY_HEADER) ? undefined : toIngressMessage(message);
+    if (!arrived || waiting.length >= MAX_WAITING) {
+      metrics.increment('up', 'skipped');
+      return;
+    }
+    waiting.push(arrived);
+    if (!isSending) setImmediate(send);
+  };
+  // One of the relays of a project hears each message.
+  const heard = site.connection.subscribe(subject, { queue: `parley-${site.project}`, callback: take });
+  signal.addEventListener('abort', () => heard.unsubscribe(), { once: true });
+};

@@ -1,0 +1,76 @@
+import type { JsonObject } from './json/json.ts';
+
+/** What W3C Baggage asks everybody to carry on; what is beyond may be left out. */
+const MAX_MEMBERS = 64;
+const MAX_BYTES = 8192;
+
+const KEY = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** All that is printable but blanks, quotes, commas, semicolons and backslashes. */
+const VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/;
+
+/** The members of a `baggage` header that are valid, as many as fit, each with its properties; undefined where there is none. */
+export const parseBaggage = (header: string | undefined): string | undefined =>
+  header === undefined ? undefined : joinWithinLimits(header.split(',').flatMap((member) => parseMember(member) ?? []));
+
+const parseMember = (text: string): string | undefined => {
+  const [pair = '', ...properties] = text.split(';').map((part) => part.trim());
+  const member = parsePair(pair, true);
+  if (member === undefined) return undefined;
+  return [member, ...properties.flatMap((property) => parsePair(property, false) ?? [])].join(';');
+};
+
+const parsePair = (text: string, needsValue: boolean): string | undefined => {
+  const at = text.indexOf('=');
+  if (at < 0) return needsValue || !KEY.test(text) ? undefined : text;
+  const [key, value] = [text.slice(0, at).trimEnd(), text.slice(at + 1).trimStart()];
+  return KEY.test(key) && VALUE.test(value) ? `${key}=${value}` : undefined;
+};
+
+const joinWithinLimits = (members: string[]): string | undefined => {
+  const kept: string[] = [];
+  let bytes = -1;
+  for (const member of members) {
+    if (kept.length === MAX_MEMBERS) break;
+    if (bytes + 1 + member.length > MAX_BYTES) continue;
+    bytes += 1 + member.length;
+    kept.push(member);
+  }
+  return kept.length === 0 ? undefined : kept.join(',');
+};
+
+/** The same of an object: what is no text stands in it as JSON. A name that no header can carry is left out. */
+export const encodeBaggage = (members: JsonObject): string | undefined =>
+  joinWithinLimits(
+    Object.entries(members).flatMap(([key, value]) =>
+      KEY.test(key) && value !== undefined
+        ? `${key}=${encodeURIComponent(typeof value === 'string' ? value.toWellFormed() : JSON.stringify(value))}`
+        : [],
+    ),
+  );
+
+/** The members as an object, without their properties. */
+export const decodeBaggage = (baggage: string | undefined): Record<string, string> | undefined => {
+  if (baggage === undefined) return undefined;
+  const members = baggage.split(',').map((member): [string, string] => {
+    const [pair = ''] = member.split(';');
+    const at = pair.indexOf('=');
+    return [pair.slice(0, at), decodeValue(pair.slice(at + 1))];
+  });
+  return Object.fromEntries(members);
+};
+
+/** What is not percent-encoded as it should be stays as it is. */
+const decodeValue = (value: string): string => {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+};
+
+/** Whether nothing of the members was lost. */
+export const isLosslessBaggage = (baggage: string | undefined, members: JsonObject): boolean => {
+  const told = decodeBaggage(baggage) ?? {};
+  const said = Object.entries(members);
+  return said.length === Object.keys(told).length && said.every(([key, value]) => told[key] === value);
+};

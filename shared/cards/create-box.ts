@@ -1,0 +1,91 @@
+import type { Deps } from '../deps.ts';
+import { ParleyError } from '../errors.ts';
+import { computeDigest } from '../json/fingerprint.ts';
+import { lessThan } from '../ports/conditions.ts';
+import type { NewItem } from '../ports/records.ts';
+import { agentStateRef } from '../turns/agent-state.ts';
+import { turnRef } from '../turns/turn.ts';
+import { assertBoxCapacity, type Box, boxRef } from './box.ts';
+import { getRequiredCards } from './put-card.ts';
+
+export interface CreateBoxResult {
+  box: Box;
+  isNew: boolean;
+}
+
+/** A context box is known by its content, as a card is: the same cards in the same order are the same box. */
+export const createContextBox = async (
+  deps: Deps,
+  project: string,
+  from: string,
+  cards: string[],
+): Promise<CreateBoxResult> => {
+  const id = `box_${computeDigest(['context', cards])}`;
+  return createOrRenewBox(deps, { ...buildBox(deps, project, id, from), kind: 'context', cards });
+};
+
+export interface OutputBoxInput {
+  id: string;
+  writer: string;
+  turn?: string;
+  cards?: string[];
+}
+
+/** For whoever makes it with other records in one transaction. */
+const buildOutputBox = (
+  deps: Deps,
+  project: string,
+  from: string,
+  { id, writer, turn, cards = [] }: OutputBoxInput,
+): NewItem<Box> => ({ ...buildBox(deps, project, id, from), kind: 'output', cards, writer, turn });
+
+/** The same box again is the same box, whatever has been appended to it since. */
+export const createOutputBox = async (
+  deps: Deps,
+  project: string,
+  from: string,
+  wanted: OutputBoxInput,
+): Promise<CreateBoxResult> => {
+  if (wanted.turn !== undefined) await assertTurnWriter(deps, project, wanted.writer, wanted.turn);
+  const result = await createOrRenewBox(deps, buildOutputBox(deps, project, from, wanted));
+  const { kind, writer, turn } = result.box;
+  if (kind === 'output' && writer === wanted.writer && turn === wanted.turn) return result;
+  throw new ParleyError('id_reused', `There is another box with the id ${wanted.id}. Give a new one a new id.`);
+};
+
+/** The turn's one writer is its agent. The head knows it first, and the turn's own record for longer. */
+const assertTurnWriter = async ({ records }: Deps, project: string, agent: string, id: string): Promise<void> => {
+  if ((await records.get(agentStateRef(project, agent)))?.turn === id) return;
+  const turn = await records.get(turnRef(project, id));
+  if (turn?.agent === agent && !turn.isForGroup) return;
+  throw new ParleyError('turn_not_found', `There is no turn ${id.slice(0, 64)} of the agent ${agent}.`);
+};
+
+const buildBox = ({ clock, config }: Deps, project: string, id: string, from: string) => {
+  const now = clock.now();
+  return {
+    ...boxRef(project, id),
+    sk: 'box' as const,
+    project,
+    id,
+    from,
+    createdAt: now,
+    expires: now + config.cards.keepMs,
+  };
+};
+
+const createOrRenewBox = async (deps: Deps, box: NewItem<Box>): Promise<CreateBoxResult> => {
+  assertBoxCapacity(box.cards, deps.config.cards.perBox);
+  await getRequiredCards(deps, box.project, box.cards);
+  const created = await deps.records.create<Box>(box, deps.newId());
+  if (created.outcome === 'written') return { box: created.after, isNew: true };
+  const { expires } = box;
+  const renewed = await deps.records.update<Box>(
+    boxRef(box.project, box.id),
+    { if: lessThan('expires', expires), set: { expires } },
+    deps.newId(),
+  );
+  const current = renewed.outcome === 'written' ? renewed.after : renewed.current;
+  if (current) return { box: current, isNew: false };
+  throw new ParleyError('conflict', `The box ${box.id} has just expired. Try again.`);
+};

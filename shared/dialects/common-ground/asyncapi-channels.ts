@@ -1,0 +1,27 @@
+import type { NatsDescription } from '../../relay/nats-binding.ts';
+import { CommonGroundMessage } from './schema.ts';
+import { COMMON_GROUND_VERSION } from './subject.ts';
+
+const SUBJECT_ROOT = `cg.${COMMON_GROUND_VERSION}.{project}.{channel}`;
+const { headers, payload } = CommonGroundMessage.shape;
+
+export const commonGroundChannels: NatsDescription = {
+  channels: {
+    groundCommands: {
+      address: `${SUBJECT_ROOT}.cmd.{component}.{target}.{suffix}`,
+      summary: 'Commands; bells for workers',
+      actions: ['send', 'receive'],
+    },
+    groundEvents: {
+      address: `${SUBJECT_ROOT}.evt.{component}.{target}.{suffix}`,
+      summary: 'What becomes of turns',
+      actions: ['send'],
+    },
+    groundStreams: {
+      address: `${SUBJECT_ROOT}.str.{component}.{target}.{suffix}`,
+      summary: 'Chunks, on core NATS',
+      actions: ['receive'],
+    },
+  },
+  parts: { headers, payload },
+};

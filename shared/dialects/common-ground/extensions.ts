@@ -1,0 +1,33 @@
+import { PUBLIC_CHANNEL } from '../../agents/channels.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+
+/** What a message of this protocol left with a task: it is given back as it was. */
+export interface TaskExtensions {
+  subject?: string;
+  headers?: JsonObject;
+  channel: string;
+  depth: number;
+  /** It came in on its subject on NATS: whoever listens there has heard it. */
+  heardOnNats?: true;
+  /** It does the work of a tool call, or of a turn, which tells itself how it ended. */
+  work?: 'call' | 'turn';
+}
+
+export const parseExtensions = (carried: JsonObject): TaskExtensions => {
+  const { subject, headers, channel, depth, heardOnNats, call, turn } = isObject(carried.commonGround)
+    ? carried.commonGround
+    : {};
+  return {
+    subject: typeof subject === 'string' ? subject : undefined,
+    headers: isHeadersObject(headers) ? headers : undefined,
+    channel: typeof channel === 'string' ? channel : PUBLIC_CHANNEL,
+    depth: typeof depth === 'number' ? depth : 0,
+    heardOnNats: heardOnNats === true ? true : undefined,
+    work: isObject(call) ? 'call' : typeof turn === 'string' ? 'turn' : undefined,
+  };
+};
+
+const isHeadersObject = (value: unknown): value is JsonObject => isObject(value);
+
+/** What was said of a task in this protocol alone, for the readers of others. */
+export const toExtensions = (said: JsonObject): JsonObject => ({ commonGround: said });

@@ -1,0 +1,60 @@
+import type { NatsBinding } from '../../relay/nats-binding.ts';
+import type { StreamSpec } from '../../relay/relay-plan.ts';
+import { parseExtensions } from './extensions.ts';
+import { COMMON_GROUND_VERSION, formatSubjectPattern, type SubjectCategory } from './subject.ts';
+
+const DAY_SECONDS = 86_400;
+
+const buildStreamSpec = (category: SubjectCategory, maxAgeSeconds: number): StreamSpec => ({
+  name: `cg_${category}_${COMMON_GROUND_VERSION}`,
+  subjects: [formatSubjectPattern({ category })],
+  retention: 'limits',
+  storage: 'file',
+  maxAgeSeconds,
+});
+
+const CMD = buildStreamSpec('cmd', DAY_SECONDS);
+const EVT = buildStreamSpec('evt', 7 * DAY_SECONDS);
+
+/** CommonGround on its own subjects: commands and events in JetStream, `str` on core NATS. */
+export const commonGroundNatsBinding: NatsBinding = {
+  streams: [CMD, EVT],
+  described: async () => (await import('./asyncapi-channels.ts')).commonGroundChannels,
+  // A task is a turn, unless it is a command to a tool, which is published as it was sent.
+  leases: (carried) => parseExtensions(carried).subject === undefined,
+  standing: (carried) => {
+    const { subject, heardOnNats = false } = parseExtensions(carried);
+    return subject === undefined ? undefined : { isHeard: heardOnNats };
+  },
+  partOfTurn: (carried) => parseExtensions(carried).work,
+  says: ['conversation', 'user'],
+  // Events are Parley's own to tell, and not taken from others.
+  sources: (project) => [
+    {
+      stream: CMD.name,
+      durable: `parley-${project}-cg-cmd`,
+      filter: formatSubjectPattern({ project, category: 'cmd' }),
+    },
+    { filter: formatSubjectPattern({ project, category: 'str' }) },
+  ],
+  owns: (subject) => subject.startsWith('cg.'),
+  outgoing: ({ subject, headers, payload }) =>
+    typeof subject === 'string'
+      ? {
+          subject,
+          headers: toHeaderStrings(headers),
+          payload: payload ?? {},
+          core: isStreamSubject(subject) ? true : undefined,
+        }
+      : undefined,
+  incoming: ({ subject, headers }, payload) => ({ subject, headers, payload }),
+};
+
+const isStreamSubject = (subject: string): boolean => subject.split('.')[4] === 'str';
+
+const toHeaderStrings = (headers: unknown): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(typeof headers === 'object' && headers !== null ? headers : {})
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, String(value)]),
+  );

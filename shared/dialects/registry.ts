@@ -1,0 +1,57 @@
+import { ParleyError } from '../errors.ts';
+import type { JsonObject } from '../json/json.ts';
+import { agentOsDialect } from './agent-os/agent-os.ts';
+import { commonGroundDialect } from './common-ground/common-ground.ts';
+import type { Dialect } from './dialect.ts';
+import { messageRoutingDialect } from './message-routing/message-routing.ts';
+import { roundTableDialect } from './round-table/round-table.ts';
+import { taskFormatDialect } from './task-format/task-format.ts';
+
+/** Every dialect, in the order in which a message is tried against them. */
+export const DIALECTS: readonly Dialect[] = [
+  commonGroundDialect,
+  messageRoutingDialect,
+  roundTableDialect,
+  agentOsDialect,
+  taskFormatDialect,
+];
+
+export const DIALECT_NAMES = DIALECTS.map(({ name }) => name);
+
+export const getDialect = (name: string): Dialect => {
+  const dialect = DIALECTS.find((candidate) => candidate.name === name);
+  if (dialect) return dialect;
+  throw new ParleyError('unknown_dialect', `There is no dialect "${name}". Known: ${DIALECT_NAMES.join(', ')}.`, {
+    facts: { known: DIALECT_NAMES },
+  });
+};
+
+/** The dialect that is named, or the one whose shape the message has. */
+export const resolveDialect = (message: JsonObject, named: string | undefined): Dialect => {
+  if (named !== undefined) return getDialect(named);
+  const recognised = DIALECTS.find((candidate) => candidate.recognises(message));
+  if (recognised && (!recognised.types || hasKnownType(recognised, message))) return recognised;
+  const nearest = findNearestDialect(message);
+  // What has another dialect's type, and lacks what that one is known by, is to learn just that.
+  if (recognised) return nearest && hasKnownType(nearest, message) ? nearest : recognised;
+  const lacks = nearest ? `What it lacks of the nearest, ${nearest.name}, is listed.` : 'See /schemas/<dialect>.json.';
+  throw new ParleyError(
+    'unknown_dialect',
+    `The message has the shape of no dialect. Known: ${DIALECT_NAMES.join(', ')}. ${lacks}`,
+    { facts: { known: DIALECT_NAMES, nearest: nearest?.name ?? null }, issues: nearest?.complaints(message) },
+  );
+};
+
+const hasKnownType = ({ types }: Dialect, { type }: JsonObject): boolean =>
+  types?.some((known) => known === type) ?? false;
+
+/** The one that knows most of the message's keys and its type, and of several such the one that finds least wrong with it. */
+const findNearestDialect = (message: JsonObject): Dialect | undefined => {
+  const keys = Object.keys(message);
+  const knownTo = (dialect: Dialect): number =>
+    keys.filter((key) => dialect.keys.includes(key)).length + Number(hasKnownType(dialect, message));
+  const most = Math.max(...DIALECTS.map(knownTo));
+  if (most === 0) return undefined;
+  const wrongTo = (dialect: Dialect): number => dialect.complaints(message).length;
+  return DIALECTS.filter((dialect) => knownTo(dialect) === most).toSorted((a, b) => wrongTo(a) - wrongTo(b))[0];
+};

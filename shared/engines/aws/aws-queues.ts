@@ -1,0 +1,140 @@
+import { sleep } from '../../ports/clock.ts';
+import type { QueueKey, QueueMessage, Queues, ReceivedMessage, ReceiveOptions } from '../../ports/queues.ts';
+import { coalesce } from './coalesce.ts';
+import {
+  claimVisible,
+  deleteQueued,
+  enqueueItems,
+  listVisible,
+  releaseQueued,
+  type VisibleItem,
+} from './dynamo-queue.ts';
+import { QueueActivityIndex, type QueueActivityStore } from './queue-activity-index.ts';
+import { deleteFromSqs, receiveSkipping, releaseToSqs, type SqsQueues, sendToSqs } from './sqs-queue.ts';
+
+/** One round of waiting asks every lane, for as long as the shortest long poll takes. */
+const LONG_POLL_SECONDS = 1;
+/** Where there are only lists to look at, a round is as long as this. */
+const TABLE_POLL_MS = 250;
+
+/** Domains' lanes and the relay's are FIFO queues; those of agents and capabilities, of which there may be any number, lists in the table. */
+export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queues => {
+  const book = new QueueActivityIndex(lists);
+  const sendQueued = coalesce((messages: QueueMessage[]) => sendToSqs(sqs, messages));
+  const queues: Queues = {
+    send: async (messages) => {
+      const [queued, listed] = partitionByBackend(messages);
+      await Promise.all([
+        queued.length > 0 && sendQueued(queued),
+        book.recordActivity(messages.map(({ lane }) => lane)),
+        enqueueItems(lists, listed),
+      ]);
+    },
+    receive: async (lanes, options) => {
+      const until = sqs.clock.now() + options.waitMs;
+      // The first round does not wait, so that what is there comes at once.
+      for (let isWaiting = false; ; isWaiting = true) {
+        const received = await receiveOnce(lanes, options, isWaiting);
+        if (options.signal?.aborted) {
+          if (received.length > 0) await queues.release(received);
+          return [];
+        }
+        if (received.length > 0 || sqs.clock.now() >= until) return received;
+      }
+    },
+    delete: async (messages) => {
+      const [queued, listed] = partitionByBackend(messages);
+      await Promise.all([deleteFromSqs(sqs, queued), deleteQueued(lists, listed)]);
+    },
+    release: async (messages) => {
+      const [queued, listed] = partitionByBackend(messages);
+      await Promise.all([releaseToSqs(sqs, queued), releaseQueued(lists, listed)]);
+    },
+  };
+
+  /**
+   * What waits in the lists is seen without taking it, so that no queue is asked in vain: only those that come before what was seen, and
+   * the others where that is not enough. Queues that come one after the other are asked at once.
+   */
+  const receiveOnce = async (
+    lanes: QueueKey[],
+    options: ReceiveOptions,
+    isWaiting: boolean,
+  ): Promise<ReceivedMessage[]> => {
+    const { max } = options;
+    const inUse = await book.listActive(lanes.filter((lane) => !isSqsQueue(lane) || sqs.has(lane)));
+    const placeOf = rankQueues(inUse);
+    const looked = await Promise.allSettled(
+      [...groupByTableQueue(inUse)].map((own) => listVisible(lists, own, options)),
+    );
+    const seen = looked
+      .flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
+      .toSorted((a, b) => placeOf(a) - placeOf(b) || (a.ready.sk < b.ready.sk ? -1 : 1));
+    const failures: unknown[] = looked.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+    const received: ReceivedMessage[] = [];
+    const waits = isWaiting && seen.length === 0;
+    for (let place = 0; received.length < max && place < inUse.length; ) {
+      const next = seen[0] ? placeOf(seen[0]) : inUse.length;
+      const queues = inUse.slice(place, next).filter(isSqsQueue);
+      const wanted = { ...options, max: max - received.length };
+      if (queues.length > 0) received.push(...(await receiveFromSqs(queues, wanted, waits, failures)));
+      const queueAfter = inUse.findIndex((lane, at) => at >= next && isSqsQueue(lane));
+      place = queueAfter < 0 ? inUse.length : queueAfter;
+      const until = seen.findIndex((one) => placeOf(one) >= place);
+      const due = seen.splice(0, until < 0 ? seen.length : until);
+      try {
+        received.push(...(await claimVisible(lists, due, { ...options, max: max - received.length })));
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    // What others brought is not lost for one that failed.
+    if (failures.length > 0 && received.length === 0) throw failures[0];
+    if (waits && !inUse.some(isSqsQueue)) await sleep(sqs.clock, TABLE_POLL_MS, options.signal).over.catch(() => {});
+    return received;
+  };
+
+  const receiveFromSqs = async (
+    lanes: QueueKey[],
+    { max, visibilityMs, leaves }: ReceiveOptions,
+    isWaiting: boolean,
+    failures: unknown[],
+  ): Promise<ReceivedMessage[]> => {
+    const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
+    // None of the receives is given up: what one finds after that would be hidden for nobody.
+    const outcomes = await Promise.allSettled(
+      lanes.map((lane) => receiveSkipping(sqs, lane, { max, waitSeconds, visibilityMs, leaves })),
+    );
+    failures.push(...outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : [])));
+    const received = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+    const surplus = received.slice(max);
+    if (surplus.length > 0) await queues.release(surplus);
+    return received.slice(0, max);
+  };
+
+  return queues;
+};
+
+/** The lanes of one name are one list. */
+const groupByTableQueue = (lanes: QueueKey[]): Iterable<QueueKey[]> =>
+  Map.groupBy(
+    lanes.filter((lane) => !isSqsQueue(lane)),
+    ({ project, kind, name }) => `${project}/${kind}/${name}`,
+  ).values();
+
+/** Where in the order of lanes something stands that was seen: of one priority, what waits for capabilities stands together. */
+const rankQueues = (lanes: QueueKey[]): ((seen: VisibleItem) => number) => {
+  const places = new Map(lanes.map((lane, place) => [lane, place]));
+  const together = new Map<string, number>();
+  for (const [{ kind, priority }, place] of places) {
+    if (kind === 'capability' && !together.has(priority)) together.set(priority, place);
+  }
+  return ({ lane }) => (lane.kind === 'capability' ? together.get(lane.priority) : places.get(lane)) ?? 0;
+};
+
+const isSqsQueue = ({ kind }: QueueKey): boolean => kind === 'domain' || kind === 'relay';
+
+const partitionByBackend = <T extends { lane: QueueKey }>(messages: T[]): [queued: T[], listed: T[]] => {
+  const { queued = [], listed = [] } = Object.groupBy(messages, ({ lane }) => (isSqsQueue(lane) ? 'queued' : 'listed'));
+  return [queued, listed];
+};

@@ -1,0 +1,40 @@
+import { ParleyError } from '../../errors.ts';
+import { type Clock, sleep } from '../../ports/clock.ts';
+
+const FIRST_DELAY_MS = 25;
+const MAX_DELAY_MS = 1000;
+const MAX_ATTEMPTS = 6;
+
+/** The pause before another attempt at what a batch left undone: longer each time, and never the same for all who wait. */
+export const waitBeforeRetry = async (clock: Clock, attempt: number, service: string): Promise<void> => {
+  if (attempt > MAX_ATTEMPTS) {
+    throw new ParleyError('storage_unavailable', `${service} is too busy at the moment. Try again.`, {
+      retry: 'later',
+    });
+  }
+  const most = Math.min(FIRST_DELAY_MS * 2 ** attempt, MAX_DELAY_MS);
+  await sleep(clock, most * (0.5 + Math.random() / 2)).over;
+};
+
+/** So many in each at the most, and so many bytes, unless one alone has more. */
+export const splitIntoChunks = <T>(
+  all: readonly T[],
+  most: number,
+  mostBytes = Infinity,
+  bytesOf: (one: T) => number = () => 0,
+): T[][] => {
+  const chunks: T[][] = [];
+  let bytes = 0;
+  for (const one of all) {
+    const size = bytesOf(one);
+    const last = chunks.at(-1);
+    if (last && last.length < most && bytes + size <= mostBytes) {
+      last.push(one);
+      bytes += size;
+    } else {
+      chunks.push([one]);
+      bytes = size;
+    }
+  }
+  return chunks;
+};

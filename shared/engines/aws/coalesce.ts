@@ -1,0 +1,28 @@
+/**
+ * Makes many small sends few: what is to be sent while a send is under way goes together with the next one. A send that is
+ * alone does not wait.
+ */
+export const coalesce = <T>(send: (all: T[]) => Promise<void>): ((some: T[]) => Promise<void>) => {
+  let underWay: Promise<void> | undefined;
+  let next: { all: T[]; sent: Promise<void> } | undefined;
+  const startSend = (all: T[]): Promise<void> => {
+    underWay = send(all).finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
+  };
+  return (some) => {
+    if (!underWay) return startSend(some);
+    if (next) {
+      next.all.push(...some);
+      return next.sent;
+    }
+    const all = [...some];
+    const sendNext = (): Promise<void> => {
+      next = undefined;
+      return startSend(all);
+    };
+    next = { all, sent: underWay.then(sendNext, sendNext) };
+    return next.sent;
+  };
+};

@@ -1,0 +1,208 @@
+import { ParleyError } from '../../errors.ts';
+import { type Clock, sleep } from '../../ports/clock.ts';
+import {
+  type EventPage,
+  type EventReadOptions,
+  type Events,
+  matchesTypes,
+  type ParleyEvent,
+} from '../../ports/events.ts';
+import type { Item, Records, Ref } from '../../ports/records.ts';
+import {
+  assertNotAheadOfLog,
+  findFirstSeqAt,
+  formatCursor,
+  isPastPosition,
+  type LogPosition,
+  OLDEST_POSITION,
+  parseCursor,
+} from '../log-position.ts';
+import { splitIntoChunks } from './backoff.ts';
+import { coalesce } from './coalesce.ts';
+
+/** Tells the world outside. */
+export type PublishExternally = (events: ParleyEvent[]) => Promise<void>;
+
+export interface EventLogOptions {
+  records: Records;
+  clock: Clock;
+  newId: () => string;
+  keepMs: number;
+}
+
+/** Some events that were published together. */
+interface StoredEventBatch extends Item {
+  batch: ParleyEvent[];
+}
+
+/** The log is this engine's own; the bus is for others, and nothing here depends on it. */
+export const createDynamoEvents = (log: EventLogOptions, announce: PublishExternally): Events => {
+  const appenders = new Map<string, (events: ParleyEvent[]) => Promise<void>>();
+  /** One at a time in each instance: writers of one log stand in each other's way. */
+  const getAppender = (project: string) => {
+    const appender = appenders.get(project) ?? coalesce(createAppender(log, project));
+    appenders.set(project, appender);
+    return appender;
+  };
+  return {
+    publish: async (events) => {
+      const byProject = [...Map.groupBy(events, ({ project }) => project)];
+      await Promise.all([...byProject.map(([project, own]) => getAppender(project)(own)), announce(events)]);
+    },
+    read: (project, options) => readPage(log, project, options),
+    getEnd: async (project) => formatCursor({ seq: (await getLastSeq(log, project)) + 1, index: 0 }),
+    findPositionAt: (project, time) => findPositionAt(log, project, time),
+    waitForMore: async (project, cursor, ms, signal) => {
+      const until = log.clock.now() + ms;
+      for (let pauseMs = POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, MAX_POLL_MS)) {
+        const left = until - log.clock.now();
+        if (left <= 0 || signal?.aborted || (await getLastSeq(log, project)) >= parseCursor(cursor).seq) return;
+        await sleep(log.clock, Math.min(pauseMs, left), signal).over;
+      }
+    },
+  };
+};
+
+const POLL_MS = 100;
+const MAX_POLL_MS = 1000;
+
+const logPk = (project: string): string => `${project}#events`;
+const formatSeq = (seq: number): string => String(seq).padStart(16, '0');
+const eventBatchRef = (project: string, seq: number): Ref<StoredEventBatch> => ({
+  pk: logPk(project),
+  sk: formatSeq(seq),
+});
+
+/** The last number in use, or the one that the log begins behind. */
+const getLastSeq = async (log: EventLogOptions, project: string): Promise<number> => {
+  const [last] = await log.records.query<StoredEventBatch>({ p: logPk(project), newestFirst: true, limit: 1 });
+  return last ? Number(last.sk) : ((await log.records.get(logStartRef(project)))?.seq ?? 0);
+};
+
+/** Where a log begins of which nothing is left: at the time, so that no earlier reader's cursor lies ahead of it. */
+interface EventLogStart extends Item {
+  seq: number;
+}
+
+const logStartRef = (project: string): Ref<EventLogStart> => ({ pk: `${project}#events-start`, sk: 'start' });
+const HOUR_MS = 3_600_000;
+
+/** All who begin at once agree on one beginning, so that nobody numbers what comes later before what is there. */
+const createLogStart = async (log: EventLogOptions, project: string): Promise<number> => {
+  const now = log.clock.now();
+  const start = { ...logStartRef(project), seq: now, expires: now + log.keepMs - HOUR_MS };
+  const made = await log.records.create<EventLogStart>(start, log.newId());
+  if (made.outcome === 'written') return made.after.seq;
+  return made.current?.seq ?? now;
+};
+
+/** An item holds 400 KB. Most events are small, and all are packed, to a fifth for the most part. */
+const MAX_BATCH_EVENTS = 250;
+const MAX_BATCH_BYTES = 380 * 1024;
+const getEventBytes = (event: ParleyEvent): number => Buffer.byteLength(JSON.stringify(event));
+/** Others may be faster, but not for ever. */
+const MAX_ATTEMPTS = 50;
+
+/**
+ * Behind the last one, whoever wrote that: where somebody else took the number, the next is tried. So nobody can write
+ * before a place that a reader has passed.
+ */
+const createAppender = (log: EventLogOptions, project: string): ((events: ParleyEvent[]) => Promise<void>) => {
+  /** The last number that this instance knows; others may have gone on. */
+  let known: number | undefined;
+  const appendBatch = async (batch: ParleyEvent[]): Promise<void> => {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const last = known ?? ((await getLastSeq(log, project)) || (await createLogStart(log, project)));
+      const expires = log.clock.now() + log.keepMs;
+      const created = await log.records.create<StoredEventBatch>(
+        { ...eventBatchRef(project, last + 1), batch, expires },
+        log.newId(),
+      );
+      known = last + 1;
+      if (created.outcome === 'written') return;
+      // Others are ahead: by one, or by many.
+      if (attempt % 3 === 0) known = undefined;
+      await sleep(log.clock, Math.random() * PAUSE_MS * Math.min(attempt, 10)).over;
+    }
+    throw new ParleyError('conflict', `Too many writers of the event log of ${project} at once.`, { retry: 'later' });
+  };
+  return async (events) => {
+    for (const batch of splitIntoChunks(events, MAX_BATCH_EVENTS, MAX_BATCH_BYTES, getEventBytes))
+      await appendBatch(batch);
+  };
+};
+
+const PAUSE_MS = 10;
+
+/** How many events one read looks at, whatever its filter lets through, and how many batches it fetches at a time. */
+const MAX_SCANNED = 1000;
+/** An answer of a function has 6 MB at the most. */
+const PAGE_BYTES = 3 * 1024 * 1024;
+const BATCHES_PER_QUERY = 20;
+
+const readPage = async (log: EventLogOptions, project: string, options: EventReadOptions): Promise<EventPage> => {
+  const { types, limit, newestFirst = false } = options;
+  const until = options.until === undefined ? undefined : parseCursor(options.until);
+  const events: ParleyEvent[] = [];
+  let place =
+    options.after === undefined ? START_POSITIONS[newestFirst ? 'newest' : 'oldest'] : parseCursor(options.after);
+  let [looked, bytes] = [0, 0];
+  for (;;) {
+    // The batch that the place lies in is read once more.
+    const after = newestFirst ? formatSeq(place.seq + 1) : formatSeq(Math.max(0, place.seq - 1));
+    const batches = await log.records.query<StoredEventBatch>({
+      p: logPk(project),
+      after,
+      newestFirst,
+      limit: BATCHES_PER_QUERY,
+    });
+    for (const { sk, batch } of batches) {
+      const seq = Number(sk);
+      for (const { event, next } of listEventsFrom(seq, batch, place, newestFirst)) {
+        if (isPastPosition(next, until, newestFirst)) return { events, cursor: formatCursor(place) };
+        if (matchesTypes(types, event.type)) events.push(event);
+        place = next;
+        looked += 1;
+        bytes += JSON.stringify(event.data).length;
+        if (events.length === limit || looked === MAX_SCANNED || bytes > PAGE_BYTES)
+          return { events, cursor: formatCursor(place) };
+      }
+    }
+    if (looked === 0 && !newestFirst)
+      assertNotAheadOfLog(place, ((await getLastSeq(log, project)) || log.clock.now()) + 1);
+    if (batches.length < BATCHES_PER_QUERY) return { events, cursor: formatCursor(place) };
+  }
+};
+
+/** Instances' clocks differ a little, and so do the times of batches from their order. */
+const CLOCK_SKEW_MS = 5000;
+
+const findPositionAt = async (log: EventLogOptions, project: string, time: number): Promise<string> => {
+  const findFirstBatchFrom = async (seq: number) => {
+    const after = formatSeq(Math.max(0, seq - 1));
+    const batches = await log.records.query<StoredEventBatch>({ p: logPk(project), after, limit: 1 });
+    return batches[0] && { seq: Number(batches[0].sk), at: batches[0].at };
+  };
+  const end = (await getLastSeq(log, project)) + 1;
+  return formatCursor({ seq: await findFirstSeqAt(time - CLOCK_SKEW_MS, end, findFirstBatchFrom), index: 0 });
+};
+
+const START_POSITIONS = { oldest: OLDEST_POSITION, newest: { seq: 10 ** 15 - 1, index: 0 } };
+
+/** The events of a batch that lie behind a place in the direction of the read, each with the place behind it. */
+const listEventsFrom = (seq: number, batch: ParleyEvent[], from: LogPosition, newestFirst: boolean) => {
+  const isHere = seq === from.seq;
+  const numbered = batch.map((event, index) => ({ event, index }));
+  if (newestFirst) {
+    return numbered
+      .filter(({ index }) => seq < from.seq || (isHere && index < from.index))
+      .toReversed()
+      .map(({ event, index }) => ({ event, next: { seq, index } }));
+  }
+  return numbered
+    .filter(({ index }) => seq > from.seq || (isHere && index >= from.index))
+    .map(({ event, index }) => ({
+      event,
+      next: index + 1 < batch.length ? { seq, index: index + 1 } : { seq: seq + 1, index: 0 },
+    }));
+};

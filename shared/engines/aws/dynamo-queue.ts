@@ -1,0 +1,146 @@
+import { computeFingerprint } from '../../json/fingerprint.ts';
+import type { Json } from '../../json/json.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { equals } from '../../ports/conditions.ts';
+import {
+  PRIORITIES,
+  type QueueKey,
+  type QueueMessage,
+  type ReceivedMessage,
+  type ReceiveOptions,
+} from '../../ports/queues.ts';
+import type { Item, Records, Ref } from '../../ports/records.ts';
+import { INDEX_SHARDS, listShardKeys } from './item-codec.ts';
+
+/** A task that waits for one agent, or for one of those with a capability. */
+interface QueuedItem extends Item {
+  group: string;
+  body: Json;
+  /** Hidden from others until then, in epoch milliseconds. */
+  hiddenUntil: number;
+}
+
+export interface DynamoQueueStore {
+  records: Records;
+  clock: Clock;
+  newId: () => string;
+}
+
+/** No agent's name has the sign that parts a kind from a name. */
+const queuePk = ({ project, kind, name }: QueueKey): string =>
+  kind === 'agent' ? `${project}#ready#${name}` : `${project}#ready#${kind}#${name}`;
+/** As for the places of an index: a busy agent's list is spread. */
+const toQueueShard = (lane: QueueKey, dedup: string): string =>
+  `${queuePk(lane)}#${(dedup.codePointAt(0) ?? 0) % INDEX_SHARDS}`;
+const getPriorityPrefix = ({ priority }: QueueKey): string => `${PRIORITIES.indexOf(priority)}#`;
+
+/** Longer than a task can wait to be claimed: 7 days. */
+const RETENTION_MS = 8 * 86_400_000;
+
+/** The time is the task's own, so that the fast path and the dispatcher write the same record. */
+export const enqueueItems = async (
+  { records, clock, newId }: DynamoQueueStore,
+  messages: QueueMessage[],
+): Promise<void> => {
+  const added = messages.map(({ lane, at, dedup, group, body }) => {
+    const print = computeFingerprint(dedup);
+    const ref: Ref<QueuedItem> = {
+      pk: toQueueShard(lane, print),
+      sk: `${getPriorityPrefix(lane)}${String(at).padStart(14, '0')}#${print}`,
+    };
+    const expires = clock.now() + RETENTION_MS;
+    return records.create<QueuedItem>({ ...ref, group, body, hiddenUntil: 0, expires }, newId());
+  });
+  await Promise.all(added);
+};
+
+/** How many a receive looks at beyond what it wants, past those that others are working on. */
+const EXTRA_READ = 25;
+
+/** What was seen in a list, and nobody has taken. */
+export interface VisibleItem {
+  ready: QueuedItem;
+  lane: QueueKey;
+}
+
+/** What waits in the lanes of one name, which are one list: those of higher priority come first in it. */
+export const listVisible = async (
+  { records, clock }: DynamoQueueStore,
+  lanes: QueueKey[],
+  { max, leaves }: Pick<ReceiveOptions, 'max' | 'leaves'>,
+): Promise<VisibleItem[]> => {
+  const [first] = lanes;
+  if (!first) return [];
+  const now = clock.now();
+  const lists = listShardKeys(queuePk(first)).map((p) => queryShard(records, p, max + EXTRA_READ, leaves));
+  const found = (await Promise.all(lists)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
+  return found.flatMap((ready) => {
+    const lane = lanes.find((candidate) => ready.sk.startsWith(getPriorityPrefix(candidate)));
+    return lane && ready.hiddenUntil <= now ? [{ ready, lane }] : [];
+  });
+};
+
+/** The first of what was seen, but for what others were faster to take. */
+export const claimVisible = async (
+  { records, clock, newId }: DynamoQueueStore,
+  seen: VisibleItem[],
+  { max, visibilityMs }: Pick<ReceiveOptions, 'max' | 'visibilityMs'>,
+): Promise<ReceivedMessage[]> => {
+  const now = clock.now();
+  const waiting = [...seen];
+  const claimItem = async ({ ready, lane }: VisibleItem): Promise<ReceivedMessage[]> => {
+    const { pk, sk, v, group, body } = ready;
+    const token = newId();
+    const hidden = { if: equals('v', v), set: { hiddenUntil: now + visibilityMs } };
+    const written = await records.update<QueuedItem>({ pk, sk }, hidden, token);
+    return written.outcome === 'refused' ? [] : [{ lane, group, body, receipt: JSON.stringify([token, pk, sk]) }];
+  };
+  const taken: ReceivedMessage[] = [];
+  while (taken.length < max && waiting.length > 0) {
+    const next = waiting.splice(0, max - taken.length);
+    taken.push(...(await Promise.all(next.map(claimItem))).flat());
+  }
+  return taken;
+};
+
+/** How often a list is read on, past what is left to others. */
+const MAX_READS = 10;
+
+/** The first of a list, but for what is left to others. */
+const queryShard = async (
+  records: Records,
+  p: string,
+  limit: number,
+  leaves: ReceiveOptions['leaves'],
+): Promise<QueuedItem[]> => {
+  const found: QueuedItem[] = [];
+  let after: string | undefined;
+  for (let reads = 0; reads < MAX_READS && found.length < limit; reads++) {
+    const page = await records.query<QueuedItem>({ p, after, limit });
+    found.push(...page.filter(({ body }) => !leaves?.(body)));
+    if (page.length < limit) break;
+    after = page.at(-1)?.sk;
+  }
+  return found;
+};
+
+const parseReceipt = ({ receipt }: ReceivedMessage): { token: string; ref: Ref<QueuedItem> } => {
+  const [token, pk, sk]: [string, string, string] = JSON.parse(receipt);
+  return { token, ref: { pk, sk } };
+};
+
+export const deleteQueued = async ({ records }: DynamoQueueStore, messages: ReceivedMessage[]): Promise<void> => {
+  await Promise.all(messages.map((message) => records.delete(parseReceipt(message).ref)));
+};
+
+/** Only what is still this receiver's: its token is the last one written. */
+export const releaseQueued = async (
+  { records, newId }: DynamoQueueStore,
+  messages: ReceivedMessage[],
+): Promise<void> => {
+  const released = messages.map((message) => {
+    const { token, ref } = parseReceipt(message);
+    return records.update(ref, { if: equals('token', token), set: { hiddenUntil: 0 } }, newId());
+  });
+  await Promise.all(released);
+};

@@ -1,0 +1,171 @@
+import {
+  ConditionalCheckFailedException,
+  DeleteItemCommand,
+  GetItemCommand,
+  PutItemCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb';
+import { ParleyError } from '../../errors.ts';
+import { applyChange, type Change, evaluateCondition } from '../../ports/conditions.ts';
+import type { Item, NewItem, Records, Ref, WriteResult } from '../../ports/records.ts';
+import { isMissingMapError, isTransactionConflict, mapAwsErrors, retryOnConflict } from './aws-errors.ts';
+import { type DynamoTable, decodeUnlessExpired, getMany, toAttributeKey } from './dynamo-table.ts';
+import { buildAbsentCondition, buildUpdate, buildUpdateCondition, ExpressionBuilder } from './expression-builder.ts';
+import { type Attributes, toRecord } from './item-codec.ts';
+import { createPollingWatcher } from './polling-watcher.ts';
+import { queryItems } from './query-records.ts';
+import { transactItems } from './transact-records.ts';
+
+export const createDynamoRecords = (table: DynamoTable): Records => ({
+  get: (ref) => getItem(table, ref),
+  getMany: (refs) => getMany(table, refs),
+  query: (query) => queryItems(table, query),
+  create: (item, token) => createItem(table, item, token),
+  update: (ref, change, token, orCreate) => updateItem(table, ref, change, token, orCreate !== undefined),
+  delete: async (key) => {
+    const removal = new DeleteItemCommand({ TableName: table.name, Key: toAttributeKey(key) });
+    await writeWithConflictRetry(table, () => table.dynamo.send(removal));
+  },
+  transact: (writes, token) => transactItems(table, writes, token),
+  watch: () => createPollingWatcher(table.clock),
+});
+
+const getItem = async <T extends Item>(table: DynamoTable, ref: Ref<T>): Promise<T | undefined> => {
+  const { Item: item } = await mapAwsErrors(
+    table.dynamo.send(new GetItemCommand({ TableName: table.name, Key: toAttributeKey(ref), ConsistentRead: true })),
+  );
+  return decodeUnlessExpired<T>(table, item);
+};
+
+const createItem = async <T extends Item>(
+  table: DynamoTable,
+  item: NewItem<T>,
+  token: string,
+): Promise<WriteResult<T>> => {
+  const at = table.clock.now();
+  const stored = table.shelf.encode({ ...item, v: 1, token, at });
+  const on = new ExpressionBuilder();
+  const met = await putItem(table, stored, buildAbsentCondition(on, at), on);
+  if (met === 'written') return { outcome: 'written', after: table.shelf.decode<T>(stored) };
+  return toRejectedResult<T>(table, met, token);
+};
+
+/** A single write, made again where a transaction was in its way. */
+const writeWithConflictRetry = <T>(table: DynamoTable, write: () => Promise<T>): Promise<T> =>
+  retryOnConflict(table.clock, () =>
+    mapAwsErrors(write()).catch((error: unknown) => {
+      if (isTransactionConflict(error)) return undefined;
+      throw error;
+    }),
+  );
+
+/** The item that kept it from being written, if there was one. */
+const putItem = async (
+  table: DynamoTable,
+  item: Attributes,
+  condition: string,
+  on: ExpressionBuilder,
+): Promise<'written' | Attributes | undefined> => {
+  const command = new PutItemCommand({
+    TableName: table.name,
+    Item: item,
+    ConditionExpression: condition,
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    ...on.build(),
+  });
+  try {
+    await writeWithConflictRetry(table, () => table.dynamo.send(command));
+    return 'written';
+  } catch (error) {
+    if (error instanceof ConditionalCheckFailedException) return error.Item;
+    throw error;
+  }
+};
+
+/** A write that meets its own token has succeeded. */
+const toRejectedResult = <T extends Item>(
+  table: DynamoTable,
+  met: Attributes | undefined,
+  token: string,
+): WriteResult<T> => {
+  const current = decodeUnlessExpired<T>(table, met);
+  if (current?.token === token) return { outcome: 'written', after: current, again: true };
+  return { outcome: 'refused', current };
+};
+
+const updateItem = async <T extends Item>(
+  table: DynamoTable,
+  ref: Ref<T>,
+  change: Change,
+  token: string,
+  orCreate: boolean,
+): Promise<WriteResult<T>> => {
+  const at = table.clock.now();
+  const on = new ExpressionBuilder();
+  const condition = buildUpdateCondition(on, change, { token, at });
+  const command = new UpdateItemCommand({
+    TableName: table.name,
+    Key: toAttributeKey(ref),
+    UpdateExpression: buildUpdate(on, table.shelf, ref, change, { token, at }),
+    ConditionExpression:
+      orCreate && isAllowedWhenAbsent(change) ? `attribute_not_exists(pk) OR (${condition})` : condition,
+    ReturnValues: 'ALL_OLD',
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    ...on.build(),
+  });
+  try {
+    const { Attributes: old } = await writeWithConflictRetry(table, () => table.dynamo.send(command));
+    const before = old && table.shelf.decode<T>(old);
+    return { outcome: 'written', before, after: computeUpdated(ref, before, change, { token, at }) };
+  } catch (error) {
+    if (error instanceof ConditionalCheckFailedException) {
+      const hasExpired = error.Item !== undefined && decodeUnlessExpired(table, error.Item) === undefined;
+      if (orCreate && hasExpired) return replaceItem(table, ref, change, token);
+      return toRejectedResult<T>(table, error.Item, token);
+    }
+    if (isMissingMapError(error)) return replaceItem(table, ref, change, token, orCreate);
+    throw error;
+  }
+};
+
+/** A record that is not there is judged as one without fields. */
+const isAllowedWhenAbsent = (change: Change): boolean => !change.if || evaluateCondition(change.if, {});
+
+/** The same as DynamoDB makes of it, so that one answer tells both sides of the change. */
+const computeUpdated = <T extends Item>(
+  { pk, sk }: Ref<T>,
+  before: T | undefined,
+  change: Change,
+  stamp: { token: string; at: number },
+): T => {
+  const after = applyChange(before ?? { pk, sk }, change);
+  return toRecord({ ...after, v: (before?.v ?? 0) + 1, ...stamp });
+};
+
+/** Where no single expression can say it: a map is missing that the change writes into, or the record has expired. */
+const replaceItem = async <T extends Item>(
+  table: DynamoTable,
+  ref: Ref<T>,
+  change: Change,
+  token: string,
+  orCreate = true,
+): Promise<WriteResult<T>> => {
+  for (let attempt = 1; attempt <= MAX_REPLACEMENTS; attempt++) {
+    const before = await getItem(table, ref);
+    if (before?.token === token) return { outcome: 'written', after: before, again: true };
+    const isAllowed = before
+      ? !change.if || evaluateCondition(change.if, before)
+      : orCreate && isAllowedWhenAbsent(change);
+    if (!isAllowed) return { outcome: 'refused', current: before };
+    const at = table.clock.now();
+    const after = computeUpdated(ref, before, change, { token, at });
+    const on = new ExpressionBuilder();
+    const unmoved = before ? `${on.addPath('v')} = ${on.addValue(before.v)}` : buildAbsentCondition(on, at);
+    if ((await putItem(table, table.shelf.encode(after), unmoved, on)) === 'written') {
+      return { outcome: 'written', before, after };
+    }
+  }
+  throw new ParleyError('conflict', `Too many writes to ${ref.pk} at once. Try again.`, { retry: 'later' });
+};
+
+const MAX_REPLACEMENTS = 5;

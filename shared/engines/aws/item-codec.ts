@@ -1,0 +1,184 @@
+import { hash } from 'node:crypto';
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { convertToAttr, convertToNative } from '@aws-sdk/util-dynamodb';
+import type { Item, Key } from '../../ports/records.ts';
+
+export type Attributes = Record<string, AttributeValue>;
+
+/**
+ * How the fields of a record are stored where nothing but the record's readers looks at them. DynamoDB bills every write by
+ * the size of the whole item, so that what is packed is paid for at about half its size.
+ */
+export interface StorageSchema {
+  /** Given when the record is made, never part of a condition, never unset: packed together. */
+  fixed: readonly string[];
+  /** Never part of a condition: each by itself, as JSON, packed where it is large. */
+  bulky: readonly string[];
+}
+
+/** The attribute that holds the fixed fields. */
+const PACKED_ATTRIBUTE = 'z';
+/** Stands for what the key says already. No fixed field is ever zero. */
+const IMPLIED_BY_KEY = 0;
+const parseKeyFields = ({ pk }: Pick<Key, 'pk'>): Record<string, unknown> => {
+  const [project, , id] = pk.split('#');
+  return { project, id };
+};
+
+/** Below this, packing gains nothing. */
+const MIN_COMPRESSED_BYTES = 64;
+
+export const INDEX_ATTRIBUTES = {
+  placed: { p: 'placedP', s: 'placedS' },
+  held: { p: 'heldP', s: 'heldS' },
+} as const;
+
+const isIndexField = (field: string): field is keyof typeof INDEX_ATTRIBUTES => Object.hasOwn(INDEX_ATTRIBUTES, field);
+
+/** The due-index is read shard by shard; a record stays in its shard. */
+export const DUE_SHARDS = 16;
+
+/**
+ * A partition takes 1,000 write units a second. The places of an index are spread over four each, so that a busy agent has
+ * four times that for its inbox and as much for what it holds.
+ */
+export const INDEX_SHARDS = 4;
+export const listShardKeys = (p: string): string[] =>
+  Array.from({ length: INDEX_SHARDS }, (_, shard) => `${p}#${shard}`);
+const toShardKey = (p: unknown, key: Key): string | undefined =>
+  typeof p === 'string' ? `${p}#${hashKey(key) % INDEX_SHARDS}` : undefined;
+const fromShardKey = (p: string | undefined): string | undefined => p?.slice(0, p.lastIndexOf('#'));
+
+const hashKey = ({ pk, sk }: Key): number => hash('sha256', `${pk} ${sk}`, 'buffer').readUInt32BE();
+
+/** What is stored for one field that is set. An attribute without a value is to be removed. */
+export type StoredField = [attribute: string, value: AttributeValue | undefined][];
+
+/** Between the records of the port and the items of the table. */
+export class ItemCodec {
+  readonly #fixed: ReadonlySet<string>;
+  readonly #bulky: ReadonlySet<string>;
+
+  constructor({ fixed, bulky }: StorageSchema) {
+    this.#fixed = new Set(fixed);
+    this.#bulky = new Set(bulky);
+  }
+
+  /** A whole new item. */
+  encode(record: Key & object): Attributes {
+    const fields = Object.entries(record).filter(([, value]) => value !== undefined);
+    const implied = parseKeyFields(record);
+    const fixed = [...this.#fixed].map((field) => {
+      const value: unknown = Reflect.get(record, field) ?? null;
+      return value !== null && value === implied[field] ? IMPLIED_BY_KEY : value;
+    });
+    const isPacked = isLarge(fields.filter(([field]) => this.#fixed.has(field)));
+    const item: Attributes = isPacked
+      ? { [PACKED_ATTRIBUTE]: compress(fixed.slice(0, fixed.findLastIndex(isPresent) + 1)) }
+      : {};
+    for (const [field, value] of fields) {
+      if (isPacked && this.#fixed.has(field)) continue;
+      for (const [name, stored] of this.encodeField(record, field, value)) if (stored) item[name] = stored;
+    }
+    return item;
+  }
+
+  /** They are stored without their names, in their order. */
+  #decodeImmutable(values: unknown, pk: string): object {
+    const all: unknown[] = Array.isArray(values) ? values : [];
+    const implied = parseKeyFields({ pk });
+    const named = [...this.#fixed].map((field, index) => [
+      field,
+      all[index] === IMPLIED_BY_KEY ? implied[field] : all[index],
+    ]);
+    return Object.fromEntries(named.filter(([, value]) => value !== null && value !== undefined));
+  }
+
+  /** The attributes of one top-level field. */
+  encodeField(key: Key, field: string, value: unknown): StoredField {
+    if (isIndexField(field)) {
+      const { p, s } = INDEX_ATTRIBUTES[field];
+      const place = Object(value);
+      return [
+        [p, toOptionalString(toShardKey(place.p, key))],
+        [s, toOptionalString(place.s)],
+      ];
+    }
+    if (field === 'due') return [...toPlainField(field, value), ['dueShard', { S: String(hashKey(key) % DUE_SHARDS) }]];
+    // DynamoDB removes by seconds, and only some time after; until then the record itself tells that it has expired.
+    if (field === 'expires')
+      return [...toPlainField(field, value), ['ttl', { N: String(Math.ceil(Number(value) / 1000)) }]];
+    if (this.#bulky.has(field)) return [[field, isLarge(value) ? compress(value) : { S: JSON.stringify(value) }]];
+    if (this.#fixed.has(field) && isLarge(value)) return [[field, compress(value)]];
+    return toPlainField(field, value);
+  }
+
+  /** The attributes that go with a field that is unset. */
+  listAttributes(field: string): string[] {
+    if (isIndexField(field)) return Object.values(INDEX_ATTRIBUTES[field]);
+    return field === 'expires' ? ['expires', 'ttl'] : [field];
+  }
+
+  decode<T extends Item>(item: Attributes): T {
+    const { [PACKED_ATTRIBUTE]: pack, ttl: _ttl, dueShard: _shard, ...rest } = item;
+    const record: Record<string, unknown> = {};
+    if (pack?.B) Object.assign(record, this.#decodeImmutable(decompress(pack.B), rest.pk?.S ?? ''));
+    for (const [name, value] of Object.entries(rest)) {
+      if (value.B) record[name] = decompress(value.B);
+      else if (this.#bulky.has(name)) record[name] = JSON.parse(value.S ?? 'null');
+      else if (!INDEX_ATTRIBUTE_NAMES.has(name)) record[name] = unmarshall(value);
+    }
+    for (const [field, { p, s }] of Object.entries(INDEX_ATTRIBUTES)) {
+      const place = { ...(rest[p] && { p: fromShardKey(rest[p].S) }), ...(rest[s] && { s: rest[s].S }) };
+      if (rest[p] || rest[s]) record[field] = place;
+    }
+    return toRecord(record);
+  }
+}
+
+const INDEX_ATTRIBUTE_NAMES = new Set<string>(Object.values(INDEX_ATTRIBUTES).flatMap(({ p, s }) => [p, s]));
+
+/** The table holds what this engine wrote, and nothing else writes to it. */
+export const toRecord = <T extends Item>(record: Record<string, unknown>): T => record as unknown as T;
+
+const toPlainField = (field: string, value: unknown): StoredField => [[field, marshall(value)]];
+const toOptionalString = (value: unknown): AttributeValue | undefined =>
+  typeof value === 'string' ? { S: value } : undefined;
+
+/** Maps and lists are walked here: the SDK stumbles over keys that callers chose and that every object has, such as `constructor`. */
+export const marshall = (value: unknown): AttributeValue => {
+  if (typeof value === 'number' && !isStorableNumber(value)) return { SS: [String(value)] };
+  if (Array.isArray(value)) return { L: value.filter((one) => one !== undefined).map(marshall) };
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return convertToAttr(value);
+  const fields = Object.entries(value).filter(([, one]) => one !== undefined);
+  return { M: Object.fromEntries(fields.map(([key, one]) => [encodeMapKey(key), marshall(one)])) };
+};
+
+const unmarshall = (value: AttributeValue): unknown => {
+  if (value.SS) return Number(value.SS[0]);
+  if (value.L) return value.L.map(unmarshall);
+  if (!value.M) return convertToNative(value);
+  return Object.fromEntries(Object.entries(value.M).map(([key, one]) => [decodeMapKey(key), unmarshall(one)]));
+};
+
+/** The SDK takes no larger ones, and DynamoDB none that are nearer to zero: those are sets of one text, which nothing else is. */
+const isStorableNumber = (value: number): boolean =>
+  value === 0 || (Math.abs(value) <= Number.MAX_SAFE_INTEGER && Math.abs(value) >= MIN_NUMBER);
+const MIN_NUMBER = 1e-130;
+
+/** DynamoDB takes no empty key in a map, and the SDK loses `__proto__`: those, and what looks like them, have one `_` more there. */
+export const encodeMapKey = (key: string): string => (RESERVED_MAP_KEY.test(key) ? `_${key}` : key);
+const decodeMapKey = (key: string): string => (RESERVED_MAP_KEY.test(key) ? key.slice(1) : key);
+const RESERVED_MAP_KEY = /^_*(__proto__)?$/;
+
+/** Quality 5 in text mode: 100 µs and 53 % of a kilobyte of JSON; more effort hardly gains. */
+const BROTLI = {
+  params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT },
+};
+
+const isPresent = (value: unknown): boolean => value !== null;
+const isLarge = (value: unknown): boolean => JSON.stringify(value).length > MIN_COMPRESSED_BYTES;
+
+const compress = (value: unknown): AttributeValue => ({ B: brotliCompressSync(JSON.stringify(value), BROTLI) });
+const decompress = (bytes: Uint8Array): unknown => JSON.parse(brotliDecompressSync(bytes).toString());

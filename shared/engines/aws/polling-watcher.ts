@@ -1,0 +1,17 @@
+import { type Clock, sleep } from '../../ports/clock.ts';
+import type { Watcher } from '../../ports/records.ts';
+
+const FIRST_POLL_MS = 100;
+const MAX_POLL_MS = 1000;
+
+/** Nobody tells a function of a write elsewhere: whoever waits looks again, soon at first and then less often. */
+export const createPollingWatcher = (clock: Clock): Watcher => {
+  let pauseMs = FIRST_POLL_MS;
+  return {
+    next: async (ms, signal) => {
+      await sleep(clock, Math.min(ms, pauseMs), signal).over;
+      pauseMs = Math.min(pauseMs * 1.5, MAX_POLL_MS);
+    },
+    close: () => {},
+  };
+};

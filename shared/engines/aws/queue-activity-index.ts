@@ -1,0 +1,138 @@
+import type { Clock } from '../../ports/clock.ts';
+import { equals } from '../../ports/conditions.ts';
+import { getDomain, PRIORITIES, type Priority, type QueueKey } from '../../ports/queues.ts';
+import type { Item, Records, Ref } from '../../ports/records.ts';
+
+/**
+ * When something was last sent to the lanes of a domain with its capabilities, an agent, or a capability that belongs to none. Asking an
+ * empty queue costs four times as much as reading this, and most use one priority: a lane that nothing was sent to for long is
+ * not asked. A domain's normal lane always is.
+ */
+interface QueueActivity extends Item, Partial<Record<Priority, number>> {}
+
+/** Who serves a whole domain looks at so many of its capabilities' lists in one round, and at others in the next. */
+const QUEUES_PER_ROUND = 8;
+
+export interface QueueActivityStore {
+  records: Records;
+  clock: Clock;
+  newId: () => string;
+}
+
+/** Longer than a message can wait: a task lives 7 days unclaimed. */
+const ACTIVE_MS = 8 * 86_400_000;
+/** It is written anew this often at most. */
+const REWRITE_AFTER_MS = 86_400_000;
+
+const queueActivityRef = ({ project, kind, name }: Omit<QueueKey, 'priority'>): Ref<QueueActivity> => {
+  const domain = kind === 'capability' ? getDomain(name) : undefined;
+  const whose = domain === undefined ? `${kind}#${name}` : `domain#${domain}`;
+  return { pk: `${project}#lanes#${whose}`, sk: 'in-use' };
+};
+
+/** In the record of a domain the lanes of its capabilities have fields of their own. A path would end at the first dot. */
+const toActivityField = ({ kind, name, priority }: QueueKey): string =>
+  kind === 'capability' && getDomain(name) !== undefined
+    ? `${priority}/${encodeURIComponent(name).replaceAll('.', '%2E')}`
+    : priority;
+
+const parseActivityField = (field: string, priority: Priority): string | undefined =>
+  field.startsWith(`${priority}/`) ? decodeURIComponent(field.slice(priority.length + 1)) : undefined;
+
+const isAlwaysActive = ({ kind, priority }: QueueKey): boolean =>
+  kind === 'relay' || (kind === 'domain' && priority === 'normal');
+
+const getLastSentAt = (book: object, field: string): number => {
+  const at: unknown = Object.hasOwn(book, field) ? Reflect.get(book, field) : undefined;
+  return typeof at === 'number' ? at : 0;
+};
+
+export class QueueActivityIndex {
+  readonly #memory: QueueActivityStore;
+  /** What this instance wrote itself, and when. */
+  readonly #written = new Map<string, number>();
+  #rounds = 0;
+
+  constructor(memory: QueueActivityStore) {
+    this.#memory = memory;
+  }
+
+  /** Must be on record before whoever sent to the lane is answered. */
+  async recordActivity(lanes: QueueKey[]): Promise<void> {
+    const { records, clock, newId } = this.#memory;
+    const now = clock.now();
+    const unwritten = new Map(
+      lanes
+        .filter((lane) => !isAlwaysActive(lane))
+        .map((lane) => [`${queueActivityRef(lane).pk}#${toActivityField(lane)}`, lane] as const)
+        .filter(([name]) => (this.#written.get(name) ?? 0) < now - REWRITE_AFTER_MS),
+    );
+    await Promise.all(
+      [...unwritten].map(async ([name, lane]) => {
+        const written = await records.update(
+          queueActivityRef(lane),
+          { set: { [toActivityField(lane)]: now } },
+          newId(),
+          'orCreate',
+        );
+        this.#written.set(name, now);
+        if (written.outcome === 'written') await this.#deleteInactive(written.after);
+      }),
+    );
+  }
+
+  /** Capabilities come and go: what nothing was sent to for long is not kept for ever. */
+  async #deleteInactive(book: QueueActivity): Promise<void> {
+    const { records, clock, newId } = this.#memory;
+    const since = clock.now() - ACTIVE_MS;
+    const unused = Object.entries(book).filter(([field, at]) => field.includes('/') && Number(at) <= since);
+    if (unused.length === 0) return;
+    await records.update(book, { if: equals('v', book.v), unset: unused.map(([field]) => field) }, newId());
+  }
+
+  /** Those of the lanes that may hold something, and with those of a whole domain those of its capabilities. */
+  async listActive(lanes: QueueKey[]): Promise<QueueKey[]> {
+    const books = await this.#read(lanes);
+    const since = this.#memory.clock.now() - ACTIVE_MS;
+    this.#rounds += 1;
+    const inTurn = new Map([...books].map(([pk, book]) => [pk, this.#capabilitiesInTurn(book, since)]));
+    return lanes.flatMap((lane) => {
+      const book: object = books.get(queueActivityRef(lane).pk) ?? {};
+      const isInUse = isAlwaysActive(lane) || getLastSentAt(book, toActivityField(lane)) > since;
+      const own = isInUse ? [lane] : [];
+      if (lane.kind !== 'domain') return own;
+      const within = this.#pickCapabilityQueues(lane, book, since).filter(({ name }) =>
+        inTurn.get(queueActivityRef(lane).pk)?.has(name),
+      );
+      // Neither those who wait for anybody nor those who wait for a capability starve behind the others.
+      return this.#rounds % 2 === 0 ? [...within, ...own] : [...own, ...within];
+    });
+  }
+
+  #pickCapabilityQueues({ project, priority }: QueueKey, book: object, since: number): QueueKey[] {
+    return this.#capabilities(book, priority, since).map(
+      (name): QueueKey => ({ project, kind: 'capability', name, priority }),
+    );
+  }
+
+  async #read(lanes: QueueKey[]): Promise<Map<string, QueueActivity>> {
+    const refs = [...new Map(lanes.map((lane) => [queueActivityRef(lane).pk, queueActivityRef(lane)])).values()];
+    const books = await this.#memory.records.getMany(refs);
+    return new Map(books.map((book) => [book.pk, book]));
+  }
+
+  /** The same for all priorities: the lanes of one name are one list. */
+  #capabilitiesInTurn(book: QueueActivity, since: number): Set<string> {
+    const names = PRIORITIES.flatMap((priority) => this.#capabilities(book, priority, since));
+    const all = [...new Set(names)].toSorted();
+    if (all.length <= QUEUES_PER_ROUND) return new Set(all);
+    const first = (this.#rounds * QUEUES_PER_ROUND) % all.length;
+    return new Set([...all, ...all].slice(first, first + QUEUES_PER_ROUND));
+  }
+
+  #capabilities(book: object, priority: Priority, since: number): string[] {
+    return Object.keys(book).flatMap((field) =>
+      getLastSentAt(book, field) > since ? (parseActivityField(field, priority) ?? []) : [],
+    );
+  }
+}

@@ -1,0 +1,216 @@
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageBatchCommand,
+  type Message,
+  ReceiveMessageCommand,
+  SendMessageBatchCommand,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
+import { computeFingerprint } from '../../json/fingerprint.ts';
+import type { Json } from '../../json/json.ts';
+import { type Clock, sleep } from '../../ports/clock.ts';
+import type { QueueKey, QueueMessage, ReceivedMessage, ReceiveOptions } from '../../ports/queues.ts';
+import { mapAwsErrors } from './aws-errors.ts';
+import { splitIntoChunks, waitBeforeRetry } from './backoff.ts';
+
+export interface SqsQueues {
+  sqs: SQSClient;
+  /** A queue's address is this and what its lane is called. */
+  urlPrefix: string;
+  suffixOf: (lane: QueueKey) => string;
+  /** Whether the deployment has this lane's queue. A domain may be gone while some of its tasks are not. */
+  has: (lane: QueueKey) => boolean;
+  /** Told of what was sent to a lane that is gone: the task waits in vain, and expires. */
+  onLost: (message: QueueMessage) => void;
+  clock: Clock;
+  newId: () => string;
+}
+
+const getQueueUrl = ({ urlPrefix, suffixOf }: SqsQueues, lane: QueueKey): string => urlPrefix + suffixOf(lane);
+
+/** What a queue carries. The project is for whoever finds it in the dead-letter queue. */
+export interface QueueMessageBody {
+  project: string;
+  group: string;
+  body: Json;
+}
+
+/** What a batch of SQS takes: ten messages, and 1 MiB in all. */
+const MAX_BATCH_ENTRIES = 10;
+const MAX_BATCH_BYTES = 1024 * 1024;
+
+export const sendToSqs = async (lanes: SqsQueues, messages: QueueMessage[]): Promise<void> => {
+  for (const lost of messages.filter(({ lane }) => !lanes.has(lane))) lanes.onLost(lost);
+  const deliverable = messages.filter(({ lane }) => lanes.has(lane));
+  for (const round of splitIntoRounds(deliverable)) {
+    const byQueue = Map.groupBy(round, ({ lane }) => getQueueUrl(lanes, lane));
+    const sendBatch = async (url: string, batch: QueueMessage[]) => {
+      const { Failed: failed } = await lanes.sqs.send(
+        new SendMessageBatchCommand({ QueueUrl: url, Entries: batch.map(toSqsEntry) }),
+      );
+      return failed;
+    };
+    await sendInBatches(lanes, byQueue, sendBatch, (message) => encodeBody(message).length);
+  }
+};
+
+/** The first of each group, then the second of each: batches go side by side, and a part of one may have to go again. */
+const splitIntoRounds = (messages: QueueMessage[]): QueueMessage[][] => {
+  const rounds: QueueMessage[][] = [];
+  const sent = new Map<string, number>();
+  for (const message of messages) {
+    const { group } = message;
+    const round = sent.get(group) ?? 0;
+    sent.set(group, round + 1);
+    rounds[round] ??= [];
+    rounds[round].push(message);
+  }
+  return rounds;
+};
+
+/** Group and deduplication id may have 128 characters of few kinds, and a task's id may have others. */
+export const toSqsEntry = (message: QueueMessage, index: number) => ({
+  Id: String(index),
+  MessageGroupId: computeFingerprint(message.group),
+  MessageDeduplicationId: computeFingerprint(message.dedup),
+  MessageBody: encodeBody(message),
+});
+
+const encodeBody = ({ lane: { project }, group, body }: QueueMessage): string => encodeAscii({ project, group, body });
+
+/** SQS takes few control characters, and not every server every other one. */
+const encodeAscii = (message: QueueMessageBody): string =>
+  JSON.stringify(message).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** How often a lane is asked on, past what is left to others. */
+const MAX_SKIP_READS = 5;
+
+/**
+ * A queue gives whatever comes first. What is left to others is kept only for as long as it takes to see what stands behind it;
+ * who waits then waits on, for it would be given the same again.
+ */
+export const receiveSkipping = async (
+  lanes: SqsQueues,
+  lane: QueueKey,
+  { leaves, ...options }: SqsReceiveOptions & Pick<ReceiveOptions, 'leaves'>,
+): Promise<ReceivedMessage[]> => {
+  const left: ReceivedMessage[] = [];
+  for (let times = 0; ; times++) {
+    const isFirst = times === 0;
+    const received = await receiveMessages(
+      lanes,
+      lane,
+      isFirst ? options : { ...options, max: MAX_BATCH_ENTRIES, waitSeconds: 0 },
+    );
+    const wanted = leaves ? received.filter(({ body }) => !leaves(body)) : received;
+    left.push(...received.filter((message) => !wanted.includes(message)));
+    const isOver = wanted.length > 0 || received.length === 0 || times === MAX_SKIP_READS;
+    if (!isOver) continue;
+    if (left.length > 0) await releaseToSqs(lanes, left);
+    if (left.length > 0 && wanted.length === 0)
+      await sleep(lanes.clock, options.waitSeconds * 1000, options.signal).over;
+    return wanted;
+  }
+};
+
+interface SqsReceiveOptions {
+  max: number;
+  waitSeconds: number;
+  visibilityMs: number;
+  signal?: AbortSignal;
+}
+
+const receiveMessages = async (
+  lanes: SqsQueues,
+  lane: QueueKey,
+  options: SqsReceiveOptions,
+): Promise<ReceivedMessage[]> => {
+  const { Messages: messages = [] } = await mapAwsErrors(
+    lanes.sqs.send(
+      new ReceiveMessageCommand({
+        QueueUrl: getQueueUrl(lanes, lane),
+        MaxNumberOfMessages: Math.min(options.max, MAX_BATCH_ENTRIES),
+        WaitTimeSeconds: options.waitSeconds,
+        VisibilityTimeout: Math.ceil(options.visibilityMs / 1000),
+        // Where the answer is lost and the SDK asks again, it gets the same messages.
+        ReceiveRequestAttemptId: lanes.newId(),
+      }),
+      { abortSignal: options.signal },
+    ),
+  );
+  return messages.map((message) => decodeMessage(lane, message));
+};
+
+const decodeMessage = (
+  lane: QueueKey,
+  { Body: text = '{}', ReceiptHandle: receipt = '' }: Message,
+): ReceivedMessage => {
+  const { group, body }: QueueMessageBody = JSON.parse(text);
+  return { lane, group, body, receipt };
+};
+
+export const deleteFromSqs = (lanes: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>
+  sendReceiptBatches(lanes, messages, async (url, batch) => {
+    const { Failed: failed } = await lanes.sqs.send(
+      new DeleteMessageBatchCommand({ QueueUrl: url, Entries: batch.map(toReceiptEntry) }),
+    );
+    return failed;
+  });
+
+export const releaseToSqs = (lanes: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>
+  sendReceiptBatches(lanes, messages, async (url, batch) => {
+    const entries = batch.map((message, index) => ({ ...toReceiptEntry(message, index), VisibilityTimeout: 0 }));
+    const { Failed: failed } = await lanes.sqs.send(
+      new ChangeMessageVisibilityBatchCommand({ QueueUrl: url, Entries: entries }),
+    );
+    return failed;
+  });
+
+const toReceiptEntry = ({ receipt }: ReceivedMessage, index: number) => ({ Id: String(index), ReceiptHandle: receipt });
+
+interface FailedBatchEntry {
+  Id: string | undefined;
+  SenderFault: boolean | undefined;
+  Code: string | undefined;
+  Message?: string | undefined;
+}
+
+const sendReceiptBatches = (
+  lanes: SqsQueues,
+  messages: ReceivedMessage[],
+  send: (url: string, batch: ReceivedMessage[]) => Promise<FailedBatchEntry[] | undefined>,
+): Promise<void> => {
+  const byQueue = Map.groupBy(messages, ({ lane }) => getQueueUrl(lanes, lane));
+  // A receipt that is no longer good is not this caller's any more: the message comes again, to somebody.
+  return sendInBatches(lanes, byQueue, async (url, batch) =>
+    (await send(url, batch))?.filter(({ SenderFault: isOurs }) => !isOurs),
+  );
+};
+
+/** A batch may succeed in part: what failed is sent again by itself. */
+export const sendInBatches = async <T>(
+  { clock }: { clock: Clock },
+  byQueue: Map<string, T[]>,
+  send: (url: string, batch: T[]) => Promise<FailedBatchEntry[] | undefined>,
+  bytesOf?: (one: T) => number,
+): Promise<void> => {
+  const batches = [...byQueue].flatMap(([url, all]) =>
+    splitIntoChunks(all, MAX_BATCH_ENTRIES, MAX_BATCH_BYTES, bytesOf).map((batch) => ({ url, batch })),
+  );
+  await Promise.all(
+    batches.map(async ({ url, batch }) => {
+      let left = batch;
+      for (let attempt = 0; left.length > 0; attempt++) {
+        if (attempt > 0) await waitBeforeRetry(clock, attempt, 'SQS');
+        left = await sendAndPickFailed(left, () => send(url, left));
+      }
+    }),
+  );
+};
+
+const sendAndPickFailed = async <T>(batch: T[], send: () => Promise<FailedBatchEntry[] | undefined>): Promise<T[]> => {
+  const failed = (await mapAwsErrors(send())) ?? [];
+  const fault = failed.find(({ SenderFault: isOurs }) => isOurs);
+  if (fault) throw new Error(`SQS refuses a message: ${fault.Code} ${fault.Message}`);
+  return failed.flatMap(({ Id: id }) => batch[Number(id)] ?? []);
+};

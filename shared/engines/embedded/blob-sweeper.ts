@@ -1,0 +1,78 @@
+import type { Log } from '../../log.ts';
+import { type Clock, sleep } from '../../ports/clock.ts';
+import type { Database } from './database.ts';
+import type { FileBlobs } from './file-blobs.ts';
+
+/** Whoever puts a blob writes the record that names it within seconds. */
+const UNRETAINED_MS = 86_400_000;
+const SWEEP_INTERVAL_MS = 3_600_000;
+
+/**
+ * Removes blobs that no record has come to own for a day. Clocks jump, and a change that has not been carried out may name one of
+ * them: only what was found an hour before is removed, once all changes from before it was found have been carried out, and nothing
+ * while one is put aside.
+ */
+export class BlobSweeper {
+  readonly #blobs: FileBlobs;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #lastChange: () => number;
+  readonly #isBehind: (last: number) => boolean;
+  readonly #stop = new AbortController();
+  #found: { files: string[]; lastChange: number };
+  #sweeping: Promise<void> | undefined;
+
+  constructor(db: Database, blobs: FileBlobs, clock: Clock, log: Log) {
+    this.#blobs = blobs;
+    this.#clock = clock;
+    this.#log = log;
+    const last = db.sql.prepare('SELECT max(seq) AS seq FROM changes');
+    const open = db.sql.prepare(
+      'SELECT EXISTS (SELECT 1 FROM changes WHERE seq <= ?) OR EXISTS (SELECT 1 FROM parked_changes) AS behind',
+    );
+    this.#lastChange = () => Number(last.get()?.seq ?? 0);
+    this.#isBehind = (seq) => open.get(seq)?.behind !== 0;
+    this.#found = { files: [], lastChange: this.#lastChange() };
+  }
+
+  start(): void {
+    this.#sweeping = this.#sweepForever();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#sweeping;
+  }
+
+  async #sweepForever(): Promise<void> {
+    const { signal } = this.#stop;
+    // What the life before left is in nobody's hands, and need not be found twice.
+    await this.#logFailure(() => this.#findCandidates());
+    while (!signal.aborted) {
+      await this.#logFailure(() => this.#sweep(signal));
+      await sleep(this.#clock, SWEEP_INTERVAL_MS, signal).over;
+    }
+  }
+
+  async #logFailure(act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      this.#log('warn', 'blobs that nobody owns could not be removed', { error: String(error) });
+    }
+  }
+
+  async #sweep(signal: AbortSignal): Promise<void> {
+    if (this.#isBehind(this.#found.lastChange)) return;
+    for (const file of this.#found.files) {
+      if (signal.aborted) return;
+      await this.#blobs.deleteUnretained(file);
+    }
+    await this.#findCandidates();
+  }
+
+  async #findCandidates(): Promise<void> {
+    const files = await this.#blobs.listUnretained(this.#clock.now() - UNRETAINED_MS);
+    this.#found = { files, lastChange: this.#lastChange() };
+  }
+}

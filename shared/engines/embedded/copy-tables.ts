@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { type CopiedTable, insertInto, lookForMissing } from './missing-rows.ts';
+import { putIfNewer } from './put-if-newer.ts';
+import { attempt, readAround } from './read-around.ts';
+import { type DatabaseState, withoutWal } from './read-database.ts';
+
+interface Copied {
+  rows: number;
+  /** What could not be read, in words. Where there is any, rows may have other numbers than they had. */
+  unread: string[];
+}
+
+const TABLES: Omit<CopiedTable, 'columns'>[] = [
+  { name: 'records', key: ['id'], index: { name: 'records_key', by: ['pk', 'sk'] } },
+  { name: 'changes', key: ['seq'] },
+  { name: 'parked_changes', key: ['seq'] },
+  { name: 'messages', key: ['lane', 'seq'] },
+  { name: 'events', key: ['seq'], index: { name: 'events_project', by: ['project', 'seq'] } },
+];
+
+/** All that can be read of a database: from the file with its WAL and, where that is not all or not the newest, from the file alone. */
+export const copyTables = (to: DatabaseSync, path: string, database: DatabaseState): Copied => {
+  const unread: string[] = [];
+  const views = listViews(path, database, unread);
+  const [first, second] = views;
+  const tables = TABLES.map((table) => ({ ...table, columns: listColumns(to, table.name) }));
+  let rows = 0;
+  for (const table of tables) {
+    const copied = first ? copyTable(first, to, table) : { rows: 0 };
+    rows += copied.rows;
+    if (copied.why !== undefined) unread.push(`the table ${table.name} could be read only in part (${copied.why})`);
+  }
+  if (second && unread.length > 0) for (const table of tables) rows += copyTable(second, to, table, 'more').rows;
+  for (const view of views) raiseSequence(view, to);
+  for (const table of tables) if (first && unread.length > 0) unread.push(...lookForMissing(first, to, table));
+  for (const view of views) view.close();
+  return { rows, unread };
+};
+
+/** The newer first. */
+const listViews = (path: string, { state }: DatabaseState, unread: string[]): DatabaseSync[] => {
+  if (!['unreadable', 'of another store', 'readable'].includes(state)) return [];
+  // The WAL of another folder is left out.
+  const withWal = state === 'of another store' || !existsSync(`${path}-wal`) ? [] : [path];
+  const views = [...withWal, withoutWal(path)].flatMap((place) => {
+    const view = attempt(() => new DatabaseSync(place, { readOnly: true }));
+    if (typeof view === 'string') unread.push(view);
+    return typeof view === 'string' ? [] : [view];
+  });
+  const [one, other] = views;
+  if (!one || !other || readPart(other) <= readPart(one)) return views;
+  unread.push('the newest rows are those of the file without its WAL');
+  return [other, one];
+};
+
+const readPart = (sql: DatabaseSync): number => {
+  const row = attempt(() => sql.prepare('SELECT part FROM journal').get());
+  return typeof row === 'object' ? Number(row.part) : 0;
+};
+
+const listColumns = (sql: DatabaseSync, table: string): string[] =>
+  sql
+    .prepare(`PRAGMA table_info(${table})`)
+    .all()
+    .map(({ name }) => String(name));
+
+/** `more` is what another view has besides: of each record the newest counts, whatever number it has there. */
+const copyTable = (
+  from: DatabaseSync,
+  to: DatabaseSync,
+  table: CopiedTable,
+  more?: 'more',
+): { rows: number; why?: string } => {
+  const insert = insertInto(to, table);
+  let rows = 0;
+  const why = readAround(from, table, findHighest(from, table), (row) => {
+    if (more && table.name === 'records') putIfNewer(to, row.body ?? null);
+    else rows += insert(row);
+  });
+  return { rows, why };
+};
+
+/** Also where the end of the table itself is damaged. */
+const findHighest = (from: DatabaseSync, { name, key, index }: CopiedTable): number | undefined => {
+  if (!index) return undefined;
+  const row = attempt(() => from.prepare(`SELECT max(${key[0]}) AS key FROM ${name} INDEXED BY ${index.name}`).get());
+  return typeof row === 'object' ? Number(row.key) : undefined;
+};
+
+/** Events that are gone have had numbers too. */
+const raiseSequence = (from: DatabaseSync, to: DatabaseSync): void => {
+  const row = attempt(() => from.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'events'`).get());
+  const seq = typeof row === 'object' ? Number(row.seq) : 0;
+  to.prepare(`UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'events'`).run(seq);
+};

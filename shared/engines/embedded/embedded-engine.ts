@@ -1,0 +1,91 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Ports } from '../../deps.ts';
+import type { Log } from '../../log.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { EngineHandlers } from '../../ports/engine-handlers.ts';
+import { BlobSweeper } from './blob-sweeper.ts';
+import { ChangeFeed } from './change-feed.ts';
+import { Database, storageFullError } from './database.ts';
+import { createEmbeddedBlobs, createFileBlobs } from './file-blobs.ts';
+import { isNoSpaceError } from './no-space-error.ts';
+import { RecordTable } from './record-table.ts';
+import type { SalvageReport } from './salvage-storage.ts';
+import { createSqliteEvents, EventStore } from './sqlite-events.ts';
+import { createSqliteQueues, QueueStore } from './sqlite-queues.ts';
+import { createSqliteRecords, type Durability, RecordStore } from './sqlite-records.ts';
+import { TimerLoop } from './timer-loop.ts';
+
+export interface EmbeddedEngineOptions {
+  dir: string;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+  /** The sort keys of the records whose changes are followed. */
+  watched: Iterable<string>;
+  eventsKeepMs: number;
+  /** Called once, when the storage fails and nothing more can be done with it. */
+  onFailure?: (error: unknown) => void;
+  /** Goes on with what can be read of a damaged storage, instead of throwing `StorageDamageError`. */
+  acceptDamage?: boolean;
+}
+
+/** All ports on one SQLite file and a folder, for one process. */
+export interface EmbeddedEngine {
+  ports: Ports;
+  /** The same for writes that follow from others and would be repeated should they be lost: nobody waits for them. */
+  derived: Ports;
+  start(followers: EngineHandlers): void;
+  stop(): Promise<void>;
+}
+
+export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngine => {
+  const { dir, clock, log } = options;
+  mkdirSync(dir, { recursive: true });
+  const logAcceptedDamage = (salvaged: SalvageReport): void =>
+    log('warn', 'damage was accepted: what could be read was kept', { ...salvaged });
+  const db = new Database(join(dir, 'parley.db'), options.acceptDamage ? { acceptDamage: logAcceptedDamage } : {});
+  db.onFailure = options.onFailure ?? (() => {});
+  const logCapacityChange = (hasRoom: boolean): void => {
+    if (hasRoom) log('info', 'there is room on the disk again', { dir });
+    else log('error', 'the disk is full: writes are refused until there is room', { dir });
+  };
+  const rows = new RecordTable(db);
+  const feed = new ChangeFeed(db, rows, clock, log, options.watched);
+  db.onRoom = (hasRoom) => {
+    logCapacityChange(hasRoom);
+    if (hasRoom) feed.room.admit();
+    else feed.room.refuse(storageFullError());
+  };
+  const records = new RecordStore(db, rows, clock, feed);
+  const queues = new QueueStore(db, clock);
+  const events = new EventStore(db, clock, options.eventsKeepMs);
+  const timers = new TimerLoop(db, records, events, clock, log);
+  const blobs = createFileBlobs(join(dir, 'blobs'), {
+    now: () => clock.now(),
+    newId: options.newId,
+    failed: (error) => (isNoSpaceError(error) ? storageFullError() : db.recordFailure(error)),
+    onRoom: logCapacityChange,
+    log,
+  });
+  const blobSweep = new BlobSweeper(db, blobs, clock, log);
+  const createPorts = (care: Durability): Ports => ({
+    records: createSqliteRecords(db, records, feed, care),
+    queues: createSqliteQueues(db, queues, clock, care),
+    events: createSqliteEvents(db, events, care),
+    blobs: createEmbeddedBlobs(db, blobs, care),
+  });
+  return {
+    ports: createPorts('durable'),
+    derived: createPorts('soon'),
+    start: (followers) => {
+      feed.start(followers.onChanges);
+      timers.start(followers.onTimer);
+      blobSweep.start();
+    },
+    stop: async () => {
+      await Promise.all([feed.stop(), timers.stop(), blobSweep.stop()]);
+      await db.close();
+    },
+  };
+};

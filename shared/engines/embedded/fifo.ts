@@ -1,0 +1,28 @@
+/** How many places at the front may be empty before they are cut off: each element is moved once or twice in all. */
+const COMPACT_AT = 1024;
+
+/** First in, first out, each at the same cost however many wait. `Array.shift` moves all others where there are many. */
+export class Fifo<T> {
+  #items: (T | undefined)[] = [];
+  #front = 0;
+
+  get size(): number {
+    return this.#items.length - this.#front;
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  shift(): T | undefined {
+    if (this.size === 0) return undefined;
+    const item = this.#items[this.#front];
+    this.#items[this.#front] = undefined;
+    this.#front += 1;
+    if (this.#front >= COMPACT_AT && this.#front * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#front);
+      this.#front = 0;
+    }
+    return item;
+  }
+}

@@ -1,0 +1,112 @@
+import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { isNoSpaceError } from './no-space-error.ts';
+import { STORAGE_FORMAT, StorageFormatError } from './sql-schema.ts';
+
+/** What SQLite has committed, and where the journal goes on from there. */
+export interface Committed {
+  store: number;
+  part: number;
+  checksum: number;
+  /** Of the database, with what is in its WAL. */
+  pages: number;
+  pageBytes: number;
+}
+
+export type DatabaseState =
+  | { state: 'missing' | 'empty' | 'without tables' | 'of another folder' }
+  | { state: 'unreadable'; why: string }
+  | { state: 'of another store' | 'readable'; committed: Committed };
+
+const SQLITE_MAGIC = 'SQLite format 3\u0000';
+const HEAD_BYTES = 100;
+/** Of the head of the file: where `PRAGMA application_id` stands. */
+const STORE_AT = 68;
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+const DAMAGED = [11, 26];
+
+export const readDatabase = (path: string): DatabaseState => {
+  if (!existsSync(path)) return { state: 'missing' };
+  const head = readHead(path);
+  if (head.length === 0) return { state: 'empty' };
+  if (!isDatabase(head)) return { state: 'unreadable', why: 'file is not a database' };
+  try {
+    const committed = readCommitted(path);
+    if (!committed) return { state: 'without tables' };
+    // What stands in the file itself, whatever a WAL lays over it.
+    return { state: head.readInt32BE(STORE_AT) === committed.store ? 'readable' : 'of another store', committed };
+  } catch (error) {
+    if (isDamaged(error)) return { state: 'unreadable', why: error.message };
+    throw error;
+  }
+};
+
+/** What stands in the file itself, and not in its WAL. A crash may leave that unreadable without the WAL. */
+export const withoutWal = (path: string): string => `${pathToFileURL(path).href}?immutable=1`;
+
+export const readAlone = (path: string): Committed | undefined => {
+  try {
+    return readRow(new DatabaseSync(withoutWal(path), { readOnly: true }));
+  } catch (error) {
+    if (error instanceof Error && 'errcode' in error) return undefined;
+    throw error;
+  }
+};
+
+/** Undefined where it has none. */
+export const storeInHead = (path: string): number | undefined => {
+  const head = existsSync(path) ? readHead(path) : Buffer.alloc(0);
+  return isDatabase(head) ? head.readInt32BE(STORE_AT) : undefined;
+};
+
+export const isDamaged = (error: unknown): error is Error =>
+  error instanceof Error && 'errcode' in error && DAMAGED.includes(Number(error.errcode) & 0xff);
+
+const isDatabase = (head: Buffer): boolean =>
+  head.length === HEAD_BYTES && head.toString('latin1', 0, SQLITE_MAGIC.length) === SQLITE_MAGIC;
+
+const readHead = (path: string): Buffer => {
+  const descriptor = openSync(path, 'r');
+  try {
+    const head = Buffer.alloc(HEAD_BYTES);
+    return head.subarray(0, readSync(descriptor, head, 0, HEAD_BYTES, 0));
+  } finally {
+    closeSync(descriptor);
+  }
+};
+
+/** Opened for reading, so that SQLite does not put a damaged or foreign WAL into the database when it is closed. */
+const readCommitted = (path: string): Committed | undefined => {
+  const hasWal = existsSync(`${path}-wal`);
+  try {
+    const committed = readRow(new DatabaseSync(path, { readOnly: true }));
+    for (const made of hasWal ? ['-shm'] : ['-shm', '-wal']) rmSync(`${path}${made}`, { force: true });
+    return committed;
+  } catch (error) {
+    if (!isNoSpaceError(error)) throw error;
+    // Beside a WAL a reader needs a file of 32 KB, for which there is no room; whoever has the database alone does not.
+    const sql = new DatabaseSync(path);
+    sql.exec('PRAGMA locking_mode = EXCLUSIVE');
+    return readRow(sql);
+  }
+};
+
+const readRow = (sql: DatabaseSync): Committed | undefined => {
+  try {
+    const read = (text: string): number => Number(Object.values(sql.prepare(text).get() ?? {})[0]);
+    const format = read('PRAGMA user_version');
+    if (format !== 0 && format !== STORAGE_FORMAT) throw new StorageFormatError(format);
+    if (format === 0 && read('SELECT count(*) FROM sqlite_schema') === 0) return undefined;
+    const { part, checksum, store } = sql.prepare('SELECT part, checksum, store FROM journal').get() ?? {};
+    return {
+      part: Number(part),
+      checksum: Number(checksum),
+      store: Number(store),
+      pages: read('PRAGMA page_count'),
+      pageBytes: read('PRAGMA page_size'),
+    };
+  } finally {
+    sql.close();
+  }
+};

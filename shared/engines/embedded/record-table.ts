@@ -1,0 +1,150 @@
+import type { StatementSync } from 'node:sqlite';
+import type { Item, Key, RecordQuery, Ref } from '../../ports/records.ts';
+import type { Database } from './database.ts';
+import type { RecordedStatement } from './sqlite-file.ts';
+
+/** A stored record with the row that it is in. */
+export interface RecordRow<T extends Item = Item> {
+  id: number;
+  item: T;
+}
+
+/** Records of late, which are the ones asked for next: a task is changed soon after it was made. */
+const MAX_CACHED = 4096;
+/** A record with a longer text is not remembered: what is, takes some tens of MB at the most. */
+const MAX_CACHED_LENGTH = 16_384;
+
+/** The table of records. An item that was given out is never changed in place; this process is the only writer. */
+export class RecordTable {
+  readonly #db: Database;
+  readonly #readers = new Map<string, StatementSync>();
+  readonly #writers = new Map<string, RecordedStatement>();
+  readonly #known = new Map<string, RecordRow>();
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  find<T extends Item>({ pk, sk }: Ref<T>): RecordRow<T> | undefined {
+    const known = this.#getCached<T>(pk, sk);
+    if (known) return known;
+    const row = this.#prepareRead('SELECT id, body FROM records WHERE pk = ? AND sk = ?').get(pk, sk);
+    return row && this.#cacheRow<T>(toRow(row), String(row.body));
+  }
+
+  /** Undefined where a row with that key is there. */
+  insert<T extends Item>(item: T): RecordRow<T> | undefined {
+    if (this.#known.has(formatCacheKey(item.pk, item.sk))) return undefined;
+    const text = JSON.stringify(item);
+    const values = [item.pk, item.sk, text, ...Object.values(toColumns(item))];
+    const { changes, lastInsertRowid } = this.#prepareWrite(INSERT_RECORD).run(...values);
+    return changes === 0 ? undefined : this.#cacheRow({ id: Number(lastInsertRowid), item }, text);
+  }
+
+  /** Touches only those indexes in which the record moves. */
+  replace<T extends Item>({ id, item: before }: RecordRow<T>, item: T): RecordRow<T> {
+    const [old, now] = [toColumns(before), toColumns(item)];
+    const moved = INDEXED_COLUMNS.filter((column) => old[column] !== now[column]);
+    const assignments = ['body = ?', ...moved.map((column) => `${column} = ?`)].join(', ');
+    const values = moved.map((column) => now[column]);
+    const text = JSON.stringify(item);
+    this.#prepareWrite(`UPDATE records SET ${assignments} WHERE id = ?`).run(text, ...values, id);
+    return this.#cacheRow({ id, item }, text);
+  }
+
+  delete({ id, item }: RecordRow): void {
+    this.#known.delete(formatCacheKey(item.pk, item.sk));
+    this.#prepareWrite('DELETE FROM records WHERE id = ?').run(id);
+  }
+
+  /** Of those that have not expired by now. */
+  query<T extends Item>({ index, p, prefix = '', after, newestFirst, limit }: RecordQuery, now: number): T[] {
+    const [pColumn, sColumn] = index ? [`${index}_p`, `${index}_s`] : ['pk', 'sk'];
+    const [beyond, order, start] = newestFirst ? ['<', 'DESC', LAST_CHARACTER] : ['>', 'ASC', ''];
+    const statement = this.#prepareRead(
+      `SELECT pk, sk, body FROM records WHERE ${pColumn} = ? AND ${sColumn} >= ? AND ${sColumn} < ? AND ${sColumn} ${beyond} ?
+       AND (expires IS NULL OR expires > ?) ORDER BY ${sColumn} ${order} LIMIT ?`,
+    );
+    const rows = statement.all(p, prefix, prefix + LAST_CHARACTER, after ?? start, now, limit);
+    return rows.map(({ pk, sk, body }) => this.#getCached<T>(String(pk), String(sk))?.item ?? parseItem<T>(body));
+  }
+
+  /** The records whose due time has come, the most overdue first. */
+  listDue(now: number, limit: number): Item[] {
+    const statement = this.#prepareRead('SELECT body FROM records WHERE due <= ? ORDER BY due LIMIT ?');
+    return statement.all(now, limit).map(({ body }) => parseItem<Item>(body));
+  }
+
+  findNextDue(after: number): number | undefined {
+    const due = this.#prepareRead('SELECT min(due) AS due FROM records WHERE due > ?').get(after)?.due;
+    return typeof due === 'number' ? due : undefined;
+  }
+
+  listExpired(now: number, limit: number): RecordRow[] {
+    const statement = this.#prepareRead('SELECT id, body FROM records WHERE expires <= ? ORDER BY expires LIMIT ?');
+    return statement.all(now, limit).map((row) => toRow(row));
+  }
+
+  #prepareRead(text: string): StatementSync {
+    const known = this.#readers.get(text);
+    if (known) return known;
+    const reader = this.#db.sql.prepare(text);
+    this.#readers.set(text, reader);
+    return reader;
+  }
+
+  #prepareWrite(text: string): RecordedStatement {
+    const known = this.#writers.get(text);
+    if (known) return known;
+    const writer = this.#db.prepareWrite(text);
+    this.#writers.set(text, writer);
+    return writer;
+  }
+
+  #getCached<T extends Item>(pk: string, sk: string): RecordRow<T> | undefined {
+    return this.#known.get(formatCacheKey(pk, sk)) as RecordRow<T> | undefined;
+  }
+
+  #cacheRow<T extends Item>(row: RecordRow<T>, text: string): RecordRow<T> {
+    if (text.length > MAX_CACHED_LENGTH) {
+      this.#known.delete(formatCacheKey(row.item.pk, row.item.sk));
+      return row;
+    }
+    this.#known.set(formatCacheKey(row.item.pk, row.item.sk), row);
+    if (this.#known.size > MAX_CACHED) {
+      const [oldest = ''] = this.#known.keys();
+      this.#known.delete(oldest);
+    }
+    return row;
+  }
+}
+
+/** Sorts behind every key: keys are printable text. */
+const LAST_CHARACTER = '\u{10ffff}';
+
+const INDEXED_COLUMNS = ['due', 'expires', 'placed_p', 'placed_s', 'held_p', 'held_s'] as const;
+export const INSERT_RECORD = `INSERT OR IGNORE INTO records (pk, sk, body, ${INDEXED_COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** What stands beside the text for the sake of an index, in the order of the columns. */
+export const toColumns = ({
+  due,
+  expires,
+  placed,
+  held,
+}: Item): Record<(typeof INDEXED_COLUMNS)[number], string | number | null> => ({
+  due: due ?? null,
+  expires: expires ?? null,
+  placed_p: placed?.p ?? null,
+  placed_s: placed?.s ?? null,
+  held_p: held?.p ?? null,
+  held_s: held?.s ?? null,
+});
+
+const formatCacheKey = (pk: Key['pk'], sk: Key['sk']): string => `${pk}\u0000${sk}`;
+
+const parseItem = <T extends Item>(body: unknown): T => JSON.parse(String(body));
+
+const toRow = <T extends Item>({ id, body }: Record<string, unknown>): RecordRow<T> => ({
+  id: Number(id),
+  item: parseItem(body),
+});

@@ -1,0 +1,34 @@
+/** Raised with every change of what is written; a new file has 0. */
+export const STORAGE_FORMAT = 5;
+
+export const SQL_SCHEMA = `
+CREATE TABLE journal (part INTEGER NOT NULL, checksum INTEGER NOT NULL, store INTEGER NOT NULL);
+CREATE TABLE records (
+  id INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, body TEXT NOT NULL,
+  due INTEGER, expires INTEGER, placed_p TEXT, placed_s TEXT, held_p TEXT, held_s TEXT);
+CREATE UNIQUE INDEX records_key ON records (pk, sk);
+CREATE INDEX records_due ON records (due) WHERE due IS NOT NULL;
+CREATE INDEX records_expires ON records (expires) WHERE expires IS NOT NULL;
+CREATE INDEX records_placed ON records (placed_p, placed_s) WHERE placed_s IS NOT NULL;
+CREATE INDEX records_held ON records (held_p, held_s) WHERE held_s IS NOT NULL;
+CREATE TABLE changes (seq INTEGER PRIMARY KEY, batch TEXT NOT NULL);
+CREATE TABLE parked_changes (seq INTEGER PRIMARY KEY, change TEXT NOT NULL, error TEXT NOT NULL);
+CREATE TABLE messages (
+  lane TEXT NOT NULL, seq INTEGER NOT NULL, grp TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (lane, seq)) WITHOUT ROWID;
+CREATE TABLE events (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, at INTEGER NOT NULL,
+  expires INTEGER NOT NULL, batch TEXT NOT NULL);
+CREATE INDEX events_project ON events (project, seq);
+INSERT INTO sqlite_sequence VALUES ('events', 0);
+`;
+
+/** The file was written by another version of Parley, and is left as it is. */
+export class StorageFormatError extends Error {
+  readonly by: 'a newer' | 'an older';
+
+  constructor(format: number) {
+    const by = format > STORAGE_FORMAT ? 'a newer' : 'an older';
+    super(`was written by ${by} version of Parley (format ${format})`);
+    this.by = by;
+  }
+}

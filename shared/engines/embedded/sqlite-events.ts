@@ -1,0 +1,170 @@
+import type { StatementSync } from 'node:sqlite';
+import { ParleyError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { type EventReadOptions, type Events, matchesTypes, type ParleyEvent } from '../../ports/events.ts';
+import {
+  assertNotAheadOfLog,
+  findFirstSeqAt,
+  formatCursor,
+  isPastPosition,
+  type LogPosition,
+  OLDEST_POSITION,
+  type PublishedBatch,
+  parseCursor,
+} from '../log-position.ts';
+import type { Database } from './database.ts';
+import type { RecordedStatement } from './sqlite-file.ts';
+import type { Durability } from './sqlite-records.ts';
+import { Watchers } from './watchers.ts';
+
+/** How many events one read looks at, whatever its filter lets through. */
+const MAX_SCANNED = 1000;
+
+/** An event, and the place where one is after it. */
+interface EventStep {
+  event: ParleyEvent;
+  next: LogPosition;
+}
+
+/** Events are kept in the batches in which they were published. */
+export class EventStore {
+  readonly listeners: Watchers;
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #keepMs: number;
+  readonly #insert: RecordedStatement;
+  readonly #forwards: StatementSync;
+  readonly #backwards: StatementSync;
+  readonly #last: StatementSync;
+  readonly #highest: StatementSync;
+  readonly #first: StatementSync;
+  readonly #deleteExpired: RecordedStatement;
+  readonly #skip: RecordedStatement;
+  #hasSkipped = false;
+
+  constructor(db: Database, clock: Clock, keepMs: number) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#keepMs = keepMs;
+    this.listeners = new Watchers(clock);
+    this.#skip = db.prepareWrite(`UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
+    this.#insert = db.prepareWrite('INSERT INTO events (project, at, expires, batch) VALUES (?, ?, ?, ?)');
+    const select = 'SELECT seq, batch FROM events WHERE project = ? AND seq';
+    this.#forwards = db.sql.prepare(`${select} >= ? ORDER BY seq`);
+    this.#backwards = db.sql.prepare(`${select} <= ? ORDER BY seq DESC`);
+    this.#last = db.sql.prepare('SELECT max(seq) AS seq FROM events WHERE project = ?');
+    // Of any project, and of events that are gone too.
+    this.#highest = db.sql.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'events'`);
+    this.#first = db.sql.prepare('SELECT seq, at FROM events WHERE project = ? AND seq >= ? ORDER BY seq LIMIT 1');
+    // The oldest come first, so that those whose time is over stand together at the front.
+    this.#deleteExpired = db.prepareWrite(
+      'DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?) AND expires <= ?',
+    );
+    try {
+      db.writeSync(() => this.#skipSequenceOnce());
+    } catch (error) {
+      // Where the disk is full, it is done with the first event that there is room for.
+      if (!(error instanceof ParleyError && error.code === 'storage_full')) throw error;
+    }
+  }
+
+  /** After a power failure the newest events come again, perhaps in other batches: no place given out may mean another. */
+  #skipSequenceOnce(): void {
+    if (this.#hasSkipped) return;
+    this.#skip.run();
+    this.#hasSkipped = true;
+  }
+
+  publish(events: ParleyEvent[]): void {
+    this.#skipSequenceOnce();
+    const now = this.#clock.now();
+    for (const [project, batch] of Map.groupBy(events, (event) => event.project)) {
+      this.#insert.run(project, now, now + this.#keepMs, JSON.stringify(batch));
+      this.#db.onAfterCommit(() => this.listeners.notify(project));
+    }
+  }
+
+  read(
+    project: string,
+    { after, until, types, newestFirst, limit }: EventReadOptions,
+  ): { events: ParleyEvent[]; next: LogPosition } {
+    const from = after === undefined ? (newestFirst ? this.getEnd(project) : OLDEST_POSITION) : parseCursor(after);
+    const last = until === undefined ? undefined : parseCursor(until);
+    const events: ParleyEvent[] = [];
+    let next = from;
+    let looked = 0;
+    for (const step of newestFirst ? this.#iterateBackwards(project, from) : this.#iterateForwards(project, from)) {
+      if (isPastPosition(step.next, last, newestFirst)) break;
+      if (matchesTypes(types, step.event.type)) events.push(step.event);
+      next = step.next;
+      looked += 1;
+      if (events.length === limit || looked === MAX_SCANNED) break;
+    }
+    if (looked === 0 && !newestFirst) assertNotAheadOfLog(from, Number(this.#highest.get()?.seq ?? 0) + 1);
+    return { events, next };
+  }
+
+  *#iterateForwards(project: string, from: LogPosition): Generator<EventStep> {
+    for (const row of this.#forwards.iterate(project, from.seq)) {
+      const { seq, batch } = decodeBatchRow(row);
+      const rest = seq === from.seq ? batch.slice(from.index) : batch;
+      for (const [at, event] of rest.entries()) {
+        const index = batch.length - rest.length + at + 1;
+        yield { event, next: index < batch.length ? { seq, index } : { seq: seq + 1, index: 0 } };
+      }
+    }
+  }
+
+  *#iterateBackwards(project: string, from: LogPosition): Generator<EventStep> {
+    for (const row of this.#backwards.iterate(project, from.seq)) {
+      const { seq, batch } = decodeBatchRow(row);
+      const rest = seq === from.seq ? batch.slice(0, from.index) : batch;
+      for (const [at, event] of rest.toReversed().entries()) {
+        yield { event, next: { seq, index: rest.length - at - 1 } };
+      }
+    }
+  }
+
+  getEnd(project: string): LogPosition {
+    return { seq: Number(this.#last.get(project)?.seq ?? 0) + 1, index: 0 };
+  }
+
+  findFirstBatchFrom(project: string, seq: number): PublishedBatch | undefined {
+    const row = this.#first.get(project, seq);
+    return row && { seq: Number(row.seq), at: Number(row.at) };
+  }
+
+  deleteExpired(limit: number): number {
+    return Number(this.#deleteExpired.run(limit, this.#clock.now()).changes);
+  }
+}
+
+export const createSqliteEvents = (db: Database, store: EventStore, care: Durability): Events => ({
+  publish: async (events) => {
+    const publish = (): void => store.publish(events);
+    await (care === 'soon' ? db.writeAsync(publish) : db.writeUnsynced(publish));
+  },
+  read: (project, options) =>
+    db.read(() => {
+      const { events, next } = store.read(project, options);
+      return { events, cursor: formatCursor(next) };
+    }),
+  getEnd: (project) => db.read(() => formatCursor(store.getEnd(project))),
+  findPositionAt: async (project, time) => {
+    const find = async (seq: number) => store.findFirstBatchFrom(project, seq);
+    return formatCursor({ seq: await findFirstSeqAt(time, store.getEnd(project).seq, find), index: 0 });
+  },
+  waitForMore: async (project, cursor, ms, signal) => {
+    const listener = store.listeners.watch(project);
+    try {
+      if (store.getEnd(project).seq <= parseCursor(cursor).seq) await listener.next(ms, signal);
+    } finally {
+      listener.close();
+    }
+  },
+});
+
+const decodeBatchRow = ({ seq, batch }: Record<string, unknown>): { seq: number; batch: ParleyEvent[] } => ({
+  seq: Number(seq),
+  batch: JSON.parse(String(batch)),
+});

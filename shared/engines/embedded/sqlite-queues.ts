@@ -1,0 +1,247 @@
+import type { StatementSync } from 'node:sqlite';
+import type { Json } from '../../json/json.ts';
+import { type Clock, sleep } from '../../ports/clock.ts';
+import {
+  getDomain,
+  PRIORITIES,
+  type QueueKey,
+  type QueueMessage,
+  type Queues,
+  type ReceivedMessage,
+  type ReceiveOptions,
+} from '../../ports/queues.ts';
+import type { Database } from './database.ts';
+import { QueueBuffer, type QueuedMessage } from './queue-buffer.ts';
+import { QueueWaiters } from './queue-waiters.ts';
+import type { RecordedStatement } from './sqlite-file.ts';
+import type { Durability } from './sqlite-records.ts';
+
+/** As many deduplication ids as are remembered: what follows a fast path within milliseconds needs far fewer. */
+const MAX_DEDUP_IDS = 20_000;
+/** As long as SQS does. */
+const DEDUP_WINDOW_MS = 5 * 60_000;
+/** A receive that found nothing looks again this often, for what has lapsed meanwhile. */
+const MAX_WAIT_MS = 1000;
+
+export class QueueStore {
+  readonly #clock: Clock;
+  readonly #insert: RecordedStatement;
+  readonly #select: StatementSync;
+  readonly #delete: RecordedStatement;
+  readonly #stocks = new Map<string, QueueBuffer>();
+  /** Of each domain's lane those of its capabilities that hold something. */
+  readonly #within = new Map<string, Set<string>>();
+  /** When each deduplication id was sent. */
+  readonly #sent = new Map<string, number>();
+  readonly #waiters = new QueueWaiters();
+  #lastSeq: number;
+
+  constructor(db: Database, clock: Clock) {
+    this.#clock = clock;
+    this.#insert = db.prepareWrite('INSERT INTO messages (lane, seq, grp, body) VALUES (?, ?, ?, ?)');
+    this.#select = db.sql.prepare(
+      'SELECT seq, grp, body FROM messages WHERE lane = ? AND seq > ? ORDER BY seq LIMIT ?',
+    );
+    this.#delete = db.prepareWrite('DELETE FROM messages WHERE lane = ? AND seq = ?');
+    for (const { lane } of db.sql.prepare('SELECT DISTINCT lane FROM messages').all())
+      this.#openBuffer(parseQueueName(String(lane)), true);
+    this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);
+  }
+
+  /** Those that were not sent before. */
+  filterNew(messages: QueueMessage[]): QueueMessage[] {
+    return messages.filter(({ lane, dedup }) => this.#markNew(`${formatQueueName(lane)}#${dedup}`));
+  }
+
+  /** Whoever waits is woken at once: what he writes comes behind this in the journal, and is answered after it. */
+  send(messages: QueueMessage[]): void {
+    for (const { lane, group, body } of messages) {
+      const name = formatQueueName(lane);
+      this.#lastSeq += 1;
+      const message = { seq: this.#lastSeq, group, body: JSON.stringify(body) };
+      this.#insert.run(name, message.seq, message.group, message.body);
+      const stock = this.#stocks.get(name) ?? this.#openBuffer(lane, false);
+      stock.add(message);
+      this.#wakeOne(lane, body);
+    }
+  }
+
+  receive(lanes: QueueKey[], { max, visibilityMs, leaves }: ReceiveOptions): ReceivedMessage[] {
+    const now = this.#clock.now();
+    const isSkipped = ({ body }: QueuedMessage): boolean => leaves?.(JSON.parse(body)) ?? false;
+    const received: ReceivedMessage[] = [];
+    for (const lane of lanes) {
+      const name = formatQueueName(lane);
+      const within = this.#within.get(name);
+      const stocks = within && this.#getBuffers([name, ...within], now);
+      const stock = stocks ? undefined : this.#stocks.get(name);
+      stock?.releaseExpired(now);
+      while (received.length < max) {
+        const taken = stocks
+          ? takeOldest(stocks, now + visibilityMs, isSkipped)
+          : stock?.take(now + visibilityMs, isSkipped);
+        if (!taken) break;
+        const { message, from } = 'from' in taken ? taken : { message: taken, from: lane };
+        const { group, body, seq } = message;
+        received.push({ lane: from, group, body: JSON.parse(body), receipt: String(seq) });
+      }
+    }
+    return received;
+  }
+
+  #getBuffers(names: string[], now: number): NamedBuffer[] {
+    return names.flatMap((name) => {
+      const stock = this.#stocks.get(name);
+      stock?.releaseExpired(now);
+      return stock ? [{ lane: parseQueueName(name), stock }] : [];
+    });
+  }
+
+  delete(messages: ReceivedMessage[]): void {
+    for (const { lane, receipt, body } of messages) {
+      const name = formatQueueName(lane);
+      const stock = this.#stocks.get(name);
+      // What stands behind it in its group is about the same.
+      if (stock?.delete(Number(receipt))) this.#wakeOne(lane, body);
+      // Every agent and each of its instances has lanes: only those in use are held.
+      if (stock?.isEmpty) this.#closeBuffer(lane);
+      this.#delete.run(name, Number(receipt));
+    }
+  }
+
+  release(messages: ReceivedMessage[]): void {
+    for (const { lane, receipt, body } of messages) {
+      const name = formatQueueName(lane);
+      if (this.#stocks.get(name)?.release(Number(receipt))) this.#wakeOne(lane, body);
+    }
+  }
+
+  /** A wait that ends when something is sent to one of the lanes, or after a moment. */
+  waitForMessage(lanes: QueueKey[], ms: number, { leaves, signal }: ReceiveOptions): Promise<void> {
+    const rest = sleep(this.#clock, Math.min(ms, MAX_WAIT_MS), signal);
+    const waiter = this.#waiters.add({ lanes: lanes.map(formatQueueName), leaves, nap: rest });
+    return waiter.nap.over.finally(() => this.#waiters.delete(waiter));
+  }
+
+  /** Wakes others in place of one who was woken and no longer wants anything. */
+  wakeOthers(lanes: QueueKey[]): void {
+    for (const lane of lanes) {
+      this.#wakeOne(lane);
+      for (const name of this.#within.get(formatQueueName(lane)) ?? []) this.#wakeOne(parseQueueName(name));
+    }
+  }
+
+  #openBuffer(lane: QueueKey, hasMore: boolean): QueueBuffer {
+    const name = formatQueueName(lane);
+    const read = (after: number, limit: number): QueuedMessage[] =>
+      this.#select.all(name, after, limit).map(({ seq, grp, body }) => ({
+        seq: Number(seq),
+        group: String(grp),
+        body: String(body),
+      }));
+    const stock = new QueueBuffer(read, hasMore);
+    this.#stocks.set(name, stock);
+    const domain = getDomainQueueName(lane);
+    if (domain !== undefined) this.#within.set(domain, (this.#within.get(domain) ?? new Set()).add(name));
+    return stock;
+  }
+
+  #closeBuffer(lane: QueueKey): void {
+    const name = formatQueueName(lane);
+    this.#stocks.delete(name);
+    const domain = getDomainQueueName(lane);
+    const within = domain === undefined ? undefined : this.#within.get(domain);
+    within?.delete(name);
+    if (domain !== undefined && within?.size === 0) this.#within.delete(domain);
+  }
+
+  #wakeOne(lane: QueueKey, body?: Json): void {
+    const domain = getDomainQueueName(lane);
+    this.#waiters.wakeOne(domain === undefined ? [formatQueueName(lane)] : [formatQueueName(lane), domain], body);
+  }
+
+  #markNew(id: string): boolean {
+    const now = this.#clock.now();
+    const sentAt = this.#sent.get(id);
+    if (sentAt !== undefined && now - sentAt < DEDUP_WINDOW_MS) return false;
+    this.#sent.set(id, now);
+    const [oldest] = this.#sent.keys();
+    if (oldest !== undefined && this.#sent.size > MAX_DEDUP_IDS) this.#sent.delete(oldest);
+    return true;
+  }
+}
+
+const formatQueueName = ({ project, kind, name, priority }: QueueKey): string =>
+  `${project}/${kind}/${name}/${priority}`;
+
+interface NamedBuffer {
+  lane: QueueKey;
+  stock: QueueBuffer;
+}
+
+/** From the lane whose next message is the oldest. */
+const takeOldest = (
+  stocks: NamedBuffer[],
+  until: number,
+  isLeft: (message: QueuedMessage) => boolean,
+): { message: QueuedMessage; from: QueueKey } | undefined => {
+  for (const { lane, stock } of stocks.toSorted((a, b) => a.stock.firstSeq - b.stock.firstSeq)) {
+    const message = stock.take(until, isLeft);
+    if (message) return { message, from: lane };
+  }
+  return undefined;
+};
+
+const QUEUE_NAME = /^(?<project>[^/]*)\/(?<kind>domain|agent|capability|relay)\/(?<name>.*)\/(?<priority>[^/]*)$/s;
+
+const parseQueueName = (name: string): QueueKey => {
+  const parts = QUEUE_NAME.exec(name)?.groups ?? {};
+  const priority = PRIORITIES.find((known) => known === parts.priority);
+  const kind = QUEUE_KINDS.find((known) => known === parts.kind);
+  if (!priority || !kind) throw new Error(`${name} is not the name of a lane`);
+  return { project: parts.project ?? '', kind, name: parts.name ?? '', priority };
+};
+
+const QUEUE_KINDS = ['domain', 'agent', 'capability', 'relay'] as const;
+
+/** The lane of the domain that the capability belongs to. */
+const getDomainQueueName = ({ project, kind, name, priority }: QueueKey): string | undefined => {
+  const domain = kind === 'capability' ? getDomain(name) : undefined;
+  return domain === undefined ? undefined : formatQueueName({ project, kind: 'domain', name: domain, priority });
+};
+
+/**
+ * A message follows from a record, and is sent again from the record's change should a power failure take it back. A claim is
+ * answered after its own write, which comes behind the message in the journal; the relay writes nothing, and waits for the disk.
+ */
+export const createSqliteQueues = (db: Database, store: QueueStore, clock: Clock, care: Durability): Queues => ({
+  send: async (messages) => {
+    // What is refused was not sent, and may come again.
+    db.assertCapacity('following');
+    const fresh = store.filterNew(messages);
+    if (fresh.length === 0) return;
+    const send = (): void => store.send(fresh);
+    await (care === 'soon' ? db.writeAsync(send) : db.writeUnsynced(send));
+  },
+  delete: async (messages) => {
+    const remove = (): void => store.delete(messages);
+    await (care === 'soon' ? db.writeAsync(remove) : db.writeUnsynced(remove));
+  },
+  release: async (messages) => store.release(messages),
+  receive: async (lanes, options) => {
+    const until = clock.now() + options.waitMs;
+    while (!options.signal?.aborted) {
+      const left = until - clock.now();
+      // Looking and beginning to wait are one step, so that nothing can arrive unnoticed in between.
+      const received = db.readUnsynced(() => store.receive(lanes, options));
+      if (received.length === 0 && left > 0) {
+        await store.waitForMessage(lanes, left, options);
+        continue;
+      }
+      if (lanes.some(({ kind }) => kind === 'relay')) await db.waitForSync();
+      return received;
+    }
+    store.wakeOthers(lanes);
+    return [];
+  },
+});

@@ -1,0 +1,178 @@
+import type { Clock } from '../../ports/clock.ts';
+import { applyChange, type Change, type Condition, evaluateCondition } from '../../ports/conditions.ts';
+import type {
+  Item,
+  Key,
+  NewItem,
+  RecordQuery,
+  Records,
+  Ref,
+  TransactionResult,
+  TransactionWrite,
+  WriteResult,
+} from '../../ports/records.ts';
+import type { ChangeFeed } from './change-feed.ts';
+import type { Database } from './database.ts';
+import type { RecordRow, RecordTable } from './record-table.ts';
+import { Watchers } from './watchers.ts';
+
+/** Conditional writes, each with its change in the same group. Nothing here waits. */
+export class RecordStore {
+  readonly rows: RecordTable;
+  readonly listeners: Watchers;
+  /** Told of every new due time, so that the timers wake in time. */
+  onDue: (due: number) => void = () => {};
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #feed: ChangeFeed;
+
+  constructor(db: Database, rows: RecordTable, clock: Clock, feed: ChangeFeed) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#feed = feed;
+    this.rows = rows;
+    this.listeners = new Watchers(clock);
+  }
+
+  /** What has expired is gone to callers, though its row may still be there. */
+  find<T extends Item>(ref: Ref<T>): RecordRow<T> | undefined {
+    const row = this.rows.find(ref);
+    return row && this.#isLive(row.item) ? row : undefined;
+  }
+
+  query<T extends Item>(query: RecordQuery): T[] {
+    return this.rows.query<T>(query, this.#clock.now());
+  }
+
+  create<T extends Item>(item: NewItem<T>, token: string): WriteResult<T> {
+    const after = this.#insertRow<T>(item, token);
+    if (after) return { outcome: 'written', after };
+    const existing = this.find<T>(item);
+    if (existing?.item.token === token) return { outcome: 'written', after: existing.item, again: true };
+    return { outcome: 'refused', current: existing?.item };
+  }
+
+  update<T extends Item>(ref: Ref<T>, change: Change, token: string, orCreate: boolean): WriteResult<T> {
+    const row = this.find(ref);
+    if (row?.item.token === token) return { outcome: 'written', after: row.item, again: true };
+    if (row && isSatisfied(row.item, change.if)) {
+      return {
+        outcome: 'written',
+        before: row.item,
+        after: this.#replaceRow(row, applyChange(row.item, change), token),
+      };
+    }
+    const after =
+      !row && orCreate && isSatisfied({}, change.if) && this.#insertRow<T>(applyChange(toKey(ref), change), token);
+    return after ? { outcome: 'written', after } : { outcome: 'refused', current: row?.item };
+  }
+
+  transact(writes: TransactionWrite[], token: string): TransactionResult {
+    const rows = writes.map((write) => this.find(write.kind === 'create' ? write.item : write.key));
+    if (rows.some((row, at) => writes[at]?.kind !== 'check' && row?.item.token === token)) {
+      return { outcome: 'written' };
+    }
+    const at = writes.findIndex((write, index) => !isAllowed(write, rows[index]?.item));
+    if (at >= 0) return { outcome: 'refused', at, current: rows[at]?.item };
+    for (const [index, write] of writes.entries()) {
+      const row = rows[index];
+      if (write.kind === 'create') this.#insertRow(write.item, token);
+      if (write.kind === 'update' && row) this.#replaceRow(row, applyChange(row.item, write.change), token);
+      if (write.kind === 'remove' && row) this.delete(row);
+    }
+    return { outcome: 'written' };
+  }
+
+  delete(row: RecordRow): void {
+    this.rows.delete(row);
+    this.#feed.append({ before: row.item });
+    this.#notifyWatchers(row.item);
+  }
+
+  /** Removes some of the records whose time is over. */
+  deleteExpired(limit: number): number {
+    const expired = this.rows.listExpired(this.#clock.now(), limit);
+    for (const row of expired) this.delete(row);
+    return expired.length;
+  }
+
+  /** Undefined where a record is there that has not expired. */
+  #insertRow<T extends Item>(fields: object, token: string): T | undefined {
+    const item = this.#stamp<T>(fields, 1, token);
+    let row = this.rows.insert(item);
+    if (!row) {
+      const existing = this.rows.find<T>(item);
+      if (!existing || this.#isLive(existing.item)) return undefined;
+      this.delete(existing);
+      row = this.rows.insert(item);
+    }
+    if (row) this.#onWritten(undefined, row);
+    return item;
+  }
+
+  #replaceRow<T extends Item>(before: RecordRow<T>, fields: object, token: string): T {
+    const row = this.rows.replace(before, this.#stamp<T>(fields, before.item.v + 1, token));
+    this.#onWritten(before, row);
+    return row.item;
+  }
+
+  /** `fields` is a whole record but for the stamps: a new one, or a stored one with a change applied. */
+  #stamp<T extends Item>(fields: object, v: number, token: string): T {
+    return { ...fields, v, token, at: this.#clock.now() } as T;
+  }
+
+  #onWritten(before: RecordRow | undefined, { item }: RecordRow): void {
+    this.#feed.append({ before: before?.item, after: item });
+    if (item.due !== undefined && item.due !== before?.item.due) this.onDue(item.due);
+    this.#notifyWatchers(item);
+  }
+
+  /** Readers wait for what stands under a record's own key, and for what appears in a place of an index. */
+  #notifyWatchers({ pk, placed }: Item): void {
+    this.#db.onAfterCommit(() => {
+      this.listeners.notify(pk);
+      if (placed?.s !== undefined && placed.p !== pk) this.listeners.notify(placed.p);
+    });
+  }
+
+  #isLive({ expires }: Item): boolean {
+    return expires === undefined || expires > this.#clock.now();
+  }
+}
+
+const toKey = ({ pk, sk }: Key): Key => ({ pk, sk });
+
+const isSatisfied = (record: object, condition: Condition | undefined): boolean =>
+  !condition || evaluateCondition(condition, record);
+
+const isAllowed = (write: TransactionWrite, current: Item | undefined): boolean => {
+  if (write.kind === 'create') return current === undefined;
+  if (write.kind === 'update') return current !== undefined && isSatisfied(current, write.change.if);
+  return isSatisfied(current ?? {}, write.if);
+};
+
+/** How a port writes: `durable`, or `soon` for what follows from another write and would be repeated should it be lost. */
+export type Durability = 'durable' | 'soon';
+
+export const createSqliteRecords = (db: Database, store: RecordStore, feed: ChangeFeed, care: Durability): Records => {
+  const runWrite = async <T>(operation: () => T): Promise<T> => {
+    if (care === 'soon') return db.writeAsync(operation);
+    // Before it waits: what follows from others may go on for long where requests find no room.
+    db.assertCapacity('request');
+    return feed.room.waitForCapacity(() => db.write(operation));
+  };
+  return {
+    get: (ref) => db.read(() => store.find(ref)?.item),
+    getMany: (refs) => db.read(() => refs.flatMap((ref) => store.find(ref)?.item ?? [])),
+    query: (query) => db.read(() => store.query(query)),
+    create: (item, token) => runWrite(() => store.create(item, token)),
+    update: (ref, change, token, orCreate) => runWrite(() => store.update(ref, change, token, orCreate === 'orCreate')),
+    delete: (key) =>
+      runWrite(() => {
+        const row = store.rows.find(key);
+        if (row) store.delete(row);
+      }),
+    transact: (writes, token) => runWrite(() => store.transact(writes, token)),
+    watch: (pk) => store.listeners.watch(pk),
+  };
+};

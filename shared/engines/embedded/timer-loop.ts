@@ -1,0 +1,151 @@
+import { ParleyError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { type Clock, sleep } from '../../ports/clock.ts';
+import type { EngineHandlers } from '../../ports/engine-handlers.ts';
+import type { Item } from '../../ports/records.ts';
+import type { Database } from './database.ts';
+import type { EventStore } from './sqlite-events.ts';
+import type { RecordStore } from './sqlite-records.ts';
+
+const TIMER_BATCH = 64;
+/** A record that stays due although it was handled is tried again after this, not at once. */
+const PAUSE_MS = 100;
+/** One that cannot be handled is left alone for this long, so that it does not stand in the way of others. */
+const FAILED_RETRY_MS = 10_000;
+/** Where the disk is full. */
+const STORAGE_FULL_RETRY_MS = 1000;
+const SWEEP_INTERVAL_MS = 60_000;
+const SWEEP_BATCH = 256;
+
+/** Calls the follower for each record on its due time, and removes what has expired. */
+export class TimerLoop {
+  readonly #db: Database;
+  readonly #records: RecordStore;
+  readonly #events: EventStore;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #stop = new AbortController();
+  #follow: EngineHandlers['onTimer'] | undefined;
+  #alarm: { at: number; cancel: () => void } | undefined;
+  #firing: Promise<void> | undefined;
+  /** The records that could not be handled, and until when they are left alone. */
+  readonly #failing = new Map<string, number>();
+  #sweeping: Promise<void> | undefined;
+
+  constructor(db: Database, records: RecordStore, events: EventStore, clock: Clock, log: Log) {
+    this.#db = db;
+    this.#records = records;
+    this.#events = events;
+    this.#clock = clock;
+    this.#log = log;
+    records.onDue = (due) => db.onAfterCommit(() => this.#setAlarm(due));
+  }
+
+  start(follow: EngineHandlers['onTimer']): void {
+    this.#follow = follow;
+    this.#setNextAlarm();
+    this.#sweeping = this.#sweepForever();
+  }
+
+  async stop(): Promise<void> {
+    this.#follow = undefined;
+    this.#stop.abort();
+    this.#alarm?.cancel();
+    await Promise.all([this.#firing, this.#sweeping]);
+  }
+
+  #setNextAlarm(): void {
+    // Those left alone are overdue: beside them, what counts is what comes due from now on.
+    const after = this.#failing.size === 0 ? 0 : this.#clock.now();
+    const first = this.#read(() => this.#records.rows.findNextDue(after), undefined);
+    const next = Math.min(first ?? Number.POSITIVE_INFINITY, ...this.#failing.values());
+    if (Number.isFinite(next)) this.#setAlarm(next);
+  }
+
+  #setAlarm(at: number): void {
+    if (!this.#follow || this.#firing || (this.#alarm && this.#alarm.at <= at)) return;
+    this.#alarm?.cancel();
+    const cancel = this.#clock.setAlarm(at, () => {
+      this.#alarm = undefined;
+      this.#firing = this.#runDue().finally(() => {
+        this.#firing = undefined;
+        if (this.#follow) this.#setNextAlarm();
+      });
+    });
+    this.#alarm = { at, cancel };
+  }
+
+  async #runDue(): Promise<void> {
+    let before = '';
+    for (let due = this.#listDue(); due.length > 0 && this.#follow; due = this.#listDue()) {
+      await Promise.all(due.map((record) => this.#handleDue(record)));
+      const handled = due.map(({ pk, sk, v }) => `${pk} ${sk} ${v}`).join();
+      if (handled === before) await sleep(this.#clock, PAUSE_MS, this.#stop.signal).over;
+      before = handled;
+    }
+  }
+
+  #listDue(): Item[] {
+    const now = this.#clock.now();
+    for (const [key, until] of this.#failing) if (until <= now) this.#failing.delete(key);
+    const due = this.#read(() => this.#records.rows.listDue(now, TIMER_BATCH + this.#failing.size), []);
+    return due.filter((record) => !this.#failing.has(formatKey(record)));
+  }
+
+  /** Nobody waits for the timers: where they cannot read, the storage tells of it, and nothing comes due any more. */
+  #read<T>(operation: () => T, otherwise: T): T {
+    try {
+      return this.#db.readUnsynced(operation);
+    } catch (error) {
+      this.#db.recordFailure(error);
+      return otherwise;
+    }
+  }
+
+  async #handleDue(record: Item): Promise<void> {
+    try {
+      await this.#follow?.(record);
+    } catch (error) {
+      if (this.#stop.signal.aborted) return;
+      if (isStorageFullError(error)) {
+        this.#failing.set(formatKey(record), this.#clock.now() + STORAGE_FULL_RETRY_MS);
+        return;
+      }
+      const willPass = error instanceof ParleyError && error.retry === 'later';
+      const facts = { pk: record.pk, sk: record.sk, error: String(error) };
+      this.#log(willPass ? 'warn' : 'error', 'a due record could not be handled', facts);
+      this.#failing.set(formatKey(record), this.#clock.now() + (willPass ? PAUSE_MS : FAILED_RETRY_MS));
+    }
+  }
+
+  async #sweepForever(): Promise<void> {
+    try {
+      while (!this.#stop.signal.aborted) {
+        while ((await this.#sweepUnlessFull()) >= SWEEP_BATCH && !this.#stop.signal.aborted);
+        await sleep(this.#clock, SWEEP_INTERVAL_MS, this.#stop.signal).over;
+      }
+    } catch (error) {
+      this.#db.recordFailure(error);
+    }
+  }
+
+  async #sweepUnlessFull(): Promise<number> {
+    try {
+      return await this.#sweep();
+    } catch (error) {
+      if (isStorageFullError(error)) return 0;
+      throw error;
+    }
+  }
+
+  /** A little at a time, found by index: removing what is old never holds up what is new. */
+  #sweep(): Promise<number> {
+    return this.#db.writeUnsynced(() =>
+      Math.max(this.#records.deleteExpired(SWEEP_BATCH), this.#events.deleteExpired(SWEEP_BATCH)),
+    );
+  }
+}
+
+const isStorageFullError = (error: unknown): boolean => error instanceof ParleyError && error.code === 'storage_full';
+
+const formatKey = ({ pk, sk }: Item): string => `${pk} ${sk}`;

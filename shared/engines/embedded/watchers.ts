@@ -1,0 +1,40 @@
+import { type CancellableDelay, type Clock, sleep } from '../../ports/clock.ts';
+import type { Watcher } from '../../ports/records.ts';
+
+/** Wakes whoever waits for a key, and remembers for each listener whether it rang while nobody waited. */
+export class Watchers {
+  readonly #clock: Clock;
+  readonly #byKey = new Map<string, Set<() => void>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  notify(key: string): void {
+    for (const wake of this.#byKey.get(key) ?? []) wake();
+  }
+
+  watch(key: string): Watcher {
+    let hasRung = false;
+    let current: CancellableDelay | undefined;
+    const wake = (): void => {
+      hasRung = true;
+      current?.end();
+    };
+    const listeners = this.#byKey.get(key) ?? new Set();
+    this.#byKey.set(key, listeners.add(wake));
+    return {
+      next: async (ms, signal) => {
+        if (!hasRung) {
+          current = sleep(this.#clock, ms, signal);
+          await current.over;
+        }
+        hasRung = false;
+      },
+      close: () => {
+        listeners.delete(wake);
+        if (listeners.size === 0 && this.#byKey.get(key) === listeners) this.#byKey.delete(key);
+      },
+    };
+  }
+}

@@ -1,0 +1,21 @@
+import type { Caller } from '../agents/authenticate.ts';
+import { canUseChannel } from '../agents/channels.ts';
+import type { ParleyEvent } from '../ports/events.ts';
+import { canReadTask } from '../tasks/can-read-task.ts';
+
+/** An agent hears of tasks what it may see of them, of other agents' health, and of turns what is said on its channels. */
+export const canReadEvent = (caller: Caller, { type, data }: ParleyEvent): boolean => {
+  if (caller.role === 'admin' || isAgentEvent(type)) return true;
+  if (typeof data.channel === 'string') return canUseChannel(caller, data.channel);
+  const { from, to, agent: holder, status, domain, capability } = data;
+  return canReadTask(caller, { from, to, holder, status, domain, capability });
+};
+
+const isAgentEvent = (type: string): boolean => type.startsWith('agent.');
+
+/** The only agents that may hear of it; undefined where that is not decided by who it names. */
+export const listNamedAgents = ({ type, data }: ParleyEvent): unknown[] | undefined => {
+  if (isAgentEvent(type) || typeof data.channel === 'string') return undefined;
+  if (data.status === 'requested' && data.to === undefined) return undefined;
+  return [data.from, data.to, data.agent];
+};

@@ -1,0 +1,63 @@
+import { type Caller, revalidateCaller } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import type { EventPage } from '../ports/events.ts';
+import { canReadEvent } from './can-read-event.ts';
+import { getEventFeed } from './event-feed.ts';
+import { deduplicateEvents, EventSegment } from './event-segment.ts';
+
+export interface EventFilter {
+  after?: string;
+  types?: string[];
+  limit: number;
+}
+
+/** The event log as far as the caller may know it. */
+export const readEvents = async (deps: Deps, caller: Caller, filter: EventFilter): Promise<EventPage> => {
+  const page = await deps.events.read(caller.project, filter);
+  return { events: deduplicateEvents(page.events).filter((event) => canReadEvent(caller, event)), cursor: page.cursor };
+};
+
+/** Often enough that no proxy takes the stream for dead. */
+export const KEEP_ALIVE_MS = 15_000;
+
+/**
+ * Events as they come, as server-sent events; a reader that comes back says how far it was. Whoever has caught up with the log is told
+ * by its feed; whoever is behind, or falls behind because it reads slowly, reads the log by itself until it has caught up.
+ */
+export async function* streamEvents(
+  deps: Deps,
+  caller: Caller,
+  { after, types, limit }: EventFilter,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<string> {
+  const { project } = caller;
+  let cursor = after ?? (await deps.events.getEnd(project));
+  yield `id: ${cursor}\n\n`;
+  const feed = getEventFeed(deps.events, deps.clock, project);
+  const leave = feed.join();
+  try {
+    for (let who: Caller | undefined = caller; who && !signal?.aborted; who = await revalidateCaller(deps, who)) {
+      const { cursor: place } = feed;
+      const stretch = feed.getSegmentAfter(cursor) ?? (cursor === place ? undefined : await readSegment(cursor, place));
+      if (stretch) {
+        cursor = stretch.to;
+        const text = stretch.renderForCaller(who, types);
+        if (text !== '') yield text;
+        continue;
+      }
+      if (feed.cursor !== place) continue;
+      feed.startAt(cursor);
+      const quietFrom = deps.clock.now();
+      await feed.waitForMore(KEEP_ALIVE_MS, signal);
+      if (deps.clock.now() - quietFrom >= KEEP_ALIVE_MS) yield ': still here\n\n';
+    }
+  } finally {
+    leave();
+  }
+
+  /** Up to where the feed is, to go on with it from there. */
+  async function readSegment(from: string, until: string | undefined): Promise<EventSegment | undefined> {
+    const page = await feed.readBehind({ after: from, until, types, limit });
+    return page.cursor === from ? undefined : new EventSegment(from, page.cursor, page.events);
+  }
+}

@@ -1,0 +1,72 @@
+import * as z from 'zod';
+import type { Caller } from '../../agents/authenticate.ts';
+import type { Deps } from '../../deps.ts';
+import { STATUS_BY_CODE } from '../../errors.ts';
+import { toCanonicalId } from '../../ids.ts';
+import { boundedArray } from '../../json/bounded-schemas.ts';
+import { listTasks } from '../../tasks/list-tasks.ts';
+import { retryTask } from '../../tasks/manage-task.ts';
+import { toTaskView } from '../../tasks/task-view.ts';
+import { toPublicError } from '../problem.ts';
+import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { pageQuery, TaskPageView } from './task-page.ts';
+
+const MAX_RETRIES_PER_CALL = 100;
+
+const RetryResult = z.object({
+  id: z.string(),
+  status: z.number(),
+  code: z.string().optional(),
+  detail: z.string().optional(),
+});
+
+export const deadLetterRoutes: Route[] = [
+  defineRoute({
+    method: 'GET',
+    path: '/v1/dead-letters',
+    summary: 'The dead letters: tasks that failed for good, newest first',
+    query: z.strictObject(pageQuery),
+    body: noBody,
+    answers: { 200: { description: 'A page; with a cursor, there may be more', schema: TaskPageView } },
+    handle: async ({ deps, caller, query }) => {
+      const { tasks, cursor } = await listTasks(deps, caller, { ...query, status: 'failed' });
+      return { status: 200, body: { tasks: tasks.map(toTaskView), cursor } };
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/v1/dead-letters/retry',
+    summary: 'Run dead letters again: those that are named, or else the newest',
+    query: noQuery,
+    body: z
+      .strictObject({
+        ids: boundedArray(z.string().min(1).max(128), { min: 1, max: MAX_RETRIES_PER_CALL }).optional(),
+        max: z.number().int().min(1).max(MAX_RETRIES_PER_CALL).default(20).describe('how many, where none are named'),
+      })
+      .prefault({}),
+    answers: { 200: { description: 'What became of each', schema: z.object({ results: z.array(RetryResult) }) } },
+    handle: async ({ deps, caller, body }) => {
+      const ids = body.ids?.map(toCanonicalId) ?? (await listNewestFailed(deps, caller, body.max));
+      const results = await Promise.all([...new Set(ids)].map((id) => retryFailedTask(deps, caller, id)));
+      return { status: 200, body: { results } };
+    },
+  }),
+];
+
+const listNewestFailed = async (deps: Deps, caller: Caller, limit: number): Promise<string[]> => {
+  const { tasks } = await listTasks(deps, caller, { status: 'failed', limit });
+  return tasks.map(({ id }) => id);
+};
+
+/** One that cannot be run again must not keep the others from it. */
+const retryFailedTask = async (deps: Deps, caller: Caller, id: string): Promise<z.output<typeof RetryResult>> => {
+  try {
+    await retryTask(deps, caller, id);
+    return { id, status: 202 };
+  } catch (error) {
+    const { code, message, cause } = toPublicError(error);
+    if (code === 'internal')
+      deps.log('error', 'a dead letter could not be run again', { taskId: id, cause: String(cause) });
+    return { id, status: STATUS_BY_CODE[code], code, detail: message };
+  }
+};

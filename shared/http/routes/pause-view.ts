@@ -1,0 +1,25 @@
+import * as z from 'zod';
+import type { RegisteredAgent } from '../../agents/agent.ts';
+import { getActivePause } from '../../agents/agent-control.ts';
+import type { Deps } from '../../deps.ts';
+import { toIso } from '../../json/iso-time.ts';
+
+/** That an agent is given no work, as whoever asks is told. */
+export const PauseView = z.object({
+  action: z.enum(['pause', 'stop']),
+  by: z.string(),
+  reason: z.string().optional(),
+  since: z.iso.datetime(),
+  until: z.iso.datetime().optional().describe('absent where only another order ends it'),
+});
+
+export const toPauseView = (
+  { clock }: Pick<Deps, 'clock'>,
+  known: RegisteredAgent,
+): z.output<typeof PauseView> | undefined => {
+  const rest = getActivePause(known, clock.now());
+  if (!rest) return undefined;
+  const { action, by, reason, since, until } = rest;
+  const times = { since: toIso(since), until: toIso(until) };
+  return { action, by, reason, since: times.since, until: times.until || undefined };
+};

@@ -1,0 +1,41 @@
+import type { RegisteredAgent } from '../agents/agent.ts';
+import { type Caller, type RelayCaller, resolveActor } from '../agents/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import type { SignedContent } from '../messages/command.ts';
+import { consumeRateLimit } from './rate-limit.ts';
+import { verifySignature } from './verify-signature.ts';
+
+/** What an agent wants to bring in, by whichever way. */
+export interface AuthorizationRequest {
+  caller: Caller | RelayCaller;
+  /** Who is said to send it; absent where that is whose key it is. */
+  from?: string;
+  /** As how many messages it counts. */
+  messages: number;
+  /** What its sender signed, if it did; `never` for what is only streamed and has no place for a signature. */
+  signed: SignedContent | 'never' | undefined;
+}
+
+/**
+ * The one gate for all that agents bring in, whichever way it comes: whose it is, whether that one signed it, and whether it may still send
+ * as much. Nothing has been written when it is refused. How large content may be is checked where content is taken, which all ways share.
+ */
+export const authorizeSender = (
+  deps: Deps,
+  ingress: AuthorizationRequest,
+): RegisteredAgent | Promise<RegisteredAgent> => {
+  const sender = resolveActor(deps, ingress.caller, ingress.from);
+  return sender instanceof Promise
+    ? sender.then((known) => verifyAndCount(deps, known, ingress))
+    : verifyAndCount(deps, sender, ingress);
+};
+
+const verifyAndCount = (
+  deps: Deps,
+  sender: RegisteredAgent,
+  { messages, signed }: AuthorizationRequest,
+): RegisteredAgent | Promise<RegisteredAgent> => {
+  if (signed !== 'never') verifySignature(deps, sender.agent, signed);
+  const counted = consumeRateLimit(deps, sender.agent, messages);
+  return counted ? counted.then(() => sender) : sender;
+};

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { HttpResponse } from '../../shared/http/http-message.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const WRONG = `prl_default.tim.${'x'.repeat(43)}`;
+const PER_MINUTE = 60;
+
+const opened = async (t: TestContext) => {
+  const lines: string[] = [];
+  const { parley, agent, clock } = await testParley(t, {
+    log: (level, message, facts) => lines.push(JSON.stringify([level, message, facts])),
+  });
+  const { key } = await agent('tim');
+  const ask = (source: string, authorization?: string): Promise<HttpResponse> =>
+    parley.handle({
+      method: 'GET',
+      path: '/v1/inbox',
+      query: '',
+      headers: { authorization },
+      source,
+      readBody: createBodyReader(new Uint8Array()),
+    });
+  const guess = async (source: string, times: number): Promise<number[]> => {
+    const statuses: number[] = [];
+    for (let n = 0; n < times; n++) statuses.push((await ask(source, `Bearer ${WRONG}`)).status);
+    return statuses;
+  };
+  return { ask, guess, key, clock, lines };
+};
+
+describe('wrong keys', () => {
+  it('are answered with 429 beyond so many a minute from one address, and with 401 in the next', async (t) => {
+    const { ask, guess, clock } = await opened(t);
+    assert.deepEqual(await guess('1.2.3.4', PER_MINUTE + 1), [...Array(PER_MINUTE).fill(401), 429]);
+    const { status, headers, body } = await ask('1.2.3.4', `Bearer ${WRONG}`);
+    assert.deepEqual([status, JSON.parse(String(body)).code], [429, 'rate_limited']);
+    assert.ok(Number(headers['retry-after']) > 0 && Number(headers['retry-after']) <= 60);
+    clock.advance(Number(headers['retry-after']) * 1000);
+    assert.deepEqual(await guess('1.2.3.4', 1), [401]);
+  });
+
+  it('from one address change nothing for another, nor for a valid key or none from the same', async (t) => {
+    const { ask, guess, key } = await opened(t);
+    await guess('1.2.3.4', PER_MINUTE + 1);
+    assert.deepEqual(await guess('5.6.7.8', 1), [401]);
+    assert.equal((await ask('1.2.3.4', `Bearer ${key}`)).status, 200);
+    assert.equal((await ask('1.2.3.4')).status, 401);
+  });
+
+  it('are logged with one line for each address and minute, and never themselves', async (t) => {
+    const { guess, clock, lines } = await opened(t);
+    await guess('1.2.3.4', 20);
+    await guess('5.6.7.8', 1);
+    clock.advance(60_000);
+    await guess('1.2.3.4', 2);
+    const told = lines.filter((line) => line.includes('authentication failed'));
+    assert.deepEqual(
+      told.map((line) => JSON.parse(line)[2]),
+      [
+        { source: '1.2.3.4', minuteBefore: 0 },
+        { source: '5.6.7.8', minuteBefore: 0 },
+        { source: '1.2.3.4', minuteBefore: 20 },
+      ],
+    );
+    assert.ok(!lines.join().includes('x'.repeat(43)));
+  });
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Access } from '../../shared/http/access.ts';
+import { routes } from '../../shared/http/routes/routes.ts';
+import { testParley } from '../support/test-parley.ts';
+
+const KEYS: Record<string, readonly Access[]> = {
+  nobody: ['agent-or-admin', 'admin', 'relay-or-admin', 'any-key'],
+  agent: ['admin', 'relay-or-admin'],
+};
+
+describe('a body', () => {
+  for (const [who, refused] of Object.entries(KEYS)) {
+    it(`is not read for ${who} where the call is not for it`, async (t) => {
+      const { parley, agent } = await testParley(t);
+      const { key } = await agent('tim');
+      const headers: Record<string, string> = who === 'agent' ? { authorization: `Bearer ${key}` } : {};
+      for (const { access, method, path } of routes.filter((route) => refused.includes(route.access))) {
+        let isRead = false;
+        const readBody = async () => {
+          isRead = true;
+          return new Uint8Array();
+        };
+        const { status } = await parley.handle({ method, path, query: '', headers, readBody });
+        assert.equal(status, who === 'agent' ? 403 : 401, `${method} ${path}`);
+        assert.ok(!isRead, `${method} ${path} (${access})`);
+      }
+    });
+  }
+
+  it('may be no larger than its call needs', async (t) => {
+    const { parley, admin } = await testParley(t);
+    const { bodyBytes } = parley.deps.config.limits;
+    const limits = new Map<string, number>();
+    for (const { access, method, path } of routes.filter((route) => ['POST', 'PUT'].includes(route.method))) {
+      const reply = await admin.call(method, path, ' '.repeat(bodyBytes + 1));
+      assert.equal(reply.status, 413, `${method} ${path}`);
+      limits.set(`${method} ${path}`, reply.body.limit);
+      assert.equal((await admin.call(method, path, ' '.repeat(reply.body.limit + 1))).body.code, 'too_large', access);
+    }
+    const large = [...limits].flatMap(([call, limit]) => (limit === bodyBytes ? [call] : []));
+    assert.deepEqual(large.sort(), [
+      'POST /v1/batches',
+      'POST /v1/cards',
+      'POST /v1/claims',
+      'POST /v1/graphs',
+      'POST /v1/messages',
+      'POST /v1/relay/render',
+      'POST /v1/tasks',
+      'POST /v1/tasks/{id}/input',
+      'POST /v1/turns',
+    ]);
+    assert.equal(limits.get('POST /v1/tasks/{id}/cancel'), 64 * 1024);
+  });
+});

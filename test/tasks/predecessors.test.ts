@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, it } from 'node:test';
+import config from '../../parley.config.ts';
+import { createTask } from '../../shared/tasks/create-task.ts';
+import { parseTrace } from '../../shared/trace.ts';
+import type { Reply, TestAgent } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { graphOf } from '../support/graphs.ts';
+import { messageRouting, mrMessage } from '../support/message-routing.ts';
+import { taskFormat } from '../support/task-format.ts';
+import { type TestOptions, testParley } from '../support/test-parley.ts';
+
+type Wire = Reply['body'];
+
+const kitchen = async (t: Parameters<typeof testParley>[0], needs: Record<string, string[]>, options?: TestOptions) => {
+  const parley = await testParley(t, options);
+  const tim = await parley.agent('tim', taskFormat);
+  const cook = await parley.agent('cook', { ...taskFormat, capabilities: ['parse_recipe'] });
+  const { graph, id } = graphOf(needs);
+  assert.equal((await tim.call('POST', '/v1/graphs', graph)).status, 202);
+  return { parley, tim, cook, graph, id };
+};
+
+const complete = async (agent: TestAgent, id: string, result: object): Promise<void> =>
+  assert.equal((await agent.send({ id, status: 'completed', result })).status, 202);
+
+const nextOf = (agent: TestAgent): Promise<Wire> =>
+  eventually(async () => {
+    const [task] = await agent.claim();
+    assert.ok(task, 'nothing is to be done');
+    return task;
+  });
+
+describe('what a task is handed of those that it waited for', () => {
+  it('says of one that is no longer kept that it is missing, and the task runs', async (t) => {
+    const options = { config: { tasks: { ...config.tasks, keepMs: 10_000 } } };
+    const { parley, cook, id } = await kitchen(t, { soup: [], dinner: ['soup'] }, options);
+    await nextOf(cook);
+    await complete(cook, id('soup'), { dish: 'soup' });
+    await eventually(async () =>
+      assert.equal((await parley.admin.call('GET', `/v1/tasks/${id('dinner')}`)).body.state, 'requested'),
+    );
+    parley.clock.advance(120_000);
+    const { message } = await nextOf(cook);
+    assert.deepEqual(message.context.results, { [id('soup')]: { taskId: id('soup'), missing: true } });
+  });
+
+  it('is not taken from a later task under the id of one that is no longer kept', async (t) => {
+    const options = { config: { tasks: { ...config.tasks, keepMs: 10_000 } } };
+    const { parley, tim, cook, id } = await kitchen(t, { soup: [], dinner: ['soup'] }, options);
+    await nextOf(cook);
+    await complete(cook, id('soup'), { dish: 'soup' });
+    await eventually(async () =>
+      assert.equal((await parley.admin.call('GET', `/v1/tasks/${id('dinner')}`)).body.state, 'requested'),
+    );
+    parley.clock.advance(120_000);
+    const other = { id: id('soup'), type: 'parse_recipe', payload: {}, routing: { target: 'cook' } };
+    assert.equal((await tim.send(other)).status, 202);
+    await complete(cook, id('soup'), { dish: 'another' });
+    const { message } = await nextOf(cook);
+    assert.deepEqual(message.context.results, { [id('soup')]: { taskId: id('soup'), missing: true } });
+  });
+
+  it('leaves out what its requester has no part in, and its holder cannot read that', async (t) => {
+    const parley = await testParley(t);
+    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+    await parley.agent('spy', { capabilities: [] });
+    const mate = await parley.agent('mate', { capabilities: [] });
+    const secret = await tim.request();
+    const { deps } = parley.parley;
+    const taskId = randomUUID();
+    const asked = { from: 'spy', to: 'mate', capability: 'security.peek', domain: 'security', input: {}, carried: {} };
+    await createTask(
+      deps,
+      { project: 'default', role: 'admin' },
+      'round-table',
+      {
+        kind: 'request',
+        messageId: taskId,
+        taskId,
+        fingerprint: taskId,
+        priority: 'normal',
+        ttlSeconds: 60,
+        waitsFor: [secret],
+        ...asked,
+      },
+      parseTrace(undefined),
+    );
+    await galahad.claim();
+    await galahad.complete(secret, { content: 'the gate is open' });
+    const { message } = await nextOf(mate);
+    assert.deepEqual(message.payload.results, {});
+    assert.equal((await mate.call('GET', `/v1/tasks/${secret}`)).status, 404);
+  });
+
+  it('stands in the message as far as there is room, the smallest first, and the rest is cards', async (t) => {
+    const { cook, id } = await kitchen(t, { a: [], b: [], c: [], dinner: ['a', 'b', 'c'] });
+    assert.equal((await cook.claim({ max: 10 })).length, 3);
+    const results: Record<string, object> = {
+      a: { text: 'a'.repeat(90_000) },
+      b: { text: 'b'.repeat(100) },
+      c: { text: 'c'.repeat(80_000) },
+    };
+    for (const [name, result] of Object.entries(results)) await complete(cook, id(name), result);
+    const { message } = await nextOf(cook);
+    const told = (name: string) => message.context.results[id(name)].result;
+    assert.deepEqual([told('b'), told('c')], [results.b, results.c]);
+    const card = await cook.call('GET', `/v1/cards/${told('a').card_id}`);
+    assert.deepEqual(card.body.content, results.a);
+  });
+
+  for (const [what, filler] of [
+    ['hardly', 9_300],
+    ['not at all', 9_900],
+  ] as const) {
+    it(`keeps within the ten kilobytes of a message in which there is ${what} room`, async (t) => {
+      const parley = await testParley(t);
+      const lead = await parley.agent('lead', messageRouting);
+      const [coder, tester] = [
+        await parley.agent('coder', messageRouting),
+        await parley.agent('tester', messageRouting),
+      ];
+      const before = mrMessage('task-delegation', 'lead', 'coder');
+      const payload = { task: 'x'.repeat(filler), context: { dependencies: [before.msg_id] } };
+      const after = mrMessage('task-delegation', 'lead', 'tester', { payload });
+      for (const message of [before, after]) assert.equal((await lead.send(message)).status, 202);
+      await coder.claim();
+      const result = { status: 'success', issues: ['y'.repeat(5000)] };
+      const answer = mrMessage('result', 'coder', 'lead', { correlation_id: before.msg_id, payload: result });
+      assert.equal((await coder.send(answer)).status, 202);
+      const { message } = await nextOf(tester);
+      assert.ok(Buffer.byteLength(JSON.stringify(message)) <= 10_240);
+      const { results } = message.payload;
+      if (filler > 9_500) return assert.equal(results, undefined);
+      const whole = results.card_id ? (await tester.call('GET', results.uri)).body.content : results;
+      const told = whole[before.msg_id].result;
+      assert.deepEqual((await tester.call('GET', told.uri)).body.content, result);
+    });
+  }
+});
