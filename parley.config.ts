@@ -1,4 +1,4 @@
-import { defineConfig } from './shared/config.ts';
+import { defineConfig } from './shared/config/config.ts';
 
 /** The topics that this deployment knows: `roundtable.tasks.<domain>.<action>` goes to the queues of its domain. */
 export default defineConfig({
@@ -16,9 +16,9 @@ export default defineConfig({
     },
   },
   dialects: { 'round-table': { version: '1.0' } },
-  // For `cdk deploy`: shared/aws-config.ts says what else can be set. Two stages are two deployments.
+  // For `cdk deploy`: shared/config/aws-config.ts says what else can be set. Two stages are two deployments.
   aws: { stage: 'dev' },
   // Who reads events with a cursor of its own. Administrators may, and the agents that it names: agents: ['galahad']
   consumers: { observer: { types: ['evt.*'] } },
-  // Times and limits have defaults, all of them in shared/config.ts. To change one: tasks: { leaseMs: 60_000 }
+  // Times and limits have defaults, all of them in shared/config/config.ts. To change one: tasks: { leaseMs: 60_000 }
 });

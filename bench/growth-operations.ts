@@ -70,5 +70,5 @@ export const OPERATIONS: readonly Operation[] = [
   { name: 'agent by id', run: (call) => call('admin', 'GET', '/v1/agents/worker') },
   { name: 'agents, a page', run: (call) => call('admin', 'GET', '/v1/agents?limit=20') },
   { name: 'events of a rare kind', run: (call) => call('admin', 'GET', '/v1/events?type=agent.online&limit=20') },
-  { name: 'message log, a page', run: (call) => call('admin', 'GET', '/v1/log?limit=20') },
+  { name: 'message log, a page', run: (call) => call('admin', 'GET', '/v1/audit-log?limit=20') },
 ];

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type RunningParley, startParley } from '../local/composition.ts';
 import config from '../parley.config.ts';
-import type { Ports } from '../shared/deps.ts';
 import { createBodyReader } from '../shared/http/read-body.ts';
+import type { Ports } from '../shared/ports/ports.ts';
 import { type CallAs, noteTo, OPERATIONS } from './growth-operations.ts';
 import { median } from './numbers.ts';
 import type { Counts } from './options.ts';
@@ -94,7 +94,7 @@ const opened = async (
     adminKey: ADMIN_KEY,
     log: () => {},
     // The first is the domain's, the second the dispatcher's.
-    through: (ports) => (seen++ === 0 ? (through?.(ports) ?? ports) : ports),
+    wrapPorts: (ports) => (seen++ === 0 ? (through?.(ports) ?? ports) : ports),
   });
   const call: CallAs = async (agent, method, target, body = '', wanted = 200) => {
     const [path = '', query = ''] = target.split('?');

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { toShortId } from '../shared/ids.ts';
-import type { JsonObject } from '../shared/json/json.ts';
+import { toShortId } from '../shared/kernel/ids.ts';
+import type { JsonObject } from '../shared/kernel/json/json.ts';
 
 /** With what is around it, a message has about 2 KB. */
 const TEXT = 'A paragraph of what one agent tells another. '.repeat(38);

@@ -16,7 +16,7 @@ export const opened = async () => {
     config,
     adminKey: ADMIN_KEY,
     log: () => {},
-    through: (ports) => {
+    wrapPorts: (ports) => {
       // The second are those of the dispatcher.
       const records = isFirst ? calls.counting(ports.records) : ports.records;
       isFirst = false;

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
-import { ESBUILD_OPTIONS } from '../shared/esbuild-options.ts';
+import { ESBUILD_OPTIONS } from '../shared/kernel/esbuild-options.ts';
 import { FUNCTION_NAMES } from './function-specs.ts';
 
 const ROOT = join(import.meta.dirname, '..');

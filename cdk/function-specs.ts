@@ -19,11 +19,11 @@ export interface FunctionAccess {
   /** Which indexes it may query. */
   indexes?: readonly TableIndexName[];
   /** Whoever sends to a lane also writes to the table that the lane is in use, and so may update items. */
-  lanes?: readonly QueueAction[];
+  queues?: readonly QueueAction[];
   /** What goes to NATS. */
-  relay?: readonly QueueAction[];
+  relayQueues?: readonly QueueAction[];
   /** What may be lost on its way there: the queue of the lowest priority, and no other. */
-  relayOfChunks?: readonly QueueAction[];
+  relayChunkQueues?: readonly QueueAction[];
   delayQueue?: readonly QueueAction[];
   bus?: readonly 'PutEvents'[];
   content?: readonly ObjectAction[];
@@ -46,8 +46,8 @@ const CONTENT_ACTIONS = ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteOb
 const INGEST_ACCESS = {
   table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
   indexes: ['held'],
-  lanes: ['SendMessage'],
-  relayOfChunks: ['SendMessage'],
+  queues: ['SendMessage'],
+  relayChunkQueues: ['SendMessage'],
   content: CONTENT_ACTIONS,
 } as const satisfies FunctionAccess;
 
@@ -56,8 +56,8 @@ const HTTP_TIMEOUT_S = 29;
 
 const DISPATCH_ACCESS: FunctionAccess = {
   table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-  lanes: ['SendMessage'],
-  relay: ['SendMessage'],
+  queues: ['SendMessage'],
+  relayQueues: ['SendMessage'],
   delayQueue: ['SendMessage'],
   bus: ['PutEvents'],
   content: [...CONTENT_ACTIONS, 'DeleteObjectTagging'],
@@ -74,7 +74,7 @@ export const FUNCTIONS = {
   claims: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
-    access: { ...INGEST_ACCESS, lanes: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'] },
+    access: { ...INGEST_ACCESS, queues: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'] },
   },
   tasks: {
     memoryMB: 256,
@@ -82,7 +82,7 @@ export const FUNCTIONS = {
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
       indexes: ['placed', 'held'],
-      lanes: ['SendMessage'],
+      queues: ['SendMessage'],
       content: CONTENT_ACTIONS,
     },
   },
@@ -126,7 +126,7 @@ export const FUNCTIONS = {
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
       indexes: ['held'],
-      lanes: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
+      queues: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
       content: CONTENT_ACTIONS,
     },
   },
@@ -145,11 +145,11 @@ export const FUNCTIONS = {
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
       indexes: ['placed', 'held'],
-      lanes: ['SendMessage'],
+      queues: ['SendMessage'],
       content: CONTENT_ACTIONS,
     },
   },
-  'dead-letters': { memoryMB: 128, timeoutS: 30, access: { table: ['UpdateItem'], lanes: ['SendMessage'] } },
+  'dead-letters': { memoryMB: 128, timeoutS: 30, access: { table: ['UpdateItem'], queues: ['SendMessage'] } },
   replay: {
     memoryMB: 256,
     timeoutS: 300,

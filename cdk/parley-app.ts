@@ -1,7 +1,7 @@
 import { App, Validations } from 'aws-cdk-lib';
 import type { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import { AwsSolutionsChecks } from 'cdk-nag';
-import { type Config, ConfigError } from '../shared/config.ts';
+import { type Config, ConfigError } from '../shared/config/config.ts';
 import { DEPLOY_TARGETS, type DeployTarget, ParleyStack, type ParleyStackProps } from './parley-stack.ts';
 
 /** Given here and not in `cdk.json`, so that a test sees the same template. */

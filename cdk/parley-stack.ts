@@ -2,8 +2,8 @@ import { CfnOutput, DefaultStackSynthesizer, Duration, RemovalPolicy, Stack } fr
 import type { ContainerImage } from 'aws-cdk-lib/aws-ecs';
 import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import type { AwsConfig } from '../shared/aws-config.ts';
-import { type Config, ConfigError, hasRelay } from '../shared/config.ts';
+import type { AwsConfig } from '../shared/config/aws-config.ts';
+import { type Config, ConfigError, hasRelay } from '../shared/config/config.ts';
 import { Alarms } from './constructs/alarms.ts';
 import { createContentBucket, createFailureBucket } from './constructs/buckets.ts';
 import { createDashboard } from './constructs/dashboard.ts';
@@ -52,7 +52,7 @@ export class ParleyStack extends Stack {
     const { aws, code, target } = props;
     const onAws = target === 'aws';
     const surroundings = createResources(this, props, onAws);
-    const functions = createFunctions(this, { aws, code, surroundings });
+    const functions = createFunctions(this, { aws, code, resources: surroundings });
     const enabled = !aws.paused;
     // Left out and not switched off: a restored table has another stream, and so it needs another mapping and grant.
     const stream = enabled
@@ -60,11 +60,11 @@ export class ParleyStack extends Stack {
           table: surroundings.table,
           failures: surroundings.failures,
           parallelism: aws.streamParallelism,
-          counted: onAws,
+          withMetrics: onAws,
         })
       : undefined;
-    addQueueMapping(functions.due, surroundings.delay.queue, { enabled, atOnce: DUE_CONCURRENCY });
-    for (const queue of surroundings.lanes.deadLetters) {
+    addQueueMapping(functions.due, surroundings.delayQueue.queue, { enabled, atOnce: DUE_CONCURRENCY });
+    for (const queue of surroundings.queues.deadLetters) {
       addQueueMapping(functions['dead-letters'], queue, { enabled, atOnce: MIN_CONCURRENCY });
     }
     addSchedule(functions.sweep, {
@@ -79,9 +79,9 @@ export class ParleyStack extends Stack {
     });
     if (onAws) {
       const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: surroundings.key });
-      const watched = { ...surroundings, functions, stream, api: http.api };
-      if (aws.alarms.on) new Alarms(this, 'Alarms', { aws, watched });
-      createDashboard(this, aws.stage, watched);
+      const resources = { ...surroundings, functions, stream, api: http.api };
+      if (aws.alarms.on) new Alarms(this, 'Alarms', { aws, watched: resources });
+      createDashboard(this, aws.stage, resources);
       if (props.relayImage) addRelays(this, props, surroundings, http.url, props.relayImage());
       addOutputs(this, { Endpoint: http.url, ...(http.domainTarget ? { DomainTarget: http.domainTarget } : {}) });
     } else {
@@ -90,8 +90,8 @@ export class ParleyStack extends Stack {
     addOutputs(this, {
       TableName: surroundings.table.tableName,
       BusName: surroundings.bus.eventBusName,
-      QueuePrefix: surroundings.lanes.namePrefix,
-      QueueUrlPrefix: surroundings.lanes.urlPrefix,
+      QueuePrefix: surroundings.queues.namePrefix,
+      QueueUrlPrefix: surroundings.queues.urlPrefix,
       ContentBucketName: surroundings.content.bucketName,
       FailureBucketName: surroundings.failures.bucketName,
       AdminKeyCommand: buildInvokeCommand(functions['admin-key']),
@@ -104,7 +104,7 @@ export class ParleyStack extends Stack {
 const addRelays = (
   stack: Stack,
   { config, aws }: ParleyStackProps,
-  { lanes, key }: FunctionResources,
+  { queues, key }: FunctionResources,
   endpoint: string,
   image: ContainerImage,
 ): void => {
@@ -114,7 +114,7 @@ const addRelays = (
   const projects = Object.keys(config.projects).filter((project) => hasRelay(config, project));
   const ground = createRelayNetwork(stack, aws.stage);
   for (const project of projects) {
-    const props = { aws, relay, project, endpoint, lanes, image, key, ...ground };
+    const props = { aws, relay, project, endpoint, queues, image, key, ...ground };
     const { keySecret } = new RelayService(stack, `Relay-${project}`, props);
     addOutputs(stack, { [`RelayKeySecret${project.replaceAll('-', '')}`]: keySecret.secretName });
   }
@@ -127,9 +127,9 @@ const createResources = (stack: Stack, { config, aws }: ParleyStackProps, onAws:
   const removal = keep ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
   return {
     table: createParleyTable(stack, { removal, protect: keep, key }),
-    lanes: new TaskQueues(stack, 'Lanes', { config, stage, key }),
-    delay: new DelayQueue(stack, 'Delay', { stage, key }),
-    bus: createEventBus(stack, { stage, keepMs: config.events.keepMs, archive: onAws }),
+    queues: new TaskQueues(stack, 'Lanes', { config, stage, key }),
+    delayQueue: new DelayQueue(stack, 'Delay', { stage, key }),
+    bus: createEventBus(stack, { stage, keepMs: config.events.retentionMs, archive: onAws }),
     content: createContentBucket(stack, { removal, key }),
     failures: createFailureBucket(stack, { removal, key }),
     key,

@@ -7,10 +7,10 @@ import {
   MIN_DISTINCT_CHARACTERS,
   parseKeyOwner,
   setAdminKey,
-} from '../shared/agents/keys.ts';
-import { createRuntime, logger } from './composition.ts';
-import { createHandler } from './create-handler.ts';
-import { createLoggingMiddleware } from './logging-middleware.ts';
+} from '../shared/identity/auth/keys.ts';
+import { createRuntime, logger } from './runtime/composition.ts';
+import { createHandler } from './runtime/create-handler.ts';
+import { createLoggingMiddleware } from './runtime/logging-middleware.ts';
 
 const { deps } = createRuntime();
 

@@ -5,7 +5,7 @@ import { manifestRoutes } from '../shared/http/routes/manifest.ts';
 import { toolRoutes } from '../shared/http/routes/tools.ts';
 import { agentStateRoutes } from '../shared/http/routes/turns.ts';
 import { violationRoutes } from '../shared/http/routes/violations.ts';
-import { createHttpFunction } from './http-function.ts';
+import { createHttpFunction } from './runtime/http-function.ts';
 
 /** The agents and their tools, and what they and those who look after them keep lists of. */
 export const handler = createHttpFunction([

@@ -1,4 +1,4 @@
 import { claimRoutes } from '../shared/http/routes/claims.ts';
-import { createHttpFunction } from './http-function.ts';
+import { createHttpFunction } from './runtime/http-function.ts';
 
 export const handler = createHttpFunction(claimRoutes);

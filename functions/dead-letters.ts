@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { requeueTask } from '../shared/tasks/requeue-task.ts';
-import { createRuntime, logger } from './composition.ts';
-import { createQueueFunction } from './queue-function.ts';
-import { getRecordLogFields } from './record-log-fields.ts';
+import { requeueTask } from '../shared/tasks/commands/requeue-task.ts';
+import { createRuntime, logger } from './runtime/composition.ts';
+import { createQueueFunction } from './runtime/queue-function.ts';
+import { getRecordLogFields } from './runtime/record-log-fields.ts';
 
 const { deps } = createRuntime();
 

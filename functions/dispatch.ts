@@ -1,7 +1,7 @@
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
-import { createHandler } from './create-handler.ts';
-import { dispatchStreamRecords } from './dispatch-stream-records.ts';
-import { createLoggingMiddleware } from './logging-middleware.ts';
+import { createHandler } from './runtime/create-handler.ts';
+import { dispatchStreamRecords } from './runtime/dispatch-stream-records.ts';
+import { createLoggingMiddleware } from './runtime/logging-middleware.ts';
 
 /** Carries out what follows from the table's changes. */
 export const handler = createHandler<DynamoDBStreamEvent, DynamoDBBatchResponse>()

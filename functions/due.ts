@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { onTimer } from '../shared/dispatch/on-timer.ts';
-import { createRuntime } from './composition.ts';
-import { createQueueFunction } from './queue-function.ts';
-import { getRecordLogFields } from './record-log-fields.ts';
+import { onTimer } from '../shared/effects/on-timer.ts';
+import { createRuntime } from './runtime/composition.ts';
+import { createQueueFunction } from './runtime/queue-function.ts';
+import { getRecordLogFields } from './runtime/record-log-fields.ts';
 
 const { engine, deps } = createRuntime();
 

@@ -1,4 +1,4 @@
 import { messageRoutes } from '../shared/http/routes/messages.ts';
-import { createHttpFunction } from './http-function.ts';
+import { createHttpFunction } from './runtime/http-function.ts';
 
 export const handler = createHttpFunction(messageRoutes);

@@ -1,4 +1,4 @@
 import { relayRoutes } from '../shared/http/routes/relay.ts';
-import { createHttpFunction } from './http-function.ts';
+import { createHttpFunction } from './runtime/http-function.ts';
 
 export const handler = createHttpFunction(relayRoutes);

@@ -2,11 +2,11 @@ import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client }
 import type { Context, DynamoDBRecord } from 'aws-lambda';
 import * as z from 'zod';
 import { CLIENT_DEFAULTS } from '../shared/engines/aws/aws-clients.ts';
-import { logger } from './composition.ts';
-import { createHandler } from './create-handler.ts';
-import { dispatchStreamRecords } from './dispatch-stream-records.ts';
-import { ReplayEnv } from './env.ts';
-import { createLoggingMiddleware } from './logging-middleware.ts';
+import { logger } from './runtime/composition.ts';
+import { createHandler } from './runtime/create-handler.ts';
+import { dispatchStreamRecords } from './runtime/dispatch-stream-records.ts';
+import { ReplayEnv } from './runtime/env.ts';
+import { createLoggingMiddleware } from './runtime/logging-middleware.ts';
 
 const { FAILURE_BUCKET_NAME: bucket } = ReplayEnv.parse(process.env);
 const s3 = new S3Client({ ...CLIENT_DEFAULTS, forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined });
@@ -22,7 +22,7 @@ const StreamBatch = z.object({ Records: z.array(z.custom<DynamoDBRecord>((value)
 const TIME_MARGIN_MS = 30_000;
 
 interface ReplayResult {
-  played: number;
+  replayed: number;
   failed: number;
   /** Where to go on, if there is more. */
   after?: string;
@@ -36,14 +36,14 @@ export const handler = createHandler<unknown, ReplayResult>()
     const { Contents: objects = [], IsTruncated: isTruncated } = await s3.send(
       new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, StartAfter: after }),
     );
-    let [played, failed, last] = [0, 0, after];
+    let [replayed, failed, last] = [0, 0, after];
     for (const { Key: key = '' } of objects) {
-      if (context.getRemainingTimeInMillis() < TIME_MARGIN_MS) return { played, failed, after: last };
-      if (await replayObject(key)) played += 1;
+      if (context.getRemainingTimeInMillis() < TIME_MARGIN_MS) return { replayed, failed, after: last };
+      if (await replayObject(key)) replayed += 1;
       else failed += 1;
       last = key;
     }
-    return { played, failed, after: isTruncated ? last : undefined };
+    return { replayed, failed, after: isTruncated ? last : undefined };
   });
 
 const replayObject = async (key: string): Promise<boolean> => {

@@ -1,8 +1,8 @@
 import { SWEEP_LOOKAHEAD_MS } from '../shared/engines/aws/aws-timers.ts';
-import { createRuntime, logger } from './composition.ts';
-import { createHandler } from './create-handler.ts';
-import { createLoggingMiddleware } from './logging-middleware.ts';
-import { publishCounts } from './metrics.lazy.ts';
+import { createRuntime, logger } from './runtime/composition.ts';
+import { createHandler } from './runtime/create-handler.ts';
+import { createLoggingMiddleware } from './runtime/logging-middleware.ts';
+import { publishCounts } from './runtime/metrics.lazy.ts';
 
 const { engine, deps } = createRuntime();
 

@@ -1,6 +1,6 @@
 import { batchRoutes } from '../shared/http/routes/batches.ts';
 import { graphRoutes } from '../shared/http/routes/graphs.ts';
 import { taskRoutes } from '../shared/http/routes/tasks.ts';
-import { createHttpFunction } from './http-function.ts';
+import { createHttpFunction } from './runtime/http-function.ts';
 
 export const handler = createHttpFunction([...taskRoutes, ...graphRoutes, ...batchRoutes]);

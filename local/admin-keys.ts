@@ -6,7 +6,7 @@ import {
   isHardToGuess,
   MIN_DISTINCT_CHARACTERS,
   parseKeyOwner,
-} from '../shared/agents/keys.ts';
+} from '../shared/identity/auth/keys.ts';
 import { StartError } from './cli-options.ts';
 
 const MIN_KEY_LENGTH = 16;
@@ -16,7 +16,7 @@ export const DEFAULT_PROJECT = 'default';
 export interface AdminKey {
   project: string;
   key: string;
-  place: { variable: string } | { file: string };
+  source: { variable: string } | { file: string };
 }
 
 /** That of `default` first, then those of the other projects. */
@@ -36,12 +36,12 @@ export const loadAdminKeys = (
 const loadAdminKey = (dir: string, project: string, environment: Record<string, string | undefined>): AdminKey => {
   const variable = buildKeyVariable(project);
   const chosen = environment[variable];
-  if (chosen !== undefined) return { project, key: assertChosenKey(variable, project, chosen), place: { variable } };
+  if (chosen !== undefined) return { project, key: assertChosenKey(variable, project, chosen), source: { variable } };
   const name = buildKeyFileName('admin-key', project);
   return {
     project,
     key: loadOrCreateKey(dir, name, () => generateKey(project, ADMIN_OWNER)),
-    place: { file: join(dir, name) },
+    source: { file: join(dir, name) },
   };
 };
 

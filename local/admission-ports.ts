@@ -1,4 +1,4 @@
-import type { Ports } from '../shared/deps.ts';
+import type { Ports } from '../shared/ports/ports.ts';
 import type { BoundedAdmission } from './bounded-admission.ts';
 
 /** The same ports, through which a request gives its slot back for as long as it waits. */

@@ -18,14 +18,14 @@ curl -s ${address}/v1/topics -H "Authorization: Bearer ${toShellExpression(main)
 Ctrl-C stops it.
 `;
 
-const formatKeySource = ({ project, place }: AdminKey): string => {
+const formatKeySource = ({ project, source }: AdminKey): string => {
   const whose = project === DEFAULT_PROJECT ? 'The admin key' : `The admin key of the project ${project}`;
-  return `${whose} is ${'file' in place ? `in ${place.file}` : `that of ${place.variable}`}`;
+  return `${whose} is ${'file' in source ? `in ${source.file}` : `that of ${source.variable}`}`;
 };
 
 /** Between double quotes. */
-const toShellExpression = ({ place }: AdminKey): string =>
-  'file' in place ? `$(cat '${place.file.replaceAll("'", `'\\''`)}')` : `$${place.variable}`;
+const toShellExpression = ({ source }: AdminKey): string =>
+  'file' in source ? `$(cat '${source.file.replaceAll("'", `'\\''`)}')` : `$${source.variable}`;
 
 const PLAIN_HTTP_WARNING =
   'It speaks plain HTTP, and others can reach it: put TLS in front (SECURITY.md), or whoever is on the way reads keys and messages.';

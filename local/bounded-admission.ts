@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Config } from '../shared/config.ts';
-import { ParleyError } from '../shared/errors.ts';
+import type { Config } from '../shared/config/config.ts';
 import type { Admission } from '../shared/http/admission.ts';
 import type { HttpRequest } from '../shared/http/http-message.ts';
-import type { Log } from '../shared/log.ts';
+import { ParleyError } from '../shared/kernel/errors.ts';
+import type { Log } from '../shared/kernel/log.ts';
 import { type Clock, sleep, systemClock } from '../shared/ports/clock.ts';
 import { InFlightSlot, type Usage } from './in-flight-slot.ts';
 
@@ -33,7 +33,7 @@ export class BoundedAdmission implements Admission {
   readonly #current = new AsyncLocalStorage<InFlightSlot>();
   #secondBegan = Number.NEGATIVE_INFINITY;
   #refusedInSecond = 0;
-  #refused = 0;
+  #rejected = 0;
   #loggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(limits: Config['limits']['inFlight'], log: Log, clock: Clock = systemClock) {
@@ -107,7 +107,7 @@ export class BoundedAdmission implements Admission {
     this.#refusedInSecond += 1;
     if (this.#refusedInSecond <= MAX_IMMEDIATE_REJECTIONS) return;
     // Spread over a second, so that those who came together do not come again together.
-    await sleep(this.#clock, SECOND_MS + (this.#refusedInSecond % SECOND_MS), signal()).over;
+    await sleep(this.#clock, SECOND_MS + (this.#refusedInSecond % SECOND_MS), signal()).done;
   }
 
   #tooManyError(most: string): ParleyError {
@@ -115,7 +115,7 @@ export class BoundedAdmission implements Admission {
     return new ParleyError(
       'too_many_in_flight',
       `This key has ${most} in flight, which is as much as it may. Send the same again after Retry-After.`,
-      { retry: 'later', facts: { retryAfterSeconds: RETRY_AFTER_SECONDS } },
+      { retryable: true, details: { retryAfterSeconds: RETRY_AFTER_SECONDS } },
     );
   }
 
@@ -124,18 +124,18 @@ export class BoundedAdmission implements Admission {
     return new ParleyError(
       'overloaded',
       'More is asked of this server than it can do at once. Send the same again after Retry-After.',
-      { facts: { retryAfterSeconds: RETRY_AFTER_SECONDS } },
+      { details: { retryAfterSeconds: RETRY_AFTER_SECONDS } },
     );
   }
 
   /** One line a minute says how many were refused since the last. */
   #recordRejection(): void {
-    this.#refused += 1;
+    this.#rejected += 1;
     const now = this.#clock.now();
     if (now - this.#loggedAt < LOG_MS) return;
     const { requests, bytes } = this.#all;
-    this.#log('warn', 'overload: requests are refused', { refused: this.#refused, inFlight: requests, bytes });
-    this.#refused = 0;
+    this.#log('warn', 'overload: requests are refused', { refused: this.#rejected, inFlight: requests, bytes });
+    this.#rejected = 0;
     this.#loggedAt = now;
   }
 }

@@ -1,17 +1,18 @@
-import { createDirectory } from '../shared/agents/directory.ts';
-import type { Config } from '../shared/config.ts';
-import type { Deps, Ports } from '../shared/deps.ts';
-import { CHANGE_FEED_KINDS } from '../shared/dispatch/change-feed-kinds.ts';
-import { dispatchChanges } from '../shared/dispatch/dispatcher.ts';
-import { onTimer } from '../shared/dispatch/on-timer.ts';
+import type { Config } from '../shared/config/config.ts';
+import { CHANGE_FEED_KINDS } from '../shared/effects/change-feed-kinds.ts';
+import { dispatchChanges } from '../shared/effects/dispatcher.ts';
+import { onTimer } from '../shared/effects/on-timer.ts';
 import { openEmbeddedEngine } from '../shared/engines/embedded/embedded-engine.ts';
 import { createRouter, type HttpHandler } from '../shared/http/router.ts';
 import { routes } from '../shared/http/routes/routes.ts';
-import { generateId } from '../shared/ids.ts';
-import type { Log } from '../shared/log.ts';
-import type { RecordMetric } from '../shared/metrics.ts';
+import { createDirectory } from '../shared/identity/agents/directory.ts';
+import type { Deps } from '../shared/identity/deps.ts';
+import { generateId } from '../shared/kernel/ids.ts';
+import type { Log } from '../shared/kernel/log.ts';
+import type { RecordMetric } from '../shared/kernel/metrics.ts';
 import { type Clock, systemClock } from '../shared/ports/clock.ts';
 import type { EngineHandlers } from '../shared/ports/engine-handlers.ts';
+import type { Ports } from '../shared/ports/ports.ts';
 import { wrapPortsForAdmission } from './admission-ports.ts';
 import { BoundedAdmission } from './bounded-admission.ts';
 import { ensureKey } from './ensure-key.ts';
@@ -29,9 +30,9 @@ export interface ParleyOptions {
   /** Goes on with what can be read of a damaged storage. */
   acceptDamage?: boolean;
   /** For tests: stands between the domain and the engine. */
-  through?: (ports: Ports) => Ports;
+  wrapPorts?: (ports: Ports) => Ports;
   /** For tests: stands between the engine and the dispatcher. */
-  follow?: (changes: EngineHandlers['onChanges']) => EngineHandlers['onChanges'];
+  wrapHandler?: (changes: EngineHandlers['onChanges']) => EngineHandlers['onChanges'];
 }
 
 /** The whole system in this process, on the embedded engine. */
@@ -48,8 +49,8 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     log,
     clock = systemClock,
     onFailure,
-    through = (ports) => ports,
-    follow = (changes) => changes,
+    wrapPorts = (ports) => ports,
+    wrapHandler = (changes) => changes,
   } = options;
   const engine = openEmbeddedEngine({
     dir,
@@ -58,29 +59,29 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     newId: generateId,
     onFailure,
     acceptDamage: options.acceptDamage,
-    watched: CHANGE_FEED_KINDS,
-    eventsKeepMs: config.events.keepMs,
+    kinds: CHANGE_FEED_KINDS,
+    eventRetentionMs: config.events.retentionMs,
   });
   // A queue message follows from a record's change, also on the fast path: the dispatcher would send it again.
   const admission = new BoundedAdmission(config.limits.inFlight, log);
-  const ports = wrapPortsForAdmission(through({ ...engine.ports, queues: engine.derived.queues }), admission);
+  const ports = wrapPortsForAdmission(wrapPorts({ ...engine.ports, queues: engine.effectPorts.queues }), admission);
   const measure = options.measure ?? (() => {});
-  const directory = createDirectory(ports.records, clock, { isAlone: true });
+  const directory = createDirectory(ports.records, clock, { isSingleProcess: true });
   const deps: Deps = {
     ...ports,
     clock,
     config,
     log,
-    measure,
+    recordMetric: measure,
     newId: generateId,
     directory,
     natsState: options.natsState,
   };
   await ensureKey(engine.ports.records, 'default', 'admin', options.adminKey);
   // What follows from a change is done again should it be lost, so that nothing there waits for the disk.
-  const following: Deps = { ...deps, ...through(engine.derived) };
+  const following: Deps = { ...deps, ...wrapPorts(engine.effectPorts) };
   engine.start({
-    onChanges: follow((changes) => dispatchChanges(following, changes)),
+    onChanges: wrapHandler((changes) => dispatchChanges(following, changes)),
     onTimer: (record) => onTimer(deps, record),
   });
   return { deps, handle: createRouter(deps, routes, admission), stop: () => engine.stop() };

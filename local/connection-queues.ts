@@ -9,7 +9,7 @@ const MAX_QUEUED = 10_000;
 
 interface ConnectionQueue {
   serving?: IncomingMessage;
-  held: { incoming: IncomingMessage; outgoing: ServerResponse }[];
+  queued: { incoming: IncomingMessage; outgoing: ServerResponse }[];
 }
 
 /**
@@ -19,13 +19,13 @@ interface ConnectionQueue {
 export class ConnectionQueues {
   readonly #serve: ServeRequest;
   readonly #lines = new WeakMap<Duplex, ConnectionQueue>();
-  #held = 0;
+  #queued = 0;
 
   constructor(serve: ServeRequest) {
     this.#serve = serve;
   }
 
-  readonly take: ServeRequest = (incoming, outgoing) => {
+  readonly enqueue: ServeRequest = (incoming, outgoing) => {
     const { socket } = incoming;
     // Node goes on with what it has read when the connection is gone.
     if (socket.destroyed) return;
@@ -40,18 +40,18 @@ export class ConnectionQueues {
   }
 
   #openQueue(socket: Socket): ConnectionQueue {
-    const line: ConnectionQueue = { held: [] };
+    const line: ConnectionQueue = { queued: [] };
     this.#lines.set(socket, line);
     // Node resumes the connection at the end of each request that it parses, and then reads even if it was paused again
     // meanwhile; what stops that is its own listener for the event.
     socket.on('resume', () => {
-      if (line.held.length === 0) return;
+      if (line.queued.length === 0) return;
       socket.pause();
       socket.emit('pause');
     });
     socket.once('close', () => {
-      this.#held -= line.held.length;
-      line.held = [];
+      this.#queued -= line.queued.length;
+      line.queued = [];
     });
     return line;
   }
@@ -64,20 +64,20 @@ export class ConnectionQueues {
 
   #serveNext(line: ConnectionQueue, socket: Socket): void {
     line.serving = undefined;
-    const next = socket.destroyed ? undefined : line.held.shift();
+    const next = socket.destroyed ? undefined : line.queued.shift();
     if (!next) return;
-    this.#held -= 1;
-    if (line.held.length === 0) socket.resume();
+    this.#queued -= 1;
+    if (line.queued.length === 0) socket.resume();
     this.#serveNow(line, next.incoming, next.outgoing);
   }
 
   #queueRequest(line: ConnectionQueue, incoming: IncomingMessage, outgoing: ServerResponse): void {
-    if (this.#held >= MAX_QUEUED) {
+    if (this.#queued >= MAX_QUEUED) {
       incoming.socket.destroy();
       return;
     }
-    line.held.push({ incoming, outgoing });
-    this.#held += 1;
+    line.queued.push({ incoming, outgoing });
+    this.#queued += 1;
     incoming.socket.pause();
   }
 }

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RunningRelay } from '../relay/relay.ts';
-import { type Config, hasRelay } from '../shared/config.ts';
-import type { NatsState } from '../shared/deps.ts';
-import type { Log } from '../shared/log.ts';
+import { type Config, hasRelay } from '../shared/config/config.ts';
+import type { NatsState } from '../shared/identity/deps.ts';
+import type { Log } from '../shared/kernel/log.ts';
 import { findNatsServer, type NatsServer, startNatsServer } from './nats-server.ts';
 import { parseNatsUrl } from './nats-url.ts';
 
 /** Where agents on NATS take part, in a line for whoever started this. */
 export interface EmbeddedRelay {
-  said: string;
+  summary: string;
   /** How it stands now; undefined where there is no relay. */
   getState(): NatsState | undefined;
   stop(): Promise<void>;
@@ -36,7 +36,7 @@ export const startEmbeddedRelay = async (
   { nats, dir }: { nats?: string | undefined; dir: string },
 ): Promise<EmbeddedRelay> => {
   const createDisabledRelay = (said: string): EmbeddedRelay => ({
-    said,
+    summary: said,
     getState: () => undefined,
     stop: async () => {},
   });
@@ -56,8 +56,8 @@ export const startEmbeddedRelay = async (
   const { shown } = parseNatsUrl(server.url);
   const whose = projects.length > 1 ? ` (projects ${projects.join(', ')})` : '';
   return {
-    said: missing
-      ? `NATS at ${shown} cannot be used yet: ${missing.state.why ?? 'it does not answer'}. It is tried again until it can; HTTP works meanwhile.`
+    summary: missing
+      ? `NATS at ${shown} cannot be used yet: ${missing.state.lastError ?? 'it does not answer'}. It is tried again until it can; HTTP works meanwhile.`
       : `Agents on NATS take part at ${shown}${whose}`,
     getState: () => (relays.every(({ state }) => state.relay?.isConnected()) ? 'connected' : 'waiting'),
     stop: async () => {
@@ -75,7 +75,7 @@ const MAX_PAUSE_MS = 5000;
 interface RelayAttempt {
   relay?: RunningRelay;
   /** What was in its way last. */
-  why?: string;
+  lastError?: string;
 }
 
 /** Starts the relay of a project as soon as that is possible; `tried` resolves after the first attempt. */
@@ -107,8 +107,8 @@ const startProjectRelay = (
         return;
       } catch (error) {
         const why = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
-        if (why !== state.why) cloud.log('warn', 'NATS cannot be used yet and is tried again', { project, why });
-        state.why = why;
+        if (why !== state.lastError) cloud.log('warn', 'NATS cannot be used yet and is tried again', { project, why });
+        state.lastError = why;
       }
       first.resolve();
       await pause(Math.min(computeBackoffMs(failures), MAX_PAUSE_MS), undefined, { signal }).catch(() => {});

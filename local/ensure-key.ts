@@ -1,5 +1,11 @@
-import { matchesKeyHash, type SystemRole, setAdminKey, setRelayKey, systemRoleKeyRef } from '../shared/agents/keys.ts';
-import { generateId } from '../shared/ids.ts';
+import {
+  matchesKeyHash,
+  type SystemRole,
+  setAdminKey,
+  setRelayKey,
+  systemRoleKeyRef,
+} from '../shared/identity/auth/keys.ts';
+import { generateId } from '../shared/kernel/ids.ts';
 import type { Records } from '../shared/ports/records.ts';
 
 const KEY_SETTERS = { admin: setAdminKey, relay: setRelayKey };

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { ParleyError, type ParleyErrorCode } from '../shared/errors.ts';
 import { toProblem } from '../shared/http/problem.ts';
+import { ParleyError, type ParleyErrorCode } from '../shared/kernel/errors.ts';
 import type { ConnectionQueues } from './connection-queues.ts';
 
 /** What Node's parser refuses, by its own codes; all else is no HTTP. */

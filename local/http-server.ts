@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { HttpRequest, HttpResponse } from '../shared/http/http-message.ts';
 import type { HttpHandler } from '../shared/http/router.ts';
-import type { Log } from '../shared/log.ts';
+import type { Log } from '../shared/kernel/log.ts';
 import { ConnectionQueues } from './connection-queues.ts';
 import { handleParserErrors, isMissingHost, rejectMissingHost } from './handle-parser-errors.ts';
 import { discardBody, hasUnreadBody, isExpectingContinue, readBody } from './request-body.ts';
@@ -48,11 +48,11 @@ export const startHttpServer = async (
     });
   });
   const times = { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: CHECK_MS };
-  const server = createServer({ requireHostHeader: false, ...times }, lines.take);
+  const server = createServer({ requireHostHeader: false, ...times }, lines.enqueue);
   handleParserErrors(server, lines);
   cutOffUnread(server, unreadMs);
   // A client that asks first is told to go on once its body is wanted, and not before.
-  server.on('checkContinue', lines.take);
+  server.on('checkContinue', lines.enqueue);
   // Agents keep their connections between polls.
   server.keepAliveTimeout = 65_000;
   if (maxConnections !== undefined) server.maxConnections = maxConnections;

@@ -6,18 +6,18 @@ export interface Usage {
 
 /** What one request takes of the bounds. While it only waits it takes nothing. */
 export class InFlightSlot {
-  readonly #uses: readonly Usage[];
+  readonly #usages: readonly Usage[];
   #bytes = 0;
   #state: 'working' | 'waiting' | 'released' = 'working';
 
   constructor(uses: readonly Usage[]) {
-    this.#uses = uses;
+    this.#usages = uses;
     this.#count(1);
   }
 
   addBytes(bytes: number): void {
     this.#bytes += bytes;
-    for (const use of this.#uses) use.bytes += bytes;
+    for (const use of this.#usages) use.bytes += bytes;
   }
 
   /** Whoever goes on after a wait is counted again, and not refused: its work is half done. */
@@ -41,7 +41,7 @@ export class InFlightSlot {
   }
 
   #count(by: 1 | -1): void {
-    for (const use of this.#uses) {
+    for (const use of this.#usages) {
       use.requests += by;
       use.bytes += by * this.#bytes;
     }

@@ -1,5 +1,5 @@
-import { generateKey, RELAY_OWNER } from '../shared/agents/keys.ts';
-import { createJsonLog } from '../shared/log.ts';
+import { generateKey, RELAY_OWNER } from '../shared/identity/auth/keys.ts';
+import { createJsonLog } from '../shared/kernel/log.ts';
 import { buildKeyFileName, loadAdminKeys, loadOrCreateKey } from './admin-keys.ts';
 import { formatBanner } from './banner.ts';
 import { HELP, parseOptions, type ServerOptions } from './cli-options.ts';
@@ -57,7 +57,7 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
     openSource: async (project) => (await import('../relay/egress-source.ts')).createQueueSource(queues, project),
   };
   natsSide = await startEmbeddedRelay(cloud, { nats, dir });
-  process.stdout.write(formatBanner(address, adminKeys, dir, natsSide.said));
+  process.stdout.write(formatBanner(address, adminKeys, dir, natsSide.summary));
 };
 
 const exitWithError = (line: string): never => {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ParleyError } from '../shared/errors.ts';
 import { bodyTooLargeError } from '../shared/http/read-body.ts';
+import { ParleyError } from '../shared/kernel/errors.ts';
 
 /** So long, and so many bytes, the rest of a body is listened to that nobody wants: who is cut off while sending reads no answer. */
 const DISCARD_TIMEOUT_MS = 5000;

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { EGRESS_VISIBILITY_MS } from '../relay/egress-source.ts';
-import { createJsonLog } from '../shared/log.ts';
+import { createJsonLog } from '../shared/kernel/log.ts';
 import { type AdminKey, loadAdminKeys } from './admin-keys.ts';
 import { formatBanner } from './banner.ts';
 import { AWS_HELP, parseAwsOptions, StartError } from './cli-options.ts';
@@ -62,7 +62,7 @@ const startAws = async ({ dir, port, host, nats, reportsGrants }: AwsStartOption
     },
   };
   natsSide = await startEmbeddedRelay(cloud, { nats, dir });
-  if (!isStopping) process.stdout.write(formatBanner(address, adminKeys, dir, natsSide.said));
+  if (!isStopping) process.stdout.write(formatBanner(address, adminKeys, dir, natsSide.summary));
 };
 
 const createRelayKey = async (address: string, adminKey: string): Promise<string> => {

@@ -1,4 +1,4 @@
-import { ConfigError } from '../shared/config.ts';
+import { ConfigError } from '../shared/config/config.ts';
 import { StorageDamageError } from '../shared/engines/embedded/inspect-storage.ts';
 import { isNoSpaceError } from '../shared/engines/embedded/no-space-error.ts';
 import { StorageFormatError } from '../shared/engines/embedded/sql-schema.ts';
@@ -29,7 +29,7 @@ export const formatStartupError = (error: unknown, { dir, port }: { dir: string;
     return `${dir} cannot be written to. Make it writable, or choose another folder with --data.`;
   }
   if (error instanceof StorageFormatError) {
-    const remedy = error.by === 'a newer' ? 'Update Parley' : 'Go on with that version';
+    const remedy = error.writtenBy === 'a newer' ? 'Update Parley' : 'Go on with that version';
     return `The database in ${dir} ${message}. ${remedy}, or choose another folder with --data.`;
   }
   return `The storage in ${dir} failed: ${message}. Mend it and start again; nothing acknowledged is lost.`;

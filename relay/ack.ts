@@ -1,5 +1,5 @@
 import type { JsMsg } from '@nats-io/jetstream';
-import type { Log } from '../shared/log.ts';
+import type { Log } from '../shared/kernel/log.ts';
 import { computeBackoffMs } from './backoff.ts';
 import type { Disposition } from './disposition.ts';
 import type { RelayMetrics } from './metrics.ts';

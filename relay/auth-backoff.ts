@@ -1,4 +1,4 @@
-import type { Log } from '../shared/log.ts';
+import type { Log } from '../shared/kernel/log.ts';
 import { sleepWithBackoff } from './backoff.ts';
 import type { ParleyApi } from './parley-api.ts';
 
@@ -7,7 +7,7 @@ interface AuthBackoffOptions {
   log: Log;
   signal: AbortSignal;
   /** The key does not open anything any more, or does again. */
-  onKey: (isGood: boolean) => void;
+  onKeyChange: (isGood: boolean) => void;
 }
 
 /** Nothing is taken until a call is allowed again: a key that is being rotated must cost no message. */
@@ -19,25 +19,25 @@ export class AuthBackoff {
     this.#options = options;
   }
 
-  get isOn(): boolean {
+  get isActive(): boolean {
     return this.#isOn;
   }
 
   /** Resolves when it is over. */
   async wait(why: string | undefined): Promise<void> {
-    const { api, log, signal, onKey } = this.#options;
+    const { api, log, signal, onKeyChange } = this.#options;
     this.#isOn = true;
-    onKey(false);
+    onKeyChange(false);
     log('error', 'Parley does not accept the key of the relay; nothing is carried until it does', { why });
     for (let attempts = 0; !signal.aborted && this.#isOn; attempts++) {
       await sleepWithBackoff(attempts, signal);
-      const isGood = await api.plan().then(
+      const isGood = await api.getPlan().then(
         () => true,
         () => false,
       );
       if (!isGood) continue;
       this.#isOn = false;
-      onKey(true);
+      onKeyChange(true);
       log('info', 'Parley accepts the key of the relay again');
     }
   }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { ESBUILD_OPTIONS } from '../shared/esbuild-options.ts';
+import { ESBUILD_OPTIONS } from '../shared/kernel/esbuild-options.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import type { Log } from '../shared/log.ts';
+import type { Log } from '../shared/kernel/log.ts';
+import { NatsMessage } from '../shared/nats/nats-message.ts';
+import type { RenderedItem, RenderResult } from '../shared/nats/render-result.ts';
 import type { Priority, ReceivedMessage } from '../shared/ports/queues.ts';
-import { NatsMessage } from '../shared/relay/nats-message.ts';
-import type { RenderedItem, RenderResult } from '../shared/relay/render-result.ts';
 import { sleepWithBackoff } from './backoff.ts';
 import type { EgressSource } from './egress-source.ts';
 import type { RelayMetrics } from './metrics.ts';
@@ -19,7 +19,7 @@ export interface EgressOptions {
   signal: AbortSignal;
 }
 
-/** As `shared/relay/relay-item.ts` makes it; what is asked is between Parley and itself. */
+/** As `shared/nats/relay-item.ts` makes it; what is asked is between Parley and itself. */
 const QueueBody = z
   .object({ at: z.number() })
   .and(z.union([z.object({ publish: NatsMessage }), z.object({ id: z.string(), ask: z.looseObject({}) })]));
@@ -128,7 +128,7 @@ export class Egress {
       return false;
     });
     for (let left = asking; left.length > 0; ) {
-      const answers = await this.#options.api.words(left.map(({ body }) => parseRelayItem(body)));
+      const answers = await this.#options.api.render(left.map(({ body }) => parseRelayItem(body)));
       for (const [at, message] of left.entries()) words.set(message, answers[at] ?? { problem: 'no answer' });
       left = left.filter((message) => 'later' in (words.get(message) ?? {}));
     }
@@ -185,7 +185,7 @@ export class Egress {
 
   /** What Parley puts into words, it can say with large content as a card. */
   async #publishReduced(message: ReceivedMessage): Promise<boolean> {
-    const [word] = await this.#options.api.words([{ ...parseRelayItem(message.body), isTooLarge: true }]);
+    const [word] = await this.#options.api.render([{ ...parseRelayItem(message.body), isTooLarge: true }]);
     return word !== undefined && isRenderedItem(word) && this.#publishOne(message, word, true);
   }
 }

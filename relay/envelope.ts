@@ -1,5 +1,5 @@
 import type { MsgHdrs } from '@nats-io/transport-node';
-import type { NatsEnvelope } from '../shared/relay/nats-message.ts';
+import type { NatsEnvelope } from '../shared/nats/nats-message.ts';
 
 /** A message as it goes to Parley. */
 export interface IngressMessage {

@@ -1,5 +1,5 @@
 import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
-import type { Log } from '../shared/log.ts';
+import type { Log } from '../shared/kernel/log.ts';
 import { applyDisposition, deadLetterMessage, nakNow, nakWithBackoff } from './ack.ts';
 import { AuthBackoff } from './auth-backoff.ts';
 import { computeBackoffMs, sleepUntilAborted, sleepWithBackoff } from './backoff.ts';
@@ -22,11 +22,11 @@ export interface IngressOptions {
   /** What is held in memory stays below this, as far as the sizes of the last messages tell. */
   heldBytes: number;
   /** Makes the streams and consumers that are gone. */
-  makeMissing: () => Promise<unknown>;
+  provisionMissing: () => Promise<unknown>;
   /** Fires when nothing more is to be taken. */
   signal: AbortSignal;
   /** The key does not open anything any more, or does again. */
-  onKey: (isGood: boolean) => void;
+  onKeyChange: (isGood: boolean) => void;
 }
 
 /** A call holds no more than this, unless one message does. */
@@ -114,7 +114,7 @@ export class Ingress {
     this.#consumer ??= await this.#getConsumer();
     const most = Math.max(1, Math.min(maxInflight, Math.floor(heldBytes / this.#averageBytes)));
     const free = most - this.#held.size;
-    if (free < Math.min(most, batchSize) || this.#key.isOn) return this.#waitForChange();
+    if (free < Math.min(most, batchSize) || this.#key.isActive) return this.#waitForChange();
     const messages = await this.#consumer.fetch({
       max_messages: free,
       expires: fetchMs,
@@ -127,13 +127,13 @@ export class Ingress {
 
   /** A server that is restarted has lost the streams that it had in memory. */
   async #getConsumer(): Promise<Consumer> {
-    const { site, makeMissing } = this.#options;
+    const { site, provisionMissing } = this.#options;
     const { stream, durable } = this.#durable;
     try {
       return await site.js.consumers.get(stream, durable);
     } catch (error) {
       if (!isStreamOrConsumerMissing(error)) throw error;
-      await makeMissing();
+      await provisionMissing();
       return site.js.consumers.get(stream, durable);
     }
   }
@@ -169,7 +169,7 @@ export class Ingress {
   }
 
   #canSend(): boolean {
-    return !this.#key.isOn && !this.#options.signal.aborted;
+    return !this.#key.isActive && !this.#options.signal.aborted;
   }
 
   #takeBatch(): HeldMessage[] {
@@ -184,7 +184,7 @@ export class Ingress {
   async #sendBatch(batch: HeldMessage[]): Promise<void> {
     const { api } = this.#options;
     try {
-      const results = await api.send(
+      const results = await api.sendMessages(
         batch.map(({ text }) => text),
         batch.map(({ arrival }) => arrival),
       );
@@ -224,7 +224,7 @@ export class Ingress {
   }
 
   #pauseForAuth(why: string | undefined): void {
-    if (this.#key.isOn) return;
+    if (this.#key.isActive) return;
     this.#key.wait(why).then(() => this.#notify());
     // What was not sent yet waits its turn on NATS.
     for (const { message } of this.#waiting.splice(0)) {

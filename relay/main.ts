@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createJsonLog } from '../shared/log.ts';
+import { createJsonLog } from '../shared/kernel/log.ts';
 import { buildNatsOptions } from './connect.ts';
 import { createParleyApi } from './parley-api.ts';
 import { type RunningRelay, startRelay } from './relay.ts';

@@ -1,7 +1,7 @@
 import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { errors, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
-import type { Log } from '../shared/log.ts';
-import type { NatsMessage } from '../shared/relay/nats-message.ts';
+import type { Log } from '../shared/kernel/log.ts';
+import type { NatsMessage } from '../shared/nats/nats-message.ts';
 import { isResolvedWithin, waitForAbort } from './backoff.ts';
 import type { MessageResponse } from './parley-api.ts';
 
@@ -87,7 +87,7 @@ export class NatsClient {
       for (const value of given?.values(name) ?? []) carried.append(name, value);
     }
     carried.set(PROBLEM_HEADER, toHeaderLine(problem));
-    const place = `parley.dead.${subject}`;
+    const place = `parley.dead-letters.${subject}`;
     try {
       await this.js.publish(place, data, { headers: carried, msgID: id });
     } catch (error) {

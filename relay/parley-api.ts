@@ -1,10 +1,10 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import * as z from 'zod';
-import type { NatsEnvelope } from '../shared/relay/nats-message.ts';
-import { NatsMessage } from '../shared/relay/nats-message.ts';
-import { RelayPlan } from '../shared/relay/relay-plan.ts';
-import { RenderResult } from '../shared/relay/render-result.ts';
+import type { NatsEnvelope } from '../shared/nats/nats-message.ts';
+import { NatsMessage } from '../shared/nats/nats-message.ts';
+import { RelayPlan } from '../shared/nats/relay-plan.ts';
+import { RenderResult } from '../shared/nats/render-result.ts';
 
 /** What Parley said of one message. */
 export const MessageResponse = z.object({
@@ -30,11 +30,11 @@ export class ParleyResponseError extends Error {
 
 export interface ParleyApi {
   /** Whether it answers at this moment. Where no call has told lately, one is made. */
-  answers(): Promise<boolean>;
-  plan(): Promise<RelayPlan>;
+  isResponsive(): Promise<boolean>;
+  getPlan(): Promise<RelayPlan>;
   /** Each message is the text of a JSON object; what is sent is put together from these as they are. */
-  send(messages: string[], arrivals: NatsEnvelope[]): Promise<MessageResponse[]>;
-  words(asks: unknown[]): Promise<RenderResult[]>;
+  sendMessages(messages: string[], arrivals: NatsEnvelope[]): Promise<MessageResponse[]>;
+  render(asks: unknown[]): Promise<RenderResult[]>;
   close(): void;
 }
 
@@ -95,7 +95,7 @@ export const createParleyApi = (address: string, key: () => string): ParleyApi =
       request.end(body);
     });
   return {
-    answers: async () => {
+    isResponsive: async () => {
       const [oldest] = underWay;
       if (oldest && Date.now() - oldest.begunAt > HUNG_CALL_MS) return false;
       if (Date.now() - answeredAt < RECENT_MS) return true;
@@ -104,14 +104,15 @@ export const createParleyApi = (address: string, key: () => string): ParleyApi =
         () => false,
       );
     },
-    plan: async () => RelayPlan.parse(await call('GET', PLAN_PATH)),
-    send: async (messages, arrivals) => {
+    getPlan: async () => RelayPlan.parse(await call('GET', PLAN_PATH)),
+    sendMessages: async (messages, arrivals) => {
       const body = `{"messages":[${messages.join(',')}],"arrivals":${JSON.stringify(arrivals)}}`;
       const { results } = MessageResponses.parse(await call('POST', '/v1/messages', body));
       if (results.length === messages.length) return results;
       throw new Error(`Parley answered ${results.length} of ${messages.length} messages`);
     },
-    words: async (asks) => RenderResponse.parse(await call('POST', '/v1/relay/render', JSON.stringify({ asks }))).words,
+    render: async (asks) =>
+      RenderResponse.parse(await call('POST', '/v1/relay/render', JSON.stringify({ asks }))).words,
     close: () => agent.destroy(),
   };
 };

@@ -10,8 +10,8 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
-import type { Log } from '../shared/log.ts';
-import type { RelayPlan, StreamSpec, SubscriptionSpec } from '../shared/relay/relay-plan.ts';
+import type { Log } from '../shared/kernel/log.ts';
+import type { RelayPlan, StreamSpec, SubscriptionSpec } from '../shared/nats/relay-plan.ts';
 import { RelayStartError } from './settings.ts';
 
 /** A durable consumer that the relay reads. */

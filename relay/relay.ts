@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { jetstreamManager } from '@nats-io/jetstream';
-import type { Log } from '../shared/log.ts';
+import type { Log } from '../shared/kernel/log.ts';
+import type { RelayPlan } from '../shared/nats/relay-plan.ts';
 import { PRIORITIES } from '../shared/ports/queues.ts';
-import type { RelayPlan } from '../shared/relay/relay-plan.ts';
 import { computeBackoffMs, sleepUntilAborted } from './backoff.ts';
 import { connectToNats, type NatsOptions } from './connect.ts';
 import { Egress } from './egress.ts';
@@ -35,7 +35,7 @@ export interface RunningRelay {
   isConnected(): boolean;
   /** Whether it carries messages both ways at this moment. */
   isReady(): Promise<boolean>;
-  gauges(): Promise<RelayGauges>;
+  getGauges(): Promise<RelayGauges>;
   /** Takes nothing more, settles what it has taken, and disconnects. */
   stop(): Promise<void>;
 }
@@ -55,8 +55,11 @@ export const startRelay = async (options: RelayOptions): Promise<RunningRelay> =
   const site = new NatsClient(connection, plan.project, log);
   try {
     const jsm = await jetstreamManager(connection);
-    const makeMissing = () => provisionStreams(jsm, plan, ackWaitMs, log);
-    return runRelay(site, plan, await makeMissing(), { ...options, makeMissing: shareInFlight(makeMissing) });
+    const provisionMissing = () => provisionStreams(jsm, plan, ackWaitMs, log);
+    return runRelay(site, plan, await provisionMissing(), {
+      ...options,
+      provisionMissing: shareInFlight(provisionMissing),
+    });
   } catch (error) {
     await connection.close();
     throw error;
@@ -67,7 +70,7 @@ export const startRelay = async (options: RelayOptions): Promise<RunningRelay> =
 const loadPlan = async (api: ParleyApi, until: number): Promise<RelayPlan> => {
   for (let attempts = 0; ; attempts++) {
     try {
-      return await api.plan();
+      return await api.getPlan();
     } catch (cause) {
       const isRefused = cause instanceof ParleyResponseError && cause.status < 500 && cause.status !== 429;
       const why = cause instanceof Error ? cause.message : String(cause);
@@ -92,7 +95,7 @@ const shareInFlight = <T>(work: () => Promise<T>): (() => Promise<T>) => {
 
 interface RelayRunOptions extends RelayOptions {
   /** Makes the streams and consumers that are gone. */
-  makeMissing: () => Promise<unknown>;
+  provisionMissing: () => Promise<unknown>;
 }
 
 const runRelay = (
@@ -101,7 +104,7 @@ const runRelay = (
   durables: DurableConsumer[],
   options: RelayRunOptions,
 ): RunningRelay => {
-  const { api, log, makeMissing, batchSize = 25, maxInflight = 500, fetchMs = 30_000 } = options;
+  const { api, log, provisionMissing, batchSize = 25, maxInflight = 500, fetchMs = 30_000 } = options;
   const metrics = new RelayMetrics();
   const ending = new AbortController();
   const { signal } = ending;
@@ -110,15 +113,15 @@ const runRelay = (
   const source = options.source(plan.project);
   const shared = { site, api, metrics, log, signal };
   const heldBytes = Math.max(MAX_HELD_BYTES / durables.length, MIN_HELD_BYTES);
-  const taking = { ...shared, makeMissing, batchSize, maxInflight, fetchMs, heldBytes };
+  const taking = { ...shared, provisionMissing, batchSize, maxInflight, fetchMs, heldBytes };
   const ups = durables.map((durable) => {
     const onKey = (isGood: boolean): void =>
       void (isGood ? refused.delete(durable.durable) : refused.add(durable.durable));
-    return new Ingress(durable, { ...taking, onKey });
+    return new Ingress(durable, { ...taking, onKeyChange: onKey });
   });
   const downs = PRIORITIES.map((priority) => new Egress(priority, { ...shared, source }));
   for (const subject of listCoreSubjects(plan.sources)) {
-    subscribeCore(subject, { ...taking, onKey: () => {} });
+    subscribeCore(subject, { ...taking, onKeyChange: () => {} });
   }
   const running = Promise.all([...ups, ...downs].map((one) => one.run()));
   log('info', 'the relay is carrying messages', { project: plan.project, server: site.connection.getServer() });
@@ -131,8 +134,8 @@ const runRelay = (
       ups.every((up) => up.isReading) &&
       downs.every((down) => down.isReceiving) &&
       (await site.isResponsive()) &&
-      (await api.answers()),
-    gauges: () => loadGauges(site, durables),
+      (await api.isResponsive()),
+    getGauges: () => loadGauges(site, durables),
     stop: async () => {
       ending.abort();
       await Promise.race([running, sleepUntilAborted(DRAIN_TIMEOUT_MS, new AbortController().signal)]);

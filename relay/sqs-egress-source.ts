@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { SQSClient, type SQSClientConfig } from '@aws-sdk/client-sqs';
 import { deleteFromSqs, receiveSkipping, releaseToSqs, type SqsQueues } from '../shared/engines/aws/sqs-queue.ts';
 import { systemClock } from '../shared/ports/clock.ts';
-import { buildQueueSuffix } from '../shared/queue-names.ts';
+import { buildQueueSuffix } from '../shared/ports/queue-names.ts';
 import { RECEIVE_WAIT_MS } from './egress.ts';
 import { type EgressSource, MAX_RECEIVE } from './egress-source.ts';
 
@@ -25,9 +25,9 @@ export const createSqsSource = (
       },
     }),
     urlPrefix,
-    suffixOf: buildQueueSuffix,
-    has: () => true,
-    onLost: () => {},
+    toSuffix: buildQueueSuffix,
+    hasQueue: () => true,
+    onUndeliverable: () => {},
     clock: systemClock,
     newId: randomUUID,
   };

@@ -45,7 +45,7 @@ const handleStatusRequest = async (
   }
   if (path !== '/metrics') return sendJson(response, 404, { status: 'there are /healthz, /readyz and /metrics' });
   if (!relay) return sendJson(response, 503, { status: 'not ready' });
-  const gauges = await relay.gauges();
+  const gauges = await relay.getGauges();
   const wantsJson = new URLSearchParams(query).get('format') === 'json' || headers.accept?.includes('application/json');
   if (wantsJson) return sendJson(response, 200, relay.metrics.toJson(gauges));
   response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(relay.metrics.toPrometheus(gauges));

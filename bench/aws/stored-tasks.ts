@@ -8,8 +8,8 @@ import { TableStream } from '../../local/template/mappings/stream-records.ts';
 import { type Attributes, ItemCodec } from '../../shared/engines/aws/item-codec.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 import type { Item } from '../../shared/ports/records.ts';
-import { STORAGE_SCHEMA } from '../../shared/tasks/storage-schema.ts';
-import type { Task } from '../../shared/tasks/task.ts';
+import { STORAGE_SCHEMA } from '../../shared/storage/storage-schema.ts';
+import type { Task } from '../../shared/tasks/model/task.ts';
 
 const shelf = new ItemCodec(STORAGE_SCHEMA);
 
@@ -77,9 +77,9 @@ const passStream = async (dynamodb: DynamoDbLocal, table: string, file: string):
   let { after } = Position.parse(position);
   let iterator: string | undefined = await stream.getIterator(shardId, { after });
   while (iterator !== undefined) {
-    const { records, next }: Awaited<ReturnType<TableStream['getRecords']>> = await stream.getRecords(iterator);
-    after = records.at(-1)?.dynamodb.SequenceNumber ?? after;
-    iterator = records.length > 0 ? next : undefined;
+    const { getRecords, next }: Awaited<ReturnType<TableStream['getRecords']>> = await stream.getRecords(iterator);
+    after = getRecords.at(-1)?.dynamodb.SequenceNumber ?? after;
+    iterator = getRecords.length > 0 ? next : undefined;
   }
   writeFileSync(file, JSON.stringify({ ...positions, [name]: { after } }));
 };

@@ -21,7 +21,7 @@ const source: EgressSource = {
     return Array.from({ length: size }, (): ReceivedMessage => {
       const id = String(left--);
       const publish = { subject: `bench.down.${id}`, payload: { text: payload }, id };
-      return { lane: lane(priority), group: id, receipt: id, body: { at: Date.now(), publish } };
+      return { queueKey: lane(priority), group: id, receipt: id, body: { at: Date.now(), publish } };
     });
   },
   delete: async () => {},

@@ -5,7 +5,7 @@ import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
-import type { AwsConfig } from '../../shared/aws-config.ts';
+import type { AwsConfig } from '../../shared/config/aws-config.ts';
 import {
   buildFailedRecordMetrics,
   buildIteratorAgeMetric,
@@ -29,12 +29,12 @@ import {
 
 interface AlarmRule {
   /** Also the heading in the runbook. */
-  heading: string;
-  says: string;
+  runbookAnchor: string;
+  description: string;
   metrics: IMetric[];
-  atLeast?: number;
-  above?: number;
-  lessThan?: number;
+  minimum?: number;
+  exclusiveMaximum?: number;
+  lowerBound?: number;
   periods?: number;
   missing?: TreatMissingData;
 }
@@ -54,129 +54,143 @@ const MAX_SERVER_ERRORS = 5;
 const MAX_TABLE_FAULTS = 10;
 
 const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConfig): AlarmRule[] => {
-  const { functions, delay, api } = watched;
+  const { functions, delayQueue, api } = watched;
   const buildFunctionMetrics = (metric: 'Errors' | 'Throttles') =>
     SCHEDULED_FUNCTIONS.map((name) =>
       functions[name].lambda.metric(metric, { period: METRIC_PERIOD, statistic: 'Sum' }),
     );
   return [
     {
-      heading: 'dead-letters',
-      says: 'Messages lie in the dead-letter queue of a project, and the function that should put them back does not.',
+      runbookAnchor: 'dead-letters',
+      description:
+        'Messages lie in the dead-letter queue of a project, and the function that should put them back does not.',
       metrics: combineMetrics('MAX', 'oldest dead letter (s)', buildOldestDeadLetterMetrics(watched)),
-      atLeast: DEAD_LETTER_AGE_S,
+      minimum: DEAD_LETTER_AGE_S,
     },
     {
-      heading: 'relay-dead-letters',
-      says: 'Messages for agents on NATS lie in the dead-letter queue of a relay: it has received them over and over in vain.',
+      runbookAnchor: 'relay-dead-letters',
+      description:
+        'Messages for agents on NATS lie in the dead-letter queue of a relay: it has received them over and over in vain.',
       metrics: combineMetrics('SUM', 'dead letters of relays', buildRelayDeadLetterMetrics(watched)),
-      atLeast: 1,
+      minimum: 1,
     },
     {
-      heading: 'timer-dead-letters',
-      says: 'Due times could not be worked off ten times over.',
+      runbookAnchor: 'timer-dead-letters',
+      description: 'Due times could not be worked off ten times over.',
       metrics: [
-        delay.deadLetters.metricApproximateNumberOfMessagesVisible({ period: METRIC_PERIOD, statistic: 'Maximum' }),
+        delayQueue.deadLetters.metricApproximateNumberOfMessagesVisible({
+          period: METRIC_PERIOD,
+          statistic: 'Maximum',
+        }),
       ],
-      atLeast: 1,
+      minimum: 1,
     },
     {
-      heading: 'stream-age',
-      says: 'What follows from changes comes late: dispatch does not keep up with the stream, or a record blocks it.',
+      runbookAnchor: 'stream-age',
+      description:
+        'What follows from changes comes late: dispatch does not keep up with the stream, or a record blocks it.',
       metrics: [buildIteratorAgeMetric(watched)],
-      atLeast: STREAM_AGE_MS,
+      minimum: STREAM_AGE_MS,
     },
     {
-      heading: 'stream-not-read',
-      says: 'Messages come in and nothing follows from them: the stream is not read at all.',
+      runbookAnchor: 'stream-not-read',
+      description: 'Messages come in and nothing follows from them: the stream is not read at all.',
       metrics: [buildStreamNotReadMetric(watched)],
-      atLeast: 1,
+      minimum: 1,
       periods: 3,
     },
     {
-      heading: 'stream-failures',
-      says: 'Changes were given up after ten attempts. They lie in the failure bucket until they are replayed.',
+      runbookAnchor: 'stream-failures',
+      description: 'Changes were given up after ten attempts. They lie in the failure bucket until they are replayed.',
       metrics: combineMetrics('SUM', 'records given up', buildFailedRecordMetrics(watched)),
-      atLeast: 1,
+      minimum: 1,
     },
     {
-      heading: 'events-not-announced',
-      says: 'The bus did not take events. Tasks are not held up by it, but whoever follows the bus has missed them.',
+      runbookAnchor: 'events-not-announced',
+      description:
+        'The bus did not take events. Tasks are not held up by it, but whoever follows the bus has missed them.',
       metrics: combineMetrics('SUM', 'events not announced', buildUnpublishedEventMetrics(stage)),
-      atLeast: 1,
+      minimum: 1,
     },
     {
-      heading: 'table-faults',
-      says: 'DynamoDB throttles the table, or fails.',
+      runbookAnchor: 'table-faults',
+      description: 'DynamoDB throttles the table, or fails.',
       metrics: combineMetrics('SUM', 'refused and failed calls', buildTableFaultMetrics(watched)),
-      atLeast: MAX_TABLE_FAULTS,
+      minimum: MAX_TABLE_FAULTS,
     },
     {
-      heading: 'function-errors',
-      says: 'A function ended with an error that it did not handle, or ran out of time.',
+      runbookAnchor: 'function-errors',
+      description: 'A function ended with an error that it did not handle, or ran out of time.',
       metrics: combineMetrics('SUM', 'errors', buildFunctionMetrics('Errors')),
-      atLeast: 1,
+      minimum: 1,
     },
     {
-      heading: 'function-throttles',
-      says: "The account's bound on concurrent functions is reached.",
+      runbookAnchor: 'function-throttles',
+      description: "The account's bound on concurrent functions is reached.",
       metrics: combineMetrics('SUM', 'throttles', buildFunctionMetrics('Throttles')),
-      atLeast: 1,
+      minimum: 1,
       periods: 2,
     },
     {
-      heading: 'api-5xx',
-      says: 'Agents get server errors.',
+      runbookAnchor: 'api-5xx',
+      description: 'Agents get server errors.',
       metrics: [api.metricServerError({ period: METRIC_PERIOD, statistic: 'Sum' })],
-      atLeast: MAX_SERVER_ERRORS,
+      minimum: MAX_SERVER_ERRORS,
     },
     {
-      heading: 'oldest-message',
-      says: 'Tasks wait in a lane for longer than they should: its domain has too few agents, or none.',
+      runbookAnchor: 'oldest-message',
+      description: 'Tasks wait in a lane for longer than they should: its domain has too few agents, or none.',
       metrics: combineMetrics('MAX', 'oldest message (s)', buildOldestMessageMetrics(watched)),
-      atLeast: Math.ceil(alarms.oldestMessageMs / 1000),
+      minimum: Math.ceil(alarms.oldestMessageMs / 1000),
     },
     {
-      heading: 'relay-not-reading',
-      says: 'Messages for agents on NATS wait in the queues of a relay: it does not run, or does not get through to NATS.',
+      runbookAnchor: 'relay-not-reading',
+      description:
+        'Messages for agents on NATS wait in the queues of a relay: it does not run, or does not get through to NATS.',
       metrics: combineMetrics('MAX', 'oldest message for a relay (s)', buildOldestRelayMetrics(watched)),
-      atLeast: RELAY_AGE_S,
+      minimum: RELAY_AGE_S,
     },
     {
-      heading: 'sweep-not-running',
-      says: 'Nothing has looked for due times for five minutes: leases, retries and expiries do not happen.',
+      runbookAnchor: 'sweep-not-running',
+      description: 'Nothing has looked for due times for five minutes: leases, retries and expiries do not happen.',
       metrics: [functions.sweep.lambda.metricInvocations({ period: METRIC_PERIOD, statistic: 'Sum' })],
-      lessThan: 1,
+      lowerBound: 1,
       missing: TreatMissingData.BREACHING,
     },
     {
-      heading: 'write-latency',
-      says: 'Messages of the message routing protocol take long to be written.',
+      runbookAnchor: 'write-latency',
+      description: 'Messages of the message routing protocol take long to be written.',
       metrics: [buildWriteLatencyMetric(stage)],
-      above: SLOW_WRITE_MS,
+      exclusiveMaximum: SLOW_WRITE_MS,
       periods: 2,
     },
     {
-      heading: 'read-latency',
-      says: 'Inboxes of the message routing protocol take long to be read.',
+      runbookAnchor: 'read-latency',
+      description: 'Inboxes of the message routing protocol take long to be read.',
       metrics: [buildReadLatencyMetric(stage)],
-      above: SLOW_READ_MS,
+      exclusiveMaximum: SLOW_READ_MS,
       periods: 2,
     },
     {
-      heading: 'inbox-depth',
-      says: 'An inbox is nearly full: its agent does not keep up, and its oldest messages are about to be evicted.',
+      runbookAnchor: 'inbox-depth',
+      description:
+        'An inbox is nearly full: its agent does not keep up, and its oldest messages are about to be evicted.',
       metrics: [buildInboxDepthMetric(stage)],
-      above: INBOX_ALMOST_FULL,
+      exclusiveMaximum: INBOX_ALMOST_FULL,
     },
   ];
 };
 
-const toComparison = ({ atLeast, above, lessThan = 0 }: Pick<AlarmRule, 'atLeast' | 'above' | 'lessThan'>) => {
-  if (above !== undefined) return { threshold: above, comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD };
-  return atLeast === undefined
-    ? { threshold: lessThan, comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD }
-    : { threshold: atLeast, comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD };
+const toComparison = ({
+  minimum,
+  exclusiveMaximum,
+  lowerBound = 0,
+}: Pick<AlarmRule, 'minimum' | 'exclusiveMaximum' | 'lowerBound'>) => {
+  if (exclusiveMaximum !== undefined)
+    return { threshold: exclusiveMaximum, comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD };
+  return minimum === undefined
+    ? { threshold: lowerBound, comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD }
+    : { threshold: minimum, comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD };
 };
 
 /** What somebody should get up for. Each alarm names the heading of the runbook that says what to do. */
@@ -184,12 +198,15 @@ export class Alarms extends Construct {
   constructor(scope: Construct, id: string, { aws, watched }: { aws: AwsConfig; watched: MonitoredResources }) {
     super(scope, id);
     const topic = this.addTopic(aws);
-    for (const { heading, says, metrics, periods = 1, missing, ...bound } of buildAlarmRules(watched, aws)) {
+    for (const { runbookAnchor, description, metrics, periods = 1, missing, ...bound } of buildAlarmRules(
+      watched,
+      aws,
+    )) {
       for (const [at, metric] of metrics.entries()) {
-        const name = metrics.length === 1 ? heading : `${heading}-${at + 1}`;
+        const name = metrics.length === 1 ? runbookAnchor : `${runbookAnchor}-${at + 1}`;
         const alarm = new Alarm(this, name, {
           alarmName: `parley-${aws.stage}-${name}`,
-          alarmDescription: `${says} docs/runbook.md#${heading}`,
+          alarmDescription: `${description} docs/runbook.md#${runbookAnchor}`,
           metric,
           ...toComparison(bound),
           evaluationPeriods: periods,

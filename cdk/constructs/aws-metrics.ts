@@ -12,8 +12,8 @@ import type { TaskQueues } from './task-queues.ts';
 export interface MonitoredResources {
   functions: Record<FunctionName, ParleyFunction>;
   table: Table;
-  lanes: TaskQueues;
-  delay: DelayQueue;
+  queues: TaskQueues;
+  delayQueue: DelayQueue;
   /** There is none while the deployment is paused. */
   stream?: EventSourceMapping;
   api: HttpApi;
@@ -40,24 +40,24 @@ export const combineMetrics = (how: 'MAX' | 'SUM', label: string, metrics: IMetr
 
 export const SCHEDULED_FUNCTIONS = FUNCTION_NAMES.filter((name) => !MANUAL_FUNCTIONS.includes(name));
 
-export const buildOldestMessageMetrics = ({ lanes }: MonitoredResources): IMetric[] =>
-  lanes.lanes
+export const buildOldestMessageMetrics = ({ queues }: MonitoredResources): IMetric[] =>
+  queues.domainQueues
     // Low priority waits for an agent that has nothing else to do.
     .filter(({ priority }) => priority !== 'low')
     .map(({ queue }) => queue.metricApproximateAgeOfOldestMessage({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM }));
 
-export const buildOldestRelayMetrics = ({ lanes }: MonitoredResources): IMetric[] =>
-  lanes.relay.map(({ queue }) =>
+export const buildOldestRelayMetrics = ({ queues }: MonitoredResources): IMetric[] =>
+  queues.relayQueues.map(({ queue }) =>
     queue.metricApproximateAgeOfOldestMessage({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM }),
   );
 
-export const buildOldestDeadLetterMetrics = ({ lanes }: MonitoredResources): IMetric[] =>
-  lanes.deadLetters.map((queue) =>
+export const buildOldestDeadLetterMetrics = ({ queues }: MonitoredResources): IMetric[] =>
+  queues.deadLetters.map((queue) =>
     queue.metricApproximateAgeOfOldestMessage({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM }),
   );
 
-export const buildRelayDeadLetterMetrics = ({ lanes }: MonitoredResources): IMetric[] =>
-  lanes.relayDeadLetters.map((queue) =>
+export const buildRelayDeadLetterMetrics = ({ queues }: MonitoredResources): IMetric[] =>
+  queues.relayDeadLetters.map((queue) =>
     queue.metricApproximateNumberOfMessagesVisible({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM }),
   );
 

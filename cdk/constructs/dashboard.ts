@@ -29,13 +29,13 @@ const createGraph = (title: string, left: IMetric[], right: IMetric[] = []): IWi
 
 /** The way of a task from left to right and from top to bottom: calls, functions, lanes, stream, timers. */
 export const createDashboard = (scope: Construct, stage: string, watched: MonitoredResources): Dashboard => {
-  const { functions, lanes, delay, api } = watched;
+  const { functions, queues, delayQueue, api } = watched;
   const buildFunctionMetrics = (names: typeof SCHEDULED_FUNCTIONS, metric: string, statistic: string): IMetric[] =>
     names.map((name) => functions[name].lambda.metric(metric, { period: METRIC_PERIOD, statistic, label: name }));
   const behindHttp = SCHEDULED_FUNCTIONS.filter(
     (name) => name === DEFAULT_ROUTE_FUNCTION || ROUTES.some(({ to }) => to === name),
   );
-  const all = [...lanes.lanes, ...lanes.relay];
+  const all = [...queues.domainQueues, ...queues.relayQueues];
   const waiting = all.map(({ queue, suffix }) =>
     queue.metricApproximateNumberOfMessagesVisible({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM, label: suffix }),
   );
@@ -66,7 +66,7 @@ export const createDashboard = (scope: Construct, stage: string, watched: Monito
         createGraph('Waiting in lanes', waiting),
         createGraph('Oldest in lanes (s)', oldest),
         createGraph('Oldest dead letter (s)', combineMetrics('MAX', 'lanes', buildOldestDeadLetterMetrics(watched)), [
-          delay.deadLetters.metricApproximateNumberOfMessagesVisible({ label: 'timers (number)' }),
+          delayQueue.deadLetters.metricApproximateNumberOfMessagesVisible({ label: 'timers (number)' }),
           ...buildRelayDeadLetterMetrics(watched),
         ]),
       ],
@@ -74,7 +74,7 @@ export const createDashboard = (scope: Construct, stage: string, watched: Monito
         createGraph('Stream age (ms)', [buildIteratorAgeMetric(watched)], buildFailedRecordMetrics(watched)),
         createGraph('Timers', [
           functions.sweep.lambda.metricInvocations({ label: 'sweeps' }),
-          delay.queue.metricNumberOfMessagesReceived({ label: 'fired' }),
+          delayQueue.queue.metricNumberOfMessagesReceived({ label: 'fired' }),
           buildDueSweptMetric(stage),
         ]),
         createGraph('Stream not read', [buildStreamNotReadMetric(watched)], [buildChangesDispatchedMetric(stage)]),

@@ -1,7 +1,7 @@
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { buildQueuePrefix } from '../../shared/aws-config.ts';
+import { buildQueuePrefix } from '../../shared/config/aws-config.ts';
 import { FUNCTIONS } from '../function-specs.ts';
 import { computeVisibility, createQueue } from './queues.ts';
 

@@ -4,7 +4,7 @@ import type { EventBus } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement, type Role } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
-import { CHUNK_PRIORITY } from '../../shared/queue-names.ts';
+import { CHUNK_PRIORITY } from '../../shared/ports/queue-names.ts';
 import type { FunctionAccess } from '../function-specs.ts';
 import type { DelayQueue } from './delay-queue.ts';
 import { KEY_ACTIONS } from './encryption.ts';
@@ -13,8 +13,8 @@ import type { TaskQueue, TaskQueues } from './task-queues.ts';
 /** What functions can be given access to. */
 export interface FunctionResources {
   table: Table;
-  lanes: TaskQueues;
-  delay: DelayQueue;
+  queues: TaskQueues;
+  delayQueue: DelayQueue;
   bus: EventBus;
   content: Bucket;
   failures: Bucket;
@@ -71,15 +71,15 @@ export const grantAccess = (role: Role, access: FunctionAccess, to: FunctionReso
     ),
     ...buildStatements(
       'sqs',
-      access.lanes,
-      to.lanes.lanes.map(({ queue }) => queue.queueArn),
+      access.queues,
+      to.queues.domainQueues.map(({ queue }) => queue.queueArn),
     ),
-    ...buildRelayStatements(to.lanes.relay, access.relay),
+    ...buildRelayStatements(to.queues.relayQueues, access.relayQueues),
     ...buildRelayStatements(
-      to.lanes.relay.filter(({ priority }) => priority === CHUNK_PRIORITY),
-      access.relayOfChunks,
+      to.queues.relayQueues.filter(({ priority }) => priority === CHUNK_PRIORITY),
+      access.relayChunkQueues,
     ),
-    ...buildStatements('sqs', access.delayQueue, [to.delay.queue.queueArn]),
+    ...buildStatements('sqs', access.delayQueue, [to.delayQueue.queue.queueArn]),
     ...buildStatements('events', access.bus, [to.bus.eventBusArn]),
     ...buildBucketStatements(to.content, role, access.content),
     ...buildBucketStatements(to.failures, role, access.failures),

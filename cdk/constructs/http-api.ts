@@ -15,7 +15,7 @@ import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import type { AwsConfig } from '../../shared/aws-config.ts';
+import type { AwsConfig } from '../../shared/config/aws-config.ts';
 import { DEFAULT_ROUTE_FUNCTION, type FunctionName, ROUTES } from '../function-specs.ts';
 import type { ParleyFunction } from './parley-function.ts';
 

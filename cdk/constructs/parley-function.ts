@@ -10,7 +10,7 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import type { FunctionEnv } from '../../functions/env.ts';
+import type { FunctionEnv } from '../../functions/runtime/env.ts';
 import { FUNCTIONS, type FunctionName, type FunctionSpec } from '../function-specs.ts';
 import { type FunctionResources, grantAccess } from './grant-access.ts';
 import { METRIC_NAMESPACE } from './parley-metrics.ts';
@@ -21,7 +21,7 @@ export interface ParleyFunctionProps {
   code: Code;
   env: FunctionEnv & Record<string, string>;
   logDays: number;
-  surroundings: FunctionResources;
+  resources: FunctionResources;
 }
 
 /** How every function is built: its role may do what `FUNCTIONS` says and write its own log, nothing else. */
@@ -36,14 +36,14 @@ export class ParleyFunction extends Construct {
     const log = new LogGroup(this, 'Log', {
       logGroupName: `/aws/lambda/${functionName}`,
       retention: props.logDays,
-      encryptionKey: props.surroundings.key,
+      encryptionKey: props.resources.key,
       removalPolicy: RemovalPolicy.DESTROY,
     });
     this.role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
     this.role.addToPolicy(
       new PolicyStatement({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [log.logGroupArn] }),
     );
-    grantAccess(this.role, spec.access, props.surroundings);
+    grantAccess(this.role, spec.access, props.resources);
     this.lambda = new LambdaFunction(this, 'Function', {
       functionName,
       code: props.code,

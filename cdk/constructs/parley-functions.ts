@@ -1,7 +1,7 @@
 import type { Code } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import type { FunctionEnv } from '../../functions/env.ts';
-import type { AwsConfig } from '../../shared/aws-config.ts';
+import type { FunctionEnv } from '../../functions/runtime/env.ts';
+import type { AwsConfig } from '../../shared/config/aws-config.ts';
 import type { FunctionName } from '../function-specs.ts';
 import type { FunctionResources } from './grant-access.ts';
 import { ParleyFunction } from './parley-function.ts';
@@ -9,21 +9,21 @@ import { ParleyFunction } from './parley-function.ts';
 export interface FunctionsProps {
   aws: AwsConfig;
   code: (name: FunctionName) => Code;
-  surroundings: FunctionResources;
+  resources: FunctionResources;
 }
 
 /** All functions. Each is told where everything is, and may reach what its row in `FUNCTIONS` says. */
 export const createFunctions = (
   scope: Construct,
-  { aws, code, surroundings }: FunctionsProps,
+  { aws, code, resources }: FunctionsProps,
 ): Record<FunctionName, ParleyFunction> => {
   const env: FunctionEnv = {
     STAGE: aws.stage,
-    TABLE_NAME: surroundings.table.tableName,
-    BUCKET_NAME: surroundings.content.bucketName,
-    BUS_NAME: surroundings.bus.eventBusName,
-    LANE_URL_PREFIX: surroundings.lanes.urlPrefix,
-    DELAY_QUEUE_URL: surroundings.delay.queue.queueUrl,
+    TABLE_NAME: resources.table.tableName,
+    BUCKET_NAME: resources.content.bucketName,
+    BUS_NAME: resources.bus.eventBusName,
+    LANE_URL_PREFIX: resources.queues.urlPrefix,
+    DELAY_QUEUE_URL: resources.delayQueue.queue.queueUrl,
   };
   const createFunction = (name: FunctionName, more: Record<string, string> = {}): ParleyFunction =>
     new ParleyFunction(scope, {
@@ -32,7 +32,7 @@ export const createFunctions = (
       code: code(name),
       env: { ...env, ...more },
       logDays: aws.logDays,
-      surroundings,
+      resources,
     });
   return {
     ingest: createFunction('ingest'),
@@ -48,7 +48,7 @@ export const createFunctions = (
     sweep: createFunction('sweep'),
     due: createFunction('due'),
     'dead-letters': createFunction('dead-letters'),
-    replay: createFunction('replay', { FAILURE_BUCKET_NAME: surroundings.failures.bucketName }),
+    replay: createFunction('replay', { FAILURE_BUCKET_NAME: resources.failures.bucketName }),
     'admin-key': createFunction('admin-key'),
   };
 };

@@ -1,9 +1,9 @@
 import { type IMetric, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
-import { METRICS_SERVICE, type MetricName } from '../../shared/metrics.ts';
+import { METRICS_SERVICE, type MetricName } from '../../shared/kernel/metrics.ts';
 import type { FunctionName } from '../function-specs.ts';
 import { METRIC_PERIOD } from './metric-period.ts';
 
-/** Of the metrics that functions write themselves, by `functions/metrics.lazy.ts`. */
+/** Of the metrics that functions write themselves, by `functions/runtime/metrics.lazy.ts`. */
 export const METRIC_NAMESPACE = 'Parley';
 
 type ParleyMetricName =
@@ -12,7 +12,7 @@ type ParleyMetricName =
   | 'TasksFailed'
   | 'TasksExpired'
   | 'ChangesDispatched'
-  | 'EventsNotAnnounced'
+  | 'EventsNotPublished'
   | 'DueSwept'
   | MetricName;
 
@@ -44,7 +44,7 @@ export const buildChangesDispatchedMetric = (stage: string): IMetric =>
 
 /** Both carry out changes, and so announce them. */
 export const buildUnpublishedEventMetrics = (stage: string): IMetric[] =>
-  (['dispatch', 'replay'] as const).map((service) => buildParleyMetric(stage, service, 'EventsNotAnnounced'));
+  (['dispatch', 'replay'] as const).map((service) => buildParleyMetric(stage, service, 'EventsNotPublished'));
 
 export const buildDueSweptMetric = (stage: string): IMetric => buildParleyMetric(stage, 'sweep', 'DueSwept');
 

@@ -16,7 +16,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
-import type { AwsConfig } from '../../shared/aws-config.ts';
+import type { AwsConfig } from '../../shared/config/aws-config.ts';
 import { KEY_ACTIONS } from './encryption.ts';
 import type { TaskQueues } from './task-queues.ts';
 
@@ -25,7 +25,7 @@ export interface RelayServiceProps {
   relay: NonNullable<AwsConfig['relay']>;
   project: string;
   endpoint: string;
-  lanes: TaskQueues;
+  queues: TaskQueues;
   image: ContainerImage;
   vpc: IVpc;
   cluster: Cluster;
@@ -96,7 +96,7 @@ export class RelayService extends Construct {
   }
 
   #createTaskDefinition(
-    { aws, relay, project, endpoint, lanes, image, key }: RelayServiceProps,
+    { aws, relay, project, endpoint, queues: lanes, image, key }: RelayServiceProps,
     name: string,
   ): FargateTaskDefinition {
     const task = new FargateTaskDefinition(this, 'Task', {
@@ -105,7 +105,7 @@ export class RelayService extends Construct {
       memoryLimitMiB: MEMORY_MIB,
       runtimePlatform: { cpuArchitecture: CpuArchitecture.ARM64, operatingSystemFamily: OperatingSystemFamily.LINUX },
     });
-    const queues = lanes.relay.filter((lane) => lane.project === project).map(({ queue }) => queue.queueArn);
+    const queues = lanes.relayQueues.filter((lane) => lane.project === project).map(({ queue }) => queue.queueArn);
     const actions = ['ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'].map((action) => `sqs:${action}`);
     task.addToTaskRolePolicy(new PolicyStatement({ actions, resources: queues }));
     if (key) task.addToTaskRolePolicy(new PolicyStatement({ actions: KEY_ACTIONS, resources: [key.keyArn] }));

@@ -3,7 +3,7 @@ import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { EventSourceMapping, FilterCriteria, FilterRule, MetricType, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
-import { CHANGE_FEED_KINDS } from '../../shared/dispatch/change-feed-kinds.ts';
+import { CHANGE_FEED_KINDS } from '../../shared/effects/change-feed-kinds.ts';
 import { getObjectsArn } from './grant-access.ts';
 import type { ParleyFunction } from './parley-function.ts';
 
@@ -12,7 +12,7 @@ export interface StreamMappingProps {
   failures: Bucket;
   parallelism: number;
   /** Counts of what was given up, for the alarm. */
-  counted: boolean;
+  withMetrics: boolean;
 }
 
 /**
@@ -21,7 +21,7 @@ export interface StreamMappingProps {
  */
 export const addStreamMapping = (
   dispatch: ParleyFunction,
-  { table, failures, parallelism, counted }: StreamMappingProps,
+  { table, failures, parallelism, withMetrics }: StreamMappingProps,
 ): EventSourceMapping => {
   const eventSourceArn = table.tableStreamArn;
   if (eventSourceArn === undefined) throw new Error('the table has no stream');
@@ -52,6 +52,6 @@ export const addStreamMapping = (
     filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: FilterRule.or(...CHANGE_FEED_KINDS) } } } })],
     onFailure: { bind: () => ({ destination: failures.bucketArn }) },
     supportS3OnFailureDestination: true,
-    ...(counted ? { metricsConfig: { metrics: [MetricType.EVENT_COUNT] } } : {}),
+    ...(withMetrics ? { metricsConfig: { metrics: [MetricType.EVENT_COUNT] } } : {}),
   });
 };

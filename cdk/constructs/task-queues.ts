@@ -2,9 +2,9 @@ import { Duration, Fn } from 'aws-cdk-lib';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { buildQueuePrefix } from '../../shared/aws-config.ts';
-import type { Config } from '../../shared/config.ts';
-import { listQueues, type NamedQueue } from '../../shared/queue-names.ts';
+import { buildQueuePrefix } from '../../shared/config/aws-config.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { listQueues, type NamedQueue } from '../../shared/ports/queue-names.ts';
 import { FUNCTIONS } from '../function-specs.ts';
 import { computeVisibility, createFifoQueue } from './queues.ts';
 
@@ -24,8 +24,8 @@ export interface TaskQueue extends NamedQueue {
  * for each priority of what goes to NATS, and one for what the relay could not publish.
  */
 export class TaskQueues extends Construct {
-  readonly lanes: TaskQueue[];
-  readonly relay: TaskQueue[];
+  readonly domainQueues: TaskQueue[];
+  readonly relayQueues: TaskQueue[];
   readonly deadLetters: Queue[];
   readonly relayDeadLetters: Queue[];
   /** What the URL of every lane begins with, taken from a real one, so that no account's form of URL is assumed. */
@@ -63,9 +63,9 @@ export class TaskQueues extends Construct {
       return { ...lane, queue };
     };
     const lanes = listQueues(projects).map(createTaskQueue);
-    this.lanes = lanes.filter(({ kind }) => kind === 'domain');
-    this.relay = lanes.filter(({ kind }) => kind === 'relay');
-    const [first] = this.lanes;
+    this.domainQueues = lanes.filter(({ kind }) => kind === 'domain');
+    this.relayQueues = lanes.filter(({ kind }) => kind === 'relay');
+    const [first] = this.domainQueues;
     if (first === undefined) throw new Error('parley.config.ts has no domain');
     this.urlPrefix = Fn.select(0, Fn.split(first.suffix, first.queue.queueUrl));
   }

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
 import { equals } from '../ports/conditions.ts';
 import type { Item, TransactionWrite } from '../ports/records.ts';
-import { agentStateRef, isAgentState } from '../turns/agent-state.ts';
-import { requireActive, staleTurnError } from '../turns/rules.ts';
+import { requireActive, staleTurnError } from '../turns/lifecycle/rules.ts';
+import { agentStateRef, isAgentState } from '../turns/model/agent-state.ts';
 import { assertBoxCapacity, type Box, boxRef, getBox } from './box.ts';
 import { getRequiredCards } from './put-card.ts';
 
@@ -28,7 +28,7 @@ const MAX_BACKOFF_MS = 200;
 /** Puts cards behind those that are there. One that the box has already is not put in again, so that repeating an append is safe. */
 export const appendToBox = async (deps: Deps, project: string, append: AppendRequest): Promise<Box> => {
   const { boxId, cards } = append;
-  const { keepMs, perBox } = deps.config.cards;
+  const { retentionMs, perBox } = deps.config.cards;
   await getRequiredCards(deps, project, cards);
   const token = deps.newId();
   const until = performance.now() + MAX_RETRY_MS;
@@ -37,12 +37,12 @@ export const appendToBox = async (deps: Deps, project: string, append: AppendReq
     assertWritable(box, append);
     const list = [...box.cards, ...new Set(cards.filter((id) => !box.cards.includes(id)))];
     assertBoxCapacity(list, perBox);
-    const set = { cards: list, expires: deps.clock.now() + keepMs };
+    const set = { cards: list, expires: deps.clock.now() + retentionMs };
     const write = { kind: 'update' as const, key: boxRef(project, boxId), change: { if: equals('v', box.v), set } };
     const gate = buildTurnGuard(box, append.epoch);
     const written = await deps.records.transact(gate ? [write, gate.check] : [write], token);
     if (written.outcome === 'written') return { ...box, ...set };
-    if (gate && written.at === 1) throw gate.refused(written.current);
+    if (gate && written.at === 1) throw gate.refused(written.existing);
     await pause(Math.random() * Math.min(BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS));
   }
   throw new ParleyError('conflict', `Too many writes to the box ${boxId} at once. Try again.`);
@@ -67,7 +67,7 @@ const assertWritable = (box: Box, { writer, epoch }: AppendRequest): void => {
   }
   if (writer !== undefined && writer !== box.writer) {
     throw new ParleyError('not_writer', `Only ${box.writer} may append to the box ${box.id}.`, {
-      facts: { writer: box.writer },
+      details: { writer: box.writer },
     });
   }
   if (box.turn !== undefined && epoch === undefined) {

@@ -1,5 +1,5 @@
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
 import type { Item, Ref } from '../ports/records.ts';
 
 export const BOX_KINDS = ['context', 'output'] as const;
@@ -45,6 +45,6 @@ export const assertBoxExists = async (deps: Deps, project: string, id: string | 
 export const assertBoxCapacity = (cards: readonly string[], limit: number): void => {
   if (cards.length <= limit) return;
   throw new ParleyError('box_full', `The box would have ${cards.length} cards; ${limit} are allowed.`, {
-    facts: { limit, cards: cards.length },
+    details: { limit, cards: cards.length },
   });
 };

@@ -1,10 +1,10 @@
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
-import { computeDigest } from '../json/fingerprint.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import { computeDigest } from '../kernel/json/fingerprint.ts';
 import { lessThan } from '../ports/conditions.ts';
 import type { NewItem } from '../ports/records.ts';
-import { agentStateRef } from '../turns/agent-state.ts';
-import { turnRef } from '../turns/turn.ts';
+import { agentStateRef } from '../turns/model/agent-state.ts';
+import { turnRef } from '../turns/model/turn.ts';
 import { assertBoxCapacity, type Box, boxRef } from './box.ts';
 import { getRequiredCards } from './put-card.ts';
 
@@ -70,7 +70,7 @@ const buildBox = ({ clock, config }: Deps, project: string, id: string, from: st
     id,
     from,
     createdAt: now,
-    expires: now + config.cards.keepMs,
+    expires: now + config.cards.retentionMs,
   };
 };
 
@@ -85,7 +85,7 @@ const createOrRenewBox = async (deps: Deps, box: NewItem<Box>): Promise<CreateBo
     { if: lessThan('expires', expires), set: { expires } },
     deps.newId(),
   );
-  const current = renewed.outcome === 'written' ? renewed.after : renewed.current;
+  const current = renewed.outcome === 'written' ? renewed.after : renewed.existing;
   if (current) return { box: current, isNew: false };
   throw new ParleyError('conflict', `The box ${box.id} has just expired. Try again.`);
 };

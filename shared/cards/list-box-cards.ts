@@ -1,4 +1,4 @@
-import type { Deps } from '../deps.ts';
+import type { Deps } from '../identity/deps.ts';
 import type { Box } from './box.ts';
 import { type Card, cardRef } from './card.ts';
 import { INLINE_CARD_BYTES } from './put-card.ts';

@@ -1,6 +1,6 @@
-import type { Deps } from '../deps.ts';
 import type { Dialect } from '../dialects/dialect.ts';
-import type { Json, JsonObject } from '../json/json.ts';
+import type { Deps } from '../identity/deps.ts';
+import type { Json, JsonObject } from '../kernel/json/json.ts';
 import type { CardType } from './card.ts';
 import { putCard } from './put-card.ts';
 
@@ -15,7 +15,7 @@ export interface CardReference extends JsonObject {
 /** What a reader of the dialect is given: the content itself, or a card where its messages have no room for that much. */
 export const offloadForDialect = (
   deps: Deps,
-  { contentBytes: fits }: Pick<Dialect, 'contentBytes'>,
+  { maxContentBytes: fits }: Pick<Dialect, 'maxContentBytes'>,
   about: { project: string; from: string; type: CardType },
   content: Json,
 ): Json | Promise<Json> => (fits === undefined ? content : offloadIfLarge(deps, { ...about, fits }, content));

@@ -1,10 +1,10 @@
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
-import type { Json } from '../json/json.ts';
-import { assertMaxSize } from '../json/measure-json.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import type { Json } from '../kernel/json/json.ts';
+import { assertMaxSize } from '../kernel/json/measure-json.ts';
 import { lessThan } from '../ports/conditions.ts';
 import type { NewItem } from '../ports/records.ts';
-import { deleteOrphans, storeContent } from '../tasks/content.ts';
+import { deleteOrphans, storeContent } from '../storage/content.ts';
 import { CARD_ID_PATTERN, type Card, type CardType, cardRef, computeCardId } from './card.ts';
 
 /**
@@ -25,7 +25,7 @@ export const putCard = async (
   const whole = assertMaxSize('The content of the card', content, deps.config.limits.outputBytes);
   const id = computeCardId(project, type, content);
   const now = deps.clock.now();
-  const expires = now + deps.config.cards.keepMs;
+  const expires = now + deps.config.cards.retentionMs;
   const held = await storeContent(deps, project, id, whole, INLINE_CARD_BYTES);
   const card: NewItem<Card> = {
     ...cardRef(project, id),
@@ -40,8 +40,8 @@ export const putCard = async (
   };
   const made = await deps.records.create<Card>(card, deps.newId());
   if (made.outcome === 'written') return { id, isNew: true };
-  await deleteOrphans(deps.blobs, [held], [made.current?.content]);
-  if (made.current) await renewCard(deps, made.current);
+  await deleteOrphans(deps.blobs, [held], [made.existing?.content]);
+  if (made.existing) await renewCard(deps, made.existing);
   return { id, isNew: false };
 };
 
@@ -59,17 +59,17 @@ export const getRequiredCards = async (deps: Deps, project: string, ids: readonl
 
 export const unknownCardsError = ([first = '', ...others]: readonly string[]): ParleyError =>
   new ParleyError('unknown_card', `There is no card ${first.slice(0, 80)}. POST /v1/cards makes one.`, {
-    facts: { unknown: [first, ...others].slice(0, 20).map((id) => id.slice(0, 80)) },
+    details: { unknown: [first, ...others].slice(0, 20).map((id) => id.slice(0, 80)) },
   });
 
 /** Only what has less than half its time left, so that a card which is used every day is not written every day. */
 const renewCard = async ({ records, clock, config, newId }: Deps, { project, id, expires }: Card): Promise<void> => {
-  const { keepMs } = config.cards;
-  const until = clock.now() + keepMs;
-  if (expires > until - keepMs / 2) return;
+  const { retentionMs } = config.cards;
+  const until = clock.now() + retentionMs;
+  if (expires > until - retentionMs / 2) return;
   const change = { if: lessThan('expires', until), set: { expires: until } };
   const renewed = await records.update(cardRef(project, id), change, newId());
-  if (renewed.outcome === 'written' || renewed.current) return;
+  if (renewed.outcome === 'written' || renewed.existing) return;
   throw new ParleyError('conflict', `The card ${id} has just expired. Try again.`);
 };
 

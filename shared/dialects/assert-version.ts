@@ -1,4 +1,4 @@
-import { ParleyError } from '../errors.ts';
+import { ParleyError } from '../kernel/errors.ts';
 
 /** What has no major version that can be read is left to the schema. */
 export const assertSameMajorVersion = (version: unknown, spoken: string): void => {
@@ -7,6 +7,6 @@ export const assertSameMajorVersion = (version: unknown, spoken: string): void =
   throw new ParleyError(
     'unsupported_version',
     `Version ${version} is not compatible with ${spoken}, which is spoken here.`,
-    { facts: { version: String(version), supported: spoken } },
+    { details: { version: String(version), supported: spoken } },
   );
 };

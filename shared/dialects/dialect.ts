@@ -1,64 +1,64 @@
 import type { z } from 'zod';
-import type { Config } from '../config.ts';
-import type { Issue, ParleyError } from '../errors.ts';
-import type { TaskOutcome } from '../inbox/delivery.ts';
-import type { Json, JsonObject } from '../json/json.ts';
-import type { Command, DirectMessageCommand } from '../messages/command.ts';
-import type { DirectMessage } from '../notes/direct-message.ts';
-import type { NatsBinding } from '../relay/nats-binding.ts';
-import type { ReportedTask, Task } from '../tasks/task.ts';
+import type { Config } from '../config/config.ts';
+import type { Issue, ParleyError } from '../kernel/errors.ts';
+import type { Json, JsonObject } from '../kernel/json/json.ts';
+import type { DirectMessage } from '../messaging/direct-messages/direct-message.ts';
+import type { TaskOutcome } from '../messaging/inbox/delivery.ts';
+import type { Command, DirectMessageCommand } from '../tasks/commands/command.ts';
+import type { ReportedTask, Task } from '../tasks/model/task.ts';
+import type { NatsBinding } from './nats-binding.ts';
 
 /** One protocol: how its messages become commands. */
 export interface Dialect {
   name: string;
   /** Whether its messages are logged where the configuration does not say. */
-  isLogged: boolean;
+  isAuditedByDefault: boolean;
   /** Whether what is not valid is written to the log of the system. */
-  logsRefusals?: true;
+  logsRejections?: true;
   /** Its messages speak of tasks by eight digits, so that what these mean must be on record. */
   usesShortIds?: true;
   /** Content of more bytes is given to its agents as a card. */
-  contentBytes?: number;
+  maxContentBytes?: number;
   /** What a whole message of it may have. */
-  messageBytes?: number;
+  maxMessageBytes?: number;
   /** Its agents are given turns, which they lease, and no tasks. */
-  takesTurns?: true;
+  usesTurns?: true;
   /** How long its messages take to be written and read is measured. */
-  isMeasured?: true;
+  hasLatencyMetrics?: true;
   /** How many messages wait in an inbox of its agents at most, where their registration does not say. */
-  inboxLimit?(config: Config): number;
+  getInboxLimit?(config: Config): number;
   /** Every message of the dialect. */
   schema: z.ZodType;
   /** What its document calls the file of that schema. */
   schemaFile?: string;
   /** The fields that its messages may have. */
-  keys: readonly string[];
+  fieldNames: readonly string[];
   /** What their `type` may be, where that is a closed list. */
   types?: readonly string[];
   /** Everything that is wrong with a message that is meant to be of this dialect. */
-  complaints(message: JsonObject): Issue[];
+  validate(message: JsonObject): Issue[];
   /** Whether a message has this dialect's shape. The first dialect that says so decodes it. */
-  recognises(message: JsonObject): boolean;
+  isRecognized(message: JsonObject): boolean;
   /**
    * What a message calls itself, and then the task that it is about and the parent of the one it asks for: of several in one call,
    * those that share a name are carried out in their order.
    */
-  names?(message: JsonObject): (Json | undefined)[];
+  listCorrelationIds?(message: JsonObject): (Json | undefined)[];
   /** What the task that it asks for waits for: whatever of it is in the same call comes first. */
-  awaits?(message: JsonObject): Json[];
+  listDependencyIds?(message: JsonObject): Json[];
   /**
    * `sender` is the agent whose key brought the message, for dialects that need not name it. Throws `invalid_message`, `unknown_type` or `unsupported_version`, with everything
    * that is wrong at once.
    */
   decode(message: JsonObject, config: Config, sender: string | undefined): Command;
   /** By which id its agents are told a task, where they cannot say every id; it then becomes an alias of the task. */
-  spoken?(taskId: string): string;
+  toAliasId?(taskId: string): string;
   /** A refusal in the dialect's own words, to stand beside the problem. */
-  explained?(refusal: ParleyError): JsonObject;
+  toProtocolError?(refusal: ParleyError): JsonObject;
   /** Absent where its messages on NATS go to the inboxes of agents. */
-  onNats?: NatsBinding;
+  natsBinding?: NatsBinding;
   /** The agents that a manifest file of the dialect lists; absent where it has no such files. */
-  readManifest?(file: JsonObject): ManifestAgent[];
+  parseManifest?(file: JsonObject): ManifestAgent[];
 }
 
 /** How tasks, outcomes and notes become messages of a dialect. Apart from it, because who only takes messages in does without. */

@@ -1,5 +1,5 @@
-import { ParleyError } from '../errors.ts';
-import type { JsonObject } from '../json/json.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
 import { agentOsDialect } from './agent-os/agent-os.ts';
 import { commonGroundDialect } from './common-ground/common-ground.ts';
 import type { Dialect } from './dialect.ts';
@@ -22,14 +22,14 @@ export const getDialect = (name: string): Dialect => {
   const dialect = DIALECTS.find((candidate) => candidate.name === name);
   if (dialect) return dialect;
   throw new ParleyError('unknown_dialect', `There is no dialect "${name}". Known: ${DIALECT_NAMES.join(', ')}.`, {
-    facts: { known: DIALECT_NAMES },
+    details: { known: DIALECT_NAMES },
   });
 };
 
 /** The dialect that is named, or the one whose shape the message has. */
 export const resolveDialect = (message: JsonObject, named: string | undefined): Dialect => {
   if (named !== undefined) return getDialect(named);
-  const recognised = DIALECTS.find((candidate) => candidate.recognises(message));
+  const recognised = DIALECTS.find((candidate) => candidate.isRecognized(message));
   if (recognised && (!recognised.types || hasKnownType(recognised, message))) return recognised;
   const nearest = findNearestDialect(message);
   // What has another dialect's type, and lacks what that one is known by, is to learn just that.
@@ -38,7 +38,7 @@ export const resolveDialect = (message: JsonObject, named: string | undefined): 
   throw new ParleyError(
     'unknown_dialect',
     `The message has the shape of no dialect. Known: ${DIALECT_NAMES.join(', ')}. ${lacks}`,
-    { facts: { known: DIALECT_NAMES, nearest: nearest?.name ?? null }, issues: nearest?.complaints(message) },
+    { details: { known: DIALECT_NAMES, nearest: nearest?.name ?? null }, issues: nearest?.validate(message) },
   );
 };
 
@@ -49,9 +49,9 @@ const hasKnownType = ({ types }: Dialect, { type }: JsonObject): boolean =>
 const findNearestDialect = (message: JsonObject): Dialect | undefined => {
   const keys = Object.keys(message);
   const knownTo = (dialect: Dialect): number =>
-    keys.filter((key) => dialect.keys.includes(key)).length + Number(hasKnownType(dialect, message));
+    keys.filter((key) => dialect.fieldNames.includes(key)).length + Number(hasKnownType(dialect, message));
   const most = Math.max(...DIALECTS.map(knownTo));
   if (most === 0) return undefined;
-  const wrongTo = (dialect: Dialect): number => dialect.complaints(message).length;
+  const wrongTo = (dialect: Dialect): number => dialect.validate(message).length;
   return DIALECTS.filter((dialect) => knownTo(dialect) === most).toSorted((a, b) => wrongTo(a) - wrongTo(b))[0];
 };

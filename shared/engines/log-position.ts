@@ -1,4 +1,4 @@
-import { ParleyError } from '../errors.ts';
+import { ParleyError } from '../kernel/errors.ts';
 
 /** A place in an event log, between two events: before the one with this index in the batch with this number. */
 export interface LogPosition {

@@ -1,7 +1,7 @@
-import type { Caller } from '../agents/authenticate.ts';
-import { canUseChannel } from '../agents/channels.ts';
+import type { Caller } from '../identity/auth/authenticate.ts';
+import { canUseChannel } from '../identity/channels.ts';
 import type { ParleyEvent } from '../ports/events.ts';
-import { canReadTask } from '../tasks/can-read-task.ts';
+import { canReadTask } from '../tasks/queries/can-read-task.ts';
 
 /** An agent hears of tasks what it may see of them, of other agents' health, and of turns what is said on its channels. */
 export const canReadEvent = (caller: Caller, { type, data }: ParleyEvent): boolean => {

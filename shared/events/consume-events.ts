@@ -1,6 +1,6 @@
-import type { Caller } from '../agents/authenticate.ts';
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
+import type { Caller } from '../identity/auth/authenticate.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
 import { equals, notExists } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import {
@@ -50,10 +50,10 @@ export const takeEvents = async (
   for (let looks = 1; ; looks++) {
     const taken = await updateConsumer(deps, declared.project, name, (seen) => readNext(deps, declared, seen, wanted));
     if ('events' in taken) return taken;
-    if (taken.isMore && looks < MAX_READS) continue;
+    if (taken.hasMore && looks < MAX_READS) continue;
     const now = deps.clock.now();
     if (now >= giveUp || wanted.signal?.aborted) return { events: [] };
-    const leftMs = Math.min(giveUp, taken.lookAgainAt) - now;
+    const leftMs = Math.min(giveUp, taken.nextCheckAt) - now;
     await deps.events.waitForMore(declared.project, taken.end, leftMs, wanted.signal);
   }
 };
@@ -61,9 +61,9 @@ export const takeEvents = async (
 /** Nothing to take before something is published behind the end, or a lease lapses. */
 interface NoEvents {
   end: string;
-  lookAgainAt: number;
+  nextCheckAt: number;
   /** Nothing was among what was looked at, and there is more to look at. */
-  isMore?: true;
+  hasMore?: true;
 }
 
 type ConsumerState = Pick<Consumer, 'generation' | 'next' | 'spans' | 'lastSpan'>;
@@ -100,7 +100,7 @@ const redeliver = async (
   const state = { ...seen, spans: others };
   // Their time in the log is over.
   const heard = page.events.filter(isOnChannels(channels));
-  if (heard.length === 0) return { change: state, answer: { end: lapsed.to, lookAgainAt: 0, isMore: true } };
+  if (heard.length === 0) return { change: state, answer: { end: lapsed.to, nextCheckAt: 0, hasMore: true } };
   const span = { ...lapsed, lease: lapsed.lease + 1, until: clock.now() + leaseMs };
   return { change: { ...state, spans: [...others, span] }, answer: toTakenEvents(seen, span, heard) };
 };
@@ -111,20 +111,20 @@ const readNew = async (
   seen: ConsumerState,
   { max, leaseMs }: TakeOptions,
 ): Promise<ConsumerDecision<TakenEvents | NoEvents>> => {
-  const lookAgainAt = Math.min(...seen.spans.map(({ until }) => until));
+  const nextCheckAt = Math.min(...seen.spans.map(({ until }) => until));
   if (seen.spans.length >= MAX_IN_FLIGHT_RANGES) {
     // An acknowledgement makes room, and nobody is told of it.
     return {
-      answer: { end: await events.getEnd(project), lookAgainAt: Math.min(lookAgainAt, clock.now() + FULL_RECHECK_MS) },
+      answer: { end: await events.getEnd(project), nextCheckAt: Math.min(nextCheckAt, clock.now() + FULL_RECHECK_MS) },
     };
   }
   const page = await events.read(project, { after: seen.next, types, limit: max });
   const heard = page.events.filter(isOnChannels(channels));
   if (heard.length === 0) {
-    const answer = { end: page.cursor, lookAgainAt };
+    const answer = { end: page.cursor, nextCheckAt };
     return page.cursor === seen.next
       ? { answer }
-      : { change: { ...seen, next: page.cursor }, answer: { ...answer, isMore: true } };
+      : { change: { ...seen, next: page.cursor }, answer: { ...answer, hasMore: true } };
   }
   const id = seen.lastSpan + 1;
   const span = { id, lease: 1, from: seen.next, to: page.cursor, until: clock.now() + leaseMs };

@@ -1,8 +1,8 @@
-import type { Caller } from '../agents/authenticate.ts';
-import { assertChannelAccess } from '../agents/channels.ts';
-import type { Config } from '../config.ts';
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
+import type { Config } from '../config/config.ts';
+import type { Caller } from '../identity/auth/authenticate.ts';
+import { assertChannelAccess } from '../identity/channels.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
 import type { Item, Ref } from '../ports/records.ts';
 
 /** A stretch of the log that one instance has in hand. */
@@ -41,14 +41,14 @@ export const consumerRef = (project: string, name: string): Ref<Consumer> => ({
 export const listConsumers = ({ config }: Deps, caller: Caller): [name: string, ConsumerConfig][] =>
   Object.entries(config.consumers).filter(
     ([, { project, agents }]) =>
-      project === caller.project && (caller.role === 'admin' || agents.includes(caller.known.agent.id)),
+      project === caller.project && (caller.role === 'admin' || agents.includes(caller.registered.agent.id)),
   );
 
 export const getConsumerConfig = (deps: Deps, caller: Caller, name: string): ConsumerConfig => {
   const [, declared] = listConsumers(deps, caller).find(([known]) => known === name) ?? [];
   if (declared) {
     // Its instances share one cursor, and so must hear the same.
-    if (caller.role !== 'admin') for (const one of declared.channels) assertChannelAccess(caller.known.agent, one);
+    if (caller.role !== 'admin') for (const one of declared.channels) assertChannelAccess(caller.registered.agent, one);
     return declared;
   }
   throw new ParleyError(

@@ -1,7 +1,7 @@
 import { setImmediate as letOthersRun, setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../ports/clock.ts';
 import type { EventPage, Events } from '../ports/events.ts';
-import { COALESCE_MS, Waiters } from '../streams/waiters.ts';
+import { COALESCE_MS, Waiters } from '../storage/waiters.ts';
 import { EventSegment } from './event-segment.ts';
 
 /** Of the log's tail, so many stretches are at hand. Whoever is further behind reads the log by itself until it is no longer. */
@@ -14,10 +14,10 @@ const RECHECK_MS = 15_000;
 export class EventFeed {
   readonly #events: Events;
   readonly #project: string;
-  readonly #stretches = new Map<string, EventSegment>();
+  readonly #segments = new Map<string, EventSegment>();
   readonly #waiters: Waiters;
   #followers = 0;
-  #run: { stop: AbortController; place: string } | undefined;
+  #run: { stop: AbortController; cursor: string } | undefined;
   #lastOfBehind: Promise<unknown> = Promise.resolve();
 
   constructor(events: Events, clock: Clock, project: string) {
@@ -37,18 +37,18 @@ export class EventFeed {
 
   /** How far it has read; undefined while nobody has begun it. */
   get cursor(): string | undefined {
-    return this.#run?.place;
+    return this.#run?.cursor;
   }
 
   /** What comes behind a place in the log, if that is at hand. */
   getSegmentAfter(place: string): EventSegment | undefined {
-    return this.#stretches.get(place);
+    return this.#segments.get(place);
   }
 
   /** Reads on from here, unless it reads already. */
-  startAt(place: string): void {
+  startAt(cursor: string): void {
     if (this.#run) return;
-    const run = { stop: new AbortController(), place };
+    const run = { stop: new AbortController(), cursor };
     this.#run = run;
     // Whoever follows reads by itself then, and is told of the failure.
     this.#readLoop(run).catch(() => this.#run === run && this.#stop());
@@ -69,35 +69,35 @@ export class EventFeed {
     return page;
   }
 
-  async #readLoop(run: { stop: AbortController; place: string }): Promise<void> {
+  async #readLoop(run: { stop: AbortController; cursor: string }): Promise<void> {
     const { signal } = run.stop;
     while (!signal.aborted) {
       const { events, cursor } = await this.#events.read(this.#project, {
-        after: run.place,
+        after: run.cursor,
         limit: MAX_EVENTS_PER_READ,
       });
       if (signal.aborted) return;
-      if (cursor === run.place) {
+      if (cursor === run.cursor) {
         await this.#events.waitForMore(this.#project, cursor, RECHECK_MS, signal);
         continue;
       }
-      this.#cacheSegment(new EventSegment(run.place, cursor, events));
-      run.place = cursor;
+      this.#cacheSegment(new EventSegment(run.cursor, cursor, events));
+      run.cursor = cursor;
       this.#waiters.wakeAll();
       if (events.length < MAX_EVENTS_PER_READ) await pause(COALESCE_MS, undefined, { signal });
     }
   }
 
   #cacheSegment(stretch: EventSegment): void {
-    const [oldest] = this.#stretches.keys();
-    if (oldest !== undefined && this.#stretches.size >= MAX_SEGMENTS) this.#stretches.delete(oldest);
-    this.#stretches.set(stretch.from, stretch);
+    const [oldest] = this.#segments.keys();
+    if (oldest !== undefined && this.#segments.size >= MAX_SEGMENTS) this.#segments.delete(oldest);
+    this.#segments.set(stretch.from, stretch);
   }
 
   #stop(): void {
     this.#run?.stop.abort();
     this.#run = undefined;
-    this.#stretches.clear();
+    this.#segments.clear();
     this.#waiters.wakeAll();
   }
 }

@@ -1,4 +1,4 @@
-import type { Caller } from '../agents/authenticate.ts';
+import type { Caller } from '../identity/auth/authenticate.ts';
 import { matchesTypes, type ParleyEvent } from '../ports/events.ts';
 import { canReadEvent, listNamedAgents } from './can-read-event.ts';
 
@@ -29,7 +29,7 @@ export class EventSegment {
   /** As server-sent events, those of them that the caller may hear of and asks for; empty if there are none. */
   renderForCaller(caller: Caller, types: readonly string[] | undefined): string {
     // What an agent may hear of depends on its registration, which is read anew where it has changed.
-    const hearer = caller.role === 'admin' ? caller.role : caller.known;
+    const hearer = caller.role === 'admin' ? caller.role : caller.registered;
     const texts = this.#texts.get(hearer) ?? new Map<string, string>();
     this.#texts.set(hearer, texts);
     const asked = types?.join(',') ?? '*';
@@ -57,7 +57,7 @@ export class EventSegment {
 
   #listCandidates(caller: Caller): number[] {
     if (caller.role === 'admin') return [...this.#events.keys()];
-    const own = this.#named.get(caller.known.agent.id);
+    const own = this.#named.get(caller.registered.agent.id);
     return own ? [...own, ...this.#others].toSorted((a, b) => a - b) : this.#others;
   }
 

@@ -1,5 +1,5 @@
-import { type Caller, revalidateCaller } from '../agents/authenticate.ts';
-import type { Deps } from '../deps.ts';
+import { type Caller, revalidateCaller } from '../identity/auth/authenticate.ts';
+import type { Deps } from '../identity/deps.ts';
 import type { EventPage } from '../ports/events.ts';
 import { canReadEvent } from './can-read-event.ts';
 import { getEventFeed } from './event-feed.ts';

@@ -1,5 +1,5 @@
-import type { AdminCaller, Caller, RelayCaller } from '../agents/authenticate.ts';
-import { ParleyError } from '../errors.ts';
+import type { AdminCaller, Caller, RelayCaller } from '../identity/auth/authenticate.ts';
+import { ParleyError } from '../kernel/errors.ts';
 
 /** Who may make a call, by what the route declares. */
 export interface CallerByAccess {

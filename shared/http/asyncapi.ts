@@ -1,7 +1,7 @@
 import type { Dialect } from '../dialects/dialect.ts';
+import type { NatsChannel, NatsDescription } from '../dialects/nats-binding.ts';
 import { DIALECTS } from '../dialects/registry.ts';
-import type { NatsChannel, NatsDescription } from '../relay/nats-binding.ts';
-import { formatInboxSubject, formatSendSubject } from '../relay/nats-message.ts';
+import { formatInboxSubject, formatSendSubject } from '../nats/nats-message.ts';
 import { toJsonSchema } from './openapi.ts';
 
 const NOTICE = 'notice';
@@ -15,7 +15,7 @@ type ChannelWithMessages = NatsChannel & { messages: readonly string[] };
 /** What stands on NATS, made from the very schemas that messages are checked against. */
 export const buildAsyncApi = async (): Promise<object> => {
   const spoken: DescribedDialect[] = await Promise.all(
-    DIALECTS.map(async (dialect) => ({ dialect, ...(await dialect.onNats?.described()) })),
+    DIALECTS.map(async (dialect) => ({ dialect, ...(await dialect.natsBinding?.loadAsyncApiChannels()) })),
   );
   const channels = { ...Object.fromEntries(spoken.flatMap(listDialectChannels)), ...buildCommonChannels(spoken) };
   return {

@@ -1,5 +1,5 @@
-import { ParleyError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
 import type { Clock } from '../ports/clock.ts';
 
 const MINUTE_MS = 60_000;
@@ -14,7 +14,7 @@ export class FailedKeyLimiter {
   readonly #clock: Clock;
   #minute = 0;
   #failed = new Map<string, number>();
-  #failedBefore = new Map<string, number>();
+  #failedLastMinute = new Map<string, number>();
 
   constructor(perMinute: number, log: Log, clock: Clock) {
     this.#perMinute = perMinute;
@@ -30,7 +30,7 @@ export class FailedKeyLimiter {
     const failed = (this.#failed.get(source) ?? 0) + 1;
     this.#failed.set(source, failed);
     if (failed === 1) {
-      const minuteBefore = this.#failedBefore.get(source) ?? 0;
+      const minuteBefore = this.#failedLastMinute.get(source) ?? 0;
       this.#log('warn', 'authentication failed', { source, minuteBefore });
     }
     if (failed <= this.#perMinute) return error;
@@ -38,13 +38,13 @@ export class FailedKeyLimiter {
     return new ParleyError(
       'rate_limited',
       `More than ${this.#perMinute} keys from ${from} were wrong within a minute. Send a valid key, or wait for Retry-After.`,
-      { retry: 'later', facts: { retryAfterSeconds } },
+      { retryable: true, details: { retryAfterSeconds } },
     );
   }
 
   #rotateMinute(minute: number): void {
     if (minute === this.#minute) return;
-    this.#failedBefore = minute === this.#minute + 1 ? this.#failed : new Map();
+    this.#failedLastMinute = minute === this.#minute + 1 ? this.#failed : new Map();
     this.#failed = new Map();
     this.#minute = minute;
   }

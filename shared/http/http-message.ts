@@ -16,7 +16,7 @@ export interface HttpRequest {
   /** Fires when the caller has gone or the server stops. Only those who wait should ask for it. */
   signal?: AbortSignal;
   /** Takes down who asks, and about what, for whoever keeps a log of requests. */
-  note?: (facts: Record<string, string>) => void;
+  addLogFields?: (facts: Record<string, string>) => void;
 }
 
 /** Where a reader of server-sent events was that comes back. One that has heard nothing yet may send it blank. */

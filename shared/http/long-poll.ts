@@ -1,7 +1,7 @@
-import { type Caller, parseBearerKey, revalidateCaller } from '../agents/authenticate.ts';
-import { hashKey, parseKeyOwner } from '../agents/keys.ts';
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
+import { type Caller, parseBearerKey, revalidateCaller } from '../identity/auth/authenticate.ts';
+import { hashKey, parseKeyOwner } from '../identity/auth/keys.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
 import type { HttpRequest } from './http-message.ts';
 
 type WaitKind = 'streams' | 'waits';
@@ -20,7 +20,7 @@ export class LongPoll {
   readonly #request: HttpRequest;
   /** Made when it is needed: it is the costliest part of a call that does not wait. */
   #controller: AbortController | undefined;
-  #leave: (() => void) | undefined;
+  #release: (() => void) | undefined;
   #isHandedOver = false;
 
   constructor(deps: Deps, counts: WaitCounts, request: HttpRequest) {
@@ -55,7 +55,7 @@ export class LongPoll {
     const isValid =
       !(this.#controller?.signal.reason instanceof ParleyError) &&
       (await revalidateCaller(this.#deps, caller)) !== undefined;
-    if (!isValid) this.#over.abort(keyEndedError());
+    if (!isValid) this.#ended.abort(keyEndedError());
     return isValid;
   }
 
@@ -63,46 +63,46 @@ export class LongPoll {
   async *streamUntilEnd(stream: AsyncIterable<string>): AsyncGenerator<string> {
     try {
       for await (const piece of stream) {
-        if (this.#over.signal.aborted) return;
+        if (this.#ended.signal.aborted) return;
         yield piece;
       }
     } catch (error) {
-      if (error !== this.#over.signal.reason) throw error;
+      if (error !== this.#ended.signal.reason) throw error;
     } finally {
       this.end();
     }
   }
 
-  get #over(): AbortController {
+  get #ended(): AbortController {
     this.#controller ??= new AbortController();
     return this.#controller;
   }
 
   end(): void {
-    this.#leave?.();
-    this.#leave = undefined;
+    this.#release?.();
+    this.#release = undefined;
   }
 
   #start(kind: WaitKind): AbortSignal {
-    if (this.#leave) return this.#over.signal;
+    if (this.#release) return this.#ended.signal;
     const key = parseBearerKey(this.#request.headers.authorization) ?? '';
     const { project, owner } = parseKeyOwner(key);
     const leaveCount = this.#acquire(kind, `${kind}/${project}/${owner}`);
-    const end = (): void => this.#over.abort(keyEndedError());
+    const end = (): void => this.#ended.abort(keyEndedError());
     const giveUp = this.#deps.directory.watchKey(project, owner, hashKey(key), end);
     const gone = this.#request.signal;
     const onDisconnect = (): void => {
-      this.#over.abort();
+      this.#ended.abort();
       this.end();
     };
-    this.#leave = () => {
+    this.#release = () => {
       leaveCount();
       giveUp();
       gone?.removeEventListener('abort', onDisconnect);
     };
     if (gone?.aborted) onDisconnect();
     else gone?.addEventListener('abort', onDisconnect);
-    return this.#over.signal;
+    return this.#ended.signal;
   }
 
   #acquire(kind: WaitKind, name: string): () => void {
@@ -128,5 +128,5 @@ const tooManyWaitsError = (kind: WaitKind, limit: number): ParleyError =>
   new ParleyError(
     'too_many_waits',
     `The key has ${limit} ${WAIT_LABELS[kind]} open, which is as many as it may. Close one, or come again when one has ended.`,
-    { retry: 'later', facts: { limit, retryAfterSeconds: RETRY_AFTER_SECONDS[kind] } },
+    { retryable: true, details: { limit, retryAfterSeconds: RETRY_AFTER_SECONDS[kind] } },
   );

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { DIALECTS } from '../dialects/registry.ts';
-import { STATUS_BY_CODE } from '../errors.ts';
+import { STATUS_BY_CODE } from '../kernel/errors.ts';
 import { noBody, type Route } from './route.ts';
 
 /** The description of the API, made from the very schemas that requests are checked against. */
@@ -34,7 +34,7 @@ export const ProblemSchema = z.looseObject({
   status: z.number().int(),
   detail: z.string(),
   code: z.enum(Object.keys(STATUS_BY_CODE)),
-  retry: z.enum(['never', 'later']),
+  retryable: z.boolean(),
   issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
@@ -50,7 +50,7 @@ const buildOperation = (route: Route, config: Config): object => ({
     : undefined,
   responses: {
     ...Object.fromEntries(
-      Object.entries(route.answers).map(([status, { description, schema, otherType }]) => [
+      Object.entries(route.responses).map(([status, { description, schema, otherType }]) => [
         status,
         {
           description,

@@ -1,5 +1,5 @@
-import { ParleyError, STATUS_BY_CODE } from '../errors.ts';
-import type { JsonObject } from '../json/json.ts';
+import { ParleyError, STATUS_BY_CODE } from '../kernel/errors.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
 
 export interface ProblemResponse {
   status: number;
@@ -12,13 +12,13 @@ export const toProblem = (error: ParleyError): ProblemResponse => {
   return {
     status,
     body: {
-      ...error.facts,
+      ...error.details,
       type: `urn:parley:problem:${error.code}`,
       title: STATUS_TITLES[status] ?? 'Error',
       status,
       detail: error.message,
       code: error.code,
-      retry: error.retry,
+      retryable: error.retryable,
       issues: error.issues?.map(({ path, message }) => ({ path, message })),
     },
   };

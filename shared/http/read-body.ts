@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { ParleyError } from '../errors.ts';
-import { findUnsafeJson } from '../json/find-unsafe-json.ts';
-import { formatPath } from '../json/parse-or-throw.ts';
-import { MAX_DEPTH, MAX_VALUES, scanJson } from '../json/scan-json.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import { findUnsafeJson } from '../kernel/json/find-unsafe-json.ts';
+import { formatPath } from '../kernel/json/parse-or-throw.ts';
+import { MAX_DEPTH, MAX_VALUES, scanJson } from '../kernel/json/scan-json.ts';
 import type { HttpRequest } from './http-message.ts';
 
 /** The JSON of a request body, free of what is legal JSON and still harmful. An empty body is undefined. */
@@ -10,11 +10,11 @@ export const readJson = async (request: HttpRequest, limit: number): Promise<unk
   const body = await request.readBody(limit);
   if (body.byteLength === 0) return undefined;
   if (!isUtf8(body)) throw new ParleyError('invalid_json', 'The body is not UTF-8 text.');
-  const { problem, isSuspect } = scanJson(body);
+  const { problem, needsInspection } = scanJson(body);
   if (problem === 'depth') throw unacceptableJsonError([], `is nested deeper than ${MAX_DEPTH} levels`);
   if (problem === 'values') throw tooManyValuesError();
   const value = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
-  const flaw = isSuspect ? findUnsafeJson(value) : undefined;
+  const flaw = needsInspection ? findUnsafeJson(value) : undefined;
   if (flaw) throw unacceptableJsonError(flaw.path, flaw.message);
   return value;
 };
@@ -28,7 +28,7 @@ const unacceptableJsonError = (at: (string | number)[], message: string): Parley
 
 const tooManyValuesError = (): ParleyError =>
   new ParleyError('too_large', `The body has more than the ${MAX_VALUES} values that are allowed.`, {
-    facts: { limit: MAX_VALUES },
+    details: { limit: MAX_VALUES },
   });
 
 /** For a request whose body came with it. */
@@ -41,7 +41,7 @@ export const createBodyReader =
 
 export const bodyTooLargeError = (limit: number): ParleyError =>
   new ParleyError('too_large', `The body is larger than the ${limit} bytes that are allowed for this call.`, {
-    facts: { limit },
+    details: { limit },
   });
 
 const parseJson = (text: string): unknown => {

@@ -1,13 +1,13 @@
 import * as z from 'zod';
-import { authenticate, type Caller, type RelayCaller } from '../agents/authenticate.ts';
-import type { Config } from '../config.ts';
-import type { Deps } from '../deps.ts';
-import type { ParleyErrorCode } from '../errors.ts';
+import type { Config } from '../config/config.ts';
+import { authenticate, type Caller, type RelayCaller } from '../identity/auth/authenticate.ts';
+import type { Deps } from '../identity/deps.ts';
 import { authorizeSender } from '../ingest/authorize.ts';
 import { buildSignedCall, SIGNATURE_HEADERS } from '../ingest/signed-call.ts';
-import type { JsonObject } from '../json/json.ts';
-import { parseOrThrow } from '../json/parse-or-throw.ts';
-import type { Trace } from '../trace.ts';
+import type { ParleyErrorCode } from '../kernel/errors.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
+import { parseOrThrow } from '../kernel/json/parse-or-throw.ts';
+import type { Trace } from '../kernel/trace.ts';
 import { type Access, assertAccess, type CallerByAccess, type KeyAccess } from './access.ts';
 import type { HttpRequest } from './http-message.ts';
 import type { LongPoll } from './long-poll.ts';
@@ -22,7 +22,7 @@ export interface RouteCall {
   query: Record<string, string>;
   trace: Trace;
   request: HttpRequest;
-  waiting: LongPoll;
+  longPoll: LongPoll;
 }
 
 /** What a handler is given. */
@@ -64,7 +64,7 @@ interface RouteDescription {
   /** What the body looks like, where that follows from the configuration. */
   describeBody?: (config: Config) => JsonObject;
   /** The answers worth describing, by status. */
-  answers: Record<number, ResponseDescription>;
+  responses: Record<number, ResponseDescription>;
 }
 
 /**
@@ -92,7 +92,7 @@ interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
 export interface Route extends RouteDescription {
   access: Access;
   /** Whether it is one that brings something in, and must come to the gate. */
-  isGated: boolean;
+  hasIngressChecks: boolean;
   query: z.ZodType;
   body: z.ZodType;
   handle: (call: RouteCall) => Promise<RouteResponse>;
@@ -108,7 +108,7 @@ const SMALL_BODY_BYTES = 64 * 1024;
 const smallBodyLimit: BodyLimit = () => SMALL_BODY_BYTES;
 
 /** What stands in one record, which a client may send escaped and indented. */
-export const recordBodyLimit: BodyLimit = ({ limits }) => 4 * limits.carriedBytes;
+export const recordBodyLimit: BodyLimit = ({ limits }) => 4 * limits.extensionBytes;
 
 /** What carries inputs, results or cards. */
 export const largeBodyLimit: BodyLimit = ({ limits }) => limits.bodyBytes;
@@ -130,9 +130,9 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>({
   return {
     ...definition,
     ...(ingress !== 'none' && { headers: { ...definition.headers, ...SIGNATURE_HEADERS } }),
-    isGated: ingress !== 'none',
+    hasIngressChecks: ingress !== 'none',
     handle: async (call) => {
-      const { deps, caller, params, trace, request, waiting } = call;
+      const { deps, caller, params, trace, request, longPoll } = call;
       const admitted = assertAccess(definition.access, caller);
       const query = parseOrThrow(definition.query, call.query, 'invalid_request', 'The query');
       const limit = Math.min(bodyBytes(deps.config), deps.config.limits.bodyBytes);
@@ -140,7 +140,7 @@ export const defineKeyRoute = <Q, B, A extends KeyAccess>({
       const said = await readJson(request, limit);
       if (performance.now() - begun > LATE_BODY_MS) await authenticate(deps, request.headers.authorization);
       const body = parseOrThrow(definition.body, said, definition.code ?? 'invalid_request', 'The body');
-      const checkedCall = { deps, params, query, body, said, caller: admitted, trace, request, waiting };
+      const checkedCall = { deps, params, query, body, said, caller: admitted, trace, request, longPoll };
       if (typeof ingress !== 'string') await runIngressChecks(definition, ingress, checkedCall);
       return definition.handle(checkedCall);
     },
@@ -156,7 +156,7 @@ const runIngressChecks = <Q, B>(
   const named = from?.(query, body);
   if (caller.role !== 'agent' && named === undefined) return undefined;
   const signed = buildSignedCall({ method, path, params, headers: request.headers, body: said });
-  return authorizeSender(deps, { caller, from: named, messages: messages?.(body) ?? 1, signed });
+  return authorizeSender(deps, { caller, from: named, messageCount: messages?.(body) ?? 1, signature: signed });
 };
 
 /** The same for a call that anyone may make, without a key. Its body, if any, is never read. */
@@ -168,7 +168,7 @@ export const defineOpenRoute = (
   query: noQuery,
   body: noBody,
   access: 'open',
-  isGated: false,
+  hasIngressChecks: false,
   handle: ({ deps, params }) => handle(deps, params),
 });
 

@@ -1,9 +1,9 @@
-import { recordActivity, shouldRecordActivity } from '../agents/agent-health.ts';
-import { authenticate, type Caller, getCallerName, type RelayCaller } from '../agents/authenticate.ts';
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
-import { logRateLimited } from '../log-rate-limited.ts';
-import { createChildSpan, parseTrace, type Trace } from '../trace.ts';
+import { recordActivity, shouldRecordActivity } from '../identity/agents/agent-health.ts';
+import { authenticate, type Caller, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import { logRateLimited } from '../kernel/log-rate-limited.ts';
+import { createChildSpan, parseTrace, type Trace } from '../kernel/trace.ts';
 import type { Admission } from './admission.ts';
 import { FailedKeyLimiter } from './failed-key-limiter.ts';
 import type { HttpRequest, HttpResponse } from './http-message.ts';
@@ -21,7 +21,7 @@ export const createRouter = (deps: Deps, routes: readonly Route[], admission?: A
   return async (request) => {
     const trace = parseTrace(request.headers.traceparent, request.headers.tracestate, request.headers.baggage);
     const headers = { traceparent: createChildSpan(trace).traceparent };
-    request.note?.({ traceparent: trace.traceparent });
+    request.addLogFields?.({ traceparent: trace.traceparent });
     try {
       const found = await dispatchRequest({ deps, counts, admission }, match(request), request, trace);
       return toHttpResponse(found, headers, isHead(request));
@@ -54,31 +54,32 @@ const dispatchRequest = async (
   trace: Trace,
 ): Promise<RouteResponse> => {
   const waiting = new LongPoll(deps, counts, request);
-  if (route.access === 'open') return route.handle({ deps, params, query: {}, trace, request, waiting });
+  if (route.access === 'open') return route.handle({ deps, params, query: {}, trace, request, longPoll: waiting });
   admission?.assertCapacity();
   const caller = await authenticate(deps, request.headers.authorization);
   const name = getCallerName(caller);
-  request.note?.({ project: caller.project, agent: name });
+  request.addLogFields?.({ project: caller.project, agent: name });
   const query = request.query === '' ? {} : Object.fromEntries(new URLSearchParams(request.query));
   const handleAdmitted = (admitted: HttpRequest) =>
-    handleAsCaller(route, { deps, caller, params, query, trace, request: admitted, waiting }, caller);
+    handleAsCaller(route, { deps, caller, params, query, trace, request: admitted, longPoll: waiting }, caller);
   return admission ? admission.run(`${caller.project}/${name}`, request, handleAdmitted) : handleAdmitted(request);
 };
 
 /** A key that ends while its call waits is answered as one that is not valid, whatever was found for it. */
 const handleAsCaller = async (route: Route, call: RouteCall, caller: Caller | RelayCaller): Promise<RouteResponse> => {
-  const { deps, waiting } = call;
-  if (caller.role === 'agent' && shouldRecordActivity(deps, caller.known)) await recordActivity(deps, caller.known);
+  const { deps, longPoll } = call;
+  if (caller.role === 'agent' && shouldRecordActivity(deps, caller.registered))
+    await recordActivity(deps, caller.registered);
   let stream: RouteResponse['stream'];
   try {
     const found = await route.handle(call);
-    waiting.assertKeyValid();
+    longPoll.assertKeyValid();
     // Whoever asks for the head alone follows no stream.
-    stream = found.stream && !isHead(call.request) ? waiting.streamUntilEnd(found.stream) : undefined;
+    stream = found.stream && !isHead(call.request) ? longPoll.streamUntilEnd(found.stream) : undefined;
     return stream ? { ...found, stream } : found;
   } finally {
     // A stream goes on.
-    if (!stream) waiting.end();
+    if (!stream) longPoll.end();
   }
 };
 
@@ -132,10 +133,10 @@ const logUnavailable = (deps: Deps, { method, path }: HttpRequest, { code, cause
 };
 
 /** What HTTP asks for beside the problem itself. */
-const buildErrorHeaders = ({ code, retry, facts }: ParleyError): Record<string, string> => {
+const buildErrorHeaders = ({ code, retryable, details }: ParleyError): Record<string, string> => {
   if (code === 'unauthorized') return { 'www-authenticate': 'Bearer' };
-  if (code === 'method_not_allowed') return { allow: String(facts.allow) };
-  return retry === 'later' ? { 'retry-after': String(facts.retryAfterSeconds ?? 1) } : {};
+  if (code === 'method_not_allowed') return { allow: String(details.allow) };
+  return retryable ? { 'retry-after': String(details.retryAfterSeconds ?? 1) } : {};
 };
 
 interface RouteMatch {
@@ -165,7 +166,9 @@ const createMatcher = (routes: readonly Route[]): ((request: HttpRequest) => Rou
       throw new ParleyError('not_found', `There is nothing at ${path}. GET /openapi.json lists all calls.`);
     }
     const allow = found.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : route.method)).join(', ');
-    throw new ParleyError('method_not_allowed', `${path} takes ${allow}, not ${request.method}.`, { facts: { allow } });
+    throw new ParleyError('method_not_allowed', `${path} takes ${allow}, not ${request.method}.`, {
+      details: { allow },
+    });
   };
 };
 

@@ -1,7 +1,7 @@
-import type { RegisteredAgent } from '../agents/agent.ts';
-import { type Caller, type RelayCaller, resolveActor } from '../agents/authenticate.ts';
-import type { Deps } from '../deps.ts';
-import type { SignedContent } from '../messages/command.ts';
+import type { RegisteredAgent } from '../identity/agents/agent.ts';
+import { type Caller, type RelayCaller, resolveActor } from '../identity/auth/authenticate.ts';
+import type { Deps } from '../identity/deps.ts';
+import type { SignedContent } from '../tasks/commands/command.ts';
 import { consumeRateLimit } from './rate-limit.ts';
 import { verifySignature } from './verify-signature.ts';
 
@@ -11,9 +11,9 @@ export interface AuthorizationRequest {
   /** Who is said to send it; absent where that is whose key it is. */
   from?: string;
   /** As how many messages it counts. */
-  messages: number;
+  messageCount: number;
   /** What its sender signed, if it did; `never` for what is only streamed and has no place for a signature. */
-  signed: SignedContent | 'never' | undefined;
+  signature: SignedContent | 'never' | undefined;
 }
 
 /**
@@ -33,9 +33,9 @@ export const authorizeSender = (
 const verifyAndCount = (
   deps: Deps,
   sender: RegisteredAgent,
-  { messages, signed }: AuthorizationRequest,
+  { messageCount, signature }: AuthorizationRequest,
 ): RegisteredAgent | Promise<RegisteredAgent> => {
-  if (signed !== 'never') verifySignature(deps, sender.agent, signed);
-  const counted = consumeRateLimit(deps, sender.agent, messages);
+  if (signature !== 'never') verifySignature(deps, sender.agent, signature);
+  const counted = consumeRateLimit(deps, sender.agent, messageCount);
   return counted ? counted.then(() => sender) : sender;
 };

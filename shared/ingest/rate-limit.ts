@@ -1,6 +1,6 @@
-import type { Agent } from '../agents/agent.ts';
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
+import type { Agent } from '../identity/agents/agent.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
 import { lessThan, notExists, or } from '../ports/conditions.ts';
 
 const MINUTE_MS = 60_000;
@@ -24,7 +24,7 @@ const consumeUpTo = async (deps: Deps, { project, id }: Agent, messages: number,
   throw new ParleyError(
     'rate_limited',
     `${id} may send ${most} messages a minute, and ${messages === 1 ? 'has' : `has no ${messages} left`}. Try again in ${retryAfterSeconds} s.`,
-    { facts: { limit: most, retryAfterSeconds }, retry: 'later' },
+    { details: { limit: most, retryAfterSeconds }, retryable: true },
   );
 };
 
@@ -32,5 +32,5 @@ const batchExceedsRateError = (id: string, messages: number, most: number): Parl
   new ParleyError(
     'rate_limited',
     `These are ${messages} messages at once, and ${id} may send ${most} a minute. Send fewer at a time.`,
-    { facts: { limit: most, messages } },
+    { details: { limit: most, messages } },
   );

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../json/json.ts';
-import type { SignedContent } from '../messages/command.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
+import type { SignedContent } from '../tasks/commands/command.ts';
 
 export const SIGNATURE_HEADERS = {
   'Parley-Signature':

@@ -1,39 +1,13 @@
-import { createPrivateKey, createPublicKey, type KeyObject, verify } from 'node:crypto';
-import type { Agent } from '../agents/agent.ts';
-import type { Deps } from '../deps.ts';
-import { ParleyError } from '../errors.ts';
-import { toCanonicalJson } from '../json/fingerprint.ts';
-import type { SignedContent } from '../messages/command.ts';
+import { type KeyObject, verify } from 'node:crypto';
+import type { Agent } from '../identity/agents/agent.ts';
+import { parsePublicKey } from '../identity/auth/public-keys.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import { toCanonicalJson } from '../kernel/json/fingerprint.ts';
+import type { SignedContent } from '../tasks/commands/command.ts';
 
 /** How far a signed message may be from now, so that nobody can send it again later. */
 const SIGNATURE_WINDOW_MS = 60_000;
-
-/** The key in PEM, or in base64 as DER; undefined where it is neither. */
-export const parsePublicKey = (text: string): KeyObject | undefined => {
-  try {
-    const isPem = text.startsWith('-----BEGIN');
-    return isPem
-      ? createPublicKey(text)
-      : createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });
-  } catch {
-    return undefined;
-  }
-};
-
-/** Whether it is the half that nobody else may see, in any form that keys are written in. */
-export const isPrivateKey = (text: string): boolean => {
-  if (/PRIVATE KEY|"d"\s*:/.test(text)) return true;
-  const key = Buffer.from(text, 'base64');
-  return (['pkcs8', 'pkcs1', 'sec1'] as const).some((type) => {
-    try {
-      createPrivateKey({ key, format: 'der', type });
-      return true;
-    } catch {
-      return false;
-    }
-  });
-};
-
 /** What an agent that signs brings in is refused, or only logged, where its signature is not right. */
 export const verifySignature = (deps: Deps, agent: Agent, signed: SignedContent | undefined): void => {
   const { signing = 'off', id } = agent;

@@ -1,4 +1,4 @@
-import { ParleyError } from '../errors.ts';
+import { ParleyError } from '../kernel/errors.ts';
 
 /**
  * Content too large for a record. Keys are slash-separated names; a blob is written once and never changed. It is put before the
@@ -19,5 +19,5 @@ export interface Blobs {
 export const contentDamagedError = (key: string, what: 'damaged' | 'gone', cause?: unknown): ParleyError => {
   const owner = key.split('/').slice(1, -1).join('/');
   const message = `The content of ${owner} is ${what} in the storage, and cannot be read any more; all else about it is as it was. Ask whoever sent it to send it again.`;
-  return new ParleyError('content_damaged', message, { facts: { content: owner }, cause });
+  return new ParleyError('content_damaged', message, { details: { content: owner }, cause });
 };

@@ -1,4 +1,4 @@
-import { ParleyError } from '../errors.ts';
+import { ParleyError } from '../kernel/errors.ts';
 
 /** Time, so that tests can own it. */
 export interface Clock {
@@ -18,22 +18,22 @@ const MAX_TIMER_MS = 2000;
 interface Alarm {
   at: number;
   /** As `performance.now()` counts, which no setting of the clock changes: it rings then at the latest. */
-  atTheLatest: number;
-  ring: () => void;
+  latestAt: number;
+  fire: () => void;
   timer?: NodeJS.Timeout;
 }
 
 const distantAlarms = new Set<Alarm>();
 let distantTimer: NodeJS.Timeout | undefined;
 
-const computeDelay = ({ at, atTheLatest }: Alarm): number =>
-  Math.max(0, Math.min(at - Date.now(), atTheLatest - performance.now()));
+const computeDelay = ({ at, latestAt }: Alarm): number =>
+  Math.max(0, Math.min(at - Date.now(), latestAt - performance.now()));
 
 const scheduleAlarm = (alarm: Alarm): void => {
   const ms = computeDelay(alarm);
   if (ms <= MAX_TIMER_MS) {
     distantAlarms.delete(alarm);
-    alarm.timer = setTimeout(alarm.ring, ms);
+    alarm.timer = setTimeout(alarm.fire, ms);
     return;
   }
   distantAlarms.add(alarm);
@@ -56,7 +56,7 @@ const cancelAlarm = (alarm: Alarm): void => {
 export const systemClock: Clock = {
   now: () => Date.now(),
   setAlarm: (at, ring) => {
-    const alarm: Alarm = { at, atTheLatest: performance.now() + (at - Date.now()), ring };
+    const alarm: Alarm = { at, latestAt: performance.now() + (at - Date.now()), fire: ring };
     scheduleAlarm(alarm);
     return () => cancelAlarm(alarm);
   },
@@ -67,8 +67,8 @@ export const systemClock: Clock = {
  * it, so that whoever waited neither looks again nor takes anything.
  */
 export interface CancellableDelay {
-  over: Promise<void>;
-  end: () => void;
+  done: Promise<void>;
+  endEarly: () => void;
 }
 
 export const sleep = (clock: Clock, ms: number, signal?: AbortSignal): CancellableDelay => {
@@ -82,5 +82,5 @@ export const sleep = (clock: Clock, ms: number, signal?: AbortSignal): Cancellab
   const cancel = clock.setAlarm(clock.now() + ms, end);
   if (signal?.aborted) end();
   else signal?.addEventListener('abort', end);
-  return { over: promise, end };
+  return { done: promise, endEarly: end };
 };

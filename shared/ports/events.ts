@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json/json.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
 
 /** Something that happened, told once for each record and version. */
 export interface ParleyEvent {

@@ -1,4 +1,4 @@
-import type { Json } from '../json/json.ts';
+import type { Json } from '../kernel/json/json.ts';
 
 export const PRIORITIES = ['critical', 'high', 'normal', 'low'] as const;
 export type Priority = (typeof PRIORITIES)[number];
@@ -22,18 +22,18 @@ export const getDomain = (capability: string): string | undefined => {
 };
 
 export interface QueueMessage {
-  lane: QueueKey;
+  queueKey: QueueKey;
   /** Messages of one group are received in the order in which they were sent, one at a time. */
   group: string;
   /** A message whose id was sent within the last minutes is not queued again. */
-  dedup: string;
+  dedupId: string;
   /** When it was first queued, in epoch milliseconds: the same for every sending of the same message. */
   at: number;
   body: Json;
 }
 
 export interface ReceivedMessage {
-  lane: QueueKey;
+  queueKey: QueueKey;
   group: string;
   body: Json;
   receipt: string;
@@ -49,7 +49,7 @@ export interface ReceiveOptions {
    * What the receiver has no use for. It stays for others, and what stands behind it is received; who waits looks at it again
    * once a second at most.
    */
-  leaves?: (body: Json) => boolean;
+  skip?: (body: Json) => boolean;
 }
 
 /**

@@ -44,9 +44,9 @@ export type NewItem<T extends Item> = Omit<T, 'v' | 'token' | 'at'>;
 
 export type WriteResult<T extends Item> =
   /** `before` is missing for a new record, and where `again` says that this token had been written already. */
-  | { outcome: 'written'; before?: T; after: T; again?: true }
+  | { outcome: 'written'; before?: T; after: T; replayed?: true }
   /** The condition did not hold; `current` is the record that it met. Nothing has changed. */
-  | { outcome: 'refused'; current?: T };
+  | { outcome: 'refused'; existing?: T };
 
 export type TransactionWrite =
   | { kind: 'create'; item: NewItem<Item> & Record<string, unknown> }
@@ -54,7 +54,7 @@ export type TransactionWrite =
   | { kind: 'remove'; key: Key; if?: Condition }
   | { kind: 'check'; key: Key; if: Condition };
 
-export type TransactionResult = { outcome: 'written' } | { outcome: 'refused'; at: number; current?: Item };
+export type TransactionResult = { outcome: 'written' } | { outcome: 'refused'; at: number; existing?: Item };
 
 export interface RecordQuery {
   index?: IndexName;

@@ -6,7 +6,7 @@ describe('the directory', () => {
   it('reads an agent once for all who ask at the same time, and again after it was forgotten', async (t) => {
     let reads = 0;
     const { parley, agent } = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createDirectory } from '../../shared/agents/directory.ts';
-import { ADMIN_OWNER, hashKey, setAdminKey } from '../../shared/agents/keys.ts';
-import type { Ports } from '../../shared/deps.ts';
+import { createDirectory } from '../../shared/identity/agents/directory.ts';
+import { ADMIN_OWNER, hashKey, setAdminKey } from '../../shared/identity/auth/keys.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import { assertRefused, settled } from '../http/refusal.ts';
 import { type Caller, type Reply, TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -187,7 +187,7 @@ describe('a claim whose key ends while it is written', () => {
             },
           },
         });
-        const parley = await testParley(t, { through });
+        const parley = await testParley(t, { wrapPorts: through });
         const { admin, agent } = parley;
         const [eve, other, tim] = [await agent('eve'), await agent('other'), await agent('tim', { capabilities: [] })];
         const id = await tim.request();
@@ -278,7 +278,7 @@ describe('a key that ends in the moment in which something is taken for it', () 
         },
       },
     });
-    const parley = await testParley(t, { through });
+    const parley = await testParley(t, { wrapPorts: through });
     const [eve, worker] = [await parley.agent('eve', {}), await parley.agent('worker', {})];
     const id = await eve.request({ to: 'worker' });
     await worker.claim();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { generateKey } from '../../shared/agents/keys.ts';
+import { generateKey } from '../../shared/identity/auth/keys.ts';
 import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
 import { callerWith, registered, TestAgent, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';

@@ -57,7 +57,7 @@ describe('a manifest', () => {
   it('registers many side by side, so that a hundred do not take a hundred times as long as one', async (t) => {
     let [under, most] = [0, 0];
     const { admin } = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/kernel/errors.ts';
 import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
 import { TestAgent, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -184,7 +184,7 @@ describe('registration', () => {
   it('is not ended half-way where it is changed at the same moment', async (t) => {
     let isMoment = false;
     const { agent, admin } = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { toCanonicalJson } from '../../shared/json/fingerprint.ts';
+import { toCanonicalJson } from '../../shared/kernel/json/fingerprint.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { taskRequest } from '../support/api.ts';
 import { enqueued, groundAgent, Worker } from '../support/ground.ts';

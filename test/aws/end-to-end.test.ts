@@ -5,8 +5,9 @@ import { join, resolve } from 'node:path';
 import { after, describe, it } from 'node:test';
 import type { UnusedGrant } from '../../local/template/start-template.ts';
 import config from '../../parley.config.ts';
-import { listQueues } from '../../shared/queue-names.ts';
+import { listQueues } from '../../shared/ports/queue-names.ts';
 import { atEndOf, tempDir } from '../support/server-process.ts';
+import { SHORT_LIVED_JAVA } from '../support/short-lived-java.ts';
 import { BY_CHANCE, needlessGrants, PROVEN_ALONE } from './needless-grants.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -41,7 +42,10 @@ const started = (args: string[], env: Record<string, string>) => {
 
 const startAws = async () => {
   const data = tempDir(OWNER);
-  const { child, said, ended } = started(['local/start-aws.ts', '--port', '0', '--data', data, '--report-grants'], {});
+  const { child, said, ended } = started(
+    ['local/start-aws.ts', '--port', '0', '--data', data, '--report-grants'],
+    SHORT_LIVED_JAVA,
+  );
   const tooLong = AbortSignal.timeout(START_MS);
   while (!said.text.includes('Ctrl-C stops it.')) {
     await Promise.race([
@@ -76,7 +80,7 @@ describe('npm run start:aws', () => {
     const { address, said: saidByAws, stop } = await startAws();
     const tests = join('test', 'e2e', '*.test.ts');
     const { said, ended } = started(
-      ['--test', '--test-concurrency=1', '--test-reporter=spec', '--test-timeout=300000', tests],
+      ['--test', '--test-concurrency=2', '--test-reporter=spec', '--test-timeout=300000', tests],
       { PARLEY_URL: address },
     );
     assert.equal(await ended, 0, said.text);

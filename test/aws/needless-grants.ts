@@ -1,5 +1,5 @@
 import type { UnusedGrant } from '../../local/template/start-template.ts';
-import type { NamedQueue } from '../../shared/queue-names.ts';
+import type { NamedQueue } from '../../shared/ports/queue-names.ts';
 
 /** The functions whose every grant `grants.test.ts` needs: what they are for can be brought about there at will. */
 export const PROVEN_ALONE = ['dispatch', 'replay', 'sweep', 'due', 'dead-letters'] as const;

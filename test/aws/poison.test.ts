@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { z } from 'zod';
-import { taskRef } from '../../shared/tasks/task.ts';
+import { taskRef } from '../../shared/tasks/model/task.ts';
 import { eventually } from '../support/eventually.ts';
 import { broken, by } from './faults.ts';
 import { runParley } from './running-parley.ts';
@@ -10,7 +10,7 @@ import { runParley } from './running-parley.ts';
 const parley = await runParley({ after }, { streamRetries: 3 });
 
 const PATIENCE_MS = 60_000;
-const Replayed = z.object({ played: z.number(), failed: z.number() });
+const Replayed = z.object({ replayed: z.number(), failed: z.number() });
 
 const idsOf = (tasks: { message: { id: string } }[]): string[] => tasks.map(({ message }) => message.id);
 
@@ -58,7 +58,7 @@ describe('a record that cannot be carried out', { concurrency: 1 }, () => {
   it('stays in the bucket when it is played back and still cannot be carried out', async () => {
     const key = await givenUp(await poison());
     const outcome = Replayed.parse(await parley.ask('replay', { prefix: key }));
-    assert.deepEqual(outcome, { played: 0, failed: 1 });
+    assert.deepEqual(outcome, { replayed: 0, failed: 1 });
     assert.ok((await given()).some((object) => object.key === key));
   });
 
@@ -71,7 +71,7 @@ describe('a record that cannot be carried out', { concurrency: 1 }, () => {
     fault.end();
     assert.deepEqual(await bors.claim({ wait: 1 }), []);
     const outcome = Replayed.parse(await parley.ask('replay', { prefix: key }));
-    assert.deepEqual(outcome, { played: 1, failed: 0 });
+    assert.deepEqual(outcome, { replayed: 1, failed: 0 });
     assert.ok(!(await given()).some((object) => object.key === key));
     assert.deepEqual(idsOf(await bors.claim({ wait: 10 })), [id]);
     assert.equal((await bors.complete(id)).status, 202);

@@ -8,6 +8,7 @@ import { type RunningTemplate, startTemplate, type TemplateOptions } from '../..
 import { loadOrSynthesize } from '../../local/template/synthesize.ts';
 import { type Caller, callerWith, httpTransport, registered, type TestAgent, type Transport } from '../support/api.ts';
 import { atEndOf, type Owner, tempDir } from '../support/server-process.ts';
+import { SHORT_LIVED_JAVA } from '../support/short-lived-java.ts';
 import { type Changes, changedTemplate } from './changed-template.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -53,6 +54,7 @@ export interface ParleyOptions extends Changes {
 }
 
 export const runParley = async (owner: Owner, options: ParleyOptions = {}): Promise<RunningParley> => {
+  Object.assign(process.env, SHORT_LIVED_JAVA);
   const { template, assets } = await loadOrSynthesize(ROOT, () => {}, APP);
   const dir = options.dir ?? tempDir(owner);
   const trouble: string[] = [];

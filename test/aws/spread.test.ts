@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import type { Ports } from '../../shared/deps.ts';
 import { type Attributes, DUE_SHARDS, INDEX_SHARDS, ItemCodec } from '../../shared/engines/aws/item-codec.ts';
 import { toSqsEntry } from '../../shared/engines/aws/sqs-queue.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import type { QueueMessage } from '../../shared/ports/queues.ts';
-import { isTask } from '../../shared/tasks/get-task.ts';
-import { STORAGE_SCHEMA } from '../../shared/tasks/storage-schema.ts';
-import type { Task } from '../../shared/tasks/task.ts';
+import { STORAGE_SCHEMA } from '../../shared/storage/storage-schema.ts';
+import type { Task } from '../../shared/tasks/model/task.ts';
+import { isTask } from '../../shared/tasks/queries/get-task.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const TASKS = 10_000;
@@ -85,7 +85,7 @@ describe(`${TASKS} tasks of one requester, one domain and one agent`, () => {
   };
 
   before(async () => {
-    const parley = await testParley({ after }, { through: (ports) => writtenDown(ports, life) });
+    const parley = await testParley({ after }, { wrapPorts: (ports) => writtenDown(ports, life) });
     const [tim, galahad] = [await parley.agent('tim', {}), await parley.agent('galahad')];
     life.id = await tim.request();
     await galahad.claim();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
-import { healthRef } from '../../shared/agents/agent.ts';
+import { healthRef } from '../../shared/identity/agents/agent.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import config from './app/parley.config.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createDirectory } from '../../shared/agents/directory.ts';
-import { registerAgent } from '../../shared/agents/register-agent.ts';
-import type { Deps } from '../../shared/deps.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
 import { createRouter } from '../../shared/http/router.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
-import { agentStateRef } from '../../shared/turns/agent-state.ts';
+import { createDirectory } from '../../shared/identity/agents/directory.ts';
+import type { Deps } from '../../shared/identity/deps.ts';
+import { registerAgent } from '../../shared/registration/register-agent.ts';
+import { agentStateRef } from '../../shared/turns/model/agent-state.ts';
 import { callerWith, parsed, type Reply } from '../support/api.ts';
 import { called, madeCard, toolReport } from '../support/ground.ts';
 import { startWorlds } from './worlds.ts';

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import baseConfig from '../../parley.config.ts';
-import { createDirectory } from '../../shared/agents/directory.ts';
-import type { Config } from '../../shared/config.ts';
-import type { Deps } from '../../shared/deps.ts';
-import { dispatchChanges } from '../../shared/dispatch/dispatcher.ts';
-import { onTimer } from '../../shared/dispatch/on-timer.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { dispatchChanges } from '../../shared/effects/dispatcher.ts';
+import { onTimer } from '../../shared/effects/on-timer.ts';
 import { type AwsClients, createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
 import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
+import { createDirectory } from '../../shared/identity/agents/directory.ts';
+import type { Deps } from '../../shared/identity/deps.ts';
+import { buildQueueSuffix } from '../../shared/ports/queue-names.ts';
 import type { Item, RecordChange } from '../../shared/ports/records.ts';
-import { buildQueueSuffix } from '../../shared/queue-names.ts';
-import { STORAGE_SCHEMA } from '../../shared/tasks/storage-schema.ts';
+import { STORAGE_SCHEMA } from '../../shared/storage/storage-schema.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
 import { TestClock } from '../support/test-clock.ts';
@@ -169,18 +169,18 @@ const worldOn = (
     clients,
     table: TABLE,
     bucket: BUCKET,
-    laneUrlPrefix: `${services.faux.endpoint}/000000000000/`,
+    queueUrlPrefix: `${services.faux.endpoint}/000000000000/`,
     delayQueueUrl: services.queues.createQueue(`delay-${project}`).queueUrl,
-    laneSuffix: buildQueueSuffix,
-    hasLane: () => false,
+    toQueueSuffix: buildQueueSuffix,
+    hasQueue: () => false,
     log: () => {},
-    packing: STORAGE_SCHEMA,
-    eventsKeepMs: config.events.keepMs,
+    storageSchema: STORAGE_SCHEMA,
+    eventRetentionMs: config.events.retentionMs,
     clock,
     newId,
-    announce: async () => {},
+    publishExternally: async () => {},
   });
   const directory = createDirectory(engine.ports.records, clock);
-  const deps: Deps = { ...engine.ports, clock, config, newId, directory, log: () => {}, measure: () => {} };
+  const deps: Deps = { ...engine.ports, clock, config, newId, directory, log: () => {}, recordMetric: () => {} };
   return { world: new AwsWorld(project, deps, clock, nextFetch), engine };
 };

@@ -10,7 +10,7 @@ describe('a batch whose maker dies half-way', () => {
   const dying = (death: number): Parameters<typeof testParley>[1] => {
     let left = death;
     return {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,
@@ -47,7 +47,7 @@ describe('a batch whose maker dies half-way', () => {
     let isFirst = true;
     const ending = { fail: async () => {} };
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { toRequest } from '../../shared/seeds/create-pending.ts';
-import { createTask } from '../../shared/tasks/create-task.ts';
-import { parseTrace } from '../../shared/trace.ts';
-import { enqueueTurn } from '../../shared/turns/enqueue.ts';
+import { parseTrace } from '../../shared/kernel/trace.ts';
+import { createTask } from '../../shared/tasks/commands/create-task.ts';
+import { enqueueTurn } from '../../shared/turns/lifecycle/enqueue.ts';
+import { toRequest } from '../../shared/workflows/deferred/create-pending.ts';
 import { assertRefused } from '../http/refusal.ts';
 import type { Caller } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

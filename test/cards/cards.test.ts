@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import config from '../../parley.config.ts';
-import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/agents/keys.ts';
+import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/identity/auth/keys.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { callerWith } from '../support/api.ts';
 import { cardOf } from '../support/cards.ts';

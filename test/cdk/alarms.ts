@@ -191,7 +191,7 @@ describe('the alarms', () => {
       watched,
       ['dispatch', 'replay'].map((service) => ({
         Namespace: 'Parley',
-        MetricName: 'EventsNotAnnounced',
+        MetricName: 'EventsNotPublished',
         Dimensions: [
           { Name: 'service', Value: service },
           { Name: 'stage', Value: 'test' },
@@ -215,7 +215,7 @@ describe('the alarms', () => {
 
   it('find what the message routing protocol measures, whichever function wrote it', () => {
     const told =
-      "import('./functions/metrics.lazy.ts').then(({ publishMetrics }) => publishMetrics([['inbox_depth', 81]]))";
+      "import('./functions/runtime/metrics.lazy.ts').then(({ publishMetrics }) => publishMetrics([['inbox_depth', 81]]))";
     for (const name of ['ingest', 'claims', 'due']) {
       const env = { ...process.env, POWERTOOLS_SERVICE_NAME: name, STAGE: 'test' };
       const { service, stage, inbox_depth } = JSON.parse(
@@ -245,7 +245,7 @@ describe('the dashboard', () => {
     for (const name of [
       'eviction_count',
       'ChangesDispatched',
-      'EventsNotAnnounced',
+      'EventsNotPublished',
       'DueSwept',
       'ThrottledRequests',
       'SystemErrors',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { z } from 'zod';
-import { type Config, ConfigError, defineConfig } from '../../shared/config.ts';
+import { type Config, ConfigError, defineConfig } from '../../shared/config/config.ts';
 
 type Values = z.input<typeof Config>;
 
@@ -43,10 +43,14 @@ describe('the configuration of a deployment', () => {
     const observer = { types: ['task.*'] };
     assert.deepEqual(mistakesIn({ ...sound, consumers: { observer } }), []);
     assert.deepEqual(
-      mistakesIn({ ...sound, consumers: { observer: { ...observer, project: 'x' } }, events: { keepMs: 86_400_000 } }),
+      mistakesIn({
+        ...sound,
+        consumers: { observer: { ...observer, project: 'x' } },
+        events: { retentionMs: 86_400_000 },
+      }),
       [
         'consumers.observer.project: there is no project x',
-        'events.keepMs: must be 7 days or more where there are consumers',
+        'events.retentionMs: must be 7 days or more where there are consumers',
       ],
     );
     assert.match(mistakesIn({ ...sound, consumers: { observer: { types: [] } } }).join(), /consumers.observer.types/);

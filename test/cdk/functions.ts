@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { FUNCTION_NAMES } from '../../cdk/function-specs.ts';
-import { FunctionEnv } from '../../functions/env.ts';
+import { FunctionEnv } from '../../functions/runtime/env.ts';
 import { CLIENT_DEFAULTS } from '../../shared/engines/aws/aws-clients.ts';
 import { HTTP_FUNCTIONS, Reference, synthesized } from './synthesized.ts';
 

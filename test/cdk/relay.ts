@@ -5,7 +5,7 @@ import { Code } from 'aws-cdk-lib/aws-lambda';
 import { z } from 'zod';
 import { addSecurityChecks, createParleyApp } from '../../cdk/parley-app.ts';
 import type { DeployTarget } from '../../cdk/parley-stack.ts';
-import { ConfigError, defineConfig } from '../../shared/config.ts';
+import { ConfigError, defineConfig } from '../../shared/config/config.ts';
 import { PROJECTS, Reference, synthesized, templateOf } from './synthesized.ts';
 
 const NATS = { natsServers: ['nats://nats.example.com:4222'] };

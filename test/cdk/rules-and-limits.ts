@@ -4,7 +4,7 @@ import { Code } from 'aws-cdk-lib/aws-lambda';
 import { Bucket } from 'aws-cdk-lib/aws-s3';
 import { z } from 'zod';
 import { addSecurityChecks, createParleyApp } from '../../cdk/parley-app.ts';
-import { ConfigError, defineConfig } from '../../shared/config.ts';
+import { ConfigError, defineConfig } from '../../shared/config/config.ts';
 import { appOf, PROJECTS, Reference, templateOf } from './synthesized.ts';
 
 const CERTIFICATE = 'arn:aws:acm:eu-central-1:111122223333:certificate/1';

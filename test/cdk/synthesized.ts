@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { DEFAULT_ROUTE_FUNCTION, ROUTES } from '../../cdk/function-specs.ts';
 import { createParleyApp } from '../../cdk/parley-app.ts';
 import type { DeployTarget } from '../../cdk/parley-stack.ts';
-import type { AwsConfig } from '../../shared/aws-config.ts';
-import { defineConfig } from '../../shared/config.ts';
+import type { AwsConfig } from '../../shared/config/aws-config.ts';
+import { defineConfig } from '../../shared/config/config.ts';
 
 const Resource = z.object({
   Type: z.string(),

@@ -4,13 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DeleteItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { DeleteObjectCommand, GetObjectTaggingCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { DeleteMessageCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs';
-import type { Ports } from '../../shared/deps.ts';
 import { type AwsClients, createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
 import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
 import { UNRETAINED_TAG } from '../../shared/engines/aws/unretained-tag.ts';
 import type { EngineHandlers } from '../../shared/ports/engine-handlers.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
+import { buildQueueSuffix } from '../../shared/ports/queue-names.ts';
 import type { QueueKey } from '../../shared/ports/queues.ts';
-import { buildQueueSuffix } from '../../shared/queue-names.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 import { MovableClock } from '../support/movable-clock.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
@@ -49,16 +49,16 @@ const open: Open = async (t) => {
     clients,
     table: name,
     bucket: BUCKET,
-    laneUrlPrefix: `${services.faux.endpoint}/000000000000/`,
+    queueUrlPrefix: `${services.faux.endpoint}/000000000000/`,
     delayQueueUrl: delay.queueUrl,
-    laneSuffix: buildQueueSuffix,
-    hasLane: () => true,
+    toQueueSuffix: buildQueueSuffix,
+    hasQueue: () => true,
     log: () => {},
-    packing: { fixed: ['title', 'deep', 'by'], bulky: ['batch', 'tags'] },
-    eventsKeepMs: 30 * 86_400_000,
+    storageSchema: { fixed: ['title', 'deep', 'by'], bulky: ['batch', 'tags'] },
+    eventRetentionMs: 30 * 86_400_000,
     clock,
     newId: randomUUID,
-    announce: async () => {},
+    publishExternally: async () => {},
   });
   const follower = new StreamFollower(services.dynamo, name, WATCHED);
   let life = { isOver: false };
@@ -129,7 +129,7 @@ const withQueues = (ports: Ports): Ports => {
     queues: {
       ...queues,
       send: (messages) => {
-        made(messages.map(({ lane }) => lane));
+        made(messages.map(({ queueKey }) => queueKey));
         return queues.send(messages);
       },
       receive: (lanes, options) => {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Agent } from '../../shared/agents/agent.ts';
 import { appendToBox } from '../../shared/cards/append-to-box.ts';
 import { getBox } from '../../shared/cards/box.ts';
 import { createOutputBox } from '../../shared/cards/create-box.ts';
 import { getCard, putCard } from '../../shared/cards/put-card.ts';
-import { appendChunk, listChunksFrom } from '../../shared/streams/chunk.ts';
-import { loadContent } from '../../shared/tasks/content.ts';
-import { agentStateRef } from '../../shared/turns/agent-state.ts';
-import { type Turn, turnRef } from '../../shared/turns/turn.ts';
+import type { Agent } from '../../shared/identity/agents/agent.ts';
+import { loadContent } from '../../shared/storage/content.ts';
+import { agentStateRef } from '../../shared/turns/model/agent-state.ts';
+import { type Turn, turnRef } from '../../shared/turns/model/turn.ts';
+import { appendChunk, listChunksFrom } from '../../shared/turns/streams/chunk.ts';
 import { depsOn } from './domain-on-engine.ts';
 import { type Open, unique } from './engine-under-test.ts';
 
@@ -57,13 +57,13 @@ export const cardsContract = (name: string, open: Open): void => {
       const contents = Array.from({ length: 20 }, (_, n) => `${n}`);
       await Promise.all(contents.map(say));
       const turn: Pick<Turn, 'pk' | 'agent'> = { pk: turnRef(project, id).pk, agent: 'tim' };
-      const { arrived, isMore } = await listChunksFrom(deps, turn, 0);
+      const { received, hasMore } = await listChunksFrom(deps, turn, 0);
       assert.deepEqual(
-        arrived.map(({ chunk }) => chunk.content),
+        received.map(({ chunk }) => chunk.content),
         contents,
       );
-      assert.equal(isMore, false);
-      assert.deepEqual((await listChunksFrom(deps, { ...turn, agent: 'kay' }, 0)).arrived, []);
+      assert.equal(hasMore, false);
+      assert.deepEqual((await listChunksFrom(deps, { ...turn, agent: 'kay' }, 0)).received, []);
     });
   });
 };

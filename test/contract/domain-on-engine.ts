@@ -1,8 +1,8 @@
 import config from '../../parley.config.ts';
-import { createDirectory } from '../../shared/agents/directory.ts';
-import type { Config } from '../../shared/config.ts';
-import type { Deps } from '../../shared/deps.ts';
-import { generateId } from '../../shared/ids.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { createDirectory } from '../../shared/identity/agents/directory.ts';
+import type { Deps } from '../../shared/identity/deps.ts';
+import { generateId } from '../../shared/kernel/ids.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { EngineUnderTest } from './engine-under-test.ts';
 
@@ -17,7 +17,7 @@ export const depsOn = (engine: EngineUnderTest, more: Partial<Config> = {}): Dep
     config: { ...config, ...more },
     directory,
     log: nowhere,
-    measure: nowhere,
+    recordMetric: nowhere,
     newId: generateId,
   };
 };

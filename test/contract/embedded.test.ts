@@ -17,8 +17,8 @@ const open: Open = async (t) => {
       clock,
       log: () => {},
       newId: randomUUID,
-      watched: [WATCHED],
-      eventsKeepMs: 30 * 86_400_000,
+      kinds: [WATCHED],
+      eventRetentionMs: 30 * 86_400_000,
     });
     engines.push(engine);
     return engine;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
-import type { Ports } from '../../shared/deps.ts';
 import type { EngineHandlers } from '../../shared/ports/engine-handlers.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import type { Item, NewItem, Records, WriteResult } from '../../shared/ports/records.ts';
 
 /** The sort key whose changes the engine must be told to follow, and one whose changes it must not. */

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import config from '../../parley.config.ts';
-import { createDirectory } from '../../shared/agents/directory.ts';
-import { Registration, registerAgent } from '../../shared/agents/register-agent.ts';
-import type { Deps } from '../../shared/deps.ts';
-import { generateId } from '../../shared/ids.ts';
-import { getInboxDepth } from '../../shared/inbox/bounded-inbox.ts';
-import { readInbox } from '../../shared/inbox/read-inbox.ts';
-import type { DirectMessageCommand } from '../../shared/messages/command.ts';
-import { sendDirectMessage } from '../../shared/notes/send-direct-message.ts';
+import { createDirectory } from '../../shared/identity/agents/directory.ts';
+import type { Deps } from '../../shared/identity/deps.ts';
+import { generateId } from '../../shared/kernel/ids.ts';
+import { parseTrace } from '../../shared/kernel/trace.ts';
+import { sendDirectMessage } from '../../shared/messaging/direct-messages/send-direct-message.ts';
+import { getInboxDepth } from '../../shared/messaging/inbox/bounded-inbox.ts';
+import { readInbox } from '../../shared/messaging/inbox/read-inbox.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
-import { parseTrace } from '../../shared/trace.ts';
+import { Registration, registerAgent } from '../../shared/registration/register-agent.ts';
+import type { DirectMessageCommand } from '../../shared/tasks/commands/command.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Open, unique } from './engine-under-test.ts';
 
@@ -22,7 +22,7 @@ const opened = async (t: TestContext, open: Open) => {
   const project = unique('p');
   const clock = systemClock;
   const directory = createDirectory(ports.records, clock);
-  const deps: Deps = { ...ports, clock, config, directory, log: () => {}, measure: () => {}, newId: generateId };
+  const deps: Deps = { ...ports, clock, config, directory, log: () => {}, recordMetric: () => {}, newId: generateId };
   await registerAgent(deps, project, 'reader', Registration.parse({ dialect: 'message-routing', inboxLimit: LIMIT }));
   const known = await directory.getAgent(project, 'reader');
   assert.ok(known);
@@ -43,7 +43,7 @@ const opened = async (t: TestContext, open: Open) => {
     return eventually(() => sendDirectMessage(deps, sending, message), PATIENCE_MS);
   };
   const read = async (take = false) =>
-    (await readInbox(deps, known, { max: 100, waitMs: 0, take })).map(({ message }) => message);
+    (await readInbox(deps, known, { max: 100, waitMs: 0, isRemoving: take })).map(({ message }) => message);
   const depth = async () => {
     const found = await getInboxDepth(ports.records, known.agent);
     return [found?.count, found?.evicted];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Json } from '../../shared/json/json.ts';
+import type { Json } from '../../shared/kernel/json/json.ts';
 import type { QueueKey, QueueMessage, Queues, ReceivedMessage } from '../../shared/ports/queues.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Open, token, unique } from './engine-under-test.ts';
@@ -14,9 +14,9 @@ const lane = (overrides: Partial<QueueKey> = {}): QueueKey => ({
 });
 
 const message = (to: QueueKey, body: string, overrides: Partial<QueueMessage> = {}): QueueMessage => ({
-  lane: to,
+  queueKey: to,
   group: unique('group'),
-  dedup: token(),
+  dedupId: token(),
   at: Date.now(),
   body,
   ...overrides,
@@ -56,7 +56,7 @@ export const queuesContract = (name: string, open: Open): void => {
       const body = { taskId: 'naïve 🗡', entry: 1, deep: [null, { a: true }] };
       await queues.send([message(to, '', { group: 'g', body })]);
       const [received] = await receiveSome(queues, [to]);
-      assert.deepEqual({ ...received, receipt: '' }, { lane: to, group: 'g', body, receipt: '' });
+      assert.deepEqual({ ...received, receipt: '' }, { queueKey: to, group: 'g', body, receipt: '' });
     });
 
     it('gives whoever receives from a domain what waits for its capabilities, and whoever has one that alone', async (t) => {
@@ -69,11 +69,11 @@ export const queuesContract = (name: string, open: Open): void => {
       ];
       await queues.send([message(scan, 'scan'), message(briefing, 'briefing'), message(whole, 'other')]);
       const [received, ...more] = await receiveSome(queues, [scan]);
-      assert.deepEqual([received?.body, received?.lane, more], ['scan', scan, []]);
+      assert.deepEqual([received?.body, received?.queueKey, more], ['scan', scan, []]);
       await queues.release(received ? [received] : []);
       const all = await drain(queues, [whole], 3);
       assert.deepEqual(bodies(all).toSorted(), ['briefing', 'other', 'scan']);
-      assert.deepEqual(new Set(all.map(({ lane: { name } }) => name)), new Set([scan.name, briefing.name, domain]));
+      assert.deepEqual(new Set(all.map(({ queueKey: { name } }) => name)), new Set([scan.name, briefing.name, domain]));
       assert.deepEqual(await queues.receive([whole, scan, briefing], AT_ONCE), []);
     });
 
@@ -91,7 +91,7 @@ export const queuesContract = (name: string, open: Open): void => {
       const scan = lane({ kind: 'capability', name: `${unique('security')}.scan` });
       await queues.send([message(scan, 'left'), message(scan, 'wanted')]);
       const received = await eventually(async () => {
-        const some = await queues.receive([scan], { ...AT_ONCE, leaves: (body) => body === 'left' });
+        const some = await queues.receive([scan], { ...AT_ONCE, skip: (body) => body === 'left' });
         assert.notEqual(some.length, 0);
         return some;
       });
@@ -180,7 +180,7 @@ export const queuesContract = (name: string, open: Open): void => {
       const [here, there] = [lane({ project: 'p' }), lane({ project: 'q' })];
       const once = message(here, 'here');
       await queues.send([once]);
-      await queues.send([{ ...once, lane: there, body: 'there' }]);
+      await queues.send([{ ...once, queueKey: there, body: 'there' }]);
       assert.deepEqual(bodies(await queues.receive([here], AT_ONCE)), ['here']);
       assert.deepEqual(bodies(await queues.receive([there], AT_ONCE)), ['there']);
     });
@@ -261,7 +261,7 @@ export const queuesContract = (name: string, open: Open): void => {
 
     for (const kind of ['domain', 'capability'] as const) {
       const leaves = (body: Json): boolean => String(body).startsWith('left');
-      const leaving = { ...AT_ONCE, max: 1, leaves };
+      const leaving = { ...AT_ONCE, max: 1, skip: leaves };
 
       it(`gives a receiver what stands behind what it leaves, and that to others (${kind})`, async (t) => {
         const { queues } = (await open(t)).ports;
@@ -284,7 +284,7 @@ export const queuesContract = (name: string, open: Open): void => {
         const to = lane({ kind });
         const begun = now();
         const waiting = { ...AT_ONCE, waitMs: 20_000 };
-        const picky = ports.queues.receive([to], { ...waiting, leaves });
+        const picky = ports.queues.receive([to], { ...waiting, skip: leaves });
         const other = ports.queues.receive([to], waiting);
         await ports.queues.send([message(to, 'left')]);
         assert.deepEqual(bodies(await other), ['left']);

@@ -73,7 +73,7 @@ export const recordsContract = (name: string, open: Open): void => {
       const ref = sampleRef();
       const first = await created(records, { ...ref, by: 'first' });
       const second = await records.create<Sample>({ ...ref, by: 'second' }, token());
-      assert.deepEqual(second, { outcome: 'refused', current: first });
+      assert.deepEqual(second, { outcome: 'refused', existing: first });
       assert.deepEqual(await records.get(ref), first);
     });
 
@@ -90,7 +90,7 @@ export const recordsContract = (name: string, open: Open): void => {
       const { records } = (await open(t)).ports;
       const ref = sampleRef();
       const after = await created(records, ref, 'mine');
-      assert.deepEqual(await records.create<Sample>(ref, 'mine'), { outcome: 'written', after, again: true });
+      assert.deepEqual(await records.create<Sample>(ref, 'mine'), { outcome: 'written', after, replayed: true });
       assert.equal((await records.get(ref))?.v, 1);
     });
 
@@ -110,7 +110,7 @@ export const recordsContract = (name: string, open: Open): void => {
       assert.deepEqual(await records.query({ p: brief.pk, limit: 10 }), []);
       assert.deepEqual(await records.update(brief, { set: { x: 1 } }, token()), {
         outcome: 'refused',
-        current: undefined,
+        existing: undefined,
       });
       const again = await created(records, { ...brief, fresh: true });
       assert.equal(again.old, undefined);

@@ -35,20 +35,23 @@ export const transactionsContract = (name: string, open: Open): void => {
       const current = await created(records, { ...there, size: 1 });
       await created(records, other);
       const refusals = [
-        { write: { kind: 'create', item: there }, current },
-        { write: { kind: 'update', key: there, change: { if: equals('size', 2), set: { size: 3 } } }, current },
-        { write: { kind: 'update', key: absentOne, change: { set: { size: 3 } } }, current: undefined },
-        { write: { kind: 'remove', key: there, if: equals('size', 2) }, current },
-        { write: { kind: 'check', key: there, if: equals('size', 2) }, current },
-        { write: { kind: 'check', key: absentOne, if: exists('size') }, current: undefined },
+        { write: { kind: 'create', item: there }, existing: current },
+        {
+          write: { kind: 'update', key: there, change: { if: equals('size', 2), set: { size: 3 } } },
+          existing: current,
+        },
+        { write: { kind: 'update', key: absentOne, change: { set: { size: 3 } } }, existing: undefined },
+        { write: { kind: 'remove', key: there, if: equals('size', 2) }, existing: current },
+        { write: { kind: 'check', key: there, if: equals('size', 2) }, existing: current },
+        { write: { kind: 'check', key: absentOne, if: exists('size') }, existing: undefined },
       ] as const;
-      for (const { write, current: shown } of refusals) {
+      for (const { write, existing: shown } of refusals) {
         const fresh = sampleRef();
         const refused = await records.transact(
           [{ kind: 'create', item: fresh }, { kind: 'remove', key: other }, { ...write }],
           token(),
         );
-        assert.deepEqual(refused, { outcome: 'refused', at: 2, current: shown });
+        assert.deepEqual(refused, { outcome: 'refused', at: 2, existing: shown });
         assert.equal(await records.get(fresh), undefined);
         assert.ok(await records.get(other));
       }

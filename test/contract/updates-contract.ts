@@ -138,7 +138,7 @@ export const updatesContract = (name: string, open: Open): void => {
       const current = await created(records, { ...ref, ...SAMPLE });
       for (const condition of FAILS) {
         const refused = await records.update(ref, { if: condition, set: { size: 9 } }, token());
-        assert.deepEqual(refused, { outcome: 'refused', current }, JSON.stringify(condition));
+        assert.deepEqual(refused, { outcome: 'refused', existing: current }, JSON.stringify(condition));
       }
       assert.deepEqual(await records.get(ref), current);
     });
@@ -190,7 +190,7 @@ export const updatesContract = (name: string, open: Open): void => {
       const { records } = (await open(t)).ports;
       const ref = sampleRef();
       const change = { if: or(notExists('size'), lessThan('size', 3)), set: { size: 3 } };
-      assert.deepEqual(await records.update(ref, change, token()), { outcome: 'refused', current: undefined });
+      assert.deepEqual(await records.update(ref, change, token()), { outcome: 'refused', existing: undefined });
       assert.equal(await records.get(ref), undefined);
       const written = await records.update(ref, change, token(), 'orCreate');
       assert.ok(written.outcome === 'written' && written.before === undefined);
@@ -201,7 +201,7 @@ export const updatesContract = (name: string, open: Open): void => {
       const needsOne = { if: exists('size'), set: { size: 4 } };
       assert.deepEqual(await records.update(sampleRef(), needsOne, token(), 'orCreate'), {
         outcome: 'refused',
-        current: undefined,
+        existing: undefined,
       });
     });
 
@@ -221,9 +221,9 @@ export const updatesContract = (name: string, open: Open): void => {
       await created(records, { ...ref, status: 'requested', attempt: 0 });
       const claim = { if: equals('status', 'requested'), set: { status: 'claimed' }, add: { attempt: 1 } };
       const after = afterOf(await records.update(ref, claim, 'mine'));
-      assert.deepEqual(await records.update(ref, claim, 'mine'), { outcome: 'written', after, again: true });
+      assert.deepEqual(await records.update(ref, claim, 'mine'), { outcome: 'written', after, replayed: true });
       assert.deepEqual(await records.get(ref), after);
-      assert.deepEqual(await records.update(ref, claim, 'other'), { outcome: 'refused', current: after });
+      assert.deepEqual(await records.update(ref, claim, 'other'), { outcome: 'refused', existing: after });
     });
 
     it('loses none of many changes that are made at once', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { findUnsafeJson } from '../../shared/json/find-unsafe-json.ts';
+import { findUnsafeJson } from '../../shared/kernel/json/find-unsafe-json.ts';
 import { agentOsAgent, content, type Wire } from '../support/agent-os-agent.ts';
 import { testParley } from '../support/test-parley.ts';
 

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import config from '../../parley.config.ts';
 import { getDialect } from '../../shared/dialects/registry.ts';
-import { findUnsafeJson } from '../../shared/json/find-unsafe-json.ts';
+import { findUnsafeJson } from '../../shared/kernel/json/find-unsafe-json.ts';
 import { settled } from '../http/refusal.ts';
 import { agentOsMessage } from '../support/agent-os-agent.ts';
 import { mrMessage, newMsgId } from '../support/message-routing.ts';
@@ -125,7 +125,7 @@ const asked = (asking: Speaker, wanted: Wire): Wire => {
 /** What Parley tells in a dialect is what an agent of that dialect could say. */
 const assertSayable = (name: string, message: Wire): void => {
   const dialect = getDialect(name);
-  assert.deepEqual(dialect.complaints(message), [], `${name}: ${JSON.stringify(message).slice(0, 1000)}`);
+  assert.deepEqual(dialect.validate(message), [], `${name}: ${JSON.stringify(message).slice(0, 1000)}`);
   // What becomes of turns is told by Parley alone.
   if (!message.subject?.includes('.evt.')) dialect.decode(message, config, 'somebody');
 };

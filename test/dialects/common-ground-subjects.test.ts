@@ -15,8 +15,8 @@ import {
   SUBJECT_CATEGORIES,
   SUBJECT_COMPONENTS,
 } from '../../shared/dialects/common-ground/subject.ts';
-import { ParleyError } from '../../shared/errors.ts';
-import { parseTrace } from '../../shared/trace.ts';
+import { ParleyError } from '../../shared/kernel/errors.ts';
+import { parseTrace } from '../../shared/kernel/trace.ts';
 
 const token = fc.stringMatching(/^[A-Za-z0-9_-]{1,20}$/);
 const subject = fc.record(
@@ -92,9 +92,11 @@ describe('subjects', () => {
   }
 
   it('are refused for another version of the protocol', () => {
-    const { code, facts } = refusal(() => parseProjectSubject('cg.v1r2.default.public.cmd.agent.a.wakeup', 'default'));
+    const { code, details } = refusal(() =>
+      parseProjectSubject('cg.v1r2.default.public.cmd.agent.a.wakeup', 'default'),
+    );
     assert.equal(code, 'unsupported_version');
-    assert.deepEqual(facts, { version: 'v1r2', supported: 'v1r3' });
+    assert.deepEqual(details, { version: 'v1r2', supported: 'v1r3' });
   });
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/kernel/errors.ts';
 import { refusedWithoutTrace } from '../http/refusal.ts';
 import { messageRouting, mrMessage } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';

@@ -105,7 +105,7 @@ describe('what is said under one sender, id and time', () => {
   it('is accepted when it comes again, though the first time ended half-way', async (t) => {
     let isDown = true;
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,
@@ -130,7 +130,7 @@ describe('what is said under one sender, id and time', () => {
     const refusal = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/kernel/errors.ts';
 import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';

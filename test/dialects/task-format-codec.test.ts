@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import config from '../../parley.config.ts';
 import { encodeOutcome, encodeRequest } from '../../shared/dialects/task-format/encode.ts';
 import { taskFormatDialect } from '../../shared/dialects/task-format/task-format.ts';
-import type { TaskOutcome } from '../../shared/inbox/delivery.ts';
-import type { JsonObject } from '../../shared/json/json.ts';
-import type { Command, TaskReport } from '../../shared/messages/command.ts';
-import type { Task } from '../../shared/tasks/task.ts';
-import { createChildSpan } from '../../shared/trace.ts';
+import type { JsonObject } from '../../shared/kernel/json/json.ts';
+import { createChildSpan } from '../../shared/kernel/trace.ts';
+import type { TaskOutcome } from '../../shared/messaging/inbox/delivery.ts';
+import type { Command, TaskReport } from '../../shared/tasks/commands/command.ts';
+import type { Task } from '../../shared/tasks/model/task.ts';
 import { newTask } from '../tasks/random-lives.ts';
 
 const hex = (length: number) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { toCanonicalId } from '../../shared/ids.ts';
+import { toCanonicalId } from '../../shared/kernel/ids.ts';
 import { settled } from '../http/refusal.ts';
 import { agentOsAgent, content } from '../support/agent-os-agent.ts';
 import { type Speaker, speakers } from '../support/speakers.ts';

@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 const watched = async (t: TestContext) => {
   const [put, left, owned] = [new Set<string>(), new Set<string>(), new Set<string>()];
   const parley = await testParley(t, {
-    through: ({ blobs, ...ports }) => ({
+    wrapPorts: ({ blobs, ...ports }) => ({
       ...ports,
       blobs: {
         get: (key) => blobs.get(key),

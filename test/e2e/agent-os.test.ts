@@ -23,7 +23,7 @@ describe('agents that speak AgentOS', () => {
     assert.deepEqual(await brain.inbox(10), [response]);
     assert.equal(await brain.ack(response.id), 1);
     await eventually(async () => {
-      const { status, body } = await brain.call('GET', '/v1/log');
+      const { status, body } = await brain.call('GET', '/v1/audit-log');
       assert.equal(status, 200);
       assert.deepEqual(
         body.entries.map(({ messageId }: { messageId: string }) => messageId),

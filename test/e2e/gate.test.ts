@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { toCanonicalJson } from '../../shared/json/fingerprint.ts';
+import { toCanonicalJson } from '../../shared/kernel/json/fingerprint.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { about, callerWith, type Reply, type TestAgent, taskRequest } from '../support/api.ts';
 import { called, callMessage, enqueued, groundAgent, madeCard, toolReport, Worker } from '../support/ground.ts';
@@ -160,12 +160,12 @@ describe('an agent with a limit of messages', { concurrency: 2 }, () => {
     const send = (body: object) => sender.call('POST', '/v1/batches', body);
     const never = await send(batch(6));
     assertRefused(never, 429, 'rate_limited');
-    assert.deepEqual([never.body.retry, never.headers['retry-after']], ['never', undefined]);
+    assert.deepEqual([never.body.retryable, never.headers['retry-after']], [false, undefined]);
     assert.equal((await send(batch(3))).status, 202);
     const refused = batch(3);
     const later = await send(refused);
     assertRefused(later, 429, 'rate_limited');
-    assert.equal(later.body.retry, 'later');
+    assert.equal(later.body.retryable, true);
     assert.equal((await sender.call('GET', `/v1/batches/${refused.batchId}`)).status, 404);
     for (const { id } of refused.tasks) assert.equal((await sender.call('GET', `/v1/tasks/${id}`)).status, 404);
     assert.equal((await send(batch(2))).status, 202);

@@ -5,11 +5,11 @@ import { mapAwsErrors } from '../../shared/engines/aws/aws-errors.ts';
 import { createAwsQueues } from '../../shared/engines/aws/aws-queues.ts';
 import { createDynamoRecords } from '../../shared/engines/aws/dynamo-records.ts';
 import { createDynamoTable } from '../../shared/engines/aws/dynamo-table.ts';
-import { ParleyError } from '../../shared/errors.ts';
+import { ParleyError } from '../../shared/kernel/errors.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import { equals } from '../../shared/ports/conditions.ts';
+import { buildQueueSuffix } from '../../shared/ports/queue-names.ts';
 import type { Records } from '../../shared/ports/records.ts';
-import { buildQueueSuffix } from '../../shared/queue-names.ts';
 import { type Sample, sampleRef, token } from '../contract/engine-under-test.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 import { type Fate, faultyProxy } from '../support/faulty-proxy.ts';
@@ -38,7 +38,7 @@ const recordsMeeting = async (t: { after(end: () => unknown): void }, ...fates: 
 const THROTTLED: Fate = { status: 400, error: 'ProvisionedThroughputExceededException' };
 
 const isTold = (error: unknown): boolean =>
-  error instanceof ParleyError && error.code === 'storage_unavailable' && error.retry === 'later';
+  error instanceof ParleyError && error.code === 'storage_unavailable' && error.retryable;
 
 describe('the records of DynamoDB', () => {
   it('take a write whose answer was lost for written, and write it once', async (t) => {
@@ -124,7 +124,7 @@ describe('the records of DynamoDB', () => {
 
 describe('the lanes of SQS', () => {
   const lane = { project: 'p', kind: 'domain', name: 'security', priority: 'normal' } as const;
-  const message = (body: string) => ({ lane, group: body, dedup: body, at: 0, body });
+  const message = (body: string) => ({ queueKey: lane, group: body, dedupId: body, at: 0, body });
 
   const queuesMeeting = async (t: { after(end: () => unknown): void }, fateOf: () => Fate) => {
     services.queues.createQueue('p-security-normal.fifo', { attributes: { FifoQueue: 'true' } });
@@ -147,9 +147,9 @@ describe('the lanes of SQS', () => {
         {
           sqs,
           urlPrefix,
-          suffixOf: buildQueueSuffix,
-          has: ({ name }) => name === 'security',
-          onLost: ({ body }) => lost.push(body),
+          toSuffix: buildQueueSuffix,
+          hasQueue: ({ name }) => name === 'security',
+          onUndeliverable: ({ body }) => lost.push(body),
           clock: systemClock,
           newId: token,
         },
@@ -175,7 +175,7 @@ describe('the lanes of SQS', () => {
   it('drop what is for a lane that the deployment does not have, and say so', async (t) => {
     const { queues, lost } = await queuesMeeting(t, () => 'pass');
     const [gone, there] = [message('gone'), message(token())];
-    await queues.send([{ ...gone, lane: { ...lane, name: 'gone' } }, there]);
+    await queues.send([{ ...gone, queueKey: { ...lane, name: 'gone' } }, there]);
     assert.deepEqual(lost, ['gone']);
     const lanes = [{ ...lane, name: 'gone' }, lane];
     const [received] = await queues.receive(lanes, { max: 1, waitMs: 0, visibilityMs: 30_000 });

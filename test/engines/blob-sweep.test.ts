@@ -24,7 +24,14 @@ const site = (t: TestContext) => {
   });
   const open = (changes?: EngineHandlers['onChanges']): EmbeddedEngine => {
     const log = (_level: string, message: string) => logged.push(message);
-    const engine = openEmbeddedEngine({ dir, clock, log, newId: randomUUID, watched: ['task'], eventsKeepMs: DAY_MS });
+    const engine = openEmbeddedEngine({
+      dir,
+      clock,
+      log,
+      newId: randomUUID,
+      kinds: ['task'],
+      eventRetentionMs: DAY_MS,
+    });
     opened.push(engine);
     if (changes) engine.start({ onChanges: changes, onTimer: async () => {} });
     return engine;
@@ -83,7 +90,7 @@ describe('blobs that no record owns', () => {
     clock.advance(2 * DAY_MS);
     const after = open(async () => {
       await carriedOut.promise;
-      await after.derived.blobs.retain('p/task/named');
+      await after.effectPorts.blobs.retain('p/task/named');
     });
     const { blobs } = after.ports;
     await blobs.put('p/task/unowned', 'unowned');
@@ -120,7 +127,7 @@ describe('blobs that no record owns', () => {
     const { clock, open } = site(t);
     const engine = open(async () => {
       await carriedOut.promise;
-      await engine.derived.blobs.retain('p/task/named');
+      await engine.effectPorts.blobs.retain('p/task/named');
     });
     const { blobs, records } = engine.ports;
     await blobs.put('p/task/named', 'named');
@@ -134,12 +141,12 @@ describe('blobs that no record owns', () => {
 
   it('stay while the record that will name them is being written, though the clock jumps', async (t) => {
     const { clock, open } = site(t);
-    const { ports, derived } = open(async () => {});
+    const { ports, effectPorts } = open(async () => {});
     await ports.blobs.put('p/task/named', 'named');
     await sweeps(clock);
     clock.advance(300 * DAY_MS);
     await new Promise((resolve) => setTimeout(resolve, 10));
-    await derived.blobs.retain('p/task/named');
+    await effectPorts.blobs.retain('p/task/named');
     await sweeps(clock);
     assert.equal(await ports.blobs.get('p/task/named'), 'named');
   });

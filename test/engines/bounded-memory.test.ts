@@ -34,7 +34,9 @@ describe('the memory of the embedded engine', () => {
     });
     for (const body of ['first', 'second']) {
       for (const lane of lanes) {
-        await queues.send(['a', 'b'].map((group) => ({ lane, group, dedup: `${body}${group}`, at: 0, body })));
+        await queues.send(
+          ['a', 'b'].map((group) => ({ queueKey: lane, group, dedupId: `${body}${group}`, at: 0, body })),
+        );
         const [one, other] = await queues.receive([lane], options);
         assert.deepEqual([one?.body, other?.body], [body, body]);
         if (one) await queues.delete([one]);
@@ -59,7 +61,7 @@ describe('the memory of the embedded engine', () => {
         begun.resolve();
         await slow.promise;
         for (const { after } of changes) {
-          await engine.derived.records.create<Item>({ pk: `${after?.pk}#effect`, sk: 'effect' }, randomUUID());
+          await engine.effectPorts.records.create<Item>({ pk: `${after?.pk}#effect`, sk: 'effect' }, randomUUID());
         }
         followed += changes.length;
       },
@@ -76,7 +78,7 @@ describe('the memory of the embedded engine', () => {
     const all = Promise.all(Array.from({ length: count }, (_, n) => write(n + 1)));
     // What follows from a change and is itself followed goes through though requests wait.
     await eventually(() => assert.ok(written > 4000));
-    await engine.derived.records.create<Item>(taskRef('derived'), randomUUID());
+    await engine.effectPorts.records.create<Item>(taskRef('derived'), randomUUID());
     const waiting = count - written;
     assert.ok(waiting > 1000, `${waiting} wait`);
     slow.resolve();

@@ -19,7 +19,7 @@ describe('the clock of the system', () => {
     const wait = sleep(systemClock, 2500);
     const { now } = Date;
     t.mock.method(Date, 'now', () => now() - HOUR_MS);
-    await wait.over;
+    await wait.done;
   });
 
   it('has one timer for all that wait for long', () => {

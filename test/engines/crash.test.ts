@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, it, type TestContext } from 'node:test';
-import type { Ports } from '../../shared/deps.ts';
 import { openEmbeddedEngine } from '../../shared/engines/embedded/embedded-engine.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -82,8 +82,8 @@ const checkAfter = async (dir: string, lines: Line[], newest: Line[]): Promise<n
     clock: systemClock,
     log: () => {},
     newId: randomUUID,
-    watched: ['task'],
-    eventsKeepMs: 86_400_000,
+    kinds: ['task'],
+    eventRetentionMs: 86_400_000,
   });
   try {
     await checkRecords(engine.ports, lines);

@@ -39,7 +39,7 @@ const journalsOf = (dir: string) =>
     const { entries, mark } = readJournalFile(join(dir, name));
     const part = Math.max(0, ...entries.map((entry) => entry.part));
     const own = entries.filter((entry) => entry.part === part);
-    return { name, part, entries: own, end: own.at(-1)?.end ?? 0, marked: mark?.part === part ? mark.synced : 0 };
+    return { name, part, entries: own, end: own.at(-1)?.endOffset ?? 0, marked: mark?.part === part ? mark.synced : 0 };
   });
 
 const newestLog = (dir: string) => {
@@ -63,7 +63,7 @@ interface Damage {
 
 const inMiddle = (dir: string): { file: string; at: number } => {
   const { name, entries } = newestLog(dir);
-  return { file: join(dir, name), at: (entries[1]?.at ?? 0) + 5000 };
+  return { file: join(dir, name), at: (entries[1]?.offset ?? 0) + 5000 };
 };
 
 const take = (dir: string, other: string, names: string[]): void => {
@@ -108,7 +108,7 @@ const DAMAGES: Damage[] = [
   },
   {
     what: 'a journal file that is cut',
-    inflict: (dir) => truncateSync(join(dir, newestLog(dir).name), newestLog(dir).entries[2]?.end),
+    inflict: (dir) => truncateSync(join(dir, newestLog(dir).name), newestLog(dir).entries[2]?.endOffset),
     says: /parley\.db-log-\d is cut to \d+ of \d+ bytes/,
   },
   ...LOGS.flatMap((name): Damage[] => [

@@ -14,7 +14,7 @@ const PAGE_BYTES = 8192;
 const HOUR_MS = 3_600_000;
 
 const open = (dir: string, clock: TestClock, onFailure?: (error: unknown) => void): EmbeddedEngine =>
-  openEmbeddedEngine({ dir, clock, log: () => {}, newId: randomUUID, watched: [], eventsKeepMs: HOUR_MS, onFailure });
+  openEmbeddedEngine({ dir, clock, log: () => {}, newId: randomUUID, kinds: [], eventRetentionMs: HOUR_MS, onFailure });
 
 /** A stopped folder in which the page of a record is damaged, and the indexes that lead to it are whole. */
 const damaged = async (t: TestContext, clock: TestClock, stamps: object): Promise<string> => {

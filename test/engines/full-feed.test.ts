@@ -24,8 +24,8 @@ const fullFeed = async (t: TestContext) => {
     clock,
     log: () => {},
     newId: randomUUID,
-    watched: ['task'],
-    eventsKeepMs: 86_400_000,
+    kinds: ['task'],
+    eventRetentionMs: 86_400_000,
   });
   const [begun, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let followed = 0;
@@ -35,8 +35,8 @@ const fullFeed = async (t: TestContext) => {
       await slow.promise;
       for (const { after } of changes) {
         const effect = { pk: `${after?.pk}#effect`, sk: 'effect', text: 'x'.repeat(disk.isFull ? 600_000 : 10) };
-        await engine.derived.records.create<Effect>(effect, randomUUID());
-        await engine.derived.records.create<Effect>({ ...effect, sk: 'other' }, randomUUID());
+        await engine.effectPorts.records.create<Effect>(effect, randomUUID());
+        await engine.effectPorts.records.create<Effect>({ ...effect, sk: 'other' }, randomUUID());
       }
       followed += changes.length;
     },
@@ -90,7 +90,7 @@ describe('a full disk with a full change feed', () => {
     disk.isFull = true;
     const text = 'x'.repeat(100_000);
     const fill = async (): Promise<never> => {
-      for (;;) await engine.derived.records.create<Effect>({ pk: randomUUID(), sk: 'effect', text }, randomUUID());
+      for (;;) await engine.effectPorts.records.create<Effect>({ pk: randomUUID(), sk: 'effect', text }, randomUUID());
     };
     await assert.rejects(fill(), { code: 'storage_full' });
     await Promise.all(ends);

@@ -130,7 +130,7 @@ describe('a mark in the journal', () => {
       marks.isFailing = false;
       await eventually(() => {
         const { entries, mark } = readJournalFile(join(dir, 'parley.db-log-1'));
-        assert.equal(mark?.synced, entries.at(-1)?.end);
+        assert.equal(mark?.synced, entries.at(-1)?.endOffset);
       });
       await rows.write();
       assert.deepEqual(failures, []);

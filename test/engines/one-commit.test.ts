@@ -22,7 +22,8 @@ describe('one commit of the embedded engine', () => {
   it('holds what follows from a write as well, which is then told to nobody again', async (t) => {
     const { work, left } = folders(t);
     const first = engineIn(work);
-    const send = () => first.derived.queues.send([{ lane: LANE, group: '1', dedup: '1', at: 0, body: 'work' }]);
+    const send = () =>
+      first.effectPorts.queues.send([{ queueKey: LANE, group: '1', dedupId: '1', at: 0, body: 'work' }]);
     first.start({ onChanges: send, onTimer: async () => {} });
     await first.ports.records.create<Item>(TASK, 'w1');
     cpSync(work, left, { recursive: true });
@@ -44,7 +45,8 @@ describe('one commit of the embedded engine', () => {
   it('takes in the claim of whoever waited for the message', async (t) => {
     const { work, left } = folders(t);
     const engine = engineIn(work);
-    const send = () => engine.derived.queues.send([{ lane: LANE, group: '1', dedup: '1', at: 0, body: 'work' }]);
+    const send = () =>
+      engine.effectPorts.queues.send([{ queueKey: LANE, group: '1', dedupId: '1', at: 0, body: 'work' }]);
     engine.start({ onChanges: send, onTimer: async () => {} });
     const claimed = engine.ports.queues.receive([LANE], { ...NOW, waitMs: 1000 }).then(async () => {
       await engine.ports.records.create<Item>({ ...TASK, sk: 'claim' }, 'c1');

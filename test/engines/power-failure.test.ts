@@ -14,8 +14,8 @@ const opened = (dir: string) =>
     clock: systemClock,
     log: () => {},
     newId: randomUUID,
-    watched: [],
-    eventsKeepMs: 86_400_000,
+    kinds: [],
+    eventRetentionMs: 86_400_000,
   });
 
 const event = (id: string): ParleyEvent => ({ id, project: 'p', type: 'told', at: 1, data: {} });

@@ -24,7 +24,7 @@ const damagedFolder = async (t: TestContext): Promise<string> => {
       .toSorted(([, a], [, b]) => (b.at(-1)?.part ?? 0) - (a.at(-1)?.part ?? 0))[0] ?? [];
   assert.ok(entries.length > 5 && (entries[0]?.part ?? 0) > 1);
   const content = readFileSync(log);
-  content.fill(0xa5, (entries[2]?.at ?? 0) + 5000, (entries[2]?.at ?? 0) + 5512);
+  content.fill(0xa5, (entries[2]?.offset ?? 0) + 5000, (entries[2]?.offset ?? 0) + 5512);
   writeFileSync(log, content);
   return left;
 };

@@ -41,8 +41,8 @@ describe('changes that are kept as their undoing', () => {
     const after = { ...before, v: 2, status: 'claimed', holder: 'galahad' };
     assert.deepEqual(toUndoChange({ before, after }), {
       ...keyOf(1),
-      was: { v: 1, status: 'requested' },
-      fresh: ['holder'],
+      previousValues: { v: 1, status: 'requested' },
+      addedFields: ['holder'],
     });
   });
 });

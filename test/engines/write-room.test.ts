@@ -78,7 +78,11 @@ describe('those who wait for a message', () => {
         asked.push(name);
         return isLeft;
       };
-      waiters.add({ lanes, leaves, nap: { over: Promise.resolve(), end: () => void woken.push(name) } });
+      waiters.add({
+        queueNames: lanes,
+        skip: leaves,
+        sleep: { done: Promise.resolve(), endEarly: () => void woken.push(name) },
+      });
     };
     for (let n = 0; n < 1000; n++) wait(`other-${n}`, ['elsewhere'], false);
     wait('picky', ['here'], true);

@@ -18,8 +18,8 @@ const engine = openEmbeddedEngine({
   clock: systemClock,
   log: () => {},
   newId: randomUUID,
-  watched: ['task'],
-  eventsKeepMs: 86_400_000,
+  kinds: ['task'],
+  eventRetentionMs: 86_400_000,
 });
 const { records, queues, events, blobs } = engine.ports;
 
@@ -41,7 +41,7 @@ const write = async (writer: number): Promise<never> => {
     const written = await records.update({ pk, sk: 'task' }, { add: { n: 1 } }, randomUUID());
     if (written.outcome === 'written') say({ record: pk, v: written.after.v });
     const name = `${round}-${writer}-${n}`;
-    await queues.send([{ lane, group: name, dedup: name, at: n, body: name }]);
+    await queues.send([{ queueKey: lane, group: name, dedupId: name, at: n, body: name }]);
     say({ message: name });
     if (n % 3 === 0) await takeOne();
     await events.publish([{ id: name, project: 'p', type: 'told', at: n, data: {} }]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { Ports } from '../../shared/deps.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import { settled } from '../http/refusal.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -63,7 +63,7 @@ const counting = async (t: TestContext) => {
       },
     },
   });
-  return { parley: await testParley(t, { through }), reads };
+  return { parley: await testParley(t, { wrapPorts: through }), reads };
 };
 
 describe('streams of events', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LambdaLongPoll } from '../../functions/long-poll.ts';
-import { acquireSlot } from '../../functions/long-poll-semaphore.ts';
-import { AwsConfig } from '../../shared/aws-config.ts';
+import { LambdaLongPoll } from '../../functions/runtime/long-poll.ts';
+import { acquireSlot } from '../../functions/runtime/long-poll-semaphore.ts';
+import { AwsConfig } from '../../shared/config/aws-config.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -10,7 +10,7 @@ describe('waiting in a function', () => {
   it('is for as many calls of a project as there are seats, until one of them leaves or its time is over', async (t) => {
     const { parley, clock } = await testParley(t);
     const seat = (project = 'default') =>
-      acquireSlot(parley.deps, { project, owner: 'tim', seats: 1, ownSeats: 1 }, 20_000);
+      acquireSlot(parley.deps, { project, owner: 'tim', slots: 1, ownSlots: 1 }, 20_000);
     const first = await seat();
     assert.ok(first);
     assert.equal(await seat(), undefined);
@@ -28,7 +28,7 @@ describe('waiting in a function', () => {
   it('is for one key in some of the seats only, so that it leaves some for others', async (t) => {
     const { parley } = await testParley(t);
     const seat = (owner: string) =>
-      acquireSlot(parley.deps, { project: 'default', owner, seats: 40, ownSeats: 10 }, 20_000);
+      acquireSlot(parley.deps, { project: 'default', owner, slots: 40, ownSlots: 10 }, 20_000);
     const taken = async (owner: string): Promise<number> => {
       let seats = 0;
       for (let n = 0; n < 100; n++) seats += (await seat(owner)) ? 1 : 0;

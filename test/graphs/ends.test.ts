@@ -99,7 +99,7 @@ describe('a graph that is cancelled', () => {
   it('cancels what waits before what it waits for, so that nothing fails for want of it', async (t) => {
     const order: string[] = [];
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,
@@ -133,7 +133,7 @@ describe('a graph that is cancelled', () => {
     let cancels: (() => Promise<unknown>) | undefined;
     let made = 0;
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

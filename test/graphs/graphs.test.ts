@@ -186,7 +186,7 @@ describe('a task graph', () => {
   it('is not stopped by a failure that was undone while it was being noticed', async (t) => {
     const undone = { retry: async () => {}, isForgotten: false };
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,
@@ -218,7 +218,7 @@ describe('a task graph', () => {
 
   it('looks at a waiting node every day, should no news ever have come', async (t) => {
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

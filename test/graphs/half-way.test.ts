@@ -14,7 +14,7 @@ const mortal = async (t: Parameters<typeof testParley>[0], death: number) => {
   let left = death;
   const dies = (sk: unknown): boolean => sk === 'task' && --left === 0;
   const parley = await testParley(t, {
-    through: (ports) => ({
+    wrapPorts: (ports) => ({
       ...ports,
       records: {
         ...ports.records,

@@ -79,7 +79,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/tools/{name}': { at: '/v1/tools/search', stranger: '200', foreign: '404 tool_not_found' },
   'GET /v1/violations': { by: 'admin', stranger: '403 forbidden' },
   'GET /v1/gaps': { by: 'scout', stranger: '200' },
-  'GET /v1/log': { at: '/v1/log?agent=scout', by: 'scout', stranger: '200' },
+  'GET /v1/audit-log': { at: '/v1/audit-log?agent=scout', by: 'scout', stranger: '200' },
   'GET /v1/topics': { stranger: '200' },
   'GET /v1/relay/plan': { by: 'admin', stranger: '403 forbidden' },
   'POST /v1/relay/render': {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import baseConfig from '../../parley.config.ts';
-import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/agents/keys.ts';
+import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/identity/auth/keys.ts';
 import { agentOsAgent, content } from '../support/agent-os-agent.ts';
 import { about, type Caller, callerWith, registered } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/kernel/errors.ts';
 import { kitchen, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 import { assertRefused, refusedWithoutTrace } from './refusal.ts';
@@ -131,7 +131,7 @@ describe('a cursor', () => {
   it('from the future costs no more than any other', async (t) => {
     let reads = 0;
     const { admin } = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         events: {
           ...ports.events,

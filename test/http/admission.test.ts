@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { BoundedAdmission } from '../../local/bounded-admission.ts';
 import config from '../../parley.config.ts';
-import type { Ports } from '../../shared/deps.ts';
 import type { HttpRequest } from '../../shared/http/http-message.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import { type Reply, type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -24,7 +24,7 @@ const stalled = async (t: TestContext) => {
       };
     return { ...ports, records: { ...records, create: late(records.create), transact: late(records.transact) } };
   };
-  const system = await testParley(t, { config: limited, through });
+  const system = await testParley(t, { config: limited, wrapPorts: through });
   t.after(() => going?.resolve());
   return {
     ...system,
@@ -36,7 +36,7 @@ const stalled = async (t: TestContext) => {
 };
 
 const isRefused = (reply: Reply, status: number, code: string): void => {
-  assert.deepEqual([reply.status, reply.body.code, reply.body.retry], [status, code, 'later']);
+  assert.deepEqual([reply.status, reply.body.code, reply.body.retryable], [status, code, true]);
   assert.equal(reply.headers['content-type'], 'application/problem+json');
   assert.match(reply.headers['retry-after'] ?? '', /^[1-9]\d*$/);
 };
@@ -132,7 +132,7 @@ describe('requests in flight', () => {
     const send = (key: string, headers: HttpRequest['headers']) =>
       admission.run(key, requestOf(headers), (request) => request.readBody(15_000));
     const first = send('a', { 'content-length': '9000' });
-    const code = (expected: string) => ({ code: expected, retry: 'later' });
+    const code = (expected: string) => ({ code: expected, retryable: true });
     await assert.rejects(send('a', { 'content-length': '9000' }), code('too_many_in_flight'));
     await assert.rejects(send('a', { 'transfer-encoding': 'chunked' }), code('too_many_in_flight'));
     const second = send('b', { 'transfer-encoding': 'chunked' });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { STATUS_BY_CODE } from '../../shared/errors.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
-import { toShortId } from '../../shared/ids.ts';
+import { STATUS_BY_CODE } from '../../shared/kernel/errors.ts';
+import { toShortId } from '../../shared/kernel/ids.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { mrMessage } from '../support/message-routing.ts';
 import { tfRequest } from '../support/task-format.ts';

@@ -110,7 +110,7 @@ describe('the artifacts of a task', () => {
   it('leave nothing behind when the task is gone, or when they are sent twice', async (t) => {
     const blobs = new Set<string>();
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         blobs: {
           ...ports.blobs,

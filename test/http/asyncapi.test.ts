@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import parleyConfig from '../../parley.config.ts';
 import { DIALECT_NAMES } from '../../shared/dialects/registry.ts';
-import { buildRelayPlan } from '../../shared/relay/build-relay-plan.ts';
+import { buildRelayPlan } from '../../shared/nats/build-relay-plan.ts';
 import { callerWith } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -48,7 +48,9 @@ describe('/asyncapi.json', () => {
     }
     const all = Object.values(document.channels).map(({ address }) => address);
     // What was refused for good is the relay's own to keep.
-    for (const subject of streams.flatMap(({ subjects }) => subjects).filter((name) => name !== 'parley.dead.>')) {
+    for (const subject of streams
+      .flatMap(({ subjects }) => subjects)
+      .filter((name) => name !== 'parley.dead-letters.>')) {
       assert.ok(
         all.some((address) => meet(subject, address)),
         subject,

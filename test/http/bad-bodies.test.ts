@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ParleyErrorCode } from '../../shared/errors.ts';
+import type { ParleyErrorCode } from '../../shared/kernel/errors.ts';
 import { taskRequest } from '../support/api.ts';
 import { mrMessage } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';

@@ -5,9 +5,9 @@ import { AgentOsManifest } from '../../shared/dialects/agent-os/manifest.ts';
 import * as payloads from '../../shared/dialects/common-ground/payloads.ts';
 import { DIALECTS } from '../../shared/dialects/registry.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
-import { validate } from '../../shared/json/parse-or-throw.ts';
-import { NatsEnvelope } from '../../shared/relay/nats-message.ts';
-import { RelayItemSchema } from '../../shared/relay/relay-item-schema.ts';
+import { validate } from '../../shared/kernel/json/parse-or-throw.ts';
+import { NatsEnvelope } from '../../shared/nats/nats-message.ts';
+import { RelayItemSchema } from '../../shared/nats/relay-item-schema.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const isSchema = (value: unknown): value is z.ZodType => value instanceof z.ZodType;

@@ -18,10 +18,10 @@ const NOT_GATED = [
 
 describe('the gate', () => {
   it('stands before every call that brings something in', () => {
-    const beside = routes.filter(({ method, isGated }) => method !== 'GET' && !isGated);
+    const beside = routes.filter(({ method, hasIngressChecks }) => method !== 'GET' && !hasIngressChecks);
     assert.deepEqual(beside.map(({ method, path }) => `${method} ${path}`).toSorted(), NOT_GATED);
     assert.deepEqual(
-      routes.filter(({ method, isGated }) => method === 'GET' && isGated),
+      routes.filter(({ method, hasIngressChecks }) => method === 'GET' && hasIngressChecks),
       [],
     );
   });

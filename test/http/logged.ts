@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AuditLogEntry } from '../../shared/events/read-audit-log.ts';
+import type { AuditLogEntry } from '../../shared/messaging/audit-log/read-audit-log.ts';
 import { agentOsAgent } from '../support/agent-os-agent.ts';
 import type { Caller } from '../support/api.ts';
 import { type TestOptions, testParley } from '../support/test-parley.ts';
@@ -11,7 +11,7 @@ export const start = async (t: Parameters<typeof testParley>[0], options?: TestO
 };
 
 export const logged = async (caller: Caller, query = ''): Promise<AuditLogEntry[]> => {
-  const { status, body } = await caller.call('GET', `/v1/log${query}`);
+  const { status, body } = await caller.call('GET', `/v1/audit-log${query}`);
   assert.equal(status, 200, JSON.stringify(body));
   return body.entries;
 };

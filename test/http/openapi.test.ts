@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { STATUS_BY_CODE } from '../../shared/errors.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
+import { STATUS_BY_CODE } from '../../shared/kernel/errors.ts';
 import { callerWith } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -97,10 +97,10 @@ describe('/openapi.json', () => {
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     const body = JSON.stringify(document.paths['/v1/messages']?.post?.requestBody);
     assert.match(body, new RegExp(`"maxItems":${parley.deps.config.limits.batch}\\b`));
-    const limit = document.paths['/v1/log']?.get?.parameters.find(({ name }) => name === 'limit');
+    const limit = document.paths['/v1/audit-log']?.get?.parameters.find(({ name }) => name === 'limit');
     assert.equal(Object(limit?.schema).minimum, 2);
-    assert.equal((await admin.call('GET', '/v1/log?limit=2')).status, 200);
-    assert.equal((await admin.call('GET', '/v1/log?limit=1')).status, 400);
+    assert.equal((await admin.call('GET', '/v1/audit-log?limit=2')).status, 200);
+    assert.equal((await admin.call('GET', '/v1/audit-log?limit=1')).status, 400);
   });
 
   it('is written out once for all who ask', async (t) => {
@@ -124,7 +124,7 @@ describe('/openapi.json', () => {
   it('says of lists that are sought in the log that an empty page need not be the last', async (t) => {
     const { admin } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
-    for (const path of ['/v1/tasks', '/v1/log']) {
+    for (const path of ['/v1/tasks', '/v1/audit-log']) {
       assert.match(document.paths[path]?.get?.responses['200']?.description ?? '', /empty/, path);
     }
   });

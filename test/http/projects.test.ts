@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import baseConfig from '../../parley.config.ts';
-import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/agents/keys.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
+import { ADMIN_OWNER, generateKey, setAdminKey } from '../../shared/identity/auth/keys.ts';
 import { type Caller, callerWith, registered, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 import { assertRefused, settled } from './refusal.ts';

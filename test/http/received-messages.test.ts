@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import baseConfig from '../../parley.config.ts';
-import { toCanonicalId } from '../../shared/ids.ts';
+import { toCanonicalId } from '../../shared/kernel/ids.ts';
 import { mrMessage } from '../support/message-routing.ts';
 import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -103,7 +103,7 @@ describe('what an agent received', () => {
   });
 
   it('has questions as their sender sent them, where its dialect is logged', async (t) => {
-    const parley = await testParley(t, { config: { messageLog: { 'task-format': true } } });
+    const parley = await testParley(t, { config: { auditLog: { 'task-format': true } } });
     const { orchestrator, cook } = await kitchen(parley);
     const { id } = tfRequest();
     await orchestrator.send(tfRequest({ id }));

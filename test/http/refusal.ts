@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { ParleyErrorCode } from '../../shared/errors.ts';
+import type { ParleyErrorCode } from '../../shared/kernel/errors.ts';
 import { about, type Reply, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestParley } from '../support/test-parley.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { toCanonicalId } from '../../shared/ids.ts';
+import { toCanonicalId } from '../../shared/kernel/ids.ts';
 import { agentOsMessage } from '../support/agent-os-agent.ts';
 import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -135,7 +135,7 @@ describe('the list of tasks', () => {
 
   it('has a task once on a page whose making was told twice', async (t) => {
     const { agent, admin } = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         events: {
           ...ports.events,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { startHttpServer } from '../../local/http-server.ts';
 import baseConfig from '../../parley.config.ts';
-import { defineConfig } from '../../shared/config.ts';
+import { defineConfig } from '../../shared/config/config.ts';
 import { callerWith, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 import { settled, TRACEPARENT } from './refusal.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { expandShortId, isDerivedId, uuidFromSeed } from '../../shared/ids.ts';
+import { expandShortId, isDerivedId, uuidFromSeed } from '../../shared/kernel/ids.ts';
 
 const withoutSeal = (id: string): string => id.slice(0, -12);
 const sealOf = (id: string): string => id.slice(-12);

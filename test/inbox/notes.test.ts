@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { toCanonicalId } from '../../shared/ids.ts';
-import { type DirectMessage, directMessageRef } from '../../shared/notes/direct-message.ts';
+import { toCanonicalId } from '../../shared/kernel/ids.ts';
+import { type DirectMessage, directMessageRef } from '../../shared/messaging/direct-messages/direct-message.ts';
 import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { type AgentOsAgent, agentOsAgent, content } from '../support/agent-os-agent.ts';
 import { eventually } from '../support/eventually.ts';
@@ -79,7 +79,7 @@ describe('a message that is no task', () => {
 
   it('is not shown after its time though the timers are late', async (t) => {
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { toCanonicalJson } from '../../shared/json/fingerprint.ts';
-import { isObject } from '../../shared/json/json.ts';
+import { toCanonicalJson } from '../../shared/kernel/json/fingerprint.ts';
+import { isObject } from '../../shared/kernel/json/json.ts';
 
 /** As it reads in words: keys sorted at every level. */
 const sorted = (value: unknown): string => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { checkValue, MAX_STEPS, TooManyStepsError, ValueChecker } from '../../shared/json/check-value.ts';
-import { compileJsonSchema, type Subschema } from '../../shared/json/compile-json-schema.ts';
+import { checkValue, MAX_STEPS, TooManyStepsError, ValueChecker } from '../../shared/kernel/json/check-value.ts';
+import { compileJsonSchema, type Subschema } from '../../shared/kernel/json/compile-json-schema.ts';
 
 const NAMES = ['a', 'b', 'c', 'd'];
 const name = fc.constantFrom(...NAMES);

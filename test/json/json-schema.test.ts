@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkValue } from '../../shared/json/check-value.ts';
-import { compileJsonSchema } from '../../shared/json/compile-json-schema.ts';
+import { checkValue } from '../../shared/kernel/json/check-value.ts';
+import { compileJsonSchema } from '../../shared/kernel/json/compile-json-schema.ts';
 
 type Row = [schema: object, right: unknown[], wrong: unknown[]];
 

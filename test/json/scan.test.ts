@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { findUnsafeJson } from '../../shared/json/find-unsafe-json.ts';
-import { MAX_DEPTH, MAX_VALUES, scanJson } from '../../shared/json/scan-json.ts';
+import { findUnsafeJson } from '../../shared/kernel/json/find-unsafe-json.ts';
+import { MAX_DEPTH, MAX_VALUES, scanJson } from '../../shared/kernel/json/scan-json.ts';
 
 const scanned = (text: string) => scanJson(Buffer.from(text));
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
@@ -39,7 +39,7 @@ describe('a look over the bytes of a JSON text', () => {
     fc.assert(
       fc.property(json, fc.nat(4), (value, indent) => {
         const text = JSON.stringify(value, undefined, indent);
-        if (findUnsafeJson(JSON.parse(text))) assert.ok(scanned(text).isSuspect, text);
+        if (findUnsafeJson(JSON.parse(text))) assert.ok(scanned(text).needsInspection, text);
       }),
       { numRuns: 3000 },
     );

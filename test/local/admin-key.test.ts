@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { loadAdminKeys } from '../../local/admin-keys.ts';
-import { generateKey } from '../../shared/agents/keys.ts';
+import { generateKey } from '../../shared/identity/auth/keys.ts';
 import { tempDir } from '../support/server-process.ts';
 
 describe("an administrator's key that somebody chose", () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it, type TestContext } from 'node:test';
 import { formatStartupError } from '../../local/startup-errors.ts';
-import { ADMIN_OWNER, generateKey } from '../../shared/agents/keys.ts';
+import { ADMIN_OWNER, generateKey } from '../../shared/identity/auth/keys.ts';
 import { type Exit, lastingPort, type Owner, runToEnd, startServer, tempDir } from '../support/server-process.ts';
 
 /** The one line that a person reads, after seeing that there is nothing else. */

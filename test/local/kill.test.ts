@@ -75,7 +75,7 @@ describe('a process that is killed again and again', () => {
   it('gives the same tasks to the same claim when it died in the middle of it', async (t) => {
     let isDying = true;
     const { agent, clock, restart } = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

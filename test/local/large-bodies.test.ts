@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { startHttpServer } from '../../local/http-server.ts';
 import baseConfig from '../../parley.config.ts';
-import { defineConfig } from '../../shared/config.ts';
+import { defineConfig } from '../../shared/config/config.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const LIMIT = 1_000_000;

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { jetstream } from '@nats-io/jetstream';
 import { connect, headers } from '@nats-io/transport-node';
-import { ADMIN_OWNER, generateKey } from '../../shared/agents/keys.ts';
+import { ADMIN_OWNER, generateKey } from '../../shared/identity/auth/keys.ts';
 import { callerWith, registered } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { groundAgent, Worker } from '../support/ground.ts';

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import packageJson from '../../package.json' with { type: 'json' };
-import { defineConfig } from '../../shared/config.ts';
-import { STATUS_BY_CODE } from '../../shared/errors.ts';
+import { defineConfig } from '../../shared/config/config.ts';
+import { STATUS_BY_CODE } from '../../shared/kernel/errors.ts';
 import { startServer, tempDir } from '../support/server-process.ts';
 
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -56,7 +56,7 @@ describe('the README', () => {
 
   it('names the most that a body may have, by what it is for', () => {
     const { limits, cards } = defineConfig({ projects: { default: { domains: {} } } });
-    const kilobytes = [4 * limits.carriedBytes, 8192 + cards.perBox * 64].map((bytes) => Math.floor(bytes / 1024));
+    const kilobytes = [4 * limits.extensionBytes, 8192 + cards.perBox * 64].map((bytes) => Math.floor(bytes / 1024));
     assert.equal(limits.bodyBytes, 4 * 1024 * 1024);
     for (const size of ['4 MB', '1 MB', '64 KB', ...kilobytes.map((size) => `${size} KB`)]) {
       assert.ok(README.includes(size), size);

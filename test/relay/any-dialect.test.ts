@@ -148,7 +148,7 @@ describe('an agent of any dialect with a NATS client', () => {
   });
 
   it('is given what only agents on NATS can do; all who can are asked in turn, and one has it', async (t) => {
-    const site = await relaySite(t, { config: { ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, resendMs: 1500 } } });
+    const site = await relaySite(t, { config: { ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, requeueMs: 1500 } } });
     const tim = await site.agent('tim', { dialect: 'task-format' });
     const cooks = ['cook', 'baker'];
     for (const id of cooks) {

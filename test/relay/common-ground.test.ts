@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
-import type { Ports } from '../../shared/deps.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, groundAgent, headOf, madeCard, turnOf, Worker } from '../support/ground.ts';
 import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
@@ -96,7 +96,7 @@ describe('CommonGround on NATS', () => {
       queues: {
         ...queues,
         send: (messages) => {
-          queued.push(...messages.map(({ dedup }) => dedup).filter((id) => id.startsWith('chunk/')));
+          queued.push(...messages.map(({ dedupId }) => dedupId).filter((id) => id.startsWith('chunk/')));
           return queues.send(messages);
         },
       },
@@ -203,16 +203,16 @@ describe('CommonGround on NATS', () => {
     });
   }
 
-  it('a message that breaks the protocol ends in parley.dead', async (t) => {
+  it('a message that breaks the protocol ends in parley.dead-letters', async (t) => {
     const site = await relaySite(t);
     await site.agent('pmo', { dialect: 'common-ground', via: 'nats' });
     await site.relay();
-    const dead = await consumerOf(site.client, 'PARLEY_DEAD', { durable_name: 'looks-after' });
+    const dead = await consumerOf(site.client, 'PARLEY_DEAD_LETTERS', { durable_name: 'looks-after' });
     const said = headers();
     said.set('CG-Sender', 'pmo');
     await jetstream(site.client).publish('cg.v1r3.default.public.cmd.agent.nobody.dance', '{}', { headers: said });
     const { subject, message } = await nextOf(dead);
-    assert.equal(subject, 'parley.dead.cg.v1r3.default.public.cmd.agent.nobody.dance');
+    assert.equal(subject, 'parley.dead-letters.cg.v1r3.default.public.cmd.agent.nobody.dance');
     assert.equal(JSON.parse(message.headers?.get('Parley-Problem') ?? '{}').code, 'protocol_violation');
     assert.equal(message.headers?.get('CG-Sender'), 'pmo');
   });

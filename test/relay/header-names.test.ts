@@ -139,7 +139,7 @@ describe('a header that is given twice, in two spellings', () => {
     await groundAgent(site, 'worker', { via: 'nats' });
     await groundAgent(site, 'pmo', { via: 'nats' });
     await site.relay();
-    const dead = await consumerOf(site.client, 'PARLEY_DEAD', { durable_name: 'looks-after' });
+    const dead = await consumerOf(site.client, 'PARLEY_DEAD_LETTERS', { durable_name: 'looks-after' });
     const { subject, payload } = turnFor('worker');
     const said = headersOf([
       ['CG-Sender', 'pmo'],

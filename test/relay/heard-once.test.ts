@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, headers, type NatsConnection } from '@nats-io/transport-node';
 import type { RunningRelay } from '../../relay/relay.ts';
-import { defineConfig } from '../../shared/config.ts';
-import { toToolCallTaskId } from '../../shared/turns/tool-call.ts';
+import { defineConfig } from '../../shared/config/config.ts';
+import { toToolCallTaskId } from '../../shared/turns/model/tool-call.ts';
 import type { Caller } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -176,7 +176,7 @@ describe('a tool command that its caller publishes on NATS', () => {
 
 describe('a tool command over HTTP', () => {
   it('is published for its service on NATS once, however long nobody reports', async (t) => {
-    const config = defineConfig({ ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, resendMs: 100 } });
+    const config = defineConfig({ ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, requeueMs: 100 } });
     const site = await relaySite(t, { config });
     await groundAgent(site, 'word_count', { via: 'nats' });
     const { merlin, held } = await waitingTurn(site);

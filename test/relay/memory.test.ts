@@ -13,7 +13,7 @@ it('a relay keeps nothing of what it has carried', async (t) => {
   const results = (messages: string[]) => messages.map(() => ({ status: 202, body: {} }));
   const api = {
     ...createParleyApi(site.address, () => site.key),
-    send: async (messages: string[]) => results(messages),
+    sendMessages: async (messages: string[]) => results(messages),
   };
   const relay = await site.relay({ api, maxInflight: 25 });
   const js = jetstream(site.client);

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
-import type { Ports } from '../../shared/deps.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, eventsOf, groundAgent, reports, Worker } from '../support/ground.ts';
@@ -20,7 +20,7 @@ const siteWithQuiet = async (t: TestContext) => {
     queues: {
       ...queues,
       send: (messages) => {
-        for (const { lane, dedup } of messages) if (lane.kind === 'relay') queued.add(dedup);
+        for (const { queueKey, dedupId } of messages) if (queueKey.kind === 'relay') queued.add(dedupId);
         return queues.send(messages);
       },
     },

@@ -70,7 +70,7 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     await eventually(() => assert.ok(relay.metrics.getCount('up', 'retries') > 0));
     assert.ok(!(await relay.isReady()));
     await pause(OUTAGE_MS);
-    const { lag, waitingSeconds } = await relay.gauges();
+    const { lag, waitingSeconds } = await relay.getGauges();
     assert.equal(lag['parley-default-tasks-intel'], MESSAGES);
     assert.ok((waitingSeconds['parley-default-tasks-intel'] ?? 0) >= OUTAGE_MS / 1000);
     assert.equal(waitingSeconds['parley-default-results'], 0);

@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
 
 const dead = (client: Parameters<typeof consumerOf>[0]) =>
-  consumerOf(client, 'PARLEY_DEAD', { durable_name: `looks-after-${randomUUID()}` });
+  consumerOf(client, 'PARLEY_DEAD_LETTERS', { durable_name: `looks-after-${randomUUID()}` });
 
 describe('what Parley refuses', () => {
   it('a knight that loses a claim is told on claim-rejected', async (t) => {
@@ -43,7 +43,7 @@ describe('what Parley refuses', () => {
     assert.equal(relay.metrics.getCount('up', 'dead'), 0);
   });
 
-  it('ends in parley.dead as it came, with the problem, and is never tried again', async (t) => {
+  it('ends in parley.dead-letters as it came, with the problem, and is never tried again', async (t) => {
     const site = await relaySite(t);
     await site.agent('tim', { via: 'nats' });
     await site.agent('gwen', {});
@@ -70,7 +70,7 @@ describe('what Parley refuses', () => {
     for (const _ of wrong) {
       const { message } = await nextOf(buried);
       const problem = JSON.parse(message.headers?.get('Parley-Problem') ?? '{}');
-      found.push([message.subject.replace('parley.dead.', ''), message.string(), problem.code]);
+      found.push([message.subject.replace('parley.dead-letters.', ''), message.string(), problem.code]);
     }
     assert.deepEqual(found.toSorted(), wrong.map((one) => [...one]).toSorted());
     await eventually(async () => {
@@ -80,7 +80,7 @@ describe('what Parley refuses', () => {
     assert.equal(relay.metrics.getCount('up', 'dead'), wrong.length);
     assert.equal(relay.metrics.getCount('up', 'retries'), 0);
     assert.ok(await relay.isReady());
-    await eventually(async () => assert.deepEqual(Object.values((await relay.gauges()).lag).filter(Boolean), []));
+    await eventually(async () => assert.deepEqual(Object.values((await relay.getGauges()).lag).filter(Boolean), []));
   });
 
   it('is given up also where it is as large as the server allows, and cannot be kept with the problem', async (t) => {
@@ -89,7 +89,7 @@ describe('what Parley refuses', () => {
     const { max_payload: most = 0 } = site.client.info ?? {};
     await jetstream(site.client).publish('parley.default.send', 'x'.repeat(most));
     const { subject, message } = await nextOf(await dead(site.client));
-    assert.equal(subject, 'parley.dead.parley.default.send');
+    assert.equal(subject, 'parley.dead-letters.parley.default.send');
     const problem = JSON.parse(message.headers?.get('Parley-Problem') ?? '');
     assert.deepEqual([problem.code, problem.bytes], ['invalid_json', most]);
     await eventually(() => assert.equal(relay.metrics.getCount('up', 'dead'), 1));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
-import { defineConfig } from '../../shared/config.ts';
+import { defineConfig } from '../../shared/config/config.ts';
 import { about } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { relaySite, SITE_CONFIG } from '../support/relay-site.ts';

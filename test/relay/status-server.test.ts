@@ -20,11 +20,11 @@ const served = async (t: { after(cleanUp: () => unknown): void }, relay?: Runnin
   return { port, asked };
 };
 
-const running = (gauges: RunningRelay['gauges']): RunningRelay => ({
+const running = (gauges: RunningRelay['getGauges']): RunningRelay => ({
   metrics: new RelayMetrics(),
   isConnected: () => true,
   isReady: async () => true,
-  gauges,
+  getGauges: gauges,
   stop: async () => {},
 });
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { isOverlapping } from '../../relay/provision-streams.ts';
-import { defineConfig } from '../../shared/config.ts';
+import { defineConfig } from '../../shared/config/config.ts';
 import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { consumerOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
@@ -27,7 +27,7 @@ describe('the streams', () => {
       ROUNDTABLE_RESULTS: ['roundtable.results.>', 'limits', 'file', hours(7 * 24), 4 * MIB, -1],
       ROUNDTABLE_EVENTS: ['roundtable.events.>', 'limits', 'file', hours(30 * 24), MIB, -1],
       ROUNDTABLE_HEARTBEAT: ['roundtable.heartbeat.>', 'limits', 'memory', hours(1), -1, 5],
-      PARLEY_DEAD: ['parley.dead.>', 'limits', 'file', hours(30 * 24), -1, -1],
+      PARLEY_DEAD_LETTERS: ['parley.dead-letters.>', 'limits', 'file', hours(30 * 24), -1, -1],
     };
     for (const [name, config] of Object.entries(expected)) assert.deepEqual(found.get(name), config, name);
   });

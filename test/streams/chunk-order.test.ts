@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { ReceivedChunk } from '../../shared/streams/chunk.ts';
+import type { ReceivedChunk } from '../../shared/turns/streams/chunk.ts';
 import {
   ChunkSequencer,
   formatStreamPosition,
@@ -10,7 +10,7 @@ import {
   REORDER_TIMEOUT_MS,
   STREAM_START,
   type StreamPosition,
-} from '../../shared/streams/chunk-sequencer.ts';
+} from '../../shared/turns/streams/chunk-sequencer.ts';
 
 const NOW = 1_000_000;
 
@@ -83,7 +83,7 @@ describe('chunks', () => {
         );
         const whole = new ChunkSequencer(STREAM_START).push(all, LATER);
         const told = whole.slice(0, cut);
-        const place: StreamPosition = told.at(-1)?.place ?? STREAM_START;
+        const place: StreamPosition = told.at(-1)?.position ?? STREAM_START;
         const rest = new ChunkSequencer(parseStreamPosition(formatStreamPosition(place), LATER)).push(all, LATER);
         assert.deepEqual(contents([...told, ...rest]), contents(whole));
       }),
@@ -93,8 +93,8 @@ describe('chunks', () => {
   it('have places that a header can carry, and no others', () => {
     const [told] = new ChunkSequencer(STREAM_START).push(arrived(['any step: ü~', 0]), NOW);
     assert.ok(told);
-    assert.match(formatStreamPosition(told.place), /^[\w~-]+$/);
-    assert.deepEqual(parseStreamPosition(formatStreamPosition(told.place), NOW), told.place);
+    assert.match(formatStreamPosition(told.position), /^[\w~-]+$/);
+    assert.deepEqual(parseStreamPosition(formatStreamPosition(told.position), NOW), told.position);
     for (const text of ['', 'a b', 'x~y', 'x~12345678~', 'x~12345678~y', `${'x'.repeat(65)}`]) {
       assert.throws(() => parseStreamPosition(text, NOW), { code: 'invalid_request' });
     }

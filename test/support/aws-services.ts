@@ -8,6 +8,7 @@ import { supportObjectTags } from '../../local/template/backends/object-tags.ts'
 import { serveGateway } from '../../local/template/gateway/serve-gateway.ts';
 import { findFreePort } from '../../local/template/http/listen.ts';
 import { eventually } from './eventually.ts';
+import { SHORT_LIVED_JAVA } from './short-lived-java.ts';
 
 const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
 const REGION = 'us-east-1';
@@ -25,8 +26,7 @@ export interface AwsServices {
 
 export const startAwsServices = async (): Promise<AwsServices> => {
   const port = await findFreePort();
-  // It lives for a minute or two: what the second compiler and threads that collect beside it cost never comes back.
-  process.env.JAVA_TOOL_OPTIONS = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC';
+  Object.assign(process.env, SHORT_LIVED_JAVA);
   const java = await spawnDynamoDbLocal(port);
   const dynamo = { endpoint: `http://127.0.0.1:${port}`, region: REGION, credentials: CREDENTIALS };
   const client = new DynamoDBClient({ ...dynamo, maxAttempts: 1 });

@@ -17,7 +17,7 @@ export const isAsDescribed = (method: string, path: string, reply: Reply): void 
 };
 
 const shapeOf = (route: Route, { status, headers }: Reply): z.ZodType | undefined => {
-  const described = route.answers[status];
+  const described = route.responses[status];
   assert.ok(described, `${route.method} ${route.path} does not say that it answers ${status}`);
   if (headers['content-type'] === 'application/json') {
     assert.ok(described.schema, `${route.method} ${route.path} does not say what it answers`);

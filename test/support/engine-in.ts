@@ -9,6 +9,6 @@ export const engineIn = (dir: string): EmbeddedEngine =>
     clock: new TestClock(),
     log: () => {},
     newId: randomUUID,
-    watched: ['task'],
-    eventsKeepMs: 86_400_000,
+    kinds: ['task'],
+    eventRetentionMs: 86_400_000,
   });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { toIdWithoutBlanks } from '../../shared/ids.ts';
+import { toIdWithoutBlanks } from '../../shared/kernel/ids.ts';
 import type { Reply, TestAgent } from './api.ts';
 import { type Held, madeCard, Worker } from './ground.ts';
 import type { Speaker, Wire } from './speakers.ts';

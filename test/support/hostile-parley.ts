@@ -5,8 +5,8 @@ import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startParley } from '../../local/composition.ts';
 import baseConfig from '../../parley.config.ts';
-import type { Ports } from '../../shared/deps.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import { callerWith, parsed, type Reply, registered, type TestAgent, type Transport } from './api.ts';
 import { eventually } from './eventually.ts';
 import { hostileFollower } from './hostile-follower.ts';
@@ -40,15 +40,15 @@ export const hostileParley = async (t: TestContext, random: Random): Promise<Hos
     clock,
     config: {
       ...baseConfig,
-      tasks: { ...baseConfig.tasks, leaseMs: 20_000, resendMs: NEVER_MS, maxAttempts: 5 },
-      turns: { ...baseConfig.turns, runningMs: 60_000 },
+      tasks: { ...baseConfig.tasks, leaseMs: 20_000, requeueMs: NEVER_MS, maxAttempts: 5 },
+      turns: { ...baseConfig.turns, heartbeatTimeoutMs: 60_000 },
     },
     log: (level, message, facts) => level === 'error' && errors.push(`${message} ${JSON.stringify(facts)}`),
-    through: (ports) => {
+    wrapPorts: (ports) => {
       inner.push(ports);
       return hostilePorts(ports, random);
     },
-    follow: (changes) => hostileFollower(changes, random),
+    wrapHandler: (changes) => hostileFollower(changes, random),
   });
   const [truth] = inner;
   if (!truth) throw new Error('nothing went through');

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Ports } from '../../shared/deps.ts';
-import { ParleyError } from '../../shared/errors.ts';
+import { ParleyError } from '../../shared/kernel/errors.ts';
 import type { Blobs } from '../../shared/ports/blobs.ts';
 import type { Events } from '../../shared/ports/events.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import type { Queues, ReceivedMessage } from '../../shared/ports/queues.ts';
 import type { Item, Records, Watcher } from '../../shared/ports/records.ts';
 
@@ -94,7 +94,9 @@ const REPEATABLE = 50;
 const hostileQueues = (queues: Queues, random: Random, chance: Chance): Queues => {
   const past: ReceivedMessage[] = [];
   const repeated = (lanes: Parameters<Queues['receive']>[0]): ReceivedMessage[] => {
-    const known = past.filter(({ lane }) => lanes.some((asked) => JSON.stringify(asked) === JSON.stringify(lane)));
+    const known = past.filter(({ queueKey }) =>
+      lanes.some((asked) => JSON.stringify(asked) === JSON.stringify(queueKey)),
+    );
     const again = known[Math.floor(random() * known.length)];
     return again && chance(TWICE) ? [again] : [];
   };

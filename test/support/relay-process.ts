@@ -5,11 +5,11 @@ import { resolve } from 'node:path';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { startFauxqs } from 'fauxqs';
 import { bindToLoopback } from '../../local/template/backends/bind-to-loopback.ts';
-import type { Ports } from '../../shared/deps.ts';
 import { sendToSqs } from '../../shared/engines/aws/sqs-queue.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
+import { buildQueueSuffix } from '../../shared/ports/queue-names.ts';
 import { PRIORITIES } from '../../shared/ports/queues.ts';
-import { buildQueueSuffix } from '../../shared/queue-names.ts';
 import { eventually } from './eventually.ts';
 import { atEndOf, type Owner } from './server-process.ts';
 
@@ -39,9 +39,9 @@ export const relayQueues = async (owner: Owner): Promise<RelayQueues> => {
   const lanes = {
     sqs,
     urlPrefix,
-    suffixOf: buildQueueSuffix,
-    has: () => true,
-    onLost: () => {},
+    toSuffix: buildQueueSuffix,
+    hasQueue: () => true,
+    onUndeliverable: () => {},
     clock: systemClock,
     newId: randomUUID,
   };
@@ -58,8 +58,8 @@ export const relayQueues = async (owner: Owner): Promise<RelayQueues> => {
       queues: {
         ...ports.queues,
         send: async (messages) => {
-          const { relay = [], own = [] } = Object.groupBy(messages, ({ lane }) =>
-            lane.kind === 'relay' ? 'relay' : 'own',
+          const { relay = [], own = [] } = Object.groupBy(messages, ({ queueKey }) =>
+            queueKey.kind === 'relay' ? 'relay' : 'own',
           );
           await Promise.all([own.length > 0 && ports.queues.send(own), relay.length > 0 && sendToSqs(lanes, relay)]);
         },

@@ -7,8 +7,8 @@ import baseConfig from '../../parley.config.ts';
 import { createQueueSource } from '../../relay/egress-source.ts';
 import { createParleyApi } from '../../relay/parley-api.ts';
 import { type RelayOptions, type RunningRelay, startRelay } from '../../relay/relay.ts';
-import { type Config, defineConfig } from '../../shared/config.ts';
-import type { Log } from '../../shared/log.ts';
+import { type Config, defineConfig } from '../../shared/config/config.ts';
+import type { Log } from '../../shared/kernel/log.ts';
 import { type Caller, callerWith, httpTransport, registered, type TestAgent } from './api.ts';
 import { type NatsServer, natsServer } from './nats-server.ts';
 import { atEndOf, lastingPort, type Owner, tempDir } from './server-process.ts';
@@ -46,13 +46,13 @@ export interface RelaySite {
 
 export const relaySite = async (
   owner: Owner,
-  { config = SITE_CONFIG, through }: { config?: Config; through?: ParleyOptions['through'] } = {},
+  { config = SITE_CONFIG, through }: { config?: Config; through?: ParleyOptions['wrapPorts'] } = {},
 ): Promise<RelaySite> => {
   const nats = await natsServer(owner);
   const dir = tempDir(owner);
   const logged: string[] = [];
   const log: Log = (level, message, facts) => logged.push(`${level} ${message} ${JSON.stringify(facts ?? {})}`);
-  const parley = await startParley({ dir, config, adminKey: ADMIN_KEY, log, through });
+  const parley = await startParley({ dir, config, adminKey: ADMIN_KEY, log, wrapPorts: through });
   atEndOf(owner, () => parley.stop());
   const port = await lastingPort();
   let delayMs = 0;

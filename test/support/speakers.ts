@@ -1,4 +1,4 @@
-import { toShortId, toUuid } from '../../shared/ids.ts';
+import { toShortId, toUuid } from '../../shared/kernel/ids.ts';
 import { agentOsMessage, content, evidence } from './agent-os-agent.ts';
 import { about, type Reply, type TestAgent, taskRequest } from './api.ts';
 import { commonGround } from './ground-speaker.ts';

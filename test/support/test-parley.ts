@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ParleyOptions, type RunningParley, startParley } from '../../local/composition.ts';
 import baseConfig from '../../parley.config.ts';
-import type { Config } from '../../shared/config.ts';
+import type { Config } from '../../shared/config/config.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
-import type { Log } from '../../shared/log.ts';
+import type { Log } from '../../shared/kernel/log.ts';
 import { type Caller, callerWith, parsed, registered, type TestAgent, type Transport } from './api.ts';
 import { isAsDescribed } from './described.ts';
 import { TestClock } from './test-clock.ts';
@@ -28,7 +28,7 @@ export interface TestParley {
   restart(): Promise<void>;
 }
 
-export interface TestOptions extends Pick<ParleyOptions, 'through' | 'measure'> {
+export interface TestOptions extends Pick<ParleyOptions, 'wrapPorts' | 'measure'> {
   config?: Partial<Config>;
   clock?: ParleyOptions['clock'];
   log?: Log;
@@ -55,7 +55,7 @@ export const testParley = async (
       adminKey: ADMIN_KEY,
       log,
       clock: options.clock ?? clock,
-      through: options.through,
+      wrapPorts: options.wrapPorts,
       measure: options.measure,
     });
   let parley = await start();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { toUuid } from '../../shared/ids.ts';
+import { toUuid } from '../../shared/kernel/ids.ts';
 import { assertRefused, settled } from '../http/refusal.ts';
 import { speakers } from '../support/speakers.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { ParleyError } from '../../shared/errors.ts';
-import { toRequest } from '../../shared/seeds/create-pending.ts';
-import { createTask } from '../../shared/tasks/create-task.ts';
+import { ParleyError } from '../../shared/kernel/errors.ts';
+import { createTask } from '../../shared/tasks/commands/create-task.ts';
+import { toRequest } from '../../shared/workflows/deferred/create-pending.ts';
 import { settled } from '../http/refusal.ts';
 import { eventually } from '../support/eventually.ts';
 import { kitchen, tfRequest } from '../support/task-format.ts';
@@ -21,7 +21,7 @@ const waitingKitchen = async (t: Parameters<typeof testParley>[0]) => {
     assert.ok(known);
     const message = { ...tfRequest({ id }), context: {} };
     const request = toRequest(deps, from, { dialect: 'task-format', message, waitsFor });
-    await createTask(deps, { project: 'default', role: 'agent', known }, 'task-format', request, TRACE);
+    await createTask(deps, { project: 'default', role: 'agent', registered: known }, 'task-format', request, TRACE);
     return id;
   };
   return { parley, ...agents, ask };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Ports } from '../../shared/deps.ts';
+import type { Ports } from '../../shared/ports/ports.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -16,7 +16,7 @@ const brokenFastPath = () => {
 
 describe('the fast path', () => {
   it('may be broken: every task still arrives, through the stream of changes', async (t) => {
-    const { agent, logged } = await testParley(t, { through: brokenFastPath() });
+    const { agent, logged } = await testParley(t, { wrapPorts: brokenFastPath() });
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const ids = await Promise.all(Array.from({ length: 40 }, () => tim.request()));
     const claimed = new Set<string>();

@@ -26,7 +26,9 @@ const losingAnswers = async (t: TestContext) => {
     update: (ref, change, token, orCreate) => twice(() => records.update(ref, change, token, orCreate)),
     transact: (writes, token) => twice(() => records.transact(writes, token)),
   });
-  const parley = await testParley(t, { through: ({ records, ...ports }) => ({ ...ports, records: through(records) }) });
+  const parley = await testParley(t, {
+    wrapPorts: ({ records, ...ports }) => ({ ...ports, records: through(records) }),
+  });
   const loseNext = (others: () => Promise<unknown>): void => {
     meanwhile = others;
   };

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { ParleyError } from '../../shared/errors.ts';
+import { ParleyError } from '../../shared/kernel/errors.ts';
 import type { Records } from '../../shared/ports/records.ts';
-import { toRequest } from '../../shared/seeds/create-pending.ts';
-import { createTask } from '../../shared/tasks/create-task.ts';
-import { type Task, taskRef } from '../../shared/tasks/task.ts';
+import { createTask } from '../../shared/tasks/commands/create-task.ts';
+import { type Task, taskRef } from '../../shared/tasks/model/task.ts';
+import { toRequest } from '../../shared/workflows/deferred/create-pending.ts';
 import { settled } from '../http/refusal.ts';
 import { eventually } from '../support/eventually.ts';
 import { kitchen, tfRequest } from '../support/task-format.ts';
@@ -20,7 +20,7 @@ const busyKitchen = async (t: Parameters<typeof testParley>[0], through = (recor
   const counts = { byDispatcher: 0 };
   let systems = 0;
   const parley = await testParley(t, {
-    through: (ports) => {
+    wrapPorts: (ports) => {
       const isDispatcher = systems++ % 2 === 1;
       const records = through(ports.records);
       const update: Records['update'] = (ref, ...rest) => {
@@ -43,7 +43,7 @@ const busyKitchen = async (t: Parameters<typeof testParley>[0], through = (recor
       const message = { ...ASKED, id: randomUUID() };
       const request = toRequest(deps, 'orchestrator', { dialect: 'task-format', message });
       const related = { ...request, ...how };
-      await createTask(deps, { project: 'default', role: 'agent', known }, 'task-format', related, TRACE);
+      await createTask(deps, { project: 'default', role: 'agent', registered: known }, 'task-format', related, TRACE);
       return message.id;
     };
     const ids: string[] = [];

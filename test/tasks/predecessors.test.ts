@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import config from '../../parley.config.ts';
-import { createTask } from '../../shared/tasks/create-task.ts';
-import { parseTrace } from '../../shared/trace.ts';
+import { parseTrace } from '../../shared/kernel/trace.ts';
+import { createTask } from '../../shared/tasks/commands/create-task.ts';
 import type { Reply, TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { graphOf } from '../support/graphs.ts';
@@ -34,7 +34,7 @@ const nextOf = (agent: TestAgent): Promise<Wire> =>
 
 describe('what a task is handed of those that it waited for', () => {
   it('says of one that is no longer kept that it is missing, and the task runs', async (t) => {
-    const options = { config: { tasks: { ...config.tasks, keepMs: 10_000 } } };
+    const options = { config: { tasks: { ...config.tasks, retentionMs: 10_000 } } };
     const { parley, cook, id } = await kitchen(t, { soup: [], dinner: ['soup'] }, options);
     await nextOf(cook);
     await complete(cook, id('soup'), { dish: 'soup' });
@@ -47,7 +47,7 @@ describe('what a task is handed of those that it waited for', () => {
   });
 
   it('is not taken from a later task under the id of one that is no longer kept', async (t) => {
-    const options = { config: { tasks: { ...config.tasks, keepMs: 10_000 } } };
+    const options = { config: { tasks: { ...config.tasks, retentionMs: 10_000 } } };
     const { parley, tim, cook, id } = await kitchen(t, { soup: [], dinner: ['soup'] }, options);
     await nextOf(cook);
     await complete(cook, id('soup'), { dish: 'soup' });

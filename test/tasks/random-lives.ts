@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { applyChange, type Change, evaluateCondition } from '../../shared/ports/conditions.ts';
-import { buildCancelTransition } from '../../shared/tasks/end-and-requeue.ts';
+import { type Task, taskRef } from '../../shared/tasks/model/task.ts';
+import { buildCancelTransition } from '../../shared/tasks/transitions/end-and-requeue.ts';
 import {
   type Actor,
   buildClaimTransition,
@@ -11,20 +12,19 @@ import {
   provideInput,
   recordProgress,
   requestInput,
-} from '../../shared/tasks/holder-transitions.ts';
-import { applyTo, type Transition, toConditionalUpdate } from '../../shared/tasks/rules.ts';
-import { type Task, taskRef } from '../../shared/tasks/task.ts';
-import { timerTransition } from '../../shared/tasks/timeouts.ts';
+} from '../../shared/tasks/transitions/holder-transitions.ts';
+import { applyTo, type Transition, toConditionalUpdate } from '../../shared/tasks/transitions/rules.ts';
+import { timerTransition } from '../../shared/tasks/transitions/timeouts.ts';
 
 export const LIMITS = {
-  longestLeaseMs: 3_600_000,
-  silentWorkMs: 14_400_000,
+  maxLeaseMs: 3_600_000,
+  maxSilentWorkMs: 14_400_000,
   leaseMs: 300_000,
   maxAttempts: 2,
-  keepMs: 86_400_000,
-  resendMs: 600_000,
+  retentionMs: 86_400_000,
+  requeueMs: 600_000,
   retryMs: 1000,
-  longestRetryMs: 60_000,
+  maxRetryMs: 60_000,
 };
 
 export const START = Date.parse('2026-03-01T12:00:00Z');
@@ -55,7 +55,7 @@ export const newTask = (overrides: Partial<Task> = {}): Task => ({
   carried: {},
   fingerprint: 'f',
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
-  due: START + LIMITS.resendMs,
+  due: START + LIMITS.requeueMs,
   placed: { p: 'default#inbox#tim' },
   ...overrides,
 });
@@ -112,7 +112,7 @@ export interface QueueMessage {
 
 /** What the move would write to the task as it is, or undefined where the rules refuse it. */
 export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessage[]): Change | undefined => {
-  const by = (agent: string): Actor => ({ agent, domains: ['security'], skills: [], now, limits: LIMITS });
+  const by = (agent: string): Actor => ({ agent, domains: ['security'], capabilities: [], now, limits: LIMITS });
   const report = () => ({ seen: { id: `m${++messages}`, fingerprint: 'x' } });
   switch (move.do) {
     case 'claim':

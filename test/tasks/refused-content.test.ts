@@ -14,7 +14,7 @@ const watched = async (t: TestContext) => {
   const [put, left] = [new Set<string>(), new Set<string>()];
   const hooks = { afterPut: async (): Promise<unknown> => undefined };
   const parley = await testParley(t, {
-    through: (ports) => ({
+    wrapPorts: (ports) => ({
       ...ports,
       blobs: {
         get: (key) => ports.blobs.get(key),

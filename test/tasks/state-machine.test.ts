@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Effect } from '../../shared/dispatch/effect.ts';
+import type { Effect } from '../../shared/effects/effect.ts';
+import { computeTaskEffects } from '../../shared/effects/task-effects.ts';
 import { evaluateCondition } from '../../shared/ports/conditions.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
+import type { Task } from '../../shared/tasks/model/task.ts';
 import {
   type Actor,
   buildClaimTransition,
   buildCompleteTransition,
   buildRenewTransition,
-} from '../../shared/tasks/holder-transitions.ts';
-import { applyTo, toConditionalUpdate } from '../../shared/tasks/rules.ts';
-import type { Task } from '../../shared/tasks/task.ts';
-import { computeTaskEffects } from '../../shared/tasks/task-effects.ts';
-import { computeNextCheckAt } from '../../shared/tasks/timeouts.ts';
+} from '../../shared/tasks/transitions/holder-transitions.ts';
+import { applyTo, toConditionalUpdate } from '../../shared/tasks/transitions/rules.ts';
+import { computeNextCheckAt } from '../../shared/tasks/transitions/timeouts.ts';
 import { after, changeFor, LIMITS, type Move, moves, newTask, type QueueMessage, START } from './random-lives.ts';
 
 interface Step {
@@ -147,7 +147,7 @@ describe('the state machine of a task, whatever happens in whatever order', () =
   it('is judged alike by the condition of a blind write and by the rules on the record seen', () =>
     everyLife((steps) => {
       for (const { after: task } of steps) {
-        const by: Actor = { agent: 'galahad', domains: ['security'], skills: [], now: task.at, limits: LIMITS };
+        const by: Actor = { agent: 'galahad', domains: ['security'], capabilities: [], now: task.at, limits: LIMITS };
         const report = { seen: { id: 'm', fingerprint: 'f' }, attempt: 1 };
         const transitions = [
           buildClaimTransition(task, by, { entry: 1, due: task.due }),
@@ -170,7 +170,7 @@ describe('what follows from the writes to a task', () => {
 
   it('queues every entry that is waiting, once for each time it is sent', () =>
     everyLife((steps) => {
-      const sent = effects(steps).flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message.dedup] : []));
+      const sent = effects(steps).flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message.dedupId] : []));
       assert.equal(new Set(sent).size, sent.length, 'an entry was sent twice under one id');
       for (const { after } of steps) {
         if (after.status !== 'requested' || after.notBefore !== undefined) continue;

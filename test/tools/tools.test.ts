@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import config from '../../parley.config.ts';
-import { getTool } from '../../shared/tools/register-tool.ts';
-import { toolRef } from '../../shared/tools/tool.ts';
+import { toolRef } from '../../shared/identity/tools/tool.ts';
+import { getTool } from '../../shared/registration/register-tool.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -125,7 +125,7 @@ describe('a tool', () => {
   });
 
   it('is refused under a bad name, with unknown fields, and where it is too large', async (t) => {
-    const { admin } = await testParley(t, { config: { limits: { ...config.limits, carriedBytes: 1000 } } });
+    const { admin } = await testParley(t, { config: { limits: { ...config.limits, extensionBytes: 1000 } } });
     for (const name of ['a%20b', 'a%23b', 'x'.repeat(65)]) {
       assertRefused(
         await admin.call('PUT', `/v1/tools/${name}`, { target_subject: 'cmd.tool.x.y' }),

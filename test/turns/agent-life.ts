@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import type fc from 'fast-check';
-import type { RegisteredAgent } from '../../shared/agents/agent.ts';
-import type { Deps } from '../../shared/deps.ts';
-import { onTimer } from '../../shared/dispatch/on-timer.ts';
-import { ParleyError } from '../../shared/errors.ts';
-import { deliverTurn, recordStep, startTurn, suspendTurn } from '../../shared/turns/advance-turn.ts';
-import { agentStateRef } from '../../shared/turns/agent-state.ts';
-import { enqueueTurn } from '../../shared/turns/enqueue.ts';
-import { leaseTurn } from '../../shared/turns/lease-turn.ts';
-import { recordToolReport } from '../../shared/turns/record-report.ts';
-import { stopTurn } from '../../shared/turns/stop-turn.ts';
-import { turnRef } from '../../shared/turns/turn.ts';
+import { onTimer } from '../../shared/effects/on-timer.ts';
+import type { RegisteredAgent } from '../../shared/identity/agents/agent.ts';
+import type { Deps } from '../../shared/identity/deps.ts';
+import { ParleyError } from '../../shared/kernel/errors.ts';
+import { deliverTurn, recordStep, startTurn, suspendTurn } from '../../shared/turns/lifecycle/advance-turn.ts';
+import { enqueueTurn } from '../../shared/turns/lifecycle/enqueue.ts';
+import { leaseTurn } from '../../shared/turns/lifecycle/lease-turn.ts';
+import { stopTurn } from '../../shared/turns/lifecycle/stop-turn.ts';
+import { agentStateRef } from '../../shared/turns/model/agent-state.ts';
+import { turnRef } from '../../shared/turns/model/turn.ts';
+import { recordToolReport } from '../../shared/turns/tool-calls/record-report.ts';
 import { eventually } from '../support/eventually.ts';
 import { inOrderOf } from '../support/scheduled-records.ts';
 import {

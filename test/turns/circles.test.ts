@@ -178,7 +178,7 @@ describe('a turn that would wait for itself', () => {
     parley.clock.advance(1000);
     await delegates(kay, second, 'merlin');
     assert.deepEqual([await merlin.lease(), await kay.lease()], [undefined, undefined]);
-    parley.clock.advance(baseConfig.turns.resumeMs - 1000);
+    parley.clock.advance(baseConfig.turns.toolTimeoutMs - 1000);
     assert.equal((await resultOf(merlin)).status, 'timeout');
     await merlin.deliver(first);
     await merlin.deliver(await merlin.begin());

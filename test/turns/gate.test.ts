@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { turnRef } from '../../shared/turns/turn.ts';
+import { turnRef } from '../../shared/turns/model/turn.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   enqueued,
@@ -58,7 +58,7 @@ describe('the gate of a turn', () => {
     const dead = await worker.begin();
     const box = await boxOf(worker, dead);
     await enqueued(parley.admin, 'merlin');
-    parley.clock.advance(parley.parley.deps.config.turns.runningMs + 60_000);
+    parley.clock.advance(parley.parley.deps.config.turns.heartbeatTimeoutMs + 60_000);
     await eventually(async () => assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle'));
     await eventually(async () => assert.equal((await taskEvents(parley.admin, id)).length, 1));
     const next = await worker.begin();
@@ -90,7 +90,7 @@ describe('the gate of a turn', () => {
   it('is the head, before the turn itself has heard of its lease; and what the turn hears late does not undo its end', async (t) => {
     let late = async (): Promise<unknown> => assert.fail('it was never told of its lease');
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

@@ -34,7 +34,7 @@ describe('an agent of several groups', () => {
   it('does one thing at a time, though one worker is about to take a turn of a group while another is given its own', async (t) => {
     let meanwhile: (() => Promise<void>) | undefined;
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,
@@ -67,7 +67,7 @@ describe('an agent of several groups', () => {
   it('asks for all of them at once, and for no more than its registration may name', async (t) => {
     let [under, most, all] = [0, 0, 0];
     const parley = await testParley(t, {
-      through: (ports) => ({
+      wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { registerAgent } from '../../shared/agents/register-agent.ts';
 import { putCard } from '../../shared/cards/put-card.ts';
+import { registerAgent } from '../../shared/registration/register-agent.ts';
 import { CALLS, Life, type Move, type Scene, type World } from './agent-life.ts';
 
 const which = fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(6) });

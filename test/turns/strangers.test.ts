@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { turnRef } from '../../shared/turns/turn.ts';
+import { turnRef } from '../../shared/turns/model/turn.ts';
 import { callerWith } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, eventsOf, groundAgent, headOf, reports, toolReport, turnOf, Worker } from '../support/ground.ts';
@@ -270,9 +270,9 @@ describe('the bell of a group', () => {
     await worker.begin();
     const waiting = await enqueued(parley.admin, 'scribe');
     const { records } = parley.parley.deps;
-    const { bellMs } = parley.parley.deps.config.turns;
+    const { wakeupMs } = parley.parley.deps.config.turns;
     for (let n = 0; n < 4; n++) {
-      parley.clock.advance(2 * bellMs);
+      parley.clock.advance(2 * wakeupMs);
       const turn = await eventually(async () => {
         const found = await records.get(turnRef('default', waiting));
         assert.ok((found?.due ?? 0) > parley.clock.now());

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { taskRef } from '../../shared/tasks/task.ts';
-import { stopTurn } from '../../shared/turns/stop-turn.ts';
-import { type Turn, turnRef } from '../../shared/turns/turn.ts';
-import { createTaskForTurn } from '../../shared/turns/turn-as-task.ts';
+import { taskRef } from '../../shared/tasks/model/task.ts';
+import { stopTurn } from '../../shared/turns/lifecycle/stop-turn.ts';
+import { type Turn, turnRef } from '../../shared/turns/model/turn.ts';
+import { createTaskForTurn } from '../../shared/turns/task-bridge/turn-as-task.ts';
 import { eventually } from '../support/eventually.ts';
 import { called, enqueued, groundAgent, headOf, taskEvents, turnOf, Worker } from '../support/ground.ts';
 import { speakers } from '../support/speakers.ts';

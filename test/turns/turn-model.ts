@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import baseConfig from '../../parley.config.ts';
-import type { AgentState } from '../../shared/turns/agent-state.ts';
+import type { AgentState } from '../../shared/turns/model/agent-state.ts';
 
-const { dispatchedMs, runningMs, resumeMs } = baseConfig.turns;
+const { startTimeoutMs, heartbeatTimeoutMs, toolTimeoutMs } = baseConfig.turns;
 
 /** Which turn its holder believes to have. */
 interface Gate {
@@ -103,7 +103,7 @@ export const timePassed = (model: Model): Model | undefined => {
     const calls = Object.entries(active.calls).map(([call, is]) => [call, is === 'waiting' ? 'expired' : is]);
     return changed(model, active, { calls: Object.fromEntries(calls), aliveAt: now });
   }
-  const silentMs = active.state === 'dispatched' ? dispatchedMs : runningMs;
+  const silentMs = active.state === 'dispatched' ? startTimeoutMs : heartbeatTimeoutMs;
   if (active.aliveAt + silentMs > now) return undefined;
   return ended(model, active, { status: 'failed', by: 'reaping' }, { raise: 1 });
 };
@@ -159,7 +159,12 @@ const advanced = (model: Model, active: Active, op: Gated): Outcome => {
       if (active.state !== 'running') return same(model, 'not_running');
       if (known.length > 0) return same(model, 'id_reused');
       const calls = Object.fromEntries(op.calls.map((call) => [call, 'waiting' as const]));
-      const waits = { calls: { ...active.calls, ...calls }, round: op.calls, deadline: now + resumeMs, aliveAt: now };
+      const waits = {
+        calls: { ...active.calls, ...calls },
+        round: op.calls,
+        deadline: now + toolTimeoutMs,
+        aliveAt: now,
+      };
       return same(changed(model, active, { state: 'suspended', ...waits }), 'done');
     }
     case 'report': {

@@ -138,7 +138,7 @@ describe('the watchdog', () => {
     const parley = await testParley(t);
     const worker = new Worker(await groundAgent(parley, 'merlin'));
     const id = await enqueued(parley.admin, 'merlin');
-    parley.clock.advance(parley.parley.deps.config.turns.keepMs);
+    parley.clock.advance(parley.parley.deps.config.turns.retentionMs);
     await eventually(async () => {
       parley.clock.advance(10_000);
       assert.equal((await turnOf(parley.admin, id)).status, 'canceled');

@@ -1,4 +1,4 @@
 import config from '../../../parley.config.ts';
 
 /** As it is deployed, but that every message of the lives that are measured is logged. */
-export default { ...config, messageLog: { 'round-table': true } };
+export default { ...config, auditLog: { 'round-table': true } };

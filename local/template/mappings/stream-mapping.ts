@@ -70,18 +70,18 @@ const readShard = async (options: StreamMappingOptions, shardId: string, bell: W
   // one that a stream has: until the first has come, an iterator passes over what is numbered below the shard's beginning.
   let isUnread = properties.StartingPosition === 'TRIM_HORIZON';
   while (iterator !== undefined && !signal.aborted) {
-    const { records, next }: Awaited<ReturnType<TableStream['getRecords']>> = await stream.getRecords(iterator);
+    const { getRecords, next }: Awaited<ReturnType<TableStream['getRecords']>> = await stream.getRecords(iterator);
     iterator = next;
-    if (records.length === 0) {
+    if (getRecords.length === 0) {
       if (next === undefined) continue;
       await bell.wait(ASK_EVERY_MS);
       if (isUnread) iterator = await resolveStartPosition(options, shardId);
       continue;
     }
     isUnread = false;
-    progress.markStarted(records.map(getSequenceNumber));
-    progress.markDone(records.filter((record) => !passes(record)).map(getSequenceNumber));
-    for (const record of records.filter(passes)) lanes.take(toFunctionRecord(record, options));
+    progress.markStarted(getRecords.map(getSequenceNumber));
+    progress.markDone(getRecords.filter((record) => !passes(record)).map(getSequenceNumber));
+    for (const record of getRecords.filter(passes)) lanes.take(toFunctionRecord(record, options));
     await progress.hasFewerThan(MOST_OPEN, signal);
   }
   await lanes.finished();

@@ -68,10 +68,10 @@ export class TableStream {
     return Iterator.parse(await this.#call('DynamoDBStreams_20120810.GetShardIterator', body)).ShardIterator;
   }
 
-  async getRecords(iterator: string): Promise<{ records: TableStreamRecord[]; next: string | undefined }> {
+  async getRecords(iterator: string): Promise<{ getRecords: TableStreamRecord[]; next: string | undefined }> {
     const answer = await this.#call('DynamoDBStreams_20120810.GetRecords', { ShardIterator: iterator });
     const { Records, NextShardIterator } = Page.parse(answer);
-    return { records: Records.map(restoreEmptyMaps), next: NextShardIterator ?? undefined };
+    return { getRecords: Records.map(restoreEmptyMaps), next: NextShardIterator ?? undefined };
   }
 }
 

@@ -1,6 +1,6 @@
-import { toUuid } from '../../ids.ts';
-import { isObject } from '../../json/json.ts';
-import { validate } from '../../json/parse-or-throw.ts';
+import { toUuid } from '../../kernel/ids.ts';
+import { isObject } from '../../kernel/json/json.ts';
+import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { AGENT_OS, decode } from './decode.ts';
 import { parseManifest } from './manifest.ts';
@@ -10,15 +10,15 @@ import { toAgentOsError } from './validation-rules.ts';
 /** The runtime messages of AgentOS: queries and commands with their answers, and messages that need none, all with evidence. */
 export const agentOsDialect: Dialect = {
   name: AGENT_OS,
-  isLogged: true,
+  isAuditedByDefault: true,
   schema: AgentOsMessage,
-  keys: Object.keys(UntypedAgentOsMessage.shape),
+  fieldNames: Object.keys(UntypedAgentOsMessage.shape),
   types: AGENT_OS_TYPES,
-  complaints: (message) => validate(hasAgentOsType(message) ? AgentOsMessage : UntypedAgentOsMessage, message),
-  recognises: (message) => isObject(message.from),
-  names: ({ id, replyTo }) => [id, replyTo],
+  validate: (message) => validate(hasAgentOsType(message) ? AgentOsMessage : UntypedAgentOsMessage, message),
+  isRecognized: (message) => isObject(message.from),
+  listCorrelationIds: ({ id, replyTo }) => [id, replyTo],
   decode,
-  spoken: toUuid,
-  explained: toAgentOsError,
-  readManifest: parseManifest,
+  toAliasId: toUuid,
+  toProtocolError: toAgentOsError,
+  parseManifest: parseManifest,
 };

@@ -1,10 +1,10 @@
-import { ParleyError } from '../../errors.ts';
-import { toCanonicalId } from '../../ids.ts';
-import { computeFingerprint } from '../../json/fingerprint.ts';
-import { isObject, type Json, type JsonObject, toJsonObject } from '../../json/json.ts';
-import { parseOrThrow } from '../../json/parse-or-throw.ts';
-import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../messages/command.ts';
-import type { Progress, TaskError } from '../../tasks/task.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { toCanonicalId } from '../../kernel/ids.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { isObject, type Json, type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
+import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
+import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../tasks/commands/command.ts';
+import type { Progress, TaskError } from '../../tasks/model/task.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
 import { AGENT_OS_ERROR_CODES } from './error-codes.ts';
 import { isFabricated } from './evidence.ts';
@@ -28,7 +28,7 @@ export const decode = (wire: JsonObject): Command => {
     throw new ParleyError(
       'unknown_type',
       `AgentOS has no type "${wire.type.slice(0, 64)}". Known: ${AGENT_OS_TYPES.join(', ')}.`,
-      { facts: { known: AGENT_OS_TYPES } },
+      { details: { known: AGENT_OS_TYPES } },
     );
   }
   return withBrokenRules(wire, () => {

@@ -1,10 +1,11 @@
-import { toCanonicalId, toUuid, uuidFromSeed } from '../../ids.ts';
-import { SYSTEM_SENDER, type TaskOutcome } from '../../inbox/delivery.ts';
-import { toIso } from '../../json/iso-time.ts';
-import { type Json, type JsonObject, toObjectOrEmpty } from '../../json/json.ts';
-import type { DirectMessage } from '../../notes/direct-message.ts';
+import { toCanonicalId, toUuid, uuidFromSeed } from '../../kernel/ids.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import type { DirectMessage } from '../../messaging/direct-messages/direct-message.ts';
+import type { TaskOutcome } from '../../messaging/inbox/delivery.ts';
 import type { Priority } from '../../ports/queues.ts';
-import type { ReportedTask, Task } from '../../tasks/task.ts';
+import type { ReportedTask, Task } from '../../tasks/model/task.ts';
 import { AGENT_OS, AGENT_OS_VERSION } from './decode.ts';
 import { toAgentOsErrorCode } from './error-codes.ts';
 import { buildEvidence } from './evidence.ts';

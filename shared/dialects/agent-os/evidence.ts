@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import { isObject, type JsonObject } from '../../json/json.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import { isObject, type JsonObject } from '../../kernel/json/json.ts';
 
 const text = z.string().max(4000);
 const link = z.string().max(2048);

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { AGENT_ID } from '../../agents/agent.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import type { JsonObject } from '../../json/json.ts';
-import { parseOrThrow } from '../../json/parse-or-throw.ts';
+import { AGENT_ID } from '../../identity/agents/agent.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { ManifestAgent } from '../dialect.ts';
 
 const text = z.string().max(4000);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { AGENT_ID } from '../../agents/agent.ts';
-import type { Json, JsonObject } from '../../json/json.ts';
+import { AGENT_ID } from '../../identity/agents/agent.ts';
+import type { Json, JsonObject } from '../../kernel/json/json.ts';
 import { AGENT_OS_ERROR_CODE_NAMES } from './error-codes.ts';
 import { EvidenceChain, NO_EVIDENCE, RequiredEvidence } from './evidence.ts';
 

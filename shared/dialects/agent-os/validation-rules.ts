@@ -1,5 +1,5 @@
-import { type Issue, ParleyError, type ParleyErrorCode } from '../../errors.ts';
-import type { JsonObject } from '../../json/json.ts';
+import { type Issue, ParleyError, type ParleyErrorCode } from '../../kernel/errors.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
 import { AGENT_OS_ERROR_CODES, type AgentOsErrorCode } from './error-codes.ts';
 
 /** The rules of the document, by the fields that can break them. */
@@ -25,7 +25,7 @@ export const withBrokenRules = <T>(wire: JsonObject, understand: () => T): T => 
     throw new ParleyError(code, message, {
       issues,
       cause,
-      facts: { ...error.facts, ...buildAgentOsError('VALIDATION_FAILED', rules) },
+      details: { ...error.details, ...buildAgentOsError('VALIDATION_FAILED', rules) },
     });
   }
 };

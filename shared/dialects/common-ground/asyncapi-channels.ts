@@ -1,4 +1,4 @@
-import type { NatsDescription } from '../../relay/nats-binding.ts';
+import type { NatsDescription } from '../nats-binding.ts';
 import { CommonGroundMessage } from './schema.ts';
 import { COMMON_GROUND_VERSION } from './subject.ts';
 

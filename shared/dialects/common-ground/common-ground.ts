@@ -1,5 +1,5 @@
-import { toIdWithoutBlanks } from '../../ids.ts';
-import { validate } from '../../json/parse-or-throw.ts';
+import { toIdWithoutBlanks } from '../../kernel/ids.ts';
+import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
 import { COMMON_GROUND } from './name.ts';
@@ -9,15 +9,15 @@ import { CommonGroundMessage } from './schema.ts';
 /** The protocol of CommonGround: subjects, headers, and turns that are held by an epoch. */
 export const commonGroundDialect: Dialect = {
   name: COMMON_GROUND,
-  isLogged: false,
-  takesTurns: true,
+  isAuditedByDefault: false,
+  usesTurns: true,
   // A turn holds what it was asked for, and a record holds 400 KB on DynamoDB.
-  contentBytes: 64 * 1024,
+  maxContentBytes: 64 * 1024,
   schema: CommonGroundMessage,
-  keys: Object.keys(CommonGroundMessage.shape),
-  complaints: (message) => validate(CommonGroundMessage, message),
-  recognises: (message) => message.subject !== undefined,
+  fieldNames: Object.keys(CommonGroundMessage.shape),
+  validate: (message) => validate(CommonGroundMessage, message),
+  isRecognized: (message) => message.subject !== undefined,
   decode,
-  spoken: toIdWithoutBlanks,
-  onNats: commonGroundNatsBinding,
+  toAliasId: toIdWithoutBlanks,
+  natsBinding: commonGroundNatsBinding,
 };

@@ -1,10 +1,10 @@
 import type * as z from 'zod';
-import type { Config } from '../../config.ts';
-import { ParleyError } from '../../errors.ts';
-import { computeFingerprint } from '../../json/fingerprint.ts';
-import type { JsonObject } from '../../json/json.ts';
-import { parseOrThrow } from '../../json/parse-or-throw.ts';
-import type { ProtocolMessage } from '../../messages/command.ts';
+import type { Config } from '../../config/config.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
+import type { ProtocolMessage } from '../../tasks/commands/command.ts';
 import {
   assertConsistentHeaders,
   buildSignedContent,
@@ -29,10 +29,10 @@ import { parseSupportedSubject, type Subject } from './subject.ts';
 
 interface DecodedMessage {
   subject: Subject;
-  text: string;
+  subjectText: string;
   headers: CommonGroundHeaders;
   /** As it was sent, with whatever it says beside what the protocol asks for. */
-  sent: JsonObject;
+  rawPayload: JsonObject;
 }
 
 interface DecodedMessageWithDepth extends DecodedMessage {
@@ -51,7 +51,7 @@ export type CommonGroundCommand =
   | (DecodedMessage & { do: 'stream'; payload: z.output<typeof ChunkPayload> });
 
 export interface CommonGroundDecoded extends ProtocolMessage {
-  order: CommonGroundCommand;
+  command: CommonGroundCommand;
 }
 
 export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): CommonGroundDecoded => {
@@ -66,17 +66,17 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
   // What is only streamed carries no headers, and none are looked at: its subject says whose it is.
   const isStreamed = subject.category === 'str';
   if (!isStreamed) assertConsistentHeaders(headers);
-  const order = toCommonGroundCommand({ subject, text: message.subject, headers, sent });
+  const order = toCommonGroundCommand({ subject, subjectText: message.subject, headers, rawPayload: sent });
   return {
     kind: 'own',
     messageId: getMessageId(order),
     fingerprint: computeFingerprint(message),
     from: sender ?? (isStreamed ? subject.target : getSenderHeader(headers)) ?? 'admin',
     signed: isStreamed ? undefined : buildSignedContent(message.subject, headers, sent),
-    order,
+    command: order,
     carryOut: async (deps, caller, trace) => {
       // Agents of the other dialects have no turns, and do without all that belongs to them.
-      const { handleCommonGroundCommand } = await import('../../turns/handle-command.ts');
+      const { handleCommonGroundCommand } = await import('./handle-command.ts');
       return handleCommonGroundCommand(deps, caller, trace, order);
     },
   };
@@ -100,20 +100,28 @@ const getMessageId = (order: CommonGroundCommand): string => {
 };
 
 const toCommonGroundCommand = (told: DecodedMessage): CommonGroundCommand => {
-  const { subject, sent } = told;
+  const { subject, rawPayload } = told;
   const kind = `${subject.category}.${subject.component}`;
   if (kind === 'cmd.agent') return toAgentCommand(told);
   if (kind === 'cmd.tool') {
-    return { ...withDepth(told), do: 'callTool', payload: parsePayload(ToolCommandPayload, sent, 'The tool command') };
+    return {
+      ...withDepth(told),
+      do: 'callTool',
+      payload: parsePayload(ToolCommandPayload, rawPayload, 'The tool command'),
+    };
   }
   if (kind === 'cmd.sys' && subject.target === 'pmo' && subject.suffix.startsWith('internal.')) {
-    return { ...withDepth(told), do: 'callInternal', payload: parsePayload(ToolCommandPayload, sent, 'The command') };
+    return {
+      ...withDepth(told),
+      do: 'callInternal',
+      payload: parsePayload(ToolCommandPayload, rawPayload, 'The command'),
+    };
   }
   if (kind === 'cmd.sys' && subject.target === 'ui' && subject.suffix === 'action') {
-    return { ...withDepth(told), do: 'act', payload: parsePayload(UiActionPayload, sent, 'The action') };
+    return { ...withDepth(told), do: 'act', payload: parsePayload(UiActionPayload, rawPayload, 'The action') };
   }
   if (kind === 'str.agent' && subject.suffix === 'chunk') {
-    return { ...told, do: 'stream', payload: parsePayload(ChunkPayload, sent, 'The chunk') };
+    return { ...told, do: 'stream', payload: parsePayload(ChunkPayload, rawPayload, 'The chunk') };
   }
   if (subject.category === 'evt')
     throw unsupportedSubjectError(told, 'Parley itself tells what becomes of turns: /v1/turns says how to advance one');
@@ -126,54 +134,54 @@ const withDepth = (told: DecodedMessage): DecodedMessageWithDepth => ({
 });
 
 const toAgentCommand = (told: DecodedMessage): CommonGroundCommand => {
-  const { subject, sent, headers } = told;
+  const { subject, rawPayload, headers } = told;
   switch (subject.suffix) {
     case 'wakeup':
-      return { ...withDepth(told), do: 'wake', payload: parsePayload(WakeupPayload, sent, 'The bell') };
+      return { ...withDepth(told), do: 'wake', payload: parsePayload(WakeupPayload, rawPayload, 'The bell') };
     case 'turn':
       return {
         ...told,
         do: 'enqueue',
         payload: parseEnqueuePayload(told),
-        depth: parseCallDepth(headers, sent.recursion_depth),
+        depth: parseCallDepth(headers, rawPayload.recursion_depth),
       };
     case 'tool_result':
     case 'timeout':
       return {
         ...told,
-        depth: parseDepth(headers, sent.recursion_depth),
+        depth: parseDepth(headers, rawPayload.recursion_depth),
         do: 'report',
         payload: parseReportPayload(told),
       };
     case 'stop':
-      return { ...withDepth(told), do: 'stop', payload: parsePayload(StopPayload, sent, 'The stop') };
+      return { ...withDepth(told), do: 'stop', payload: parsePayload(StopPayload, rawPayload, 'The stop') };
     default:
       throw unsupportedSubjectError(told, 'an agent takes wakeup, turn, tool_result, timeout and stop');
   }
 };
 
 /** The subject names the agent and the channel; a payload that does as well must agree. */
-const parseEnqueuePayload = ({ subject, sent }: DecodedMessage): z.output<typeof EnqueuePayload> => {
+const parseEnqueuePayload = ({ subject, rawPayload }: DecodedMessage): z.output<typeof EnqueuePayload> => {
   const payload = parsePayload(
     EnqueuePayload,
-    { agent_id: subject.target, channel_id: subject.channel, ...sent },
+    { agent_id: subject.target, channel_id: subject.channel, ...rawPayload },
     'The call',
   );
   if (payload.agent_id === subject.target && payload.channel_id === subject.channel) return payload;
   throw subjectMismatchError('names another agent or channel');
 };
 
-const parseReportPayload = ({ subject, sent }: DecodedMessage): z.output<typeof ToolReportPayload> => {
-  const payload = parsePayload(ToolReportPayload, { message_type: subject.suffix, ...sent }, 'The report');
+const parseReportPayload = ({ subject, rawPayload }: DecodedMessage): z.output<typeof ToolReportPayload> => {
+  const payload = parsePayload(ToolReportPayload, { message_type: subject.suffix, ...rawPayload }, 'The report');
   if (payload.message_type === subject.suffix) return payload;
   throw subjectMismatchError('is another kind of report');
 };
 
 const subjectMismatchError = (what: string): ParleyError =>
-  new ParleyError('protocol_violation', `The payload ${what} than the subject.`, { facts: { violated: 'subject' } });
+  new ParleyError('protocol_violation', `The payload ${what} than the subject.`, { details: { violated: 'subject' } });
 
-const unsupportedSubjectError = ({ text }: DecodedMessage, why: string): ParleyError =>
-  new ParleyError('protocol_violation', `The subject ${text.slice(0, 200)} is not for sending: ${why}.`, {
-    facts: { violated: 'subject' },
+const unsupportedSubjectError = ({ subjectText }: DecodedMessage, why: string): ParleyError =>
+  new ParleyError('protocol_violation', `The subject ${subjectText.slice(0, 200)} is not for sending: ${why}.`, {
+    details: { violated: 'subject' },
     issues: [{ path: 'subject', message: why }],
   });

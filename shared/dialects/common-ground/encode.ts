@@ -1,10 +1,11 @@
-import { toIdWithoutBlanks } from '../../ids.ts';
-import { SYSTEM_SENDER, type TaskOutcome } from '../../inbox/delivery.ts';
-import { toIso } from '../../json/iso-time.ts';
-import { type Json, type JsonObject, toObjectOrEmpty } from '../../json/json.ts';
-import type { DirectMessage } from '../../notes/direct-message.ts';
-import type { ReportedTask, Task } from '../../tasks/task.ts';
-import type { Trace } from '../../trace.ts';
+import { toIdWithoutBlanks } from '../../kernel/ids.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import type { Trace } from '../../kernel/trace.ts';
+import type { DirectMessage } from '../../messaging/direct-messages/direct-message.ts';
+import type { TaskOutcome } from '../../messaging/inbox/delivery.ts';
+import type { ReportedTask, Task } from '../../tasks/model/task.ts';
 import { parseExtensions, type TaskExtensions } from './extensions.ts';
 import { buildExtensionHeaders, buildHeaders, withTrace } from './headers.ts';
 import { formatAgentSubject, type SubjectCategory } from './subject.ts';

@@ -1,5 +1,5 @@
-import { PUBLIC_CHANNEL } from '../../agents/channels.ts';
-import { isObject, type JsonObject } from '../../json/json.ts';
+import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
+import { isObject, type JsonObject } from '../../kernel/json/json.ts';
 
 /** What a message of this protocol left with a task: it is given back as it was. */
 export interface TaskExtensions {

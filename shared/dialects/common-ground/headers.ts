@@ -1,8 +1,8 @@
-import { ParleyError } from '../../errors.ts';
-import { toIso } from '../../json/iso-time.ts';
-import { isObject, type Json, type JsonObject } from '../../json/json.ts';
-import type { SignedContent } from '../../messages/command.ts';
-import { parseTrace, type Trace } from '../../trace.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
+import { parseTrace, type Trace } from '../../kernel/trace.ts';
+import type { SignedContent } from '../../tasks/commands/command.ts';
 import { COMMON_GROUND_VERSION } from './subject.ts';
 
 /** Headers of NATS and of HTTP are the same in any case. */
@@ -74,7 +74,7 @@ export const assertConsistentHeaders = (headers: CommonGroundHeaders): void => {
     const isKnown = lower.startsWith(HEADER_PREFIX) || lower === 'traceparent' || lower === 'tracestate';
     if (!isKnown || other === undefined || String(headers[other]) === String(value)) continue;
     throw new ParleyError('protocol_violation', `The headers ${other} and ${name} disagree. Give it once.`, {
-      facts: { violated: `headers.${other}` },
+      details: { violated: `headers.${other}` },
       issues: [{ path: `headers.${name}`, message: `disagrees with ${other}` }],
     });
   }
@@ -180,7 +180,7 @@ export const parseDepthHeader = (headers: CommonGroundHeaders): number | undefin
   if (said === undefined || said === '') return undefined;
   if (/^\d{1,9}$/.test(String(said))) return Number(said);
   throw new ParleyError('protocol_violation', 'CG-Recursion-Depth must be an integer that is not negative.', {
-    facts: { violated: 'CG-Recursion-Depth' },
+    details: { violated: 'CG-Recursion-Depth' },
     issues: [{ path: 'headers.CG-Recursion-Depth', message: 'must be an integer that is not negative' }],
   });
 };
@@ -191,13 +191,13 @@ export const parseDepth = (headers: CommonGroundHeaders, inBody: unknown): numbe
   if (inBody === undefined) return inHeader;
   if (typeof inBody !== 'number' || !Number.isSafeInteger(inBody) || inBody < 0) {
     throw new ParleyError('protocol_violation', 'recursion_depth must be an integer that is not negative.', {
-      facts: { violated: 'recursion_depth' },
+      details: { violated: 'recursion_depth' },
       issues: [{ path: 'recursion_depth', message: 'must be an integer that is not negative' }],
     });
   }
   if (inHeader === undefined || inHeader === inBody) return inBody;
   throw new ParleyError('protocol_violation', `CG-Recursion-Depth is ${inHeader}, but recursion_depth is ${inBody}.`, {
-    facts: { violated: 'recursion_depth' },
+    details: { violated: 'recursion_depth' },
   });
 };
 
@@ -218,7 +218,7 @@ export const getRequiredDepth = (depth: number | undefined): number => {
     'protocol_violation',
     'CG-Recursion-Depth is missing: say how deep the turn is, as a header, or over HTTP also as "recursion_depth".',
     {
-      facts: { violated: 'CG-Recursion-Depth' },
+      details: { violated: 'CG-Recursion-Depth' },
       issues: [{ path: 'headers.CG-Recursion-Depth', message: 'is missing' }],
     },
   );

@@ -1,5 +1,5 @@
-import type { NatsBinding } from '../../relay/nats-binding.ts';
-import type { StreamSpec } from '../../relay/relay-plan.ts';
+import type { StreamSpec } from '../../nats/relay-plan.ts';
+import type { NatsBinding } from '../nats-binding.ts';
 import { parseExtensions } from './extensions.ts';
 import { COMMON_GROUND_VERSION, formatSubjectPattern, type SubjectCategory } from './subject.ts';
 
@@ -19,17 +19,17 @@ const EVT = buildStreamSpec('evt', 7 * DAY_SECONDS);
 /** CommonGround on its own subjects: commands and events in JetStream, `str` on core NATS. */
 export const commonGroundNatsBinding: NatsBinding = {
   streams: [CMD, EVT],
-  described: async () => (await import('./asyncapi-channels.ts')).commonGroundChannels,
+  loadAsyncApiChannels: async () => (await import('./asyncapi-channels.ts')).commonGroundChannels,
   // A task is a turn, unless it is a command to a tool, which is published as it was sent.
-  leases: (carried) => parseExtensions(carried).subject === undefined,
-  standing: (carried) => {
+  usesLease: (carried) => parseExtensions(carried).subject === undefined,
+  getPublishedState: (carried) => {
     const { subject, heardOnNats = false } = parseExtensions(carried);
     return subject === undefined ? undefined : { isHeard: heardOnNats };
   },
-  partOfTurn: (carried) => parseExtensions(carried).work,
+  getTurnRole: (carried) => parseExtensions(carried).work,
   says: ['conversation', 'user'],
   // Events are Parley's own to tell, and not taken from others.
-  sources: (project) => [
+  listSources: (project) => [
     {
       stream: CMD.name,
       durable: `parley-${project}-cg-cmd`,
@@ -37,8 +37,8 @@ export const commonGroundNatsBinding: NatsBinding = {
     },
     { filter: formatSubjectPattern({ project, category: 'str' }) },
   ],
-  owns: (subject) => subject.startsWith('cg.'),
-  outgoing: ({ subject, headers, payload }) =>
+  matchesSubject: (subject) => subject.startsWith('cg.'),
+  toNats: ({ subject, headers, payload }) =>
     typeof subject === 'string'
       ? {
           subject,
@@ -47,7 +47,7 @@ export const commonGroundNatsBinding: NatsBinding = {
           core: isStreamSubject(subject) ? true : undefined,
         }
       : undefined,
-  incoming: ({ subject, headers }, payload) => ({ subject, headers, payload }),
+  fromNats: ({ subject, headers }, payload) => ({ subject, headers, payload }),
 };
 
 const isStreamSubject = (subject: string): boolean => subject.split('.')[4] === 'str';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { ParleyError } from '../../errors.ts';
-import { boundedRecord } from '../../json/bounded-schemas.ts';
-import type { JsonObject } from '../../json/json.ts';
-import { jsonObject, parseOrThrow } from '../../json/parse-or-throw.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { boundedRecord } from '../../kernel/json/bounded-schemas.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 
 /** A message over HTTP, as NATS would carry it. */
 export const CommonGroundMessage = z.strictObject({
@@ -22,6 +22,6 @@ export const parsePayload = <T>(schema: z.ZodType<T>, payload: JsonObject, what:
   } catch (error) {
     if (!(error instanceof ParleyError)) throw error;
     const issues = error.issues?.map(({ path, message }) => ({ path: `payload.${path}`, message }));
-    throw new ParleyError(error.code, error.message, { issues, facts: { ...error.facts, violated: 'payload' } });
+    throw new ParleyError(error.code, error.message, { issues, details: { ...error.details, violated: 'payload' } });
   }
 };

@@ -1,5 +1,5 @@
-import { CHANNEL_ID } from '../../agents/channels.ts';
-import { ParleyError } from '../../errors.ts';
+import { CHANNEL_ID } from '../../kernel/channel-id.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 
 /** The version of the protocol that is spoken here. */
 export const COMMON_GROUND_VERSION = 'v1r3';
@@ -90,7 +90,7 @@ export const parseSupportedSubject = (text: string): Subject => {
     'unsupported_version',
     `Version ${version} of CommonGround is not spoken here, but ${COMMON_GROUND_VERSION}.`,
     {
-      facts: { version, supported: COMMON_GROUND_VERSION },
+      details: { version, supported: COMMON_GROUND_VERSION },
     },
   );
 };
@@ -115,6 +115,6 @@ const pickKnown = <T extends string>(
 
 const subjectViolationError = (text: string, what: string): ParleyError =>
   new ParleyError('protocol_violation', `The subject ${text.slice(0, 200)} ${what}.`, {
-    facts: { violated: 'subject' },
+    details: { violated: 'subject' },
     issues: [{ path: 'subject', message: what }],
   });

@@ -1,5 +1,5 @@
-import { toObjectOrEmpty } from '../../json/json.ts';
-import { validate } from '../../json/parse-or-throw.ts';
+import { toObjectOrEmpty } from '../../kernel/json/json.ts';
+import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, MESSAGE_ROUTING } from './decode.ts';
 import {
@@ -13,21 +13,21 @@ import {
 /** The message routing protocol: status updates, delegated tasks, results, commands and heartbeats from inbox to inbox. */
 export const messageRoutingDialect: Dialect = {
   name: MESSAGE_ROUTING,
-  isLogged: false,
-  logsRefusals: true,
+  isAuditedByDefault: false,
+  logsRejections: true,
   usesShortIds: true,
-  isMeasured: true,
-  contentBytes: MAX_MESSAGE_BYTES,
-  messageBytes: MAX_MESSAGE_BYTES,
-  inboxLimit: ({ dialects }) => dialects[MESSAGE_ROUTING].inboxLimit,
+  hasLatencyMetrics: true,
+  maxContentBytes: MAX_MESSAGE_BYTES,
+  maxMessageBytes: MAX_MESSAGE_BYTES,
+  getInboxLimit: ({ dialects }) => dialects[MESSAGE_ROUTING].inboxLimit,
   schema: MessageRoutingMessage,
-  keys: Object.keys(UntypedMessageRoutingMessage.shape),
+  fieldNames: Object.keys(UntypedMessageRoutingMessage.shape),
   types: MESSAGE_ROUTING_TYPES,
-  complaints: (message) =>
+  validate: (message) =>
     validate(hasMessageRoutingType(message) ? MessageRoutingMessage : UntypedMessageRoutingMessage, message),
-  recognises: (message) => message.msg_id !== undefined,
-  names: ({ msg_id, correlation_id }) => [msg_id, correlation_id],
-  awaits: ({ payload }) => {
+  isRecognized: (message) => message.msg_id !== undefined,
+  listCorrelationIds: ({ msg_id, correlation_id }) => [msg_id, correlation_id],
+  listDependencyIds: ({ payload }) => {
     const { dependencies } = toObjectOrEmpty(toObjectOrEmpty(payload).context);
     return Array.isArray(dependencies) ? dependencies : [];
   },

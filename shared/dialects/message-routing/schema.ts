@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { AGENT_ID } from '../../agents/agent.ts';
-import { SHORT_ID } from '../../ids.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import type { JsonObject } from '../../json/json.ts';
-import { jsonObject } from '../../json/parse-or-throw.ts';
-import { MAX_SEQUENCE } from '../../sequences/sequence.ts';
+import { AGENT_ID } from '../../identity/agents/agent.ts';
+import { SHORT_ID } from '../../kernel/ids.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
+import { MAX_SEQUENCE } from '../../messaging/sequences/sequence.ts';
 
 /** Of a message that says none. */
 export const DEFAULT_PRIORITY = 5;

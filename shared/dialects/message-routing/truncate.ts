@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../json/json.ts';
+import { isObject, type JsonObject } from '../../kernel/json/json.ts';
 import { MAX_MESSAGE_BYTES } from './schema.ts';
 
 /** Enough to know by what a message is about. */

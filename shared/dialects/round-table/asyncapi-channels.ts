@@ -1,4 +1,4 @@
-import type { NatsDescription } from '../../relay/nats-binding.ts';
+import type { NatsDescription } from '../nats-binding.ts';
 
 export const roundTableChannels: NatsDescription = {
   channels: {

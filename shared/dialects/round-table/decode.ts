@@ -1,10 +1,10 @@
-import type { Config } from '../../config.ts';
-import { ParleyError } from '../../errors.ts';
-import { computeFingerprint } from '../../json/fingerprint.ts';
-import { type JsonObject, toJsonObject } from '../../json/json.ts';
-import { parseOrThrow } from '../../json/parse-or-throw.ts';
-import type { Command } from '../../messages/command.ts';
-import type { TaskError } from '../../tasks/task.ts';
+import type { Config } from '../../config/config.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
+import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
+import type { Command } from '../../tasks/commands/command.ts';
+import type { TaskError } from '../../tasks/model/task.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
 import { ROUND_TABLE } from './name.ts';
 import {
@@ -24,7 +24,7 @@ export const decode = (wire: JsonObject, config: Config): Command => {
       'unknown_type',
       `Round Table has no type "${wire.type.slice(0, 64)}". Known: ${ROUND_TABLE_TYPES.join(', ')}.`,
       {
-        facts: { known: ROUND_TABLE_TYPES },
+        details: { known: ROUND_TABLE_TYPES },
       },
     );
   }

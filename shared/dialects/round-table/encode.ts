@@ -1,10 +1,11 @@
-import { toUuid, uuidFromSeed } from '../../ids.ts';
-import { SYSTEM_SENDER, type TaskOutcome } from '../../inbox/delivery.ts';
-import { toIso } from '../../json/iso-time.ts';
-import { isJsonObject, isObject, type Json, type JsonObject } from '../../json/json.ts';
-import type { DirectMessageCommand } from '../../messages/command.ts';
-import type { DirectMessage } from '../../notes/direct-message.ts';
-import type { ReportedTask, Task } from '../../tasks/task.ts';
+import { toUuid, uuidFromSeed } from '../../kernel/ids.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { isJsonObject, isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import type { DirectMessage } from '../../messaging/direct-messages/direct-message.ts';
+import type { TaskOutcome } from '../../messaging/inbox/delivery.ts';
+import type { DirectMessageCommand } from '../../tasks/commands/command.ts';
+import type { ReportedTask, Task } from '../../tasks/model/task.ts';
 import { toRoundTableErrorCode } from './error-codes.ts';
 import { ROUND_TABLE } from './name.ts';
 import { toTopic } from './schema.ts';

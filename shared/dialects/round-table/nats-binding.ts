@@ -1,11 +1,11 @@
-import { isServedOverNats, listDomains } from '../../config.ts';
-import { ParleyError, STATUS_BY_CODE } from '../../errors.ts';
-import { uuidFromSeed } from '../../ids.ts';
-import { SYSTEM_SENDER } from '../../inbox/delivery.ts';
-import { toIso } from '../../json/iso-time.ts';
-import { isObject, type Json, type JsonObject } from '../../json/json.ts';
-import type { NatsBinding } from '../../relay/nats-binding.ts';
-import type { StreamSpec, SubscriptionSpec } from '../../relay/relay-plan.ts';
+import { isServedOverNats, listDomains } from '../../config/config.ts';
+import { ParleyError, STATUS_BY_CODE } from '../../kernel/errors.ts';
+import { uuidFromSeed } from '../../kernel/ids.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import type { StreamSpec, SubscriptionSpec } from '../../nats/relay-plan.ts';
+import type { NatsBinding } from '../nats-binding.ts';
 
 const ROOT = 'roundtable';
 const DAY_SECONDS = 86_400;
@@ -56,10 +56,10 @@ const BROADCAST: StreamSpec = {
 /** Round Table as its document has it on NATS: topics for tasks, results, events, heartbeats and broadcasts. */
 export const roundTableNatsBinding: NatsBinding = {
   streams: [TASKS, RESULTS, EVENTS, HEARTBEAT, BROADCAST],
-  described: async () => (await import('./asyncapi-channels.ts')).roundTableChannels,
-  namesDomains: true,
+  loadAsyncApiChannels: async () => (await import('./asyncapi-channels.ts')).roundTableChannels,
+  hasDomainSubjects: true,
   // A workqueue has one consumer for each subject, and those of on-prem domains belong to the knights.
-  sources: (project, config) => [
+  listSources: (project, config) => [
     ...listDomains(config, project)
       .filter((domain) => !isServedOverNats(config, project, domain))
       .map((domain) => buildSubscriptionSpec(TASKS, `parley-${project}-tasks-${domain}`, `${ROOT}.tasks.${domain}.>`)),
@@ -69,23 +69,23 @@ export const roundTableNatsBinding: NatsBinding = {
     buildSubscriptionSpec(HEARTBEAT, `parley-${project}-heartbeat`, `${ROOT}.heartbeat.>`),
     buildSubscriptionSpec(BROADCAST, `parley-${project}-broadcast`, `${ROOT}.broadcast.>`),
   ],
-  owns: (subject) => subject.startsWith(`${ROOT}.`),
-  outgoing: (message, { project, config, domain, isToSome }) => {
+  matchesSubject: (subject) => subject.startsWith(`${ROOT}.`),
+  toNats: (message, { project, config, domain, isToSome }) => {
     const subject = isToSome
       ? buildBroadcastSubject(message)
       : buildMessageSubject(message, domain, isServedOverNats(config, project, domain));
     return subject === undefined ? undefined : { subject, payload: message };
   },
-  incoming: ({ subject }, message) => {
+  fromNats: ({ subject }, message) => {
     assertSubjectMatches(subject, message);
     return message;
   },
-  refused: (message, refusal, now) => {
+  buildRejectionNotice: (message, refusal, now) => {
     const { id, from, correlationId: taskId } = message;
     // Whoever lost a task learns it; a message that is wrong in itself is kept where somebody looks after it.
     const isLost = STATUS_BY_CODE[refusal.code] === 409 || refusal.code === 'not_eligible';
     if (!isLost || typeof taskId !== 'string' || typeof from !== 'string') return undefined;
-    const payload = { code: refusal.code, message: refusal.message, holder: refusal.facts.holder };
+    const payload = { code: refusal.code, message: refusal.message, holder: refusal.details.holder };
     const rejection = {
       id: uuidFromSeed(['rejected', String(id)]),
       type: 'task.claim-rejected',
@@ -94,7 +94,7 @@ export const roundTableNatsBinding: NatsBinding = {
     const addressed = buildSystemMessage({ ...rejection, to: from, payload }, now);
     return { subject: `${ROOT}.events.task.claim-rejected`, payload: addressed, id: rejection.id };
   },
-  presence: (agent, isOnline, at) => {
+  buildPresenceMessage: (agent, isOnline, at) => {
     const type = isOnline ? 'knight-online' : 'knight-offline';
     const id = uuidFromSeed(['presence', agent, type, at]);
     const payload = buildSystemMessage({ id, type: `system.${type}`, payload: { agent } }, at);

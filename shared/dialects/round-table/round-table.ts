@@ -1,5 +1,5 @@
-import { toUuid } from '../../ids.ts';
-import { validate } from '../../json/parse-or-throw.ts';
+import { toUuid } from '../../kernel/ids.ts';
+import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
 import { ROUND_TABLE } from './name.ts';
@@ -9,14 +9,14 @@ import { hasRoundTableType, ROUND_TABLE_TYPES, RoundTableMessage, UntypedRoundTa
 /** The message contract of the Round Table: tasks, claims, progress, results, failures and heartbeats. */
 export const roundTableDialect: Dialect = {
   name: ROUND_TABLE,
-  isLogged: false,
+  isAuditedByDefault: false,
   schema: RoundTableMessage,
-  keys: Object.keys(UntypedRoundTableMessage.shape),
+  fieldNames: Object.keys(UntypedRoundTableMessage.shape),
   types: ROUND_TABLE_TYPES,
-  complaints: (message) => validate(hasRoundTableType(message) ? RoundTableMessage : UntypedRoundTableMessage, message),
-  recognises: (message) => typeof message.from === 'string' && message.version !== undefined,
-  names: ({ id, correlationId }) => [id, correlationId],
+  validate: (message) => validate(hasRoundTableType(message) ? RoundTableMessage : UntypedRoundTableMessage, message),
+  isRecognized: (message) => typeof message.from === 'string' && message.version !== undefined,
+  listCorrelationIds: ({ id, correlationId }) => [id, correlationId],
   decode,
-  spoken: toUuid,
-  onNats: roundTableNatsBinding,
+  toAliasId: toUuid,
+  natsBinding: roundTableNatsBinding,
 };

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { AGENT_ID } from '../../agents/agent.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import type { JsonObject } from '../../json/json.ts';
-import { jsonObject } from '../../json/parse-or-throw.ts';
+import { AGENT_ID } from '../../identity/agents/agent.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 
 const MAX_TTL_SECONDS = 7 * 86_400;

@@ -1,15 +1,15 @@
 import type * as z from 'zod';
-import { encodeBaggage, isLosslessBaggage } from '../../baggage.ts';
-import type { Config } from '../../config.ts';
-import { ParleyError } from '../../errors.ts';
-import { uuidFromSeed } from '../../ids.ts';
-import { computeFingerprint } from '../../json/fingerprint.ts';
-import { type JsonObject, toJsonObject } from '../../json/json.ts';
-import { parseOrThrow } from '../../json/parse-or-throw.ts';
-import type { Command, TaskRequestCommand } from '../../messages/command.ts';
-import type { Artifact } from '../../tasks/artifacts.ts';
-import type { RetryPolicy } from '../../tasks/task.ts';
-import { buildTrace } from '../../trace.ts';
+import type { Config } from '../../config/config.ts';
+import { encodeBaggage, isLosslessBaggage } from '../../kernel/baggage.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { uuidFromSeed } from '../../kernel/ids.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
+import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
+import { buildTrace } from '../../kernel/trace.ts';
+import type { Command, TaskRequestCommand } from '../../tasks/commands/command.ts';
+import type { Artifact } from '../../tasks/model/artifacts.ts';
+import type { RetryPolicy } from '../../tasks/model/task.ts';
 import { GIVEN_UP_CODE, getRetryRule, MAX_STANDARD_ATTEMPTS } from './error-codes.ts';
 import {
   type ArtifactSchema,

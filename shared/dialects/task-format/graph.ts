@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { ParleyError } from '../../errors.ts';
-import type { GraphNode } from '../../graphs/graph.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import { jsonObject } from '../../json/parse-or-throw.ts';
-import type { PendingRequest, RequestIssue } from '../../seeds/create-pending.ts';
-import { MAX_DEPENDENCIES } from '../../tasks/reconcile-dependencies.ts';
-import { ON_FAILURE } from '../../tasks/task.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
+import { MAX_DEPENDENCIES } from '../../tasks/dependencies/reconcile-dependencies.ts';
+import { ON_FAILURE } from '../../tasks/model/task.ts';
+import type { PendingRequest, RequestIssue } from '../../workflows/deferred/create-pending.ts';
+import type { GraphNode } from '../../workflows/graphs/graph.ts';
 import { TASK_FORMAT } from './decode.ts';
 import { TaskRequest } from './schema.ts';
 
@@ -115,7 +115,7 @@ const buildCycleIssue = (cycle: string[]): RequestIssue => {
   const round = [...cycle, cycle[0]].join(' → ');
   return {
     path: 'nodes',
-    error: new ParleyError('task_graph_cycle', `go round in a circle: ${round}`, { facts: { cycle } }),
+    error: new ParleyError('task_graph_cycle', `go round in a circle: ${round}`, { details: { cycle } }),
   };
 };
 

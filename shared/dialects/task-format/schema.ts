@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { AGENT_ID } from '../../agents/agent.ts';
-import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../ids.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import type { JsonObject } from '../../json/json.ts';
-import { jsonObject, jsonValue } from '../../json/parse-or-throw.ts';
+import { AGENT_ID } from '../../identity/agents/agent.ts';
+import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../kernel/ids.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 const taskId = z.string().regex(CLIENT_ID, CLIENT_ID_RULE).overwrite(toCanonicalId);

@@ -1,6 +1,6 @@
-import type { ParleyErrorCode } from '../../errors.ts';
-import { toObjectOrEmpty } from '../../json/json.ts';
-import { validate } from '../../json/parse-or-throw.ts';
+import type { ParleyErrorCode } from '../../kernel/errors.ts';
+import { toObjectOrEmpty } from '../../kernel/json/json.ts';
+import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, TASK_FORMAT } from './decode.ts';
 import { hasTaskFormatFieldsOnly, pickSchema, TASK_FORMAT_FIELDS, TaskFormatMessage } from './schema.ts';
@@ -8,15 +8,15 @@ import { hasTaskFormatFieldsOnly, pickSchema, TASK_FORMAT_FIELDS, TaskFormatMess
 /** The task format: requests, responses of six statuses, and answers to those that ask for input. */
 export const taskFormatDialect: Dialect = {
   name: TASK_FORMAT,
-  isLogged: false,
+  isAuditedByDefault: false,
   schema: TaskFormatMessage,
   schemaFile: 'task.schema.json',
-  keys: TASK_FORMAT_FIELDS,
-  complaints: (message) => validate(pickSchema(message), message),
-  recognises: hasTaskFormatFieldsOnly,
-  names: ({ id, context }) => [id, toObjectOrEmpty(context).parentTaskId],
+  fieldNames: TASK_FORMAT_FIELDS,
+  validate: (message) => validate(pickSchema(message), message),
+  isRecognized: hasTaskFormatFieldsOnly,
+  listCorrelationIds: ({ id, context }) => [id, toObjectOrEmpty(context).parentTaskId],
   decode,
-  explained: ({ code, message }) => {
+  toProtocolError: ({ code, message }) => {
     const known = CODES_BY_PARLEY_CODE[code];
     return known ? { error: { code: known, message, recoverable: false } } : {};
   },

@@ -1,6 +1,6 @@
-import type { Ports } from '../../deps.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../kernel/log.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Ports } from '../../ports/ports.ts';
 import type { QueueKey } from '../../ports/queues.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import type { AwsClients } from './aws-clients.ts';
@@ -18,15 +18,15 @@ export interface AwsEngineOptions {
   table: string;
   bucket: string;
   /** Only the dispatcher publishes. */
-  announce?: PublishExternally;
-  laneUrlPrefix: string;
-  laneSuffix: (lane: QueueKey) => string;
+  publishExternally?: PublishExternally;
+  queueUrlPrefix: string;
+  toQueueSuffix: (lane: QueueKey) => string;
   delayQueueUrl: string;
   /** Which domains' lanes the deployment has. */
-  hasLane: (lane: QueueKey) => boolean;
+  hasQueue: (lane: QueueKey) => boolean;
   log: Log;
-  packing: StorageSchema;
-  eventsKeepMs: number;
+  storageSchema: StorageSchema;
+  eventRetentionMs: number;
   clock: Clock;
   newId: () => string;
 }
@@ -40,30 +40,33 @@ export interface AwsEngine {
 
 export const createAwsEngine = (options: AwsEngineOptions): AwsEngine => {
   const { clients, clock, newId } = options;
-  const table = createDynamoTable(clients.dynamo, options.table, options.packing, clock);
+  const table = createDynamoTable(clients.dynamo, options.table, options.storageSchema, clock);
   const records = createDynamoRecords(table);
   const ports: Ports = {
     records,
     queues: createAwsQueues(
       {
         sqs: clients.sqs,
-        urlPrefix: options.laneUrlPrefix,
-        suffixOf: options.laneSuffix,
-        has: options.hasLane,
-        onLost: ({ lane, group }) =>
-          options.log('error', 'a task waits for a lane that is gone', { ...lane, taskId: group }),
+        urlPrefix: options.queueUrlPrefix,
+        toSuffix: options.toQueueSuffix,
+        hasQueue: options.hasQueue,
+        onUndeliverable: ({ queueKey, group }) =>
+          options.log('error', 'a task waits for a lane that is gone', { ...queueKey, taskId: group }),
         clock,
         newId,
       },
       { records, clock, newId },
     ),
-    events: createDynamoEvents({ records, clock, newId, keepMs: options.eventsKeepMs }, options.announce ?? throwNoBus),
+    events: createDynamoEvents(
+      { records, clock, newId, retentionMs: options.eventRetentionMs },
+      options.publishExternally ?? throwNoBus,
+    ),
     blobs: createS3Blobs(clients.s3, options.bucket),
   };
   return {
     ports,
     timers: createAwsTimers(table, records, clients.sqs, options.delayQueueUrl),
-    decodeStreamRecord: (record) => decodeStreamRecord(table.shelf, record),
+    decodeStreamRecord: (record) => decodeStreamRecord(table.codec, record),
   };
 };
 

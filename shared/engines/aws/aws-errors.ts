@@ -1,4 +1,4 @@
-import { ParleyError } from '../../errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 
 /**
@@ -21,7 +21,7 @@ const TRANSIENT = new Set([
 const toStorageError = (error: unknown): unknown =>
   isTransient(error)
     ? new ParleyError('storage_unavailable', 'The storage is too busy at the moment. Try again.', {
-        retry: 'later',
+        retryable: true,
         cause: error,
       })
     : error;
@@ -45,9 +45,11 @@ export const retryOnConflict = async <T>(clock: Clock, attempt: () => Promise<T 
   for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
     const done = await attempt();
     if (done !== undefined) return done;
-    await sleep(clock, Math.min(PAUSE_MS * 2 ** attempts, MAX_PAUSE_MS) * Math.random()).over;
+    await sleep(clock, Math.min(PAUSE_MS * 2 ** attempts, MAX_PAUSE_MS) * Math.random()).done;
   }
-  throw new ParleyError('conflict', 'Other writes to the same records were in the way. Try again.', { retry: 'later' });
+  throw new ParleyError('conflict', 'Other writes to the same records were in the way. Try again.', {
+    retryable: true,
+  });
 };
 
 /** A single write met a transaction on its record. */

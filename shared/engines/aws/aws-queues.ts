@@ -26,7 +26,7 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
       const [queued, listed] = partitionByBackend(messages);
       await Promise.all([
         queued.length > 0 && sendQueued(queued),
-        book.recordActivity(messages.map(({ lane }) => lane)),
+        book.recordActivity(messages.map(({ queueKey }) => queueKey)),
         enqueueItems(lists, listed),
       ]);
     },
@@ -62,14 +62,14 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
     isWaiting: boolean,
   ): Promise<ReceivedMessage[]> => {
     const { max } = options;
-    const inUse = await book.listActive(lanes.filter((lane) => !isSqsQueue(lane) || sqs.has(lane)));
+    const inUse = await book.listActive(lanes.filter((lane) => !isSqsQueue(lane) || sqs.hasQueue(lane)));
     const placeOf = rankQueues(inUse);
     const looked = await Promise.allSettled(
       [...groupByTableQueue(inUse)].map((own) => listVisible(lists, own, options)),
     );
     const seen = looked
       .flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
-      .toSorted((a, b) => placeOf(a) - placeOf(b) || (a.ready.sk < b.ready.sk ? -1 : 1));
+      .toSorted((a, b) => placeOf(a) - placeOf(b) || (a.item.sk < b.item.sk ? -1 : 1));
     const failures: unknown[] = looked.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
     const received: ReceivedMessage[] = [];
     const waits = isWaiting && seen.length === 0;
@@ -90,20 +90,20 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
     }
     // What others brought is not lost for one that failed.
     if (failures.length > 0 && received.length === 0) throw failures[0];
-    if (waits && !inUse.some(isSqsQueue)) await sleep(sqs.clock, TABLE_POLL_MS, options.signal).over.catch(() => {});
+    if (waits && !inUse.some(isSqsQueue)) await sleep(sqs.clock, TABLE_POLL_MS, options.signal).done.catch(() => {});
     return received;
   };
 
   const receiveFromSqs = async (
     lanes: QueueKey[],
-    { max, visibilityMs, leaves }: ReceiveOptions,
+    { max, visibilityMs, skip }: ReceiveOptions,
     isWaiting: boolean,
     failures: unknown[],
   ): Promise<ReceivedMessage[]> => {
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
     // None of the receives is given up: what one finds after that would be hidden for nobody.
     const outcomes = await Promise.allSettled(
-      lanes.map((lane) => receiveSkipping(sqs, lane, { max, waitSeconds, visibilityMs, leaves })),
+      lanes.map((lane) => receiveSkipping(sqs, lane, { max, waitSeconds, visibilityMs, skip })),
     );
     failures.push(...outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : [])));
     const received = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
@@ -134,7 +134,9 @@ const rankQueues = (lanes: QueueKey[]): ((seen: VisibleItem) => number) => {
 
 const isSqsQueue = ({ kind }: QueueKey): boolean => kind === 'domain' || kind === 'relay';
 
-const partitionByBackend = <T extends { lane: QueueKey }>(messages: T[]): [queued: T[], listed: T[]] => {
-  const { queued = [], listed = [] } = Object.groupBy(messages, ({ lane }) => (isSqsQueue(lane) ? 'queued' : 'listed'));
+const partitionByBackend = <T extends { queueKey: QueueKey }>(messages: T[]): [queued: T[], listed: T[]] => {
+  const { queued = [], listed = [] } = Object.groupBy(messages, ({ queueKey }) =>
+    isSqsQueue(queueKey) ? 'queued' : 'listed',
+  );
   return [queued, listed];
 };

@@ -51,7 +51,7 @@ export const createAwsTimers = (table: DynamoTable, records: Records, sqs: SQSCl
     scheduleSoonDue: (changes) => sendDueMessages(changes.flatMap((change) => pickSoonDue(change, clock.now()))),
     fire: async ({ pk, sk, due }, hand) => {
       const early = due - clock.now();
-      if (early > 0 && early <= MAX_EARLY_MS) await sleep(clock, early).over;
+      if (early > 0 && early <= MAX_EARLY_MS) await sleep(clock, early).done;
       const record = await records.get({ pk, sk });
       if (record?.due === due && due <= clock.now()) await hand(record);
     },

@@ -1,4 +1,4 @@
-import { ParleyError } from '../../errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 
 const FIRST_DELAY_MS = 25;
@@ -9,11 +9,11 @@ const MAX_ATTEMPTS = 6;
 export const waitBeforeRetry = async (clock: Clock, attempt: number, service: string): Promise<void> => {
   if (attempt > MAX_ATTEMPTS) {
     throw new ParleyError('storage_unavailable', `${service} is too busy at the moment. Try again.`, {
-      retry: 'later',
+      retryable: true,
     });
   }
   const most = Math.min(FIRST_DELAY_MS * 2 ** attempt, MAX_DELAY_MS);
-  await sleep(clock, most * (0.5 + Math.random() / 2)).over;
+  await sleep(clock, most * (0.5 + Math.random() / 2)).done;
 };
 
 /** So many in each at the most, and so many bytes, unless one alone has more. */

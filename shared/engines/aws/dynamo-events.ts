@@ -1,4 +1,4 @@
-import { ParleyError } from '../../errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import {
   type EventPage,
@@ -27,7 +27,7 @@ export interface EventLogOptions {
   records: Records;
   clock: Clock;
   newId: () => string;
-  keepMs: number;
+  retentionMs: number;
 }
 
 /** Some events that were published together. */
@@ -57,7 +57,7 @@ export const createDynamoEvents = (log: EventLogOptions, announce: PublishExtern
       for (let pauseMs = POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, MAX_POLL_MS)) {
         const left = until - log.clock.now();
         if (left <= 0 || signal?.aborted || (await getLastSeq(log, project)) >= parseCursor(cursor).seq) return;
-        await sleep(log.clock, Math.min(pauseMs, left), signal).over;
+        await sleep(log.clock, Math.min(pauseMs, left), signal).done;
       }
     },
   };
@@ -90,10 +90,10 @@ const HOUR_MS = 3_600_000;
 /** All who begin at once agree on one beginning, so that nobody numbers what comes later before what is there. */
 const createLogStart = async (log: EventLogOptions, project: string): Promise<number> => {
   const now = log.clock.now();
-  const start = { ...logStartRef(project), seq: now, expires: now + log.keepMs - HOUR_MS };
+  const start = { ...logStartRef(project), seq: now, expires: now + log.retentionMs - HOUR_MS };
   const made = await log.records.create<EventLogStart>(start, log.newId());
   if (made.outcome === 'written') return made.after.seq;
-  return made.current?.seq ?? now;
+  return made.existing?.seq ?? now;
 };
 
 /** An item holds 400 KB. Most events are small, and all are packed, to a fifth for the most part. */
@@ -113,7 +113,7 @@ const createAppender = (log: EventLogOptions, project: string): ((events: Parley
   const appendBatch = async (batch: ParleyEvent[]): Promise<void> => {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       const last = known ?? ((await getLastSeq(log, project)) || (await createLogStart(log, project)));
-      const expires = log.clock.now() + log.keepMs;
+      const expires = log.clock.now() + log.retentionMs;
       const created = await log.records.create<StoredEventBatch>(
         { ...eventBatchRef(project, last + 1), batch, expires },
         log.newId(),
@@ -122,9 +122,9 @@ const createAppender = (log: EventLogOptions, project: string): ((events: Parley
       if (created.outcome === 'written') return;
       // Others are ahead: by one, or by many.
       if (attempt % 3 === 0) known = undefined;
-      await sleep(log.clock, Math.random() * PAUSE_MS * Math.min(attempt, 10)).over;
+      await sleep(log.clock, Math.random() * PAUSE_MS * Math.min(attempt, 10)).done;
     }
-    throw new ParleyError('conflict', `Too many writers of the event log of ${project} at once.`, { retry: 'later' });
+    throw new ParleyError('conflict', `Too many writers of the event log of ${project} at once.`, { retryable: true });
   };
   return async (events) => {
     for (const batch of splitIntoChunks(events, MAX_BATCH_EVENTS, MAX_BATCH_BYTES, getEventBytes))

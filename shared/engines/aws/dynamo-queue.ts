@@ -1,5 +1,5 @@
-import { computeFingerprint } from '../../json/fingerprint.ts';
-import type { Json } from '../../json/json.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import type { Json } from '../../kernel/json/json.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { equals } from '../../ports/conditions.ts';
 import {
@@ -42,11 +42,11 @@ export const enqueueItems = async (
   { records, clock, newId }: DynamoQueueStore,
   messages: QueueMessage[],
 ): Promise<void> => {
-  const added = messages.map(({ lane, at, dedup, group, body }) => {
-    const print = computeFingerprint(dedup);
+  const added = messages.map(({ queueKey, at, dedupId, group, body }) => {
+    const print = computeFingerprint(dedupId);
     const ref: Ref<QueuedItem> = {
-      pk: toQueueShard(lane, print),
-      sk: `${getPriorityPrefix(lane)}${String(at).padStart(14, '0')}#${print}`,
+      pk: toQueueShard(queueKey, print),
+      sk: `${getPriorityPrefix(queueKey)}${String(at).padStart(14, '0')}#${print}`,
     };
     const expires = clock.now() + RETENTION_MS;
     return records.create<QueuedItem>({ ...ref, group, body, hiddenUntil: 0, expires }, newId());
@@ -59,7 +59,7 @@ const EXTRA_READ = 25;
 
 /** What was seen in a list, and nobody has taken. */
 export interface VisibleItem {
-  ready: QueuedItem;
+  item: QueuedItem;
   lane: QueueKey;
 }
 
@@ -67,16 +67,16 @@ export interface VisibleItem {
 export const listVisible = async (
   { records, clock }: DynamoQueueStore,
   lanes: QueueKey[],
-  { max, leaves }: Pick<ReceiveOptions, 'max' | 'leaves'>,
+  { max, skip }: Pick<ReceiveOptions, 'max' | 'skip'>,
 ): Promise<VisibleItem[]> => {
   const [first] = lanes;
   if (!first) return [];
   const now = clock.now();
-  const lists = listShardKeys(queuePk(first)).map((p) => queryShard(records, p, max + EXTRA_READ, leaves));
+  const lists = listShardKeys(queuePk(first)).map((p) => queryShard(records, p, max + EXTRA_READ, skip));
   const found = (await Promise.all(lists)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
-  return found.flatMap((ready) => {
-    const lane = lanes.find((candidate) => ready.sk.startsWith(getPriorityPrefix(candidate)));
-    return lane && ready.hiddenUntil <= now ? [{ ready, lane }] : [];
+  return found.flatMap((item) => {
+    const lane = lanes.find((candidate) => item.sk.startsWith(getPriorityPrefix(candidate)));
+    return lane && item.hiddenUntil <= now ? [{ item, lane }] : [];
   });
 };
 
@@ -88,12 +88,14 @@ export const claimVisible = async (
 ): Promise<ReceivedMessage[]> => {
   const now = clock.now();
   const waiting = [...seen];
-  const claimItem = async ({ ready, lane }: VisibleItem): Promise<ReceivedMessage[]> => {
-    const { pk, sk, v, group, body } = ready;
+  const claimItem = async ({ item, lane }: VisibleItem): Promise<ReceivedMessage[]> => {
+    const { pk, sk, v, group, body } = item;
     const token = newId();
     const hidden = { if: equals('v', v), set: { hiddenUntil: now + visibilityMs } };
     const written = await records.update<QueuedItem>({ pk, sk }, hidden, token);
-    return written.outcome === 'refused' ? [] : [{ lane, group, body, receipt: JSON.stringify([token, pk, sk]) }];
+    return written.outcome === 'refused'
+      ? []
+      : [{ queueKey: lane, group, body, receipt: JSON.stringify([token, pk, sk]) }];
   };
   const taken: ReceivedMessage[] = [];
   while (taken.length < max && waiting.length > 0) {
@@ -111,7 +113,7 @@ const queryShard = async (
   records: Records,
   p: string,
   limit: number,
-  leaves: ReceiveOptions['leaves'],
+  leaves: ReceiveOptions['skip'],
 ): Promise<QueuedItem[]> => {
   const found: QueuedItem[] = [];
   let after: string | undefined;

@@ -5,7 +5,7 @@ import {
   PutItemCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import { ParleyError } from '../../errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { applyChange, type Change, evaluateCondition } from '../../ports/conditions.ts';
 import type { Item, NewItem, Records, Ref, WriteResult } from '../../ports/records.ts';
 import { isMissingMapError, isTransactionConflict, mapAwsErrors, retryOnConflict } from './aws-errors.ts';
@@ -43,10 +43,10 @@ const createItem = async <T extends Item>(
   token: string,
 ): Promise<WriteResult<T>> => {
   const at = table.clock.now();
-  const stored = table.shelf.encode({ ...item, v: 1, token, at });
+  const stored = table.codec.encode({ ...item, v: 1, token, at });
   const on = new ExpressionBuilder();
   const met = await putItem(table, stored, buildAbsentCondition(on, at), on);
-  if (met === 'written') return { outcome: 'written', after: table.shelf.decode<T>(stored) };
+  if (met === 'written') return { outcome: 'written', after: table.codec.decode<T>(stored) };
   return toRejectedResult<T>(table, met, token);
 };
 
@@ -89,8 +89,8 @@ const toRejectedResult = <T extends Item>(
   token: string,
 ): WriteResult<T> => {
   const current = decodeUnlessExpired<T>(table, met);
-  if (current?.token === token) return { outcome: 'written', after: current, again: true };
-  return { outcome: 'refused', current };
+  if (current?.token === token) return { outcome: 'written', after: current, replayed: true };
+  return { outcome: 'refused', existing: current };
 };
 
 const updateItem = async <T extends Item>(
@@ -106,7 +106,7 @@ const updateItem = async <T extends Item>(
   const command = new UpdateItemCommand({
     TableName: table.name,
     Key: toAttributeKey(ref),
-    UpdateExpression: buildUpdate(on, table.shelf, ref, change, { token, at }),
+    UpdateExpression: buildUpdate(on, table.codec, ref, change, { token, at }),
     ConditionExpression:
       orCreate && isAllowedWhenAbsent(change) ? `attribute_not_exists(pk) OR (${condition})` : condition,
     ReturnValues: 'ALL_OLD',
@@ -115,7 +115,7 @@ const updateItem = async <T extends Item>(
   });
   try {
     const { Attributes: old } = await writeWithConflictRetry(table, () => table.dynamo.send(command));
-    const before = old && table.shelf.decode<T>(old);
+    const before = old && table.codec.decode<T>(old);
     return { outcome: 'written', before, after: computeUpdated(ref, before, change, { token, at }) };
   } catch (error) {
     if (error instanceof ConditionalCheckFailedException) {
@@ -152,20 +152,20 @@ const replaceItem = async <T extends Item>(
 ): Promise<WriteResult<T>> => {
   for (let attempt = 1; attempt <= MAX_REPLACEMENTS; attempt++) {
     const before = await getItem(table, ref);
-    if (before?.token === token) return { outcome: 'written', after: before, again: true };
+    if (before?.token === token) return { outcome: 'written', after: before, replayed: true };
     const isAllowed = before
       ? !change.if || evaluateCondition(change.if, before)
       : orCreate && isAllowedWhenAbsent(change);
-    if (!isAllowed) return { outcome: 'refused', current: before };
+    if (!isAllowed) return { outcome: 'refused', existing: before };
     const at = table.clock.now();
     const after = computeUpdated(ref, before, change, { token, at });
     const on = new ExpressionBuilder();
     const unmoved = before ? `${on.addPath('v')} = ${on.addValue(before.v)}` : buildAbsentCondition(on, at);
-    if ((await putItem(table, table.shelf.encode(after), unmoved, on)) === 'written') {
+    if ((await putItem(table, table.codec.encode(after), unmoved, on)) === 'written') {
       return { outcome: 'written', before, after };
     }
   }
-  throw new ParleyError('conflict', `Too many writes to ${ref.pk} at once. Try again.`, { retry: 'later' });
+  throw new ParleyError('conflict', `Too many writes to ${ref.pk} at once. Try again.`, { retryable: true });
 };
 
 const MAX_REPLACEMENTS = 5;

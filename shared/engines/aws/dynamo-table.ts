@@ -9,7 +9,7 @@ import { type Attributes, ItemCodec, type StorageSchema } from './item-codec.ts'
 export interface DynamoTable {
   dynamo: DynamoDBClient;
   name: string;
-  shelf: ItemCodec;
+  codec: ItemCodec;
   clock: Clock;
 }
 
@@ -21,7 +21,7 @@ export const createDynamoTable = (
 ): DynamoTable => ({
   dynamo,
   name,
-  shelf: new ItemCodec(packing),
+  codec: new ItemCodec(packing),
   clock,
 });
 
@@ -33,7 +33,7 @@ export const decodeUnlessExpired = <T extends Item>(
   item: Attributes | undefined,
 ): T | undefined => {
   if (!item) return undefined;
-  const record = table.shelf.decode<T>(item);
+  const record = table.codec.decode<T>(item);
   return record.expires === undefined || record.expires > table.clock.now() ? record : undefined;
 };
 

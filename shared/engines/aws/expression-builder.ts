@@ -7,7 +7,7 @@ import { encodeMapKey, INDEX_ATTRIBUTES, type ItemCodec, marshall } from './item
 export class ExpressionBuilder {
   readonly names: Record<string, string> = {};
   readonly values: Record<string, AttributeValue> = {};
-  readonly #known = new Map<string, string>();
+  readonly #placeholders = new Map<string, string>();
 
   /** A path of the port, `status` or `waiting.call-1`, as the expression writes it. */
   addPath(path: string): string {
@@ -30,10 +30,10 @@ export class ExpressionBuilder {
   }
 
   #addName(name: string): string {
-    const known = this.#known.get(name);
+    const known = this.#placeholders.get(name);
     if (known) return known;
-    const placeholder = `#${this.#known.size}`;
-    this.#known.set(name, placeholder);
+    const placeholder = `#${this.#placeholders.size}`;
+    this.#placeholders.set(name, placeholder);
     this.names[placeholder] = name;
     return placeholder;
   }

@@ -9,7 +9,7 @@ export const createPollingWatcher = (clock: Clock): Watcher => {
   let pauseMs = FIRST_POLL_MS;
   return {
     next: async (ms, signal) => {
-      await sleep(clock, Math.min(ms, pauseMs), signal).over;
+      await sleep(clock, Math.min(ms, pauseMs), signal).done;
       pauseMs = Math.min(pauseMs * 1.5, MAX_POLL_MS);
     },
     close: () => {},

@@ -48,24 +48,24 @@ const getLastSentAt = (book: object, field: string): number => {
 };
 
 export class QueueActivityIndex {
-  readonly #memory: QueueActivityStore;
+  readonly #store: QueueActivityStore;
   /** What this instance wrote itself, and when. */
-  readonly #written = new Map<string, number>();
+  readonly #writtenAt = new Map<string, number>();
   #rounds = 0;
 
   constructor(memory: QueueActivityStore) {
-    this.#memory = memory;
+    this.#store = memory;
   }
 
   /** Must be on record before whoever sent to the lane is answered. */
   async recordActivity(lanes: QueueKey[]): Promise<void> {
-    const { records, clock, newId } = this.#memory;
+    const { records, clock, newId } = this.#store;
     const now = clock.now();
     const unwritten = new Map(
       lanes
         .filter((lane) => !isAlwaysActive(lane))
         .map((lane) => [`${queueActivityRef(lane).pk}#${toActivityField(lane)}`, lane] as const)
-        .filter(([name]) => (this.#written.get(name) ?? 0) < now - REWRITE_AFTER_MS),
+        .filter(([name]) => (this.#writtenAt.get(name) ?? 0) < now - REWRITE_AFTER_MS),
     );
     await Promise.all(
       [...unwritten].map(async ([name, lane]) => {
@@ -75,7 +75,7 @@ export class QueueActivityIndex {
           newId(),
           'orCreate',
         );
-        this.#written.set(name, now);
+        this.#writtenAt.set(name, now);
         if (written.outcome === 'written') await this.#deleteInactive(written.after);
       }),
     );
@@ -83,7 +83,7 @@ export class QueueActivityIndex {
 
   /** Capabilities come and go: what nothing was sent to for long is not kept for ever. */
   async #deleteInactive(book: QueueActivity): Promise<void> {
-    const { records, clock, newId } = this.#memory;
+    const { records, clock, newId } = this.#store;
     const since = clock.now() - ACTIVE_MS;
     const unused = Object.entries(book).filter(([field, at]) => field.includes('/') && Number(at) <= since);
     if (unused.length === 0) return;
@@ -93,7 +93,7 @@ export class QueueActivityIndex {
   /** Those of the lanes that may hold something, and with those of a whole domain those of its capabilities. */
   async listActive(lanes: QueueKey[]): Promise<QueueKey[]> {
     const books = await this.#read(lanes);
-    const since = this.#memory.clock.now() - ACTIVE_MS;
+    const since = this.#store.clock.now() - ACTIVE_MS;
     this.#rounds += 1;
     const inTurn = new Map([...books].map(([pk, book]) => [pk, this.#capabilitiesInTurn(book, since)]));
     return lanes.flatMap((lane) => {
@@ -117,7 +117,7 @@ export class QueueActivityIndex {
 
   async #read(lanes: QueueKey[]): Promise<Map<string, QueueActivity>> {
     const refs = [...new Map(lanes.map((lane) => [queueActivityRef(lane).pk, queueActivityRef(lane)])).values()];
-    const books = await this.#memory.records.getMany(refs);
+    const books = await this.#store.records.getMany(refs);
     return new Map(books.map((book) => [book.pk, book]));
   }
 

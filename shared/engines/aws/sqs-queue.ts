@@ -6,8 +6,8 @@ import {
   SendMessageBatchCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
-import { computeFingerprint } from '../../json/fingerprint.ts';
-import type { Json } from '../../json/json.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import type { Json } from '../../kernel/json/json.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import type { QueueKey, QueueMessage, ReceivedMessage, ReceiveOptions } from '../../ports/queues.ts';
 import { mapAwsErrors } from './aws-errors.ts';
@@ -17,16 +17,16 @@ export interface SqsQueues {
   sqs: SQSClient;
   /** A queue's address is this and what its lane is called. */
   urlPrefix: string;
-  suffixOf: (lane: QueueKey) => string;
+  toSuffix: (lane: QueueKey) => string;
   /** Whether the deployment has this lane's queue. A domain may be gone while some of its tasks are not. */
-  has: (lane: QueueKey) => boolean;
+  hasQueue: (lane: QueueKey) => boolean;
   /** Told of what was sent to a lane that is gone: the task waits in vain, and expires. */
-  onLost: (message: QueueMessage) => void;
+  onUndeliverable: (message: QueueMessage) => void;
   clock: Clock;
   newId: () => string;
 }
 
-const getQueueUrl = ({ urlPrefix, suffixOf }: SqsQueues, lane: QueueKey): string => urlPrefix + suffixOf(lane);
+const getQueueUrl = ({ urlPrefix, toSuffix }: SqsQueues, lane: QueueKey): string => urlPrefix + toSuffix(lane);
 
 /** What a queue carries. The project is for whoever finds it in the dead-letter queue. */
 export interface QueueMessageBody {
@@ -40,10 +40,10 @@ const MAX_BATCH_ENTRIES = 10;
 const MAX_BATCH_BYTES = 1024 * 1024;
 
 export const sendToSqs = async (lanes: SqsQueues, messages: QueueMessage[]): Promise<void> => {
-  for (const lost of messages.filter(({ lane }) => !lanes.has(lane))) lanes.onLost(lost);
-  const deliverable = messages.filter(({ lane }) => lanes.has(lane));
+  for (const lost of messages.filter(({ queueKey }) => !lanes.hasQueue(queueKey))) lanes.onUndeliverable(lost);
+  const deliverable = messages.filter(({ queueKey }) => lanes.hasQueue(queueKey));
   for (const round of splitIntoRounds(deliverable)) {
-    const byQueue = Map.groupBy(round, ({ lane }) => getQueueUrl(lanes, lane));
+    const byQueue = Map.groupBy(round, ({ queueKey }) => getQueueUrl(lanes, queueKey));
     const sendBatch = async (url: string, batch: QueueMessage[]) => {
       const { Failed: failed } = await lanes.sqs.send(
         new SendMessageBatchCommand({ QueueUrl: url, Entries: batch.map(toSqsEntry) }),
@@ -72,11 +72,12 @@ const splitIntoRounds = (messages: QueueMessage[]): QueueMessage[][] => {
 export const toSqsEntry = (message: QueueMessage, index: number) => ({
   Id: String(index),
   MessageGroupId: computeFingerprint(message.group),
-  MessageDeduplicationId: computeFingerprint(message.dedup),
+  MessageDeduplicationId: computeFingerprint(message.dedupId),
   MessageBody: encodeBody(message),
 });
 
-const encodeBody = ({ lane: { project }, group, body }: QueueMessage): string => encodeAscii({ project, group, body });
+const encodeBody = ({ queueKey: { project }, group, body }: QueueMessage): string =>
+  encodeAscii({ project, group, body });
 
 /** SQS takes few control characters, and not every server every other one. */
 const encodeAscii = (message: QueueMessageBody): string =>
@@ -92,7 +93,7 @@ const MAX_SKIP_READS = 5;
 export const receiveSkipping = async (
   lanes: SqsQueues,
   lane: QueueKey,
-  { leaves, ...options }: SqsReceiveOptions & Pick<ReceiveOptions, 'leaves'>,
+  { skip, ...options }: SqsReceiveOptions & Pick<ReceiveOptions, 'skip'>,
 ): Promise<ReceivedMessage[]> => {
   const left: ReceivedMessage[] = [];
   for (let times = 0; ; times++) {
@@ -102,13 +103,13 @@ export const receiveSkipping = async (
       lane,
       isFirst ? options : { ...options, max: MAX_BATCH_ENTRIES, waitSeconds: 0 },
     );
-    const wanted = leaves ? received.filter(({ body }) => !leaves(body)) : received;
+    const wanted = skip ? received.filter(({ body }) => !skip(body)) : received;
     left.push(...received.filter((message) => !wanted.includes(message)));
     const isOver = wanted.length > 0 || received.length === 0 || times === MAX_SKIP_READS;
     if (!isOver) continue;
     if (left.length > 0) await releaseToSqs(lanes, left);
     if (left.length > 0 && wanted.length === 0)
-      await sleep(lanes.clock, options.waitSeconds * 1000, options.signal).over;
+      await sleep(lanes.clock, options.waitSeconds * 1000, options.signal).done;
     return wanted;
   }
 };
@@ -146,7 +147,7 @@ const decodeMessage = (
   { Body: text = '{}', ReceiptHandle: receipt = '' }: Message,
 ): ReceivedMessage => {
   const { group, body }: QueueMessageBody = JSON.parse(text);
-  return { lane, group, body, receipt };
+  return { queueKey: lane, group, body, receipt };
 };
 
 export const deleteFromSqs = (lanes: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>
@@ -180,7 +181,7 @@ const sendReceiptBatches = (
   messages: ReceivedMessage[],
   send: (url: string, batch: ReceivedMessage[]) => Promise<FailedBatchEntry[] | undefined>,
 ): Promise<void> => {
-  const byQueue = Map.groupBy(messages, ({ lane }) => getQueueUrl(lanes, lane));
+  const byQueue = Map.groupBy(messages, ({ queueKey }) => getQueueUrl(lanes, queueKey));
   // A receipt that is no longer good is not this caller's any more: the message comes again, to somebody.
   return sendInBatches(lanes, byQueue, async (url, batch) =>
     (await send(url, batch))?.filter(({ SenderFault: isOurs }) => !isOurs),

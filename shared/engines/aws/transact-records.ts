@@ -52,7 +52,7 @@ const toTransactionResult = (
   const met = reasons.map(({ Item: item }) => decodeUnlessExpired(table, item));
   if (met.some((record) => record?.token === token)) return { outcome: 'written' };
   const at = reasons.findIndex(({ Code: code }) => code === 'ConditionalCheckFailed');
-  if (at >= 0) return { outcome: 'refused', at, current: met[at] };
+  if (at >= 0) return { outcome: 'refused', at, existing: met[at] };
   const fault = reasons.find(
     ({ Code: code }) => code === 'ValidationError' || code === 'ItemCollectionSizeLimitExceeded',
   );
@@ -66,13 +66,13 @@ const buildTransactItem = (table: DynamoTable, write: TransactionWrite, stamp: W
   const common = { TableName: table.name, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const;
   switch (write.kind) {
     case 'create': {
-      const item = table.shelf.encode(Object.assign({ v: 1, ...stamp }, write.item));
+      const item = table.codec.encode(Object.assign({ v: 1, ...stamp }, write.item));
       return { Put: { ...common, Item: item, ConditionExpression: buildAbsentCondition(on, at), ...on.build() } };
     }
     case 'update': {
       const { key, change } = write;
       const condition = buildUpdateCondition(on, change, stamp);
-      const update = buildUpdate(on, table.shelf, key, change, stamp);
+      const update = buildUpdate(on, table.codec, key, change, stamp);
       return {
         Update: {
           ...common,

@@ -1,4 +1,4 @@
-import type { Log } from '../../log.ts';
+import type { Log } from '../../kernel/log.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import type { Database } from './database.ts';
 import type { FileBlobs } from './file-blobs.ts';
@@ -19,7 +19,7 @@ export class BlobSweeper {
   readonly #lastChange: () => number;
   readonly #isBehind: (last: number) => boolean;
   readonly #stop = new AbortController();
-  #found: { files: string[]; lastChange: number };
+  #candidates: { files: string[]; lastChange: number };
   #sweeping: Promise<void> | undefined;
 
   constructor(db: Database, blobs: FileBlobs, clock: Clock, log: Log) {
@@ -32,7 +32,7 @@ export class BlobSweeper {
     );
     this.#lastChange = () => Number(last.get()?.seq ?? 0);
     this.#isBehind = (seq) => open.get(seq)?.behind !== 0;
-    this.#found = { files: [], lastChange: this.#lastChange() };
+    this.#candidates = { files: [], lastChange: this.#lastChange() };
   }
 
   start(): void {
@@ -50,7 +50,7 @@ export class BlobSweeper {
     await this.#logFailure(() => this.#findCandidates());
     while (!signal.aborted) {
       await this.#logFailure(() => this.#sweep(signal));
-      await sleep(this.#clock, SWEEP_INTERVAL_MS, signal).over;
+      await sleep(this.#clock, SWEEP_INTERVAL_MS, signal).done;
     }
   }
 
@@ -63,8 +63,8 @@ export class BlobSweeper {
   }
 
   async #sweep(signal: AbortSignal): Promise<void> {
-    if (this.#isBehind(this.#found.lastChange)) return;
-    for (const file of this.#found.files) {
+    if (this.#isBehind(this.#candidates.lastChange)) return;
+    for (const file of this.#candidates.files) {
       if (signal.aborted) return;
       await this.#blobs.deleteUnretained(file);
     }
@@ -73,6 +73,6 @@ export class BlobSweeper {
 
   async #findCandidates(): Promise<void> {
     const files = await this.#blobs.listUnretained(this.#clock.now() - UNRETAINED_MS);
-    this.#found = { files, lastChange: this.#lastChange() };
+    this.#candidates = { files, lastChange: this.#lastChange() };
   }
 }

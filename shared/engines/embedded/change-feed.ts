@@ -1,5 +1,5 @@
-import { ParleyError } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import type { EngineHandlers } from '../../ports/engine-handlers.ts';
 import type { RecordChange } from '../../ports/records.ts';
@@ -35,7 +35,7 @@ export class ChangeFeed {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #watched: ReadonlySet<string>;
+  readonly #kinds: ReadonlySet<string>;
   readonly #insert: RecordedStatement;
   readonly #delete: RecordedStatement;
   readonly #park: RecordedStatement;
@@ -47,21 +47,21 @@ export class ChangeFeed {
    * For requests: where too much waits to be handed over, they wait as well. Whatever follows from a change never does, or
    * nobody would ever make room.
    */
-  readonly room = new BackPressure(MAX_PENDING);
+  readonly backPressure = new BackPressure(MAX_PENDING);
   /** What the open group has brought. */
   #uncommitted: ChangeBatch[] = [];
   /** The last of these, until it is handed over. */
   #gathering: ChangeBatch | undefined;
   #pumping: Promise<void> | undefined;
   #retrying: Promise<void> | undefined;
-  #follow: EngineHandlers['onChanges'] | undefined;
+  #handler: EngineHandlers['onChanges'] | undefined;
   #stop = new AbortController();
 
   constructor(db: Database, rows: RecordTable, clock: Clock, log: Log, watched: Iterable<string>) {
     this.#db = db;
     this.#clock = clock;
     this.#log = log;
-    this.#watched = new Set(watched);
+    this.#kinds = new Set(watched);
     this.#insert = db.prepareWrite('INSERT INTO changes (seq, batch) VALUES (?, ?)');
     this.#delete = db.prepareWrite('DELETE FROM changes WHERE seq <= ?');
     this.#park = db.prepareWrite('INSERT INTO parked_changes (change, error) VALUES (?, ?)');
@@ -73,16 +73,16 @@ export class ChangeFeed {
       (change) => rows.find(change)?.item,
     );
     this.#waiting = changes.length > 0 ? [{ seq: this.#lastSeq, changes }] : [];
-    this.room.increase(changes.length);
+    this.backPressure.increase(changes.length);
   }
 
   /** In the group of the write itself. */
   append(change: RecordChange): void {
     const item = change.after ?? change.before;
-    if (!item || !this.#watched.has(item.sk)) return;
+    if (!item || !this.#kinds.has(item.sk)) return;
     this.#gathering ??= this.#startBatch();
     this.#gathering.changes.push(change);
-    this.room.increase(1);
+    this.backPressure.increase(1);
   }
 
   /** What one turn of the event loop brings goes together. */
@@ -107,8 +107,8 @@ export class ChangeFeed {
   }
 
   start(follow: EngineHandlers['onChanges']): void {
-    this.#follow = follow;
-    this.room.enable();
+    this.#handler = follow;
+    this.backPressure.enable();
     this.#retrying = this.#retryParked(follow);
     this.#startPump();
   }
@@ -120,8 +120,8 @@ export class ChangeFeed {
   }
 
   #stopDelivering(): void {
-    this.#follow = undefined;
-    this.room.disable();
+    this.#handler = undefined;
+    this.backPressure.disable();
   }
 
   /** What was put aside is tried once after each start: the bug may be gone, and every effect is safe to be late. */
@@ -137,7 +137,7 @@ export class ChangeFeed {
   }
 
   #startPump(): void {
-    if (!this.#follow || this.#pumping) return;
+    if (!this.#handler || this.#pumping) return;
     this.#pumping = this.#pump().then(
       () => {
         this.#pumping = undefined;
@@ -154,7 +154,7 @@ export class ChangeFeed {
   }
 
   async #pump(): Promise<void> {
-    for (let follow = this.#follow; follow && this.#waiting.length > 0; follow = this.#follow) {
+    for (let follow = this.#handler; follow && this.#waiting.length > 0; follow = this.#handler) {
       const batches = this.#takeBatches();
       const changes = batches.flatMap((batch) => batch.changes);
       await this.#retryWhileFull(() => this.#deliver(follow, changes));
@@ -167,12 +167,12 @@ export class ChangeFeed {
     for (;;) {
       try {
         const result = await act();
-        this.room.admit();
+        this.backPressure.admit();
         return result;
       } catch (error) {
         if (!isStorageFullError(error) || this.#stop.signal.aborted) throw error;
-        this.room.refuse(error);
-        await sleep(this.#clock, STORAGE_FULL_RETRY_MS, this.#stop.signal).over;
+        this.backPressure.refuse(error);
+        await sleep(this.#clock, STORAGE_FULL_RETRY_MS, this.#stop.signal).done;
       }
     }
   }
@@ -188,7 +188,7 @@ export class ChangeFeed {
       together.push(batch);
       changes += batch.changes.length;
     }
-    this.room.decrease(changes);
+    this.backPressure.decrease(changes);
     return together;
   }
 
@@ -223,7 +223,7 @@ export class ChangeFeed {
           this.#db.writeAsync(() => this.#park.run(JSON.stringify(change), String(error)));
           return;
         }
-        await sleep(this.#clock, 10 * 2 ** tries, this.#stop.signal).over;
+        await sleep(this.#clock, 10 * 2 ** tries, this.#stop.signal).done;
       }
     }
   }

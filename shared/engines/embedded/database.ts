@@ -1,6 +1,6 @@
 import { fdatasync, fdatasyncSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { ParleyError } from '../../errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import {
   type FlushedGroup,
   type RecordedStatement,
@@ -38,11 +38,11 @@ export class Database {
   /** Called once, when the disk no longer takes what is written. */
   onFailure: (error: unknown) => void = () => {};
   /** Called when the disk is full, and when there is room again. */
-  onRoom: (hasRoom: boolean) => void = () => {};
+  onCapacityChange: (hasRoom: boolean) => void = () => {};
   readonly #file: SqliteFile;
-  #open: CommitGroup | undefined;
+  #openGroup: CommitGroup | undefined;
   /** In the journal, and on its way to the disk. */
-  #syncing: CommitGroup | undefined;
+  #syncingGroup: CommitGroup | undefined;
   #failure: unknown;
   #isFull = false;
   #closing: Promise<void> | undefined;
@@ -103,7 +103,7 @@ export class Database {
     // What follows from others has room for longer, and says nothing of requests.
     if (!hasRoom !== this.#isFull && !(hasRoom && origin === 'following')) {
       this.#isFull = !hasRoom;
-      this.onRoom(hasRoom);
+      this.onCapacityChange(hasRoom);
     }
     if (!hasRoom) throw storageFullError();
   }
@@ -131,7 +131,7 @@ export class Database {
 
   /** Once everything that somebody waits for is on the disk. */
   async waitForSync(): Promise<void> {
-    const last = this.#open && this.#open.callers > 0 ? this.#open : this.#syncing;
+    const last = this.#openGroup && this.#openGroup.callers > 0 ? this.#openGroup : this.#syncingGroup;
     if (last) await last.done;
   }
 
@@ -157,7 +157,7 @@ export class Database {
 
   /** Runs once the open group is in the journal, or at once where there is none. */
   onAfterCommit(action: () => void): void {
-    if (this.#open) this.#afterCommit.push(action);
+    if (this.#openGroup) this.#afterCommit.push(action);
     else action();
   }
 
@@ -179,7 +179,7 @@ export class Database {
   }
 
   #getPending(): Promise<void> | undefined {
-    return (this.#open ?? this.#syncing)?.done ?? this.#file.pendingCommit;
+    return (this.#openGroup ?? this.#syncingGroup)?.done ?? this.#file.pendingCommit;
   }
 
   async #runWrite<T>(origin: WriteOrigin, isDurable: boolean, operation: () => T): Promise<T> {
@@ -196,29 +196,29 @@ export class Database {
   }
 
   #joinGroup(isDurable: boolean): CommitGroup {
-    if (!this.#open) {
+    if (!this.#openGroup) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       promise.catch(() => {});
-      this.#open = { operations: 0, callers: 0, done: promise, resolve, reject };
+      this.#openGroup = { operations: 0, callers: 0, done: promise, resolve, reject };
       // Whoever waits for the disk waits for the sync under way anyhow: until it ends, more can join.
-      if (!this.#syncing) this.#scheduleCommit();
+      if (!this.#syncingGroup) this.#scheduleCommit();
     }
-    this.#open.operations += 1;
-    if (isDurable) this.#open.callers += 1;
-    return this.#open;
+    this.#openGroup.operations += 1;
+    if (isDurable) this.#openGroup.callers += 1;
+    return this.#openGroup;
   }
 
   /** Once a turn of the event loop has brought nothing more: where little happens that is the next one, and takes no time. */
   #scheduleCommit(turns = 1, before = 0): void {
     setImmediate(() => {
-      const operations = this.#open?.operations ?? 0;
+      const operations = this.#openGroup?.operations ?? 0;
       if (turns < MAX_COMMIT_DELAY_TURNS && operations > before) this.#scheduleCommit(turns + 1, operations);
       else this.#commit();
     });
   }
 
   #commit(): void {
-    const group = this.#open;
+    const group = this.#openGroup;
     if (!group) return;
     let kept: FlushedGroup;
     try {
@@ -228,7 +228,7 @@ export class Database {
       this.#recordFailure(error);
       return;
     }
-    this.#open = undefined;
+    this.#openGroup = undefined;
     if (group.callers > SYNC_INLINE_CALLERS) this.#sync(group, kept);
     else if (group.callers > 0 || kept.mustSync) this.#syncInline(group, kept);
     else group.resolve();
@@ -236,16 +236,16 @@ export class Database {
   }
 
   #sync(group: CommitGroup, kept: FlushedGroup): void {
-    this.#syncing = group;
+    this.#syncingGroup = group;
     fdatasync(kept.descriptor, (error) => {
       if (error) return this.#recordFailure(error);
       // Whoever waited has been told, and the file may be closed.
       if (this.#failure !== undefined) return;
       this.#file.markSynced(kept);
-      this.#syncing = undefined;
+      this.#syncingGroup = undefined;
       group.resolve();
       // What follows from the answers may join what has gathered meanwhile.
-      if (this.#open) this.#scheduleCommit();
+      if (this.#openGroup) this.#scheduleCommit();
     });
   }
 
@@ -264,9 +264,9 @@ export class Database {
   #recordFailure(error: unknown): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
-    for (const group of [this.#syncing, this.#open]) group?.reject(this.#storageFailedError());
-    this.#syncing = undefined;
-    this.#open = undefined;
+    for (const group of [this.#syncingGroup, this.#openGroup]) group?.reject(this.#storageFailedError());
+    this.#syncingGroup = undefined;
+    this.#openGroup = undefined;
     this.onFailure(error);
   }
 
@@ -282,6 +282,6 @@ export const storageFullError = (): ParleyError =>
     'storage_full',
     'The disk is full, and nothing more is accepted until there is room. Try again later.',
     {
-      facts: { retryAfterSeconds: FULL_RETRY_SECONDS },
+      details: { retryAfterSeconds: FULL_RETRY_SECONDS },
     },
   );

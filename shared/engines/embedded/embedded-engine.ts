@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Ports } from '../../deps.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../kernel/log.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EngineHandlers } from '../../ports/engine-handlers.ts';
+import type { Ports } from '../../ports/ports.ts';
 import { BlobSweeper } from './blob-sweeper.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { Database, storageFullError } from './database.ts';
@@ -22,8 +22,8 @@ export interface EmbeddedEngineOptions {
   log: Log;
   newId: () => string;
   /** The sort keys of the records whose changes are followed. */
-  watched: Iterable<string>;
-  eventsKeepMs: number;
+  kinds: Iterable<string>;
+  eventRetentionMs: number;
   /** Called once, when the storage fails and nothing more can be done with it. */
   onFailure?: (error: unknown) => void;
   /** Goes on with what can be read of a damaged storage, instead of throwing `StorageDamageError`. */
@@ -34,7 +34,7 @@ export interface EmbeddedEngineOptions {
 export interface EmbeddedEngine {
   ports: Ports;
   /** The same for writes that follow from others and would be repeated should they be lost: nobody waits for them. */
-  derived: Ports;
+  effectPorts: Ports;
   start(followers: EngineHandlers): void;
   stop(): Promise<void>;
 }
@@ -51,21 +51,21 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
     else log('error', 'the disk is full: writes are refused until there is room', { dir });
   };
   const rows = new RecordTable(db);
-  const feed = new ChangeFeed(db, rows, clock, log, options.watched);
-  db.onRoom = (hasRoom) => {
+  const feed = new ChangeFeed(db, rows, clock, log, options.kinds);
+  db.onCapacityChange = (hasRoom) => {
     logCapacityChange(hasRoom);
-    if (hasRoom) feed.room.admit();
-    else feed.room.refuse(storageFullError());
+    if (hasRoom) feed.backPressure.admit();
+    else feed.backPressure.refuse(storageFullError());
   };
   const records = new RecordStore(db, rows, clock, feed);
   const queues = new QueueStore(db, clock);
-  const events = new EventStore(db, clock, options.eventsKeepMs);
+  const events = new EventStore(db, clock, options.eventRetentionMs);
   const timers = new TimerLoop(db, records, events, clock, log);
   const blobs = createFileBlobs(join(dir, 'blobs'), {
     now: () => clock.now(),
     newId: options.newId,
-    failed: (error) => (isNoSpaceError(error) ? storageFullError() : db.recordFailure(error)),
-    onRoom: logCapacityChange,
+    toError: (error) => (isNoSpaceError(error) ? storageFullError() : db.recordFailure(error)),
+    onCapacityChange: logCapacityChange,
     log,
   });
   const blobSweep = new BlobSweeper(db, blobs, clock, log);
@@ -77,7 +77,7 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
   });
   return {
     ports: createPorts('durable'),
-    derived: createPorts('soon'),
+    effectPorts: createPorts('soon'),
     start: (followers) => {
       feed.start(followers.onChanges);
       timers.start(followers.onTimer);

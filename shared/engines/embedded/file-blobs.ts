@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { Log } from '../../log.ts';
+import type { Log } from '../../kernel/log.ts';
 import { type Blobs, contentDamagedError } from '../../ports/blobs.ts';
 import type { Database } from './database.ts';
 import { isNoSpaceError } from './no-space-error.ts';
@@ -20,16 +20,19 @@ interface FileBlobOptions {
   now: () => number;
   newId: () => string;
   /** What to throw where the disk does not take what is written. */
-  failed: (error: unknown) => unknown;
+  toError: (error: unknown) => unknown;
   /** Called when there is no room for a blob, and when there is again. */
-  onRoom: (hasRoom: boolean) => void;
+  onCapacityChange: (hasRoom: boolean) => void;
   log: Log;
 }
 
 /** So many damaged blobs are logged once each. */
 const MAX_REPORTED_DAMAGED = 1000;
 
-export const createFileBlobs = (root: string, { now, newId, failed, onRoom, log }: FileBlobOptions): FileBlobs => {
+export const createFileBlobs = (
+  root: string,
+  { now, newId, toError, onCapacityChange, log }: FileBlobOptions,
+): FileBlobs => {
   // A key may contain anything and be long; its hash is a name on every file system. The folders stay: they are 257 at most.
   const hashKey = (key: string): string => hash('sha256', key, 'hex');
   const unowned = join(root, 'new');
@@ -75,10 +78,10 @@ export const createFileBlobs = (root: string, { now, newId, failed, onRoom, log 
   const recordCapacity = (bytes: number): void => {
     if (bytes < refusedBytes) return;
     refusedBytes = Infinity;
-    onRoom(true);
+    onCapacityChange(true);
   };
   const recordNoCapacity = (bytes: number): void => {
-    if (refusedBytes === Infinity) onRoom(false);
+    if (refusedBytes === Infinity) onCapacityChange(false);
     refusedBytes = Math.min(refusedBytes, bytes);
   };
 
@@ -96,7 +99,7 @@ export const createFileBlobs = (root: string, { now, newId, failed, onRoom, log 
       } catch (error) {
         await rm(unfinished, { force: true }).catch(() => {});
         if (isNoSpaceError(error)) recordNoCapacity(content.length);
-        throw failed(error);
+        throw toError(error);
       }
     },
     // Where it moves meanwhile, it is found in its new place.
@@ -115,7 +118,7 @@ export const createFileBlobs = (root: string, { now, newId, failed, onRoom, log 
           await syncFolderAsync(dirname(path));
         });
       } catch (error) {
-        throw failed(error);
+        throw toError(error);
       }
     },
     delete: async (key) => {

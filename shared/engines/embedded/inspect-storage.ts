@@ -35,15 +35,15 @@ export class StorageDamageError extends Error {
   /** To be run as they are, behind what SQLite has committed. */
   readonly entries: JournalEntry[];
   /** Whole, but with something missing before them. */
-  readonly behind: JournalEntry[];
+  readonly unreachableEntries: JournalEntry[];
 
-  constructor(found: string[], database: DatabaseState, entries: JournalEntry[], behind: JournalEntry[]) {
-    const groups = `${behind.length} whole ${behind.length === 1 ? 'group' : 'groups'} of writes`;
+  constructor(found: string[], database: DatabaseState, entries: JournalEntry[], unreachableEntries: JournalEntry[]) {
+    const groups = `${unreachableEntries.length} whole ${unreachableEntries.length === 1 ? 'group' : 'groups'} of writes`;
     super(`${found.join('; ')}; ${groups} can be read behind the damage`);
     this.name = 'StorageDamage';
     this.database = database;
     this.entries = entries;
-    this.behind = behind;
+    this.unreachableEntries = unreachableEntries;
   }
 }
 
@@ -118,9 +118,9 @@ export const followJournalPart = (
   const position = { ...FIRST_POSITION, store, part, checksum };
   const followed: JournalEntry[] = [];
   for (const entry of own) {
-    if (entry.at !== position.end || entry.before !== position.checksum) break;
+    if (entry.offset !== position.end || entry.previousChecksum !== position.checksum) break;
     followed.push(entry);
-    position.end = entry.end;
+    position.end = entry.endOffset;
     position.checksum = entry.checksum;
     position.groups += 1;
     position.runs += decodeRuns(entry).length;
@@ -131,7 +131,7 @@ export const followJournalPart = (
     rest.some(({ synced }) => synced > position.end) ||
     (mark?.store === store && mark.part === part && mark.synced > position.end);
   // The first entry of a part is written when all before it is on the disk.
-  const isElsewhere = followed.length === 0 && rest[0]?.at === FIRST_ENTRY_OFFSET;
+  const isElsewhere = followed.length === 0 && rest[0]?.offset === FIRST_ENTRY_OFFSET;
   return { entries: followed, position, rest, isDamaged: isMissed || isElsewhere };
 };
 
@@ -201,17 +201,19 @@ const getJournal = (
   journals[getFileIndex(part)];
 
 const describeGap = (name: string, { position, rest }: { position: JournalPosition; rest: JournalEntry[] }): string => {
-  const after = rest.find(({ at }) => at > position.end);
-  const lost = after && after.part === position.part ? ` (${after.number - position.groups} groups)` : '';
-  return `${name} is damaged from byte ${position.end} to ${after ? after.at : 'its end'}${lost}`;
+  const after = rest.find(({ offset }) => offset > position.end);
+  const lost = after && after.part === position.part ? ` (${after.sequence - position.groups} groups)` : '';
+  return `${name} is damaged from byte ${position.end} to ${after ? after.offset : 'its end'}${lost}`;
 };
 
 /** Each once, also where a file was copied over the other. */
 const sortEntries = (entries: JournalEntry[]): JournalEntry[] =>
-  entries.toSorted((a, b) => a.part - b.part || a.at - b.at).filter((entry, at, all) => !isSame(entry, all[at - 1]));
+  entries
+    .toSorted((a, b) => a.part - b.part || a.offset - b.offset)
+    .filter((entry, at, all) => !isSame(entry, all[at - 1]));
 
 const isSame = (one: JournalEntry, other: JournalEntry | undefined): boolean =>
-  one.part === other?.part && one.at === other.at && one.checksum === other.checksum;
+  one.part === other?.part && one.offset === other.offset && one.checksum === other.checksum;
 
 /** Where nothing tells whose the folder is: the entries of whoever wrote the most. */
 const pickLargestStore = (journals: readonly JournalContent[]): JournalEntry[] => {

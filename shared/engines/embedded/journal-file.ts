@@ -26,16 +26,16 @@ const ZEROS = Buffer.alloc(64 * 1024);
 
 /** An entry that is whole by itself. */
 export interface JournalEntry {
-  at: number;
-  end: number;
+  offset: number;
+  endOffset: number;
   part: number;
   store: number;
   /** Of the group within its part, from 0 on. */
-  number: number;
+  sequence: number;
   /** Up to here its part was on the disk when it was written: whatever is missing before that is damage, and no torn write. */
   synced: number;
   /** The checksum of all entries before it, of earlier parts too. */
-  before: number;
+  previousChecksum: number;
   checksum: number;
   body: Buffer;
 }
@@ -151,17 +151,20 @@ export class JournalFile {
   }
 }
 
-export const encodeEntry = (body: Buffer, head: Omit<JournalEntry, 'at' | 'end' | 'checksum' | 'body'>): Buffer => {
+export const encodeEntry = (
+  body: Buffer,
+  head: Omit<JournalEntry, 'offset' | 'endOffset' | 'checksum' | 'body'>,
+): Buffer => {
   const block = Buffer.allocUnsafe(ENTRY_HEADER_BYTES + body.length);
   block.writeUInt32LE(body.length, 4);
   block.writeDoubleLE(head.part, 8);
   block.writeDoubleLE(head.store, 16);
   block.writeDoubleLE(head.synced, 24);
-  block.writeUInt32LE(head.before, 32);
-  block.writeUInt32LE(head.number, 36);
+  block.writeUInt32LE(head.previousChecksum, 32);
+  block.writeUInt32LE(head.sequence, 36);
   ENTRY_MAGIC.copy(block, ENTRY_MAGIC_OFFSET);
   body.copy(block, ENTRY_HEADER_BYTES);
-  block.writeUInt32LE(crc32(block.subarray(4), head.before), 0);
+  block.writeUInt32LE(crc32(block.subarray(4), head.previousChecksum), 0);
   return block;
 };
 
@@ -201,7 +204,7 @@ const decodeEntries = (content: Buffer): JournalEntry[] => {
   for (let at = FIRST_ENTRY_OFFSET; at >= 0; ) {
     const entry = decodeEntry(content, at);
     if (entry) entries.push(entry);
-    at = entry ? entry.end : findNextEntryOffset(content, at + 1);
+    at = entry ? entry.endOffset : findNextEntryOffset(content, at + 1);
   }
   return entries;
 };
@@ -223,13 +226,13 @@ const decodeEntry = (content: Buffer, at: number): JournalEntry | undefined => {
   const checksum = content.readUInt32LE(at);
   if (crc32(content.subarray(at + 4, end), before) !== checksum) return undefined;
   return {
-    at,
-    end,
+    offset: at,
+    endOffset: end,
     part: content.readDoubleLE(at + 8),
     store: content.readDoubleLE(at + 16),
-    number: content.readUInt32LE(at + 36),
+    sequence: content.readUInt32LE(at + 36),
     synced: content.readDoubleLE(at + 24),
-    before,
+    previousChecksum: before,
     checksum,
     body: content.subarray(at + ENTRY_HEADER_BYTES, end),
   };

@@ -137,9 +137,9 @@ export class Journal {
     const block = encodeEntry(serialize(runs), {
       part,
       store: this.#store,
-      number: this.#groups,
+      sequence: this.#groups,
       synced: this.#synced,
-      before,
+      previousChecksum: before,
     });
     growFile(file, this.#end + block.length, Number.POSITIVE_INFINITY);
     file.write(block, this.#end);

@@ -16,8 +16,8 @@ export class QueueBuffer {
   readonly #read: (after: number, limit: number) => QueuedMessage[];
   /** In order; nothing between them is missing. */
   readonly #ready: QueuedMessage[] = [];
-  readonly #out = new Map<number, { message: QueuedMessage; until: number }>();
-  readonly #busy = new Set<string>();
+  readonly #inFlight = new Map<number, { message: QueuedMessage; until: number }>();
+  readonly #busyGroups = new Set<string>();
   #readUpTo = 0;
   /** Whether the file may hold more than is here. */
   #hasMore: boolean;
@@ -43,14 +43,14 @@ export class QueueBuffer {
     let left = 0;
     for (let at = 0; left < MAX_SKIPPED && (at < this.#ready.length || this.#readMore()); at++) {
       const message = this.#ready[at];
-      if (!message || this.#busy.has(message.group)) continue;
+      if (!message || this.#busyGroups.has(message.group)) continue;
       if (isLeft(message)) {
         left += 1;
         continue;
       }
       this.#ready.splice(at, 1);
-      this.#out.set(message.seq, { message, until });
-      this.#busy.add(message.group);
+      this.#inFlight.set(message.seq, { message, until });
+      this.#busyGroups.add(message.group);
       return message;
     }
     return undefined;
@@ -58,10 +58,10 @@ export class QueueBuffer {
 
   /** It will not come back. Says whether it was out. */
   delete(seq: number): boolean {
-    const out = this.#out.get(seq);
+    const out = this.#inFlight.get(seq);
     if (!out) return false;
-    this.#out.delete(seq);
-    this.#busy.delete(out.message.group);
+    this.#inFlight.delete(seq);
+    this.#busyGroups.delete(out.message.group);
     return true;
   }
 
@@ -72,12 +72,12 @@ export class QueueBuffer {
 
   /** Whether it holds nothing, and the file does not either. */
   get isEmpty(): boolean {
-    return this.#ready.length === 0 && this.#out.size === 0 && !this.#hasMore;
+    return this.#ready.length === 0 && this.#inFlight.size === 0 && !this.#hasMore;
   }
 
   /** It waits again in its old place. Says whether it was out. */
   release(seq: number): boolean {
-    const message = this.#out.get(seq)?.message;
+    const message = this.#inFlight.get(seq)?.message;
     if (!message || !this.delete(seq)) return false;
     const at = this.#ready.findIndex((other) => other.seq > seq);
     this.#ready.splice(at < 0 ? this.#ready.length : at, 0, message);
@@ -85,7 +85,7 @@ export class QueueBuffer {
   }
 
   releaseExpired(now: number): void {
-    for (const [seq, { until }] of this.#out) if (until <= now) this.release(seq);
+    for (const [seq, { until }] of this.#inFlight) if (until <= now) this.release(seq);
   }
 
   #readMore(): boolean {

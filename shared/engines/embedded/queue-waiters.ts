@@ -1,35 +1,35 @@
-import type { Json } from '../../json/json.ts';
+import type { Json } from '../../kernel/json/json.ts';
 import type { CancellableDelay } from '../../ports/clock.ts';
 import type { ReceiveOptions } from '../../ports/queues.ts';
 
 export interface QueueWaiter {
-  lanes: readonly string[];
-  leaves?: ReceiveOptions['leaves'];
-  nap: CancellableDelay;
+  queueNames: readonly string[];
+  skip?: ReceiveOptions['skip'];
+  sleep: CancellableDelay;
   /** In the order in which they began to wait. */
-  place: number;
+  order: number;
 }
 
 /** Whoever waits for a message, by lane: a message costs the same however many wait in other lanes. */
 export class QueueWaiters {
-  readonly #byLane = new Map<string, Set<QueueWaiter>>();
+  readonly #byQueue = new Map<string, Set<QueueWaiter>>();
   #added = 0;
 
-  add(wait: Omit<QueueWaiter, 'place'>): QueueWaiter {
+  add(wait: Omit<QueueWaiter, 'order'>): QueueWaiter {
     this.#added += 1;
-    const waiter = { ...wait, place: this.#added };
-    for (const lane of waiter.lanes) {
-      const waiters = this.#byLane.get(lane);
+    const waiter = { ...wait, order: this.#added };
+    for (const lane of waiter.queueNames) {
+      const waiters = this.#byQueue.get(lane);
       if (waiters) waiters.add(waiter);
-      else this.#byLane.set(lane, new Set([waiter]));
+      else this.#byQueue.set(lane, new Set([waiter]));
     }
     return waiter;
   }
 
   delete(waiter: QueueWaiter): void {
-    for (const lane of waiter.lanes) {
-      const waiters = this.#byLane.get(lane);
-      if (waiters?.delete(waiter) && waiters.size === 0) this.#byLane.delete(lane);
+    for (const lane of waiter.queueNames) {
+      const waiters = this.#byQueue.get(lane);
+      if (waiters?.delete(waiter) && waiters.size === 0) this.#byQueue.delete(lane);
     }
   }
 
@@ -38,16 +38,16 @@ export class QueueWaiters {
     let first: QueueWaiter | undefined;
     for (const lane of lanes) {
       const waiter = this.#findFirst(lane, body);
-      if (waiter && !(first && first.place < waiter.place)) first = waiter;
+      if (waiter && !(first && first.order < waiter.order)) first = waiter;
     }
     if (!first) return;
     this.delete(first);
-    first.nap.end();
+    first.sleep.endEarly();
   }
 
   #findFirst(lane: string, body: Json | undefined): QueueWaiter | undefined {
-    for (const waiter of this.#byLane.get(lane) ?? []) {
-      if (body === undefined || !waiter.leaves?.(body)) return waiter;
+    for (const waiter of this.#byQueue.get(lane) ?? []) {
+      if (body === undefined || !waiter.skip?.(body)) return waiter;
     }
     return undefined;
   }

@@ -19,7 +19,7 @@ export class RecordTable {
   readonly #db: Database;
   readonly #readers = new Map<string, StatementSync>();
   readonly #writers = new Map<string, RecordedStatement>();
-  readonly #known = new Map<string, RecordRow>();
+  readonly #cache = new Map<string, RecordRow>();
 
   constructor(db: Database) {
     this.#db = db;
@@ -34,7 +34,7 @@ export class RecordTable {
 
   /** Undefined where a row with that key is there. */
   insert<T extends Item>(item: T): RecordRow<T> | undefined {
-    if (this.#known.has(formatCacheKey(item.pk, item.sk))) return undefined;
+    if (this.#cache.has(formatCacheKey(item.pk, item.sk))) return undefined;
     const text = JSON.stringify(item);
     const values = [item.pk, item.sk, text, ...Object.values(toColumns(item))];
     const { changes, lastInsertRowid } = this.#prepareWrite(INSERT_RECORD).run(...values);
@@ -53,7 +53,7 @@ export class RecordTable {
   }
 
   delete({ id, item }: RecordRow): void {
-    this.#known.delete(formatCacheKey(item.pk, item.sk));
+    this.#cache.delete(formatCacheKey(item.pk, item.sk));
     this.#prepareWrite('DELETE FROM records WHERE id = ?').run(id);
   }
 
@@ -102,18 +102,18 @@ export class RecordTable {
   }
 
   #getCached<T extends Item>(pk: string, sk: string): RecordRow<T> | undefined {
-    return this.#known.get(formatCacheKey(pk, sk)) as RecordRow<T> | undefined;
+    return this.#cache.get(formatCacheKey(pk, sk)) as RecordRow<T> | undefined;
   }
 
   #cacheRow<T extends Item>(row: RecordRow<T>, text: string): RecordRow<T> {
     if (text.length > MAX_CACHED_LENGTH) {
-      this.#known.delete(formatCacheKey(row.item.pk, row.item.sk));
+      this.#cache.delete(formatCacheKey(row.item.pk, row.item.sk));
       return row;
     }
-    this.#known.set(formatCacheKey(row.item.pk, row.item.sk), row);
-    if (this.#known.size > MAX_CACHED) {
-      const [oldest = ''] = this.#known.keys();
-      this.#known.delete(oldest);
+    this.#cache.set(formatCacheKey(row.item.pk, row.item.sk), row);
+    if (this.#cache.size > MAX_CACHED) {
+      const [oldest = ''] = this.#cache.keys();
+      this.#cache.delete(oldest);
     }
     return row;
   }

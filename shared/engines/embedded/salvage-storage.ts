@@ -30,7 +30,9 @@ export const salvageStorage = (path: string, damage: StorageDamageError): Salvag
   sql.exec('BEGIN');
   const { rows, unread } = copyTables(sql, path, damage.database);
   const isWhole = unread.length === 0;
-  const [exact, loose] = isWhole ? [damage.entries, damage.behind] : [[], [...damage.entries, ...damage.behind]];
+  const [exact, loose] = isWhole
+    ? [damage.entries, damage.unreachableEntries]
+    : [[], [...damage.entries, ...damage.unreachableEntries]];
   for (const entry of exact) for (const [text, ...values] of decodeRuns(entry)) sql.prepare(text).run(...values);
   for (const entry of loose) for (const run of decodeRuns(entry)) replayStatement(sql, run);
   sql.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)');

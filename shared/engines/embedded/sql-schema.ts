@@ -24,11 +24,11 @@ INSERT INTO sqlite_sequence VALUES ('events', 0);
 
 /** The file was written by another version of Parley, and is left as it is. */
 export class StorageFormatError extends Error {
-  readonly by: 'a newer' | 'an older';
+  readonly writtenBy: 'a newer' | 'an older';
 
   constructor(format: number) {
     const by = format > STORAGE_FORMAT ? 'a newer' : 'an older';
     super(`was written by ${by} version of Parley (format ${format})`);
-    this.by = by;
+    this.writtenBy = by;
   }
 }

@@ -1,5 +1,5 @@
 import type { StatementSync } from 'node:sqlite';
-import { ParleyError } from '../../errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type EventReadOptions, type Events, matchesTypes, type ParleyEvent } from '../../ports/events.ts';
 import {
@@ -28,10 +28,10 @@ interface EventStep {
 
 /** Events are kept in the batches in which they were published. */
 export class EventStore {
-  readonly listeners: Watchers;
+  readonly watchers: Watchers;
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #keepMs: number;
+  readonly #retentionMs: number;
   readonly #insert: RecordedStatement;
   readonly #forwards: StatementSync;
   readonly #backwards: StatementSync;
@@ -39,15 +39,15 @@ export class EventStore {
   readonly #highest: StatementSync;
   readonly #first: StatementSync;
   readonly #deleteExpired: RecordedStatement;
-  readonly #skip: RecordedStatement;
+  readonly #skipSequence: RecordedStatement;
   #hasSkipped = false;
 
   constructor(db: Database, clock: Clock, keepMs: number) {
     this.#db = db;
     this.#clock = clock;
-    this.#keepMs = keepMs;
-    this.listeners = new Watchers(clock);
-    this.#skip = db.prepareWrite(`UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
+    this.#retentionMs = keepMs;
+    this.watchers = new Watchers(clock);
+    this.#skipSequence = db.prepareWrite(`UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
     this.#insert = db.prepareWrite('INSERT INTO events (project, at, expires, batch) VALUES (?, ?, ?, ?)');
     const select = 'SELECT seq, batch FROM events WHERE project = ? AND seq';
     this.#forwards = db.sql.prepare(`${select} >= ? ORDER BY seq`);
@@ -71,7 +71,7 @@ export class EventStore {
   /** After a power failure the newest events come again, perhaps in other batches: no place given out may mean another. */
   #skipSequenceOnce(): void {
     if (this.#hasSkipped) return;
-    this.#skip.run();
+    this.#skipSequence.run();
     this.#hasSkipped = true;
   }
 
@@ -79,8 +79,8 @@ export class EventStore {
     this.#skipSequenceOnce();
     const now = this.#clock.now();
     for (const [project, batch] of Map.groupBy(events, (event) => event.project)) {
-      this.#insert.run(project, now, now + this.#keepMs, JSON.stringify(batch));
-      this.#db.onAfterCommit(() => this.listeners.notify(project));
+      this.#insert.run(project, now, now + this.#retentionMs, JSON.stringify(batch));
+      this.#db.onAfterCommit(() => this.watchers.notify(project));
     }
   }
 
@@ -155,7 +155,7 @@ export const createSqliteEvents = (db: Database, store: EventStore, care: Durabi
     return formatCursor({ seq: await findFirstSeqAt(time, store.getEnd(project).seq, find), index: 0 });
   },
   waitForMore: async (project, cursor, ms, signal) => {
-    const listener = store.listeners.watch(project);
+    const listener = store.watchers.watch(project);
     try {
       if (store.getEnd(project).seq <= parseCursor(cursor).seq) await listener.next(ms, signal);
     } finally {

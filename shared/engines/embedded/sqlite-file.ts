@@ -59,14 +59,14 @@ export class SqliteFile {
   readonly sql: DatabaseSync;
   readonly #path: string;
   /** SQLite's own log, where its commits are. */
-  readonly #log: number;
+  readonly #walDescriptor: number;
   readonly #journal: Journal;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
-  readonly #namePart: StatementSync;
-  readonly #failed: (error: unknown) => void;
+  readonly #setPart: StatementSync;
+  readonly #onError: (error: unknown) => void;
   /** What ran since the journal was written to, and about how much room it takes there. */
-  #runs: RecordedRun[] = [];
+  #statements: RecordedRun[] = [];
   #bytes = 0;
   #isInTransaction = false;
   /** A commit that is on its way to the disk. */
@@ -74,13 +74,13 @@ export class SqliteFile {
   /** The power failed before the last commit was on the disk: the next one must be before the journal goes on. */
   #isBehind = false;
   /** SQLite could not commit for want of room. */
-  #stuck: { lookAt: number; retryAt: number; free: number } | undefined;
-  #lookForRoomAt = 0;
-  #marking: NodeJS.Timeout | undefined;
+  #blocked: { lookAt: number; retryAt: number; free: number } | undefined;
+  #nextReserveAt = 0;
+  #syncMarkTimer: NodeJS.Timeout | undefined;
 
   constructor(path: string, failed: (error: unknown) => void, { acceptDamage }: StorageOptions = {}) {
     this.#path = path;
-    this.#failed = failed;
+    this.#onError = failed;
     const found = inspectOrSalvage(path, acceptDamage) ?? createStorage(path);
     this.sql = new DatabaseSync(path);
     // The lock is kept for good, so that a second process on the same file fails at once. Asked for first, it spares a file of 32 KB.
@@ -91,13 +91,13 @@ export class SqliteFile {
     this.sql.exec('PRAGMA journal_size_limit = 67108864; PRAGMA cache_spill = OFF');
     this.#begin = this.sql.prepare('BEGIN IMMEDIATE');
     this.#commit = this.sql.prepare('COMMIT');
-    this.#namePart = this.sql.prepare('UPDATE journal SET part = ?, checksum = ?');
+    this.#setPart = this.sql.prepare('UPDATE journal SET part = ?, checksum = ?');
     this.#beginTransaction();
-    this.#log = openSync(`${path}-wal`, 'r+');
+    this.#walDescriptor = openSync(`${path}-wal`, 'r+');
     this.#journal = Journal.resume(path, found.position);
     this.#replayEntries(found.entries);
     this.#isBehind = found.position.part > found.committed.part;
-    fdatasyncSync(this.#log);
+    fdatasyncSync(this.#walDescriptor);
     writeStoreId(path, found.committed.store);
   }
 
@@ -106,7 +106,7 @@ export class SqliteFile {
     return {
       run: (...values) => {
         if (!this.#isInTransaction) this.#beginTransaction();
-        this.#runs.push([text, ...values]);
+        this.#statements.push([text, ...values]);
         this.#bytes += estimateBytes(values);
         return statement.run(...values);
       },
@@ -115,19 +115,19 @@ export class SqliteFile {
 
   /** Whether a write may run: what it will put into the journal has its place there. Throws what else is wrong with the disk. */
   hasCapacityFor(origin: WriteOrigin): boolean {
-    if (this.#stuck && !this.#retryRotation() && origin === 'request') return false;
+    if (this.#blocked && !this.#retryRotation() && origin === 'request') return false;
     // What is told of its changes takes about as much again.
     const bytes = 2 * this.#bytes + RESERVED_BYTES[origin];
     if (this.#journal.hasCapacityFor(bytes)) return true;
     // Finding out takes some writes, which must not be the price of every refusal.
     const now = performance.now();
-    if (now < this.#lookForRoomAt) return false;
+    if (now < this.#nextReserveAt) return false;
     try {
       this.#journal.reserve(bytes);
       return true;
     } catch (error) {
       if (!isNoSpaceError(error)) throw error;
-      this.#lookForRoomAt = now + RESERVE_RETRY_MS;
+      this.#nextReserveAt = now + RESERVE_RETRY_MS;
       return false;
     }
   }
@@ -137,11 +137,11 @@ export class SqliteFile {
    * file that is given back is synced.
    */
   flush(): FlushedGroup {
-    if (this.#runs.length > 0) this.#journal.append(this.#runs);
-    this.#runs = [];
+    if (this.#statements.length > 0) this.#journal.append(this.#statements);
+    this.#statements = [];
     this.#bytes = 0;
     const { tip } = this.#journal;
-    const mustSync = this.#journal.isFull && !this.#committing && !this.#stuck && this.#rotateJournal();
+    const mustSync = this.#journal.isFull && !this.#committing && !this.#blocked && this.#rotateJournal();
     return { ...tip, mustSync };
   }
 
@@ -153,13 +153,13 @@ export class SqliteFile {
 
   /** Where there is no room for the mark, all that it tells of is on the disk nevertheless. */
   #markSoon(): void {
-    this.#marking ??= setTimeout(() => {
-      this.#marking = undefined;
+    this.#syncMarkTimer ??= setTimeout(() => {
+      this.#syncMarkTimer = undefined;
       try {
         this.#journal.writeSyncMark();
       } catch (error) {
         if (isNoSpaceError(error)) this.#markSoon();
-        else this.#failed(error);
+        else this.#onError(error);
       }
     }, SYNC_MARK_MS).unref();
   }
@@ -173,7 +173,7 @@ export class SqliteFile {
   close(): void {
     try {
       if (this.#isInTransaction && this.#journal.groups > 0) this.#commitJournalPart();
-      fdatasyncSync(this.#log);
+      fdatasyncSync(this.#walDescriptor);
     } catch (error) {
       // All of it is in the journal.
       if (!isNoSpaceError(error)) throw error;
@@ -184,9 +184,9 @@ export class SqliteFile {
 
   /** Where nothing more can be written. */
   abandon(): void {
-    clearTimeout(this.#marking);
+    clearTimeout(this.#syncMarkTimer);
     this.#journal.close();
-    closeSync(this.#log);
+    closeSync(this.#walDescriptor);
     this.sql.close();
   }
 
@@ -205,8 +205,8 @@ export class SqliteFile {
       this.#markBlocked();
       return false;
     }
-    this.#stuck = undefined;
-    if (this.#isBehind) fdatasyncSync(this.#log);
+    this.#blocked = undefined;
+    if (this.#isBehind) fdatasyncSync(this.#walDescriptor);
     else this.#committing = this.#syncWal();
     this.#isBehind = false;
     return true;
@@ -216,7 +216,7 @@ export class SqliteFile {
   #commitJournalPart(): void {
     const ended = this.#journal.rotate();
     try {
-      this.#namePart.run(this.#journal.part, this.#journal.checksum);
+      this.#setPart.run(this.#journal.part, this.#journal.checksum);
       this.#commit.run();
       this.#isInTransaction = false;
     } catch (error) {
@@ -229,14 +229,14 @@ export class SqliteFile {
 
   #markBlocked(): void {
     const now = performance.now();
-    this.#stuck = { lookAt: now + FREE_SPACE_CHECK_MS, retryAt: now + RETRY_MS, free: this.#getFreeBytes() };
+    this.#blocked = { lookAt: now + FREE_SPACE_CHECK_MS, retryAt: now + RETRY_MS, free: this.#getFreeBytes() };
   }
 
   #retryRotation(): boolean {
     const now = performance.now();
-    if (!this.#stuck || now < this.#stuck.lookAt || this.#runs.length > 0 || this.#committing) return false;
-    this.#stuck.lookAt = now + FREE_SPACE_CHECK_MS;
-    if (this.#getFreeBytes() < this.#stuck.free + MIN_FREED_BYTES && now < this.#stuck.retryAt) return false;
+    if (!this.#blocked || now < this.#blocked.lookAt || this.#statements.length > 0 || this.#committing) return false;
+    this.#blocked.lookAt = now + FREE_SPACE_CHECK_MS;
+    if (this.#getFreeBytes() < this.#blocked.free + MIN_FREED_BYTES && now < this.#blocked.retryAt) return false;
     fdatasyncSync(this.#journal.tip.descriptor);
     return this.#rotateJournal();
   }
@@ -249,9 +249,9 @@ export class SqliteFile {
   /** The next turn overwrites what led to this commit. */
   #syncWal(): Promise<void> {
     return new Promise((resolve) => {
-      fdatasync(this.#log, (error) => {
+      fdatasync(this.#walDescriptor, (error) => {
         this.#committing = undefined;
-        if (error) this.#failed(error);
+        if (error) this.#onError(error);
         resolve();
       });
     });

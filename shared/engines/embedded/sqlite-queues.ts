@@ -1,5 +1,5 @@
 import type { StatementSync } from 'node:sqlite';
-import type { Json } from '../../json/json.ts';
+import type { Json } from '../../kernel/json/json.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import {
   getDomain,
@@ -28,11 +28,11 @@ export class QueueStore {
   readonly #insert: RecordedStatement;
   readonly #select: StatementSync;
   readonly #delete: RecordedStatement;
-  readonly #stocks = new Map<string, QueueBuffer>();
+  readonly #buffers = new Map<string, QueueBuffer>();
   /** Of each domain's lane those of its capabilities that hold something. */
-  readonly #within = new Map<string, Set<string>>();
+  readonly #capabilityQueues = new Map<string, Set<string>>();
   /** When each deduplication id was sent. */
-  readonly #sent = new Map<string, number>();
+  readonly #sentAt = new Map<string, number>();
   readonly #waiters = new QueueWaiters();
   #lastSeq: number;
 
@@ -50,31 +50,31 @@ export class QueueStore {
 
   /** Those that were not sent before. */
   filterNew(messages: QueueMessage[]): QueueMessage[] {
-    return messages.filter(({ lane, dedup }) => this.#markNew(`${formatQueueName(lane)}#${dedup}`));
+    return messages.filter(({ queueKey, dedupId }) => this.#markNew(`${formatQueueName(queueKey)}#${dedupId}`));
   }
 
   /** Whoever waits is woken at once: what he writes comes behind this in the journal, and is answered after it. */
   send(messages: QueueMessage[]): void {
-    for (const { lane, group, body } of messages) {
-      const name = formatQueueName(lane);
+    for (const { queueKey, group, body } of messages) {
+      const name = formatQueueName(queueKey);
       this.#lastSeq += 1;
       const message = { seq: this.#lastSeq, group, body: JSON.stringify(body) };
       this.#insert.run(name, message.seq, message.group, message.body);
-      const stock = this.#stocks.get(name) ?? this.#openBuffer(lane, false);
+      const stock = this.#buffers.get(name) ?? this.#openBuffer(queueKey, false);
       stock.add(message);
-      this.#wakeOne(lane, body);
+      this.#wakeOne(queueKey, body);
     }
   }
 
-  receive(lanes: QueueKey[], { max, visibilityMs, leaves }: ReceiveOptions): ReceivedMessage[] {
+  receive(lanes: QueueKey[], { max, visibilityMs, skip }: ReceiveOptions): ReceivedMessage[] {
     const now = this.#clock.now();
-    const isSkipped = ({ body }: QueuedMessage): boolean => leaves?.(JSON.parse(body)) ?? false;
+    const isSkipped = ({ body }: QueuedMessage): boolean => skip?.(JSON.parse(body)) ?? false;
     const received: ReceivedMessage[] = [];
     for (const lane of lanes) {
       const name = formatQueueName(lane);
-      const within = this.#within.get(name);
+      const within = this.#capabilityQueues.get(name);
       const stocks = within && this.#getBuffers([name, ...within], now);
-      const stock = stocks ? undefined : this.#stocks.get(name);
+      const stock = stocks ? undefined : this.#buffers.get(name);
       stock?.releaseExpired(now);
       while (received.length < max) {
         const taken = stocks
@@ -83,7 +83,7 @@ export class QueueStore {
         if (!taken) break;
         const { message, from } = 'from' in taken ? taken : { message: taken, from: lane };
         const { group, body, seq } = message;
-        received.push({ lane: from, group, body: JSON.parse(body), receipt: String(seq) });
+        received.push({ queueKey: from, group, body: JSON.parse(body), receipt: String(seq) });
       }
     }
     return received;
@@ -91,43 +91,43 @@ export class QueueStore {
 
   #getBuffers(names: string[], now: number): NamedBuffer[] {
     return names.flatMap((name) => {
-      const stock = this.#stocks.get(name);
+      const stock = this.#buffers.get(name);
       stock?.releaseExpired(now);
-      return stock ? [{ lane: parseQueueName(name), stock }] : [];
+      return stock ? [{ lane: parseQueueName(name), buffer: stock }] : [];
     });
   }
 
   delete(messages: ReceivedMessage[]): void {
-    for (const { lane, receipt, body } of messages) {
-      const name = formatQueueName(lane);
-      const stock = this.#stocks.get(name);
+    for (const { queueKey, receipt, body } of messages) {
+      const name = formatQueueName(queueKey);
+      const stock = this.#buffers.get(name);
       // What stands behind it in its group is about the same.
-      if (stock?.delete(Number(receipt))) this.#wakeOne(lane, body);
+      if (stock?.delete(Number(receipt))) this.#wakeOne(queueKey, body);
       // Every agent and each of its instances has lanes: only those in use are held.
-      if (stock?.isEmpty) this.#closeBuffer(lane);
+      if (stock?.isEmpty) this.#closeBuffer(queueKey);
       this.#delete.run(name, Number(receipt));
     }
   }
 
   release(messages: ReceivedMessage[]): void {
-    for (const { lane, receipt, body } of messages) {
-      const name = formatQueueName(lane);
-      if (this.#stocks.get(name)?.release(Number(receipt))) this.#wakeOne(lane, body);
+    for (const { queueKey, receipt, body } of messages) {
+      const name = formatQueueName(queueKey);
+      if (this.#buffers.get(name)?.release(Number(receipt))) this.#wakeOne(queueKey, body);
     }
   }
 
   /** A wait that ends when something is sent to one of the lanes, or after a moment. */
-  waitForMessage(lanes: QueueKey[], ms: number, { leaves, signal }: ReceiveOptions): Promise<void> {
+  waitForMessage(lanes: QueueKey[], ms: number, { skip, signal }: ReceiveOptions): Promise<void> {
     const rest = sleep(this.#clock, Math.min(ms, MAX_WAIT_MS), signal);
-    const waiter = this.#waiters.add({ lanes: lanes.map(formatQueueName), leaves, nap: rest });
-    return waiter.nap.over.finally(() => this.#waiters.delete(waiter));
+    const waiter = this.#waiters.add({ queueNames: lanes.map(formatQueueName), skip, sleep: rest });
+    return waiter.sleep.done.finally(() => this.#waiters.delete(waiter));
   }
 
   /** Wakes others in place of one who was woken and no longer wants anything. */
   wakeOthers(lanes: QueueKey[]): void {
     for (const lane of lanes) {
       this.#wakeOne(lane);
-      for (const name of this.#within.get(formatQueueName(lane)) ?? []) this.#wakeOne(parseQueueName(name));
+      for (const name of this.#capabilityQueues.get(formatQueueName(lane)) ?? []) this.#wakeOne(parseQueueName(name));
     }
   }
 
@@ -140,19 +140,20 @@ export class QueueStore {
         body: String(body),
       }));
     const stock = new QueueBuffer(read, hasMore);
-    this.#stocks.set(name, stock);
+    this.#buffers.set(name, stock);
     const domain = getDomainQueueName(lane);
-    if (domain !== undefined) this.#within.set(domain, (this.#within.get(domain) ?? new Set()).add(name));
+    if (domain !== undefined)
+      this.#capabilityQueues.set(domain, (this.#capabilityQueues.get(domain) ?? new Set()).add(name));
     return stock;
   }
 
   #closeBuffer(lane: QueueKey): void {
     const name = formatQueueName(lane);
-    this.#stocks.delete(name);
+    this.#buffers.delete(name);
     const domain = getDomainQueueName(lane);
-    const within = domain === undefined ? undefined : this.#within.get(domain);
+    const within = domain === undefined ? undefined : this.#capabilityQueues.get(domain);
     within?.delete(name);
-    if (domain !== undefined && within?.size === 0) this.#within.delete(domain);
+    if (domain !== undefined && within?.size === 0) this.#capabilityQueues.delete(domain);
   }
 
   #wakeOne(lane: QueueKey, body?: Json): void {
@@ -162,11 +163,11 @@ export class QueueStore {
 
   #markNew(id: string): boolean {
     const now = this.#clock.now();
-    const sentAt = this.#sent.get(id);
+    const sentAt = this.#sentAt.get(id);
     if (sentAt !== undefined && now - sentAt < DEDUP_WINDOW_MS) return false;
-    this.#sent.set(id, now);
-    const [oldest] = this.#sent.keys();
-    if (oldest !== undefined && this.#sent.size > MAX_DEDUP_IDS) this.#sent.delete(oldest);
+    this.#sentAt.set(id, now);
+    const [oldest] = this.#sentAt.keys();
+    if (oldest !== undefined && this.#sentAt.size > MAX_DEDUP_IDS) this.#sentAt.delete(oldest);
     return true;
   }
 }
@@ -176,7 +177,7 @@ const formatQueueName = ({ project, kind, name, priority }: QueueKey): string =>
 
 interface NamedBuffer {
   lane: QueueKey;
-  stock: QueueBuffer;
+  buffer: QueueBuffer;
 }
 
 /** From the lane whose next message is the oldest. */
@@ -185,8 +186,8 @@ const takeOldest = (
   until: number,
   isLeft: (message: QueuedMessage) => boolean,
 ): { message: QueuedMessage; from: QueueKey } | undefined => {
-  for (const { lane, stock } of stocks.toSorted((a, b) => a.stock.firstSeq - b.stock.firstSeq)) {
-    const message = stock.take(until, isLeft);
+  for (const { lane, buffer } of stocks.toSorted((a, b) => a.buffer.firstSeq - b.buffer.firstSeq)) {
+    const message = buffer.take(until, isLeft);
     if (message) return { message, from: lane };
   }
   return undefined;

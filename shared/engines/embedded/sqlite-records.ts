@@ -18,43 +18,43 @@ import { Watchers } from './watchers.ts';
 
 /** Conditional writes, each with its change in the same group. Nothing here waits. */
 export class RecordStore {
-  readonly rows: RecordTable;
-  readonly listeners: Watchers;
+  readonly table: RecordTable;
+  readonly watchers: Watchers;
   /** Told of every new due time, so that the timers wake in time. */
   onDue: (due: number) => void = () => {};
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #feed: ChangeFeed;
 
-  constructor(db: Database, rows: RecordTable, clock: Clock, feed: ChangeFeed) {
+  constructor(db: Database, table: RecordTable, clock: Clock, feed: ChangeFeed) {
     this.#db = db;
     this.#clock = clock;
     this.#feed = feed;
-    this.rows = rows;
-    this.listeners = new Watchers(clock);
+    this.table = table;
+    this.watchers = new Watchers(clock);
   }
 
   /** What has expired is gone to callers, though its row may still be there. */
   find<T extends Item>(ref: Ref<T>): RecordRow<T> | undefined {
-    const row = this.rows.find(ref);
+    const row = this.table.find(ref);
     return row && this.#isLive(row.item) ? row : undefined;
   }
 
   query<T extends Item>(query: RecordQuery): T[] {
-    return this.rows.query<T>(query, this.#clock.now());
+    return this.table.query<T>(query, this.#clock.now());
   }
 
   create<T extends Item>(item: NewItem<T>, token: string): WriteResult<T> {
     const after = this.#insertRow<T>(item, token);
     if (after) return { outcome: 'written', after };
     const existing = this.find<T>(item);
-    if (existing?.item.token === token) return { outcome: 'written', after: existing.item, again: true };
-    return { outcome: 'refused', current: existing?.item };
+    if (existing?.item.token === token) return { outcome: 'written', after: existing.item, replayed: true };
+    return { outcome: 'refused', existing: existing?.item };
   }
 
   update<T extends Item>(ref: Ref<T>, change: Change, token: string, orCreate: boolean): WriteResult<T> {
     const row = this.find(ref);
-    if (row?.item.token === token) return { outcome: 'written', after: row.item, again: true };
+    if (row?.item.token === token) return { outcome: 'written', after: row.item, replayed: true };
     if (row && isSatisfied(row.item, change.if)) {
       return {
         outcome: 'written',
@@ -64,7 +64,7 @@ export class RecordStore {
     }
     const after =
       !row && orCreate && isSatisfied({}, change.if) && this.#insertRow<T>(applyChange(toKey(ref), change), token);
-    return after ? { outcome: 'written', after } : { outcome: 'refused', current: row?.item };
+    return after ? { outcome: 'written', after } : { outcome: 'refused', existing: row?.item };
   }
 
   transact(writes: TransactionWrite[], token: string): TransactionResult {
@@ -73,7 +73,7 @@ export class RecordStore {
       return { outcome: 'written' };
     }
     const at = writes.findIndex((write, index) => !isAllowed(write, rows[index]?.item));
-    if (at >= 0) return { outcome: 'refused', at, current: rows[at]?.item };
+    if (at >= 0) return { outcome: 'refused', at, existing: rows[at]?.item };
     for (const [index, write] of writes.entries()) {
       const row = rows[index];
       if (write.kind === 'create') this.#insertRow(write.item, token);
@@ -84,14 +84,14 @@ export class RecordStore {
   }
 
   delete(row: RecordRow): void {
-    this.rows.delete(row);
+    this.table.delete(row);
     this.#feed.append({ before: row.item });
     this.#notifyWatchers(row.item);
   }
 
   /** Removes some of the records whose time is over. */
   deleteExpired(limit: number): number {
-    const expired = this.rows.listExpired(this.#clock.now(), limit);
+    const expired = this.table.listExpired(this.#clock.now(), limit);
     for (const row of expired) this.delete(row);
     return expired.length;
   }
@@ -99,19 +99,19 @@ export class RecordStore {
   /** Undefined where a record is there that has not expired. */
   #insertRow<T extends Item>(fields: object, token: string): T | undefined {
     const item = this.#stamp<T>(fields, 1, token);
-    let row = this.rows.insert(item);
+    let row = this.table.insert(item);
     if (!row) {
-      const existing = this.rows.find<T>(item);
+      const existing = this.table.find<T>(item);
       if (!existing || this.#isLive(existing.item)) return undefined;
       this.delete(existing);
-      row = this.rows.insert(item);
+      row = this.table.insert(item);
     }
     if (row) this.#onWritten(undefined, row);
     return item;
   }
 
   #replaceRow<T extends Item>(before: RecordRow<T>, fields: object, token: string): T {
-    const row = this.rows.replace(before, this.#stamp<T>(fields, before.item.v + 1, token));
+    const row = this.table.replace(before, this.#stamp<T>(fields, before.item.v + 1, token));
     this.#onWritten(before, row);
     return row.item;
   }
@@ -130,8 +130,8 @@ export class RecordStore {
   /** Readers wait for what stands under a record's own key, and for what appears in a place of an index. */
   #notifyWatchers({ pk, placed }: Item): void {
     this.#db.onAfterCommit(() => {
-      this.listeners.notify(pk);
-      if (placed?.s !== undefined && placed.p !== pk) this.listeners.notify(placed.p);
+      this.watchers.notify(pk);
+      if (placed?.s !== undefined && placed.p !== pk) this.watchers.notify(placed.p);
     });
   }
 
@@ -159,7 +159,7 @@ export const createSqliteRecords = (db: Database, store: RecordStore, feed: Chan
     if (care === 'soon') return db.writeAsync(operation);
     // Before it waits: what follows from others may go on for long where requests find no room.
     db.assertCapacity('request');
-    return feed.room.waitForCapacity(() => db.write(operation));
+    return feed.backPressure.waitForCapacity(() => db.write(operation));
   };
   return {
     get: (ref) => db.read(() => store.find(ref)?.item),
@@ -169,10 +169,10 @@ export const createSqliteRecords = (db: Database, store: RecordStore, feed: Chan
     update: (ref, change, token, orCreate) => runWrite(() => store.update(ref, change, token, orCreate === 'orCreate')),
     delete: (key) =>
       runWrite(() => {
-        const row = store.rows.find(key);
+        const row = store.table.find(key);
         if (row) store.delete(row);
       }),
     transact: (writes, token) => runWrite(() => store.transact(writes, token)),
-    watch: (pk) => store.listeners.watch(pk),
+    watch: (pk) => store.watchers.watch(pk),
   };
 };

@@ -1,5 +1,5 @@
-import { ParleyError } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import type { EngineHandlers } from '../../ports/engine-handlers.ts';
 import type { Item } from '../../ports/records.ts';
@@ -25,7 +25,7 @@ export class TimerLoop {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #stop = new AbortController();
-  #follow: EngineHandlers['onTimer'] | undefined;
+  #handler: EngineHandlers['onTimer'] | undefined;
   #alarm: { at: number; cancel: () => void } | undefined;
   #firing: Promise<void> | undefined;
   /** The records that could not be handled, and until when they are left alone. */
@@ -42,13 +42,13 @@ export class TimerLoop {
   }
 
   start(follow: EngineHandlers['onTimer']): void {
-    this.#follow = follow;
+    this.#handler = follow;
     this.#setNextAlarm();
     this.#sweeping = this.#sweepForever();
   }
 
   async stop(): Promise<void> {
-    this.#follow = undefined;
+    this.#handler = undefined;
     this.#stop.abort();
     this.#alarm?.cancel();
     await Promise.all([this.#firing, this.#sweeping]);
@@ -57,19 +57,19 @@ export class TimerLoop {
   #setNextAlarm(): void {
     // Those left alone are overdue: beside them, what counts is what comes due from now on.
     const after = this.#failing.size === 0 ? 0 : this.#clock.now();
-    const first = this.#read(() => this.#records.rows.findNextDue(after), undefined);
+    const first = this.#read(() => this.#records.table.findNextDue(after), undefined);
     const next = Math.min(first ?? Number.POSITIVE_INFINITY, ...this.#failing.values());
     if (Number.isFinite(next)) this.#setAlarm(next);
   }
 
   #setAlarm(at: number): void {
-    if (!this.#follow || this.#firing || (this.#alarm && this.#alarm.at <= at)) return;
+    if (!this.#handler || this.#firing || (this.#alarm && this.#alarm.at <= at)) return;
     this.#alarm?.cancel();
     const cancel = this.#clock.setAlarm(at, () => {
       this.#alarm = undefined;
       this.#firing = this.#runDue().finally(() => {
         this.#firing = undefined;
-        if (this.#follow) this.#setNextAlarm();
+        if (this.#handler) this.#setNextAlarm();
       });
     });
     this.#alarm = { at, cancel };
@@ -77,10 +77,10 @@ export class TimerLoop {
 
   async #runDue(): Promise<void> {
     let before = '';
-    for (let due = this.#listDue(); due.length > 0 && this.#follow; due = this.#listDue()) {
+    for (let due = this.#listDue(); due.length > 0 && this.#handler; due = this.#listDue()) {
       await Promise.all(due.map((record) => this.#handleDue(record)));
       const handled = due.map(({ pk, sk, v }) => `${pk} ${sk} ${v}`).join();
-      if (handled === before) await sleep(this.#clock, PAUSE_MS, this.#stop.signal).over;
+      if (handled === before) await sleep(this.#clock, PAUSE_MS, this.#stop.signal).done;
       before = handled;
     }
   }
@@ -88,7 +88,7 @@ export class TimerLoop {
   #listDue(): Item[] {
     const now = this.#clock.now();
     for (const [key, until] of this.#failing) if (until <= now) this.#failing.delete(key);
-    const due = this.#read(() => this.#records.rows.listDue(now, TIMER_BATCH + this.#failing.size), []);
+    const due = this.#read(() => this.#records.table.listDue(now, TIMER_BATCH + this.#failing.size), []);
     return due.filter((record) => !this.#failing.has(formatKey(record)));
   }
 
@@ -104,14 +104,14 @@ export class TimerLoop {
 
   async #handleDue(record: Item): Promise<void> {
     try {
-      await this.#follow?.(record);
+      await this.#handler?.(record);
     } catch (error) {
       if (this.#stop.signal.aborted) return;
       if (isStorageFullError(error)) {
         this.#failing.set(formatKey(record), this.#clock.now() + STORAGE_FULL_RETRY_MS);
         return;
       }
-      const willPass = error instanceof ParleyError && error.retry === 'later';
+      const willPass = error instanceof ParleyError && error.retryable;
       const facts = { pk: record.pk, sk: record.sk, error: String(error) };
       this.#log(willPass ? 'warn' : 'error', 'a due record could not be handled', facts);
       this.#failing.set(formatKey(record), this.#clock.now() + (willPass ? PAUSE_MS : FAILED_RETRY_MS));
@@ -122,7 +122,7 @@ export class TimerLoop {
     try {
       while (!this.#stop.signal.aborted) {
         while ((await this.#sweepUnlessFull()) >= SWEEP_BATCH && !this.#stop.signal.aborted);
-        await sleep(this.#clock, SWEEP_INTERVAL_MS, this.#stop.signal).over;
+        await sleep(this.#clock, SWEEP_INTERVAL_MS, this.#stop.signal).done;
       }
     } catch (error) {
       this.#db.recordFailure(error);

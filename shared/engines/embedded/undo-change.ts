@@ -8,9 +8,9 @@ export interface UndoChange extends Key {
   /** The record that is no longer there. */
   removed?: Item;
   /** What the changed fields were; absent where the record itself is new, or gone. */
-  was?: Record<string, unknown>;
+  previousValues?: Record<string, unknown>;
   /** The fields that were not there before. */
-  fresh?: string[];
+  addedFields?: string[];
 }
 
 /** Fields that a change left alone are the same value on both sides, not only an equal one. */
@@ -22,7 +22,7 @@ export const toUndoChange = ({ before, after }: RecordChange): UndoChange => {
   const fresh: string[] = [];
   for (const field in old) if (old[field] !== now[field]) was[field] = old[field];
   for (const field in now) if (old[field] === undefined) fresh.push(field);
-  return { pk, sk, was, fresh };
+  return { pk, sk, previousValues: was, addedFields: fresh };
 };
 
 const toFields = (item: object): Record<string, unknown> => item as Record<string, unknown>;
@@ -41,9 +41,12 @@ export const restoreChanges = (changes: UndoChange[], current: (key: Key) => Ite
   return newestFirst.toReversed();
 };
 
-const undoChange = ({ removed, was, fresh = [] }: UndoChange, after: Item | undefined): Item | undefined => {
-  if (!was || !after) return removed;
+const undoChange = (
+  { removed, previousValues, addedFields = [] }: UndoChange,
+  after: Item | undefined,
+): Item | undefined => {
+  if (!previousValues || !after) return removed;
   const before = { ...after };
-  for (const field of fresh) Reflect.deleteProperty(before, field);
-  return Object.assign(before, was);
+  for (const field of addedFields) Reflect.deleteProperty(before, field);
+  return Object.assign(before, previousValues);
 };

@@ -19,7 +19,7 @@ export class Watchers {
     let current: CancellableDelay | undefined;
     const wake = (): void => {
       hasRung = true;
-      current?.end();
+      current?.endEarly();
     };
     const listeners = this.#byKey.get(key) ?? new Set();
     this.#byKey.set(key, listeners.add(wake));
@@ -27,7 +27,7 @@ export class Watchers {
       next: async (ms, signal) => {
         if (!hasRung) {
           current = sleep(this.#clock, ms, signal);
-          await current.over;
+          await current.done;
         }
         hasRung = false;
       },

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { AGENT_ID, type Agent } from '../../agents/agent.ts';
-import { type Caller, findAgent } from '../../agents/authenticate.ts';
-import { getProtocolVersions, pickHighestCommonVersion } from '../../agents/protocol-versions.ts';
-import type { Deps } from '../../deps.ts';
-import { ParleyError } from '../../errors.ts';
-import { computeNextSequence, sequenceRef } from '../../sequences/sequence.ts';
+import { AGENT_ID, type Agent } from '../../identity/agents/agent.ts';
+import { getProtocolVersions, pickHighestCommonVersion } from '../../identity/agents/protocol-versions.ts';
+import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { computeNextSequence, sequenceRef } from '../../messaging/sequences/sequence.ts';
 import { defineRoute, noBody, type Route } from '../route.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be an agent id');
@@ -17,7 +17,7 @@ const getRegisteredAgent = async (deps: Deps, { project }: Caller, id: string): 
 };
 
 const assertMemberOfPair = (caller: Caller, ...pair: string[]): void => {
-  if (caller.role === 'admin' || pair.includes(caller.known.agent.id)) return;
+  if (caller.role === 'admin' || pair.includes(caller.registered.agent.id)) return;
   throw new ParleyError('forbidden', `What ${pair.join(' sends to ')} is for these two and an admin key to know.`);
 };
 
@@ -29,7 +29,7 @@ export const agentPairRoutes: Route[] = [
     summary: 'How far an agent has counted its messages to another, what is missing, and the next number',
     query: z.strictObject({ to: agentId }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'The count',
         schema: z.object({
@@ -62,7 +62,7 @@ export const agentPairRoutes: Route[] = [
     summary: 'The highest protocol version that two agents speak',
     query: z.strictObject({ with: agentId }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'The version, and what each of them speaks',
         schema: z.object({ version: z.string(), spoken: z.record(z.string(), z.array(z.string())) }),
@@ -81,7 +81,7 @@ export const agentPairRoutes: Route[] = [
       throw new ParleyError(
         'no_common_version',
         `${agents.map(({ id }) => id).join(' and ')} speak no version in common.`,
-        { facts: { spoken } },
+        { details: { spoken } },
       );
     },
   }),

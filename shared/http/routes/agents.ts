@@ -1,12 +1,18 @@
 import * as z from 'zod';
-import { type Agent, agentsKey, healthRef, listServedDomains, type RegisteredAgent } from '../../agents/agent.ts';
-import { findAgent } from '../../agents/authenticate.ts';
-import { deregisterAgent, Registration, registerAgent, rotateKey } from '../../agents/register-agent.ts';
-import { listDomains } from '../../config.ts';
-import type { Deps } from '../../deps.ts';
-import { ParleyError } from '../../errors.ts';
-import { getInboxDepth, type InboxDepth } from '../../inbox/bounded-inbox.ts';
-import { toIso } from '../../json/iso-time.ts';
+import { listDomains } from '../../config/config.ts';
+import {
+  type Agent,
+  agentsKey,
+  healthRef,
+  listServedDomains,
+  type RegisteredAgent,
+} from '../../identity/agents/agent.ts';
+import { findAgent } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { getInboxDepth, type InboxDepth } from '../../messaging/inbox/bounded-inbox.ts';
+import { deregisterAgent, Registration, registerAgent, rotateKey } from '../../registration/register-agent.ts';
 import { boundedCount, defineKeyRoute, defineRoute, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
 import { PauseView, toPauseView } from './pause-view.ts';
 
@@ -99,7 +105,7 @@ export const agentRoutes: Route[] = [
         .describe('true: it is the agent of this name that was removed, and has its inbox, tasks and turns'),
     }),
     body: Registration,
-    answers: {
+    responses: {
       200: { description: 'Changed', schema: z.object({ agent: AgentView }) },
       201: { description: 'Registered', schema: z.object({ agent: AgentView, key: ShownKey }) },
       409: { description: 'agent_removed: an agent of this name was removed, and what was sent to it is still kept' },
@@ -119,7 +125,7 @@ export const agentRoutes: Route[] = [
     summary: 'The registered agents, by id',
     query: z.strictObject({ limit: boundedCount(100, 50), cursor: z.string().max(64).optional() }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'A page; with a cursor, there may be more',
         schema: z.object({ agents: z.array(AgentView), cursor: z.string().optional() }),
@@ -149,7 +155,7 @@ export const agentRoutes: Route[] = [
     summary: 'One agent with its health',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The agent', schema: AgentView }, ...notFound },
+    responses: { 200: { description: 'The agent', schema: AgentView }, ...notFound },
     handle: async ({ deps, caller, params }) => {
       // What it says of itself changes faster than what is remembered of it.
       deps.directory.invalidate(caller.project, params.id ?? '');
@@ -165,7 +171,7 @@ export const agentRoutes: Route[] = [
     access: 'admin',
     query: noQuery,
     body: noBody,
-    answers: { 204: { description: 'Removed' }, ...notFound },
+    responses: { 204: { description: 'Removed' }, ...notFound },
     handle: async ({ deps, caller, params }) => {
       await deregisterAgent(deps, caller.project, params.id ?? '');
       return { status: 204 };
@@ -178,7 +184,7 @@ export const agentRoutes: Route[] = [
     access: 'admin',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The new key', schema: z.object({ key: ShownKey }) }, ...notFound },
+    responses: { 200: { description: 'The new key', schema: z.object({ key: ShownKey }) }, ...notFound },
     handle: async ({ deps, caller, params }) => {
       return { status: 200, body: { key: await rotateKey(deps, caller.project, params.id ?? '') } };
     },

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { ParleyError } from '../../errors.ts';
-import { buildArtifactUri, decodeArtifact, loadArtifact } from '../../tasks/artifacts.ts';
-import { getTask } from '../../tasks/get-task.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { buildArtifactUri, decodeArtifact, loadArtifact } from '../../tasks/model/artifacts.ts';
+import { getTask } from '../../tasks/queries/get-task.ts';
 import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 import { resolveTaskId } from './resolve-task-id.ts';
 
@@ -16,7 +16,7 @@ export const artifactRoutes: Route[] = [
     summary: 'What the task produced, by name',
     query: noQuery,
     body: noBody,
-    answers: {
+    responses: {
       200: { description: 'The artifacts, without their contents', schema: Artifacts },
       404: { description: 'No such task' },
     },
@@ -35,7 +35,7 @@ export const artifactRoutes: Route[] = [
     summary: 'One artifact, as it is, with its own media type',
     query: noQuery,
     body: noBody,
-    answers: {
+    responses: {
       200: { description: 'The artifact', otherType: '*/*' },
       404: { description: 'No such task or artifact' },
     },

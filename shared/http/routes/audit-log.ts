@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AUDIT_LOG_STATUSES, readAuditLog } from '../../events/read-audit-log.ts';
+import { AUDIT_LOG_STATUSES, readAuditLog } from '../../messaging/audit-log/read-audit-log.ts';
 import { boundedCount, defineRoute, noBody, type Route, SCANNED_PAGE_DESCRIPTION } from '../route.ts';
 
 const LogEntryView = z.object({
@@ -24,7 +24,7 @@ const time = z.iso
 export const logRoutes: Route[] = [
   defineRoute({
     method: 'GET',
-    path: '/v1/log',
+    path: '/v1/audit-log',
     summary: 'The log of messages, newest first: one entry for each that was sent and each that was received',
     query: z.strictObject({
       agent: z.string().max(64).optional().describe('whose log'),
@@ -37,7 +37,7 @@ export const logRoutes: Route[] = [
       cursor: z.string().max(300).optional(),
     }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: SCANNED_PAGE_DESCRIPTION,
         schema: z.object({ entries: z.array(LogEntryView), cursor: z.string().optional() }),

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { resolveActor } from '../../agents/authenticate.ts';
-import { BatchView, getBatch, loadBatchView } from '../../batches/batch-view.ts';
-import { createBatch } from '../../batches/create-batch.ts';
-import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../ids.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import { jsonObject } from '../../json/parse-or-throw.ts';
+import { resolveActor } from '../../identity/auth/authenticate.ts';
+import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../kernel/ids.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
+import { BatchView, getBatch, loadBatchView } from '../../workflows/batches/batch-view.ts';
+import { createBatch } from '../../workflows/batches/create-batch.ts';
 import { defineRoute, largeBodyLimit, noBody, type Route, waitSeconds } from '../route.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
 
@@ -29,7 +29,7 @@ export const batchRoutes: Route[] = [
       failFast: z.boolean().default(false).describe('the first that is not completed ends the batch'),
       deadlineSeconds: z.number().int().min(1).max(LONGEST_SECONDS).default(LONGEST_SECONDS),
     }),
-    answers: {
+    responses: {
       200: { description: 'The very same batch had been accepted before', schema: BatchView },
       202: { description: 'Accepted as a whole, and on disk', schema: BatchView.extend(NoticesView.shape) },
       409: { description: 'Another batch or task has one of its ids' },
@@ -50,10 +50,10 @@ export const batchRoutes: Route[] = [
     summary: 'A batch with how each of its tasks ended; with wait, as soon as it has ended',
     query: z.strictObject({ wait: waitSeconds(25) }),
     body: noBody,
-    answers: { 200: { description: 'The batch', schema: BatchView }, 404: { description: 'No such batch' } },
-    handle: async ({ deps, caller, params, query, waiting }) => {
+    responses: { 200: { description: 'The batch', schema: BatchView }, 404: { description: 'No such batch' } },
+    handle: async ({ deps, caller, params, query, longPoll }) => {
       const id = toCanonicalId(params.id ?? '');
-      return { status: 200, body: await getBatch(deps, caller, id, query.wait, waiting.startWait(query.wait)) };
+      return { status: 200, body: await getBatch(deps, caller, id, query.wait, longPoll.startWait(query.wait)) };
     },
   }),
 ];

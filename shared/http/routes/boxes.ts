@@ -1,13 +1,13 @@
 import * as z from 'zod';
-import { getCallerName, resolveActor } from '../../agents/authenticate.ts';
 import { appendToBox } from '../../cards/append-to-box.ts';
 import { BOX_KINDS, type Box, getBox } from '../../cards/box.ts';
 import { CARD_ID_PATTERN } from '../../cards/card.ts';
 import { createContextBox, createOutputBox } from '../../cards/create-box.ts';
 import { listBoxCards } from '../../cards/list-box-cards.ts';
-import type { Config } from '../../config.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import { toIso } from '../../json/iso-time.ts';
+import type { Config } from '../../config/config.ts';
+import { getCallerName, resolveActor } from '../../identity/auth/authenticate.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
 import { boundedCount, defineRoute, noBody, noQuery, type Route } from '../route.ts';
 import { CardView, toCardView as cardView } from './cards.ts';
 import { onBehalfOf } from './common-fields.ts';
@@ -73,7 +73,7 @@ export const boxRoutes: Route[] = [
     bodyBytes: buildIdsSchema,
     query: noQuery,
     body: NewBox,
-    answers: {
+    responses: {
       200: { description: 'The same box was there already', schema: BoxView },
       201: { description: 'Made', schema: BoxView },
     },
@@ -97,7 +97,7 @@ export const boxRoutes: Route[] = [
     summary: 'One box with the ids of its cards',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The box', schema: BoxView }, ...notFound },
+    responses: { 200: { description: 'The box', schema: BoxView }, ...notFound },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
       body: toBoxView(await getBox(deps, caller.project, params.id ?? '')),
@@ -117,7 +117,7 @@ export const boxRoutes: Route[] = [
       limit: boundedCount(MAX_CARDS_PER_READ, 20),
     }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'Cards in their order, but for those that have expired; with next, there are more',
         schema: z.object({ cards: z.array(CardView), next: z.number().optional() }),
@@ -139,13 +139,13 @@ export const boxRoutes: Route[] = [
       cards: boundedArray(CardId, { min: 1, max: MAX_CARDS_PER_READ }),
       turn_epoch: z.number().int().min(0).optional().describe('of the turn that the box belongs to'),
     }),
-    answers: {
+    responses: {
       200: { description: 'The box as it is now', schema: BoxView },
       409: { description: 'stale_turn: the turn is not the active one any more; box_full; box_read_only' },
       ...notFound,
     },
     handle: async ({ deps, caller, params, body }) => {
-      const writer = caller.role === 'agent' ? caller.known.agent.id : undefined;
+      const writer = caller.role === 'agent' ? caller.registered.agent.id : undefined;
       const append = { boxId: params.id ?? '', cards: body.cards, writer, epoch: body.turn_epoch };
       const box = await appendToBox(deps, caller.project, append);
       return { status: 200, body: toBoxView(box) };

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { broadcastRef } from '../../broadcasts/broadcast.ts';
-import { ParleyError } from '../../errors.ts';
-import { toIso } from '../../json/iso-time.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { broadcastRef } from '../../messaging/broadcasts/broadcast.ts';
 import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 
 export const broadcastRoutes: Route[] = [
@@ -11,7 +11,7 @@ export const broadcastRoutes: Route[] = [
     summary: 'How far a message to many has come',
     query: noQuery,
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'Its way',
         schema: z.object({
@@ -28,7 +28,7 @@ export const broadcastRoutes: Route[] = [
     },
     handle: async ({ deps, caller, params: { id = '' } }) => {
       const found = await deps.records.get(broadcastRef(caller.project, id));
-      if (!found || (caller.role === 'agent' && caller.known.agent.id !== found.from)) {
+      if (!found || (caller.role === 'agent' && caller.registered.agent.id !== found.from)) {
         throw new ParleyError('not_found', `There is no message to many ${id}.`);
       }
       const { from, audience, reached, unreached, doneAt, createdAt } = found;

@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { getCallerName } from '../../agents/authenticate.ts';
 import { CARD_TYPES_TEXT, type Card, type CardType as CardKind, isCardType } from '../../cards/card.ts';
 import { getCard, putCard } from '../../cards/put-card.ts';
-import type { Deps } from '../../deps.ts';
-import { toIso } from '../../json/iso-time.ts';
-import { jsonValue } from '../../json/parse-or-throw.ts';
-import { loadContent } from '../../tasks/content.ts';
+import { getCallerName } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { jsonValue } from '../../kernel/json/parse-or-throw.ts';
+import { loadContent } from '../../storage/content.ts';
 import { defineRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
 
 const CardType = z
@@ -42,7 +42,7 @@ export const cardRoutes: Route[] = [
     bodyBytes: largeBodyLimit,
     query: noQuery,
     body: z.strictObject({ type: CardType, content: jsonValue }),
-    answers: {
+    responses: {
       201: {
         description: 'Kept, now or before: whether somebody else has made the same is not told',
         schema: CreatedCard,
@@ -59,7 +59,7 @@ export const cardRoutes: Route[] = [
     summary: 'One card with its content',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The card', schema: CardView }, 404: { description: 'No such card' } },
+    responses: { 200: { description: 'The card', schema: CardView }, 404: { description: 'No such card' } },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
       body: await toCardView(deps, await getCard(deps, caller.project, params.id ?? '')),

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { resolveActor } from '../../agents/authenticate.ts';
+import { resolveActor } from '../../identity/auth/authenticate.ts';
 import { buildSignedCall } from '../../ingest/signed-call.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import { jsonObject } from '../../json/parse-or-throw.ts';
-import { claimOnce } from '../../tasks/claim-once.ts';
-import { claimTasks, encodeClaimedTasks } from '../../tasks/claim-tasks.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
+import { claimOnce } from '../../tasks/commands/claim-once.ts';
+import { claimTasks, encodeClaimedTasks } from '../../tasks/commands/claim-tasks.ts';
 import { createTaskLogger } from '../log-task-ids.ts';
 import { defineRoute, largeBodyLimit, noQuery, type Route } from '../route.ts';
 import { instanceIdField, onBehalfOf, TraceView, wireMessageSchema } from './common-fields.ts';
@@ -32,7 +32,7 @@ export const claimRoutes: Route[] = [
           .min(1)
           .max(86_400)
           .optional()
-          .describe('seconds to hold the tasks without a word about them; cut to tasks.longestLeaseMs'),
+          .describe('seconds to hold the tasks without a word about them; cut to tasks.maxLeaseMs'),
         messages: boundedArray(jsonObject, { max: 25 })
           .optional()
           .describe('reports to carry out first, as in POST /v1/messages'),
@@ -41,7 +41,7 @@ export const claimRoutes: Route[] = [
         agent: onBehalfOf,
       })
       .prefault({}),
-    answers: {
+    responses: {
       200: {
         description: 'The tasks, each with its lease; none, if none came in time',
         schema: z.object({
@@ -61,7 +61,7 @@ export const claimRoutes: Route[] = [
         }),
       },
     },
-    handle: async ({ deps, caller, body, said, trace, request, waiting }) => {
+    handle: async ({ deps, caller, body, said, trace, request, longPoll }) => {
       const known = await resolveActor(deps, caller, body.agent);
       const note = createTaskLogger(request);
       const signed = buildSignedCall({
@@ -73,7 +73,7 @@ export const claimRoutes: Route[] = [
       });
       const sent = { caller, trace, dialect: request.headers['parley-dialect'], signed, note };
       const waitMs = body.wait * 1000;
-      const signal = waiting.startWait(waitMs);
+      const signal = longPoll.startWait(waitMs);
       const results = body.messages && (await receiveMessages(deps, sent, body.messages));
       const options = {
         max: body.max,
@@ -81,14 +81,14 @@ export const claimRoutes: Route[] = [
         instance: body.instance,
         domains: body.domains,
         capabilities: body.capabilities,
-        leaseMs: body.lease && Math.min(body.lease * 1000, deps.config.tasks.longestLeaseMs),
+        leaseMs: body.lease && Math.min(body.lease * 1000, deps.config.tasks.maxLeaseMs),
         signal,
-        mayHave: () => waiting.isValid(caller),
+        canReceive: () => longPoll.isValid(caller),
       };
       const tasks = body.claimId
         ? await claimOnce(deps, known, body.claimId, options)
         : await claimTasks(deps, known, options);
-      if (tasks.length > 0) waiting.handOver();
+      if (tasks.length > 0) longPoll.handOver();
       for (const { id } of tasks) note(id);
       const { project, id } = known.agent;
       // It may have been told to rest, or to work again, while it waited.

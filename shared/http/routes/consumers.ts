@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { acknowledgeEvents, MAX_EVENTS, seekConsumer, takeEvents } from '../../events/consume-events.ts';
 import { type Consumer, type ConsumerConfig, consumerRef, listConsumers, RECEIPT } from '../../events/consumer.ts';
-import { toIso } from '../../json/iso-time.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
 import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 import { EventView } from './events.ts';
 
@@ -42,7 +42,7 @@ export const consumerRoutes: Route[] = [
     summary: 'The durable consumers of events that this key may read as, and how far they are',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'All of them', schema: z.object({ consumers: z.array(ConsumerView) }) } },
+    responses: { 200: { description: 'All of them', schema: z.object({ consumers: z.array(ConsumerView) }) } },
     handle: async ({ deps, caller }) => {
       const declared = listConsumers(deps, caller);
       const consumers = await Promise.all(
@@ -66,7 +66,7 @@ export const consumerRoutes: Route[] = [
         'seconds after which they go to another instance unless acknowledged',
       ),
     }),
-    answers: {
+    responses: {
       200: {
         description: 'Events, oldest first, and the receipt that acknowledges them; none, in this time',
         schema: z.object({
@@ -77,13 +77,13 @@ export const consumerRoutes: Route[] = [
       },
       ...notFound,
     },
-    handle: async ({ deps, caller, params, body, waiting }) => {
+    handle: async ({ deps, caller, params, body, longPoll }) => {
       const waitMs = body.wait * 1000;
       const { events, receipt, until } = await takeEvents(deps, caller, params.name ?? '', {
         max: body.max,
         leaseMs: body.lease * 1000,
         waitMs,
-        signal: waiting.startWait(waitMs),
+        signal: longPoll.startWait(waitMs),
       });
       return { status: 200, body: { events, receipt, until: toIso(until) } };
     },
@@ -95,7 +95,7 @@ export const consumerRoutes: Route[] = [
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({ receipt: z.string().regex(RECEIPT, 'must be one that came with events') }),
-    answers: {
+    responses: {
       200: {
         description: 'Acknowledged',
         schema: z.object({ duplicate: z.boolean().describe('whether it had been before') }),
@@ -119,7 +119,7 @@ export const consumerRoutes: Route[] = [
         .union([z.enum(['start', 'end']), z.iso.datetime({ offset: true }).transform((text) => new Date(text))])
         .describe('start, end, or a time'),
     }),
-    answers: { 204: { description: 'Done; earlier receipts are worth nothing' }, ...notFound },
+    responses: { 204: { description: 'Done; earlier receipts are worth nothing' }, ...notFound },
     handle: async ({ deps, caller, params, body }) => {
       await seekConsumer(deps, caller, params.name ?? '', body.to);
       return { status: 204 };

@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import type { Caller } from '../../agents/authenticate.ts';
-import type { Deps } from '../../deps.ts';
-import { STATUS_BY_CODE } from '../../errors.ts';
-import { toCanonicalId } from '../../ids.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import { listTasks } from '../../tasks/list-tasks.ts';
-import { retryTask } from '../../tasks/manage-task.ts';
-import { toTaskView } from '../../tasks/task-view.ts';
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { STATUS_BY_CODE } from '../../kernel/errors.ts';
+import { toCanonicalId } from '../../kernel/ids.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import { retryTask } from '../../tasks/commands/manage-task.ts';
+import { listTasks } from '../../tasks/queries/list-tasks.ts';
+import { toTaskView } from '../../tasks/queries/task-view.ts';
 import { toPublicError } from '../problem.ts';
 import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 import { pageQuery, TaskPageView } from './task-page.ts';
@@ -27,7 +27,7 @@ export const deadLetterRoutes: Route[] = [
     summary: 'The dead letters: tasks that failed for good, newest first',
     query: z.strictObject(pageQuery),
     body: noBody,
-    answers: { 200: { description: 'A page; with a cursor, there may be more', schema: TaskPageView } },
+    responses: { 200: { description: 'A page; with a cursor, there may be more', schema: TaskPageView } },
     handle: async ({ deps, caller, query }) => {
       const { tasks, cursor } = await listTasks(deps, caller, { ...query, status: 'failed' });
       return { status: 200, body: { tasks: tasks.map(toTaskView), cursor } };
@@ -44,7 +44,7 @@ export const deadLetterRoutes: Route[] = [
         max: z.number().int().min(1).max(MAX_RETRIES_PER_CALL).default(20).describe('how many, where none are named'),
       })
       .prefault({}),
-    answers: { 200: { description: 'What became of each', schema: z.object({ results: z.array(RetryResult) }) } },
+    responses: { 200: { description: 'What became of each', schema: z.object({ results: z.array(RetryResult) }) } },
     handle: async ({ deps, caller, body }) => {
       const ids = body.ids?.map(toCanonicalId) ?? (await listNewestFailed(deps, caller, body.max));
       const results = await Promise.all([...new Set(ids)].map((id) => retryFailedTask(deps, caller, id)));

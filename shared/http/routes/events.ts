@@ -28,14 +28,14 @@ export const eventRoutes: Route[] = [
     }),
     body: noBody,
     headers: { 'Last-Event-ID': 'where a reader of the live stream was that comes back; before `after`' },
-    answers: {
+    responses: {
       200: {
         description: 'Events, oldest first, and where to go on',
         schema: z.object({ events: z.array(EventView), cursor: z.string() }),
         otherType: 'text/event-stream',
       },
     },
-    handle: async ({ deps, caller, query, request, waiting }) => {
+    handle: async ({ deps, caller, query, request, longPoll }) => {
       const filter = { after: query.after, types: query.type?.split(','), limit: query.limit };
       if (!request.headers.accept?.includes('text/event-stream')) {
         return { status: 200, body: await readEvents(deps, caller, filter) };
@@ -43,7 +43,7 @@ export const eventRoutes: Route[] = [
       const after = getLastEventId(request) ?? filter.after;
       // Once a stream has begun, it is too late to refuse a cursor.
       await readEvents(deps, caller, { after, limit: 1 });
-      return { status: 200, stream: streamEvents(deps, caller, { ...filter, after }, waiting.startStream()) };
+      return { status: 200, stream: streamEvents(deps, caller, { ...filter, after }, longPoll.startStream()) };
     },
   }),
 ];

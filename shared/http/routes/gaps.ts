@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import type { Deps } from '../../deps.ts';
-import { toIso } from '../../json/iso-time.ts';
-import type { DirectMessage } from '../../notes/direct-message.ts';
-import { closeGap, GAP_STATUSES, listGaps } from '../../notes/gaps.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import type { DirectMessage } from '../../messaging/direct-messages/direct-message.ts';
+import { closeGap, GAP_STATUSES, listGaps } from '../../messaging/direct-messages/gaps.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
-import { loadContent } from '../../tasks/content.ts';
+import { loadContent } from '../../storage/content.ts';
 import { boundedCount, defineRoute, noBody, noQuery, type Route, timeOrderedCursor } from '../route.ts';
 
 const GapView = z.object({
@@ -42,7 +42,7 @@ export const gapRoutes: Route[] = [
       cursor: timeOrderedCursor.optional(),
     }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'A page; with a cursor, there may be more',
         schema: z.object({ gaps: z.array(GapView), cursor: z.string().optional() }),
@@ -59,7 +59,7 @@ export const gapRoutes: Route[] = [
     summary: 'Close a gap that is no longer one',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The gap', schema: GapView }, 404: { description: 'No such gap' } },
+    responses: { 200: { description: 'The gap', schema: GapView }, 404: { description: 'No such gap' } },
     handle: async ({ deps, caller, params }) => {
       const note = await closeGap(deps, caller, params.from ?? '', params.id ?? '');
       return { status: 200, body: await toGapView(deps, note) };

@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { resolveActor } from '../../agents/authenticate.ts';
 import { TaskGraph, toGraphRequests } from '../../dialects/task-format/graph.ts';
 import { taskFormatDialect } from '../../dialects/task-format/task-format.ts';
-import { cancelGraph } from '../../graphs/cancel-graph.ts';
-import { createGraph } from '../../graphs/create-graph.ts';
-import { GraphView, getGraph, loadGraphView } from '../../graphs/graph-view.ts';
-import { toCanonicalId } from '../../ids.ts';
-import { toProtocolError } from '../../messages/ingest-message.ts';
+import { resolveActor } from '../../identity/auth/authenticate.ts';
+import { toProtocolError } from '../../ingest/ingest-message.ts';
+import { toCanonicalId } from '../../kernel/ids.ts';
+import { cancelGraph } from '../../workflows/graphs/cancel-graph.ts';
+import { createGraph } from '../../workflows/graphs/create-graph.ts';
+import { GraphView, getGraph, loadGraphView } from '../../workflows/graphs/graph-view.ts';
 import { defineRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
 
@@ -19,7 +19,7 @@ export const graphRoutes: Route[] = [
     ingress: { from: ({ agent }) => agent, messages: ({ nodes }) => nodes.length },
     query: z.strictObject({ agent: onBehalfOf }),
     body: TaskGraph,
-    answers: {
+    responses: {
       200: { description: 'The very same graph had been accepted before', schema: GraphView },
       202: { description: 'Accepted as a whole, and on disk', schema: GraphView.extend(NoticesView.shape) },
       409: { description: 'Another graph or task has one of its ids' },
@@ -43,7 +43,7 @@ export const graphRoutes: Route[] = [
     summary: 'A graph with the status of each of its nodes',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The graph', schema: GraphView }, 404: { description: 'No such graph' } },
+    responses: { 200: { description: 'The graph', schema: GraphView }, 404: { description: 'No such graph' } },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
       body: await getGraph(deps, caller, toCanonicalId(params.id ?? '')),
@@ -55,7 +55,7 @@ export const graphRoutes: Route[] = [
     summary: 'End every node of a graph that is still open',
     query: noQuery,
     body: noBody,
-    answers: {
+    responses: {
       200: { description: 'The graph, cancelled', schema: GraphView },
       404: { description: 'No such graph' },
       409: { description: 'graph_ended: none of its nodes is open any more' },

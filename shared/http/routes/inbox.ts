@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { resolveActor } from '../../agents/authenticate.ts';
-import { acknowledgeEntries } from '../../inbox/acknowledge.ts';
-import { readInbox } from '../../inbox/read-inbox.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
+import { resolveActor } from '../../identity/auth/authenticate.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import { acknowledgeEntries } from '../../messaging/inbox/acknowledge.ts';
+import { readInbox } from '../../messaging/inbox/read-inbox.ts';
 import { boundedCount, defineRoute, noBody, noQuery, type Route, waitSeconds } from '../route.ts';
 import { instanceIdField, onBehalfOf, TraceView, wireMessageSchema } from './common-fields.ts';
 
@@ -24,19 +24,19 @@ export const inboxRoutes: Route[] = [
       agent: onBehalfOf,
     }),
     body: noBody,
-    answers: { 200: { description: 'The messages', schema: Inbox } },
-    handle: async ({ deps, caller, query, request, waiting }) => {
+    responses: { 200: { description: 'The messages', schema: Inbox } },
+    handle: async ({ deps, caller, query, request, longPoll }) => {
       const known = await resolveActor(deps, caller, query.agent);
       // Nobody reads the body of an answer to HEAD.
       const take = query.mode === 'take' && request.method !== 'HEAD';
       const read = await readInbox(deps, known, {
         max: query.max,
-        take,
+        isRemoving: take,
         instance: query.instance,
         waitMs: query.wait,
-        signal: waiting.startWait(query.wait),
+        signal: longPoll.startWait(query.wait),
       });
-      if (take && read.length > 0) waiting.handOver();
+      if (take && read.length > 0) longPoll.handOver();
       const messages = read.map(({ message }) => message);
       return { status: 200, body: { messages, traces: read.map(({ trace }) => trace) } };
     },
@@ -48,7 +48,7 @@ export const inboxRoutes: Route[] = [
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({ ids: boundedArray(z.string().min(1).max(128), { min: 1, max: 100 }), agent: onBehalfOf }),
-    answers: {
+    responses: {
       200: { description: 'How many of them were there', schema: z.object({ acknowledged: z.number() }) },
       409: { description: 'ambiguous_id: several have a short id; `messages` says by which id each is acknowledged' },
     },

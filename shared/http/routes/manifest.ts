@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { importManifest } from '../../agents/import-manifest.ts';
 import { DIALECTS, getDialect } from '../../dialects/registry.ts';
-import { ParleyError } from '../../errors.ts';
-import { jsonObject } from '../../json/parse-or-throw.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
+import { importManifest } from '../../registration/import-manifest.ts';
 import { defineKeyRoute, type Route } from '../route.ts';
 
 /** A thousand agents, of a kilobyte each. */
@@ -27,10 +27,10 @@ export const manifestRoutes: Route[] = [
       dialect: z.string().max(64).optional().describe('whose manifest it is; by default the first that has one'),
     }),
     body: jsonObject,
-    answers: { 200: { description: 'What became of each', schema: z.object({ agents: z.array(ImportResultView) }) } },
+    responses: { 200: { description: 'What became of each', schema: z.object({ agents: z.array(ImportResultView) }) } },
     handle: async ({ deps, caller, query, body }) => {
       const dialect =
-        query.dialect === undefined ? DIALECTS.find((one) => one.readManifest) : getDialect(query.dialect);
+        query.dialect === undefined ? DIALECTS.find((one) => one.parseManifest) : getDialect(query.dialect);
       if (!dialect) throw new ParleyError('invalid_request', 'No dialect has manifest files.');
       return { status: 200, body: { agents: await importManifest(deps, caller.project, dialect, body) } };
     },

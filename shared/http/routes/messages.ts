@@ -1,18 +1,18 @@
 import * as z from 'zod';
-import type { Caller, RelayCaller } from '../../agents/authenticate.ts';
-import type { Config } from '../../config.ts';
-import type { Deps } from '../../deps.ts';
+import type { Config } from '../../config/config.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
-import { ParleyError } from '../../errors.ts';
-import { toCanonicalId } from '../../ids.ts';
+import type { Caller, RelayCaller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { type IngestResult, ingestMessage, type ReceiveContext } from '../../ingest/ingest-message.ts';
 import { buildSignedCall } from '../../ingest/signed-call.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../json/json.ts';
-import { jsonObject, parseOrThrow } from '../../json/parse-or-throw.ts';
-import { type IngestResult, ingestMessage, type ReceiveContext } from '../../messages/ingest-message.ts';
-import { type BatchedMessage, computeTopologicalOrder } from '../../messages/topological-order.ts';
-import { NatsEnvelope } from '../../relay/nats-message.ts';
-import { receiveFromNats } from '../../relay/receive-from-nats.ts';
+import { type BatchedMessage, computeTopologicalOrder } from '../../ingest/topological-order.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { toCanonicalId } from '../../kernel/ids.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
+import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
+import { NatsEnvelope } from '../../nats/nats-message.ts';
+import { receiveFromNats } from '../../nats/receive-from-nats.ts';
 import { createTaskLogger } from '../log-task-ids.ts';
 import { toProblem, toPublicError } from '../problem.ts';
 import { defineKeyRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
@@ -72,14 +72,14 @@ export const messageRoutes: Route[] = [
     query: z.strictObject({ wait: waitSeconds(25) }),
     body: jsonObject,
     describeBody: buildBodySchema,
-    answers: {
+    responses: {
       200: {
         description: 'A duplicate; or, for several messages, what became of each in their order',
         schema: z.union([AcceptedMessage, z.object({ results: MessageResults })]),
       },
       202: { description: 'Accepted, and on disk', schema: AcceptedMessage },
     },
-    handle: async ({ deps, caller, query, body, trace, request, waiting }) => {
+    handle: async ({ deps, caller, query, body, trace, request, longPoll }) => {
       const { 'parley-dialect': dialect, 'parley-broadcast': broadcast } = request.headers;
       const signed = buildSignedCall({
         method: 'POST',
@@ -97,7 +97,7 @@ export const messageRoutes: Route[] = [
         };
       }
       if (caller.role === 'relay') throw new ParleyError('invalid_request', 'A relay sends {"messages", "arrivals"}.');
-      const signal = waiting.startWait(query.wait);
+      const signal = longPoll.startWait(query.wait);
       const accepted = await ingestMessage(deps, sent, body);
       const outcome = await waitForOutcome(deps, caller, accepted, query.wait, signal);
       return { status: getAcceptedStatus(accepted), body: { ...accepted, outcome } };
@@ -132,7 +132,7 @@ const waitForOutcome = async (
   if (awaited) return awaited(waitMs, signal);
   if (taskId === undefined) return undefined;
   // Only who waits is answered with a message: whatever writes them is loaded for the first who does.
-  const { awaitOutcome } = await import('../../tasks/await-outcome.ts');
+  const { awaitOutcome } = await import('../../tasks/queries/await-outcome.ts');
   return awaitOutcome(deps, caller, { taskId, dialect }, waitMs, signal);
 };
 
@@ -156,11 +156,11 @@ export const receiveMessages = async (
   const { batch } = deps.config.limits;
   if (messages.length > batch) {
     throw new ParleyError('too_large', `A batch has ${messages.length} messages; ${batch} are allowed.`, {
-      facts: { limit: batch },
+      details: { limit: batch },
     });
   }
   const called = messages.map(listCorrelationIds);
-  const { order, circleOf } = computeTopologicalOrder(called);
+  const { order, findCycleContaining } = computeTopologicalOrder(called);
   const last = new Map<string, Promise<MessageResult>>();
   const results = new Map<number, Promise<MessageResult>>();
   for (const place of order) {
@@ -168,7 +168,7 @@ export const receiveMessages = async (
     const known = [...names, ...awaits];
     const earlier = known.flatMap((name) => last.get(name) ?? []);
     const result = Promise.all(earlier).then(() =>
-      receiveMessage(deps, sent, messages[place], circleOf(place), arrivals[place]),
+      receiveMessage(deps, sent, messages[place], findCycleContaining(place), arrivals[place]),
     );
     for (const name of known) last.set(name, result);
     results.set(place, result);
@@ -179,11 +179,11 @@ export const receiveMessages = async (
 /** What any dialect would take for a name: which of them the message is of shows only later. */
 const listCorrelationIds = (message: Json): BatchedMessage => {
   const wire = toObjectOrEmpty(message);
-  const names = DIALECTS.map((dialect) => dialect.names?.(wire) ?? []);
+  const names = DIALECTS.map((dialect) => dialect.listCorrelationIds?.(wire) ?? []);
   return {
     own: pickIds(names.map(([own]) => own)),
     names: pickIds(names.flat()),
-    awaits: pickIds(DIALECTS.flatMap(({ awaits }) => awaits?.(wire) ?? [])),
+    awaits: pickIds(DIALECTS.flatMap(({ listDependencyIds }) => listDependencyIds?.(wire) ?? [])),
   };
 };
 
@@ -213,5 +213,5 @@ const receiveMessage = async (
 
 const messageCycleError = (cycle: string[]): ParleyError =>
   new ParleyError('task_graph_cycle', `Messages of this call wait for each other: ${cycle.join(', ')}.`, {
-    facts: { cycle },
+    details: { cycle },
   });

@@ -1,17 +1,17 @@
 import * as z from 'zod';
-import type { AdminCaller, RelayCaller } from '../../agents/authenticate.ts';
-import { generateKey, RELAY_OWNER, setRelayKey } from '../../agents/keys.ts';
-import { type Config, hasRelay } from '../../config.ts';
-import type { Deps } from '../../deps.ts';
-import { ParleyError } from '../../errors.ts';
-import { boundedArray } from '../../json/bounded-schemas.ts';
-import type { JsonObject } from '../../json/json.ts';
-import { jsonObject, parseOrThrow } from '../../json/parse-or-throw.ts';
-import { buildRelayPlan } from '../../relay/build-relay-plan.ts';
-import { RelayItemSchema } from '../../relay/relay-item-schema.ts';
-import { RelayPlan } from '../../relay/relay-plan.ts';
-import { renderForNats } from '../../relay/render-for-nats.ts';
-import { RenderResult } from '../../relay/render-result.ts';
+import { type Config, hasRelay } from '../../config/config.ts';
+import type { AdminCaller, RelayCaller } from '../../identity/auth/authenticate.ts';
+import { generateKey, RELAY_OWNER, setRelayKey } from '../../identity/auth/keys.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
+import { buildRelayPlan } from '../../nats/build-relay-plan.ts';
+import { RelayItemSchema } from '../../nats/relay-item-schema.ts';
+import { RelayPlan } from '../../nats/relay-plan.ts';
+import { renderForNats } from '../../nats/render-for-nats.ts';
+import { RenderResult } from '../../nats/render-result.ts';
 import { defineKeyRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
 
 const assertRelayEnabled = ({ project }: AdminCaller | RelayCaller, config: Config): void => {
@@ -27,7 +27,7 @@ export const relayRoutes: Route[] = [
     access: 'admin',
     query: noQuery,
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'The new key',
         schema: z.object({ key: z.string().describe('shown once; only its hash is kept') }),
@@ -48,7 +48,7 @@ export const relayRoutes: Route[] = [
     access: 'relay-or-admin',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The streams that must be there, and what is read', schema: RelayPlan } },
+    responses: { 200: { description: 'The streams that must be there, and what is read', schema: RelayPlan } },
     handle: async ({ deps, caller }) => {
       assertRelayEnabled(caller, deps.config);
       return { status: 200, body: buildRelayPlan(caller.project, deps.config) };
@@ -72,7 +72,7 @@ export const relayRoutes: Route[] = [
         { min: 1, max: 25 },
       ),
     }),
-    answers: {
+    responses: {
       200: {
         description:
           'For each a message, why there is none, what keeps it from being told now, or that it did not fit in',

@@ -1,7 +1,7 @@
-import type { Caller } from '../../agents/authenticate.ts';
-import type { Deps } from '../../deps.ts';
-import { toCanonicalId } from '../../ids.ts';
-import { resolveShortId } from '../../tasks/short-ids.ts';
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { toCanonicalId } from '../../kernel/ids.ts';
+import { resolveShortId } from '../../tasks/ids/short-ids.ts';
 import type { RouteCall } from '../route.ts';
 
 export const resolveTaskId = async (
@@ -10,6 +10,6 @@ export const resolveTaskId = async (
   { params, request }: Pick<RouteCall, 'params' | 'request'>,
 ): Promise<string> => {
   const id = await resolveShortId(deps, caller, toCanonicalId(params.id ?? ''));
-  request.note?.({ taskId: id });
+  request.addLogFields?.({ taskId: id });
   return id;
 };

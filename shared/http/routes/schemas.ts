@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { DIALECTS } from '../../dialects/registry.ts';
-import { ParleyError } from '../../errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { memoizeJson } from '../memoize-json.ts';
 import { defineOpenRoute, type Route } from '../route.ts';
 
@@ -22,7 +22,7 @@ const loadSchemaDocument = (name: string): Promise<Uint8Array> => {
   const document = schemas.get(name);
   if (document) return document();
   const known = [...schemas.keys()];
-  throw new ParleyError('not_found', `There is no schema ${name}. Known: ${known.join(', ')}.`, { facts: { known } });
+  throw new ParleyError('not_found', `There is no schema ${name}. Known: ${known.join(', ')}.`, { details: { known } });
 };
 
 export const schemaRoutes: Route[] = [
@@ -31,7 +31,7 @@ export const schemaRoutes: Route[] = [
       method: 'GET',
       path: '/schemas/{name}',
       summary: 'The messages of a dialect as JSON Schema 2020-12: task.schema.json, or <dialect>.json',
-      answers: {
+      responses: {
         200: { description: 'The schema', schema: z.looseObject({}) },
         404: { description: 'No such schema' },
       },

@@ -1,12 +1,16 @@
 import * as z from 'zod';
-import { type Caller, resolveActor } from '../../agents/authenticate.ts';
-import type { Deps } from '../../deps.ts';
-import { ParleyError } from '../../errors.ts';
-import { expandShortId, SHORT_ID, toCanonicalId, toShortId } from '../../ids.ts';
-import { toIso } from '../../json/iso-time.ts';
-import { type DirectMessage, directMessageRef, isDirectMessage } from '../../notes/direct-message.ts';
-import { loadContent } from '../../tasks/content.ts';
-import { type Task, unacknowledgedListKey } from '../../tasks/task.ts';
+import { type Caller, resolveActor } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { expandShortId, SHORT_ID, toCanonicalId, toShortId } from '../../kernel/ids.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import {
+  type DirectMessage,
+  directMessageRef,
+  isDirectMessage,
+} from '../../messaging/direct-messages/direct-message.ts';
+import { loadContent } from '../../storage/content.ts';
+import { type Task, unacknowledgedListKey } from '../../tasks/model/task.ts';
 import { boundedCount, defineRoute, noBody, type Route, timeOrderedCursor } from '../route.ts';
 import { onBehalfOf } from './common-fields.ts';
 
@@ -51,7 +55,7 @@ export const sentMessageRoutes: Route[] = [
       'What the caller sent with requires_ack and nobody has acknowledged, or claimed if it is a task, oldest first',
     query: z.strictObject({ limit: boundedCount(100, 20), cursor: timeOrderedCursor.optional(), agent: onBehalfOf }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'A page; with a cursor, there may be more',
         schema: z.object({ messages: z.array(SentMessage), cursor: z.string().optional() }),
@@ -73,7 +77,7 @@ export const sentMessageRoutes: Route[] = [
       timestamp: z.iso.datetime({ offset: true }).optional().describe('of the message, where its id is short'),
     }),
     body: noBody,
-    answers: {
+    responses: {
       200: { description: 'The message', schema: SentMessage.extend({ content: z.unknown() }) },
       404: { description: 'No such message' },
     },
@@ -99,7 +103,7 @@ const expandMessageId = (from: string, id: string, timestamp: string | undefined
 
 const getReadableMessage = async (deps: Deps, caller: Caller, from: string, id: string): Promise<DirectMessage> => {
   const note = await deps.records.get(directMessageRef(caller.project, from, id));
-  const isTheirs = note && (caller.role === 'admin' || [note.from, note.to].includes(caller.known.agent.id));
+  const isTheirs = note && (caller.role === 'admin' || [note.from, note.to].includes(caller.registered.agent.id));
   if (isTheirs) return note;
   throw new ParleyError('not_found', `There is no message ${id} of ${from}.`);
 };

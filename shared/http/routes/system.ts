@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { systemRoleKeyRef } from '../../agents/keys.ts';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
+import { systemRoleKeyRef } from '../../identity/auth/keys.ts';
 import { buildAsyncApi } from '../asyncapi.ts';
 import { memoizeJson } from '../memoize-json.ts';
 import { buildOpenApi } from '../openapi.ts';
@@ -29,7 +29,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
         method: 'GET',
         path: '/healthz',
         summary: 'Whether the system is up and its storage answers',
-        answers: { 200: { description: 'It is', schema: HealthView } },
+        responses: { 200: { description: 'It is', schema: HealthView } },
       },
       async (deps) => {
         await deps.records.get(systemRoleKeyRef('default', 'admin'));
@@ -41,7 +41,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
         method: 'GET',
         path: '/openapi.json',
         summary: 'This API',
-        answers: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({}) } },
+        responses: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({}) } },
       },
       async ({ config }) => ({ status: 200, json: await getOpenApiJson(config) }),
     ),
@@ -50,7 +50,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
         method: 'GET',
         path: '/asyncapi.json',
         summary: 'What stands on NATS: its subjects and their messages',
-        answers: { 200: { description: 'AsyncAPI 3.0', schema: z.looseObject({}) } },
+        responses: { 200: { description: 'AsyncAPI 3.0', schema: z.looseObject({}) } },
       },
       async () => ({ status: 200, json: await onNats() }),
     ),
@@ -60,7 +60,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
       summary: 'The domains that tasks can be sent to',
       query: noQuery,
       body: noBody,
-      answers: {
+      responses: {
         200: {
           description: 'The domains',
           schema: z.object({ domains: z.array(z.object({ name: z.string(), description: z.string() })) }),

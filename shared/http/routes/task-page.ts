@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { TaskView } from '../../tasks/task-view.ts';
+import { TaskView } from '../../tasks/queries/task-view.ts';
 import { boundedCount } from '../route.ts';
 
 export const TaskPageView = z.object({ tasks: z.array(TaskView), cursor: z.string().optional() });

@@ -1,21 +1,21 @@
 import * as z from 'zod';
-import { resolveActor } from '../../agents/authenticate.ts';
-import type { Deps } from '../../deps.ts';
 import { encodeOutcome, encodeReport } from '../../dialects/task-format/encode.ts';
 import { taskFormatDialect } from '../../dialects/task-format/task-format.ts';
-import { ParleyError } from '../../errors.ts';
-import { buildOutcome } from '../../inbox/delivery.ts';
+import { resolveActor } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ingestMessage } from '../../ingest/ingest-message.ts';
 import { buildSignedCall } from '../../ingest/signed-call.ts';
-import { toObjectOrEmpty } from '../../json/json.ts';
-import { jsonObject, jsonValue } from '../../json/parse-or-throw.ts';
-import { ingestMessage } from '../../messages/ingest-message.ts';
-import { answerTask } from '../../tasks/answer-task.ts';
-import { getTask, isInProgress } from '../../tasks/get-task.ts';
-import type { HistoryEntry } from '../../tasks/history.ts';
-import { listTasks } from '../../tasks/list-tasks.ts';
-import { cancelTask, releaseTask, renewLease, retryTask } from '../../tasks/manage-task.ts';
-import { isOpen, TASK_STATUSES, type Task } from '../../tasks/task.ts';
-import { encodeTask, loadTaskView, TaskView, toTaskView } from '../../tasks/task-view.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { toObjectOrEmpty } from '../../kernel/json/json.ts';
+import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
+import { buildOutcome } from '../../messaging/inbox/delivery.ts';
+import { answerTask } from '../../tasks/commands/answer-task.ts';
+import { cancelTask, releaseTask, renewLease, retryTask } from '../../tasks/commands/manage-task.ts';
+import type { HistoryEntry } from '../../tasks/model/history.ts';
+import { isOpen, TASK_STATUSES, type Task } from '../../tasks/model/task.ts';
+import { getTask, isInProgress } from '../../tasks/queries/get-task.ts';
+import { listTasks } from '../../tasks/queries/list-tasks.ts';
+import { encodeTask, loadTaskView, TaskView, toTaskView } from '../../tasks/queries/task-view.ts';
 import {
   defineRoute,
   largeBodyLimit,
@@ -65,7 +65,7 @@ export const taskRoutes: Route[] = [
       ...pageQuery,
     }),
     body: noBody,
-    answers: { 200: { description: SCANNED_PAGE_DESCRIPTION, schema: TaskPageView } },
+    responses: { 200: { description: SCANNED_PAGE_DESCRIPTION, schema: TaskPageView } },
     handle: async ({ deps, caller, query }) => {
       const { tasks, cursor } = await listTasks(deps, caller, query);
       return { status: 200, body: { tasks: tasks.map(toTaskView), cursor } };
@@ -79,18 +79,18 @@ export const taskRoutes: Route[] = [
     ingress: 'each',
     query: z.strictObject({ wait: waitSeconds(25) }),
     body: TaskFormatRequest,
-    answers: {
+    responses: {
       200: { description: 'It has ended, or asks for input', schema: TaskView.extend(NoticesView.shape) },
       202: {
         description: 'Accepted, and on disk; it is pending or in progress',
         schema: TaskView.extend(NoticesView.shape),
       },
     },
-    handle: async ({ deps, caller, query, body, trace, request, waiting }) => {
+    handle: async ({ deps, caller, query, body, trace, request, longPoll }) => {
       if (body.status !== undefined || (body.input !== undefined && body.type === undefined)) {
         throw new ParleyError('invalid_message', 'This call takes requests. Responses and answers go to /v1/messages.');
       }
-      const signal = waiting.startWait(query.wait);
+      const signal = longPoll.startWait(query.wait);
       const signed = buildSignedCall({ method: 'POST', path: '/v1/tasks', params: {}, headers: request.headers, body });
       const { taskId: id, notices } = await ingestMessage(
         deps,
@@ -98,7 +98,7 @@ export const taskRoutes: Route[] = [
         body,
       );
       if (id === undefined) throw new Error('a request always has a task');
-      request.note?.({ taskId: id });
+      request.addLogFields?.({ taskId: id });
       const { task, entries } = await getTask(deps, caller, id, query.wait, signal);
       return {
         status: isInProgress(task) ? 202 : 200,
@@ -115,16 +115,16 @@ export const taskRoutes: Route[] = [
       dialect: z.string().max(64).optional().describe('answers with the newest message about it, in this dialect'),
     }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'The task; with a dialect, the newest message about it',
         schema: z.union([TaskView, z.looseObject({}).describe('in the dialect that was asked for')]),
       },
       ...notFound,
     },
-    handle: async ({ deps, caller, params, query, request, waiting }) => {
+    handle: async ({ deps, caller, params, query, request, longPoll }) => {
       const id = await resolveTaskId(deps, caller, { params, request });
-      const { task, entries } = await getTask(deps, caller, id, query.wait, waiting.startWait(query.wait));
+      const { task, entries } = await getTask(deps, caller, id, query.wait, longPoll.startWait(query.wait));
       const body =
         query.dialect === undefined
           ? await buildTaskView(deps, task, entries)
@@ -138,7 +138,7 @@ export const taskRoutes: Route[] = [
     summary: 'End a task that is no longer wanted',
     query: noQuery,
     body: noBody,
-    answers: {
+    responses: {
       200: { description: 'The task, cancelled', schema: TaskView },
       ...notFound,
       409: { description: 'It has ended' },
@@ -155,7 +155,7 @@ export const taskRoutes: Route[] = [
     bodyBytes: largeBodyLimit,
     query: noQuery,
     body: z.strictObject({ input: jsonValue }),
-    answers: {
+    responses: {
       200: { description: 'The very same answer had been given before', schema: TaskView },
       202: { description: 'The task, which goes on', schema: TaskView },
       ...notFound,
@@ -172,7 +172,7 @@ export const taskRoutes: Route[] = [
     summary: 'Run a failed or expired task again',
     query: noQuery,
     body: noBody,
-    answers: {
+    responses: {
       202: { description: 'The task, queued again', schema: TaskView },
       ...notFound,
       409: { description: 'It has not failed' },
@@ -189,7 +189,7 @@ export const taskRoutes: Route[] = [
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),
-    answers: {
+    responses: {
       200: { description: 'The task with its new lease', schema: TaskView },
       ...notFound,
       409: { description: 'It is held by somebody else, or by nobody' },
@@ -208,7 +208,7 @@ export const taskRoutes: Route[] = [
     summary: 'Give a claimed task back to its queue at once, without an attempt spent (its holder, or admin)',
     query: noQuery,
     body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),
-    answers: {
+    responses: {
       200: { description: 'The task, which waits for whoever claims it next', schema: TaskView },
       ...notFound,
       409: { description: 'It is held by somebody else, or by nobody' },

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { toIso } from '../../json/iso-time.ts';
-import { deleteTool, getTool, listTools, registerTool, ToolRegistration } from '../../tools/register-tool.ts';
-import type { Tool } from '../../tools/tool.ts';
+import type { Tool } from '../../identity/tools/tool.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { deleteTool, getTool, listTools, registerTool, ToolRegistration } from '../../registration/register-tool.ts';
 import { boundedCount, defineKeyRoute, defineRoute, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
 
 const ToolView = z.object({ name: z.string(), ...ToolRegistration.shape, updated_at: z.iso.datetime() });
@@ -28,7 +28,7 @@ export const toolRoutes: Route[] = [
     bodyBytes: recordBodyLimit,
     query: noQuery,
     body: ToolRegistration,
-    answers: {
+    responses: {
       200: { description: 'Replaced', schema: ToolView },
       201: { description: 'Registered', schema: ToolView },
     },
@@ -43,7 +43,7 @@ export const toolRoutes: Route[] = [
     summary: 'The tools, by name',
     query: z.strictObject({ limit: boundedCount(100, 50), cursor: z.string().max(64).optional() }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'A page; with a cursor, there may be more',
         schema: z.object({ tools: z.array(ToolView), cursor: z.string().optional() }),
@@ -63,7 +63,7 @@ export const toolRoutes: Route[] = [
     summary: 'One tool',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The tool', schema: ToolView }, ...notFound },
+    responses: { 200: { description: 'The tool', schema: ToolView }, ...notFound },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
       body: toToolView(await getTool(deps, caller.project, params.name ?? '')),
@@ -76,7 +76,7 @@ export const toolRoutes: Route[] = [
     access: 'admin',
     query: noQuery,
     body: noBody,
-    answers: { 204: { description: 'Removed' }, ...notFound },
+    responses: { 204: { description: 'Removed' }, ...notFound },
     handle: async ({ deps, caller, params }) => {
       await deleteTool(deps, caller.project, params.name ?? '');
       return { status: 204 };

@@ -1,6 +1,6 @@
-import { parseStreamPosition, STREAM_START } from '../../streams/chunk-sequencer.ts';
-import { streamChunks } from '../../streams/stream-chunks.ts';
-import { getTurn } from '../../turns/get-turn.ts';
+import { getTurn } from '../../turns/queries/get-turn.ts';
+import { parseStreamPosition, STREAM_START } from '../../turns/streams/chunk-sequencer.ts';
+import { streamChunks } from '../../turns/streams/stream-chunks.ts';
 import { getLastEventId } from '../http-message.ts';
 import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 
@@ -13,17 +13,17 @@ export const turnStreamRoutes: Route[] = [
     query: noQuery,
     body: noBody,
     headers: { 'Last-Event-ID': 'where a reader was that comes back' },
-    answers: {
+    responses: {
       200: { description: 'Events of the type chunk, and end when the turn is over', otherType: 'text/event-stream' },
       404: { description: 'No such turn' },
     },
-    handle: async ({ deps, caller, params, request, waiting }) => {
+    handle: async ({ deps, caller, params, request, longPoll }) => {
       const id = params.agent_turn_id ?? '';
       const last = getLastEventId(request);
       // Once a stream has begun, it is too late to refuse anything.
       const place = last === undefined ? STREAM_START : parseStreamPosition(last, deps.clock.now());
       await getTurn(deps, caller, id);
-      return { status: 200, stream: streamChunks(deps, caller, id, place, waiting.startStream()) };
+      return { status: 200, stream: streamChunks(deps, caller, id, place, longPoll.startStream()) };
     },
   }),
 ];

@@ -1,8 +1,6 @@
 import * as z from 'zod';
-import { type Caller, findAgent, resolveActor } from '../../agents/authenticate.ts';
 import { assertBoxExists } from '../../cards/box.ts';
 import { getRequiredCards } from '../../cards/put-card.ts';
-import type { Deps } from '../../deps.ts';
 import {
   getRequiredDepth,
   parseCallDepth,
@@ -18,14 +16,22 @@ import {
   SuspendBody,
   ToolReportPayload,
 } from '../../dialects/common-ground/payloads.ts';
-import { ParleyError } from '../../errors.ts';
-import { assertNotReserved } from '../../ingest/reserved-ids.ts';
-import { deliverTurn, recordStep, startTurn, suspendTurn, type TurnHolder } from '../../turns/advance-turn.ts';
-import { enqueueTurn } from '../../turns/enqueue.ts';
-import { getAgentStateView, getStoppableTurn, getTurn, getTurnView } from '../../turns/get-turn.ts';
-import { leaseTurn } from '../../turns/lease-turn.ts';
-import { receiveReport } from '../../turns/receive-report.ts';
-import { stopTurn } from '../../turns/stop-turn.ts';
+import { type Caller, findAgent, resolveActor } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { assertNotReserved } from '../../kernel/reserved-ids.ts';
+import {
+  deliverTurn,
+  recordStep,
+  startTurn,
+  suspendTurn,
+  type TurnHolder,
+} from '../../turns/lifecycle/advance-turn.ts';
+import { enqueueTurn } from '../../turns/lifecycle/enqueue.ts';
+import { leaseTurn } from '../../turns/lifecycle/lease-turn.ts';
+import { stopTurn } from '../../turns/lifecycle/stop-turn.ts';
+import { getAgentStateView, getStoppableTurn, getTurn, getTurnView } from '../../turns/queries/get-turn.ts';
+import { receiveReport } from '../../turns/tool-calls/receive-report.ts';
 import { defineRoute, largeBodyLimit, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
 import { onBehalfOf, wireMessageSchema } from './common-fields.ts';
 
@@ -64,7 +70,7 @@ const defineAdvanceRoute = <B extends { turn_epoch: number; agent_id?: string | 
     query: noQuery,
     body,
     code,
-    answers: { 200: { description: 'Written, once', schema: AdvanceResult }, ...staleTurnResponse },
+    responses: { 200: { description: 'Written, once', schema: AdvanceResult }, ...staleTurnResponse },
     handle: async ({ deps, caller, params, body: said }) => {
       const holder = await resolveTurnHolder(deps, caller, params.agent_turn_id ?? '', said);
       return { status: 200, body: await advance(deps, holder, said) };
@@ -80,7 +86,7 @@ export const turnRoutes: Route[] = [
     query: noQuery,
     body: EnqueuePayload,
     code,
-    answers: {
+    responses: {
       200: { description: 'The very same call had been made before', schema: Enqueued },
       201: { description: 'Queued, and on disk', schema: Enqueued },
       422: { description: 'protocol_violation or recursion_depth_exceeded, with the turn that tells of it' },
@@ -112,13 +118,13 @@ export const turnRoutes: Route[] = [
       wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a turn'),
       lease_id: z.string().min(1).max(128).optional().describe('the same lease again brings the same turn'),
     }),
-    answers: { 200: { description: 'The turn', schema: Lease }, 204: { description: 'None, in this time' } },
-    handle: async ({ deps, caller, body, waiting }) => {
+    responses: { 200: { description: 'The turn', schema: Lease }, 204: { description: 'None, in this time' } },
+    handle: async ({ deps, caller, body, longPoll }) => {
       const known = await resolveActor(deps, caller, body.agent_id);
       const waitMs = body.wait * 1000;
-      const options = { waitMs, signal: waiting.startWait(waitMs), leaseId: body.lease_id };
+      const options = { waitMs, signal: longPoll.startWait(waitMs), leaseId: body.lease_id };
       const leased = await leaseTurn(deps, known, options);
-      if (leased) waiting.handOver();
+      if (leased) longPoll.handOver();
       return leased ? { status: 200, body: leased } : { status: 204 };
     },
   }),
@@ -158,7 +164,7 @@ export const turnRoutes: Route[] = [
     query: noQuery,
     body: StopBody,
     code,
-    answers: { 200: { description: 'Stopped', schema: AdvanceResult }, ...staleTurnResponse },
+    responses: { 200: { description: 'Stopped', schema: AdvanceResult }, ...staleTurnResponse },
     handle: async ({ deps, caller, params, body }) => {
       const turn = await getStoppableTurn(deps, caller, params.agent_turn_id ?? '');
       const stopper = { caller, agent: body.agent_id };
@@ -173,7 +179,7 @@ export const turnRoutes: Route[] = [
     query: noQuery,
     body: ToolReportPayload,
     code,
-    answers: {
+    responses: {
       200: {
         description: 'Nobody waits for it (late, unknown) or it came before (duplicate); nothing has changed',
         schema: z.object({ applied: z.literal(false), reason: z.string() }),
@@ -197,7 +203,7 @@ export const turnRoutes: Route[] = [
     summary: 'One turn with its steps and the tools it waits for',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'The turn', schema: z.looseObject({}) }, 404: { description: 'No such turn' } },
+    responses: { 200: { description: 'The turn', schema: z.looseObject({}) }, 404: { description: 'No such turn' } },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
       body: await getTurnView(deps, caller, params.agent_turn_id ?? ''),
@@ -212,7 +218,7 @@ export const agentStateRoutes: Route[] = [
     summary: 'What an agent is doing',
     query: noQuery,
     body: noBody,
-    answers: { 200: { description: 'Its head', schema: z.looseObject({}) }, 404: { description: 'No such agent' } },
+    responses: { 200: { description: 'Its head', schema: z.looseObject({}) }, 404: { description: 'No such agent' } },
     handle: async ({ deps, caller, params: { id = '' } }) => {
       if (!(await findAgent(deps, caller.project, id)))
         throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);

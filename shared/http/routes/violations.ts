@@ -1,6 +1,11 @@
 import * as z from 'zod';
-import { toIso } from '../../json/iso-time.ts';
-import { listViolations, VIOLATION_ACTIONS, VIOLATION_SEVERITIES, type Violation } from '../../violations/violation.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import {
+  listViolations,
+  VIOLATION_ACTIONS,
+  VIOLATION_SEVERITIES,
+  type Violation,
+} from '../../messaging/violations/violation.ts';
 import { boundedCount, defineKeyRoute, noBody, type Route, timeOrderedCursor } from '../route.ts';
 
 const ViolationView = z.object({
@@ -32,7 +37,7 @@ export const violationRoutes: Route[] = [
     access: 'admin',
     query: z.strictObject({ limit: boundedCount(100, 20), cursor: timeOrderedCursor.optional() }),
     body: noBody,
-    answers: {
+    responses: {
       200: {
         description: 'A page; with a cursor, there may be more',
         schema: z.object({ violations: z.array(ViolationView), cursor: z.string().optional() }),

@@ -1,4 +1,4 @@
-import { defineConfig } from '../../../shared/config.ts';
+import { defineConfig } from '../../../shared/config/config.ts';
 
 const domains = { security: { description: 'briefings' }, home: { description: 'scenes' } };
 

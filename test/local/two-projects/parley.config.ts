@@ -1,4 +1,4 @@
-import { defineConfig } from '../../../shared/config.ts';
+import { defineConfig } from '../../../shared/config/config.ts';
 
 /** Two projects on one machine, whose agents on NATS have different domains. */
 export default defineConfig({

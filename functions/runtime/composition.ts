@@ -1,0 +1,56 @@
+import { Logger } from '@aws-lambda-powertools/logger';
+import config from '../../parley.config.ts';
+import { createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
+import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
+import type { PublishExternally } from '../../shared/engines/aws/dynamo-events.ts';
+import { createDirectory } from '../../shared/identity/agents/directory.ts';
+import type { Deps } from '../../shared/identity/deps.ts';
+import { generateId } from '../../shared/kernel/ids.ts';
+import type { Log } from '../../shared/kernel/log.ts';
+import { systemClock as clock } from '../../shared/ports/clock.ts';
+import { buildQueueSuffix, listQueues } from '../../shared/ports/queue-names.ts';
+import { STORAGE_SCHEMA } from '../../shared/storage/storage-schema.ts';
+import { FunctionEnv } from './env.ts';
+import { recordMetric } from './metrics-buffer.ts';
+
+export const logger = new Logger();
+
+const log: Log = (level, message, facts = {}) => logger[level](message, facts);
+
+/** Those that the deployment has a queue for. */
+const QUEUE_SUFFIXES = new Set(listQueues(config.projects).map(({ suffix }) => suffix));
+
+export interface Runtime {
+  deps: Deps;
+  engine: AwsEngine;
+}
+
+/** The system as one instance of a function has it: made once, on its cold start. */
+export const createRuntime = (announce?: PublishExternally): Runtime => {
+  const env = FunctionEnv.parse(process.env);
+  const engine = createAwsEngine({
+    clients: createAwsClients(),
+    table: env.TABLE_NAME,
+    bucket: env.BUCKET_NAME,
+    queueUrlPrefix: env.LANE_URL_PREFIX,
+    delayQueueUrl: env.DELAY_QUEUE_URL,
+    toQueueSuffix: buildQueueSuffix,
+    hasQueue: (lane) => QUEUE_SUFFIXES.has(buildQueueSuffix(lane)),
+    log,
+    publishExternally: announce,
+    storageSchema: STORAGE_SCHEMA,
+    eventRetentionMs: config.events.retentionMs,
+    clock,
+    newId: generateId,
+  });
+  const deps = {
+    ...engine.ports,
+    clock,
+    config,
+    log,
+    recordMetric,
+    newId: generateId,
+    directory: createDirectory(engine.ports.records, clock),
+  };
+  return { engine, deps };
+};

@@ -1,0 +1,94 @@
+import type { DynamoDBBatchItemFailure, DynamoDBRecord } from 'aws-lambda';
+import { dispatchChanges } from '../../shared/effects/dispatcher.ts';
+import type { PublishExternally } from '../../shared/engines/aws/dynamo-events.ts';
+import { createBusPublisher } from '../../shared/engines/aws/event-bridge-publisher.ts';
+import { systemClock } from '../../shared/ports/clock.ts';
+import type { RecordChange } from '../../shared/ports/records.ts';
+import type { TaskStatus } from '../../shared/tasks/model/task.ts';
+import { isTask } from '../../shared/tasks/queries/get-task.ts';
+import { createRuntime, logger } from './composition.ts';
+import { FunctionEnv } from './env.ts';
+import { publishCounts } from './metrics.lazy.ts';
+import { getRecordLogFields } from './record-log-fields.ts';
+
+const publishToBus = createBusPublisher(FunctionEnv.parse(process.env).BUS_NAME, systemClock);
+
+/** The log has the events in any case; what the bus does not take must not hold up everything else. */
+const publishOrCount: PublishExternally = async (events) => {
+  try {
+    await publishToBus(events);
+  } catch (error) {
+    logger.error('events were not announced on the bus', { events: events.map(({ id }) => id), error: String(error) });
+    publishCounts({ EventsNotPublished: events.length });
+  }
+};
+
+const { engine, deps } = createRuntime(publishOrCount);
+
+/**
+ * All at once where that works, so that events and messages go in batches. Where it does not, record by record, so that one
+ * which cannot be carried out holds up nothing but its own later ones. Says which failed, the first of them first: the stream
+ * comes back from there.
+ */
+export const dispatchStreamRecords = async (records: DynamoDBRecord[]): Promise<DynamoDBBatchItemFailure[]> => {
+  try {
+    await dispatchOne(records);
+    return [];
+  } catch (error) {
+    logger.warn('a batch failed and is carried out one by one', { records: records.length, error: String(error) });
+  }
+  const byRecord = [...Map.groupBy(records, ({ dynamodb }) => JSON.stringify(dynamodb?.Keys)).values()];
+  const failed = (await Promise.all(byRecord.map(findFirstFailure))).filter((record) => record !== undefined);
+  return records
+    .filter((record) => failed.includes(record))
+    .slice(0, 1)
+    .map(({ dynamodb }) => ({ itemIdentifier: dynamodb?.SequenceNumber ?? '' }));
+};
+
+const dispatchOne = async (records: DynamoDBRecord[]): Promise<void> => {
+  const changes = records.flatMap(({ dynamodb = {} }) => engine.decodeStreamRecord(dynamodb));
+  await Promise.all([dispatchChanges(deps, changes), engine.timers.scheduleSoonDue(changes)]);
+  publishCounts(countMetrics(changes));
+};
+
+const findFirstFailure = async (records: DynamoDBRecord[]): Promise<DynamoDBRecord | undefined> => {
+  for (const record of records) {
+    try {
+      await dispatchOne([record]);
+    } catch (error) {
+      const { Keys: keys, SequenceNumber: sequence } = record.dynamodb ?? {};
+      const about = { record: keys?.pk?.S, ...getChangeLogFields(record), sequence };
+      logger.error('a change could not be carried out', { ...about, error: String(error) });
+      return record;
+    }
+  }
+  return undefined;
+};
+
+/** What cannot even be read is known by its key alone. */
+const getChangeLogFields = ({ dynamodb = {} }: DynamoDBRecord): Record<string, string | undefined> => {
+  try {
+    const change = engine.decodeStreamRecord(dynamodb).at(-1);
+    return getRecordLogFields(change?.after ?? change?.before);
+  } catch {
+    return {};
+  }
+};
+
+/** How many tasks came to each state. */
+const countMetrics = (changes: RecordChange[]): Record<string, number> => {
+  const counts: Record<string, number> = { ChangesDispatched: changes.length };
+  for (const { before, after } of changes) {
+    if (!after || !isTask(after) || (before && isTask(before) && before.status === after.status)) continue;
+    const name = STATUS_METRICS[after.status];
+    if (name) counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+};
+
+const STATUS_METRICS: Partial<Record<TaskStatus, string>> = {
+  requested: 'TasksRequested',
+  completed: 'TasksCompleted',
+  failed: 'TasksFailed',
+  expired: 'TasksExpired',
+};

@@ -1,0 +1,82 @@
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import { getLastEventId, type HttpRequest } from '../../shared/http/http-message.ts';
+import { createBodyReader } from '../../shared/http/read-body.ts';
+import type { Route } from '../../shared/http/route.ts';
+import { createRouter } from '../../shared/http/router.ts';
+import { createRuntime, logger } from './composition.ts';
+import { createHandler } from './create-handler.ts';
+import { createLoggingMiddleware } from './logging-middleware.ts';
+import { LambdaLongPoll } from './long-poll.ts';
+import { flushMetrics } from './metrics-buffer.ts';
+
+/** A function behind the HTTP API, or behind a URL of its own: both send the same events. */
+export const createHttpFunction = (routes: readonly Route[]) => {
+  const { deps } = createRuntime();
+  const handle = createRouter(deps, routes);
+  return createHandler<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
+    .use(
+      createLoggingMiddleware((event: APIGatewayProxyEventV2) => ({ correlationId: event.requestContext.requestId })),
+    )
+    .handler(async (event, context) => {
+      const wait = new LambdaLongPoll(deps, Math.max(0, context.getRemainingTimeInMillis() - RESPONSE_MARGIN_MS));
+      const request = toHttpRequest(event, wait);
+      const { status, headers, body } = await handle(request);
+      const content =
+        typeof body === 'string' || body instanceof Uint8Array ? body : await collectStream(body, request);
+      await wait.end();
+      await flushMetrics();
+      logger.info('answered', { method: request.method, path: request.path, status });
+      return { statusCode: status, headers: { ...headers, ...wait.buildHeaders() }, ...encodeBody(content) };
+    });
+};
+
+/** What is left of a function's time when its waits end: enough to answer. */
+const RESPONSE_MARGIN_MS = 2000;
+
+const toHttpRequest = (event: APIGatewayProxyEventV2, wait: LambdaLongPoll): HttpRequest => {
+  let [project, owner] = ['default', ''];
+  return {
+    method: event.requestContext.http.method,
+    path: getRequestPath(event),
+    query: event.rawQueryString,
+    headers: event.headers,
+    source: event.requestContext.http.sourceIp,
+    readBody: createBodyReader(Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')),
+    get signal() {
+      return wait.startWait(project, owner);
+    },
+    addLogFields: (facts) => {
+      project = facts.project ?? project;
+      owner = facts.agent ?? owner;
+      logger.appendKeys(facts);
+    },
+  };
+};
+
+/** The HTTP API has decoded the path, a function's own URL has not; the router decodes it. */
+const getRequestPath = ({ rawPath, requestContext }: APIGatewayProxyEventV2): string =>
+  requestContext.domainName.includes('.lambda-url.') ? rawPath : rawPath.split('/').map(encodeURIComponent).join('/');
+
+/** The answer stands in JSON once more, and has 6 MB there: escaped it may be twice as long, in base64 it is a third. */
+const BASE64_ABOVE_BYTES = 1024 * 1024;
+const encodeBody = (content: string | Uint8Array) =>
+  typeof content === 'string' && content.length < BASE64_ABOVE_BYTES
+    ? { body: content }
+    : { body: Buffer.from(content).toString('base64'), isBase64Encoded: true as const };
+
+/**
+ * The HTTP API cannot stream. A reader that comes back is answered as soon as there is something to tell; a new one at once,
+ * with the place that it can come back to.
+ */
+const collectStream = async (pieces: AsyncIterable<string>, request: HttpRequest): Promise<string> => {
+  const isBack = getLastEventId(request) !== undefined || new URLSearchParams(request.query).has('after');
+  let text = `retry: ${SSE_RETRY_MS}\n`;
+  for await (const piece of pieces) {
+    text += piece;
+    if (!isBack || piece.includes('data: ')) break;
+  }
+  return text;
+};
+
+/** How soon a reader should come back. */
+const SSE_RETRY_MS = 250;

@@ -1,0 +1,59 @@
+import type { Deps } from '../../shared/identity/deps.ts';
+import { acquireSlot } from './long-poll-semaphore.ts';
+
+const DEFAULT_SLOTS = 100;
+/** Most find at once what they would wait for: whoever is still here after this needs a seat. */
+const GRACE_MS = 250;
+
+/** The wait of one request, which begins when something asks for its signal, and ends when there is no seat for it. */
+export class LambdaLongPoll {
+  readonly #deps: Deps;
+  readonly #longestMs: number;
+  readonly #ended = new AbortController();
+  #slot: ReturnType<typeof acquireSlot> | undefined;
+  #timers: NodeJS.Timeout[] = [];
+  #isRefused = false;
+
+  constructor(deps: Deps, longestMs: number) {
+    this.#deps = deps;
+    this.#longestMs = longestMs;
+  }
+
+  startWait(project: string, owner: string): AbortSignal {
+    if (this.#timers.length === 0) {
+      this.#timers = [
+        setTimeout(() => this.#acquireSlot(project, owner), GRACE_MS),
+        setTimeout(() => this.#ended.abort(), this.#longestMs),
+      ];
+    }
+    return this.#ended.signal;
+  }
+
+  #acquireSlot(project: string, owner: string): void {
+    const { limits, aws } = this.#deps.config;
+    const { waiters: seats = DEFAULT_SLOTS } = aws ?? {};
+    const ownSeats = Math.min(limits.waitsPerKey, Math.ceil(seats / 2));
+    this.#slot = acquireSlot(this.#deps, { project, owner, slots: seats, ownSlots: ownSeats }, this.#longestMs);
+    this.#slot.then(
+      (seat) => seat ?? this.#reject(),
+      () => this.#reject(),
+    );
+  }
+
+  #reject(): void {
+    this.#isRefused = true;
+    this.#ended.abort();
+  }
+
+  /** Before the function is frozen, so that the seat is free for the next. */
+  async end(): Promise<void> {
+    for (const timer of this.#timers) clearTimeout(timer);
+    const seat = await this.#slot?.catch(() => undefined);
+    await seat?.leave().catch(() => {});
+  }
+
+  /** Whoever was not let in should come again soon. */
+  buildHeaders(): Record<string, string> {
+    return this.#isRefused ? { 'retry-after': '1' } : {};
+  }
+}

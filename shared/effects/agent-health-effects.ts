@@ -1,0 +1,39 @@
+import type { AgentHealth } from '../identity/agents/agent.ts';
+import { UNHEALTHY } from '../identity/agents/agent-control.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
+import { buildPresenceRelay } from '../nats/relay-item.ts';
+import type { RecordChange } from '../ports/records.ts';
+import type { Effect } from './effect.ts';
+
+const PAUSE_EVENTS = { pause: 'agent.paused', stop: 'agent.stopped' } as const;
+
+/** What follows from one write to the health of an agent: it is announced when it comes, falls silent, is well or not, and rests. */
+export const computeHealthEffects = ({ before, after }: RecordChange<AgentHealth>): Effect[] => {
+  if (!after) return [];
+  const announced: [type: string, data: JsonObject][] = [];
+  if ((before?.online ?? false) !== after.online) {
+    announced.push([after.online ? 'agent.online' : 'agent.offline', { lastSeen: after.lastSeen }]);
+  }
+  if (hasHealthGrade(after) && before?.status !== after.status) {
+    announced.push(['agent.health', { status: after.status, before: before?.status }]);
+  }
+  if (before?.rest?.since !== after.rest?.since || before?.rest?.action !== after.rest?.action) {
+    announced.push([after.rest ? PAUSE_EVENTS[after.rest.action] : 'agent.resumed', { ...after.rest }]);
+  }
+  const { project, agent, online: isOnline, at } = after;
+  const told: Effect[] = announced.map(([type, data]) => ({
+    kind: 'announce',
+    event: {
+      id: `agent/${after.agent}:${after.v}:${type}`,
+      project: after.project,
+      type,
+      at: after.at,
+      data: { agent: after.agent, ...data },
+    },
+  }));
+  const hasChanged = (before?.online ?? false) !== isOnline;
+  return hasChanged ? [...told, { kind: 'relay', message: buildPresenceRelay(project, agent, isOnline, at) }] : told;
+};
+
+/** What others call their status says what they do, not how they are. */
+const hasHealthGrade = ({ silentMs, status }: AgentHealth): boolean => silentMs !== undefined || status === UNHEALTHY;

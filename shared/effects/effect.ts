@@ -1,0 +1,35 @@
+import type { Delivery } from '../messaging/inbox/delivery.ts';
+import type { Change } from '../ports/conditions.ts';
+import type { ParleyEvent } from '../ports/events.ts';
+import type { QueueMessage } from '../ports/queues.ts';
+import type { NewItem } from '../ports/records.ts';
+import type { HistoryEntry } from '../tasks/model/history.ts';
+import type { BatchMembership, Task } from '../tasks/model/task.ts';
+import type { TurnEffect } from '../turns/model/turn-effect.ts';
+import type { BatchItem, BatchItemEnd } from '../workflows/batches/batch.ts';
+import type { Graph } from '../workflows/graphs/graph.ts';
+
+/** What must follow from a write, each safe to be carried out twice. */
+export type Effect =
+  | { kind: 'enqueue'; message: QueueMessage }
+  | { kind: 'announce'; event: ParleyEvent }
+  | { kind: 'deliver'; delivery: NewItem<Delivery> }
+  | { kind: 'remember'; entry: NewItem<HistoryEntry> }
+  /** A record has come to name a blob, or names it no more. */
+  | { kind: 'own'; blob: string }
+  | { kind: 'forget'; blob: string }
+  /** For everybody on NATS, where the project has a relay. */
+  | { kind: 'relay'; message: QueueMessage }
+  /** The children of a task, all that are still open. */
+  | { kind: 'cancelChildren'; of: Task; change: Change }
+  /** What a task waits for, and all that wait for a task. */
+  | { kind: 'lookAtDependencies'; of: Task }
+  | { kind: 'lookAtWaiters'; of: Task }
+  /** A node of a graph has ended or begun again; and all nodes are to be cancelled. */
+  | { kind: 'lookAtGraph'; project: string; graph: string }
+  | { kind: 'cancelNodes'; of: Graph }
+  /** A part of a batch has ended. */
+  | { kind: 'join'; project: string; joins: BatchMembership; end: BatchItemEnd }
+  /** A batch has ended before one of its parts. */
+  | { kind: 'stopPart'; project: string; part: BatchItem }
+  | { kind: 'turn'; effect: TurnEffect };

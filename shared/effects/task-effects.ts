@@ -1,0 +1,132 @@
+import type { JsonObject } from '../kernel/json/json.ts';
+import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
+import { buildTaskAuditFields } from '../messaging/audit-log/task-audit-entries.ts';
+import { buildDeliveries, buildOutcome, type Delivery } from '../messaging/inbox/delivery.ts';
+import { buildOutcomeRelay, buildReportRelay } from '../nats/relay-item.ts';
+import type { Change } from '../ports/conditions.ts';
+import type { ParleyEvent } from '../ports/events.ts';
+import type { QueueMessage } from '../ports/queues.ts';
+import type { NewItem, RecordChange } from '../ports/records.ts';
+import { isEndedByDependency } from '../tasks/dependencies/dependency-transitions.ts';
+import { buildHistoryEntries } from '../tasks/model/history.ts';
+import { getTerminalStatus, hasReported, isAssigned, isHeld, isOpen, type Task } from '../tasks/model/task.ts';
+import { buildCancelTransition } from '../tasks/transitions/end-and-requeue.ts';
+import { buildQueueMessages } from '../tasks/transitions/queue-messages.ts';
+import { toConditionalUpdate } from '../tasks/transitions/rules.ts';
+import type { Effect } from './effect.ts';
+
+/** Everything that follows from one write to a task, and nothing that does not. */
+export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
+  if (!after) return [];
+  const effects: Effect[] = [];
+  const taken = computeTaskEvents(before, after);
+  for (const message of buildQueueMessages({ before, after })) effects.push({ kind: 'enqueue', message });
+  for (const message of buildNatsNotifications(taken, after)) effects.push({ kind: 'enqueue', message });
+  const deliveries = buildDeliveries(before, after);
+  for (const type of taken) effects.push({ kind: 'announce', event: buildTaskEvent(type, after, deliveries) });
+  for (const entry of buildHistoryEntries(before, after)) effects.push({ kind: 'remember', entry });
+  for (const delivery of deliveries) effects.push({ kind: 'deliver', delivery });
+  if (isNewlyCancelled(before, after) && after.children !== undefined) {
+    effects.push({ kind: 'cancelChildren', of: after, change: buildChildCancellation(after) });
+  }
+  const hasEndedOrBegunAgain = before !== undefined && isOpen(before) !== isOpen(after);
+  // One that ended by what it waited for is looked at too: that may run again by now.
+  if (after.status === 'waiting' || (hasEndedOrBegunAgain && isEndedByDependency(after))) {
+    effects.push({ kind: 'lookAtDependencies', of: after });
+  }
+  if (after.waiters !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtWaiters', of: after });
+  const { project, joins, graph } = after;
+  if (graph !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtGraph', project, graph });
+  const end = hasEndedOrBegunAgain && getTerminalStatus(after);
+  if (joins && end) effects.push({ kind: 'join', project, joins, end: { status: end } });
+  return effects;
+};
+
+const isNewlyCancelled = (before: Task | undefined, after: Task): boolean =>
+  before?.status !== 'cancelled' && after.status === 'cancelled';
+
+/** As the parent was: by the same one, at the same time, to be kept for as long. */
+const buildChildCancellation = ({ cancelledBy = SYSTEM_SENDER, endedAt = 0, expires = endedAt }: Task): Change =>
+  toConditionalUpdate(buildCancelTransition(cancelledBy, { now: endedAt, limits: { retentionMs: expires - endedAt } }));
+
+/** A requester on NATS is told of each step, and of a result that it cannot read in an inbox; everything else is delivered. */
+const buildNatsNotifications = (taken: TaskEventType[], task: Task): QueueMessage[] => {
+  if (!task.fromNats) return [];
+  if (taken.includes('task.completed')) return [buildOutcomeRelay(task.project, buildOutcome(task, task.from))];
+  const isReport = isHeld(task) && (taken.includes('task.claimed') || taken.includes('task.progress'));
+  return isReport ? [buildReportRelay(task)] : [];
+};
+
+export type TaskEventType = `task.${
+  | 'requested'
+  | 'unacknowledged'
+  | 'claimed'
+  | 'progress'
+  | 'retrying'
+  | 'ready'
+  | 'released'
+  | 'input_required'
+  | 'input_given'
+  | 'completed'
+  | 'failed'
+  | 'expired'
+  | 'cancelled'}`;
+
+/** The steps of its life that the task took with this write. A report on an unclaimed task takes two. */
+const computeTaskEvents = (before: Task | undefined, after: Task): TaskEventType[] => {
+  if (!before) return ['task.requested'];
+  const claims: TaskEventType[] = after.attempt > before.attempt ? ['task.claimed'] : [];
+  if (after.status === 'claimed') return before.status === 'input_required' ? ['task.input_given'] : claims;
+  if (after.status === 'waiting') return before.endedAt === undefined ? [] : ['task.requested'];
+  if (after.status === 'in_progress') return hasReported(before, after) ? [...claims, 'task.progress'] : [];
+  if (after.status === 'requested') return [...claims, ...computeRequeueEvents(before, after)];
+  return before.status === after.status ? [] : [...claims, `task.${after.status}`];
+};
+
+const computeRequeueEvents = (before: Task, after: Task): TaskEventType[] => {
+  if (before.endedAt !== undefined) return ['task.requested'];
+  if (before.status === 'waiting') return ['task.ready'];
+  if (before.unacknowledgedAt !== after.unacknowledgedAt) return ['task.unacknowledged'];
+  if (after.attempt > before.attempt || isAssigned(before)) {
+    return [after.notBefore === undefined ? 'task.released' : 'task.retrying'];
+  }
+  return [];
+};
+
+const buildTaskEvent = (type: TaskEventType, task: Task, deliveries: NewItem<Delivery>[]): ParleyEvent => ({
+  id: `${task.id}:${task.v}:${type}`,
+  project: task.project,
+  type,
+  at: task.at,
+  data: {
+    taskId: task.id,
+    status: task.status,
+    capability: task.capability,
+    domain: task.domain,
+    skill: task.skill,
+    priority: task.priority,
+    from: task.from,
+    attempt: task.attempt,
+    traceparent: task.traceparent,
+    to: task.to,
+    agent: task.holder ?? (type === 'task.retrying' ? task.error?.agent : undefined),
+    ...(type === 'task.progress' && buildEventProgress(task)),
+    ...buildEventActor(type, task),
+    ...buildTaskAuditFields(type, task, deliveries),
+    error: task.error && { code: task.error.code, message: task.error.message },
+  },
+});
+
+/** Who took the step, where that was not whoever has the task in hand. */
+const buildEventActor = (type: TaskEventType, { cancelledBy, answered, retriedBy }: Task): JsonObject => {
+  if (type === 'task.cancelled') return { cancelledBy };
+  if (type === 'task.input_given') return { answeredBy: answered?.by };
+  return type === 'task.requested' ? { retriedBy } : {};
+};
+
+const buildEventProgress = ({ progress }: Task): JsonObject => ({
+  percent: progress?.percent,
+  message: progress?.message,
+  subTasks: progress?.subTasks,
+  blockers: progress?.blockers,
+});

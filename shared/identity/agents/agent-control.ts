@@ -1,0 +1,103 @@
+import { ParleyError } from '../../kernel/errors.ts';
+import { type Change, greaterThan, notEquals, notExists, or } from '../../ports/conditions.ts';
+import type { TransactionWrite } from '../../ports/records.ts';
+import type { Caller } from '../auth/authenticate.ts';
+import type { Deps } from '../deps.ts';
+import { type AgentHealth, healthRef, type RegisteredAgent } from './agent.ts';
+
+/** What an agent can be told to do. */
+export interface ControlCommand {
+  action: 'start' | 'pause' | 'resume' | 'stop' | 'health_check';
+  reason?: string;
+  /** How long a pause lasts at most, and how soon a sign of health must come. */
+  timeoutMs?: number;
+}
+
+/** Why an agent is given no work for the time being. */
+export interface AgentPause {
+  action: 'pause' | 'stop';
+  by: string;
+  reason?: string;
+  since: number;
+  /** Absent where only another order ends it. */
+  until?: number;
+}
+
+export const COORDINATOR_ROLE = 'coordinator';
+
+export const assertCoordinator = (caller: Caller, what: string): void => {
+  if (caller.role === 'admin' || caller.registered.agent.role === COORDINATOR_ROLE) return;
+  throw new ParleyError(
+    'forbidden',
+    `Only a coordinator may ${what}: register ${caller.registered.agent.id} with "role": "${COORDINATOR_ROLE}".`,
+  );
+};
+
+export const getActivePause = ({ health }: RegisteredAgent, now: number): AgentPause | undefined => {
+  const rest = health?.rest;
+  return rest && (rest.until === undefined || rest.until > now) ? rest : undefined;
+};
+
+/** Where the order says nothing else. */
+const HEALTH_CHECK_MS = 30_000;
+
+/**
+ * What the order does to its recipient, to be written together with the message that says it. The timer may be needed for something
+ * else, such as silence, before the order's own time: it looks at once, and finds out itself.
+ */
+export const buildControlWrite = (
+  deps: Deps,
+  project: string,
+  to: string,
+  by: string,
+  order: ControlCommand,
+): TransactionWrite => ({
+  kind: 'update',
+  key: healthRef(project, to),
+  change: buildControlChange(order, by, deps.clock.now()),
+});
+
+const buildControlChange = ({ action, reason, timeoutMs }: ControlCommand, by: string, now: number): Change => {
+  const until = timeoutMs === undefined ? undefined : now + timeoutMs;
+  switch (action) {
+    case 'pause':
+      return {
+        if: NOT_STOPPED,
+        set: { rest: { action, by, reason, since: now, until }, due: until && now },
+      };
+    case 'stop':
+      return { set: { rest: { action, by, reason, since: now } } };
+    case 'resume':
+      return { if: NOT_STOPPED, unset: ['rest'] };
+    case 'start':
+      return { unset: ['rest'] };
+    case 'health_check': {
+      const checkBy = until ?? now + HEALTH_CHECK_MS;
+      return { if: or(notExists('checkBy'), greaterThan('checkBy', checkBy)), set: { checkBy, due: now } };
+    }
+  }
+};
+
+const NOT_STOPPED = or(notExists('rest'), notEquals('rest.action', 'stop'));
+
+/** Why the order was not written; none where it is a check, and an earlier one that waits for its answer ends no later. */
+export const checkControlApplied = ({ action }: ControlCommand, to: string): ParleyError | undefined =>
+  action === 'health_check'
+    ? undefined
+    : new ParleyError('agent_stopped', `${to} has been stopped. Only "start" lets it work again.`);
+
+/** What time alone does: a pause ends, and a check that nobody answered finds the agent unhealthy. */
+export const buildControlExpiry = ({ rest, checkBy }: AgentHealth, now: number): Change => {
+  const isRestOver = rest?.until !== undefined && rest.until <= now;
+  const isUnanswered = checkBy !== undefined && checkBy <= now;
+  return {
+    set: isUnanswered ? { status: UNHEALTHY } : {},
+    unset: [...(isRestOver ? ['rest'] : []), ...(isUnanswered ? ['checkBy'] : [])],
+  };
+};
+
+export const UNHEALTHY = 'unhealthy';
+
+/** When the timers must look at it because of an order. */
+export const computeControlDue = ({ rest, checkBy }: AgentHealth, now: number): number =>
+  Math.min(...[rest?.until, checkBy].map((at) => (at !== undefined && at > now ? at : Infinity)));

@@ -1,0 +1,150 @@
+import type { Config } from '../../config/config.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { idReusedError } from '../../kernel/id-reused-error.ts';
+import { and, type Change, equals, lessThan, notEquals, notExists, or } from '../../ports/conditions.ts';
+import { updateWithRetry } from '../../storage/update-with-retry.ts';
+import type { Deps } from '../deps.ts';
+import { type AgentHealth, healthRef, type RegisteredAgent, type StatusReport } from './agent.ts';
+import { buildControlExpiry, computeControlDue, UNHEALTHY } from './agent-control.ts';
+import { recordInstanceActivity } from './agent-instances.ts';
+
+export interface Heartbeat {
+  sentAt: number;
+  status: string;
+  capabilities?: string[];
+  uptime?: number;
+  activeTaskCount?: number;
+  model?: string;
+  version?: string;
+  cpuUsage?: number;
+  memoryMb?: number;
+  silentMs?: number;
+  instance?: string;
+}
+
+/** What a heartbeat may say; what the newest one does not say is no longer known. */
+const HEARTBEAT_FIELDS = [
+  'capabilities',
+  'uptime',
+  'activeTaskCount',
+  'model',
+  'version',
+  'cpuUsage',
+  'memoryMb',
+  'silentMs',
+  'instance',
+] as const;
+
+const getSilenceMs = ({ agents }: Config, { silentMs }: Pick<AgentHealth, 'silentMs'> = {}): number =>
+  silentMs ?? agents.heartbeatMs * agents.silentPeriods;
+
+/** Keeps the newest of an agent's heartbeats, whatever order they arrive in. One that comes late is a sign of life of when it was said. */
+export const recordHeartbeat = async (
+  deps: Deps,
+  { agent }: RegisteredAgent,
+  message: { messageId: string; givenId?: string; fingerprint: string; heartbeat: Heartbeat },
+  saidAt = Number.POSITIVE_INFINITY,
+): Promise<{ duplicate: boolean }> => {
+  const { messageId: id, fingerprint, heartbeat } = message;
+  const now = deps.clock.now();
+  // A sender whose clock is ahead must not outdate its own later heartbeats.
+  const sentAt = Math.min(heartbeat.sentAt, now);
+  const at = Math.min(saidAt, now);
+  const set = { ...heartbeat, sentAt, lastSeen: at, beat: { id, fingerprint, at } };
+  const unset = ['checkBy', ...HEARTBEAT_FIELDS.filter((field) => heartbeat[field] === undefined)];
+  const newer = and(or(notExists('sentAt'), lessThan('sentAt', sentAt)), notEquals('beat.id', id));
+  const seenBefore = or(notExists('lastSeen'), lessThan('lastSeen', at + 1));
+  let duplicate = false;
+  // While it is online, the timer that looks for silence runs already, and moving it would cost an index write.
+  const online: Change = { if: and(equals('online', true), newer, seenBefore), set, unset };
+  await updateWithRetry(deps.records, healthRef(agent.project, agent.id), deps.newId(), online, (health) => {
+    if (!health) throw new ParleyError('agent_not_found', `The agent ${agent.id} is no longer registered.`);
+    duplicate = health.beat?.id === id;
+    if (duplicate && health.beat?.fingerprint !== fingerprint) throw idReusedError(message);
+    if (duplicate || (health.sentAt !== undefined && health.sentAt >= sentAt)) return 'unchanged';
+    const lastSeen = Math.max(health.lastSeen ?? 0, at);
+    const isAlive = now - lastSeen < getSilenceMs(deps.config, heartbeat);
+    const awake = health.online || !isAlive ? {} : markOnline(deps.config, heartbeat, lastSeen);
+    return { if: equals('v', health.v), set: { ...set, lastSeen, ...awake }, unset };
+  });
+  deps.directory.invalidate(agent.project, agent.id);
+  if (heartbeat.instance !== undefined && !duplicate) await recordInstanceActivity(deps, agent, heartbeat.instance, at);
+  return { duplicate };
+};
+
+/** Keeps what an agent says of itself where that is about no task. */
+export const recordStatusReport = async (
+  deps: Deps,
+  { agent }: RegisteredAgent,
+  statusReport: StatusReport,
+  saidAt = Number.POSITIVE_INFINITY,
+): Promise<void> => {
+  const change = { set: { statusReport: { ...statusReport, at: Math.min(saidAt, deps.clock.now()) } } };
+  await deps.records.update(healthRef(agent.project, agent.id), change, deps.newId());
+};
+
+const markOnline = (config: Config, health: Pick<AgentHealth, 'silentMs'> | undefined, now: number) => ({
+  online: true,
+  due: now + getSilenceMs(config, health),
+});
+
+/** A sign of life so soon after another is not written down. With a call of 20 s after it, that is still less than any silence. */
+const getActivityWriteInterval = (config: Config, health: AgentHealth): number =>
+  Math.min(config.agents.heartbeatMs / 4, getSilenceMs(config, health) / 6);
+
+/**
+ * Any call is a sign of life of an agent that sends heartbeats; it is written down a few times a period at most. A message is one
+ * of when it was said: what the relay brings again and again says nothing new.
+ */
+export const shouldRecordActivity = (
+  { clock, config }: Deps,
+  { health }: RegisteredAgent,
+  saidAt = Number.POSITIVE_INFINITY,
+): boolean => {
+  if (health?.sentAt === undefined) return false;
+  const at = Math.min(saidAt, clock.now());
+  if (health.online) return at - (health.lastSeen ?? 0) >= getActivityWriteInterval(config, health);
+  return at > (health.lastSeen ?? 0) && clock.now() - at < getSilenceMs(config, health);
+};
+
+/** A full disk keeps nobody from reading: the next sign of life is noted. */
+export const recordActivity = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  saidAt = Number.POSITIVE_INFINITY,
+): Promise<void> => {
+  try {
+    await writeActivity(deps, known, Math.min(saidAt, deps.clock.now()));
+  } catch (error) {
+    if (!(error instanceof ParleyError && error.code === 'storage_full')) throw error;
+  }
+};
+
+const writeActivity = async (deps: Deps, { agent, health }: RegisteredAgent, now: number): Promise<void> => {
+  const ref = healthRef(agent.project, agent.id);
+  const seen = await deps.records.update(ref, { if: equals('online', true), set: { lastSeen: now } }, deps.newId());
+  if (seen.outcome === 'refused') {
+    await deps.records.update(ref, { set: { lastSeen: now, ...markOnline(deps.config, health, now) } }, deps.newId());
+  }
+  deps.directory.invalidate(agent.project, agent.id);
+};
+
+/** What time alone does to the health of an agent: too long a silence is offline, and orders lapse. */
+const buildHealthTimerChange = (health: AgentHealth, config: Config, now: number): Change => {
+  const silentAt = (health.lastSeen ?? 0) + getSilenceMs(config, health);
+  const isSilent = health.online && silentAt <= now;
+  const lapsed = buildControlExpiry(health, now);
+  const due = Math.min(computeControlDue(health, now), health.online && !isSilent ? silentAt : Infinity);
+  const unwell = isSilent && health.silentMs !== undefined ? { status: UNHEALTHY } : {};
+  return {
+    if: equals('v', health.v),
+    set: { ...lapsed.set, ...(isSilent && { online: false, ...unwell }), ...(due < Infinity && { due }) },
+    unset: [...(lapsed.unset ?? []), ...(due < Infinity ? [] : ['due'])],
+  };
+};
+
+export const onHealthTimer = async (deps: Deps, health: AgentHealth): Promise<void> => {
+  const change = buildHealthTimerChange(health, deps.config, deps.clock.now());
+  await deps.records.update(healthRef(health.project, health.agent), change, deps.newId());
+  deps.directory.invalidate(health.project, health.agent);
+};

@@ -1,0 +1,58 @@
+import { ParleyError } from '../../kernel/errors.ts';
+import type { Item, Key, Records, TransactionWrite } from '../../ports/records.ts';
+import { listUnscopedCapabilities } from './agent.ts';
+
+/** That an agent has a capability which belongs to no domain. One look says whether anybody has it, however many agents there are. */
+const capabilityOfferKey = (project: string, capability: string, agent: string): Key => ({
+  pk: capabilityOffersPk(project, capability),
+  sk: agent,
+});
+const capabilityOffersPk = (project: string, capability: string): string => `${project}#capability#${capability}`;
+
+export const hasCapabilityProviders = async (
+  records: Records,
+  project: string,
+  capability: string,
+): Promise<boolean> => {
+  const offers = await records.query<Item>({ p: capabilityOffersPk(project, capability), limit: 1 });
+  return offers.length > 0;
+};
+
+/** Some of those who have the capability, by their ids. */
+export const listProviderIds = async (
+  records: Records,
+  project: string,
+  capability: string,
+  limit: number,
+  after?: string,
+): Promise<string[]> => {
+  const offers = await records.query<Item>({ p: capabilityOffersPk(project, capability), after, limit });
+  return offers.map(({ sk }) => sk);
+};
+
+/** A transaction of DynamoDB takes 100 writes, of which the agent, its health and the name of a removed one are three. */
+const MAX_CAPABILITY_WRITES = 97;
+
+/** What a registration changes in who offers what, to be written with it. */
+export const buildOfferWrites = (
+  project: string,
+  agent: string,
+  before: readonly string[],
+  after: readonly string[],
+): TransactionWrite[] => {
+  const [had, has] = [listUnscopedCapabilities(before), listUnscopedCapabilities(after)];
+  const changed: TransactionWrite[] = [
+    ...has
+      .filter((capability) => !had.includes(capability))
+      .map((capability) => ({ kind: 'create' as const, item: { ...capabilityOfferKey(project, capability, agent) } })),
+    ...had
+      .filter((capability) => !has.includes(capability))
+      .map((capability) => ({ kind: 'remove' as const, key: capabilityOfferKey(project, capability, agent) })),
+  ];
+  if (changed.length <= MAX_CAPABILITY_WRITES) return changed;
+  throw new ParleyError(
+    'too_large',
+    `At most ${MAX_CAPABILITY_WRITES} capabilities without a domain can be registered or given up at once.`,
+    { details: { limit: MAX_CAPABILITY_WRITES } },
+  );
+};

@@ -1,0 +1,137 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Item, Records } from '../../ports/records.ts';
+import { type CachedKey, KeyWatchers } from '../auth/key-watchers.ts';
+import { parseSystemRole, type SystemRole, type SystemRoleKey, systemRoleKeyRef } from '../auth/keys.ts';
+import { type Tool, toolRef } from '../tools/tool.ts';
+import { type Agent, type AgentHealth, agentPk, isAgentHealth, type RegisteredAgent } from './agent.ts';
+import { type DomainProviders, domainProvidersRef } from './domain-providers.ts';
+
+/** How long a lookup is believed: a key that was revoked elsewhere works for this long at most. */
+const CACHE_TTL_MS = 5000;
+const MAX_ENTRIES = 10_000;
+
+/** Agents, offices and tools by name, without a read for each request. What is absent is asked for every time. */
+export interface Directory {
+  getAgent(project: string, id: string): Promise<RegisteredAgent | undefined>;
+  getSystemRoleKey(project: string, getSystemRoleKey: SystemRole): Promise<SystemRoleKey | undefined>;
+  /** Whoever changed an agent or an office forgets it here, so that this process sees the change at once. */
+  invalidate(project: string, owner: string): void;
+  /** Whoever removed an owner or gave it a new key says so here instead: it is forgotten, and whoever waits with an earlier key hears at once. */
+  revokeKey(project: string, owner: string): void;
+  /** Calls `ended` when the key with this hash is no longer the owner's: at once, or as soon as this process can know. Returns what gives the watch up. */
+  watchKey(project: string, owner: string, keyHash: string, ended: () => void): () => void;
+  /** Who serves a domain. */
+  getDomainProviders(project: string, domain: string): Promise<DomainProviders | undefined>;
+  invalidateDomain(project: string, domain: string): void;
+  getTool(project: string, name: string): Promise<Tool | undefined>;
+  invalidateTool(project: string, name: string): void;
+}
+
+export interface DirectoryOptions {
+  /** Whether no other process writes to the records, so that a key ends only where this one says so. */
+  isSingleProcess?: boolean;
+}
+
+export const createDirectory = (
+  records: Records,
+  clock: Clock,
+  { isSingleProcess = false }: DirectoryOptions = {},
+): Directory => {
+  const agents = createTtlCache<RegisteredAgent>(clock);
+  const offices = createTtlCache<SystemRoleKey>(clock);
+  const tools = createTtlCache<Tool>(clock);
+  const keys = new KeyWatchers(clock);
+  const getAgent: Directory['getAgent'] = (project, id) =>
+    agents.get(agentPk(project, id), () => loadAgent(records, project, id));
+  const office: Directory['getSystemRoleKey'] = (project, name) => {
+    const ref = systemRoleKeyRef(project, name);
+    return offices.get(ref.pk, () => records.get(ref));
+  };
+  const invalidate: Directory['invalidate'] = (project, owner) => {
+    const name = parseSystemRole(owner);
+    if (name) offices.delete(systemRoleKeyRef(project, name).pk);
+    else agents.delete(agentPk(project, owner));
+  };
+  const getCachedKey = async (project: string, owner: string): Promise<CachedKey> => {
+    const name = parseSystemRole(owner);
+    if (name)
+      return {
+        keyHash: (await office(project, name))?.keyHash,
+        until: offices.until(systemRoleKeyRef(project, name).pk),
+      };
+    return { keyHash: (await getAgent(project, owner))?.agent.keyHash, until: agents.until(agentPk(project, owner)) };
+  };
+  const domains = createTtlCache<DomainProviders>(clock);
+  return {
+    getAgent,
+    getSystemRoleKey: office,
+    invalidate,
+    revokeKey: (project, owner) => {
+      invalidate(project, owner);
+      keys.endExcept(`${project}/${owner}`);
+    },
+    watchKey: (project, owner, keyHash, ended) => {
+      const look = (): Promise<CachedKey> => getCachedKey(project, owner);
+      const giveUp = keys.watch(`${project}/${owner}`, keyHash, ended, isSingleProcess ? undefined : look);
+      // It may have ended after its call was let in, and before it was watched.
+      if (isSingleProcess)
+        look()
+          .then((key) => key.keyHash !== keyHash && ended())
+          .catch(() => {});
+      return giveUp;
+    },
+    getDomainProviders: (project, domain) => {
+      const ref = domainProvidersRef(project, domain);
+      return domains.get(ref.pk, () => records.get(ref));
+    },
+    invalidateDomain: (project, domain) => domains.delete(domainProvidersRef(project, domain).pk),
+    getTool: (project, name) => {
+      const ref = toolRef(project, name);
+      return tools.get(ref.pk, () => records.get(ref));
+    },
+    invalidateTool: (project, name) => tools.delete(toolRef(project, name).pk),
+  };
+};
+
+const loadAgent = async (records: Records, project: string, id: string): Promise<RegisteredAgent | undefined> => {
+  const items = await records.query<Agent | AgentHealth>({ p: agentPk(project, id), limit: 10 });
+  const agent = items.find(isAgentRecord);
+  const health = items.find(isAgentHealth);
+  return agent && { agent, health };
+};
+
+const isAgentRecord = (item: Item): item is Agent => item.sk === 'agent';
+
+const createTtlCache = <T>(clock: Clock) => {
+  const entries = new Map<string, { found: Promise<T | undefined>; until: number }>();
+  /** Those under way, so that all who ask at once share one look. */
+  const looks = new Map<string, Promise<T | undefined>>();
+  const storeEntry = (key: string, found: Promise<T | undefined>): void => {
+    const [oldest] = entries.keys();
+    if (oldest !== undefined && entries.size >= MAX_ENTRIES) entries.delete(oldest);
+    entries.set(key, { found, until: clock.now() + CACHE_TTL_MS });
+  };
+  const loadEntry = (key: string, find: () => Promise<T | undefined>): Promise<T | undefined> => {
+    entries.delete(key);
+    const found = find();
+    looks.set(key, found);
+    const isCurrentLoad = (): boolean => looks.get(key) === found && looks.delete(key);
+    // What was forgotten meanwhile may be older than what it was forgotten for.
+    found.then(
+      (value) => isCurrentLoad() && value !== undefined && storeEntry(key, found),
+      () => isCurrentLoad(),
+    );
+    return found;
+  };
+  return {
+    delete: (key: string) => {
+      entries.delete(key);
+      looks.delete(key);
+    },
+    until: (key: string): number => entries.get(key)?.until ?? clock.now() + CACHE_TTL_MS,
+    get: (key: string, find: () => Promise<T | undefined>): Promise<T | undefined> => {
+      const entry = entries.get(key);
+      return entry && entry.until > clock.now() ? entry.found : (looks.get(key) ?? loadEntry(key, find));
+    },
+  };
+};

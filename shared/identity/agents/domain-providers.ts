@@ -1,0 +1,206 @@
+import { ParleyError } from '../../kernel/errors.ts';
+import { type Change, equals } from '../../ports/conditions.ts';
+import { getDomain } from '../../ports/queues.ts';
+import type { Item, Ref, TransactionWrite } from '../../ports/records.ts';
+import type { Deps } from '../deps.ts';
+import { type Agent, agentsKey, type DeclaredCapabilities, listExactCapabilities, listWholeDomains } from './agent.ts';
+
+/** Who serves a domain, in one record that says where its tasks go, however many agents and tasks there are. */
+export interface DomainProviders extends Item {
+  sk: 'served';
+  project: string;
+  domain: string;
+  /** How many agents are handed everything of it. */
+  whole: number;
+  /** How many agents have each capability and are not handed everything. */
+  exact: Record<string, number>;
+  /** What was declared of late, and when: tasks that nobody could do before are then moved to its queue. */
+  fresh: Record<string, number>;
+  /** Agents may have been registered before there was this record, and are yet to be counted. */
+  isUncounted?: true;
+}
+
+export const domainProvidersRef = (project: string, domain: string): Ref<DomainProviders> => ({
+  pk: `${project}#domain#${domain}`,
+  sk: 'served',
+});
+export const isDomainProviders = (item: Item): item is DomainProviders => item.sk === 'served';
+
+/** Whether somebody declares the very capability, which then has a queue of its own. */
+export const isCapabilityDeclared = ({ exact }: DomainProviders, capability: string): boolean =>
+  (getOwnCount(exact, capability) ?? 0) > 0;
+
+export const countProviders = ({ whole, exact }: DomainProviders, capability: string): number =>
+  whole + (getOwnCount(exact, capability) ?? 0);
+
+const getOwnCount = (counts: Record<string, number>, name: string): number | undefined =>
+  Object.hasOwn(counts, name) ? counts[name] : undefined;
+
+/** As it was at most 5 seconds ago. */
+export const getDomainProviders = async (deps: Deps, project: string, domain: string): Promise<DomainProviders> =>
+  (await deps.directory.getDomainProviders(project, domain)) ?? loadDomainProviders(deps, project, domain);
+
+export const loadDomainProviders = async (deps: Deps, project: string, domain: string): Promise<DomainProviders> => {
+  const ref = domainProvidersRef(project, domain);
+  const found = await deps.records.get(ref);
+  if (found) return found;
+  const nobody = { pk: ref.pk, sk: 'served' as const, project, domain, whole: 0, exact: {}, fresh: {} };
+  const due = deps.clock.now();
+  const created = await deps.records.create<DomainProviders>({ ...nobody, isUncounted: true, due }, deps.newId());
+  const served = created.outcome === 'written' ? created.after : created.existing;
+  if (served) return served;
+  throw new ParleyError('conflict', `Who serves the domain ${domain} is being changed. Try again.`);
+};
+
+/** The same with all agents in it, also those that were registered before there was such a record: they are counted once. */
+const loadCountedProviders = async (deps: Deps, project: string, domain: string): Promise<DomainProviders> => {
+  for (let tries = 0; tries < MAX_COUNT_ATTEMPTS; tries++) {
+    const served = await loadDomainProviders(deps, project, domain);
+    const counted = served.isUncounted ? await recountProviders(deps, served) : served;
+    if (counted) return counted;
+  }
+  throw new ParleyError('conflict', `Who serves the domain ${domain} is being counted. Try again.`);
+};
+
+/** Others who register at the same time count too, and the first of them is enough. */
+const MAX_COUNT_ATTEMPTS = 5;
+
+/** What waits for any of the capabilities is then moved to its queue. Undefined if somebody wrote in between. */
+export const recountProviders = async (
+  deps: Deps,
+  { project, domain, v }: DomainProviders,
+): Promise<DomainProviders | undefined> => {
+  const { whole, exact } = await countAgents(deps, project, domain);
+  const now = deps.clock.now();
+  const fresh = Object.fromEntries(Object.keys(exact).map((capability) => [capability, now]));
+  const change = {
+    if: equals('v', v),
+    set: { whole, exact, fresh, due: now + CACHE_SETTLE_MS },
+    unset: ['isUncounted'],
+  };
+  const written = await deps.records.update(domainProvidersRef(project, domain), change, deps.newId());
+  deps.directory.invalidateDomain(project, domain);
+  return written.outcome === 'written' ? written.after : undefined;
+};
+
+const AGENT_PAGE = 100;
+
+const countAgents = async (
+  deps: Deps,
+  project: string,
+  domain: string,
+): Promise<Pick<DomainProviders, 'whole' | 'exact'>> => {
+  const exact = new Map<string, number>();
+  let whole = 0;
+  for (let after: string | undefined; ; ) {
+    const agents = await deps.records.query<Agent>({
+      index: 'placed',
+      p: agentsKey(project),
+      after,
+      limit: AGENT_PAGE,
+    });
+    for (const agent of agents) {
+      if (listWholeDomains(agent).includes(domain)) whole += 1;
+      for (const capability of listExactCapabilities(agent)) {
+        if (getDomain(capability) === domain) exact.set(capability, (exact.get(capability) ?? 0) + 1);
+      }
+    }
+    if (agents.length < AGENT_PAGE) break;
+    after = agents.at(-1)?.id;
+  }
+  return { whole, exact: Object.fromEntries(exact) };
+};
+
+/** A record of DynamoDB has 400 KB, and a name 128 characters in both maps. */
+const MAX_CAPABILITIES_PER_DOMAIN = 500;
+/** A transaction of DynamoDB takes 100 writes, some of which are the agent's own. */
+const MAX_DOMAINS_PER_CHANGE = 64;
+/** By then every process knows what was declared, so that nothing more is sent past the new queue. */
+const CACHE_SETTLE_MS = 6000;
+
+/** What a registration changes in who serves which domains, to be written with it. */
+export const buildProviderWrites = async (
+  deps: Deps,
+  project: string,
+  before: DeclaredCapabilities,
+  after: DeclaredCapabilities,
+): Promise<TransactionWrite[]> => {
+  const changes = diffDomains(before, after);
+  if (changes.length > MAX_DOMAINS_PER_CHANGE) {
+    throw new ParleyError(
+      'too_large',
+      `At most ${MAX_DOMAINS_PER_CHANGE} domains can be declared or given up at once.`,
+      {
+        details: { limit: MAX_DOMAINS_PER_CHANGE },
+      },
+    );
+  }
+  return Promise.all(
+    changes.map(async ({ domain, whole, added, removed }): Promise<TransactionWrite> => {
+      const served = await loadCountedProviders(deps, project, domain);
+      const names = Object.keys(served.exact);
+      if (added.length > 0 && new Set([...names, ...added]).size > MAX_CAPABILITIES_PER_DOMAIN)
+        throw tooManyCapabilitiesError(domain);
+      const now = deps.clock.now();
+      const fresh = added.map((capability) => [`fresh.${capability}`, now] as const);
+      const counts = [
+        ...added.map((capability) => [`exact.${capability}`, 1] as const),
+        ...removed.map((capability) => [`exact.${capability}`, -1] as const),
+      ];
+      const change: Change = {
+        set: { ...Object.fromEntries(fresh), ...(fresh.length > 0 && { due: now + CACHE_SETTLE_MS }) },
+        add: { whole, ...Object.fromEntries(counts) },
+      };
+      return { kind: 'update', key: domainProvidersRef(project, domain), change };
+    }),
+  );
+};
+
+const tooManyCapabilitiesError = (domain: string): ParleyError =>
+  new ParleyError(
+    'too_large',
+    `Agents can declare ${MAX_CAPABILITIES_PER_DOMAIN} capabilities of the domain ${domain}. Declare "${domain}.*" instead.`,
+    { details: { limit: MAX_CAPABILITIES_PER_DOMAIN } },
+  );
+
+interface DomainChange {
+  domain: string;
+  whole: number;
+  added: string[];
+  removed: string[];
+}
+
+const diffDomains = (before: DeclaredCapabilities, after: DeclaredCapabilities): DomainChange[] => {
+  const [hadAll, hasAll] = [listWholeDomains(before), listWholeDomains(after)];
+  const [had, has] = [listExactCapabilities(before), listExactCapabilities(after)];
+  const named = [...had, ...has].flatMap((capability) => getDomain(capability) ?? []);
+  return [...new Set([...hadAll, ...hasAll, ...named])]
+    .map((domain) => ({
+      domain,
+      whole: Number(hasAll.includes(domain)) - Number(hadAll.includes(domain)),
+      added: has.filter((capability) => getDomain(capability) === domain && !had.includes(capability)),
+      removed: had.filter((capability) => getDomain(capability) === domain && !has.includes(capability)),
+    }))
+    .filter(({ whole, added, removed }) => whole !== 0 || added.length > 0 || removed.length > 0);
+};
+
+/** After the registration is written: this process sees it at once, and names that nobody declares any more go. */
+export const cleanUpProviders = async (
+  deps: Deps,
+  project: string,
+  before: DeclaredCapabilities,
+  after: DeclaredCapabilities,
+): Promise<void> => {
+  const changes = diffDomains(before, after);
+  for (const { domain } of changes) deps.directory.invalidateDomain(project, domain);
+  const gone = changes.flatMap(({ domain, removed }) => removed.map((capability) => ({ domain, capability })));
+  await Promise.all(
+    gone.map(({ domain, capability }) =>
+      deps.records.update(
+        domainProvidersRef(project, domain),
+        { if: equals(`exact.${capability}`, 0), unset: [`exact.${capability}`, `fresh.${capability}`] },
+        deps.newId(),
+      ),
+    ),
+  );
+};

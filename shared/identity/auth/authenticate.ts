@@ -1,0 +1,101 @@
+import { ParleyError } from '../../kernel/errors.ts';
+import { AGENT_ID, type RegisteredAgent } from '../agents/agent.ts';
+import type { Deps } from '../deps.ts';
+import { matchesKeyHash, parseKeyOwner, parseSystemRole } from './keys.ts';
+
+/** Whoever sent a request and may be answered in its own name. */
+export type Caller =
+  | AdminCaller
+  /** `byRelay` where the relay brought what the agent said on NATS. */
+  | { project: string; role: 'agent'; registered: RegisteredAgent; viaRelay?: true };
+
+export interface AdminCaller {
+  project: string;
+  role: 'admin';
+}
+
+/** The relay of a project: it brings messages of agents on NATS, and acts in the name of each of them. */
+export interface RelayCaller {
+  project: string;
+  role: 'relay';
+}
+
+export const parseBearerKey = (authorization: string | undefined): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+
+export const authenticate = (deps: Deps, authorization: string | undefined): Promise<Caller | RelayCaller> => {
+  const key = parseBearerKey(authorization);
+  if (!key) throw new ParleyError('unauthorized', 'Send a key: "Authorization: Bearer <key>".');
+  return authenticateKey(deps, key);
+};
+
+const authenticateKey = async (deps: Deps, key: string, isRenewed = false): Promise<Caller | RelayCaller> => {
+  const { project, owner } = parseKeyOwner(key);
+  const office = parseSystemRole(owner);
+  let isKnown: boolean;
+  if (office) {
+    const known = await deps.directory.getSystemRoleKey(project, office);
+    isKnown = known !== undefined;
+    if (matchesKeyHash(key, known?.keyHash)) return { project, role: office };
+  } else {
+    const known = await deps.directory.getAgent(project, owner);
+    isKnown = known !== undefined;
+    if (matchesKeyHash(key, known?.agent.keyHash) && known) return { project, role: 'agent', registered: known };
+  }
+  // Nobody remembers what is absent: it was read just now, as it is below for one that is there.
+  if (isRenewed || !isKnown) {
+    throw new ParleyError('unauthorized', 'The key is not valid. It may have been rotated or its agent removed.');
+  }
+  // What is remembered may be older than the key.
+  deps.directory.invalidate(project, owner);
+  return authenticateKey(deps, key, true);
+};
+
+/** A stream ends with the key that opened it, and follows what its agent serves. */
+export const revalidateCaller = async (deps: Deps, caller: Caller): Promise<Caller | undefined> => {
+  if (caller.role === 'admin') return caller;
+  const { id, keyHash } = caller.registered.agent;
+  const known = await deps.directory.getAgent(caller.project, id);
+  return known?.agent.keyHash === keyHash ? { ...caller, registered: known } : undefined;
+};
+
+/** The agent that the caller is, or that it speaks for. */
+export const resolveActor = (
+  deps: Deps,
+  caller: Caller | RelayCaller,
+  named: string | undefined,
+): RegisteredAgent | Promise<RegisteredAgent> => {
+  if (caller.role !== 'agent') return actAs(deps, caller, named);
+  if (named === undefined || named === caller.registered.agent.id) return caller.registered;
+  throw new ParleyError('from_mismatch', `The key belongs to ${caller.registered.agent.id}, not to ${named}.`);
+};
+
+const actAs = async (
+  deps: Deps,
+  caller: Exclude<Caller | RelayCaller, { role: 'agent' }>,
+  named: string | undefined,
+): Promise<RegisteredAgent> => {
+  if (named === undefined) {
+    throw new ParleyError(
+      'invalid_request',
+      `The key of the ${caller.role} must say for which agent it speaks: add "agent", or "agent_id" in calls about turns and boxes.`,
+    );
+  }
+  const known = await findAgent(deps, caller.project, named);
+  if (!known)
+    throw new ParleyError('unknown_agent', `No agent ${named} is registered. PUT /v1/agents/${named} registers it.`);
+  if (caller.role === 'relay' && known.agent.via !== 'nats') {
+    throw new ParleyError(
+      'from_mismatch',
+      `The relay speaks for agents with via "nats", and ${named} is none of them.`,
+    );
+  }
+  return known;
+};
+
+/** Under what name its doings are remembered. */
+export const getCallerName = (caller: Caller | RelayCaller): string =>
+  caller.role === 'agent' ? caller.registered.agent.id : caller.role;
+
+export const findAgent = (deps: Deps, project: string, id: string): Promise<RegisteredAgent | undefined> =>
+  AGENT_ID.test(id) ? deps.directory.getAgent(project, id) : Promise.resolve(undefined);

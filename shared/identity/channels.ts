@@ -1,0 +1,44 @@
+import { PUBLIC_CHANNEL } from '../kernel/channel-id.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import type { Agent } from './agents/agent.ts';
+import { findProviders } from './agents/capability-providers.ts';
+import type { Caller } from './auth/authenticate.ts';
+import type { Deps } from './deps.ts';
+
+export const getChannels = ({ channels = [PUBLIC_CHANNEL] }: Pick<Agent, 'channels'>): readonly string[] => channels;
+
+/** All that the caller may use; undefined for every one. */
+export const listUsableChannels = (caller: Caller): readonly string[] | undefined =>
+  caller.role === 'admin' ? undefined : getChannels(caller.registered.agent);
+
+export const isChannelMember = (agent: Pick<Agent, 'channels'>, channel: string): boolean =>
+  getChannels(agent).includes(channel);
+
+export const canUseChannel = (caller: Caller, channel: string): boolean =>
+  caller.role === 'admin' || isChannelMember(caller.registered.agent, channel);
+
+export const assertChannelAccess = (agent: Agent, channel: string): void => {
+  if (isChannelMember(agent, channel)) return;
+  throw new ParleyError(
+    'channel_forbidden',
+    `The agent ${agent.id} may not use the channel ${channel}. An administrator adds it to "channels" of its registration.`,
+    { details: { channel, channels: [...getChannels(agent)] } },
+  );
+};
+
+/** Some of the agents that have the capability and may use the channel. */
+export const listChannelMembers = async (
+  deps: Deps,
+  project: string,
+  group: string,
+  channel: string,
+): Promise<string[]> => {
+  const { agents } = await findProviders(deps, project, group, (page) =>
+    page.filter((agent) => isChannelMember(agent, channel)),
+  );
+  return agents.map(({ id }) => id);
+};
+
+/** One of them, so that their work is shared out. */
+export const pickRandomMember = (members: string[]): string | undefined =>
+  members[Math.floor(Math.random() * members.length)];

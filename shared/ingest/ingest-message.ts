@@ -1,0 +1,252 @@
+import type { Dialect } from '../dialects/dialect.ts';
+import { resolveDialect } from '../dialects/registry.ts';
+import type { RegisteredAgent } from '../identity/agents/agent.ts';
+import { assertCoordinator } from '../identity/agents/agent-control.ts';
+import {
+  recordActivity,
+  recordHeartbeat,
+  recordStatusReport,
+  shouldRecordActivity,
+} from '../identity/agents/agent-health.ts';
+import { type Caller, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import { toCanonicalId } from '../kernel/ids.ts';
+import { computeFingerprint } from '../kernel/json/fingerprint.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
+import { logRateLimited } from '../kernel/log-rate-limited.ts';
+import { assertNotReserved } from '../kernel/reserved-ids.ts';
+import type { Trace } from '../kernel/trace.ts';
+import { isAudited } from '../messaging/audit-log/is-audited.ts';
+import { createBroadcast } from '../messaging/broadcasts/fan-out.ts';
+import { failByRequestId } from '../messaging/direct-messages/fail-by-request-id.ts';
+import { sendDirectMessage } from '../messaging/direct-messages/send-direct-message.ts';
+import { recordSequence } from '../messaging/sequences/sequence.ts';
+import { recordAndRejectViolation } from '../messaging/violations/violation.ts';
+import { answerTask } from '../tasks/commands/answer-task.ts';
+import { applyReport } from '../tasks/commands/apply-report.ts';
+import type {
+  Command,
+  CommandResult,
+  DirectMessageCommand,
+  ProtocolMessage,
+  SignedContent,
+} from '../tasks/commands/command.ts';
+import { type CreateTaskResult, createTask } from '../tasks/commands/create-task.ts';
+import { withResolvedTaskId } from '../tasks/ids/aliases.ts';
+import { authorizeSender } from './authorize.ts';
+import { deduplicate } from './deduplicate.ts';
+import { resolveReferences, type TaskCommand } from './resolve-references.ts';
+
+export interface IngestResult extends CommandResult {
+  id: string;
+  dialect: string;
+  /** By which it can be asked for, where what its sender calls it is not unique. */
+  messageId?: string;
+  /** What a request names to wait for, and is no task that its sender has to do with. */
+  ignoredDependencies?: string[];
+  /** What its sender should know, though it was accepted. */
+  notices?: string[];
+  /** Of a message to many, by which its way can be followed. */
+  broadcastId?: string;
+}
+
+export interface ReceiveContext {
+  caller: Caller | RelayCaller;
+  /** The dialect that the sender named, if any. */
+  dialect?: string;
+  trace: Trace;
+  /** What its sender signed of the call that brought it, for dialects whose messages have no place for a signature. */
+  signed?: SignedContent;
+  /** To all agents, or to those of a capability or domain, whoever the message itself names. */
+  broadcast?: string;
+  /** It came in on a subject of its dialect: whoever listens there has heard it. */
+  heardOnNats?: true;
+  /** When it was said on NATS; absent where that is now. */
+  saidAt?: number;
+  /** Told which task a message is about as soon as that is known, so that whatever is logged from then on says so. */
+  note?: (taskId: string) => void;
+}
+
+/** One message of any dialect, carried out. */
+export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: JsonObject): Promise<IngestResult> => {
+  const dialect = resolveDialect(message, sent.dialect);
+  const begun = performance.now();
+  try {
+    const said = decodeCommand(deps, sent.caller, dialect, message);
+    if (said.kind === 'own') {
+      if (sent.broadcast !== undefined) throw notBroadcastableError(dialect);
+      const done = await said.carryOut(deps, await authorizeProtocolMessage(deps, sent, said), sent.trace);
+      return { id: said.messageId, dialect: dialect.name, ...done };
+    }
+    const signed = said.sent ? { message, at: said.sent.at } : sent.signed;
+    const sender = await authorizeSender(deps, {
+      caller: sent.caller,
+      from: said.from,
+      messageCount: 1,
+      signature: signed,
+    });
+    // Many make the id of a message themselves; some dialects make it of what else it says.
+    if (typeof message.id === 'string' && toCanonicalId(message.id) === said.messageId) {
+      assertNotReserved(said.kind === 'request' ? 'A task' : 'A message', said.messageId);
+    }
+    const caller = sent.caller.role === 'relay' ? await actAs(deps, sent.caller, sender, sent.saidAt) : sent.caller;
+    const audience = sent.broadcast ?? (said.kind === 'note' ? said.audience : undefined);
+    const command = await resolveReferences(deps, caller, sender, withAudience(audience, said));
+    if ('taskId' in command && command.taskId !== undefined) sent.note?.(command.taskId);
+    const once = <T>(act: () => Promise<T>): Promise<T> => deduplicate(deps, caller.project, command, act);
+    if (audience !== undefined) {
+      return await once(() => broadcastCommand(deps, caller, sent, dialect.name, audience, command));
+    }
+    const { duplicate, notices } = await once(() => executeCommand(deps, caller, sent, dialect.name, sender, command));
+    if (command.sent) await recordSequence(deps, sender.agent.project, command, duplicate);
+    if (dialect.hasLatencyMetrics) deps.recordMetric('message_write_latency_ms', performance.now() - begun);
+    const { messageId, givenId = messageId } = command;
+    const taskId = 'taskId' in command ? command.taskId : undefined;
+    const unique = toCanonicalId(givenId) === messageId ? undefined : messageId;
+    const ignoredDependencies = command.kind === 'request' ? command.ignoredDependencies : undefined;
+    return { id: givenId, dialect: dialect.name, duplicate, messageId: unique, taskId, ignoredDependencies, notices };
+  } catch (error) {
+    throw toProtocolError(dialect, error);
+  }
+};
+
+const notBroadcastableError = ({ name }: Dialect): ParleyError =>
+  new ParleyError('invalid_request', `A message of ${name} is for whom its subject names: send one to each agent.`);
+
+/** An administrator may call agents in its own name. */
+const authorizeProtocolMessage = async (
+  deps: Deps,
+  { caller, saidAt }: ReceiveContext,
+  { from, signed }: ProtocolMessage,
+): Promise<Caller> => {
+  if (caller.role === 'admin') return caller;
+  const sender = await authorizeSender(deps, { caller, from, messageCount: 1, signature: signed ?? 'never' });
+  return caller.role === 'relay' ? actAs(deps, caller, sender, saidAt) : caller;
+};
+
+/** What the relay brings is as if its agent had called when it said it. */
+const actAs = async (
+  deps: Deps,
+  { project }: RelayCaller,
+  known: RegisteredAgent,
+  saidAt?: number,
+): Promise<Caller> => {
+  if (shouldRecordActivity(deps, known, saidAt)) await recordActivity(deps, known, saidAt);
+  return { project, role: 'agent', registered: known, viaRelay: true };
+};
+
+const broadcastCommand = async (
+  deps: Deps,
+  caller: Caller,
+  { trace, heardOnNats }: ReceiveContext,
+  dialect: string,
+  audience: string,
+  command: Command,
+): Promise<IngestResult> => {
+  const { duplicate } = await createBroadcast(deps, caller, { audience, dialect, trace, heardOnNats }, command);
+  const { messageId, givenId = messageId } = command;
+  return { id: givenId, dialect, duplicate, broadcastId: messageId };
+};
+
+/** A refusal with what the dialect calls it beside it; anything else as it is. */
+export const toProtocolError = (dialect: Dialect, error: unknown): unknown => {
+  if (!(error instanceof ParleyError)) return error;
+  const words = dialect.toProtocolError?.(error);
+  if (!words) return error;
+  const { code, message, issues, retryable, cause, details } = error;
+  return new ParleyError(code, message, { issues, retryable, cause, details: { ...details, ...words } });
+};
+
+/** What is not to be logged is not told either, so that it costs nothing. */
+export const withAuditEntry = <T extends Command>(
+  deps: Deps,
+  dialect: Dialect,
+  { type }: JsonObject,
+  command: T,
+): T => {
+  const { messageId, givenId = messageId } = command;
+  const told = isAudited(deps.config, dialect)
+    ? { id: givenId, type: type ?? command.kind, ...command.told }
+    : undefined;
+  const { otherwise } = 'otherwise' in command ? command : {};
+  return { ...command, told, ...(otherwise && { otherwise: { ...otherwise, told } }) };
+};
+
+/** The same words to many are another message than to one. */
+const withAudience = (audience: string | undefined, command: TaskCommand): TaskCommand => {
+  if (audience === undefined) return command;
+  const print = { fingerprint: computeFingerprint([command.fingerprint, audience]) };
+  const { otherwise } = 'otherwise' in command ? command : {};
+  return { ...command, ...print, ...(otherwise && { otherwise: { ...otherwise, ...print } }) };
+};
+
+const decodeCommand = (deps: Deps, caller: Caller | RelayCaller, dialect: Dialect, message: JsonObject): Command => {
+  const sender = caller.role === 'agent' ? caller.registered.agent.id : undefined;
+  try {
+    return withAuditEntry(deps, dialect, message, dialect.decode(message, deps.config, sender));
+  } catch (error) {
+    if (error instanceof ParleyError) logRejection(deps, caller, dialect, error);
+    throw error;
+  }
+};
+
+const logRejection = (
+  deps: Deps,
+  caller: Caller | RelayCaller,
+  { name, logsRejections }: Dialect,
+  { code, issues, details }: ParleyError,
+): void => {
+  const isOtherMajor = code === 'unsupported_version';
+  if (!isOtherMajor && !logsRejections) return;
+  const what = isOtherMajor
+    ? 'a message of another major version was refused'
+    : 'a message that is not valid was refused';
+  logRateLimited(deps, { project: caller.project, agent: getCallerName(caller) }, what, {
+    dialect: name,
+    code,
+    issues: issues?.map(({ path, message }) => `${path}: ${message}`),
+    ...details,
+  });
+};
+
+const executeCommand = (
+  deps: Deps,
+  caller: Caller,
+  sent: ReceiveContext,
+  dialect: string,
+  sender: RegisteredAgent,
+  command: TaskCommand,
+): Promise<CreateTaskResult> => {
+  switch (command.kind) {
+    case 'request':
+      return createTask(deps, caller, dialect, command, sent.trace);
+    case 'heartbeat':
+      return recordHeartbeat(deps, sender, command, sent.saidAt);
+    case 'note':
+      return executeDirectMessage(deps, caller, sent, dialect, sender, command);
+    case 'violation':
+      return recordAndRejectViolation(deps, caller.project, dialect, command);
+    case 'answer':
+      return answerTask(deps, caller, command.taskId, command.answer);
+    default:
+      return withResolvedTaskId(deps, caller.project, command.taskId, (taskId) =>
+        applyReport(deps, sender, { ...command, taskId }, command.taskId),
+      );
+  }
+};
+
+const executeDirectMessage = async (
+  deps: Deps,
+  caller: Caller,
+  { trace, saidAt }: ReceiveContext,
+  dialect: string,
+  sender: RegisteredAgent,
+  note: DirectMessageCommand,
+): Promise<{ duplicate: boolean }> => {
+  const isShown = !(await failByRequestId(deps, sender, note));
+  if (note.order) assertCoordinator(caller, 'give orders');
+  const sent = await sendDirectMessage(deps, { project: caller.project, dialect, trace, isShown }, note);
+  if (note.statusReport && !sent.duplicate) await recordStatusReport(deps, sender, note.statusReport, saidAt);
+  return sent;
+};

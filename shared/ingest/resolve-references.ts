@@ -1,0 +1,87 @@
+import type { Agent, RegisteredAgent } from '../identity/agents/agent.ts';
+import type { Caller } from '../identity/auth/authenticate.ts';
+import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import { SHORT_ID } from '../kernel/ids.ts';
+import type {
+  AnswerMessage,
+  Command,
+  ProtocolMessage,
+  TaskReport,
+  TaskRequestCommand,
+} from '../tasks/commands/command.ts';
+import { checkDependencyCount } from '../tasks/dependencies/reconcile-dependencies.ts';
+import { findTaskByAnyId } from '../tasks/ids/aliases.ts';
+import { findTaskByShortId, resolveShortId, taskNotFoundByShortIdError } from '../tasks/ids/short-ids.ts';
+
+export type TaskCommand = Exclude<Command, ProtocolMessage>;
+
+/** Some messages are reports only where their sender was given the task that they name, and some name it shortly. */
+export const resolveReferences = (
+  deps: Deps,
+  caller: Caller,
+  { agent }: RegisteredAgent,
+  command: TaskCommand,
+): TaskCommand | Promise<TaskCommand> => {
+  if (command.kind === 'request') return resolveRequestReferences(deps, caller, command);
+  if ('requester' in command && command.requester !== undefined && command.kind !== 'answer') {
+    return resolveTaskByShortId(deps, agent, command);
+  }
+  return 'otherwise' in command && command.otherwise
+    ? resolveReportOrFallback(deps, agent, command, command.otherwise)
+    : command;
+};
+
+const resolveTaskByShortId = async (deps: Deps, agent: Agent, report: TaskReport): Promise<TaskCommand> => {
+  const taskId = await findTaskByShortId(deps, agent, report);
+  if (taskId !== undefined) return { ...report, taskId };
+  if (!report.otherwise) throw taskNotFoundByShortIdError(report);
+  return report.otherwise;
+};
+
+const resolveReportOrFallback = async (
+  deps: Deps,
+  { project, id }: Agent,
+  report: TaskReport | AnswerMessage,
+  otherwise: TaskCommand,
+): Promise<TaskCommand> => {
+  const task = await findTaskByAnyId(deps.records, project, report.taskId);
+  return task && [task.to, task.holder].includes(id) ? report : otherwise;
+};
+
+/** What a request calls shortly: its parent, and what it waits for. */
+export const resolveRequestReferences = (
+  deps: Deps,
+  caller: Caller,
+  request: TaskRequestCommand,
+): TaskRequestCommand | Promise<TaskRequestCommand> =>
+  (request.parent === undefined || request.isSubtask) && !request.waitsForShort
+    ? request
+    : resolveRequestShortIds(deps, caller, request);
+
+/** What may mean several tasks is the parent of none. */
+const resolveParent = async (deps: Deps, caller: Caller, parent: string): Promise<string> => {
+  try {
+    return await resolveShortId(deps, caller, parent);
+  } catch (error) {
+    if (error instanceof ParleyError && error.code === 'ambiguous_id') return parent;
+    throw error;
+  }
+};
+
+const resolveRequestShortIds = async (
+  deps: Deps,
+  caller: Caller,
+  request: TaskRequestCommand,
+): Promise<TaskRequestCommand> => {
+  const { parent, isSubtask, waitsForShort } = request;
+  const whole = parent === undefined || isSubtask ? parent : await resolveParent(deps, caller, parent);
+  if (!waitsForShort) return { ...request, parent: whole };
+  const names = [...new Set(waitsForShort)];
+  const refusal = checkDependencyCount(names);
+  if (refusal) throw refusal;
+  const found = await Promise.all(names.map((id) => resolveShortId(deps, caller, id)));
+  const isUnknown = (id: string): boolean => SHORT_ID.test(id);
+  const ignoredDependencies = found.some(isUnknown) ? found.filter(isUnknown) : undefined;
+  return { ...request, parent: whole, waitsFor: found.filter((id) => !isUnknown(id)), ignoredDependencies };
+};

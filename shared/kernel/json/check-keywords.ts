@@ -1,0 +1,72 @@
+import { matchesFormat } from './formats.ts';
+import { isObject } from './json.ts';
+
+export type SchemaKeywords = Readonly<Record<string, unknown>>;
+
+export interface KeywordIssue {
+  path: PropertyKey[];
+  message: string;
+}
+
+export const toKeywordIssue = (message: string, ...at: PropertyKey[]): KeywordIssue => ({ path: at, message });
+
+export const isJsonType = (type: unknown, value: unknown): boolean => {
+  switch (type) {
+    case 'null':
+      return value === null;
+    case 'array':
+      return Array.isArray(value);
+    case 'object':
+      return isObject(value);
+    case 'integer':
+      return Number.isInteger(value);
+    default:
+      return typeof value === type;
+  }
+};
+
+export const checkNumber = (schema: SchemaKeywords, value: number): KeywordIssue | undefined => {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  if (typeof minimum === 'number' && value < minimum) return toKeywordIssue(`must be at least ${minimum}`);
+  if (typeof maximum === 'number' && value > maximum) return toKeywordIssue(`must be at most ${maximum}`);
+  if (typeof exclusiveMinimum === 'number' && value <= exclusiveMinimum)
+    return toKeywordIssue(`must be more than ${exclusiveMinimum}`);
+  if (typeof exclusiveMaximum === 'number' && value >= exclusiveMaximum)
+    return toKeywordIssue(`must be less than ${exclusiveMaximum}`);
+  if (typeof multipleOf === 'number' && !isMultipleWithin(value, multipleOf))
+    return toKeywordIssue(`must be a multiple of ${multipleOf}`);
+  return undefined;
+};
+
+/** 0.3 is three times 0.1, though not in binary. */
+const isMultipleWithin = (value: number, of: number): boolean => {
+  const times = value / of;
+  return Math.abs(times - Math.round(times)) <= Number.EPSILON * Math.max(1, Math.abs(times));
+};
+
+export const checkString = (schema: SchemaKeywords, value: string): KeywordIssue | undefined => {
+  const { minLength, maxLength, format } = schema;
+  if (minLength !== undefined || maxLength !== undefined) {
+    const wrong = checkSize(schema, 'Length', countCharacters(value));
+    if (wrong) return wrong;
+  }
+  return typeof format === 'string' && !matchesFormat(format, value)
+    ? toKeywordIssue(`must be a ${format.slice(0, 64)}`)
+    : undefined;
+};
+
+/** In characters, as the standard counts: those outside the basic plane have two units. */
+const countCharacters = (text: string): number => {
+  let length = 0;
+  for (const _ of text) length++;
+  return length;
+};
+
+const UNITS = { Items: ' items', Properties: ' fields', Length: ' characters' };
+
+export const checkSize = (schema: SchemaKeywords, of: keyof typeof UNITS, size: number): KeywordIssue | undefined => {
+  const [least, most] = [schema[`min${of}`], schema[`max${of}`]];
+  if (typeof least === 'number' && size < least) return toKeywordIssue(`must have at least ${least}${UNITS[of]}`);
+  if (typeof most === 'number' && size > most) return toKeywordIssue(`must have at most ${most}${UNITS[of]}`);
+  return undefined;
+};

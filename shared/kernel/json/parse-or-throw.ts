@@ -1,0 +1,82 @@
+import * as z from 'zod';
+import { type Issue, ParleyError, type ParleyErrorCode } from '../errors.ts';
+import { isObject, type Json, type JsonObject } from './json.ts';
+
+/** Any object. What came as JSON is JSON all the way down, so that nothing inside needs a look. */
+export const jsonObject = z.custom<JsonObject>(isObject, 'must be an object').meta({ type: 'object' });
+
+/** Any value at all, as long as there is one. */
+export const jsonValue = z.custom<Json>((value) => value !== undefined, 'must be there').meta({});
+
+/** The value in the schema's shape, or one error with everything that is wrong with it. */
+export const parseOrThrow = <T>(schema: z.ZodType<T>, value: unknown, code: ParleyErrorCode, what: string): T => {
+  const parsed = schema.safeParse(value, { error: formatZodIssue });
+  if (parsed.success) return parsed.data;
+  const issues = toIssues(parsed.error);
+  const fields = issues.map(({ path }) => path || '(the whole)').join(', ');
+  const facts = code === 'protocol_violation' ? { violated: issues[0]?.path || 'body' } : undefined;
+  throw new ParleyError(code, `${what} is not valid: ${fields}.`, { issues, details: facts });
+};
+
+/** What is wrong with the value; nothing, if it has the schema's shape. */
+export const validate = (schema: z.ZodType, value: unknown): Issue[] => {
+  const parsed = schema.safeParse(value, { error: formatZodIssue });
+  return parsed.success ? [] : toIssues(parsed.error);
+};
+
+/** The first twenty are enough to mend a message by; a hostile one could have thousands. */
+export const MAX_ISSUES = 20;
+/** Paths and messages quote what was sent, which may be of any length. */
+export const MAX_ISSUE_TEXT = 200;
+
+const toIssues = ({ issues }: z.ZodError): Issue[] =>
+  issues
+    .flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.slice(0, MAX_ISSUES).map((key) => ({ path: [...issue.path, key], message: 'unknown field' }))
+        : [issue],
+    )
+    .slice(0, MAX_ISSUES)
+    .map(({ path, message }) => ({
+      path: formatPath(path).slice(0, MAX_ISSUE_TEXT),
+      message: message.slice(0, MAX_ISSUE_TEXT),
+    }));
+
+export const REQUIRED_MESSAGE = 'is required';
+
+/** What is wrong, for whoever wrote the value, where its schema has no words of its own for that. */
+const formatZodIssue = (issue: z.core.$ZodRawIssue): string | undefined => {
+  if (issue.input === undefined) return REQUIRED_MESSAGE;
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${TYPE_NAMES[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+    case 'invalid_union':
+      return Array.isArray(issue.options) ? `must be one of ${issue.options.join(', ')}` : 'must have another shape';
+    case 'too_small':
+      return `must be at least ${issue.minimum}${UNITS[issue.origin] ?? ''}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`;
+    default:
+      return undefined;
+  }
+};
+
+const TYPE_NAMES: Partial<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  record: 'an object',
+  array: 'an array',
+};
+
+const UNITS: Partial<Record<string, string>> = { string: ' characters long', array: ' items long' };
+
+export const formatPath = (path: PropertyKey[]): string =>
+  path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step).slice(0, MAX_ISSUE_TEXT)}`))
+    .join('')
+    .replace(/^\./, '');

@@ -1,0 +1,176 @@
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { isJsonObject, isObject, type JsonObject } from '../../kernel/json/json.ts';
+import type { ParleyEvent } from '../../ports/events.ts';
+
+export const AUDIT_LOG_STATUSES = ['success', 'error', 'timeout'] as const;
+
+/** One message as its sender or its recipient would log it. */
+export interface AuditLogEntry {
+  messageId: string;
+  timestamp: string;
+  direction: 'sent' | 'received';
+  fromAgent: string;
+  toAgent?: string;
+  type: string;
+  status: (typeof AUDIT_LOG_STATUSES)[number];
+  /** How long a request waited to be claimed or answered, and any other message to be read. */
+  latencyMs: number;
+  evidenceCount: number;
+  confidenceScore: number;
+  taskId?: string;
+}
+
+export interface AuditLogFilter {
+  agent?: string;
+  type?: string;
+  status?: AuditLogEntry['status'];
+  /** Epoch milliseconds, the first and the last that count. */
+  from?: number;
+  to?: number;
+  limit: number;
+  cursor?: string;
+}
+
+export interface AuditLogPage {
+  entries: AuditLogEntry[];
+  /** Absent at the end. A page with a cursor may still be short, or empty: its filter found little so far. */
+  cursor?: string;
+}
+
+/** How often one call reads the events, whatever its filter lets through: the cost of a call does not grow with the log. */
+const MAX_READS = 5;
+/** How many events are read at a time, but for the first, for which about as many are enough as entries are wanted. */
+const EVENT_PAGE = 100;
+/** An event tells of a sending and a receipt, of two receipts, or of less. */
+const MAX_ENTRIES_PER_EVENT = 2;
+/** Events are told in about the order in which they happened; none is this late. */
+const MAX_DISORDER_MS = 10 * 60_000;
+
+/**
+ * The log of messages, newest first. It is read out of the event log, and so costs nothing to write but what events tell of the
+ * messages of those dialects that are logged.
+ */
+export const readAuditLog = async (deps: Deps, caller: Caller, filter: AuditLogFilter): Promise<AuditLogPage> => {
+  const entries: AuditLogEntry[] = [];
+  const seen = new Set<string>();
+  let cursor = filter.cursor ?? (await findNewestCursor(deps, caller.project, filter));
+  for (let reads = 0; reads < MAX_READS; reads++) {
+    const place = { after: cursor, types: Object.keys(LOGGED_EVENTS), newestFirst: true };
+    const read = (limit: number) => deps.events.read(caller.project, { ...place, limit });
+    const page = await read(reads === 0 ? Math.ceil(filter.limit / MAX_ENTRIES_PER_EVENT) : EVENT_PAGE);
+    if (page.cursor === cursor) return { entries };
+    for (const [at, event] of page.events.entries()) {
+      if (filter.from !== undefined && event.at < filter.from - MAX_DISORDER_MS) return { entries };
+      if (seen.has(event.id) || event.at < (filter.from ?? 0) || event.at > (filter.to ?? Infinity)) continue;
+      seen.add(event.id);
+      entries.push(...toAuditEntries(event).filter((entry) => matchesFilter(caller, entry, filter)));
+      if (entries.length + MAX_ENTRIES_PER_EVENT <= filter.limit) continue;
+      // Where the page goes on, the next one begins behind this event.
+      return { entries, cursor: (at + 1 === page.events.length ? page : await read(at + 1)).cursor };
+    }
+    cursor = page.cursor;
+  }
+  return { entries, cursor };
+};
+
+/** Where a log that ends with a time begins to be read. */
+const findNewestCursor = (
+  { events, clock }: Deps,
+  project: string,
+  { to = Infinity }: AuditLogFilter,
+): Promise<string> => {
+  const after = to + MAX_DISORDER_MS;
+  return after < clock.now() ? events.findPositionAt(project, after) : events.getEnd(project);
+};
+
+/** Whose line of the log it is: the sender's own or the recipient's own. */
+const getEntryOwner = ({ direction, fromAgent, toAgent }: AuditLogEntry): string | undefined =>
+  direction === 'sent' ? fromAgent : toAgent;
+
+const matchesFilter = (caller: Caller, entry: AuditLogEntry, { agent, type, status }: AuditLogFilter): boolean =>
+  (caller.role === 'admin' || getEntryOwner(entry) === caller.registered.agent.id) &&
+  (agent === undefined || getEntryOwner(entry) === agent) &&
+  (type === undefined || entry.type === type) &&
+  (status === undefined || entry.status === status);
+
+type Direction = AuditLogEntry['direction'];
+type Speaker = 'requester' | 'holder' | 'sender';
+
+/** What an event says about a message: who spoke, and whether that was its sending, its receipt or both. */
+const LOGGED_EVENTS: Record<string, { by?: Speaker; directions: Direction[] }> = {
+  'task.requested': { by: 'requester', directions: ['sent'] },
+  'task.claimed': { by: 'requester', directions: ['received'] },
+  'task.expired': { by: 'requester', directions: ['received'] },
+  'task.retrying': { by: 'holder', directions: ['sent'] },
+  // By the write that tells of it, progress is to be read in the task, and an outcome in an inbox.
+  'task.progress': { by: 'holder', directions: ['sent', 'received'] },
+  'task.completed': { by: 'holder', directions: ['sent', 'received'] },
+  'task.failed': { by: 'holder', directions: ['sent', 'received'] },
+  'task.input_required': { by: 'holder', directions: ['sent', 'received'] },
+  // No message leads to these: what reaches somebody is all that they tell.
+  'task.input_given': { directions: [] },
+  'task.cancelled': { directions: [] },
+  'batch.ended': { directions: [] },
+  'message.sent': { by: 'sender', directions: ['sent'] },
+  'message.read': { by: 'sender', directions: ['received'] },
+  'message.expired': { by: 'sender', directions: ['received'] },
+  'message.evicted': { by: 'sender', directions: ['received'] },
+  'message.blocked': { by: 'sender', directions: ['sent'] },
+};
+
+const toAuditEntries = (event: ParleyEvent): AuditLogEntry[] => {
+  const { logged, delivered } = event.data;
+  return [
+    ...(isJsonObject(logged) ? toMessageEntries(event, logged) : []),
+    ...(Array.isArray(delivered) ? delivered.filter(isJsonObject) : []).map((heard) =>
+      toAuditEntry(event, heard, 'received'),
+    ),
+  ];
+};
+
+/** The message that the event is about. */
+const toMessageEntries = (event: ParleyEvent, message: JsonObject): AuditLogEntry[] => {
+  const { by, directions = [] } = LOGGED_EVENTS[event.type] ?? {};
+  const { from: sender, to: addressee, agent } = event.data;
+  const [from, to] = by === 'holder' ? [agent, sender] : [sender, addressee ?? agent];
+  return directions.map((direction) => toAuditEntry(event, { ...message, from, to }, direction));
+};
+
+const toAuditEntry = (
+  { type: told, at, data }: ParleyEvent,
+  message: JsonObject,
+  direction: Direction,
+): AuditLogEntry => {
+  const { id, from, to, type, waitedMs, evidenceCount, confidenceScore } = message;
+  return {
+    messageId: String(id),
+    timestamp: toIso(at),
+    direction,
+    fromAgent: String(from),
+    toAgent: to === undefined ? undefined : String(to),
+    type: String(type),
+    status: getEntryStatus(told, data),
+    latencyMs: toNumber(waitedMs),
+    evidenceCount: toNumber(evidenceCount),
+    confidenceScore: toNumber(confidenceScore),
+    taskId: data.taskId === undefined ? undefined : String(data.taskId),
+  };
+};
+
+const getEntryStatus = (told: string, { error, status }: ParleyEvent['data']): AuditLogEntry['status'] => {
+  if (told.endsWith('.expired')) return 'timeout';
+  if (['message.evicted', 'message.blocked', 'task.cancelled'].includes(told)) return 'error';
+  if (told === 'batch.ended') return getBatchStatus(status);
+  if (told !== 'task.failed' && told !== 'task.retrying') return 'success';
+  const code = isObject(error) ? String(error.code).toLowerCase() : '';
+  return code === 'timeout' ? 'timeout' : 'error';
+};
+
+const getBatchStatus = (status: unknown): AuditLogEntry['status'] => {
+  if (status === 'timeout') return 'timeout';
+  return status === 'failed' ? 'error' : 'success';
+};
+
+const toNumber = (value: unknown): number => (typeof value === 'number' ? value : 0);

@@ -1,0 +1,76 @@
+import { getEncoder } from '../../dialects/encoder-registry.ts';
+import { getDialect } from '../../dialects/registry.ts';
+import type { TaskEventType } from '../../effects/task-effects.ts';
+import { toCanonicalId } from '../../kernel/ids.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import type { NewItem } from '../../ports/records.ts';
+import type { Task } from '../../tasks/model/task.ts';
+import { buildOutcome, type Delivery, type TaskOutcome } from '../inbox/delivery.ts';
+
+/**
+ * What an event says for the log of messages: the message that took the task this step, where its sender's dialect is logged, and
+ * otherwise what was heard of the step, where the dialect of the requester or the holder is.
+ */
+export const buildTaskAuditFields = (type: TaskEventType, task: Task, deliveries: NewItem<Delivery>[]): JsonObject => {
+  const waitedMs = task.at - task.createdAt;
+  const message = getSentEntry(type, task);
+  const isTold = message !== undefined && type !== 'task.expired';
+  const heard = isTold || !isAuditedFor(task, true) ? [] : buildReceivedEntries(type, task, deliveries);
+  return {
+    logged: message && { ...message, waitedMs },
+    delivered: heard.length > 0 ? heard.map((one) => ({ ...one, waitedMs })) : undefined,
+  };
+};
+
+/** Whether what is said to the requester is logged, and what is said to the holder. */
+const isAuditedFor = ({ told, heardIn, answeredIn }: Task, isRequester: boolean): boolean =>
+  told !== undefined || heardIn !== undefined || (isRequester && answeredIn !== undefined);
+
+const getSentEntry = (type: TaskEventType, task: Task): JsonObject | undefined => {
+  switch (type) {
+    case 'task.requested':
+      return task.v === 1 ? task.told : undefined;
+    case 'task.claimed':
+    case 'task.expired':
+      return task.told;
+    case 'task.progress':
+      return task.progress?.told;
+    case 'task.completed':
+    case 'task.failed':
+      return getOutcomeAuditEntry(task, task.endedBy?.id);
+    case 'task.retrying':
+    case 'task.input_required':
+      return getOutcomeAuditEntry(task, task.seen?.at(-1)?.id);
+    default:
+      return undefined;
+  }
+};
+
+/** An earlier attempt may have ended with a message that was logged, and this one without. */
+const getOutcomeAuditEntry = ({ outcomeTold: told }: Task, id: string | undefined): JsonObject | undefined =>
+  id !== undefined && toCanonicalId(String(told?.id)) === id ? told : undefined;
+
+/** What reached somebody: by a claim, as progress to be read in the task, or in an inbox. */
+const buildReceivedEntries = (type: TaskEventType, task: Task, deliveries: NewItem<Delivery>[]): JsonObject[] => {
+  const { id, from, holder, seen, dialect, heardIn = dialect, answeredIn = dialect } = task;
+  if (type === 'task.claimed') {
+    if (!isAuditedFor(task, false)) return [];
+    const { type: called = 'request' } = getEncoder(getDialect(heardIn)).encodeRequest(task, null);
+    return [{ id, from, to: holder, type: called }];
+  }
+  if (type === 'task.progress') {
+    const { type: called = 'progress' } = getEncoder(getDialect(answeredIn)).encodeReport(task);
+    return [{ id: seen?.at(-1)?.id, from: holder, to: from, type: called }];
+  }
+  // What ended it reaches the requester in any case, also where that is told with a batch.
+  const outcomes = task.endedBy ? [buildOutcome(task, from)] : deliveries.flatMap(({ outcome }) => outcome ?? []);
+  return outcomes
+    .filter(({ to }) => isAuditedFor(task, to === from))
+    .map((outcome) => toReceivedOutcome(outcome, outcome.to === from ? answeredIn : heardIn));
+};
+
+const toReceivedOutcome = (outcome: TaskOutcome, dialect: string): JsonObject => {
+  const { id, from, to, status } = outcome;
+  const { type = status } = getEncoder(getDialect(dialect)).encodeOutcome(outcome, undefined, undefined);
+  return { id, from, to, type };
+};

@@ -1,0 +1,99 @@
+import { assertCoordinator } from '../../identity/agents/agent-control.ts';
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { mapConcurrent } from '../../kernel/concurrency.ts';
+import { isPermanent, ParleyError } from '../../kernel/errors.ts';
+import { idReusedError } from '../../kernel/id-reused-error.ts';
+import { toUuid, uuidFromSeed } from '../../kernel/ids.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
+import { equals } from '../../ports/conditions.ts';
+import type { NewItem } from '../../ports/records.ts';
+import type { Command } from '../../tasks/commands/command.ts';
+import { createTask } from '../../tasks/commands/create-task.ts';
+import { sendDirectMessage } from '../direct-messages/send-direct-message.ts';
+import { assertKnownAudience, listNextRecipients } from './audience.ts';
+import { type Broadcast, type BroadcastCommand, broadcastRef } from './broadcast.ts';
+
+/** Takes the message down for all that it is for. They get it one after the other, whatever becomes of this process. */
+export const createBroadcast = async (
+  deps: Deps,
+  caller: Caller,
+  { audience, dialect, trace, heardOnNats }: Pick<Broadcast, 'audience' | 'dialect' | 'heardOnNats'> & { trace: Trace },
+  command: Command,
+): Promise<{ duplicate: boolean }> => {
+  const { project } = caller;
+  assertCoordinator(caller, 'speak to many at once');
+  assertKnownAudience(deps, project, audience);
+  if (command.kind !== 'note' && command.kind !== 'request') {
+    throw new ParleyError('invalid_request', 'Only a request or a message that is about no task can go to many.');
+  }
+  const { messageId: id, from, fingerprint } = command;
+  assertMaxSize('A message to many', command, deps.config.limits.extensionBytes);
+  const now = deps.clock.now();
+  const fresh: NewItem<Broadcast> = {
+    ...broadcastRef(project, id),
+    ...{ sk: 'broadcast', project, id, from, dialect, audience, heardOnNats, command, fingerprint },
+    ...pickCallTrace(trace),
+    ...{ createdAt: now, reached: 0, unreached: 0, due: now },
+  };
+  const created = await deps.records.create<Broadcast>(fresh, deps.newId());
+  if (created.outcome === 'written') return { duplicate: false };
+  if (created.existing?.fingerprint === fingerprint) return { duplicate: true };
+  throw idReusedError(command);
+};
+
+/** So many are written to at once. */
+const CONCURRENCY = 25;
+
+/** The next page of recipients. A page that is begun again reaches everybody once: each message has an id of its own. */
+export const onBroadcastTimer = async (deps: Deps, record: Broadcast): Promise<void> => {
+  const { command } = record;
+  const { recipients, after } = await listNextRecipients(deps, record);
+  const sent = await mapConcurrent(recipients, CONCURRENCY, (to) => sendToRecipient(deps, record, command, to));
+  const unreached = sent.filter((isIn) => !isIn).length;
+  const now = deps.clock.now();
+  await deps.records.update(
+    broadcastRef(record.project, record.id),
+    {
+      if: equals('v', record.v),
+      add: { reached: recipients.length - unreached, unreached },
+      set:
+        after === undefined
+          ? { doneAt: now, expires: now + deps.config.tasks.retentionMs }
+          : { reachedUpTo: after, due: Math.max(now, (record.due ?? 0) + 1) },
+      unset: after === undefined ? ['due'] : [],
+    },
+    deps.newId(),
+  );
+};
+
+const sendToRecipient = async (
+  deps: Deps,
+  record: Broadcast,
+  command: BroadcastCommand,
+  to: string,
+): Promise<boolean> => {
+  const { project, dialect, audience, heardOnNats } = record;
+  const trace = pickCallTrace(record);
+  const isToSome = audience !== 'all' && !heardOnNats;
+  try {
+    const own = addressCommand(command, to);
+    if (own.kind === 'note') await sendDirectMessage(deps, { project, dialect, trace, isShown: true, isToSome }, own);
+    else await createTask(deps, { project, role: 'admin' }, dialect, own, trace);
+    return true;
+  } catch (error) {
+    // A full inbox must not hold up those of others.
+    if (isPermanent(error) || (error instanceof ParleyError && error.code === 'inbox_full')) return false;
+    throw error;
+  }
+};
+
+/** The message as if it were for this one alone, under an id that begins with the same digits. */
+const addressCommand = (command: BroadcastCommand, to: string): BroadcastCommand => {
+  const messageId = uuidFromSeed(['recipient', command.messageId, to], toUuid(command.messageId).slice(0, 8));
+  const sent = command.sent && { ...command.sent, to };
+  const own = { messageId, to, sent, fingerprint: computeFingerprint([command.fingerprint, to]) };
+  return command.kind === 'note' ? { ...command, ...own } : { ...command, ...own, taskId: messageId };
+};

@@ -1,0 +1,45 @@
+import type { RegisteredAgent } from '../../identity/agents/agent.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { isPermanent } from '../../kernel/errors.ts';
+import { applyReport } from '../../tasks/commands/apply-report.ts';
+import type { DirectMessageCommand } from '../../tasks/commands/command.ts';
+import { holderKey, type Task } from '../../tasks/model/task.ts';
+import { directMessageRef } from './direct-message.ts';
+
+/** An agent that holds more than this must say which task it means. */
+const MAX_ASSIGNED_READ = 100;
+
+/**
+ * A failure that names no task, but a thread: it ends the one task of that thread which its sender holds for its recipient.
+ * Says whether it did; it is then kept as a note that nobody is shown, so that the same message again is known.
+ */
+export const failByRequestId = async (
+  deps: Deps,
+  sender: RegisteredAgent,
+  message: DirectMessageCommand,
+): Promise<boolean> => {
+  const { failing, to, from, messageId, fingerprint, carried, told } = message;
+  if (!failing) return false;
+  const { project, id } = sender.agent;
+  if (await deps.records.get(directMessageRef(project, from, messageId))) return false;
+  const held = await deps.records.query<Task>({ index: 'held', p: holderKey(project, id), limit: MAX_ASSIGNED_READ });
+  const [task, ...more] = held.filter((one) => one.thread === failing.thread && one.from === to);
+  if (!task || more.length > 0 || held.length === MAX_ASSIGNED_READ) return false;
+  try {
+    await applyReport(deps, sender, {
+      kind: 'fail',
+      messageId,
+      fingerprint,
+      from,
+      taskId: task.id,
+      error: failing.error,
+      carried,
+      told,
+    });
+    return true;
+  } catch (error) {
+    // Somebody else ended it meanwhile, so that the message is about no open task any more.
+    if (isPermanent(error)) return false;
+    throw error;
+  }
+};

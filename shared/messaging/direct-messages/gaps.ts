@@ -1,0 +1,62 @@
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { toCanonicalId } from '../../kernel/ids.ts';
+import { equals } from '../../ports/conditions.ts';
+import type { IndexKey } from '../../ports/records.ts';
+import { updateWithRetry } from '../../storage/update-with-retry.ts';
+import { timeOrderedKey } from '../../tasks/model/task.ts';
+import { type DirectMessage, directMessageRef, isGap } from './direct-message.ts';
+
+export const GAP_STATUSES = ['open', 'closed'] as const;
+export type GapStatus = (typeof GAP_STATUSES)[number];
+
+/** A note that stays on a list, read or not, until somebody closes it, stands there by its second place in an index. */
+export const gapKey = (
+  { project, from, id }: Pick<DirectMessage, 'project' | 'from' | 'id'>,
+  status: GapStatus,
+  openedAt: number,
+): IndexKey => timeOrderedKey(gapListKey(project, status), openedAt, `${from}:${id}`);
+
+const gapListKey = (project: string, status: GapStatus): string => `${project}#tickets#${status}`;
+
+export interface GapPage {
+  tickets: DirectMessage[];
+  cursor?: string;
+}
+
+/** The newest first; an agent sees those that it opened or was sent. */
+export const listGaps = async (
+  deps: Deps,
+  caller: Caller,
+  { status, limit, cursor }: { status: GapStatus; limit: number; cursor?: string },
+): Promise<GapPage> => {
+  const p = gapListKey(caller.project, status);
+  const found = await deps.records.query<DirectMessage>({ index: 'held', p, after: cursor, newestFirst: true, limit });
+  const tickets = found.filter((note) => isParty(caller, note));
+  return { tickets, cursor: found.length === limit ? found.at(-1)?.held?.s : undefined };
+};
+
+const isParty = (caller: Caller, { from, to }: DirectMessage): boolean =>
+  caller.role === 'admin' || [from, to].includes(caller.registered.agent.id);
+
+/** From now on it is kept for as long as a task that has ended. Closing twice is the same as once. */
+export const closeGap = async (deps: Deps, caller: Caller, from: string, id: string): Promise<DirectMessage> => {
+  const { project } = caller;
+  const now = deps.clock.now();
+  const done = await updateWithRetry(
+    deps.records,
+    directMessageRef(project, from, toCanonicalId(id)),
+    deps.newId(),
+    undefined,
+    (note) => {
+      if (!note || !isGap(note) || !isParty(caller, note)) {
+        throw new ParleyError('not_found', `There is no ticket ${id} of ${from}.`);
+      }
+      if (note.closedAt !== undefined) return 'unchanged';
+      const held = gapKey(note, 'closed', note.createdAt);
+      return { if: equals('v', note.v), set: { held, closedAt: now, expires: now + deps.config.tasks.retentionMs } };
+    },
+  );
+  return done.outcome === 'changed' ? done.after : done.record;
+};

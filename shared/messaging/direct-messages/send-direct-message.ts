@@ -1,0 +1,191 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Agent } from '../../identity/agents/agent.ts';
+import { buildControlWrite, checkControlApplied } from '../../identity/agents/agent-control.ts';
+import { findAgent } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { idReusedError } from '../../kernel/id-reused-error.ts';
+import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { logRateLimited } from '../../kernel/log-rate-limited.ts';
+import { createChildSpan, type Trace } from '../../kernel/trace.ts';
+import type { NewItem, TransactionWrite } from '../../ports/records.ts';
+import { deleteOrphans, type StoredContent, storeContent, withBlobCleanup } from '../../storage/content.ts';
+import type { DirectMessageCommand } from '../../tasks/commands/command.ts';
+import { unacknowledgedKey } from '../../tasks/model/task.ts';
+import { getAuditDialect } from '../audit-log/is-audited.ts';
+import { type InboxAdmission, planAdmission } from '../inbox/bounded-inbox.ts';
+import { inboxPk, inboxSortKey } from '../inbox/delivery.ts';
+import { type DirectMessage, directMessageRef, isDirectMessage, isGap } from './direct-message.ts';
+import { buildEvictionChange, computeNextMessageCheckAt } from './direct-message-changes.ts';
+import { gapKey } from './gaps.ts';
+
+/** In whose name and language a note is sent, and whether its recipient is shown it. */
+interface SendOptions {
+  project: string;
+  dialect: string;
+  trace: Trace;
+  isShown: boolean;
+  isToSome?: boolean;
+}
+
+/** Puts the message into its recipient's inbox, or only keeps it, or finds that it came before. */
+export const sendDirectMessage = async (
+  deps: Deps,
+  sending: SendOptions,
+  message: DirectMessageCommand,
+): Promise<{ duplicate: boolean }> => {
+  const { project } = sending;
+  const { inputBytes, extensionBytes } = deps.config.limits;
+  const said = assertMaxSize('The content of the message', message.content, inputBytes);
+  assertMaxSize('What the message carries beside it', message.carried, extensionBytes);
+  const recipient = await findAgent(deps, project, message.to);
+  if (!recipient) {
+    // What was accepted once stays accepted, though its recipient may be gone by now.
+    const accepted = await deps.records.get(directMessageRef(project, message.from, message.messageId));
+    if (accepted?.fingerprint === message.fingerprint) return { duplicate: true };
+    throw new ParleyError(
+      'unknown_agent',
+      `No agent ${message.to} is registered, so that nobody would ever read this.`,
+    );
+  }
+  const content = await storeContent(deps, project, message.messageId, said);
+  const note = buildDirectMessage(deps, sending, recipient.agent, message, content);
+  const met = await withBlobCleanup(deps.blobs, [content], () => writeMessage(deps, recipient.agent, note, message));
+  if (met === 'written') return { duplicate: false };
+  await deleteOrphans(deps.blobs, [content], [met?.content]);
+  if (met?.fingerprint === message.fingerprint) return { duplicate: true };
+  throw idReusedError(message);
+};
+
+/**
+ * Senders that find the inbox full at once want the same place: each that gets it makes the others look again, after pauses that
+ * grow and differ. Whoever has had no luck for so long is asked to try again.
+ */
+const MAX_RETRY_MS = 10_000;
+const BACKOFF_MS = 20;
+const MAX_BACKOFF_MS = 1000;
+
+/** The note that was there before, unless this one could be written. */
+const writeMessage = async (
+  deps: Deps,
+  recipient: Agent,
+  note: NewItem<DirectMessage>,
+  { order }: DirectMessageCommand,
+): Promise<'written' | DirectMessage | undefined> => {
+  const { project, from, to } = note;
+  let orders = order ? [buildControlWrite(deps, project, to, from, order)] : [];
+  const isCounted = note.placed !== undefined && recipient.inboxLimit !== undefined;
+  if (!isCounted && orders.length === 0) {
+    const created = await deps.records.create<DirectMessage>(note, deps.newId());
+    return created.outcome === 'written' ? 'written' : created.existing;
+  }
+  const token = deps.newId();
+  const until = performance.now() + MAX_RETRY_MS;
+  for (let attempt = 0; performance.now() < until; attempt++) {
+    const entrance = isCounted ? await planMessageAdmission(deps, recipient, note) : undefined;
+    if (entrance instanceof Error) return findAccepted(deps, note, entrance);
+    const own: TransactionWrite = { kind: 'create', item: { ...note, arrival: entrance?.arrival } };
+    const done = await deps.records.transact([own, ...orders, ...(entrance?.writes ?? [])], token);
+    if (done.outcome === 'written') {
+      if (order) deps.directory.invalidate(project, to);
+      if (entrance) recordAdmissionMetrics(deps, { project, to }, entrance);
+      return 'written';
+    }
+    if (done.at === 0) return done.existing && isDirectMessage(done.existing) ? done.existing : undefined;
+    if (order && orders.length > 0 && done.at === 1) {
+      const refusal = checkControlApplied(order, to);
+      if (refusal) throw refusal;
+      orders = [];
+      continue;
+    }
+    await pause(Math.random() * Math.min(BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS));
+  }
+  throw new ParleyError('conflict', `Too many messages to ${to} at once. Try again.`, { retryable: true });
+};
+
+/** What was accepted once stays accepted, though there would be no room for it now. */
+const findAccepted = async (
+  deps: Deps,
+  { pk, sk }: NewItem<DirectMessage>,
+  refusal: ParleyError,
+): Promise<DirectMessage> => {
+  const earlier = await deps.records.get<DirectMessage>({ pk, sk });
+  if (earlier) return earlier;
+  throw refusal;
+};
+
+const planMessageAdmission = (deps: Deps, recipient: Agent, note: NewItem<DirectMessage>) => {
+  const { project, from, id } = note;
+  return planAdmission(deps, recipient, { from, id, isTicket: isGap(note) ? true : undefined }, (oldest) => ({
+    kind: 'update',
+    key: directMessageRef(project, oldest.from, oldest.id),
+    // It stands in the inbox for as long as its arrival is on record.
+    change: buildEvictionChange(deps.clock.now(), deps.config.tasks.retentionMs, oldest.isTicket ?? false),
+  }));
+};
+
+/** Nothing is lost silently: each is an event too. */
+const recordAdmissionMetrics = (
+  deps: Deps,
+  { project, to }: Pick<DirectMessage, 'project' | 'to'>,
+  { depth, evicted: gone }: InboxAdmission,
+): void => {
+  deps.recordMetric('inbox_depth', depth);
+  if (!gone) return;
+  deps.recordMetric('eviction_count', 1);
+  const facts = { inboxDepth: depth, evicted: gone.id, from: gone.from };
+  logRateLimited(deps, { project, agent: to }, 'an inbox was full, and its oldest message was evicted', facts);
+};
+
+const buildDirectMessage = (
+  deps: Deps,
+  { project, dialect, trace, isShown, isToSome }: SendOptions,
+  recipient: Agent,
+  message: DirectMessageCommand,
+  content: StoredContent,
+): NewItem<DirectMessage> => {
+  const now = deps.clock.now();
+  const { from, to, messageId: id, ttlSeconds, acknowledgeMs, sent } = message;
+  const deadline = ttlSeconds === undefined ? undefined : now + ttlSeconds * 1000;
+  const acknowledgeBy = acknowledgeMs === undefined ? undefined : now + acknowledgeMs;
+  const placed = { p: inboxPk(project, to), s: inboxSortKey(sent?.at ?? now, id, sent?.sequence) };
+  return {
+    ...directMessageRef(project, from, id),
+    sk: 'note',
+    project,
+    id,
+    dialect,
+    from,
+    to,
+    toInstance: message.instance,
+    type: message.type,
+    priority: message.priority,
+    createdAt: now,
+    ttlSeconds,
+    deadline,
+    acknowledgeBy,
+    correlation: message.correlation,
+    content,
+    carried: message.carried,
+    // A message that nobody is shown was something else, and has been told of there.
+    ...(isShown && { told: message.told, heardIn: getAuditDialect(deps.config, recipient) }),
+    fingerprint: message.fingerprint,
+    ...createChildSpan(trace),
+    ...buildRetentionFields(message, project, now, deps.config.tasks.retentionMs),
+    ...(isShown && {
+      due: computeNextMessageCheckAt({ acknowledgeBy, deadline }, now),
+      // Whoever is on NATS reads no inbox.
+      ...(recipient.via === 'nats' ? { toNats: isToSome ? ('with others' as const) : (true as const) } : { placed }),
+    }),
+  };
+};
+
+/** A ticket until it is closed; what never expires until it is read; anything else for as long as a task. */
+const buildRetentionFields = (message: DirectMessageCommand, project: string, now: number, keepMs: number) => {
+  const { ticket, from, messageId: id, ttlSeconds, acknowledgeMs } = message;
+  if (ticket) return { held: gapKey({ project, from, id }, 'open', now) };
+  return {
+    held: acknowledgeMs === undefined ? undefined : unacknowledgedKey(project, from, now, id),
+    expires: ttlSeconds === undefined ? undefined : now + Math.max(ttlSeconds * 1000, keepMs),
+  };
+};

@@ -1,0 +1,106 @@
+import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { SHORT_ID, toCanonicalId, toShortId } from '../../kernel/ids.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { buildOutcome, inboxPk, parseMessageId } from './delivery.ts';
+import { hasAmbiguousId, type InboxEntry, removeEntries } from './inbox-entry.ts';
+
+/** Removes what the agent has read. Ids that are not there, or no longer, are fine, and mean nothing that came since. */
+export const acknowledgeEntries = async (deps: Deps, { agent }: RegisteredAgent, ids: string[]): Promise<number> => {
+  const read = await findEntries(deps, agent, ids);
+  return (
+    await removeEntries(
+      deps,
+      read.map((entry) => ({ entry })),
+    )
+  ).length;
+};
+
+/** By which a message is known in a dialect whose messages have no ids of their own. */
+const getTaskId = (entry: InboxEntry): string | undefined => {
+  if (entry.sk === 'note') return undefined;
+  return entry.sk === 'task' || entry.sk === 'batch' ? entry.id : entry.outcome?.task.id;
+};
+
+/** Whoever acknowledges has read the first of what stands in the inbox, a hundred at the most. */
+const MAX_ENTRIES_READ = 1000;
+const PAGE_SIZE = 100;
+
+/**
+ * What stands in the inbox under the ids and was read. A message's own id means the oldest that has it: a sender may have used one
+ * twice. The id of a task means all that was read of it. Eight digits are less than an id: they mean a message only where no other
+ * that was read has them too.
+ */
+const findEntries = async (deps: Deps, agent: Agent, ids: string[]): Promise<InboxEntry[]> => {
+  const left = ids.filter((id) => !SHORT_ID.test(id)).map(toCanonicalId);
+  const short = ids.filter((id) => SHORT_ID.test(id));
+  const p = inboxPk(agent.project, agent.id);
+  const found: InboxEntry[] = [];
+  const ofTask: InboxEntry[] = [];
+  const alike: InboxEntry[] = [];
+  let after: string | undefined;
+  for (let looked = 0; looked < MAX_ENTRIES_READ && left.length + short.length > 0; ) {
+    const limit = after === undefined && short.length === 0 ? ids.length : PAGE_SIZE;
+    const page = await deps.records.query<InboxEntry>({ index: 'placed', p, after, limit });
+    for (const entry of page) {
+      after = entry.placed?.s ?? '';
+      const own = left.indexOf(getMessageId(entry));
+      const task = left.indexOf(getTaskId(entry) ?? '');
+      if (own >= 0) found.push(entry);
+      else if (task >= 0) ofTask.push(entry);
+      else if (short.includes(toShortId(getMessageId(entry)))) alike.push(entry);
+      if (own >= 0) left.splice(own, 1);
+      else if (task >= 0 && !hasAmbiguousId(entry, agent)) left.splice(task, 1);
+    }
+    if (page.length < limit) break;
+    looked += page.length;
+  }
+  const [read, same] = await Promise.all([findRead(deps, agent, ofTask), findRead(deps, agent, alike)]);
+  for (const digits of short) {
+    const isCalled = (entry: InboxEntry): boolean => toShortId(getMessageId(entry)) === digits;
+    if (same.filter(isCalled).length > short.filter((one) => one === digits).length) {
+      throw ambiguousMessageIdError([...found, ...read, ...same].filter(isCalled));
+    }
+  }
+  return [...found, ...read, ...same];
+};
+
+const getMessageId = (entry: InboxEntry): string => toCanonicalId(parseMessageId(entry.placed?.s ?? ''));
+
+/** The index may lag behind the mark. */
+const findRead = async (deps: Deps, agent: Agent, entries: InboxEntry[]): Promise<InboxEntry[]> => {
+  const unsure = entries.filter((entry) => hasAmbiguousId(entry, agent) && !entry.isRead);
+  const current =
+    unsure.length > 0 ? await deps.records.getMany<InboxEntry>(unsure.map(({ pk, sk }) => ({ pk, sk }))) : [];
+  const isMarked = ({ pk, sk }: InboxEntry): boolean =>
+    current.some((entry) => entry.pk === pk && entry.sk === sk && entry.isRead);
+  return entries.filter((entry) => !unsure.includes(entry) || isMarked(entry));
+};
+
+const ambiguousMessageIdError = (entries: InboxEntry[]): ParleyError =>
+  new ParleyError(
+    'ambiguous_id',
+    'Several messages in the inbox have the same short id. Acknowledge each by its own, as `messages` has it.',
+    { details: { messages: entries.map(describeEntry) } },
+  );
+
+/** By which its reader can tell a message from others; all stand in the order of the inbox. */
+const describeEntry = (entry: InboxEntry): JsonObject => {
+  const order = entry.placed?.s ?? '';
+  return {
+    id: parseMessageId(order),
+    shortId: toShortId(parseMessageId(order)),
+    from: getSender(entry),
+    timestamp: toIso(Number.parseInt(order, 10)),
+    taskId: getTaskId(entry),
+  };
+};
+
+const getSender = (entry: InboxEntry): string | undefined => {
+  if (entry.sk === 'note') return entry.from;
+  if (entry.sk === 'batch') return SYSTEM_SENDER;
+  return entry.sk === 'task' ? buildOutcome(entry, entry.from).from : entry.outcome?.from;
+};

@@ -1,0 +1,152 @@
+import type { Agent } from '../../identity/agents/agent.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { type Change, exists, greaterThan, lessThan } from '../../ports/conditions.ts';
+import type { Item, NewItem, Records, Ref, TransactionWrite } from '../../ports/records.ts';
+import { toSortableTime } from '../../tasks/model/task.ts';
+import type { DirectMessage } from '../direct-messages/direct-message.ts';
+
+/** How many notes wait in an inbox that has a limit, and how many had to go for others. It stands before all that arrived. */
+export interface InboxDepth extends Item {
+  sk: '#depth';
+  count: number;
+  evicted: number;
+}
+
+/** A note in an inbox with a limit, in the order of arrival. */
+export interface InboxSlot extends Item {
+  from: string;
+  id: string;
+  /** It stays on a list, wherever it stands. */
+  isTicket?: true;
+}
+
+const inboxSlotsPk = (project: string, agent: string): string => `${project}#arrivals#${agent}`;
+const inboxDepthRef = (project: string, agent: string): Ref<InboxDepth> => ({
+  pk: inboxSlotsPk(project, agent),
+  sk: '#depth',
+});
+
+export const getInboxDepth = (records: Records, { project, id }: Agent): Promise<InboxDepth | undefined> =>
+  records.get(inboxDepthRef(project, id));
+
+/** What lets a note into an inbox with a limit, to be written with it. */
+export interface InboxAdmission {
+  arrival: string;
+  writes: TransactionWrite[];
+  /** How many wait once it is in. */
+  depth: number;
+  /** The one that goes for it, where the inbox is full. */
+  evicted?: InboxSlot;
+}
+
+/** One read says how full the inbox is, and which note has been there longest. */
+export const planAdmission = async (
+  deps: Deps,
+  { project, id, inboxLimit: limit = 0, overflow }: Agent,
+  note: Pick<InboxSlot, 'from' | 'id' | 'isTicket'>,
+  evict: (arrival: InboxSlot) => TransactionWrite,
+): Promise<InboxAdmission | ParleyError> => {
+  const key = inboxDepthRef(project, id);
+  const now = deps.clock.now();
+  const arrival = `at#${toSortableTime(now)}#${note.from}:${note.id}`;
+  const came: TransactionWrite = {
+    kind: 'create',
+    item: { pk: key.pk, sk: arrival, ...note },
+  };
+  const [depth, oldest] = await readDepthAndOldest(deps, key);
+  const { count } = depth;
+  if (count < limit) {
+    const change: Change = { if: lessThan('count', limit), add: { count: 1 } };
+    return { arrival, depth: count + 1, writes: [came, { kind: 'update', key, change }] };
+  }
+  if (overflow === 'refuse' || !oldest) return inboxFullError(id, limit);
+  const change: Change = { if: greaterThan('count', limit - 1), add: { evicted: 1 } };
+  const gone: TransactionWrite = { kind: 'remove', key: { pk: oldest.pk, sk: oldest.sk }, if: exists('v') };
+  const writes: TransactionWrite[] = [came, { kind: 'update', key, change }, gone, evict(oldest)];
+  return { arrival, depth: count, writes, evicted: oldest };
+};
+
+const readDepthAndOldest = async (
+  deps: Deps,
+  key: Ref<InboxDepth>,
+): Promise<[Pick<InboxDepth, 'count'>, InboxSlot | undefined]> => {
+  const [first, second] = await deps.records.query<InboxDepth | InboxSlot>({ p: key.pk, limit: 2 });
+  if (first && 'count' in first) return [first, second && 'id' in second ? second : undefined];
+  const empty: NewItem<InboxDepth> = { pk: key.pk, sk: '#depth', count: 0, evicted: 0 };
+  await deps.records.create<InboxDepth>(empty, deps.newId());
+  return [{ count: 0 }, undefined];
+};
+
+const inboxFullError = (agent: string, limit: number): ParleyError =>
+  new ParleyError(
+    'inbox_full',
+    `${limit} messages wait in the inbox of ${agent}, which takes no more. Try again later.`,
+    {
+      details: { limit },
+      retryable: true,
+    },
+  );
+
+/** A transaction of DynamoDB takes 100 writes: two for each note and one for how many are left. */
+const MAX_PER_TRANSACTION = 48;
+
+/** Takes notes out of their inbox, each with its change, and gives back those that were still there. */
+export const removeMessages = async (
+  deps: Deps,
+  notes: DirectMessage[],
+  changeOf: (note: DirectMessage) => Change,
+): Promise<DirectMessage[]> => {
+  const counted = Map.groupBy(
+    notes.filter(({ arrival }) => arrival !== undefined),
+    ({ project, to }) => inboxSlotsPk(project, to),
+  );
+  const left = await Promise.all([
+    ...notes.filter(({ arrival }) => arrival === undefined).map((note) => removeUncounted(deps, note, changeOf(note))),
+    ...[...counted.values()].map((group) => removeCounted(deps, group, changeOf)),
+  ]);
+  return left.flat();
+};
+
+const IS_IN_INBOX = exists('placed.s');
+
+const removeUncounted = async (deps: Deps, note: DirectMessage, change: Change): Promise<DirectMessage[]> => {
+  const { pk, sk } = note;
+  const written = await deps.records.update({ pk, sk }, { ...change, if: IS_IN_INBOX }, deps.newId());
+  return written.outcome === 'written' ? [note] : [];
+};
+
+const removeCounted = async (
+  deps: Deps,
+  notes: DirectMessage[],
+  changeOf: (note: DirectMessage) => Change,
+): Promise<DirectMessage[]> => {
+  const left: DirectMessage[] = [];
+  for (let rest = notes; rest.length > 0; rest = rest.slice(MAX_PER_TRANSACTION)) {
+    left.push(...(await removeInTransaction(deps, rest.slice(0, MAX_PER_TRANSACTION), changeOf)));
+  }
+  return left;
+};
+
+/** All or none, and then without the one that had gone before. */
+const removeInTransaction = async (
+  deps: Deps,
+  notes: DirectMessage[],
+  changeOf: (note: DirectMessage) => Change,
+): Promise<DirectMessage[]> => {
+  const [first] = notes;
+  if (!first) return [];
+  const depth = inboxDepthRef(first.project, first.to);
+  const writes = notes.flatMap((note): TransactionWrite[] => [
+    { kind: 'update', key: { pk: note.pk, sk: note.sk }, change: { ...changeOf(note), if: IS_IN_INBOX } },
+    { kind: 'remove', key: { pk: depth.pk, sk: note.arrival ?? '' } },
+  ]);
+  const done = await deps.records.transact(
+    [...writes, { kind: 'update', key: depth, change: { add: { count: -notes.length } } }],
+    deps.newId(),
+  );
+  if (done.outcome === 'written') return notes;
+  const gone = Math.floor(done.at / 2);
+  if (gone >= notes.length) throw new Error(`nothing counts what waits in the inbox of ${first.to}`);
+  return removeInTransaction(deps, notes.toSpliced(gone, 1), changeOf);
+};

@@ -1,0 +1,56 @@
+import { offloadForDialect } from '../../cards/offload-content.ts';
+import type { Dialect } from '../../dialects/dialect.ts';
+import { getEncoder } from '../../dialects/encoder-registry.ts';
+import type { Deps } from '../../identity/deps.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { loadContent } from '../../storage/content.ts';
+import { loadArtifactViews } from '../../tasks/model/artifacts.ts';
+import type { Batch } from '../../workflows/batches/batch.ts';
+import { loadBatchView, toDirectMessage } from '../../workflows/batches/batch-view.ts';
+import type { DirectMessage } from '../direct-messages/direct-message.ts';
+import type { TaskOutcome } from './delivery.ts';
+
+export const encodeMessageFor = async (deps: Deps, note: DirectMessage, dialect: Dialect): Promise<JsonObject> => {
+  const { id, project, from } = note;
+  const content = await loadOrLog(deps, id, loadContent(deps.blobs, project, note.content));
+  return getEncoder(dialect).encodeDirectMessage(
+    note,
+    await offloadForDialect(deps, dialect, { project, from, type: 'sys.message' }, content ?? null),
+  );
+};
+
+export const encodeBatchFor = async (deps: Deps, batch: Batch, dialect: Dialect): Promise<JsonObject> => {
+  const note = toDirectMessage(batch);
+  const { project, from } = note;
+  const view = await loadBatchView(deps, batch);
+  return getEncoder(dialect).encodeDirectMessage(
+    note,
+    await offloadForDialect(deps, dialect, { project, from, type: 'sys.message' }, view),
+  );
+};
+
+export const encodeOutcomeFor = async (
+  deps: Deps,
+  project: string,
+  outcome: TaskOutcome,
+  dialect: Dialect,
+): Promise<JsonObject> => {
+  const { id, from, output, artifacts, task } = outcome;
+  const content = await loadOrLog(deps, id, output && loadContent(deps.blobs, project, output));
+  const about = { project, from, type: 'task.deliverable' } as const;
+  return getEncoder(dialect).encodeOutcome(
+    outcome,
+    content === undefined ? undefined : await offloadForDialect(deps, dialect, about, content),
+    await loadOrLog(deps, id, loadArtifactViews(deps.blobs, project, task.id, artifacts)),
+  );
+};
+
+/** A message whose content is lost must not keep its reader from all others. */
+const loadOrLog = async <T>(deps: Deps, id: string, content: T | Promise<T> | undefined): Promise<T | undefined> => {
+  try {
+    return await content;
+  } catch (error) {
+    deps.log('error', 'the content of a message is lost', { messageId: id, error: String(error) });
+    return undefined;
+  }
+};

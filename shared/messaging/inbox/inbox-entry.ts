@@ -1,0 +1,60 @@
+import { getDialect } from '../../dialects/registry.ts';
+import type { Agent } from '../../identity/agents/agent.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { type Change, exists } from '../../ports/conditions.ts';
+import type { Item } from '../../ports/records.ts';
+import { hasSeveralInboxEntries, type Task } from '../../tasks/model/task.ts';
+import type { Batch } from '../../workflows/batches/batch.ts';
+import { type DirectMessage, isDirectMessage } from '../direct-messages/direct-message.ts';
+import { buildReadChange as noteRead, TOMBSTONE_MS } from '../direct-messages/direct-message-changes.ts';
+import { removeMessages } from './bounded-inbox.ts';
+import type { Delivery } from './delivery.ts';
+
+/** A task that was completed, a delivery of what else happened to one, a message that is no task, or a batch that has ended. */
+export type InboxEntry = (Task | Delivery | DirectMessage | Batch) & ReadMark;
+
+/** That its reader has been given it, on record only where what it is called may be another's name too. */
+interface ReadMark extends Item {
+  isRead?: true;
+}
+
+/**
+ * Whether what its reader calls it may have been, or become, the name of another entry of the inbox: eight digits always may, the id
+ * of a task where more than one thing is told of it, and that of a batch where it is a task's as well. An acknowledgement by such a name
+ * means what was read.
+ */
+export const hasAmbiguousId = (entry: InboxEntry, { dialect }: Pick<Agent, 'dialect'>): boolean => {
+  if (getDialect(dialect).usesShortIds || entry.sk === 'batch') return true;
+  if (entry.sk === 'note') return false;
+  return entry.sk === 'task' ? hasSeveralInboxEntries(entry) : entry.isOneOfSeveral === true;
+};
+
+/** Takes down that these are read, before their reader is told them. */
+export const markRead = async (deps: Deps, agent: Pick<Agent, 'dialect'>, entries: InboxEntry[]): Promise<void> => {
+  const unmarked = entries.filter((entry) => !entry.isRead && hasAmbiguousId(entry, agent));
+  const change = { if: exists('placed.s'), set: { isRead: true } };
+  await Promise.all(unmarked.map(({ pk, sk }) => deps.records.update<InboxEntry>({ pk, sk }, change, deps.newId())));
+};
+
+/** Takes out of the inbox what was still there. Nobody else gets it then. */
+export const removeEntries = async <T extends { entry: InboxEntry }>(deps: Deps, entries: T[]): Promise<T[]> => {
+  const now = deps.clock.now();
+  const { retentionMs } = deps.config.tasks;
+  const notes = entries.flatMap(({ entry }) => (isDirectMessage(entry) ? [entry] : []));
+  const others = entries.flatMap(({ entry }) => (isDirectMessage(entry) ? [] : [entry]));
+  const [left, written] = await Promise.all([
+    removeMessages(deps, notes, (note) => noteRead(note, now, retentionMs)),
+    Promise.all(
+      others.map(({ pk, sk }) =>
+        deps.records.update({ pk, sk }, { ...buildTombstone(sk, now), if: exists('placed.s') }, deps.newId()),
+      ),
+    ),
+  ]);
+  const taken = new Set<InboxEntry>([...left, ...others.filter((_, at) => written[at]?.outcome === 'written')]);
+  return entries.filter(({ entry }) => taken.has(entry));
+};
+
+const buildTombstone = (sk: (Task | Delivery | Batch)['sk'], now: number): Change =>
+  sk === 'task' || sk === 'batch'
+    ? { unset: ['placed'] }
+    : { set: { expires: now + TOMBSTONE_MS }, unset: ['placed', 'outcome'] };

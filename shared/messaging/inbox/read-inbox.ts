@@ -1,0 +1,141 @@
+import type { Dialect } from '../../dialects/dialect.ts';
+import { getDialect } from '../../dialects/registry.ts';
+import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
+import { listLiveInstances, recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
+import type { Deps } from '../../identity/deps.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { parseTrace, pickTraceFields, type Trace } from '../../kernel/trace.ts';
+import { isDirectMessage } from '../direct-messages/direct-message.ts';
+import { isExpired } from '../direct-messages/direct-message-changes.ts';
+import { buildOutcome, inboxPk } from './delivery.ts';
+import { encodeBatchFor, encodeMessageFor, encodeOutcomeFor } from './encode-for-reader.ts';
+import { type InboxEntry, markRead, removeEntries } from './inbox-entry.ts';
+
+export interface InboxOptions {
+  max: number;
+  /** What is read is gone, should the answer be lost too. */
+  isRemoving?: boolean;
+  /** Which of the agent's instances reads, where it says so. */
+  instance?: string;
+  waitMs: number;
+  signal?: AbortSignal;
+}
+
+/** What waits for the agent, oldest first, in its own dialect. It stays until it is acknowledged, unless it is taken at once. */
+export const readInbox = async (
+  deps: Deps,
+  { agent }: RegisteredAgent,
+  options: InboxOptions,
+): Promise<EncodedEntry[]> => {
+  const p = inboxPk(agent.project, agent.id);
+  const until = deps.clock.now() + options.waitMs;
+  if (options.instance !== undefined) await recordInstanceActivity(deps, agent, options.instance);
+  const listener = options.waitMs > 0 ? deps.records.watch(p) : undefined;
+  try {
+    for (;;) {
+      const begun = performance.now();
+      const others = await findOtherInstances(deps, agent, options.instance);
+      const found = await findWaitingEntries(deps, p, options.max, others);
+      const left = until - deps.clock.now();
+      if (found.length > 0 || !listener || left <= 0 || options.signal?.aborted) {
+        const read = await encodeEntries(deps, agent, found);
+        // Nothing is taken for somebody who is no longer there to be given it.
+        if (options.isRemoving && options.signal?.aborted) return [];
+        const given = options.isRemoving ? await removeEntries(deps, read) : read;
+        const entries = given.map(({ entry }) => entry);
+        if (!options.isRemoving) await markRead(deps, agent, entries);
+        if (getDialect(agent.dialect).hasLatencyMetrics) {
+          deps.recordMetric('message_read_latency_ms', performance.now() - begun);
+        }
+        return given;
+      }
+      await listener.next(left, options.signal);
+    }
+  } finally {
+    listener?.close();
+  }
+};
+
+/** The first of what stands in the inbox. What nobody read in its time leaves it by itself, and may still be about to. */
+const findWaitingEntries = async (deps: Deps, p: string, max: number, others: string[]): Promise<InboxEntry[]> => {
+  const isShown = (entry: InboxEntry): boolean =>
+    (!isDirectMessage(entry) || !isExpired(entry, deps.clock.now())) &&
+    !others.includes(getTargetInstance(entry) ?? '');
+  const found: InboxEntry[] = [];
+  let after: string | undefined;
+  for (let looked = 0; looked < MAX_ENTRIES_READ; looked += max) {
+    const page = await deps.records.query<InboxEntry>({ index: 'placed', p, after, limit: max });
+    found.push(...page.filter(isShown));
+    if (found.length >= max || page.length < max) break;
+    after = page.at(-1)?.placed?.s;
+  }
+  return found.slice(0, max);
+};
+
+/** What is for one of these is left to it. */
+const findOtherInstances = async (deps: Deps, agent: Agent, own: string | undefined): Promise<string[]> =>
+  own === undefined ? [] : (await listLiveInstances(deps, agent)).filter((instance) => instance !== own);
+
+/** An answer goes back to the instance that asked, what the holder must know to the one that claimed, a note to the one that it names. */
+const getTargetInstance = (entry: InboxEntry): string | undefined => {
+  if (entry.sk === 'note') return entry.toInstance;
+  if (entry.sk === 'batch') return undefined;
+  if (entry.sk === 'task') return entry.fromInstance;
+  const { to, task } = entry.outcome ?? {};
+  return to === task?.from ? task?.fromInstance : task?.holderInstance;
+};
+
+/** What one answer holds; the rest comes with the next. */
+const MAX_RESPONSE_BYTES = 3 * 1024 * 1024;
+
+export interface EncodedEntry {
+  entry: InboxEntry;
+  message: JsonObject;
+  trace: Trace;
+}
+
+/** So many contents are fetched at once: each may have 2 MB. */
+const CONCURRENCY = 10;
+
+const encodeEntries = async (
+  deps: Deps,
+  { id, dialect: name }: Agent,
+  entries: InboxEntry[],
+): Promise<EncodedEntry[]> => {
+  const dialect = getDialect(name);
+  const messages: EncodedEntry[] = [];
+  let bytes = 0;
+  for (let at = 0; at < entries.length; at += CONCURRENCY) {
+    const some = entries.slice(at, at + CONCURRENCY);
+    const told = await Promise.all(some.map((entry) => encodeEntry(deps, entry, id, dialect)));
+    for (const [index, entry] of some.entries()) {
+      const message = told[index];
+      if (!message) continue;
+      bytes += JSON.stringify(message).length;
+      if (messages.length > 0 && bytes > MAX_RESPONSE_BYTES) return messages;
+      messages.push({ entry, message, trace: getEntryTrace(entry) });
+    }
+  }
+  return messages;
+};
+
+/** Of a task what it is told under, whoever told it. */
+const getEntryTrace = (entry: InboxEntry): Trace => {
+  if (entry.sk === 'note' || entry.sk === 'batch' || entry.sk === 'task') return pickTraceFields(entry);
+  return pickTraceFields(entry.outcome?.task ?? parseTrace(undefined));
+};
+
+const encodeEntry = async (
+  deps: Deps,
+  entry: InboxEntry,
+  reader: string,
+  dialect: Dialect,
+): Promise<JsonObject | undefined> => {
+  if (entry.sk === 'note') return encodeMessageFor(deps, entry, dialect);
+  if (entry.sk === 'batch') return encodeBatchFor(deps, entry, dialect);
+  const outcome = entry.sk === 'task' ? buildOutcome(entry, reader) : entry.outcome;
+  return outcome && encodeOutcomeFor(deps, entry.project, outcome, dialect);
+};
+
+/** So far is looked for what its reader is shown. */
+const MAX_ENTRIES_READ = 1000;

@@ -1,0 +1,113 @@
+import type { Effect } from '../../effects/effect.ts';
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import type { ParleyEvent } from '../../ports/events.ts';
+import type { Item, RecordChange, Ref } from '../../ports/records.ts';
+import type { ViolationMessage } from '../../tasks/commands/command.ts';
+import { timeOrderedKey } from '../../tasks/model/task.ts';
+
+export const VIOLATION_SEVERITIES = ['critical', 'major', 'minor'] as const;
+export type ViolationSeverity = (typeof VIOLATION_SEVERITIES)[number];
+export const VIOLATION_ACTIONS = ['blocked', 'flagged', 'corrected'] as const;
+export type ViolationAction = (typeof VIOLATION_ACTIONS)[number];
+
+/** That an agent broke a law of its protocol, and what was done about it. */
+export interface Violation extends Item {
+  sk: 'violation';
+  project: string;
+  id: string;
+  dialect: string;
+  law: string;
+  code: string;
+  severity: ViolationSeverity;
+  action: ViolationAction;
+  detail: string;
+  agent: string;
+  to?: string;
+  messageId: string;
+  taskId?: string;
+  happenedAt: number;
+  /** What the log of messages says of the message. */
+  told?: JsonObject;
+}
+
+export const isViolation = (item: Item): item is Violation => item.sk === 'violation';
+
+const violationRef = (project: string, agent: string, messageId: string): Ref<Violation> => ({
+  pk: `${project}#violation#${agent}#${messageId}`,
+  sk: 'violation',
+});
+const violationsKey = (project: string): string => `${project}#violations`;
+
+/** Keeps that it happened, once for each message, and refuses the message. */
+export const recordAndRejectViolation = async (
+  deps: Deps,
+  project: string,
+  dialect: string,
+  message: ViolationMessage,
+): Promise<never> => {
+  const { code, law, severity, action, detail, messageId, taskId, to, from, told } = message;
+  const now = deps.clock.now();
+  const ref = violationRef(project, from, messageId);
+  await deps.records.create<Violation>(
+    {
+      ...ref,
+      sk: 'violation',
+      project,
+      id: `${from}:${messageId}`,
+      dialect,
+      law,
+      code,
+      severity,
+      action,
+      detail,
+      agent: from,
+      to,
+      messageId,
+      taskId,
+      happenedAt: now,
+      told,
+      expires: now + deps.config.events.retentionMs,
+      placed: timeOrderedKey(violationsKey(project), now, `${from}:${messageId}`),
+    },
+    deps.newId(),
+  );
+  throw new ParleyError(code, `The message breaks the law ${law}. ${detail}`, { details: { law, severity, action } });
+};
+
+export const computeViolationEffects = ({ before, after }: RecordChange<Violation>): Effect[] =>
+  before || !after ? [] : [{ kind: 'announce', event: buildViolationEvent(after) }];
+
+const buildViolationEvent = ({ project, id, v, at, told, ...violation }: Violation): ParleyEvent => {
+  const { messageId, agent: from, to, taskId, law, severity, action, code } = violation;
+  return {
+    id: `violation/${id}:${v}:message.blocked`,
+    project,
+    type: 'message.blocked',
+    at,
+    data: { messageId, from, to, taskId, law, severity, action, code, logged: told },
+  };
+};
+
+export interface ViolationPage {
+  violations: Violation[];
+  cursor?: string;
+}
+
+/** The newest first. */
+export const listViolations = async (
+  deps: Deps,
+  { project }: Caller,
+  { limit, cursor }: { limit: number; cursor?: string },
+): Promise<ViolationPage> => {
+  const violations = await deps.records.query<Violation>({
+    index: 'placed',
+    p: violationsKey(project),
+    after: cursor,
+    newestFirst: true,
+    limit,
+  });
+  return { violations, cursor: violations.length === limit ? violations.at(-1)?.placed?.s : undefined };
+};

@@ -1,0 +1,119 @@
+import { pickTraceFields } from '../kernel/trace.ts';
+import type { Broadcast } from '../messaging/broadcasts/broadcast.ts';
+import type { DirectMessage } from '../messaging/direct-messages/direct-message.ts';
+import type { TaskOutcome } from '../messaging/inbox/delivery.ts';
+import type { Priority, QueueMessage } from '../ports/queues.ts';
+import type { ReportedTask, Task } from '../tasks/model/task.ts';
+import type { Batch } from '../workflows/batches/batch.ts';
+import type { NatsMessage } from './nats-message.ts';
+
+/** What the relay asks the cloud to be put into words before it publishes it. */
+export type RelayItem =
+  /** `resent` is absent in what an earlier version queued. */
+  | { kind: 'request'; taskId: string; entry: number; resent?: number }
+  | { kind: 'report'; task: RelayedReport }
+  | { kind: 'outcome'; outcome: TaskOutcome }
+  | { kind: 'note'; from: string; noteId: string }
+  | { kind: 'batch'; batchId: string }
+  | { kind: 'broadcast'; broadcastId: string }
+  | (Presence & { kind: 'presence' });
+
+export type RelayedReport = Omit<ReportedTask, 'seen'>;
+
+export interface Presence {
+  agent: string;
+  isOnline: boolean;
+  at: number;
+}
+
+/** What a relay lane carries: a message as it is to be published, or what to ask for one. */
+export type RelayQueueBody = { at: number } & ({ publish: NatsMessage } | { ask: RelayItem; id: string });
+
+interface RelayAddress {
+  project: string;
+  priority: Priority;
+  /** Whoever reads it gets messages of one group in their order. */
+  group: string;
+  at: number;
+  /** The same for every sending of the same message. */
+  id: string;
+}
+
+const buildRelayMessage = ({ project, priority, group, at, id }: RelayAddress, body: RelayQueueBody): QueueMessage => ({
+  queueKey: { project, kind: 'relay', name: 'down', priority },
+  group,
+  dedupId: id,
+  at,
+  // Absent fields would be null in some engines; a message is JSON once more in each of them.
+  body: JSON.parse(JSON.stringify(body)),
+});
+
+const buildItemMessage = (address: RelayAddress, ask: RelayItem): QueueMessage =>
+  buildRelayMessage(address, { at: address.at, id: address.id, ask });
+
+const toTaskAddress = ({ project, priority, id, at }: Task): Omit<RelayAddress, 'id'> => ({
+  project,
+  priority,
+  group: id,
+  at,
+});
+
+/** For whoever is to do the task. What is no longer wanted when its turn comes is not published. */
+export const buildRequestRelay = (task: Task): QueueMessage =>
+  buildItemMessage(
+    { ...toTaskAddress(task), at: task.queuedAt, id: `${task.id}#${task.entry}#${task.resent}` },
+    { kind: 'request', taskId: task.id, entry: task.entry, resent: task.resent },
+  );
+
+/** For the requester: what the holder said last. */
+export const buildReportRelay = (task: Task): QueueMessage => {
+  const { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds } = task;
+  const { holder, claimedAt, claimNote, progress, carried } = task;
+  const about = { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds, ...pickTraceFields(task) };
+  const reported = { ...about, holder, claimedAt, claimNote, progress, carried };
+  return buildItemMessage(
+    { ...toTaskAddress(task), id: `${task.id}#${task.v}#report` },
+    { kind: 'report', task: reported },
+  );
+};
+
+/** For whoever must know how a task ended, what its holder asks or what it was answered. */
+export const buildOutcomeRelay = (project: string, outcome: TaskOutcome): QueueMessage => {
+  const { task, happenedAt, to, id } = outcome;
+  const address = { project, priority: task.priority, group: task.id, at: happenedAt };
+  return buildItemMessage({ ...address, id: `${task.id}#${to}#${id}#${outcome.status}` }, { kind: 'outcome', outcome });
+};
+
+export const buildDirectMessageRelay = (note: DirectMessage): QueueMessage => {
+  const { project, priority, to, from, id, createdAt } = note;
+  return buildItemMessage(
+    { project, priority, group: `agent/${to}`, at: createdAt, id: `note/${from}/${id}` },
+    { kind: 'note', from, noteId: id },
+  );
+};
+
+/** For its requester: how it ended. */
+export const buildBatchRelay = ({ project, id, from, at }: Batch): QueueMessage =>
+  buildItemMessage(
+    { project, priority: 'normal', group: `agent/${from}`, at, id: `batch/${id}` },
+    { kind: 'batch', batchId: id },
+  );
+
+/** For everybody on NATS. */
+export const buildPresenceRelay = (project: string, agent: string, isOnline: boolean, at: number): QueueMessage =>
+  buildItemMessage(
+    { project, priority: 'normal', group: `presence/${agent}`, at, id: `presence/${agent}/${at}` },
+    { kind: 'presence', agent, isOnline, at },
+  );
+
+export const buildBroadcastRelay = ({ project, id, from, at, command }: Broadcast): QueueMessage =>
+  buildItemMessage(
+    { project, priority: command.priority, group: `broadcasts/${from}`, at, id: `broadcast/${id}` },
+    { kind: 'broadcast', broadcastId: id },
+  );
+
+/** A message whose dialect has said already how it is to be published. */
+export const buildPublishRelay = (
+  { project, priority, group, at }: Omit<RelayAddress, 'id'>,
+  publish: NatsMessage,
+): QueueMessage => buildRelayMessage({ project, priority, group, at, id: publish.id }, { at, publish });

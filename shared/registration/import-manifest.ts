@@ -1,0 +1,56 @@
+import type { Dialect } from '../dialects/dialect.ts';
+import { agentRef } from '../identity/agents/agent.ts';
+import type { Deps } from '../identity/deps.ts';
+import { mapConcurrent } from '../kernel/concurrency.ts';
+import { isPermanent, ParleyError } from '../kernel/errors.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
+import { Registration, registerAgent } from './register-agent.ts';
+
+export interface ImportResult {
+  id: string;
+  outcome: 'registered' | 'changed' | 'refused';
+  /** Only for a new agent, and only now. */
+  key?: string;
+  /** Why it was refused. */
+  code?: string;
+  detail?: string;
+}
+
+/** So many are registered at once. */
+const IMPORT_CONCURRENCY = 10;
+
+/** Registers every agent that the file lists. One that is refused does not keep the others out. */
+export const importManifest = async (
+  deps: Deps,
+  project: string,
+  dialect: Dialect,
+  file: JsonObject,
+): Promise<ImportResult[]> => {
+  if (!dialect.parseManifest) {
+    throw new ParleyError('invalid_request', `The dialect ${dialect.name} has no manifest files.`);
+  }
+  return mapConcurrent(dialect.parseManifest(file), IMPORT_CONCURRENCY, async ({ id, capabilities, manifest }) => {
+    // A manifest knows nothing of this deployment's domains, and its capabilities may look like any: it serves no domain as a whole.
+    const said = { dialect: dialect.name, capabilities, domains: [], manifest };
+    const wanted = Registration.parse({ ...(await loadRegistration(deps, project, id)), ...said });
+    return importAgent(deps, project, id, wanted);
+  });
+};
+
+/** What a manifest does not speak of stays: who may give orders, who must sign, how much an inbox holds. */
+const loadRegistration = async (deps: Deps, project: string, id: string): Promise<Partial<Registration>> => {
+  const agent = await deps.records.get(agentRef(project, id));
+  return agent ? Object.fromEntries(Registration.keyof().options.map((field) => [field, agent[field]])) : {};
+};
+
+const importAgent = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<ImportResult> => {
+  try {
+    const { key } = await registerAgent(deps, project, id, wanted);
+    return { id, outcome: key ? 'registered' : 'changed', key };
+  } catch (error) {
+    if (isPermanent(error)) {
+      return { id, outcome: 'refused', code: error.code, detail: error.message };
+    }
+    throw error;
+  }
+};

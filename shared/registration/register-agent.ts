@@ -1,0 +1,260 @@
+import * as z from 'zod';
+import { type Config, hasRelay, listDomains } from '../config/config.ts';
+import { DIALECT_NAMES, getDialect } from '../dialects/registry.ts';
+import {
+  AGENT_ID,
+  agentRef,
+  agentsKey,
+  type DeclaredCapabilities,
+  healthRef,
+  listUnscopedCapabilities,
+  type RemovedAgent,
+  removedRef,
+} from '../identity/agents/agent.ts';
+import { COORDINATOR_ROLE } from '../identity/agents/agent-control.ts';
+import { buildOfferWrites } from '../identity/agents/capability-offers.ts';
+import { buildProviderWrites, cleanUpProviders } from '../identity/agents/domain-providers.ts';
+import { generateKey, hashKey } from '../identity/auth/keys.ts';
+import { isPrivateKey, parsePublicKey } from '../identity/auth/public-keys.ts';
+import { getChannels } from '../identity/channels.ts';
+import type { Deps } from '../identity/deps.ts';
+import { CHANNEL_ID } from '../kernel/channel-id.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import { boundedArray } from '../kernel/json/bounded-schemas.ts';
+import { toIso } from '../kernel/json/iso-time.ts';
+import { assertMaxSize } from '../kernel/json/measure-json.ts';
+import { jsonObject } from '../kernel/json/parse-or-throw.ts';
+import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
+import { type Change, equals, notExists } from '../ports/conditions.ts';
+import { getDomain } from '../ports/queues.ts';
+import type { TransactionWrite } from '../ports/records.ts';
+
+const name = z.string().min(1).max(128);
+
+export const Registration = z.strictObject({
+  dialect: z.enum(DIALECT_NAMES).describe('the protocol that the agent speaks'),
+  capabilities: boundedArray(name, { max: 256 })
+    .default([])
+    .describe('what it can do, such as security.briefing: it is handed those alone; security.* is all of the domain'),
+  domains: boundedArray(name, { max: 64 })
+    .optional()
+    .describe('the domains of which it is handed everything, beside those of capabilities such as security.*'),
+  via: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
+  versions: boundedArray(name, { max: 16 }).optional().describe('the protocol versions it speaks'),
+  publicKey: z.string().max(4096).optional().describe('in PEM, or in base64 as DER'),
+  signing: z
+    .enum(['off', 'warn', 'enforce'])
+    .optional()
+    .describe(
+      'what becomes of its messages that are not signed with the key: nothing, a line in the log, or a refusal',
+    ),
+  limits: z
+    .looseObject({ messagesPerMinute: z.number().int().min(1).optional() })
+    .optional()
+    .describe('what it may do at most; whatever else it says is kept and shown'),
+  role: z
+    .enum([COORDINATOR_ROLE])
+    .optional()
+    .describe('a coordinator may give orders, and speak to all agents at once'),
+  inboxLimit: z.number().int().min(1).max(1000).optional().describe('how many messages wait in its inbox at most'),
+  overflow: z
+    .enum(['evict', 'refuse'])
+    .optional()
+    .describe('what a full inbox does: evict the oldest, or take no more'),
+  manifest: jsonObject.optional().describe('anything worth knowing about it; kept and shown'),
+  channels: boundedArray(z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>'), { min: 1, max: 64 })
+    .optional()
+    .describe('the channels it may use; public, where none are given'),
+  workerTarget: name.optional().describe('what kind of worker runs its turns; ui_worker takes actions of a UI'),
+});
+export type Registration = z.output<typeof Registration>;
+
+/** Nobody may pass for Parley or for an administrator. */
+const RESERVED_IDS = [SYSTEM_SENDER, 'admin'];
+
+export interface RegisterResult {
+  /** Only for a new agent, and only now. */
+  key?: string;
+}
+
+/** `inherit` where an agent of this name was removed and the new one is the same, and is to have what was the old one's. */
+export const registerAgent = async (
+  deps: Deps,
+  project: string,
+  id: string,
+  asked: Registration,
+  { inherit = false }: { inherit?: boolean } = {},
+): Promise<RegisterResult> => {
+  const wanted = { inboxLimit: getDialect(asked.dialect).getInboxLimit?.(deps.config), ...asked };
+  if (!AGENT_ID.test(id))
+    throw new ParleyError('invalid_request', `"${id}" is no agent id: 1 to 64 of a-z, 0-9, _ and -.`);
+  if (RESERVED_IDS.includes(id))
+    throw new ParleyError('invalid_request', `"${id}" is the name by which Parley itself speaks or acts.`);
+  assertKnownDomains(deps, project, wanted);
+  assertReadablePublicKey(wanted);
+  assertGroupQueueLimit(wanted);
+  if (wanted.via === 'nats' && !hasRelay(deps.config, project)) {
+    throw new ParleyError(
+      'invalid_request',
+      `The project ${project} has no relay, so that "via": "nats" reaches nobody.`,
+    );
+  }
+  assertMaxSize('The registration', wanted, deps.config.limits.extensionBytes);
+  const key = generateKey(project, id);
+  const [agent, health, removed] = [agentRef(project, id), healthRef(project, id), removedRef(project, id)];
+  const fields = { keyHash: hashKey(key), registeredAt: deps.clock.now(), placed: { p: agentsKey(project), s: id } };
+  // Both or none: a registration that failed half-way would answer its repetition without the key.
+  const made = await deps.records.transact(
+    assertTransactionSize([
+      { kind: 'create', item: { ...agent, project, id, ...wanted, ...fields } },
+      { kind: 'create', item: { ...health, project, agent: id, online: false } },
+      { kind: 'remove', key: removed, if: inherit ? undefined : notExists('removedAt') },
+      ...buildOfferWrites(project, id, [], wanted.capabilities),
+      ...(await buildProviderWrites(deps, project, NO_DECLARATION, wanted)),
+    ]),
+    deps.newId(),
+  );
+  if (made.outcome === 'refused' && made.at === TOMBSTONE_WRITE_INDEX)
+    throw agentRemovedError(id, await deps.records.get(removed));
+  const isChanged = made.outcome === 'written' || (await replaceRegistration(deps, project, id, wanted));
+  if (made.outcome === 'written') await cleanUpProviders(deps, project, NO_DECLARATION, wanted);
+  deps.directory.invalidate(project, id);
+  if (!isChanged) throw agentChangedError(id);
+  return made.outcome === 'written' ? { key } : {};
+};
+
+/** Which of the writes of a registration says that the name was that of an agent which was removed. */
+const TOMBSTONE_WRITE_INDEX = 2;
+
+const agentRemovedError = (id: string, removed: RemovedAgent | undefined): ParleyError =>
+  new ParleyError(
+    'agent_removed',
+    `An agent ${id} was removed, and what was sent to it is still kept. Where the new one is the same agent, PUT /v1/agents/${id}?inherit=true gives it the inbox, tasks and turns of the old one; otherwise choose another name.`,
+    { details: { removedAt: toIso(removed?.removedAt), freeAt: toIso(removed?.expires) } },
+  );
+
+/** The longest that a task waits before it ends, and what is known of it begins to be forgotten. */
+const MAX_TTL_MS = 7 * 86_400_000;
+
+/** As long as anything is kept that names an agent. */
+const computeTombstoneMs = ({ tasks, turns, events, cards }: Config): number =>
+  Math.max(MAX_TTL_MS + tasks.retentionMs, MAX_TTL_MS + turns.retentionMs, events.retentionMs, cards.retentionMs);
+
+/** As many writes as a transaction of DynamoDB takes. */
+const MAX_TRANSACTION_WRITES = 100;
+
+const assertTransactionSize = (writes: TransactionWrite[]): TransactionWrite[] => {
+  if (writes.length <= MAX_TRANSACTION_WRITES) return writes;
+  throw new ParleyError(
+    'too_large',
+    'The capabilities without a domain and the domains that change are too many to be registered at once.',
+    { details: { limit: MAX_TRANSACTION_WRITES } },
+  );
+};
+
+/** What an agent declares that is not registered. */
+const NO_DECLARATION: DeclaredCapabilities = { capabilities: [] };
+
+const agentChangedError = (id: string): ParleyError =>
+  new ParleyError('conflict', `The agent ${id} was changed or removed meanwhile. Try again.`);
+
+/** Written only if nobody wrote in between: what the agent offers is told by how its registration was. */
+const replaceRegistration = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<boolean> => {
+  const key = agentRef(project, id);
+  const before = await deps.records.get(key);
+  if (!before) return false;
+  const offers = buildOfferWrites(project, id, before.capabilities, wanted.capabilities);
+  const served = await buildProviderWrites(deps, project, before, wanted);
+  const change = { ...buildReplacement(wanted), if: equals('v', before.v) };
+  const writes = assertTransactionSize([{ kind: 'update', key, change }, ...offers, ...served]);
+  const written = await deps.records.transact(writes, deps.newId());
+  if (written.outcome !== 'written') return false;
+  await cleanUpProviders(deps, project, before, wanted);
+  return true;
+};
+
+/** The whole registration is replaced: what is no longer said is gone. */
+const buildReplacement = (wanted: Registration): Change => ({
+  set: wanted,
+  unset: Registration.keyof().options.filter((field) => wanted[field] === undefined),
+});
+
+const assertReadablePublicKey = ({ publicKey = '', signing = 'off' }: Registration): void => {
+  if (publicKey !== '' && isPrivateKey(publicKey)) {
+    throw new ParleyError(
+      'invalid_request',
+      'publicKey is a private key, which every agent would be shown. Send its public half, and make a new pair: this one was on the wire.',
+      { issues: [{ path: 'publicKey', message: 'must be a public key' }] },
+    );
+  }
+  // What cannot be read may be a private key in some other coat; a line of OpenSSH says what it is.
+  if (parsePublicKey(publicKey) || (signing === 'off' && /^$|^(ssh|ecdsa|sk)-/.test(publicKey))) return;
+  throw new ParleyError(
+    'invalid_request',
+    'A publicKey, which an agent that signs needs, is in PEM or in base64 as DER.',
+    {
+      issues: [{ path: 'publicKey', message: 'must be a public key' }],
+    },
+  );
+};
+
+/** A lease looks at each of them. That is one group on all the channels that an agent can have, or 64 groups on one. */
+const MAX_GROUP_QUEUES = 64;
+
+const assertGroupQueueLimit = ({ dialect, capabilities, channels }: Registration): void => {
+  if (!getDialect(dialect).usesTurns) return;
+  const [groups, on] = [listUnscopedCapabilities(capabilities).length, getChannels({ channels }).length];
+  if (groups * on <= MAX_GROUP_QUEUES) return;
+  throw new ParleyError(
+    'too_large',
+    `An agent of ${dialect} can have ${MAX_GROUP_QUEUES} queues of groups, one for each capability without a domain on each channel, not ${groups} × ${on}. Share them out among several agents.`,
+    { details: { limit: MAX_GROUP_QUEUES } },
+  );
+};
+
+const assertKnownDomains = (deps: Deps, project: string, wanted: Registration): void => {
+  const known = listDomains(deps.config, project);
+  const named = wanted.domains ?? wanted.capabilities.map(getDomain).filter((domain) => domain !== undefined);
+  const unknown = [...new Set(named)].filter((domain) => !known.includes(domain));
+  if (unknown.length === 0) return;
+  throw new ParleyError('unknown_domain', `No such domain: ${unknown.join(', ')}. Known: ${known.join(', ')}.`, {
+    details: { known },
+  });
+};
+
+/** The old key stops working, here at once and elsewhere within seconds. */
+export const rotateKey = async (deps: Deps, project: string, id: string): Promise<string> => {
+  const key = generateKey(project, id);
+  const changed = await deps.records.update(agentRef(project, id), { set: { keyHash: hashKey(key) } }, deps.newId());
+  deps.directory.revokeKey(project, id);
+  if (changed.outcome !== 'written') throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
+  return key;
+};
+
+export const deregisterAgent = async (deps: Deps, project: string, id: string): Promise<void> => {
+  const agent = AGENT_ID.test(id) ? await deps.records.get(agentRef(project, id)) : undefined;
+  if (!agent) {
+    throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
+  }
+  const now = deps.clock.now();
+  // As with a change: what it offers is told by how its registration was.
+  const gone = await deps.records.transact(
+    [
+      { kind: 'remove', key: agentRef(project, id), if: equals('v', agent.v) },
+      { kind: 'remove', key: healthRef(project, id) },
+      {
+        kind: 'create',
+        item: { ...removedRef(project, id), removedAt: now, expires: now + computeTombstoneMs(deps.config) },
+      },
+      ...buildOfferWrites(project, id, agent.capabilities, []),
+      ...(await buildProviderWrites(deps, project, agent, NO_DECLARATION)),
+    ],
+    deps.newId(),
+  );
+  if (gone.outcome !== 'written') {
+    deps.directory.invalidate(project, id);
+    throw agentChangedError(id);
+  }
+  deps.directory.revokeKey(project, id);
+  await cleanUpProviders(deps, project, agent, NO_DECLARATION);
+};

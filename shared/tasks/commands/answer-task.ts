@@ -1,0 +1,31 @@
+import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import type { Json } from '../../kernel/json/json.ts';
+import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import type { Task } from '../model/task.ts';
+import { provideInput } from '../transitions/holder-transitions.ts';
+import { loadAnswerValidator } from './answer-schema.ts';
+import { updateAsRequester } from './manage-task.ts';
+
+/** The answer to what the holder asked. The very same one again is a duplicate. */
+export const answerTask = async (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  answer: Json,
+): Promise<{ duplicate: boolean; task: Task }> => {
+  assertMaxSize('The answer', answer, deps.config.limits.extensionBytes);
+  const refuseUnsuitable = await loadAnswerValidator();
+  let duplicate = false;
+  const task = await updateAsRequester(deps, caller, id, (asked) => {
+    duplicate = asked.status !== 'input_required' && isSameAnswer(asked, answer);
+    if (duplicate) return 'unchanged';
+    if (asked.status === 'input_required') refuseUnsuitable(asked, answer);
+    return provideInput(asked, { now: deps.clock.now(), limits: deps.config.tasks }, answer, getCallerName(caller));
+  });
+  return { duplicate, task };
+};
+
+const isSameAnswer = (task: Task, answer: Json): boolean =>
+  task.answer !== undefined && computeFingerprint(task.answer) === computeFingerprint(answer);

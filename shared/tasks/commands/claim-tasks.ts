@@ -1,0 +1,265 @@
+import { getDialect } from '../../dialects/registry.ts';
+import { agentPk, type RegisteredAgent } from '../../identity/agents/agent.ts';
+import { getActivePause } from '../../identity/agents/agent-control.ts';
+import { recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { isPermanent, ParleyError } from '../../kernel/errors.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
+import { pickTraceFields } from '../../kernel/trace.ts';
+import type { QueueKey, ReceivedMessage } from '../../ports/queues.ts';
+import { holderKey, type Task, taskRef } from '../model/task.ts';
+import { buildClaimTransition } from '../transitions/holder-transitions.ts';
+import { applyTo, toConditionalUpdate } from '../transitions/rules.ts';
+import { toActor } from './apply-report.ts';
+import { getClaimableQueues } from './claimable-queues.ts';
+import { encodeRequestFor, ensureAlias } from './encode-for-agent.ts';
+import { releaseTasks } from './manage-task.ts';
+import { updateTask } from './update-task.ts';
+
+export interface ClaimOptions {
+  max: number;
+  waitMs: number;
+  /** Of the domains that the agent serves, only these. */
+  domains?: string[];
+  /** Of the capabilities that it declares, only these. */
+  capabilities?: string[];
+  /** How long it is to have the tasks without a word about them. */
+  leaseMs?: number;
+  /** Which of the agent's instances asks, where it says so. */
+  instance?: string;
+  signal?: AbortSignal;
+  /** Whether who asks may still be handed what was claimed meanwhile: its key may have ended. */
+  canReceive?: () => Promise<boolean>;
+  /** Kept in the tasks that it brings, so that they are found again should the answer never be sent. */
+  claimId?: string;
+}
+
+export interface ClaimedTask {
+  message: JsonObject;
+  attempt: number;
+  lease: { until: string };
+  traceparent: string;
+  tracestate?: string;
+  baggage?: string;
+  conversationId?: string;
+  user?: string;
+  graphId?: string;
+}
+
+/** Long enough to claim what was received, with a few retries; then it is somebody else's. */
+const VISIBILITY_MS = 30_000;
+
+/** How long a claim goes through pointless messages in search of a live one. */
+const DRAIN_MS = 5000;
+
+/** How often a claim that has left work of low priority to others looks whether its agent has become idle. */
+const IDLE_RECHECK_MS = 1000;
+
+/** The agent's next tasks, leased to it, by priority; of one priority, those addressed to it come first. */
+export const claimTasks = async (deps: Deps, asking: RegisteredAgent, options: ClaimOptions): Promise<Task[]> => {
+  const { max, waitMs, signal } = options;
+  const until = deps.clock.now() + waitMs;
+  const known = getActivePause(asking, deps.clock.now())
+    ? await waitUntilUnpaused(deps, asking, until, signal)
+    : asking;
+  if (!known) return [];
+  const begun = deps.clock.now();
+  const all = getClaimableQueues(known, options);
+  let lanes = all;
+  if (options.instance !== undefined) await recordInstanceActivity(deps, known.agent, options.instance);
+  for (;;) {
+    const left = Math.max(0, until - deps.clock.now());
+    const isBusy = lanes !== all;
+    const received = await deps.queues.receive(lanes, {
+      max,
+      waitMs: isBusy ? Math.min(left, IDLE_RECHECK_MS) : left,
+      visibilityMs: VISIBILITY_MS,
+      signal,
+      skip: (body) => isExcludedFrom(known, body),
+    });
+    if (isBusy && received.length === 0 && (await hasNoAssignedTasks(deps, known))) lanes = all;
+    if (received.length > 0 && ((await isGoneOrPaused(deps, known)) || signal?.aborted)) {
+      await deps.queues.release(received);
+      return [];
+    }
+    const taken = await findEligible(deps, known, received);
+    if (taken.length < received.length) {
+      await deps.queues.release(received.filter((message) => !taken.includes(message)));
+      if (taken.length === 0) lanes = all.filter((lane) => !isLowPriority(lane));
+    }
+    const claimed = await claimReceivedMessages(deps, known, taken, options);
+    if (claimed.length > 0 && options.canReceive && !(await options.canReceive())) {
+      await releaseTasks(deps, known, claimed);
+      return [];
+    }
+    // What was received and could not be claimed is pointless: something live may stand behind it.
+    const isStale = taken.length > 0 && claimed.length === 0;
+    const deadline = isStale ? Math.max(until, begun + DRAIN_MS) : until;
+    if (claimed.length > 0 || deps.clock.now() >= deadline || signal?.aborted) return claimed;
+  }
+};
+
+/** The agent as soon as it does not rest; undefined where that is not in time. */
+const waitUntilUnpaused = async (
+  deps: Deps,
+  asking: RegisteredAgent,
+  until: number,
+  signal: AbortSignal | undefined,
+): Promise<RegisteredAgent | undefined> => {
+  const { project, id } = asking.agent;
+  const listener = deps.records.watch(agentPk(project, id));
+  try {
+    for (;;) {
+      // What is remembered of it may be older than the order that lets it work again.
+      deps.directory.invalidate(project, id);
+      const known = await deps.directory.getAgent(project, id);
+      const now = deps.clock.now();
+      const rest = known && getActivePause(known, now);
+      if (!rest) return known;
+      if (now >= until || signal?.aborted) return undefined;
+      await listener.next(Math.min(until, rest.until ?? until) - now, signal);
+    }
+  } finally {
+    listener.close();
+  }
+};
+
+/** It may have been told to pause while it waited, or have been removed while an administrator waited for it. */
+const isGoneOrPaused = async (deps: Deps, { agent }: RegisteredAgent): Promise<boolean> => {
+  const known = await deps.directory.getAgent(agent.project, agent.id);
+  return known === undefined || getActivePause(known, deps.clock.now()) !== undefined;
+};
+
+/** Work that somebody delegated does not come back to one who has had it, nor to one who said that it cannot do it. */
+const isExcludedFrom = ({ agent }: RegisteredAgent, body: Json): boolean =>
+  isObject(body) && [body.chain, body.unable].some((ids) => Array.isArray(ids) && ids.includes(agent.id));
+
+const isLowPriority = (lane: QueueKey): boolean => lane.priority === 'low';
+
+/** Work of low priority is for whoever has nothing else to do, and one piece at a time. */
+const findEligible = (
+  deps: Deps,
+  known: RegisteredAgent,
+  received: ReceivedMessage[],
+): ReceivedMessage[] | Promise<ReceivedMessage[]> => {
+  const urgent = capResponseSize(received.filter(({ queueKey }) => !isLowPriority(queueKey)));
+  return urgent.length > 0 || received.length === 0 ? urgent : findLowPriorityIfIdle(deps, known, received);
+};
+
+const findLowPriorityIfIdle = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  received: ReceivedMessage[],
+): Promise<ReceivedMessage[]> => ((await hasNoAssignedTasks(deps, known)) ? received.slice(0, 1) : []);
+
+/** What one answer holds of large inputs; what is beyond comes with the next claim. */
+const MAX_RESPONSE_BYTES = 3 * 1024 * 1024;
+
+const capResponseSize = (received: ReceivedMessage[]): ReceivedMessage[] => {
+  let bytes = 0;
+  return received.filter(({ body }, index) => {
+    bytes += isObject(body) && typeof body.bytes === 'number' ? body.bytes : 0;
+    return index === 0 || bytes <= MAX_RESPONSE_BYTES;
+  });
+};
+
+const hasNoAssignedTasks = async (deps: Deps, { agent }: RegisteredAgent): Promise<boolean> => {
+  const held = await deps.records.query({ index: 'held', p: holderKey(agent.project, agent.id), limit: 1 });
+  return held.length === 0;
+};
+
+/** In whose name a claim is made. */
+type ClaimIdentity = Pick<ClaimOptions, 'claimId' | 'instance' | 'leaseMs'>;
+
+/** A queue message whose task cannot be claimed has become pointless, and goes. */
+const claimReceivedMessages = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  received: ReceivedMessage[],
+  named: ClaimIdentity,
+): Promise<Task[]> => {
+  const outcomes = await Promise.allSettled(
+    received.map((message) => claimByQueueMessage(deps, known, message, named)),
+  );
+  const settled = received.filter((_, index) => {
+    const outcome = outcomes[index];
+    return outcome?.status === 'fulfilled' || isPermanent(outcome?.reason);
+  });
+  if (settled.length > 0) await deps.queues.delete(settled);
+  const surprise = outcomes.find(
+    (outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof ParleyError),
+  );
+  const tasks = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  if (surprise?.status !== 'rejected') return tasks;
+  if (tasks.length === 0) throw surprise.reason;
+  deps.log('error', 'a task could not be claimed beside others', { error: String(surprise.reason) });
+  return tasks;
+};
+
+const claimByQueueMessage = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  { queueKey, body }: ReceivedMessage,
+  { claimId, instance, leaseMs }: ClaimIdentity,
+): Promise<Task> => {
+  const { taskId, entry, due } = parseQueueBody(body);
+  const { project } = known.agent;
+  // Before the claim, for without it the agent would hold what it cannot report on.
+  await ensureAlias(deps, project, getDialect(known.agent.dialect), taskId);
+  // A condition holds a hundred values at most, and an agent may have more capabilities.
+  const by = { ...toActor(deps, known), capabilities: queueKey.kind === 'capability' ? [queueKey.name] : [] };
+  const blind = toConditionalUpdate(
+    buildClaimTransition({ project, id: taskId }, by, { entry, due, claimId, instance, leaseMs }),
+  );
+  const done = await updateTask(deps, project, taskId, blind, (task) =>
+    applyTo(task, buildClaimTransition(task, by, { entry, due: task.due, claimId, instance, leaseMs })),
+  );
+  if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
+  return done.after;
+};
+
+const parseQueueBody = (body: Json): { taskId: string; entry: number; due: number } => {
+  const { taskId, entry, due } = isObject(body) ? body : {};
+  if (typeof taskId !== 'string' || typeof entry !== 'number' || typeof due !== 'number') {
+    throw new ParleyError('invalid_message', 'a queue message must name a task, an entry and a due time');
+  }
+  return { taskId, entry, due };
+};
+
+/** One task whose content is lost must not keep the others from the agent that holds them. */
+export const encodeClaimedTasks = async (deps: Deps, known: RegisteredAgent, tasks: Task[]): Promise<ClaimedTask[]> => {
+  const handed = await Promise.allSettled(tasks.map((task) => encodeClaimedTask(deps, known, task)));
+  return handed.flatMap((outcome, index) => {
+    if (outcome.status === 'fulfilled') return [outcome.value];
+    deps.log('error', 'a claimed task could not be handed over', {
+      taskId: tasks[index]?.id,
+      error: String(outcome.reason),
+    });
+    return [];
+  });
+};
+
+/** The claimed task as a message in the agent's own dialect. */
+const encodeClaimedTask = async (deps: Deps, { agent }: RegisteredAgent, task: Task): Promise<ClaimedTask> => {
+  return {
+    message: await encodeRequestFor(deps, task, getDialect(agent.dialect), agent.id),
+    attempt: task.attempt,
+    lease: { until: toIso(task.leaseUntil ?? 0) },
+    ...pickTraceFields(task),
+    conversationId: task.conversation,
+    user: task.user,
+    graphId: task.graph,
+  };
+};
+
+/** The tasks of an earlier claim that the agent still holds. */
+export const listTasksOfClaim = async (
+  deps: Deps,
+  { agent }: RegisteredAgent,
+  claimId: string,
+  taskIds: string[],
+): Promise<Task[]> => {
+  const tasks = await deps.records.getMany(taskIds.map((id) => taskRef(agent.project, id)));
+  return tasks.filter((task) => task.holder === agent.id && task.claimId === claimId && task.endedAt === undefined);
+};

@@ -1,0 +1,74 @@
+import {
+  type Agent,
+  buildDomainWildcard,
+  listExactCapabilities,
+  listServedDomains,
+  listUnscopedCapabilities,
+  listWholeDomains,
+  type RegisteredAgent,
+} from '../../identity/agents/agent.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { getDomain, PRIORITIES, type QueueKey } from '../../ports/queues.ts';
+import { formatInstanceQueueName } from '../model/task.ts';
+
+interface QueueFilter {
+  domains?: string[];
+  capabilities?: string[];
+  instance?: string;
+}
+
+/** Most claims name nothing: what they look at follows from the registration, which is remembered for some seconds. */
+const defaultQueueKeys = new WeakMap<Agent, QueueKey[]>();
+
+/** What a claim looks at, priority before address. Whoever asks for some work only is given no other but what is addressed to it. */
+export const getClaimableQueues = (known: RegisteredAgent, wanted: QueueFilter): QueueKey[] => {
+  const isUsual = wanted.domains === undefined && wanted.capabilities === undefined && wanted.instance === undefined;
+  if (!isUsual) return buildClaimableQueues(known, wanted);
+  const lanes = defaultQueueKeys.get(known.agent) ?? buildClaimableQueues(known, wanted);
+  defaultQueueKeys.set(known.agent, lanes);
+  return lanes;
+};
+
+const buildClaimableQueues = (known: RegisteredAgent, wanted: QueueFilter): QueueKey[] => {
+  const { project, id } = known.agent;
+  const names = wanted.instance === undefined ? [id] : [formatInstanceQueueName(id, wanted.instance), id];
+  const { domains, capabilities } = pickSharedQueues(known, wanted);
+  return PRIORITIES.flatMap((priority) => [
+    ...names.map((name): QueueKey => ({ project, kind: 'agent', name, priority })),
+    ...domains.map((name): QueueKey => ({ project, kind: 'domain', name, priority })),
+    ...capabilities.map((name): QueueKey => ({ project, kind: 'capability', name, priority })),
+  ]);
+};
+
+/** Domains of which it is handed everything, and capabilities. */
+interface SharedQueues {
+  domains: string[];
+  capabilities: string[];
+}
+
+const pickSharedQueues = (known: RegisteredAgent, wanted: QueueFilter): SharedQueues => {
+  const { agent } = known;
+  const [whole, exact, skills] = [
+    listWholeDomains(agent),
+    listExactCapabilities(agent),
+    listUnscopedCapabilities(agent.capabilities),
+  ];
+  const { domains, capabilities } = wanted;
+  if (domains === undefined && capabilities === undefined)
+    return { domains: whole, capabilities: [...exact, ...skills] };
+  assertServed(agent.id, 'serve', domains, listServedDomains(known));
+  const stars = whole.map(buildDomainWildcard);
+  assertServed(agent.id, 'declare', capabilities, [...exact, ...skills, ...stars]);
+  const inDomains = exact.filter((capability) => domains?.includes(getDomain(capability) ?? ''));
+  return {
+    domains: whole.filter((domain) => domains?.includes(domain) || capabilities?.includes(buildDomainWildcard(domain))),
+    capabilities: [...new Set([...inDomains, ...(capabilities ?? []).filter((name) => !stars.includes(name))])],
+  };
+};
+
+const assertServed = (agent: string, verb: string, wanted: string[] = [], own: string[]): void => {
+  const foreign = wanted.filter((name) => !own.includes(name));
+  if (foreign.length === 0) return;
+  const hint = verb === 'declare' ? ' A claim chooses among capabilities that the registration names one by one.' : '';
+  throw new ParleyError('not_eligible', `The agent ${agent} does not ${verb} ${foreign.join(', ')}.${hint}`);
+};

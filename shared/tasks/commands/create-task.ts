@@ -1,0 +1,259 @@
+import type { Agent } from '../../identity/agents/agent.ts';
+import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import type { Json } from '../../kernel/json/json.ts';
+import { assertMaxSize, type MeasuredJson } from '../../kernel/json/measure-json.ts';
+import { createChildSpan, inheritTrace, type Trace } from '../../kernel/trace.ts';
+import { getAuditDialect } from '../../messaging/audit-log/is-audited.ts';
+import { equals } from '../../ports/conditions.ts';
+import type { Item, NewItem, TransactionWrite, WriteResult } from '../../ports/records.ts';
+import {
+  deleteOrphans,
+  isStoredAsBlob,
+  type StoredContent,
+  storeContent,
+  withBlobCleanup,
+} from '../../storage/content.ts';
+import { batchEndedError, batchRef } from '../../workflows/batches/batch.ts';
+import { buildChildLinkWrites, type Lineage, resolveLineage } from '../dependencies/lineage.ts';
+import {
+  buildDependentLinkWrites,
+  buildWaitingFields,
+  findOpenDependencies,
+} from '../dependencies/reconcile-dependencies.ts';
+import { buildRecipientShortId, buildRequesterShortId } from '../ids/short-ids.ts';
+import { type Task, taskRef, timeOrderedKey, unacknowledgedKey, undeclaredListKey } from '../model/task.ts';
+import { computeFirstCheckAt, inboxKey } from '../transitions/end-and-requeue.ts';
+import type { TaskRequestCommand } from './command.ts';
+import { type Destination, resolveDestination } from './resolve-destination.ts';
+import { enqueueEagerly } from './update-task.ts';
+
+/** What is written together with a task or a turn, and on which that depends. */
+export interface TransactionGuard {
+  writes: TransactionWrite[];
+  /** Why nothing was written, if it was for one of them, by its number. */
+  toError(at: number, current?: Item): ParleyError;
+}
+
+export interface CreateTaskResult {
+  duplicate: boolean;
+  /** What its sender should know of a request that was accepted. */
+  notices?: string[];
+}
+
+/** Makes the task, or finds that it is there already. The record itself keeps it from being made twice. */
+export const createTask = async (
+  deps: Deps,
+  caller: Caller,
+  dialect: string,
+  request: TaskRequestCommand,
+  trace: Trace,
+  proviso?: TransactionGuard,
+): Promise<CreateTaskResult> => {
+  const { project } = caller;
+  const asked = assertInputSize(deps, request);
+  const origin = await resolveRequest(deps, caller, request);
+  if (origin instanceof Error) {
+    // What was accepted once stays accepted, though its addressee may be gone by now.
+    const accepted = await deps.records.get(taskRef(project, request.taskId));
+    if (accepted?.fingerprint === request.fingerprint) return { duplicate: true };
+    throw origin;
+  }
+  // What is large is stored only for a task that is new as things are.
+  const earlier = isStoredAsBlob(asked) ? await deps.records.get(taskRef(project, request.taskId)) : undefined;
+  if (earlier) return toDuplicateResult(earlier, request);
+  const input = await storeContent(deps, project, request.taskId, asked);
+  const requester = await findAgent(deps, project, request.from);
+  const task = buildTask(deps, { project, dialect, request, input, trace, origin, requester: requester?.agent });
+  const [created] = await Promise.all([
+    withBlobCleanup(deps.blobs, [input], () => writeTask(deps, task, origin, proviso)),
+    putShortIds(deps, task, request),
+  ]);
+  if (created.outcome === 'written') {
+    if (!created.replayed) await enqueueEagerly(deps, { after: created.after });
+    return { duplicate: false, notices: buildNotices(origin.way, task) };
+  }
+  await deleteOrphans(deps.blobs, [input], [created.existing?.input]);
+  return toDuplicateResult(created.existing, request);
+};
+
+const buildNotices = ({ isUndeclared }: Destination, { capability, deadline }: NewItem<Task>): string[] | undefined =>
+  isUndeclared === true
+    ? [
+        `No registered agent declares ${capability} or serves its domain: the task waits for one until ${toIso(deadline)}, and then expires.`,
+      ]
+    : undefined;
+
+const toDuplicateResult = (earlier: Task | undefined, request: TaskRequestCommand): { duplicate: boolean } => {
+  if (earlier?.fingerprint === request.fingerprint) return { duplicate: true };
+  throw new ParleyError(
+    'id_reused',
+    `An earlier request with the id ${request.taskId} had other content, and every field counts, the timestamp too. Repeat a request unchanged; give a new one a new id.`,
+  );
+};
+
+/** What is for one instance is looked at before that one could be gone for long. */
+const buildInstanceTimer = ({ clock, config }: Deps, { instance }: Destination): { due?: number } =>
+  instance === undefined ? {} : { due: clock.now() + config.agents.instanceMs };
+
+/** The input with its size. */
+export const assertInputSize = ({ config }: Deps, { input, carried }: TaskRequestCommand): MeasuredJson<Json> => {
+  const { inputBytes, extensionBytes } = config.limits;
+  const asked = assertMaxSize('The input of the task', input, inputBytes);
+  assertMaxSize('What the message carries beside it', carried, extensionBytes);
+  return asked;
+};
+
+/** Where a task goes, where it comes from, and what it must wait for. */
+interface ResolvedRequest {
+  way: Destination;
+  lineage: Lineage;
+  awaited: Task[];
+}
+
+const resolveRequest = async (
+  deps: Deps,
+  caller: Caller,
+  request: TaskRequestCommand,
+): Promise<ResolvedRequest | ParleyError> => {
+  const way = await resolveDestination(deps, caller.project, request);
+  if (way instanceof Error) return way;
+  const lineage = await resolveLineage(deps, caller, request);
+  if (lineage instanceof Error) return lineage;
+  const awaited = request.waitsFor ? await findOpenDependencies(deps, caller, request.waitsFor) : [];
+  return awaited instanceof Error ? awaited : { way, lineage, awaited };
+};
+
+/** The same name again is refused, which is as good. */
+const putShortIds = async (deps: Deps, task: NewItem<Task>, { sent }: TaskRequestCommand): Promise<void> => {
+  if (!sent) return;
+  const naming = { to: sent.to, sentAt: sent.at, now: task.createdAt };
+  await Promise.all(
+    [buildRequesterShortId, buildRecipientShortId].map((name) => deps.records.create(name(task, naming), deps.newId())),
+  );
+};
+
+const writeTask = async (
+  deps: Deps,
+  task: NewItem<Task>,
+  { lineage, awaited }: ResolvedRequest,
+  proviso?: TransactionGuard,
+): Promise<WriteResult<Task>> => {
+  const token = deps.newId();
+  const at = deps.clock.now();
+  const { parent } = lineage;
+  const toParent = parent ? buildChildLinkWrites(parent, task.id, at) : [];
+  // A batch that has ended stops what it has, so that it must not be given more.
+  const inBatch: TransactionWrite[] = task.joins
+    ? [{ kind: 'check', key: batchRef(task.project, task.joins.batch), if: equals('status', 'open') }]
+    : [];
+  const awaits = buildDependentLinkWrites(awaited, task.id, at);
+  const links = [...toParent, ...inBatch, ...awaits, ...(proviso?.writes ?? [])];
+  if (links.length === 0) return deps.records.create<Task>(task, token);
+  const linked = await deps.records.transact([{ kind: 'create', item: { ...task } }, ...links], token);
+  if (linked.outcome === 'written') return { outcome: 'written', after: { ...task, v: 1, token, at } };
+  const current = await deps.records.get(taskRef(task.project, task.id));
+  if (current) return { outcome: 'refused', existing: current };
+  if (linked.at <= toParent.length) {
+    throw new ParleyError('cancelled', `The task ${parent?.id}, of which this one would be a part, was cancelled.`);
+  }
+  if (task.joins && linked.at <= toParent.length + inBatch.length) throw batchEndedError(task.joins.batch);
+  const ofProviso = linked.at - 1 - toParent.length - inBatch.length - awaits.length;
+  if (proviso && ofProviso >= 0) throw proviso.toError(ofProviso, linked.existing);
+  throw new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');
+};
+
+/** Where it is found when somebody comes to declare its capability. */
+const buildUndeclaredKey = (
+  isIt: Destination['isUndeclared'],
+  project: string,
+  { capability, taskId }: TaskRequestCommand,
+  now: number,
+) => (isIt ? timeOrderedKey(undeclaredListKey(project, capability), now, taskId) : undefined);
+
+interface NewTaskInput {
+  project: string;
+  dialect: string;
+  request: TaskRequestCommand;
+  input: StoredContent;
+  trace: Trace;
+  origin: ResolvedRequest;
+  /** Absent where it is no longer registered. */
+  requester: Agent | undefined;
+}
+
+const buildTask = (
+  deps: Deps,
+  {
+    project,
+    dialect,
+    request,
+    input,
+    trace,
+    origin: {
+      way: { isUndeclared, ...way },
+      lineage,
+      awaited,
+    },
+    requester,
+  }: NewTaskInput,
+): NewItem<Task> => {
+  const now = deps.clock.now();
+  const { maxAttempts } = deps.config.tasks;
+  const deadline = now + request.ttlSeconds * 1000;
+  const acknowledgeBy = request.acknowledgeMs && now + request.acknowledgeMs;
+  const { parent } = lineage;
+  const { traceparent, tracestate } = createChildSpan(inheritTrace(request.trace ?? trace, parent));
+  const fromNats = requester?.via === 'nats' && !request.joins ? true : undefined;
+  return {
+    pk: taskRef(project, request.taskId).pk,
+    sk: 'task',
+    project,
+    id: request.taskId,
+    dialect,
+    status: 'requested',
+    priority: request.priority,
+    from: request.from,
+    capability: request.capability,
+    parent: request.parent,
+    fromInstance: request.fromInstance,
+    conversation: request.conversation ?? parent?.conversation,
+    user: request.user ?? parent?.user,
+    thread: request.thread,
+    waitsFor: request.waitsFor,
+    onFailure: request.onFailure,
+    joins: request.joins,
+    graph: request.graph,
+    createdAt: now,
+    ttlSeconds: request.ttlSeconds,
+    deadline,
+    entry: 1,
+    queuedAt: now,
+    resent: 0,
+    attempt: 0,
+    maxAttempts: request.maxAttempts ?? maxAttempts,
+    retry: request.retry,
+    input,
+    carried: request.carried,
+    told: request.told,
+    fingerprint: request.fingerprint,
+    traceparent,
+    tracestate,
+    baggage: request.baggage ?? request.trace?.baggage ?? trace.baggage ?? parent?.baggage,
+    due: computeFirstCheckAt(now, Math.min(deadline, acknowledgeBy ?? deadline), deps.config.tasks),
+    acknowledgeBy,
+    held:
+      acknowledgeBy === undefined
+        ? buildUndeclaredKey(isUndeclared, project, request, now)
+        : unacknowledgedKey(project, request.from, now, request.taskId),
+    placed: inboxKey({ project, from: request.from, joins: request.joins, fromNats }),
+    fromNats,
+    chain: lineage.chain,
+    answeredIn: requester && !request.told ? getAuditDialect(deps.config, requester) : undefined,
+    ...way,
+    ...buildInstanceTimer(deps, way),
+    ...buildWaitingFields(awaited, now),
+  };
+};

@@ -1,0 +1,53 @@
+import { offloadForDialect } from '../../cards/offload-content.ts';
+import type { Dialect } from '../../dialects/dialect.ts';
+import { getEncoder } from '../../dialects/encoder-registry.ts';
+import type { Deps } from '../../identity/deps.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { measureJson } from '../../kernel/json/measure-json.ts';
+import { loadContent } from '../../storage/content.ts';
+import { loadDependencyResults } from '../dependencies/dependency-results.ts';
+import { putAlias } from '../ids/aliases.ts';
+import { buildRecipientShortId } from '../ids/short-ids.ts';
+import type { Task } from '../model/task.ts';
+
+/** Keeps what agents of the dialect call the task, where they cannot say its id. */
+export const ensureAlias = (
+  deps: Deps,
+  project: string,
+  { toAliasId }: Pick<Dialect, 'toAliasId'>,
+  taskId: string,
+): Promise<void> | undefined => {
+  const id = toAliasId?.(taskId) ?? taskId;
+  return id === taskId ? undefined : putAlias(deps, project, id, taskId);
+};
+
+/** What `"results":` and a comma take. */
+const RESULTS_FIELD_BYTES = 16;
+
+/** The task as a request to the agent, if it is for one, in words with which that one can speak of it. */
+export const encodeRequestFor = async (
+  deps: Deps,
+  task: Task,
+  dialect: Dialect,
+  agent: string | undefined,
+  called = task.id,
+): Promise<JsonObject> => {
+  const { project, from, parent } = task;
+  if (parent !== undefined) await ensureAlias(deps, project, dialect, parent);
+  // A request of the dialect itself was given its short name when it came.
+  const isUnnamed = task.dialect !== dialect.name || called !== task.id;
+  if (agent !== undefined && dialect.usesShortIds && isUnnamed) {
+    const naming = { to: agent, sentAt: task.createdAt, now: deps.clock.now(), called };
+    await deps.records.create(buildRecipientShortId(task, naming), deps.newId());
+  }
+  const content = await loadContent(deps.blobs, project, task.input);
+  const input = await offloadForDialect(deps, dialect, { project, from, type: 'task.instruction' }, content);
+  const spoken = called === task.id ? task : { ...task, id: called };
+  const { encodeRequest } = getEncoder(dialect);
+  const message = encodeRequest(spoken, input);
+  if (!task.waitsFor?.length) return message;
+  const room =
+    dialect.maxMessageBytes && Math.max(0, dialect.maxMessageBytes - measureJson(message).bytes - RESULTS_FIELD_BYTES);
+  const results = await loadDependencyResults(deps, dialect, task, room);
+  return results === undefined ? message : encodeRequest(spoken, input, results);
+};

@@ -1,0 +1,113 @@
+import type { RegisteredAgent } from '../../identity/agents/agent.ts';
+import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { mergeChanges } from '../../ports/conditions.ts';
+import { buildWaitAgainChange, isEndedByDependency } from '../dependencies/dependency-transitions.ts';
+import { findTaskByAnyId, withResolvedTaskId } from '../ids/aliases.ts';
+import type { Task } from '../model/task.ts';
+import { canReadTask } from '../queries/can-read-task.ts';
+import {
+  buildCancelTransition,
+  buildReleaseChange,
+  buildRetryChange,
+  type TransitionContext,
+} from '../transitions/end-and-requeue.ts';
+import { buildOptimisticRenewal, buildRenewTransition } from '../transitions/holder-transitions.ts';
+import { applyTo, requireAssignedTo, requireAttempt } from '../transitions/rules.ts';
+import { toActor } from './apply-report.ts';
+import { resolveDestination } from './resolve-destination.ts';
+import { taskNotFoundError, updateTask } from './update-task.ts';
+
+/** Ends an open task, whoever works on it. Cancelling twice is the same as once. */
+export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task> => {
+  const who = getCallerName(caller);
+  return updateAsRequester(deps, caller, id, (task) =>
+    task.status === 'cancelled' ? 'unchanged' : applyTo(task, buildCancelTransition(who, toTransitionContext(deps))),
+  );
+};
+
+/** Runs a failed or expired task once more, if there is still somebody who could claim it. */
+export const retryTask = async (deps: Deps, caller: Caller, id: string): Promise<Task> => {
+  const found = await findTaskByAnyId(deps.records, caller.project, id);
+  const way = found && (await resolveDestination(deps, caller.project, found));
+  const by = getCallerName(caller);
+  return updateAsRequester(deps, caller, id, (task) => {
+    if (way instanceof Error) return way;
+    const change = isEndedByDependency(task)
+      ? buildWaitAgainChange(task, toTransitionContext(deps), by)
+      : buildRetryChange(task, toTransitionContext(deps), by);
+    return change instanceof Error || !way?.skill ? change : mergeChanges(change, { set: { skill: way.skill } });
+  });
+};
+
+/** The holder needs more time. */
+export const renewLease = async (deps: Deps, holder: RegisteredAgent, id: string, attempt?: number): Promise<Task> => {
+  const by = toActor(deps, holder);
+  const { project } = holder.agent;
+  const caller: Caller = { project, role: 'agent', registered: holder };
+  const done = await withResolvedTaskId(deps, project, id, (taskId) =>
+    updateTask(deps, project, taskId, buildOptimisticRenewal(by, attempt), (task) =>
+      // Who has nothing to do with the task does not learn that it is there.
+      canReadTask(caller, task) ? applyTo(task, buildRenewTransition(by, attempt, task)) : taskNotFoundError(id),
+    ),
+  );
+  return done.outcome === 'changed' ? done.after : done.record;
+};
+
+/** Whoever holds the task gives it back, for whoever comes next; an administrator may take it from anybody. */
+export const releaseTask = async (
+  deps: Deps,
+  caller: Caller,
+  holder: RegisteredAgent | undefined,
+  id: string,
+  attempt?: number,
+): Promise<Task> => {
+  const { project } = caller;
+  const done = await withResolvedTaskId(deps, project, id, (taskId) =>
+    updateTask(deps, project, taskId, undefined, (task) => {
+      if (!canReadTask(caller, task)) return taskNotFoundError(id);
+      return applyTo(task, {
+        rules: [requireAssignedTo(holder?.agent.id ?? task.holder ?? ADMIN_PLACEHOLDER), ...requireAttempt(attempt)],
+        change: buildReleaseChange(task, toTransitionContext(deps)),
+      });
+    }),
+  );
+  return done.outcome === 'changed' ? done.after : done.record;
+};
+
+/** Those that cannot be released are so when their lease ends. */
+export const releaseTasks = async (deps: Deps, holder: RegisteredAgent, tasks: readonly Task[]): Promise<void> => {
+  const caller: Caller = { project: holder.agent.project, role: 'agent', registered: holder };
+  const released = tasks.map(({ id, attempt }) => releaseTask(deps, caller, holder, id, attempt));
+  for (const outcome of await Promise.allSettled(released)) {
+    if (outcome.status === 'rejected') deps.log('warn', 'release failed', { error: String(outcome.reason) });
+  }
+};
+
+/** No agent is called so. */
+const ADMIN_PLACEHOLDER = 'admin';
+
+const toTransitionContext = (deps: Deps): TransitionContext => ({ now: deps.clock.now(), limits: deps.config.tasks });
+
+/** Only the requester and an administrator decide about a task. */
+export const updateAsRequester = async (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  decide: Parameters<typeof updateTask>[4],
+): Promise<Task> => {
+  const done = await withResolvedTaskId(deps, caller.project, id, (taskId) =>
+    updateTask(deps, caller.project, taskId, undefined, (task) => {
+      if (!canReadTask(caller, task)) return new ParleyError('task_not_found', `There is no task ${id}.`);
+      if (caller.role === 'agent' && caller.registered.agent.id !== task.from) {
+        return new ParleyError(
+          'forbidden',
+          `Only ${task.from}, who asked for the task ${id}, or an admin key may do this.`,
+        );
+      }
+      return decide(task);
+    }),
+  );
+  return done.outcome === 'changed' ? done.after : done.record;
+};

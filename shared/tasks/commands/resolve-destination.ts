@@ -1,0 +1,85 @@
+import { isServedOverNats, listDomains } from '../../config/config.ts';
+import { isInstanceLive } from '../../identity/agents/agent-instances.ts';
+import { hasCapabilityProviders } from '../../identity/agents/capability-offers.ts';
+import {
+  countProviders,
+  getDomainProviders,
+  isCapabilityDeclared,
+  loadDomainProviders,
+} from '../../identity/agents/domain-providers.ts';
+import { findAgent } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { isDeliveredOverNats, resolveNatsDelivery } from '../../nats/nats-providers.ts';
+import { getDomain } from '../../ports/queues.ts';
+import type { Task } from '../model/task.ts';
+import { computeFirstCheckAt } from '../transitions/end-and-requeue.ts';
+import type { TaskRequestCommand } from './command.ts';
+
+/** Who may claim a task: one agent, whoever serves a domain, or whoever has a capability. */
+export type Destination = Pick<Task, 'to' | 'instance' | 'domain' | 'skill' | 'toNats' | 'due'> & {
+  /** Nobody who is registered can do it, or who is registered is yet to be counted. */
+  isUndeclared?: true | 'perhaps';
+};
+
+export const resolveDestination = async (
+  deps: Deps,
+  project: string,
+  request: Pick<TaskRequestCommand, 'to' | 'instance' | 'capability' | 'domain' | 'carried' | 'ttlSeconds'>,
+): Promise<Destination | ParleyError> => {
+  const { to, capability } = request;
+  const known = listDomains(deps.config, project);
+  const named = request.domain ?? getDomain(capability);
+  const domain = named !== undefined && known.includes(named) ? named : undefined;
+  if (to !== undefined) {
+    const addressee = await findAgent(deps, project, to);
+    if (addressee) {
+      const { instance } = request;
+      const isFor = instance !== undefined && (await isInstanceLive(deps, project, to, instance));
+      return {
+        to,
+        instance: isFor ? instance : undefined,
+        domain: domain ?? request.domain,
+        ...toDeliveryTarget(isDeliveredOverNats(addressee.agent, request.carried)),
+      };
+    }
+    return new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
+  }
+  if (domain !== undefined) {
+    if (isServedOverNats(deps.config, project, domain)) return { domain, toNats: true };
+    return { domain, ...(await resolveDomainDestination(deps, project, domain, request)) };
+  }
+  if (request.domain !== undefined) {
+    return new ParleyError('unknown_domain', `There is no domain ${request.domain}. Known: ${known.join(', ')}.`, {
+      details: { known },
+    });
+  }
+  const skill = capability;
+  const toNats = await resolveNatsDelivery(deps, project, skill, request.carried);
+  if (toNats) return { skill, toNats };
+  if (await hasCapabilityProviders(deps.records, project, skill)) return { skill };
+  return new ParleyError('capability_not_found', `No registered agent has the capability ${capability}.`, {
+    details: { capability },
+  });
+};
+
+/**
+ * In the capability's own queue where somebody declares that, else in the domain's. There it is looked at when half of its time to
+ * live is over, at the latest: somebody may have come to declare it.
+ */
+const resolveDomainDestination = async (
+  deps: Deps,
+  project: string,
+  domain: string,
+  { capability, ttlSeconds }: Pick<TaskRequestCommand, 'capability' | 'ttlSeconds'>,
+): Promise<Pick<Destination, 'skill' | 'isUndeclared' | 'due'>> => {
+  const known = await getDomainProviders(deps, project, domain);
+  // Only what was just read says that nobody can do it.
+  const served = countProviders(known, capability) > 0 ? known : await loadDomainProviders(deps, project, domain);
+  if (isCapabilityDeclared(served, capability)) return { skill: capability };
+  if (served.whole <= 0) return { isUndeclared: served.isUncounted ? 'perhaps' : true };
+  const now = deps.clock.now();
+  return { due: computeFirstCheckAt(now, now + Math.ceil(ttlSeconds * 500), deps.config.tasks) };
+};
+
+const toDeliveryTarget = (isIt: boolean): Pick<Destination, 'toNats'> => (isIt ? { toNats: true } : {});

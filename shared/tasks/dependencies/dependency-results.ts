@@ -1,0 +1,160 @@
+import { offloadIfLarge } from '../../cards/offload-content.ts';
+import type { Dialect } from '../../dialects/dialect.ts';
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { toShortId } from '../../kernel/ids.ts';
+import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
+import { measureJson } from '../../kernel/json/measure-json.ts';
+import { loadContent, type StoredContent } from '../../storage/content.ts';
+import { buildArtifactUri } from '../model/artifacts.ts';
+import { holderKey, isAssigned, type Task, taskRef } from '../model/task.ts';
+import { listLinks } from './links.ts';
+
+/**
+ * What a message holds of results itself; the others are cards. An answer to a claim has ten tasks at most and 3 MiB of their inputs,
+ * and a Lambda function answers with 6 MB.
+ */
+const MAX_RESULTS_BYTES = 128 * 1024;
+/** So many contents are fetched at once: each may have 2 MB. */
+const CONCURRENCY = 4;
+
+/**
+ * What those brought that the task waited for, by the names that its requester gave them: computed whenever the task is handed over,
+ * and kept nowhere else. `room` is what is left for it in a message of a limited size; undefined where not even a reference fits.
+ */
+export const loadDependencyResults = async (
+  deps: Deps,
+  dialect: Pick<Dialect, 'name' | 'maxContentBytes' | 'usesShortIds'>,
+  task: Task,
+  room = Infinity,
+): Promise<JsonObject | undefined> => {
+  const ids = [...new Set(task.waitsFor)];
+  if (ids.length === 0) return undefined;
+  const found = await deps.records.getMany(ids.map((id) => taskRef(task.project, id)));
+  const predecessors = ids.map((id) => ({ id, task: found.find((one) => one.id === id) }));
+  const mayStand = pickInlineResults(
+    predecessors,
+    Math.min(MAX_RESULTS_BYTES, dialect.maxContentBytes ?? Infinity, room),
+  );
+  const handed = predecessors.filter(({ task: one }) => !one || !isOfSameCycle(task, one) || isResultShared(task, one));
+  const told: [string, JsonObject][] = [];
+  for (let at = 0; at < handed.length; at += CONCURRENCY) {
+    const some = handed.slice(at, at + CONCURRENCY).map(async ({ id, task: one }): Promise<[string, JsonObject]> => {
+      const isThere = one && isOfSameCycle(task, one);
+      return [id, isThere ? await loadDependencyResult(deps, one, mayStand(id)) : { taskId: id, missing: true }];
+    });
+    told.push(...(await Promise.all(some)));
+  }
+  const results = keyById(told, dialect.usesShortIds === true && task.dialect === dialect.name);
+  const about = { project: task.project, from: task.from, type: 'task.deliverable' } as const;
+  const fitting = await offloadIfLarge(deps, { ...about, fits: room }, results);
+  return measureJson(fitting).bytes <= room ? toObjectOrEmpty(fitting) : undefined;
+};
+
+/** No clock is that far ahead of another: what was made later has the id of a task that is no longer kept. */
+const CLOCK_SKEW_MS = 60_000;
+const isOfSameCycle = (task: Task, one: Task): boolean => one.createdAt <= task.createdAt + CLOCK_SKEW_MS;
+
+/** Whoever asked for the task hands on what it asked for or did itself, and what is of the same graph. */
+const isResultShared = (task: Task, one: Task): boolean =>
+  one.status === 'completed' &&
+  ((task.graph !== undefined && task.graph === one.graph) || [one.from, one.to, one.holder].includes(task.from));
+
+interface Dependency {
+  id: string;
+  task: Task | undefined;
+}
+
+/** Whose results stand in the message themselves: as many as fit, the smallest first. */
+const pickInlineResults = (found: Dependency[], bytes: number): ((id: string) => boolean) => {
+  const outputs = found.map(({ id, task }) => ({ id, size: measureContent(task?.output) }));
+  let left = bytes;
+  const inside = new Set<string>();
+  for (const { id, size } of outputs.toSorted((a, b) => a.size - b.size)) {
+    left -= size;
+    if (left >= 0) inside.add(id);
+  }
+  return (id) => inside.has(id);
+};
+
+const measureContent = (content: StoredContent | undefined): number => {
+  if (!content) return 0;
+  return 'json' in content ? measureJson(content.json).bytes : content.bytes;
+};
+
+const loadDependencyResult = async (
+  deps: Deps,
+  { project, id, holder, output, artifacts }: Task,
+  isInside: boolean,
+) => {
+  const result = output && (await loadResult(deps, project, id, holder ?? id, output, isInside));
+  return {
+    taskId: id,
+    agent: holder,
+    ...(output && result === undefined ? LOST_RESULT : { result }),
+    ...buildArtifactList(id, artifacts),
+  };
+};
+
+const LOST_RESULT = { missing: true };
+
+/** A result whose content is lost must not keep the rest from whoever is to go on. */
+const loadResult = async (
+  deps: Deps,
+  project: string,
+  id: string,
+  from: string,
+  output: StoredContent,
+  isInside: boolean,
+): Promise<Json | undefined> => {
+  try {
+    const content = await loadContent(deps.blobs, project, output);
+    const fits = isInside ? Infinity : 0;
+    return await offloadIfLarge(deps, { project, from, type: 'task.deliverable', fits }, content);
+  } catch (error) {
+    deps.log('error', 'the result of a task that another depends on is lost', { taskId: id, error: String(error) });
+    return undefined;
+  }
+};
+
+/** What a list of artifacts takes in a message, at the most; all of them are listed where the task is. */
+const MAX_ARTIFACT_LIST_BYTES = 1024;
+
+const buildArtifactList = (id: string, artifacts: Task['artifacts']): JsonObject => {
+  if (!artifacts) return {};
+  const all = artifacts.index.map(({ name, type, bytes }) => ({ name, type, bytes, uri: buildArtifactUri(id, name) }));
+  const some = all.filter((_, at) => measureJson(all.slice(0, at + 1)).bytes <= MAX_ARTIFACT_LIST_BYTES);
+  return {
+    artifacts: some,
+    moreArtifacts: some.length < all.length ? `/v1/tasks/${encodeURIComponent(id)}/artifacts` : undefined,
+  };
+};
+
+/** By short ids where the request named them so, unless two have the same. */
+const keyById = (told: [string, JsonObject][], isShort: boolean): JsonObject => {
+  const names = told.map(([id]) => (isShort ? toShortId(id) : id));
+  const isUnique = new Set(names).size === names.length;
+  return Object.fromEntries(told.map(([id, one], at) => [isUnique ? (names[at] ?? id) : id, one]));
+};
+
+/** An agent that holds more tasks than this at once finds what came before the newest of them. */
+const MAX_ASSIGNED_READ = 100;
+
+/** Whether the caller has a task in hand that waited for this one, and so may read it. */
+export const isDependencyOfAssigned = async (deps: Deps, caller: Caller, task: Task): Promise<boolean> => {
+  if (caller.role === 'admin' || task.status !== 'completed') return false;
+  const { project, id } = caller.registered.agent;
+  const isAfter = (one: Task): boolean =>
+    one.holder === id &&
+    isAssigned(one) &&
+    one.waitsFor?.includes(task.id) === true &&
+    isOfSameCycle(one, task) &&
+    isResultShared(one, task);
+  const p = holderKey(project, id);
+  const held = await deps.records.query<Task>({ index: 'held', p, newestFirst: true, limit: MAX_ASSIGNED_READ });
+  if (held.some(isAfter)) return true;
+  if (task.waiters === undefined) return false;
+  // What is held may stand in the index a little later; what waited for the task is on record with it.
+  const links = await listLinks(deps.records, task.pk, 'waiter');
+  return (await deps.records.getMany(links.map(({ taskId }) => taskRef(project, taskId)))).some(isAfter);
+};

@@ -1,0 +1,49 @@
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { type Change, equals, mergeChanges } from '../../ports/conditions.ts';
+import { isOpen, type Task } from '../model/task.ts';
+import {
+  buildEndChange,
+  buildEnqueueChange,
+  buildFailureChange,
+  inboxKey,
+  type TransitionContext,
+} from '../transitions/end-and-requeue.ts';
+import { RECHECK_MS } from '../transitions/timeouts.ts';
+
+const DEPENDENCY_FAILED = 'dependency_failed';
+
+/** Whether it ended without ever being queued, because of a task that it waited for. */
+export const isEndedByDependency = (task: Task): boolean => !isOpen(task) && task.error?.code === DEPENDENCY_FAILED;
+
+const isFailedDependency = (task: Task): boolean => !isOpen(task) && task.status !== 'completed';
+
+/** What the tasks that it waits for make of a task. One that is no longer kept was completed: its failure would have been noticed. */
+export const computeDependencyTransition = (
+  task: Task,
+  dependencies: Task[],
+  when: TransitionContext,
+): Change | 'unchanged' => {
+  const broken = dependencies.find(isFailedDependency);
+  if (isEndedByDependency(task)) return broken ? 'unchanged' : buildWaitAgainChange(task, when, SYSTEM_SENDER);
+  if (task.status !== 'waiting') return 'unchanged';
+  if (broken) return buildDependencyFailure(task, broken, when);
+  if (!dependencies.every(({ status }) => status === 'completed')) return 'unchanged';
+  return { ...buildEnqueueChange(when.now + task.ttlSeconds * 1000, when), if: equals('v', task.v) };
+};
+
+const buildDependencyFailure = (task: Task, { id, status }: Task, when: TransitionContext): Change => {
+  const message = `The task ${id}, for which it waited, ended ${status}.`;
+  const error = { code: DEPENDENCY_FAILED, message, retryable: false, details: { taskId: id, status } };
+  const change =
+    task.onFailure === 'skip'
+      ? mergeChanges(buildEndChange('cancelled', when), { set: { error, cancelledBy: SYSTEM_SENDER } })
+      : buildFailureChange(task, when, error);
+  return { ...change, if: equals('v', task.v) };
+};
+
+/** As it was before it ended. It is then looked at, like any task that begins to wait. */
+export const buildWaitAgainChange = (task: Task, { now }: TransitionContext, by: string): Change => ({
+  if: equals('v', task.v),
+  set: { status: 'waiting', due: now + RECHECK_MS, placed: inboxKey(task), retriedBy: by },
+  unset: [...(inboxKey(task) ? [] : ['placed']), 'endedAt', 'expires', 'error', 'cancelledBy'],
+});

@@ -1,0 +1,82 @@
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { notEquals } from '../../ports/conditions.ts';
+import type { TransactionWrite } from '../../ports/records.ts';
+import type { TaskRequestCommand } from '../commands/command.ts';
+import { findTaskByAnyId } from '../ids/aliases.ts';
+import { isOpen, type Task, taskRef } from '../model/task.ts';
+import { canReadTask } from '../queries/can-read-task.ts';
+import { delegationCycleError, getDelegationChain, selfDelegationError } from './delegation-chain.ts';
+import { LINK_RETENTION_MS } from './links.ts';
+
+/** Where a task comes from. */
+export interface Lineage {
+  /** The parent that it is linked to. */
+  parent?: Task;
+  /** Who had the work in hand before; absent where that is the requester alone. */
+  chain?: string[];
+}
+
+export const resolveLineage = async (
+  deps: Deps,
+  caller: Caller,
+  request: TaskRequestCommand,
+): Promise<Lineage | ParleyError> => {
+  const { chain: said = [], from } = request;
+  const parent = request.parent === undefined ? undefined : await findParent(deps, caller, request, request.parent);
+  if (parent instanceof Error) return parent;
+  const handled = parent ? [...getDelegationChain(parent), ...said] : said;
+  const chain = handled.filter((agent, at) => handled.indexOf(agent) === at);
+  if (chain.at(-1) !== from) chain.push(from);
+  const back = checkDelegationCycle(request, chain, parent);
+  return back ?? { parent, chain: chain.length > 1 ? chain : undefined };
+};
+
+const checkDelegationCycle = (
+  request: TaskRequestCommand,
+  chain: string[],
+  parent: Task | undefined,
+): ParleyError | undefined => {
+  const { from, to } = request;
+  const isBack = to !== undefined && chain.includes(to);
+  if (!isBack || request.isBoundedByDepth || isToAnotherInstance(request, chain)) return undefined;
+  if (request.isQuestion && parent && isQuestionToRequester(request, parent)) return undefined;
+  return to === from && chain.length === 1 ? selfDelegationError(to) : delegationCycleError(to, chain);
+};
+
+/** Instances of one agent may share work that nobody has had in hand yet. */
+const isToAnotherInstance = ({ instance, fromInstance }: TaskRequestCommand, chain: string[]): boolean =>
+  chain.length === 1 && instance !== undefined && fromInstance !== undefined && instance !== fromInstance;
+
+/** A question back is no delegation; one about such a question would be, or two agents could ask each other for ever. */
+const isQuestionToRequester = ({ from, to }: TaskRequestCommand, parent: Task): boolean =>
+  parent.holder === from && parent.from === to && !getDelegationChain(parent).includes(from);
+
+/** Protocols in which the name of a parent may be that of any message mean one where it is work that the sender has a part in. */
+const findParent = async (
+  { records }: Deps,
+  caller: Caller,
+  { isSubtask, from }: TaskRequestCommand,
+  id: string,
+): Promise<Task | undefined | ParleyError> => {
+  if (isSubtask) {
+    const parent = await records.get(taskRef(caller.project, id));
+    if (parent && canReadTask(caller, parent)) return parent;
+    return new ParleyError('unknown_parent', `There is no task ${id} that this one could be a part of.`);
+  }
+  const named = await findTaskByAnyId(records, caller.project, id);
+  return named && isOpen(named) && [named.from, named.to, named.holder].includes(from) ? named : undefined;
+};
+
+/** Written with the task: the link, and with it that the parent has not been cancelled, which would cancel its children. */
+export const buildChildLinkWrites = (parent: Task, taskId: string, now: number): TransactionWrite[] => [
+  { kind: 'create', item: { ...childLinkKey(parent, taskId), taskId, expires: now + LINK_RETENTION_MS } },
+  {
+    kind: 'update',
+    key: taskRef(parent.project, parent.id),
+    change: { if: notEquals('status', 'cancelled'), add: { children: 1 } },
+  },
+];
+
+const childLinkKey = (parent: Task, taskId: string) => ({ pk: parent.pk, sk: `child#${taskId}` });

@@ -1,0 +1,75 @@
+import type { Deps } from '../../identity/deps.ts';
+import { type Change, equals } from '../../ports/conditions.ts';
+import type { Item, Ref } from '../../ports/records.ts';
+import { type Task, taskRef } from '../model/task.ts';
+import { LINKS_PAGE_SIZE, listLinks, type TaskRelation } from './links.ts';
+import { reconcileDependencies } from './reconcile-dependencies.ts';
+
+/** What is to be done to all tasks that a task has links to, and how far that has come where they are too many for one go. */
+export interface FanoutCursor extends Item {
+  sk: 'walk';
+  project: string;
+  task: string;
+  /** Its children are changed; those that wait for it are looked at. */
+  along: TaskRelation;
+  change?: Change;
+  /** The last link that was followed. */
+  reachedUpTo: string;
+}
+
+type FanoutTarget = Pick<FanoutCursor, 'project' | 'task' | 'along' | 'change'>;
+
+const fanoutCursorRef = ({ project, task, along }: FanoutTarget): Ref<FanoutCursor> => ({
+  pk: `${project}#walk#${along}#${task}`,
+  sk: 'walk',
+});
+export const isFanoutCursor = (item: Item): item is FanoutCursor => item.sk === 'walk';
+
+/** The children of a task, all that the change fits. Where it ends them, each then ends its own. */
+export const updateChildren = (deps: Deps, { project, id }: Task, change: Change): Promise<void> =>
+  startFanout(deps, { project, task: id, along: 'child', change });
+
+/** All that wait for the task, or ended because it had failed. */
+export const reconcileDependents = (deps: Deps, { project, id }: Task): Promise<void> =>
+  startFanout(deps, { project, task: id, along: 'waiter' });
+
+/** News in the middle of a walk begin it anew, since what was passed may have to be looked at once more. */
+const startFanout = async (deps: Deps, way: FanoutTarget): Promise<void> => {
+  const reachedUpTo = await processLinkPage(deps, way);
+  if (reachedUpTo === undefined) return;
+  const set = { ...way, reachedUpTo, due: deps.clock.now() };
+  await deps.records.update(fanoutCursorRef(way), { set }, deps.newId(), 'orCreate');
+};
+
+/** The next links. Whoever dies on the way, or comes twice, follows the same ones again. */
+export const onFanoutTimer = async (deps: Deps, walk: FanoutCursor): Promise<void> => {
+  const reachedUpTo = await processLinkPage(deps, walk, walk.reachedUpTo);
+  const [key, unchanged] = [fanoutCursorRef(walk), equals('v', walk.v)];
+  if (reachedUpTo === undefined) {
+    await deps.records.transact([{ kind: 'remove', key, if: unchanged }], deps.newId());
+    return;
+  }
+  const due = Math.max(deps.clock.now(), (walk.due ?? 0) + 1);
+  await deps.records.update(key, { if: unchanged, set: { reachedUpTo, due } }, deps.newId());
+};
+
+/** One page of links. Says up to where it came; undefined at the end. */
+const processLinkPage = async (deps: Deps, way: FanoutTarget, after?: string): Promise<string | undefined> => {
+  const links = await listLinks(deps.records, taskRef(way.project, way.task).pk, way.along, after);
+  const ids = links.map(({ taskId }) => taskId);
+  if (way.change) await updateOwnChildren(deps, way, ids, way.change);
+  else await Promise.all(ids.map((id) => reconcileDependencies(deps, way.project, id)));
+  return links.length < LINKS_PAGE_SIZE ? undefined : links.at(-1)?.sk;
+};
+
+const updateOwnChildren = async (
+  { records, newId }: Deps,
+  parent: FanoutTarget,
+  ids: string[],
+  change: Change,
+): Promise<void> => {
+  const children = await records.getMany(ids.map((id) => taskRef(parent.project, id)));
+  // Another task may have the id of one that is long gone.
+  const own = children.filter((child) => child.parent === parent.task);
+  await Promise.all(own.map(({ project, id }) => records.update(taskRef(project, id), change, newId())));
+};

@@ -1,0 +1,145 @@
+import type { Agent } from '../../identity/agents/agent.ts';
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { findPrior } from '../../ingest/deduplicate.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { SHORT_ID, toShortId } from '../../kernel/ids.ts';
+import type { Item, NewItem } from '../../ports/records.ts';
+import type { TaskReport } from '../commands/command.ts';
+import { holderKey, isOpen, type Task, taskRef, toSortableTime } from '../model/task.ts';
+
+/**
+ * What a requester and an agent call a task in a protocol that has room for eight digits only. It stands among all tasks with the same
+ * digits twice: under its requester, and under the agent that it is for, there apart by requester. Nobody can put one between another's.
+ */
+interface ShortIdRecord extends Item {
+  from: string;
+  to: string;
+  taskId: string;
+}
+
+/** Longer than a task is kept. */
+const SHORT_ID_RETENTION_MS = 30 * 86_400_000;
+
+const shortIdPk = (project: string, short: string): string => `${project}#short#${short}`;
+const REQUESTER_PREFIX = '<';
+const RECIPIENT_PREFIX = '>';
+const buildRequesterPrefix = (from: string): string => `${REQUESTER_PREFIX}${from}#`;
+const buildRecipientPrefix = (to: string, from = ''): string =>
+  from === '' ? `${RECIPIENT_PREFIX}${to}#` : `${RECIPIENT_PREFIX}${to}#${from}#`;
+
+interface ShortIdAssignment {
+  to: string;
+  sentAt: number;
+  now: number;
+  called?: string;
+}
+
+/** As the agent calls it that it is for. */
+export const buildRecipientShortId = (
+  { project, id, from }: Pick<Task, 'project' | 'id' | 'from'>,
+  { to, sentAt, now, called = id }: ShortIdAssignment,
+): NewItem<ShortIdRecord> => ({
+  pk: shortIdPk(project, toShortId(called)),
+  sk: `${buildRecipientPrefix(to, from)}${toSortableTime(sentAt)}#${id}`,
+  from,
+  to,
+  taskId: id,
+  expires: now + SHORT_ID_RETENTION_MS,
+});
+
+/** As its requester calls it. */
+export const buildRequesterShortId = (
+  task: Pick<Task, 'project' | 'id' | 'from'>,
+  naming: ShortIdAssignment,
+): NewItem<ShortIdRecord> => ({
+  ...buildRecipientShortId(task, naming),
+  sk: `${buildRequesterPrefix(task.from)}${toSortableTime(naming.sentAt)}#${task.id}`,
+});
+
+/** More tasks of one pair with the same eight digits than there will ever be. */
+const MAX_CANDIDATES = 10;
+
+/** The task that a report is about, where it has no more than a short name of it; undefined where there is none. */
+export const findTaskByShortId = async (
+  deps: Deps,
+  agent: Pick<Agent, 'project' | 'id'>,
+  report: TaskReport,
+): Promise<string | undefined> => {
+  const { taskId, requester = '' } = report;
+  const [said, named] = await Promise.all([
+    findPrior(deps, agent.project, report),
+    taskId === '' ? findOnlyAssignedTask(deps, agent, requester) : findNamedTask(deps, agent, requester, taskId),
+  ]);
+  // The same message again is about what it was about, though that may no longer be open, or no longer alone.
+  return said ? said.taskId : named;
+};
+
+const findNamedTask = async (
+  deps: Deps,
+  agent: Pick<Agent, 'project' | 'id'>,
+  requester: string,
+  short: string,
+): Promise<string | undefined> => {
+  const under = (prefix: string) => ({
+    p: shortIdPk(agent.project, short),
+    prefix,
+    newestFirst: true,
+    limit: MAX_CANDIDATES,
+  });
+  const found = await deps.records.query<ShortIdRecord>(under(buildRecipientPrefix(agent.id, requester)));
+  // What an earlier version named may still be open.
+  const names = found.length > 0 ? found : await deps.records.query<ShortIdRecord>(under(`${requester}>${agent.id}#`));
+  if (names.length <= 1) return names[0]?.taskId;
+  const kept = await deps.records.getMany(names.map((name) => taskRef(agent.project, name.taskId)));
+  const tasks = names.flatMap((name) => kept.find((task) => task.id === name.taskId) ?? []);
+  const held = tasks.find((task) => isOpen(task) && task.holder === agent.id);
+  return (held ?? tasks.find(isOpen) ?? tasks[0])?.id;
+};
+
+const findOnlyAssignedTask = async (
+  deps: Deps,
+  { project, id }: Pick<Agent, 'project' | 'id'>,
+  requester: string,
+): Promise<string | undefined> => {
+  const [task, another] = await deps.records.query<Task>({ index: 'held', p: holderKey(project, id), limit: 2 });
+  return !another && task?.from === requester ? task.id : undefined;
+};
+
+export const taskNotFoundByShortIdError = ({ taskId, requester, from }: TaskReport): ParleyError =>
+  new ParleyError(
+    'task_not_found',
+    taskId === ''
+      ? `${from} holds no task of ${requester}, or several: name one by correlation_id.`
+      : `There is no task ${taskId} that ${requester} gave to ${from}.`,
+  );
+
+/**
+ * The newest task of these eight digits that the caller asked for, or else was given; any other id is what it is. Digits under which
+ * several agents gave it tasks mean none of them.
+ */
+export const resolveShortId = (deps: Deps, caller: Caller, id: string): string | Promise<string> =>
+  SHORT_ID.test(id) ? findNewestByShortId(deps, caller, id) : id;
+
+const findNewestByShortId = async (deps: Deps, caller: Caller, id: string): Promise<string> => {
+  const p = shortIdPk(caller.project, id);
+  const own =
+    caller.role === 'admin'
+      ? [REQUESTER_PREFIX, RECIPIENT_PREFIX]
+      : [buildRequesterPrefix(caller.registered.agent.id), buildRecipientPrefix(caller.registered.agent.id)];
+  for (const prefix of own) {
+    const [[first], [last]] = await Promise.all([
+      deps.records.query<ShortIdRecord>({ p, prefix, limit: 1 }),
+      deps.records.query<ShortIdRecord>({ p, prefix, newestFirst: true, limit: 1 }),
+    ]);
+    if (!first || !last) continue;
+    if (first.from === last.from || first.taskId === last.taskId) return last.taskId;
+    throw ambiguousShortIdError(id, [first, last]);
+  }
+  return id;
+};
+
+const ambiguousShortIdError = (id: string, names: ShortIdRecord[]): ParleyError =>
+  new ParleyError('ambiguous_id', `Several agents call a task ${id}. Name the one that is meant by its whole id.`, {
+    details: { tasks: names.map(({ taskId, from, to }) => ({ taskId, from, to })) },
+  });

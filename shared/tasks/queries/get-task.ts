@@ -1,0 +1,81 @@
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import type { Item } from '../../ports/records.ts';
+import { isDependencyOfAssigned } from '../dependencies/dependency-results.ts';
+import { withResolvedTaskId } from '../ids/aliases.ts';
+import { type HistoryEntry, hasHistory, MAX_HISTORY_ENTRIES } from '../model/history.ts';
+import { isOpen, type Task, taskRef } from '../model/task.ts';
+import { canReadTask } from './can-read-task.ts';
+
+export interface TaskWithHistory {
+  task: Task;
+  entries: HistoryEntry[];
+}
+
+/** The task and its history. With `waitMs`, the answer comes when the task has ended or asks for input, or after that time. */
+export const getTask = (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  waitMs = 0,
+  signal?: AbortSignal,
+): Promise<TaskWithHistory> =>
+  withResolvedTaskId(deps, caller.project, id, (taskId) => getTaskById(deps, caller, taskId, waitMs, signal));
+
+const getTaskById = async (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<TaskWithHistory> => {
+  const task =
+    waitMs > 0
+      ? await waitUntilSettled(deps, caller, id, waitMs, signal)
+      : await assertReadable(deps, caller, id, await deps.records.get(taskRef(caller.project, id)));
+  return { task, entries: hasHistory(task) ? await listHistory(deps, task) : [] };
+};
+
+/** The task once it is no longer under way, or as it is after `waitMs`. */
+const waitUntilSettled = async (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Task> => {
+  const until = deps.clock.now() + waitMs;
+  const ref = taskRef(caller.project, id);
+  const listener = deps.records.watch(ref.pk);
+  try {
+    for (;;) {
+      const task = await assertReadable(deps, caller, id, await deps.records.get(ref));
+      const left = until - deps.clock.now();
+      if (!isInProgress(task) || left <= 0 || signal?.aborted) return task;
+      await listener.next(left, signal);
+    }
+  } finally {
+    listener.close();
+  }
+};
+
+/** What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it. */
+const assertReadable = async (deps: Deps, caller: Caller, id: string, task: Task | undefined): Promise<Task> => {
+  if (task && (canReadTask(caller, task) || (await isDependencyOfAssigned(deps, caller, task)))) return task;
+  throw new ParleyError('task_not_found', `There is no task ${id}.`);
+};
+
+const listHistory = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
+  const entries = await deps.records.query<HistoryEntry>({
+    p: task.pk,
+    prefix: 'history#',
+    limit: MAX_HISTORY_ENTRIES,
+  });
+  return entries.filter((entry) => entry.life === task.createdAt);
+};
+
+/** Nobody but the agents can bring it further. */
+export const isInProgress = (task: Task): boolean => isOpen(task) && task.status !== 'input_required';
+
+export const isTask = (item: Item): item is Task => item.sk === 'task';

@@ -1,0 +1,175 @@
+import * as z from 'zod';
+import { getEncoder } from '../../dialects/encoder-registry.ts';
+import { getDialect } from '../../dialects/registry.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { pickTraceFields } from '../../kernel/trace.ts';
+import { buildOutcome, buildQuestion } from '../../messaging/inbox/delivery.ts';
+import { PRIORITIES } from '../../ports/queues.ts';
+import { loadContent } from '../../storage/content.ts';
+import { listLinks } from '../dependencies/links.ts';
+import { loadArtifactViews } from '../model/artifacts.ts';
+import { buildTimeline, type HistoryEntry } from '../model/history.ts';
+import { isOpen, TASK_STATUSES, type Task, type TaskStatus } from '../model/task.ts';
+
+const time = z.iso.datetime().optional();
+const anyValue = z.unknown();
+
+/** With whatever its agent said beside. */
+const ErrorView = z.looseObject({
+  code: z.string(),
+  message: z.string(),
+  recoverable: z.boolean(),
+  details: anyValue.optional(),
+});
+
+/** A task as a task-format response, with more of what Parley knows about it. */
+export const TaskView = z.object({
+  id: z.string(),
+  status: z.enum(['pending', 'in_progress', 'input_required', 'completed', 'failed', 'cancelled']),
+  result: anyValue.optional(),
+  artifacts: z.array(z.looseObject({ name: z.string(), type: z.string() })).optional(),
+  input: anyValue.optional().describe('what the agent asks, while the status is input_required'),
+  error: ErrorView.optional().describe('why it failed'),
+  metadata: z.looseObject({
+    startedAt: time,
+    completedAt: time,
+    duration_ms: z.number().optional(),
+    agent: z.string().optional(),
+    retryCount: z.number(),
+  }),
+  state: z.enum(TASK_STATUSES).describe("the task's state, finer than its status"),
+  type: z.string(),
+  payload: anyValue.optional().describe('what was asked for'),
+  domain: z.string().optional(),
+  priority: z.enum(PRIORITIES),
+  dialect: z.string(),
+  from: z.string(),
+  to: z.string().optional(),
+  conversationId: z.string().optional(),
+  user: z.string().optional(),
+  parentTaskId: z.string().optional(),
+  graphId: z.string().optional().describe('the graph that it is a node of'),
+  waitsFor: z.array(z.string()).optional().describe('the tasks that must be completed before it is queued'),
+  subtasks: z.array(z.string()).optional().describe('the ids of the first hundred'),
+  createdAt: z.iso.datetime(),
+  expiresAt: time.describe('when it expires unless it is claimed'),
+  retryAt: time.describe('when a failed attempt is repeated'),
+  lastError: ErrorView.optional().describe('why the last attempt failed, where the task has not'),
+  attempt: z.number(),
+  maxAttempts: z.number(),
+  lease: z.object({ until: z.iso.datetime() }).optional(),
+  claim: anyValue.optional().describe('what the agent said on claiming'),
+  progress: anyValue.optional(),
+  cancelledBy: z.string().optional().describe('who no longer wanted it; parley where it was skipped'),
+  deadLettered: z.boolean().describe('failed for good: nothing happens until somebody retries it'),
+  traceparent: z.string(),
+  tracestate: z.string().optional(),
+  baggage: z.string().optional(),
+  history: z.array(z.looseObject({ at: z.iso.datetime(), event: z.string() })).optional(),
+});
+export type TaskView = z.output<typeof TaskView>;
+
+const RESPONSE_STATUS: Record<TaskStatus, TaskView['status']> = {
+  waiting: 'pending',
+  requested: 'pending',
+  claimed: 'in_progress',
+  in_progress: 'in_progress',
+  input_required: 'input_required',
+  completed: 'completed',
+  failed: 'failed',
+  expired: 'failed',
+  cancelled: 'cancelled',
+};
+
+export const toTaskView = (task: Task): TaskView => ({
+  id: task.id,
+  status: RESPONSE_STATUS[task.status],
+  error: RESPONSE_STATUS[task.status] === 'failed' ? toErrorView(task) : undefined,
+  input: task.prompt,
+  metadata: {
+    startedAt: toIso(task.claimedAt),
+    completedAt: toIso(task.endedAt),
+    duration_ms: task.endedAt === undefined || task.claimedAt === undefined ? undefined : task.endedAt - task.claimedAt,
+    agent: task.holder,
+    retryCount: Math.max(0, task.attempt - 1),
+  },
+  state: task.status,
+  type: task.capability,
+  domain: task.domain,
+  priority: task.priority,
+  dialect: task.dialect,
+  from: task.from,
+  to: task.to,
+  conversationId: task.conversation,
+  user: task.user,
+  parentTaskId: task.parent,
+  graphId: task.graph,
+  waitsFor: task.waitsFor,
+  createdAt: toIso(task.createdAt),
+  expiresAt: task.status === 'requested' ? toIso(task.deadline) : undefined,
+  retryAt: toIso(task.notBefore),
+  lastError: RESPONSE_STATUS[task.status] === 'failed' ? undefined : toErrorView(task),
+  attempt: task.attempt,
+  maxAttempts: task.maxAttempts,
+  lease: task.leaseUntil === undefined ? undefined : { until: toIso(task.leaseUntil) },
+  claim: task.claimNote,
+  progress: toProgressView(task),
+  cancelledBy: task.cancelledBy,
+  deadLettered: task.status === 'failed',
+  ...pickTraceFields(task),
+});
+
+const toProgressView = ({ progress }: Task): object | undefined => {
+  if (!progress) return undefined;
+  const { carried: _carried, told: _told, ...shown } = progress;
+  return { ...shown, at: toIso(progress.at) };
+};
+
+const toErrorView = (task: Task): TaskView['error'] => {
+  if (task.status === 'expired') {
+    return { code: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, recoverable: true };
+  }
+  return (
+    task.error && {
+      code: task.error.code,
+      message: task.error.message,
+      recoverable: task.error.retryable,
+      details: task.error.details,
+    }
+  );
+};
+
+/** The task with its result and its story. */
+export const loadTaskView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => {
+  const { project, id, input, output, artifacts: files } = task;
+  const [payload, result, artifacts, subtasks] = await Promise.all([
+    loadContent(deps.blobs, project, input),
+    output && loadContent(deps.blobs, project, output),
+    files && loadArtifactViews(deps.blobs, project, id, files),
+    task.children === undefined ? undefined : listChildIds(deps, task),
+  ]);
+  const history = buildTimeline(task, entries).map((line) => ({ ...line, at: toIso(line.at) }));
+  return Object.assign(toTaskView(task), { payload, artifacts, result, subtasks, history });
+};
+
+const listChildIds = async (deps: Deps, task: Task): Promise<string[]> =>
+  (await listLinks(deps.records, task.pk, 'child')).map(({ taskId }) => taskId);
+
+/** The newest message about the task, as an agent of the dialect would have sent it. */
+export const encodeTask = async (deps: Deps, task: Task, name: string): Promise<JsonObject> => {
+  const encoder = getEncoder(getDialect(name));
+  if (!isOpen(task)) {
+    const { project, id, output, artifacts } = task;
+    return encoder.encodeOutcome(
+      buildOutcome(task, task.from),
+      output && (await loadContent(deps.blobs, project, output)),
+      await loadArtifactViews(deps.blobs, project, id, artifacts),
+    );
+  }
+  if (task.status === 'input_required') return encoder.encodeOutcome(buildQuestion(task), undefined, undefined);
+  return task.status === 'requested' || task.status === 'waiting'
+    ? encoder.encodeRequest(task, await loadContent(deps.blobs, task.project, task.input))
+    : encoder.encodeReport(task);
+};

@@ -1,0 +1,308 @@
+import type { AgentPause } from '../../identity/agents/agent-control.ts';
+import type { ParleyError } from '../../kernel/errors.ts';
+import type { Json, JsonObject } from '../../kernel/json/json.ts';
+import { inboxSortKey } from '../../messaging/inbox/delivery.ts';
+import { type Change, lessThan, mergeChanges, notExists } from '../../ports/conditions.ts';
+import type { StoredContent } from '../../storage/content.ts';
+import type { SequenceInfo } from '../commands/command.ts';
+import { delegationCycleError, taskDeclinedError } from '../dependencies/delegation-chain.ts';
+import type { StoredArtifacts } from '../model/artifacts.ts';
+import { toQuestion } from '../model/history.ts';
+import {
+  getDedupRound,
+  holderKey,
+  MAX_PROCESSED_MESSAGES,
+  type ProcessedMessage,
+  type Progress,
+  type Task,
+  type TaskError,
+  timeOrderedKey,
+} from '../model/task.ts';
+import { buildEndChange, buildRetryOrFailChange, type TransitionContext } from './end-and-requeue.ts';
+import {
+  applyTo,
+  requireAssignedTo,
+  requireAttempt,
+  requireDue,
+  requireEligible,
+  requireHolder,
+  requireInputRequired,
+  requireNotExpired,
+  requireNotPaused,
+  requireQueueGeneration,
+  requireRetryDelayOver,
+  requireUnclaimed,
+  type Transition,
+  toConditionalUpdate,
+} from './rules.ts';
+
+export interface Actor extends TransitionContext {
+  agent: string;
+  /** Those of which it is handed everything. */
+  domains: readonly string[];
+  /** Its capabilities, for tasks that only a capability decides on. */
+  capabilities: readonly string[];
+  /** Why it may claim nothing now. */
+  pause?: AgentPause;
+  /** Its dialect, where that is logged. */
+  heardIn?: string;
+}
+
+export interface ClaimParameters {
+  /** The entry that the queue message carried. */
+  entry?: number;
+  /** The `due` that the task is believed to have. */
+  due?: number;
+  seen?: ProcessedMessage;
+  note?: JsonObject;
+  /** The name of the claim, where it has one. */
+  claimId?: string;
+  instance?: string;
+  /** How long the lease is, where the claim names that. */
+  leaseMs?: number;
+  /** How long its holder thinks that it takes. */
+  estimateMs?: number;
+}
+
+/** `requested → claimed`. */
+export const buildClaimTransition = (
+  task: Pick<Task, 'project' | 'id'>,
+  by: Actor,
+  { entry, due, seen, note, claimId, instance, leaseMs, estimateMs }: ClaimParameters,
+): Transition => {
+  const leaseUntil = by.now + Math.max(leaseMs ?? by.limits.leaseMs, capEstimateMs(by, estimateMs));
+  // Moving `due` costs an index write. One that comes before the lease ends is left: when it comes, it is set anew.
+  const keepsDue = due !== undefined && due <= leaseUntil;
+  return {
+    rules: [
+      requireUnclaimed,
+      requireNotExpired(by.now),
+      requireRetryDelayOver(by.now),
+      requireEligible(by),
+      ...requireNotPaused(by),
+      ...(entry === undefined ? [] : [requireQueueGeneration(entry)]),
+      ...(keepsDue ? [requireDue(due)] : []),
+    ],
+    change: {
+      set: {
+        status: 'claimed',
+        holder: by.agent,
+        holderInstance: instance,
+        heardIn: by.heardIn,
+        claimedAt: by.now,
+        leaseUntil,
+        leaseMs,
+        held: timeOrderedKey(holderKey(task.project, by.agent), by.now, task.id),
+        due: keepsDue ? undefined : leaseUntil,
+        claimedBy: seen,
+        claimNote: note,
+        claimId,
+      },
+      unset: ['notBefore'],
+      add: { attempt: 1 },
+    },
+  };
+};
+
+/** As far as it is believed. */
+const capEstimateMs = ({ limits }: Actor, estimateMs = 0): number => Math.min(estimateMs, limits.maxLeaseMs);
+
+/** A message from the holder. */
+export interface HolderMessage {
+  seen: ProcessedMessage;
+  isKnownByContent?: true;
+  /** The attempt that it is about, where it says so. */
+  attempt?: number;
+  /** When its sender wrote it, where its readers find it in that order. */
+  sent?: SequenceInfo;
+  /** What the log of messages says of it. */
+  told?: JsonObject;
+}
+
+/** The claim as a message of its own. */
+export const claimByMessage = (
+  task: Task,
+  by: Actor,
+  report: HolderMessage,
+  { note, estimateMs }: ClaimNote,
+): Change | ParleyError =>
+  applyClaim(task, by, { due: task.due, seen: toProcessedMessage(getDedupRound(task) + 1, report), note, estimateMs });
+
+/** What its holder says of a claim. */
+type ClaimNote = Required<Pick<ClaimParameters, 'note'>> & Pick<ClaimParameters, 'estimateMs'>;
+
+/** Only who sees the task sees who had the work in hand before. */
+const applyClaim = (task: Task, by: Actor, options: ClaimParameters): Change | ParleyError => {
+  const change = applyTo(task, buildClaimTransition(task, by, options));
+  if (change instanceof Error) return change;
+  if (task.unable?.includes(by.agent)) return taskDeclinedError(by.agent, task.id);
+  return task.chain?.includes(by.agent) ? delegationCycleError(by.agent, task.chain) : change;
+};
+
+/** The holder has claimed it some other way, and this is the announcement of that. */
+export const recordClaimNote = (
+  task: Task,
+  by: Actor,
+  report: HolderMessage,
+  { note, estimateMs }: ClaimNote,
+): Change | ParleyError =>
+  applyTo(task, {
+    rules: [requireAssignedTo(by.agent)],
+    change: {
+      set: {
+        claimedBy: toProcessedMessage(getDedupRound(task), report),
+        claimNote: note,
+        leaseUntil: computeExtendedLease(task, by, estimateMs),
+      },
+    },
+  });
+
+/** Where the estimate is longer than the lease is anyway. */
+const computeExtendedLease = (
+  { leaseUntil, claimedAt = 0 }: Task,
+  by: Actor,
+  estimateMs?: number,
+): number | undefined => {
+  const until = claimedAt + capEstimateMs(by, estimateMs);
+  return leaseUntil !== undefined && until > leaseUntil ? until : undefined;
+};
+
+const requireHolderAttempt = (by: Actor, report: HolderMessage) => [
+  requireHolder(by.agent),
+  ...requireAttempt(report.attempt),
+];
+
+/** The holder lives: `→ in_progress`, and the lease runs anew. */
+export const recordProgress = (task: Task, by: Actor, report: HolderMessage, update: Progress): Change | ParleyError =>
+  claimThen(task, by, (held) => ({
+    rules: requireHolderAttempt(by, report),
+    change: {
+      set: {
+        status: 'in_progress',
+        progress: update,
+        leaseUntil: computeRenewedLease(held, by),
+        startedAt: held.startedAt ?? by.now,
+        seen: appendProcessedMessage(held, report),
+      },
+    },
+  }));
+
+/** No sign of life shortens the lease that a claim named, or an estimate. */
+const computeRenewedLease = ({ leaseMs, leaseUntil = 0 }: Task, { now, limits }: Actor): number =>
+  Math.max(leaseUntil, now + (leaseMs ?? limits.leaseMs));
+
+/** By another lease of the usual length, or of that which the task has, where it was seen. */
+export const buildRenewTransition = (by: Actor, attempt?: number, task?: Task): Transition => ({
+  rules: [requireHolder(by.agent), ...requireAttempt(attempt)],
+  change: { set: { leaseUntil: task ? computeRenewedLease(task, by) : by.now + by.limits.leaseMs } },
+});
+
+/** Without a look at the task: where its lease is the usual one. */
+export const buildOptimisticRenewal = (by: Actor, attempt?: number): Change =>
+  toConditionalUpdate(
+    buildRenewTransition(by, attempt),
+    notExists('leaseMs'),
+    lessThan('leaseUntil', by.now + by.limits.leaseMs),
+  );
+
+/** `→ completed`, without a look at the task: whoever holds it may end it. It then stands in its requester's inbox itself. */
+export const buildCompleteTransition = (
+  by: Actor,
+  report: HolderMessage,
+  output: StoredContent,
+  carried: JsonObject,
+  { artifacts, confidence }: { artifacts?: StoredArtifacts; confidence?: number } = {},
+): Transition => ({
+  rules: requireHolderAttempt(by, report),
+  change: mergeChanges(buildEndChange('completed', by), {
+    set: {
+      output,
+      artifacts,
+      outcomeCarried: carried,
+      outcomeTold: report.told,
+      endedBy: report.seen,
+      'placed.s': inboxSortKey(report.sent?.at ?? by.now, report.seen.id, report.sent?.sequence),
+      confidence,
+    },
+    unset: ['error'],
+  }),
+});
+
+/** `→ requested` once more, after a delay, while the error and the number of attempts allow it; else `→ failed`. Who waits for an answer may give up, too. */
+export const failAsHolder = (
+  task: Task,
+  by: Actor,
+  report: HolderMessage,
+  error: TaskError,
+  carried: JsonObject,
+): Change | ParleyError =>
+  claimThen(task, by, (held) => {
+    const change = buildRetryOrFailChange(held, by, { ...error, agent: by.agent });
+    const isEnd = change.set?.status === 'failed';
+    const said = {
+      seen: appendProcessedMessage(held, report),
+      endedBy: isEnd ? report.seen : undefined,
+      outcomeCarried: carried,
+      outcomeTold: report.told,
+    };
+    return {
+      rules: [requireAssignedTo(by.agent), ...requireAttempt(report.attempt)],
+      change: mergeChanges(change, { set: said }),
+    };
+  });
+
+/** The holder cannot go on without an answer: the lease and the time to live stand still until it comes. */
+export const requestInput = (task: Task, by: Actor, report: HolderMessage, prompt: JsonObject): Change | ParleyError =>
+  claimThen(task, by, (held) => ({
+    rules: requireHolderAttempt(by, report),
+    change: {
+      set: {
+        status: 'input_required',
+        prompt,
+        askedAt: by.now,
+        hasAsked: true,
+        seen: appendProcessedMessage(held, report),
+        outcomeTold: report.told,
+      },
+      unset: ['due', 'leaseUntil'],
+    },
+  }));
+
+/** The same agent goes on, with the answer. */
+export const provideInput = (
+  task: Task,
+  { now, limits }: TransitionContext,
+  answer: Json,
+  by: string,
+): Change | ParleyError =>
+  applyTo(task, {
+    rules: [requireInputRequired],
+    change: {
+      set: {
+        status: 'claimed',
+        answer,
+        answered: { ...toQuestion(task), at: now, by },
+        deadline: task.deadline + now - (task.askedAt ?? now),
+        leaseUntil: now + (task.leaseMs ?? limits.leaseMs),
+        due: now + (task.leaseMs ?? limits.leaseMs),
+      },
+      unset: ['prompt', 'askedAt'],
+      add: { answers: 1 },
+    },
+  });
+
+/** Where nobody holds the task, a report claims it in the same write: the claim may be late, or lost. */
+export const claimThen = (task: Task, by: Actor, then: (held: Task) => Transition): Change | ParleyError => {
+  if (task.status !== 'requested') return applyTo(task, then(task));
+  const taken = applyClaim(task, by, {});
+  if (taken instanceof Error) return taken;
+  const held: Task = { ...task, status: 'claimed', holder: by.agent, attempt: task.attempt + 1, claimedAt: by.now };
+  const next = applyTo(held, then(held));
+  return next instanceof Error ? next : mergeChanges(taken, next);
+};
+
+export const appendProcessedMessage = (task: Task, report: HolderMessage): ProcessedMessage[] =>
+  [...(task.seen ?? []), toProcessedMessage(getDedupRound(task), report)].slice(-MAX_PROCESSED_MESSAGES);
+
+const toProcessedMessage = (round: number, { seen, isKnownByContent }: HolderMessage): ProcessedMessage =>
+  isKnownByContent ? { ...seen, round } : seen;

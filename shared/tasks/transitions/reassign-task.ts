@@ -1,0 +1,91 @@
+import { type Agent, listExactCapabilities, listWholeDomains } from '../../identity/agents/agent.ts';
+import { findProviders } from '../../identity/agents/capability-providers.ts';
+import { countProviders, isCapabilityDeclared, loadDomainProviders } from '../../identity/agents/domain-providers.ts';
+import { findAgent } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import type { ParleyError } from '../../kernel/errors.ts';
+import { isDeliveredOverNats } from '../../nats/nats-providers.ts';
+import { type Change, mergeChanges } from '../../ports/conditions.ts';
+import type { Task, TaskError } from '../model/task.ts';
+import { buildEnqueueChange, buildReleaseChange, LEASE_FIELDS } from './end-and-requeue.ts';
+import { type Actor, appendProcessedMessage, claimThen, type HolderMessage } from './holder-transitions.ts';
+import { requireAssignedTo, requireAttempt } from './rules.ts';
+
+/** What dialects call it that an agent cannot do such work at all, in lower case. */
+const UNABLE_CODES = new Set(['skill_missing', 'capability_not_found', 'unauthorized']);
+
+export const isDecline = ({ code }: TaskError): boolean => UNABLE_CODES.has(code.toLowerCase());
+
+/** So many are remembered in a task; who comes after them and cannot do it either ends it. */
+const MAX_DECLINES = 20;
+
+/** To whom a task goes on whose holder cannot do it. */
+export interface AlternativeHolders {
+  /** The capability, where that has a queue of its own. */
+  routingCapability?: string;
+}
+
+/** Those who can do it, but for the agent, its requester and all who said that they cannot or had the work in hand; undefined if nobody is left. */
+export const findAlternativeHolders = async (
+  deps: Deps,
+  task: Task,
+  agent: string,
+): Promise<AlternativeHolders | undefined> => {
+  const { project, from, to, domain, skill, capability, unable = [], chain = [] } = task;
+  if (to !== undefined || unable.length >= MAX_DECLINES) return undefined;
+  const excluded = [...new Set([...unable, agent, from, ...chain])];
+  if (domain === undefined) {
+    const { agents } = await findProviders(deps, project, skill ?? capability, (page) =>
+      page.filter((other) => !excluded.includes(other.id) && isReachable(task, other)),
+    );
+    return agents.length > 0 ? {} : undefined;
+  }
+  const served = await loadDomainProviders(deps, project, domain);
+  const agents = await Promise.all(excluded.map((id) => findAgent(deps, project, id)));
+  const ableButExcluded = agents.filter(
+    (known) =>
+      known &&
+      (listWholeDomains(known.agent).includes(domain) || listExactCapabilities(known.agent).includes(capability)),
+  ).length;
+  if (!served.isUncounted && countProviders(served, capability) <= ableButExcluded) return undefined;
+  return isCapabilityDeclared(served, capability) && !task.toNats ? { routingCapability: capability } : {};
+};
+
+/** Whether the agent can be given the task where that waits: on NATS, over HTTP, or either. */
+const isReachable = ({ toNats, carried }: Task, agent: Agent): boolean =>
+  toNats === 'too' || isDeliveredOverNats(agent, carried) === (toNats === true);
+
+/** Who cannot do it hands it on: to the others, and without an attempt spent. */
+export const buildReassignChange = (
+  task: Task,
+  by: Actor,
+  report: HolderMessage,
+  error: TaskError,
+  { routingCapability }: AlternativeHolders,
+): Change | ParleyError =>
+  claimThen(task, by, (held) => ({
+    rules: [requireAssignedTo(by.agent), ...requireAttempt(report.attempt)],
+    change: mergeChanges(
+      buildEnqueueChange(held.deadline > by.now ? held.deadline : by.now + held.ttlSeconds * 1000, by),
+      {
+        set: {
+          error: { ...error, agent: by.agent },
+          unable: [...(held.unable ?? []), by.agent],
+          skill: routingCapability,
+          seen: appendProcessedMessage(held, report),
+          outcomeTold: report.told,
+        },
+        unset: LEASE_FIELDS,
+        add: { spared: 1 },
+      },
+    ),
+  }));
+
+/** Its holder gives it back, for whoever comes next. */
+export const buildHolderReleaseChange = (task: Task, by: Actor, report: HolderMessage): Change | ParleyError =>
+  claimThen(task, by, (held) => ({
+    rules: [requireAssignedTo(by.agent), ...requireAttempt(report.attempt)],
+    change: mergeChanges(buildReleaseChange(held, by), {
+      set: { seen: appendProcessedMessage(held, report), outcomeTold: report.told },
+    }),
+  }));

@@ -1,0 +1,193 @@
+import { buildDomainWildcard } from '../../identity/agents/agent.ts';
+import type { AgentPause } from '../../identity/agents/agent-control.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import {
+  and,
+  type Change,
+  type Condition,
+  equals,
+  equalsAny,
+  evaluateCondition,
+  greaterThan,
+  lessThan,
+  notExists,
+  or,
+} from '../../ports/conditions.ts';
+import type { Item } from '../../ports/records.ts';
+import type { Task, TaskStatus } from '../model/task.ts';
+
+/** One thing that must be true of a record, and what to say where it is not. */
+export interface Rule<T extends Item = Task> {
+  holds: Condition;
+  toError: (record: T) => ParleyError;
+}
+
+/** A change of a record with the rules that allow it: conditions of the write, and reasons for its refusal. */
+export interface Transition<T extends Item = Task> {
+  rules: Rule<T>[];
+  change: Change;
+}
+
+/** The change as one conditional write that needs no read before it. */
+export const toConditionalUpdate = <T extends Item>(
+  { rules, change }: Transition<T>,
+  ...more: Condition[]
+): Change => ({
+  ...change,
+  if: and(...rules.map((rule) => rule.holds), ...more),
+});
+
+/** The same on a record that was seen: refused with its reason, or written only if nobody wrote in between. */
+export const applyTo = <T extends Item>(record: T, { rules, change }: Transition<T>): Change | ParleyError => {
+  const broken = rules.find((rule) => !evaluateCondition(rule.holds, record));
+  return broken ? broken.toError(record) : { ...change, if: equals('v', record.v) };
+};
+
+export const requireUnclaimed: Rule = {
+  holds: equals('status', 'requested'),
+  toError: (task) => {
+    if (task.endedAt !== undefined) return taskEndedError(task);
+    return task.status === 'waiting' ? taskWaitingError(task) : alreadyClaimedError(task);
+  },
+};
+
+export const requireNotExpired = (now: number): Rule => ({
+  holds: greaterThan('deadline', now),
+  toError: (task) => new ParleyError('task_expired', `The task ${task.id} expired at ${toIso(task.deadline)}.`),
+});
+
+export const requireRetryDelayOver = (now: number): Rule => ({
+  holds: or(notExists('notBefore'), lessThan('notBefore', now + 1)),
+  toError: (task) =>
+    new ParleyError(
+      'retry_pending',
+      `The task ${task.id} is tried again at ${toIso(task.notBefore ?? now)}; it cannot be claimed before.`,
+    ),
+});
+
+interface ClaimCandidate {
+  agent: string;
+  /** Those of which it is handed everything. */
+  domains: readonly string[];
+  capabilities: readonly string[];
+  pause?: AgentPause;
+}
+
+/** A record that was seen shows its capability, whichever queue it waits in; a blind write can name the queue's only. */
+export const requireEligible = ({ agent, domains, capabilities }: ClaimCandidate): Rule => ({
+  holds: or(
+    equals('to', agent),
+    and(
+      notExists('to'),
+      or(
+        equalsAny('domain', ...domains),
+        ...(capabilities.length > 0
+          ? [equalsAny('skill', ...capabilities), equalsAny('capability', ...capabilities)]
+          : []),
+      ),
+    ),
+  ),
+  toError: (task) =>
+    new ParleyError(
+      'not_eligible',
+      task.to === undefined ? formatNotServedMessage(agent, task) : `The task ${task.id} is for the agent ${task.to}.`,
+    ),
+});
+
+/** Who was told to pause or stop goes on with what it holds, and is given nothing new. */
+export const requireNotPaused = ({ agent, pause }: Pick<ClaimCandidate, 'agent' | 'pause'>): Rule[] =>
+  pause === undefined
+    ? []
+    : [{ holds: or(), toError: (task) => new ParleyError('agent_paused', formatPauseMessage(agent, pause, task)) }];
+
+const formatPauseMessage = (agent: string, { action, by, until }: AgentPause, { id }: Task): string => {
+  if (action === 'stop') return `${by} has stopped ${agent}: it cannot claim the task ${id} before "start".`;
+  const end = until === undefined ? '' : ` or ${toIso(until)}`;
+  return `${by} has paused ${agent}: it cannot claim the task ${id} before "resume"${end}.`;
+};
+
+const formatNotServedMessage = (agent: string, { capability, domain }: Task): string =>
+  domain === undefined
+    ? `The agent ${agent} has no capability ${capability}.`
+    : `The agent ${agent} declares neither ${capability} nor ${buildDomainWildcard(domain)}, all of the domain ${domain}.`;
+
+export const requireQueueGeneration = (entry: number): Rule => ({
+  holds: equals('entry', entry),
+  toError: (task) => new ParleyError('stale_attempt', `The task ${task.id} has been queued again since.`),
+});
+
+/** The timers will still look at the task when the queue message said they would. */
+export const requireDue = (due: number): Rule => ({ ...requireUnclaimed, holds: equals('due', due) });
+
+export const requireHolder = (agent: string): Rule => requireHolderInStatus(agent, 'claimed', 'in_progress');
+
+/** Also while it waits for an answer. */
+export const requireAssignedTo = (agent: string): Rule =>
+  requireHolderInStatus(agent, 'claimed', 'in_progress', 'input_required');
+
+const requireHolderInStatus = (agent: string, ...statuses: TaskStatus[]): Rule => ({
+  holds: and(equalsAny('status', ...statuses), equals('holder', agent)),
+  toError: (task) => {
+    if (task.endedAt !== undefined) return taskEndedError(task);
+    if (task.status === 'waiting') return taskWaitingError(task);
+    if (task.holder === agent) return awaitingInputError(task);
+    const holder = task.holder ?? null;
+    const whose = holder === null ? 'is held by nobody' : `is held by ${holder}`;
+    return new ParleyError('not_holder', `The task ${task.id} ${whose}, not by ${agent}.`, { details: { holder } });
+  },
+});
+
+export const requireAttempt = (attempt: number | undefined): Rule[] =>
+  attempt === undefined
+    ? []
+    : [
+        {
+          holds: equals('attempt', attempt),
+          toError: (task) =>
+            new ParleyError('stale_attempt', `The task ${task.id} is at attempt ${task.attempt}, not ${attempt}.`, {
+              details: { attempt: task.attempt },
+            }),
+        },
+      ];
+
+export const requireOpen: Rule = { holds: notExists('endedAt'), toError: (task) => taskEndedError(task) };
+
+export const requireInputRequired: Rule = {
+  holds: equals('status', 'input_required'),
+  toError: (task) => (task.endedAt === undefined ? notAwaitingInputError(task) : taskEndedError(task)),
+};
+
+const notAwaitingInputError = (task: Task): ParleyError =>
+  new ParleyError('not_waiting', `The task ${task.id} is ${task.status} and waits for no input.`);
+
+export const requireRetryable: Rule = {
+  holds: equalsAny('status', 'failed', 'expired'),
+  toError: (task) =>
+    new ParleyError('not_retryable', `The task ${task.id} is ${task.status}; only a failed or expired one runs again.`),
+};
+
+const taskWaitingError = ({ id, waitsFor = [] }: Task): ParleyError =>
+  new ParleyError('task_waiting', `The task ${id} waits until others are completed: ${waitsFor.join(', ')}.`, {
+    details: { waitsFor },
+  });
+
+const awaitingInputError = ({ id, from }: Task): ParleyError =>
+  new ParleyError(
+    'waiting_for_input',
+    `The task ${id} waits for the answer of ${from}. Until then its holder can only fail, or give it up.`,
+  );
+
+const alreadyClaimedError = (task: Task): ParleyError =>
+  new ParleyError('already_claimed', `The task ${task.id} is held by ${task.holder}.`, {
+    details: { holder: task.holder ?? null },
+  });
+
+const taskEndedError = (task: Task): ParleyError => {
+  const at = toIso(task.endedAt ?? task.createdAt);
+  if (task.status === 'cancelled') return new ParleyError('cancelled', `The task ${task.id} was cancelled at ${at}.`);
+  if (task.status === 'expired') return new ParleyError('task_expired', `The task ${task.id} expired at ${at}.`);
+  return new ParleyError('task_ended', `The task ${task.id} ended ${task.status} at ${at}.`, {
+    details: { state: task.status, holder: task.holder ?? null },
+  });
+};

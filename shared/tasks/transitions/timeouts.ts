@@ -1,0 +1,95 @@
+import { type Change, equals, mergeChanges } from '../../ports/conditions.ts';
+import { countSpentAttempts, type Task, type TaskError } from '../model/task.ts';
+import {
+  buildEndChange,
+  buildEnqueueChange,
+  buildFailureChange,
+  buildRetryOrFailChange,
+  LEASE_FIELDS,
+  type TaskLimits,
+  type TransitionContext,
+} from './end-and-requeue.ts';
+
+/** How often a task that waits for others is looked at without any news of them. */
+export const RECHECK_MS = 86_400_000;
+
+/** When the task must next be looked at. Its `due` is never later than this; it may be earlier. */
+export const computeNextCheckAt = (task: Task, limits: TaskLimits): number | undefined => {
+  if (task.endedAt !== undefined || task.status === 'input_required') return undefined;
+  if (task.status === 'waiting') return task.at + RECHECK_MS;
+  if (task.status !== 'requested') return task.leaseUntil;
+  if (task.notBefore !== undefined) return task.notBefore;
+  return Math.min(task.deadline, task.queuedAt + limits.requeueMs * 2 ** task.resent, getAcknowledgeDeadline(task));
+};
+
+/** Whoever has claimed it once has acknowledged it. */
+const getAcknowledgeDeadline = ({ acknowledgeBy = Infinity, unacknowledgedAt, attempt }: Task): number =>
+  unacknowledgedAt === undefined && attempt === 0 ? acknowledgeBy : Infinity;
+
+/** What time alone does to a task whose `due` has come, if nobody wrote in between. */
+export const timerTransition = (task: Task, when: TransitionContext): Change => ({
+  ...computeTimerChange(task, when),
+  if: equals('v', task.v),
+});
+
+/** Queued once more, for whoever of its agent comes first; unless something else is due. */
+export const buildAnyInstanceChange = (task: Task, when: TransitionContext): Change =>
+  task.notBefore === undefined && task.deadline > when.now
+    ? { ...mergeChanges(buildEnqueueChange(task.deadline, when), { unset: ['instance'] }), if: equals('v', task.v) }
+    : timerTransition(task, when);
+
+/** The same for a task that waits in its domain's queue, and for whose capability there is a queue of its own by now. */
+export const buildCapabilityQueueChange = (task: Task, when: TransitionContext): Change => {
+  const skill: Change = { set: { skill: task.capability }, unset: ['held'] };
+  // It will be queued by itself, and then there.
+  if (task.status === 'waiting' || (task.notBefore ?? 0) > when.now) return { ...skill, if: equals('v', task.v) };
+  return task.status === 'requested' && task.deadline > when.now
+    ? { ...mergeChanges(buildEnqueueChange(task.deadline, when), skill), if: equals('v', task.v) }
+    : timerTransition(task, when);
+};
+
+const computeTimerChange = (task: Task, when: TransitionContext): Change => {
+  const look = computeNextCheckAt(task, when.limits);
+  if (look === undefined) return { unset: ['due'] };
+  if (look > when.now) return { set: { due: computeHalfway(task, look, when.now) } };
+  // Whatever is written to a task that waits has it looked at.
+  if (task.status === 'waiting') return { set: { due: when.now + RECHECK_MS } };
+  if (task.status !== 'requested') return buildLeaseExpiredChange(task, when);
+  if (task.notBefore !== undefined) return buildEnqueueChange(task.deadline, when);
+  if (task.deadline <= when.now) return buildEndChange('expired', when);
+  if (getAcknowledgeDeadline(task) <= when.now) {
+    const unacknowledgedAt = when.now;
+    return { set: { unacknowledgedAt, due: computeNextCheckAt({ ...task, unacknowledgedAt }, when.limits) } };
+  }
+  // The same entry once more: where its first message still waits, that one keeps its place in the order.
+  const resent = task.resent + 1;
+  const next = computeNextCheckAt({ ...task, resent }, when.limits);
+  return { set: { resent, due: next && computeHalfway(task, next, when.now) } };
+};
+
+/** So often at most, however little time is left. */
+const SHORTEST_LOOK_MS = 5000;
+
+/**
+ * What waits for those of its whole domain is looked at when half of its time to live is over, then half of what is left, and so on:
+ * somebody may have come to declare its capability, and those may be gone. Where nobody could do it, that is noticed anyway.
+ */
+const computeHalfway = (task: Task, look: number, now: number): number => {
+  const { status, to, domain, skill, toNats, held, notBefore, queuedAt, deadline } = task;
+  const isInDomain = status === 'requested' && to === undefined && domain !== undefined && skill === undefined;
+  if (!isInDomain || toNats || held !== undefined || notBefore !== undefined) return look;
+  const half = queuedAt + Math.ceil((deadline - queuedAt) / 2);
+  return Math.min(look, now < half ? half : now + Math.max(SHORTEST_LOOK_MS, Math.ceil((deadline - now) / 2)));
+};
+
+const buildLeaseExpiredChange = (task: Task, when: TransitionContext): Change => {
+  const error: TaskError = {
+    code: 'timeout',
+    message: `The lease ran out without a sign of life from ${task.holder}.`,
+    retryable: true,
+    agent: task.holder,
+  };
+  if (countSpentAttempts(task) >= task.maxAttempts) return buildFailureChange(task, when, error);
+  if (task.deadline <= when.now) return buildRetryOrFailChange(task, when, error);
+  return mergeChanges(buildEnqueueChange(task.deadline, when), { set: { error }, unset: LEASE_FIELDS });
+};

@@ -1,0 +1,237 @@
+import type { Effect } from '../../effects/effect.ts';
+import { toIso } from '../../kernel/json/iso-time.ts';
+import type { RecordChange } from '../../ports/records.ts';
+import { isOpen, type Task } from '../../tasks/model/task.ts';
+import type { Batch, BatchItemEnd } from '../../workflows/batches/batch.ts';
+import {
+  type ActiveTurn,
+  type AgentState,
+  computeExecutionStatus,
+  getOwn,
+  type ToolReport,
+  type TurnEnd,
+  type TurnStep,
+} from '../model/agent-state.ts';
+import { buildCorrelationRecord, type CallPhase } from '../model/correlation.ts';
+import { getCommonGroundExtensions, getToolCall, type ToolCall, toToolCallTaskId } from '../model/tool-call.ts';
+import { type Turn, toTaskTurnId } from '../model/turn.ts';
+import type { TurnEffect, Wakeup } from '../model/turn-effect.ts';
+import { buildTurnEndEvent, toTurnEventContext } from '../model/turn-end-event.ts';
+import { buildTurnEvent, type TurnEventContext } from '../model/turn-event.ts';
+
+const toTurnEffect = (effect: TurnEffect): Effect => ({ kind: 'turn', effect });
+
+/** Everything that follows from one write to a head. */
+export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentState>): Effect[] => {
+  if (!after) return [];
+  const effects: Effect[] = [];
+  const hasEnded = before?.turn !== undefined && after.turn === undefined;
+  // The head has forgotten a turn that ended; what came before tells of it.
+  const { turn, active } = hasEnded ? before : after;
+  if (turn === undefined || active === undefined) return [];
+  const { project, agent, epoch } = after;
+  const about = toActiveTurnContext(after, active);
+  const cause = `turn/${turn}:${after.v}`;
+  if (before?.turn !== turn) effects.push(toTurnEffect({ do: 'lease', project, turn, agent, epoch, at: after.at }));
+  if (computeExecutionStatus(before) !== computeExecutionStatus(after)) {
+    effects.push({
+      kind: 'announce',
+      event: buildTurnEvent(cause, 'evt.agent.state', after.at, agent, buildStatePayload(after, turn), about),
+    });
+  }
+  const step = after.steps !== before?.steps && !hasEnded ? after.step : undefined;
+  if (step) effects.push(...computeStepEffects(after, step, turn, cause, about));
+  effects.push(...computeResumeWakeups(before, after, turn, about));
+  effects.push(...computeReportCorrelations(before, after, active, turn));
+  effects.push(...computeToolCallEffects(before, after, turn));
+  if (active.task !== undefined && !hasEnded) {
+    const taken = step && { ...step, turn, number: after.steps ?? 0 };
+    effects.push(toTurnEffect({ do: 'renewTask', project, task: active.task, agent, step: taken }));
+  }
+  if (hasEnded && after.last) {
+    const { turn: _turn, epoch: _epoch, toolCall: _call, ...end } = after.last;
+    effects.push(toTurnEffect({ do: 'finish', project, turn, agent, steps: before.steps ?? 0, end }));
+    effects.push(toTurnEffect({ do: 'ringIfQueued', project, agent, cause, at: after.at }));
+  }
+  return effects;
+};
+
+const toActiveTurnContext = (
+  { project, agent }: AgentState,
+  { channel, depth, traceparent, tracestate }: ActiveTurn,
+): TurnEventContext => ({
+  project,
+  channel,
+  depth,
+  traceparent,
+  tracestate,
+  sender: agent,
+});
+
+const buildStatePayload = (head: AgentState, turn: string) => ({
+  agent_id: head.agent,
+  agent_turn_id: turn,
+  status: computeExecutionStatus(head),
+  turn_epoch: head.epoch,
+  updated_at: toIso(head.at),
+  output_box_id: head.turn === undefined ? head.last?.outputBox : undefined,
+});
+
+const computeStepEffects = (
+  head: AgentState,
+  step: TurnStep,
+  turn: string,
+  cause: string,
+  about: TurnEventContext,
+): Effect[] => {
+  const payload = { agent_turn_id: turn, step_id: step.id, phase: step.phase, metadata: step.metadata };
+  const number = head.steps ?? 0;
+  return [
+    { kind: 'announce', event: buildTurnEvent(cause, 'evt.agent.step', step.at, head.agent, payload, about) },
+    toTurnEffect({ do: 'keepStep', project: head.project, turn, number, step }),
+  ];
+};
+
+/** The worker is woken when it can go on, and again where it seems not to know. */
+const computeResumeWakeups = (
+  before: AgentState | undefined,
+  after: AgentState,
+  turn: string,
+  about: TurnEventContext,
+): Effect[] => {
+  const canGoOn =
+    computeExecutionStatus(before) === 'suspended' &&
+    computeExecutionStatus(after) === 'running' &&
+    after.state === 'suspended';
+  const isAgain = after.rungAt !== undefined && after.rungAt !== before?.rungAt;
+  if (!canGoOn && !isAgain) return [];
+  const reason = canGoOn ? 'resume' : 'again';
+  const bell = { cause: `turn/${turn}:${after.v}`, at: after.at, target: after.agent, inboxId: turn, about } as const;
+  return [toTurnEffect({ do: 'ring', bell: { ...bell, reason } })];
+};
+
+/** Reports that came with this write, under the ids of the calls that they answer. One that ends the turn is kept in no inbox. */
+const computeReportCorrelations = (
+  before: AgentState | undefined,
+  after: AgentState,
+  active: ActiveTurn,
+  turn: string,
+): Effect[] => {
+  const { project, last } = after;
+  const came: [string, Pick<ToolReport, 'at' | 'traceparent'>][] = Object.entries(after.reports ?? {});
+  const final = after.turn === undefined ? last?.toolCall : undefined;
+  if (last && final !== undefined) came.push([final, { at: last.at, traceparent: active.traceparent }]);
+  const fresh = came.filter(([toolCall]) => getOwn(before?.reports, toolCall) === undefined);
+  return fresh.map(([toolCall, { at: happenedAt, traceparent }]) => {
+    const correlation = toToolCallTaskId(turn, toolCall);
+    const facts = { correlation, depth: active.depth, turn, happenedAt, traceparent };
+    return toTurnEffect({ do: 'record', edge: buildCorrelationRecord(project, 'report', 'response', facts) });
+  });
+};
+
+/** What does the work of a call is done when the tool has reported, and is stopped when nobody waits for it any more. */
+const computeToolCallEffects = (before: AgentState | undefined, after: AgentState, turn: string): Effect[] => {
+  const { project, last } = after;
+  const hasEnded = after.turn === undefined;
+  const calls = Object.entries(before?.waiting ?? {}).filter(([, state]) => state === 'waiting');
+  return calls.flatMap(([toolCall]): Effect[] => {
+    const report = getOwn(after.reports, toolCall);
+    if (report?.type === 'tool_result') return [toTurnEffect({ do: 'settleCall', project, turn, toolCall, report })];
+    if (hasEnded && last?.toolCall === toolCall) {
+      const said = { status: last.status, card: last.toolResultCard ?? '' };
+      return [toTurnEffect({ do: 'settleCall', project, turn, toolCall, report: said })];
+    }
+    return hasEnded || report ? [toTurnEffect({ do: 'cancelCall', project, turn, toolCall })] : [];
+  });
+};
+
+/** What follows for turns from a change of a task that does their work, or that they work on. */
+export const computeTaskTurnEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
+  if (!after) return [];
+  const effects = computeStopWorkEffects(before, after);
+  if (isOpen(after) || (before && !isOpen(before))) return effects;
+  const ground = getCommonGroundExtensions(after.carried);
+  const call = ground && getToolCall(ground);
+  if (call) effects.push(toTurnEffect({ do: 'reportTask', task: after, call }));
+  else if (ground?.turn !== undefined) effects.push(toTurnEffect({ do: 'takeBack', task: after, turn: ground.turn }));
+  return effects;
+};
+
+/** An agent of this protocol works on its task as a turn, which is not to go on when the task has ended without it, or is another's. */
+const computeStopWorkEffects = (before: Task | undefined, { status, project, endedBy, attempt }: Task): Effect[] => {
+  if (!before) return [];
+  const hasEnded = status === 'cancelled' || status === 'expired' || (status === 'failed' && !endedBy);
+  if (before.holder !== undefined && hasEnded) {
+    return [toTurnEffect({ do: 'stopWork', project, turn: toTaskTurnId(before) })];
+  }
+  // Since its last holder lost it, it has been queued once.
+  const isAnothers = before.attempt > 0 && attempt > before.attempt;
+  const lost = { ...before, entry: before.entry - 1 };
+  return isAnothers ? [toTurnEffect({ do: 'stopWork', project, turn: toTaskTurnId(lost) })] : [];
+};
+
+/** What follows for turns from a batch that does the work of a call. */
+export const computeBatchCallEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {
+  if (!after?.call) return [];
+  if (!before) return [buildJoinCorrelationEffect(after, after.call, 'request')];
+  if (before.status !== 'open' || after.status === 'open') return [];
+  return [
+    buildJoinCorrelationEffect(after, after.call, 'response'),
+    toTurnEffect({ do: 'reportBatch', batch: after, call: after.call }),
+  ];
+};
+
+const buildJoinCorrelationEffect = (
+  { project, id: correlation, at: happenedAt, traceparent }: Batch,
+  { depth, turn }: ToolCall,
+  phase: CallPhase,
+): Effect =>
+  toTurnEffect({
+    do: 'record',
+    edge: buildCorrelationRecord(project, 'join', phase, { correlation, depth, turn, happenedAt, traceparent }),
+  });
+
+/** Everything that follows from one write to a turn. */
+export const computeTurnEffects = ({ before, after }: RecordChange<Turn>): Effect[] => {
+  if (!after) return [];
+  const effects: Effect[] = [];
+  if (!before && after.isTask) effects.push(toTurnEffect({ do: 'handOver', turn: after }));
+  if (after.state === 'queued' && !after.isTask && before?.rung !== after.rung) {
+    effects.push(toTurnEffect({ do: 'ring', bell: buildEnqueueWakeup(after) }));
+  }
+  if (after.end && !before?.end) effects.push(...computeTurnEndEffects(after, after.end));
+  return effects;
+};
+
+const buildEnqueueWakeup = (turn: Turn): Wakeup => ({
+  cause: `turn/${turn.id}:${turn.v}`,
+  at: turn.at,
+  target: turn.agent,
+  isForGroup: turn.isForGroup,
+  inboxId: turn.correlation,
+  reason: turn.rung === 0 ? 'enqueue' : 'again',
+  about: toTurnEventContext(turn),
+});
+
+/** The one task event of the turn, and whoever waits for its end. */
+const computeTurnEndEffects = (turn: Turn, end: TurnEnd): Effect[] => {
+  const { project, correlation, depth, id, traceparent } = turn;
+  const effects: Effect[] = [{ kind: 'announce', event: buildTurnEndEvent(turn, end) }];
+  // Only what was enqueued is answered: a call that was refused may have named the correlation id of another.
+  if (turn.fingerprint !== undefined) {
+    const facts = { correlation, depth, turn: id, happenedAt: end.at, traceparent };
+    effects.push(toTurnEffect({ do: 'record', edge: buildCorrelationRecord(project, 'enqueue', 'response', facts) }));
+  }
+  if (turn.parent) effects.push(toTurnEffect({ do: 'reportTurn', turn, call: turn.parent, end }));
+  if (turn.task !== undefined) effects.push(toTurnEffect({ do: 'endTask', turn, end }));
+  if (turn.isTask) effects.push(toTurnEffect({ do: 'cancelHanded', project, turn: id }));
+  if (turn.action !== undefined) effects.push(toTurnEffect({ do: 'endAction', project, action: turn.action, end }));
+  if (turn.joins) effects.push({ kind: 'join', project, joins: turn.joins, end: toBatchItemEnd(end) });
+  return effects;
+};
+
+const toBatchItemEnd = ({ status, error, errorCode }: TurnEnd): BatchItemEnd => {
+  if (status === 'success' || status === 'partial') return { status: 'completed' };
+  const told = { code: errorCode ?? status, message: error ?? `It ended ${status}.` };
+  return { status: status === 'canceled' ? 'cancelled' : 'failed', error: told };
+};

@@ -1,0 +1,26 @@
+import type { Deps } from '../../identity/deps.ts';
+import { notExists } from '../../ports/conditions.ts';
+import type { WriteResult } from '../../ports/records.ts';
+import type { TurnEnd } from '../model/agent-state.ts';
+import { type Turn, turnRef } from '../model/turn.ts';
+import { createDeliverableCard } from './result-cards.ts';
+
+/** The end of the turn's own record, and with it its one task event: one that has ended stays as it is. */
+export const endTurn = async (
+  deps: Deps,
+  turn: Pick<Turn, 'project' | 'id' | 'agent'>,
+  end: TurnEnd,
+  steps?: number,
+): Promise<WriteResult<Turn>> => {
+  const { project, id, agent } = turn;
+  const deliverable = end.deliverable ?? (await createDeliverableCard(deps, turn, end));
+  const set = {
+    state: 'ended',
+    agent,
+    steps,
+    end: { ...end, deliverable },
+    expires: end.at + deps.config.turns.retentionMs,
+  };
+  const change = { if: notExists('end'), set, unset: ['due', 'isForGroup'] };
+  return deps.records.update(turnRef(project, id), change, deps.newId());
+};

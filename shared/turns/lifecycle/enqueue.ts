@@ -1,0 +1,234 @@
+import { assertBoxExists } from '../../cards/box.ts';
+import { getDialect } from '../../dialects/registry.ts';
+import type { Agent } from '../../identity/agents/agent.ts';
+import { type Caller, findAgent, getCallerName } from '../../identity/auth/authenticate.ts';
+import { assertChannelAccess, canUseChannel, isChannelMember } from '../../identity/channels.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { createChildSpan, pickTraceFields, type Trace } from '../../kernel/trace.ts';
+import { equals } from '../../ports/conditions.ts';
+import type { NewItem, TransactionWrite } from '../../ports/records.ts';
+import type { TransactionGuard } from '../../tasks/commands/create-task.ts';
+import type { BatchMembership } from '../../tasks/model/task.ts';
+import { batchEndedError, batchRef } from '../../workflows/batches/batch.ts';
+import { buildCorrelationRecord, correlationRef } from '../model/correlation.ts';
+import type { ToolCall } from '../model/tool-call.ts';
+import { type QueuedTurn, queuedTurnKey, type Turn, turnRef } from '../model/turn.ts';
+import { toolCallIdReusedError } from '../tool-calls/guard.ts';
+import { createRejectedTurn } from './create-rejected-turn.ts';
+import { listGroupMembers } from './group-queues.ts';
+
+export interface EnqueueRequest {
+  /** Where whoever asks must know it beforehand. */
+  id?: string;
+  /** An agent, or a group: whoever has that capability. */
+  agent: string;
+  correlation: string;
+  mode: string;
+  channel: string;
+  /** At a user's entry it may be missing, and is 0; or what is wrong with what was said. */
+  depth?: number | ParleyError;
+  contextBox?: string;
+  payload?: JsonObject;
+  headers?: JsonObject;
+  trace: Trace;
+  /** Who asks, where that is not whose key it is. */
+  from?: string;
+  /** The agents whose turns, or tasks, will wait for this one, the nearest last. */
+  callers?: string[];
+  parent?: ToolCall;
+  joins?: BatchMembership;
+  /** The action of a user interface that the turn is. */
+  action?: string;
+}
+
+export interface EnqueueResult {
+  turn: string;
+  inboxId: string;
+  duplicate: boolean;
+}
+
+/** Puts a turn into the queue of an agent, once for each correlation id. What the protocol forbids is told as a turn that failed. */
+export const enqueueTurn = async (
+  deps: Deps,
+  caller: Caller,
+  wanted: EnqueueRequest,
+  proviso?: TransactionGuard,
+): Promise<EnqueueResult> => {
+  const { project } = caller;
+  const prepared = await prepareEnqueue(deps, caller, wanted);
+  if ('duplicate' in prepared) return prepared;
+  const { turn, writes } = prepared;
+  const made = await deps.records.transact([...writes, ...(proviso?.writes ?? [])], deps.newId());
+  if (made.outcome === 'written') return { turn: turn.id, inboxId: turn.correlation, duplicate: false };
+  if (wanted.joins && made.at === 0) throw batchEndedError(wanted.joins.batch);
+  const other = await deps.records.get(correlationRef(project, wanted.correlation, 'enqueue', 'request'));
+  if (other && other.fingerprint === turn.fingerprint)
+    return { turn: other.turn, inboxId: wanted.correlation, duplicate: true };
+  if (proviso) throw proviso.toError(made.at - writes.length, made.existing);
+  throw await createRejectedTurn(deps, turn, correlationIdReusedError(wanted.correlation));
+};
+
+/** What puts the turn into the queue, for whoever writes more with it; or that it is there. */
+export const prepareEnqueue = async (
+  deps: Deps,
+  caller: Caller,
+  wanted: EnqueueRequest,
+): Promise<EnqueueResult | { turn: NewItem<Turn>; writes: TransactionWrite[] }> => {
+  const { project } = caller;
+  assertMaxSize('The payload', wanted.payload ?? {}, deps.config.limits.extensionBytes);
+  if (!canUseChannel(caller, wanted.channel) && caller.role === 'agent')
+    assertChannelAccess(caller.registered.agent, wanted.channel);
+  const target = await resolveTurnTarget(deps, project, wanted.agent, wanted.channel);
+  const { trace: _trace, depth: said = 0, ...content } = wanted;
+  const from = wanted.from ?? getCallerName(caller);
+  const print = computeFingerprint({ ...content, from, depth: said instanceof Error ? said.message : said });
+  const earlier = await deps.records.get(correlationRef(project, wanted.correlation, 'enqueue', 'request'));
+  if (earlier?.fingerprint === print) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
+  const depth = said instanceof Error ? 0 : said;
+  const turn = buildTurn(deps, project, from, { ...wanted, depth }, target, print);
+  // What did the work of the call before goes on, and must not be reported as failed.
+  if (earlier && wanted.parent) throw toolCallIdReusedError(wanted.parent.toolCall);
+  const mistake = earlier
+    ? correlationIdReusedError(wanted.correlation)
+    : (checkCallLimits(deps, wanted, said) ?? (await checkCallCycle(deps, project, wanted, target)));
+  if (mistake) throw await createRejectedTurn(deps, turn, mistake);
+  await assertBoxExists(deps, project, wanted.contextBox);
+  return { turn, writes: buildEnqueueWrites(turn) };
+};
+
+interface TurnTarget {
+  isForGroup?: true;
+  isTask?: true;
+}
+
+/** Who it is that a name stands for, if that may use the channel. */
+export const resolveTurnTarget = async (
+  deps: Deps,
+  project: string,
+  name: string,
+  channel: string,
+): Promise<TurnTarget> => {
+  const agent: Agent | undefined = (await findAgent(deps, project, name))?.agent;
+  if (agent) {
+    assertChannelAccess(agent, channel);
+    return getDialect(agent.dialect).usesTurns ? {} : { isTask: true };
+  }
+  if ((await listGroupMembers(deps, project, name)).length > 0) return { isForGroup: true };
+  throw new ParleyError(
+    'unknown_agent',
+    `No agent ${name.slice(0, 64)} is registered, nor has any agent that leases turns that capability, so that nobody would ever hear of it.`,
+  );
+};
+
+const checkCallLimits = (
+  { config }: Deps,
+  { mode }: EnqueueRequest,
+  depth: number | ParleyError,
+): ParleyError | undefined => {
+  if (mode !== 'call') {
+    return protocolViolationError(
+      'mode',
+      `The mode ${mode.slice(0, 64)} is not supported: a turn is enqueued with the mode call.`,
+    );
+  }
+  if (depth instanceof Error) return depth;
+  const { maxRecursionDepth } = config.turns;
+  if (depth < maxRecursionDepth) return undefined;
+  return new ParleyError(
+    'recursion_depth_exceeded',
+    `The recursion depth is ${depth}; calls run up to ${maxRecursionDepth - 1}. The chain of calls ends here.`,
+    { details: { recursion_depth: depth, max_recursion_depth: maxRecursionDepth } },
+  );
+};
+
+/** An agent has one turn at a time: who waits for another cannot do a part of its work. */
+const checkCallCycle = async (
+  deps: Deps,
+  project: string,
+  { agent, channel, callers = [] }: EnqueueRequest,
+  { isForGroup }: TurnTarget,
+): Promise<ParleyError | undefined> => {
+  if (callers.length === 0) return undefined;
+  const able = isForGroup
+    ? await listGroupMembers(deps, project, agent, (page) => page.filter((one) => isChannelMember(one, channel)))
+    : [agent];
+  if (able.length === 0 || !able.every((id) => callers.includes(id))) return undefined;
+  const waits = `${able.join(', ')} would have to take a turn while its own waits for it: ${[...callers, agent].join(' → ')}.`;
+  return protocolViolationError('target_ref', `${waits} Call another agent, or do the work in the turn itself.`);
+};
+
+const correlationIdReusedError = (correlation: string): ParleyError =>
+  protocolViolationError(
+    'correlation_id',
+    `Another turn was enqueued under the correlation id ${correlation}. Repeat a call unchanged; give a new one a new id.`,
+  );
+
+export const protocolViolationError = (violated: string, message: string): ParleyError =>
+  new ParleyError('protocol_violation', message, { details: { violated } });
+
+const buildTurn = (
+  deps: Deps,
+  project: string,
+  from: string,
+  wanted: EnqueueRequest & { depth: number },
+  { isForGroup, isTask }: TurnTarget,
+  print: string,
+): NewItem<Turn> => {
+  const now = deps.clock.now();
+  const { agent, correlation, depth, channel, contextBox, payload, headers, callers, parent, joins, action } = wanted;
+  const id = wanted.id ?? `turn_${deps.newId()}`;
+  return {
+    ...turnRef(project, id),
+    sk: 'turn',
+    project,
+    id,
+    agent,
+    isForGroup,
+    correlation,
+    depth,
+    channel,
+    from,
+    createdAt: now,
+    contextBox,
+    payload,
+    headers,
+    ...createChildSpan(wanted.trace),
+    fingerprint: print,
+    callers,
+    parent,
+    joins,
+    action,
+    isTask,
+    state: 'queued',
+    rung: 0,
+    due: isTask ? undefined : now + deps.config.turns.wakeupMs,
+  };
+};
+
+/** Longer than a turn may wait and be kept: until then its correlation id is taken. */
+const CORRELATION_RETENTION_MS = 30 * 86_400_000;
+
+const buildEnqueueWrites = (turn: NewItem<Turn>): TransactionWrite[] => {
+  const { project, correlation, depth, id, createdAt, fingerprint, traceparent } = turn;
+  const expires = createdAt + CORRELATION_RETENTION_MS;
+  const edge = { correlation, depth, turn: id, happenedAt: createdAt, fingerprint, traceparent, expires };
+  return [
+    // A part is made only while its batch is open, so that none is left running.
+    ...(turn.joins
+      ? [{ kind: 'check' as const, key: batchRef(project, turn.joins.batch), if: equals('status', 'open') }]
+      : []),
+    { kind: 'create', item: { ...buildCorrelationRecord(project, 'enqueue', 'request', edge) } },
+    { kind: 'create', item: { ...turn } },
+    ...(turn.isTask ? [] : [{ kind: 'create' as const, item: { ...toQueuedTurn(turn) } }]),
+  ];
+};
+
+const toQueuedTurn = (turn: NewItem<Turn>): NewItem<QueuedTurn> => {
+  const { correlation, depth, channel, from, createdAt, contextBox, payload, headers, callers } = turn;
+  const asked = { correlation, depth, channel, from, createdAt, contextBox, payload, headers, callers };
+  return { ...queuedTurnKey(turn), turn: turn.id, ...asked, ...pickTraceFields(turn) };
+};

@@ -1,0 +1,180 @@
+import { getDialect } from '../../dialects/registry.ts';
+import type { RegisteredAgent } from '../../identity/agents/agent.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { pickTraceFields } from '../../kernel/trace.ts';
+import { exists } from '../../ports/conditions.ts';
+import type { Item, TransactionWrite, Watcher } from '../../ports/records.ts';
+import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
+import {
+  type ActiveTurn,
+  type AgentState,
+  agentStateRef,
+  agentTurnsPk,
+  buildAgentStateWrite,
+  computeExecutionStatus,
+  isAgentState,
+} from '../model/agent-state.ts';
+import { isQueuedTurn, type QueuedTurn, type Turn, turnRef } from '../model/turn.ts';
+import { toReportInboxRows, toTurnInboxRow } from '../queries/turn-view.ts';
+import { leaseTaskAsTurn } from '../task-bridge/task-as-turn.ts';
+import { findOldestGroupTurn, listGroupQueues } from './group-queues.ts';
+import { buildLeaseChange, buildResumeTransition, type TurnTransitionContext } from './transitions.ts';
+
+export interface TurnLease {
+  agent_turn_id: string;
+  turn_epoch: number;
+  inbox: JsonObject[];
+}
+
+export interface TurnLeaseOptions {
+  waitMs: number;
+  signal?: AbortSignal;
+  /** Client-made: the same lease again brings the same turn. */
+  leaseId?: string;
+}
+
+/** The agent's next turn, or the one that can go on; undefined if there is none in time. */
+export const leaseTurn = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  options: TurnLeaseOptions,
+): Promise<TurnLease | undefined> => {
+  const { agent } = known;
+  if (!getDialect(agent.dialect).usesTurns) {
+    throw new ParleyError(
+      'not_eligible',
+      `The agent ${agent.id} speaks ${agent.dialect}, and so gets tasks (POST /v1/claims), not turns.`,
+    );
+  }
+  const until = deps.clock.now() + options.waitMs;
+  const queues = [agent.id, ...listGroupQueues(agent)];
+  const listeners =
+    options.waitMs > 0 ? queues.map((name) => deps.records.watch(agentTurnsPk(agent.project, name))) : [];
+  try {
+    for (;;) {
+      if (options.signal?.aborted) return undefined;
+      const found = await tryLease(deps, known, options.leaseId);
+      const left = Math.max(0, until - deps.clock.now());
+      const isOver = left === 0 || options.signal?.aborted === true;
+      if (typeof found === 'object' || (found === 'busy' && isOver))
+        return typeof found === 'object' ? found : undefined;
+      const task = await waitForChangeOrTask(deps, known, listeners, found === 'busy', { ...options, waitMs: left });
+      if (task || isOver) return task;
+    }
+  } finally {
+    for (const listener of listeners) listener.close();
+  }
+};
+
+/** Waits for a turn and, unless the agent has one in hand, for a task: whichever comes first ends the other wait. */
+const waitForChangeOrTask = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  listeners: Watcher[],
+  isBusy: boolean,
+  { waitMs, signal, leaseId }: TurnLeaseOptions,
+): Promise<TurnLease | undefined> => {
+  const over = new AbortController();
+  const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
+  const heard = listeners.length > 0 ? Promise.race(listeners.map((one) => one.next(waitMs, either))) : undefined;
+  const claimed = isBusy
+    ? undefined
+    : leaseTaskAsTurn(deps, known, { waitMs, signal: waitMs > 0 ? either : undefined, leaseId });
+  try {
+    if (claimed && heard) await Promise.race([claimed, heard]);
+    else await heard;
+  } finally {
+    over.abort();
+  }
+  return claimed;
+};
+
+/** Another worker of the same agent may be faster; whoever loses looks again. */
+const MAX_LEASE_ATTEMPTS = 3;
+
+const tryLease = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  leaseId: string | undefined,
+): Promise<TurnLease | 'busy' | undefined> => {
+  const { project, id } = known.agent;
+  for (let tries = 0; tries < MAX_LEASE_ATTEMPTS; tries++) {
+    // The head comes first, and then the oldest of what is queued.
+    const found = await deps.records.query<Item>({ p: agentTurnsPk(project, id), limit: 2 });
+    const head = found.find(isAgentState);
+    const taken =
+      head && head.state !== 'idle'
+        ? await resumeOrRepeatLease(deps, head, leaseId)
+        : await leaseQueuedTurn(deps, known, head, found.find(isQueuedTurn), leaseId);
+    if (taken !== 'lost') return taken;
+  }
+  return undefined;
+};
+
+const toTurnTransitionContext = (deps: Deps): TurnTransitionContext => ({
+  now: deps.clock.now(),
+  limits: deps.config.turns,
+});
+
+const leaseQueuedTurn = async (
+  deps: Deps,
+  { agent }: RegisteredAgent,
+  head: AgentState | undefined,
+  own: QueuedTurn | undefined,
+  leaseId: string | undefined,
+): Promise<TurnLease | 'lost' | undefined> => {
+  const queued = own ?? (await findOldestGroupTurn(deps, agent));
+  if (!queued) return undefined;
+  const { project, id } = agent;
+  const { pk, sk, turn } = queued;
+  const epoch = (head?.epoch ?? 0) + 1;
+  const change = buildLeaseChange(epoch, turn, toActiveTurn(queued), leaseId, toTurnTransitionContext(deps));
+  const writes: TransactionWrite[] = [
+    buildAgentStateWrite(agentStateRef(project, id), head, { project, agent: id }, change.set ?? {}),
+  ];
+  writes.push({ kind: 'remove', key: { pk, sk }, if: exists('turn') });
+  const done = await deps.records.transact(writes, deps.newId());
+  return done.outcome === 'written'
+    ? { agent_turn_id: turn, turn_epoch: epoch, inbox: [toTurnInboxRow(queued)] }
+    : 'lost';
+};
+
+const toActiveTurn = (queued: QueuedTurn): ActiveTurn => {
+  const { correlation, depth, channel, from, createdAt, headers, callers } = queued;
+  return { correlation, depth, channel, from, createdAt, headers, callers, ...pickTraceFields(queued) };
+};
+
+/** A turn that waits for no tool any more goes on with whoever asks first; one that was leased already, with whoever leased it. */
+const resumeOrRepeatLease = async (
+  deps: Deps,
+  head: AgentState,
+  leaseId: string | undefined,
+): Promise<TurnLease | 'busy' | 'lost'> => {
+  const { project, agent, turn, epoch } = head;
+  if (turn === undefined) return 'busy';
+  const isMine = leaseId !== undefined && head.leaseId === leaseId;
+  if (head.state === 'suspended' && computeExecutionStatus(head) === 'running') {
+    const change = toConditionalUpdate(buildResumeTransition({ turn, epoch }, leaseId, toTurnTransitionContext(deps)));
+    const done = await deps.records.update(agentStateRef(project, agent), change, deps.newId());
+    return done.outcome === 'written' ? toResumedLease(head, turn) : 'lost';
+  }
+  if (!isMine || head.state === 'suspended') return 'busy';
+  return Object.keys(head.reports ?? {}).length > 0 ? toResumedLease(head, turn) : loadExistingLease(deps, head, turn);
+};
+
+const toResumedLease = (head: AgentState, turn: string): TurnLease => ({
+  agent_turn_id: turn,
+  turn_epoch: head.epoch,
+  inbox: toReportInboxRows(head, turn),
+});
+
+const loadExistingLease = async (
+  deps: Deps,
+  { project, epoch }: AgentState,
+  id: string,
+): Promise<TurnLease | 'busy'> => {
+  const turn = await deps.records.get<Turn>(turnRef(project, id));
+  return turn ? { agent_turn_id: id, turn_epoch: epoch, inbox: [toTurnInboxRow(turn)] } : 'busy';
+};

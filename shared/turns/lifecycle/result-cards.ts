@@ -1,0 +1,55 @@
+import { CARD_ID_PATTERN, cardRef } from '../../cards/card.ts';
+import { getRequiredCards, putCard } from '../../cards/put-card.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { isObject, type Json } from '../../kernel/json/json.ts';
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { loadContent } from '../../storage/content.ts';
+import type { TurnEnd } from '../model/agent-state.ts';
+import type { Turn } from '../model/turn.ts';
+
+/** What a turn delivers that ended without its worker's doing: a card that says how. */
+export const createDeliverableCard = async (
+  deps: Deps,
+  { project, id, agent }: Pick<Turn, 'project' | 'id' | 'agent'>,
+  { status, error, errorCode }: TurnEnd,
+): Promise<string> => {
+  const content = { agent_turn_id: id, agent_id: agent, status, error, error_code: errorCode };
+  const card = await putCard(deps, project, SYSTEM_SENDER, 'task.deliverable', content);
+  return card.id;
+};
+
+/** Nobody has looked for the card of a report that ended the turn: where it is not there, the turn has brought nothing. */
+export const verifyDeliverable = async (deps: Deps, project: string, end: TurnEnd): Promise<TurnEnd> => {
+  if (end.toolResultCard === undefined) return end;
+  try {
+    await getRequiredCards(deps, project, [end.toolResultCard]);
+    return end;
+  } catch (error) {
+    if (!(error instanceof ParleyError && error.code === 'unknown_card')) throw error;
+    return { ...end, status: 'failed', deliverable: undefined, error: error.message, errorCode: error.code };
+  }
+};
+
+/** The result of a tool as a card, whoever said it. */
+export const createToolResultCard = async (
+  deps: Deps,
+  project: string,
+  toolCall: string,
+  status: string,
+  said: { result?: Json; error?: string; error_code?: string },
+): Promise<string> => {
+  const content = { tool_call_id: toolCall, status, ...said, result: said.result ?? null };
+  const card = await putCard(deps, project, SYSTEM_SENDER, 'tool.result', content);
+  return card.id;
+};
+
+const MAX_SUMMARY_CHARACTERS = 2000;
+
+/** What a deliverable says of itself in a few words: its `summary`, or all of it where it is a text. */
+export const loadSummary = async (deps: Deps, project: string, id = ''): Promise<string | undefined> => {
+  const card = CARD_ID_PATTERN.test(id) ? await deps.records.get(cardRef(project, id)) : undefined;
+  const content = card && (await loadContent(deps.blobs, project, card.content));
+  const said = isObject(content) ? content.summary : content;
+  return typeof said === 'string' ? said.slice(0, MAX_SUMMARY_CHARACTERS) : undefined;
+};

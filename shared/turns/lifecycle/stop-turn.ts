@@ -1,0 +1,98 @@
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { equals, exists } from '../../ports/conditions.ts';
+import { agentStateRef, type TurnEnd } from '../model/agent-state.ts';
+import { queuedTurnKey, type Turn, turnRef } from '../model/turn.ts';
+import { canReadAgentState } from '../queries/get-turn.ts';
+import { type TurnHolder, updateAgentState } from './advance-turn.ts';
+import { endTurn } from './end-turn.ts';
+import { createDeliverableCard } from './result-cards.ts';
+import { staleTurnError } from './rules.ts';
+import { buildCanceledEnd, buildStopTransition } from './transitions.ts';
+
+/** Who no longer wants a turn, and who it says has that: of a turn of a group it may know sooner than the turn's own record. */
+interface StopRequester {
+  caller?: Caller;
+  agent?: string;
+}
+
+/** Ends a turn that is no longer wanted, whatever its worker is doing. One that nobody has leased has the epoch 0. */
+export const stopTurn = async (
+  deps: Deps,
+  turn: Turn,
+  epoch: number,
+  reason?: string,
+  { caller, agent = turn.agent }: StopRequester = {},
+): Promise<{ duplicate: boolean }> => {
+  const end = buildCanceledEnd(deps.clock.now(), reason);
+  const holder: TurnHolder = { project: turn.project, agent, turn: turn.id, epoch };
+  if (turn.isTask || epoch === 0) {
+    if (agent !== turn.agent) throw staleTurnError(holder);
+    return turn.isTask ? stopTurnAsTask(deps, turn, epoch, end) : stopQueuedTurn(deps, turn, reason);
+  }
+  return updateAgentState(
+    deps,
+    holder,
+    buildStopTransition(holder, end, (head) => caller !== undefined && canReadAgentState(caller, head)),
+    ({ last }) => last?.turn === turn.id && last.epoch === epoch && last.errorCode === end.errorCode,
+  );
+};
+
+/** Its task, which nobody may have made yet, is cancelled because the turn has ended. */
+const stopTurnAsTask = async (deps: Deps, turn: Turn, epoch: number, end: TurnEnd): Promise<{ duplicate: boolean }> => {
+  const { id } = turn;
+  if (epoch !== 0) throw staleTurnError({ turn: id, epoch });
+  const done = await endTurn(deps, turn, end);
+  if (done.outcome === 'written') return { duplicate: false };
+  if (done.existing?.end?.errorCode === end.errorCode) return { duplicate: true };
+  throw staleTurnError({ turn: id, epoch });
+};
+
+/** Out of the queue and ended, in one: whoever leases it meanwhile wins, and the stop is stale. */
+const stopQueuedTurn = async (deps: Deps, turn: Turn, reason?: string): Promise<{ duplicate: boolean }> => {
+  const now = deps.clock.now();
+  const end = buildCanceledEnd(now, reason);
+  if (turn.end?.errorCode === end.errorCode) return { duplicate: true };
+  const deliverable = await createDeliverableCard(deps, turn, end);
+  const done = await deps.records.transact(
+    [
+      { kind: 'remove', key: queuedTurnKey(turn), if: exists('turn') },
+      {
+        kind: 'update',
+        key: turnRef(turn.project, turn.id),
+        change: {
+          if: equals('state', 'queued'),
+          set: { state: 'ended', end: { ...end, deliverable }, expires: now + deps.config.turns.retentionMs },
+          unset: ['due'],
+        },
+      },
+    ],
+    deps.newId(),
+  );
+  if (done.outcome === 'written') return { duplicate: false };
+  const current = await deps.records.get(turnRef(turn.project, turn.id));
+  if (current?.end?.errorCode === end.errorCode) return { duplicate: true };
+  throw staleTurnError({ turn: turn.id, epoch: 0 });
+};
+
+/** Ends the turn as it is, unless it has ended. */
+export const forceStop = async (deps: Deps, project: string, id: string, reason: string): Promise<void> => {
+  for (let tries = 0; tries < MAX_STOP_ATTEMPTS; tries++) {
+    const turn = await deps.records.get(turnRef(project, id));
+    if (!turn || turn.end) return;
+    const head = turn.isForGroup ? undefined : await deps.records.get(agentStateRef(project, turn.agent));
+    const epoch = head?.turn === id ? head.epoch : 0;
+    try {
+      await stopTurn(deps, turn, epoch, reason);
+      return;
+    } catch (error) {
+      if (!(error instanceof ParleyError && error.code === 'stale_turn')) throw error;
+      // It ended, or its record has not heard of its lease yet.
+      if (head?.last?.turn === id) return;
+    }
+  }
+  throw new ParleyError('conflict', `The turn ${id} is just being leased. Try again.`);
+};
+
+const MAX_STOP_ATTEMPTS = 3;

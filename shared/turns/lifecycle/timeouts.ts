@@ -1,0 +1,87 @@
+import { deriveChildSpan } from '../../kernel/trace.ts';
+import { type Change, equals } from '../../ports/conditions.ts';
+import {
+  type ActiveTurn,
+  type AgentState,
+  computeExecutionStatus,
+  getOwn,
+  type ToolCallStatus,
+} from '../model/agent-state.ts';
+import { buildReapChange, buildTimeoutReport, type TurnTransitionContext } from './transitions.ts';
+
+/** The tool calls that a suspended turn still waits for, and until when. */
+export const listAwaitedCalls = (head: AgentState): [toolCall: string, deadline: number][] =>
+  computeExecutionStatus(head) === 'suspended'
+    ? Object.entries(head.deadlines ?? {}).filter(([toolCall]) => getOwn(head.waiting, toolCall) === 'waiting')
+    : [];
+
+/** Those of them whose time is over. */
+export const listOverdueCalls = (head: AgentState, now: number): string[] =>
+  listAwaitedCalls(head).flatMap(([toolCall, deadline]) => (deadline <= now ? [toolCall] : []));
+
+/**
+ * What time alone does to a head whose `due` has come, if nobody wrote in between. `cards` has the card of a timeout report for
+ * each overdue tool call.
+ */
+export const buildAgentStateTimerChange = (
+  head: AgentState,
+  when: TurnTransitionContext,
+  cards: ReadonlyMap<string, string>,
+): Change => ({
+  ...computeTurnTimerChange(head, when, cards),
+  if: equals('v', head.v),
+});
+
+const computeTurnTimerChange = (
+  head: AgentState,
+  when: TurnTransitionContext,
+  cards: ReadonlyMap<string, string>,
+): Change => {
+  const { now, limits } = when;
+  const { turn, active, epoch, aliveAt = 0, leasedAt = 0 } = head;
+  if (turn === undefined || active === undefined) return { unset: ['due'] };
+  const gate = { turn, epoch };
+  const state = computeExecutionStatus(head);
+  if (state === 'suspended') return buildCallTimeoutChange(head, active, when, cards);
+  const isLeasedOnly = state === 'dispatched';
+  const silentAt = isLeasedOnly ? leasedAt + limits.startTimeoutMs : aliveAt + limits.heartbeatTimeoutMs;
+  if (silentAt <= now) return buildReapChange(gate, now, isLeasedOnly ? NOT_STARTED_MESSAGE : WORKER_SILENT_MESSAGE);
+  if (isLeasedOnly || head.state === 'suspended') return buildWakeupChange(head, silentAt, when);
+  return { set: { due: silentAt } };
+};
+
+const NOT_STARTED_MESSAGE = 'The turn was leased and never started.';
+const WORKER_SILENT_MESSAGE = 'Nothing was heard of the worker for too long.';
+
+/** Nobody has taken it up: the bell may have been lost. */
+const buildWakeupChange = (
+  { aliveAt = 0, rungAt = 0 }: AgentState,
+  silentAt: number,
+  { now, limits }: TurnTransitionContext,
+): Change => {
+  const ringAt = Math.max(aliveAt, rungAt) + limits.repeatWakeupMs;
+  if (ringAt > now) return { set: { due: Math.min(ringAt, silentAt) } };
+  return { set: { rungAt: now, due: Math.min(now + limits.repeatWakeupMs, silentAt) } };
+};
+
+/** A timeout report stands for each tool whose time is over; the turn goes on when it waits for no other. */
+const buildCallTimeoutChange = (
+  head: AgentState,
+  active: ActiveTurn,
+  { now, limits }: TurnTransitionContext,
+  cards: ReadonlyMap<string, string>,
+): Change => {
+  const late = listOverdueCalls(head, now);
+  const reports = late.flatMap((toolCall): [string, unknown][] => [
+    [`waiting.${toolCall}`, 'expired' satisfies ToolCallStatus],
+    [
+      `reports.${toolCall}`,
+      buildTimeoutReport(cards.get(toolCall) ?? '', now, deriveChildSpan(active, `${head.turn}/${toolCall}`)),
+    ],
+  ]);
+  const left = listAwaitedCalls(head).flatMap(([, deadline]) => (deadline > now ? [deadline] : []));
+  const set = { ...Object.fromEntries(reports), open: left.length };
+  if (left.length === 0) return { set: { ...set, aliveAt: now, due: now + limits.repeatWakeupMs } };
+  const deadline = Math.min(...left);
+  return { set: { ...set, deadline, due: Math.min(deadline, now + limits.heartbeatTimeoutMs / 2) } };
+};

@@ -1,0 +1,251 @@
+import type { Trace } from '../../kernel/trace.ts';
+import { type Change, type Condition, greaterThan } from '../../ports/conditions.ts';
+import type { Rule, Transition } from '../../tasks/transitions/rules.ts';
+import type {
+  ActiveTurn,
+  AgentState,
+  ToolCallStatus,
+  ToolReport,
+  TurnEnd,
+  TurnResult,
+  TurnStep,
+} from '../model/agent-state.ts';
+import {
+  type FencingToken,
+  requireActive,
+  requireAllowedChannel,
+  requireAwaited,
+  requireDepth,
+  requireDispatched,
+  requireNewCalls,
+  requireResumed,
+  requireRunning,
+  requireSubjectChannel,
+} from './rules.ts';
+
+export interface TurnLimits {
+  repeatWakeupMs: number;
+  startTimeoutMs: number;
+  heartbeatTimeoutMs: number;
+  toolTimeoutMs: number;
+}
+
+/** When something is done to a head, and under which limits. */
+export interface TurnTransitionContext {
+  now: number;
+  limits: TurnLimits;
+}
+
+/** What a head forgets with a turn. */
+const ACTIVE_FIELDS = [
+  'turn',
+  'active',
+  'leaseId',
+  'leasedAt',
+  'aliveAt',
+  'rungAt',
+  'step',
+  'steps',
+  'waiting',
+  'waitingSteps',
+  'calls',
+  'called',
+  'reports',
+  'open',
+  'deadlines',
+  'deadline',
+  'due',
+];
+
+/** `idle → dispatched`, under the next epoch. */
+export const buildLeaseChange = (
+  epoch: number,
+  turn: string,
+  active: ActiveTurn,
+  leaseId: string | undefined,
+  { now, limits }: TurnTransitionContext,
+): Change => ({
+  set: {
+    state: 'dispatched',
+    epoch,
+    turn,
+    active,
+    leaseId,
+    leasedAt: now,
+    aliveAt: now,
+    steps: 0,
+    waiting: {},
+    waitingSteps: {},
+    calls: 0,
+    due: now + Math.min(limits.repeatWakeupMs, limits.startTimeoutMs),
+  },
+});
+
+/** `dispatched → running`. `due` stays: it comes early, and is then set anew. */
+export const buildStartTransition = (gate: FencingToken, { now }: TurnTransitionContext): Transition<AgentState> => ({
+  rules: [requireActive(gate), requireDispatched],
+  change: { set: { state: 'running', aliveAt: now } },
+});
+
+export const buildStepTransition = (gate: FencingToken, done: TurnStep): Transition<AgentState> => ({
+  rules: [requireActive(gate), requireResumed],
+  change: { set: { step: done, aliveAt: done.at }, add: { steps: 1 } },
+});
+
+export interface AwaitedCall {
+  toolCall: string;
+  step: string;
+}
+
+/** `running → suspended` until every tool has reported. Calls stay known until the turn ends, so that each is waited for once. */
+export const buildSuspendTransition = (
+  gate: FencingToken,
+  calls: AwaitedCall[],
+  waitMs: number | undefined,
+  { now, limits }: TurnTransitionContext,
+): Transition<AgentState> => {
+  const deadline = now + (waitMs ?? limits.toolTimeoutMs);
+  return {
+    rules: [requireActive(gate), requireResumed, ...requireNewCalls(calls.map(({ toolCall }) => toolCall))],
+    change: {
+      set: {
+        ...Object.fromEntries(calls.map(({ toolCall }) => [`waiting.${toolCall}`, 'waiting' satisfies ToolCallStatus])),
+        ...Object.fromEntries(calls.map(({ toolCall, step: id }) => [`waitingSteps.${toolCall}`, id])),
+        state: 'suspended',
+        called: {},
+        reports: {},
+        open: calls.length,
+        deadlines: Object.fromEntries(calls.map(({ toolCall }) => [toolCall, deadline])),
+        deadline,
+        aliveAt: now,
+        due: Math.min(deadline, now + limits.heartbeatTimeoutMs / 2),
+      },
+      add: { calls: calls.length },
+    },
+  };
+};
+
+/** The worker takes up a turn whose tools have all reported. */
+export const buildResumeTransition = (
+  gate: FencingToken,
+  leaseId: string | undefined,
+  { now }: TurnTransitionContext,
+): Transition<AgentState> => ({
+  rules: [requireActive(gate), requireResumable],
+  change: {
+    set: { state: 'running', aliveAt: now, leaseId },
+    // Whoever leased it before has it no longer.
+    ...(leaseId === undefined && { unset: ['leaseId'] }),
+  },
+});
+
+const requireResumable: Rule<AgentState> = {
+  ...requireRunning,
+  holds: {
+    all: [
+      { field: 'state', is: 'suspended' },
+      { field: 'open', is: 0 },
+    ],
+  },
+};
+
+/** What a report must agree with. */
+export interface ReportContext {
+  depth: number;
+  /** The one that its subject names, where it came under one. */
+  channel?: string;
+  /** Those that the sender may use; undefined for every one. */
+  channels?: readonly string[];
+}
+
+/** A tool has reported: one less to wait for, or the end of the turn, as the tool wants it. */
+export const buildReportTransition = (
+  gate: FencingToken,
+  toolCall: string,
+  { depth, channel, channels }: ReportContext,
+  said: ToolReport,
+  { now, limits }: TurnTransitionContext,
+): Transition<AgentState> => {
+  const rules = [
+    requireActive(gate),
+    requireDepth(depth),
+    ...requireAllowedChannel(channels),
+    ...requireSubjectChannel(channel),
+    requireAwaited(toolCall),
+  ];
+  if (said.afterExecution === 'terminate') {
+    const end = { status: said.status, at: now, deliverable: said.card, toolResultCard: said.card };
+    return { rules, change: buildTurnEndChange(gate, end, toolCall) };
+  }
+  return {
+    rules,
+    change: {
+      set: {
+        [`waiting.${toolCall}`]: 'received',
+        [`reports.${toolCall}`]: said,
+        aliveAt: now,
+        due: now + limits.repeatWakeupMs,
+      },
+      add: { open: -1 },
+    },
+  };
+};
+
+/** Without a look at the head, only where the deadline is not sooner than the next look that the report asks for. */
+export const requireDistantDeadline = ({ now, limits }: TurnTransitionContext): Condition =>
+  greaterThan('deadline', now + limits.repeatWakeupMs);
+
+/** The same where the deadline has been seen. */
+export const capDueAtDeadline = (transition: Transition<AgentState>, deadline = Infinity): Transition<AgentState> => {
+  const { due } = transition.change.set ?? {};
+  if (typeof due !== 'number') return transition;
+  return {
+    ...transition,
+    change: { ...transition.change, set: { ...transition.change.set, due: Math.min(due, deadline) } },
+  };
+};
+
+/** The worker has done what it was asked. */
+export const buildDeliverTransition = (gate: FencingToken, end: TurnEnd): Transition<AgentState> => ({
+  rules: [requireActive(gate), requireRunning],
+  change: buildTurnEndChange(gate, end),
+});
+
+/** Somebody no longer wants the turn, whatever it is doing. */
+export const buildStopTransition = (
+  gate: FencingToken,
+  end: TurnEnd,
+  mayKnow: (head: AgentState) => boolean,
+): Transition<AgentState> => ({
+  rules: [requireActive(gate, mayKnow)],
+  change: buildTurnEndChange(gate, end),
+});
+
+export const buildCanceledEnd = (now: number, reason: string | undefined): TurnEnd => ({
+  status: 'canceled',
+  at: now,
+  error: reason ?? 'The turn was stopped.',
+  errorCode: 'stopped',
+});
+
+/** `→ idle`. How it ended stays until the next one has. */
+export const buildTurnEndChange = ({ turn, epoch }: FencingToken, end: TurnEnd, toolCall?: string): Change => ({
+  set: { state: 'idle', last: { ...end, turn, epoch, toolCall } },
+  unset: ACTIVE_FIELDS,
+});
+
+/** The worker is taken for dead: whatever it still sends is stale, because the epoch has risen. */
+export const buildReapChange = (gate: FencingToken, now: number, why: string): Change => {
+  const end: TurnEnd = { status: 'failed', at: now, error: why, errorCode: 'reaped' };
+  return { ...buildTurnEndChange(gate, end), add: { epoch: 1 } };
+};
+
+/** The report that is written for a tool which did not answer in time. */
+export const buildTimeoutReport = (card: string, now: number, trace: Trace): ToolReport => ({
+  type: 'timeout',
+  status: 'timeout' satisfies TurnResult,
+  afterExecution: 'suspend',
+  card,
+  at: now,
+  ...trace,
+});

@@ -1,0 +1,49 @@
+import type { Deps } from '../../identity/deps.ts';
+import { equals } from '../../ports/conditions.ts';
+import { type AgentState, agentStateRef, computeExecutionStatus } from '../model/agent-state.ts';
+import { type Turn, turnRef } from '../model/turn.ts';
+import { listIdleMembers } from '../wakeups/wakeups.ts';
+import { createToolResultCard } from './result-cards.ts';
+import { stopTurn } from './stop-turn.ts';
+import { buildAgentStateTimerChange, listOverdueCalls } from './timeouts.ts';
+
+/** What time alone does to a head: bells again, timeout reports, reaping. */
+export const onAgentStateTimer = async (deps: Deps, head: AgentState): Promise<void> => {
+  const { project, agent } = head;
+  const now = deps.clock.now();
+  const late = listOverdueCalls(head, now);
+  const cards = await Promise.all(
+    late.map((toolCall) =>
+      createToolResultCard(deps, project, toolCall, 'timeout', { error: 'The tool did not report in time.' }),
+    ),
+  );
+  const byCall = new Map(late.map((toolCall, at) => [toolCall, cards[at] ?? '']));
+  const change = buildAgentStateTimerChange(head, { now, limits: deps.config.turns }, byCall);
+  await deps.records.update(agentStateRef(project, agent), change, deps.newId());
+};
+
+const MAX_WAKEUP_INTERVAL_MS = 5 * 60_000;
+
+/** A turn that nobody leased, though its agent is free: the bell may have been lost. It is rung ever more rarely. */
+export const onTurnTimer = async (deps: Deps, turn: Turn): Promise<void> => {
+  const ref = turnRef(turn.project, turn.id);
+  const isUnmoved = equals('v', turn.v);
+  if (turn.state !== 'queued') {
+    await deps.records.update(ref, { if: isUnmoved, unset: ['due'] }, deps.newId());
+    return;
+  }
+  if (deps.clock.now() - turn.createdAt >= deps.config.turns.retentionMs) {
+    await stopTurn(deps, turn, 0, 'Nobody leased the turn for too long.');
+    return;
+  }
+  const pauseMs = Math.min(deps.config.turns.wakeupMs * 2 ** (turn.rung + 1), MAX_WAKEUP_INTERVAL_MS);
+  const set = { due: deps.clock.now() + pauseMs };
+  const isFree = await hasIdleAgent(deps, turn);
+  await deps.records.update(ref, { if: isUnmoved, set, ...(isFree && { add: { rung: 1 } }) }, deps.newId());
+};
+
+/** Whether there is anybody to ring for. */
+const hasIdleAgent = async (deps: Deps, { project, agent, isForGroup, channel }: Turn): Promise<boolean> =>
+  isForGroup
+    ? (await listIdleMembers(deps, project, agent, channel)).length > 0
+    : computeExecutionStatus(await deps.records.get(agentStateRef(project, agent))) === 'idle';

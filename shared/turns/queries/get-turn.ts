@@ -1,0 +1,46 @@
+import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
+import { canUseChannel } from '../../identity/channels.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { taskRef } from '../../tasks/model/task.ts';
+import { type AgentState, agentStateRef } from '../model/agent-state.ts';
+import { MAX_STORED_STEPS, type StoredStep, type Turn, turnRef } from '../model/turn.ts';
+import { toAgentStateView, toTurnView } from './turn-view.ts';
+
+/** A turn is seen by whoever may use its channel. */
+export const getTurn = async (deps: Deps, caller: Caller, id: string): Promise<Turn> => {
+  const turn = await deps.records.get(turnRef(caller.project, id));
+  if (turn && canUseChannel(caller, turn.channel)) return turn;
+  throw new ParleyError('turn_not_found', `There is no turn ${id.slice(0, 64)}.`);
+};
+
+/** Only who asked for it, whose turn it is, and an administrator may end it before its time. */
+export const getStoppableTurn = async (deps: Deps, caller: Caller, id: string): Promise<Turn> => {
+  const turn = await getTurn(deps, caller, id);
+  if (caller.role === 'admin' || [turn.from, turn.agent].includes(caller.registered.agent.id)) return turn;
+  throw new ParleyError(
+    'forbidden',
+    `Only ${turn.from}, who asked for the turn, ${turn.agent} or an admin key may stop it.`,
+  );
+};
+
+export const getTurnView = async (deps: Deps, caller: Caller, id: string): Promise<JsonObject> => {
+  const turn = await getTurn(deps, caller, id);
+  const { project } = turn;
+  if (turn.isTask) return toTurnView(turn, undefined, [], await deps.records.get(taskRef(project, id)));
+  const [head, steps] = await Promise.all([
+    turn.isForGroup ? undefined : deps.records.get(agentStateRef(project, turn.agent)),
+    deps.records.query<StoredStep>({ p: turn.pk, prefix: 'step#', limit: MAX_STORED_STEPS }),
+  ]);
+  return toTurnView(turn, head, steps);
+};
+
+/** That an agent is busy, everybody may know; with which turn, those who may see the turn, and the agent itself. */
+export const getAgentStateView = async (deps: Deps, caller: Caller, agent: string): Promise<JsonObject> => {
+  const head = await deps.records.get(agentStateRef(caller.project, agent));
+  return toAgentStateView(agent, head, !head || canReadAgentState(caller, head));
+};
+
+export const canReadAgentState = (caller: Caller, { agent, active }: AgentState): boolean =>
+  active === undefined || canUseChannel(caller, active.channel) || getCallerName(caller) === agent;

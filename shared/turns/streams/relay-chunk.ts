@@ -1,0 +1,55 @@
+import { hasRelay } from '../../config/config.ts';
+import type { Agent } from '../../identity/agents/agent.ts';
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { buildPublishRelay } from '../../nats/relay-item.ts';
+import { CHUNK_PRIORITY } from '../../ports/queue-names.ts';
+import { turnRef } from '../model/turn.ts';
+import type { Chunk } from './chunk.ts';
+
+/**
+ * Sends a chunk that came over HTTP on to NATS, where whoever works on its turn or has asked for it is there. One that cannot be sent is
+ * lost, like any that nobody hears.
+ */
+export const relayChunk = async (
+  deps: Deps,
+  caller: Caller,
+  agent: Agent,
+  { subject, chunk }: { subject: string; chunk: Chunk },
+): Promise<void> => {
+  const { project } = agent;
+  const isFromNats = caller.role === 'agent' && caller.viaRelay;
+  if (isFromNats || !hasRelay(deps.config, project)) return;
+  const { agent_turn_id: turn } = chunk;
+  try {
+    if (agent.via !== 'nats' && !(await isRequestedFromNats(deps, agent, turn))) return;
+    const address = { project, priority: CHUNK_PRIORITY, group: `turn/${turn}`, at: deps.clock.now() };
+    await deps.queues.send([
+      buildPublishRelay(address, { subject, payload: { ...chunk }, id: `chunk/${deps.newId()}`, core: true }),
+    ]);
+  } catch (error) {
+    deps.log('warn', 'a chunk could not be sent to NATS', { turn, error: String(error) });
+  }
+};
+
+const isRequestedFromNats = async (deps: Deps, agent: Agent, turn: string): Promise<boolean> => {
+  const requester = await findRequester(deps, agent, turn);
+  const known = requester === undefined ? undefined : await deps.directory.getAgent(agent.project, requester);
+  return known?.agent.via === 'nats';
+};
+
+/** Who asked for a turn never changes, and its chunks are many: one read for all of them. */
+const requesterCache = new Map<string, string>();
+const MAX_CACHED_REQUESTERS = 1000;
+
+const findRequester = async (deps: Deps, { project, id }: Agent, turnId: string): Promise<string | undefined> => {
+  const name = `${project}/${id}/${turnId}`;
+  const remembered = requesterCache.get(name);
+  if (remembered !== undefined) return remembered;
+  const turn = await deps.records.get(turnRef(project, turnId));
+  if (turn?.agent !== id) return undefined;
+  const [oldest] = requesterCache.keys();
+  if (oldest !== undefined && requesterCache.size >= MAX_CACHED_REQUESTERS) requesterCache.delete(oldest);
+  requesterCache.set(name, turn.from);
+  return turn.from;
+};

@@ -1,0 +1,97 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Deps } from '../../identity/deps.ts';
+import type { Records } from '../../ports/records.ts';
+import { COALESCE_MS, Waiters } from '../../storage/waiters.ts';
+import { type Turn, turnRef } from '../model/turn.ts';
+import { listChunksFrom, type ReceivedChunk, toBucketStart } from './chunk.ts';
+
+/** A turn as it is, and some of what its agent said. */
+export interface TurnSnapshot {
+  turn: Turn | undefined;
+  received: ReceivedChunk[];
+  hasMore: boolean;
+}
+
+const FEED_RECHECK_MS = 15_000;
+
+/** A turn and its chunks, read once for all who follow them from the same time on. */
+export class TurnFeed {
+  readonly #deps: Deps;
+  readonly #project: string;
+  readonly #id: string;
+  readonly #waiters: Waiters;
+  /** By where they begin, until something changes. */
+  readonly #reads = new Map<number, Promise<TurnSnapshot>>();
+  readonly #stop = new AbortController();
+  #followers = 0;
+  #version = 0;
+
+  constructor(deps: Deps, project: string, id: string) {
+    this.#deps = deps;
+    this.#project = project;
+    this.#id = id;
+    this.#waiters = new Waiters(deps.clock);
+  }
+
+  /** Rises when something may have changed. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Returns what leaves it, and says whether that was the last. */
+  subscribe(): () => boolean {
+    this.#followers += 1;
+    if (this.#followers === 1) this.#watch().catch(() => {});
+    return () => {
+      this.#followers -= 1;
+      if (this.#followers === 0) this.#stop.abort();
+      return this.#followers === 0;
+    };
+  }
+
+  read(from: number): Promise<TurnSnapshot> {
+    const slot = toBucketStart(from);
+    const read = this.#reads.get(slot) ?? this.#readFrom(from);
+    this.#reads.set(slot, read);
+    read.catch(() => this.#reads.get(slot) === read && this.#reads.delete(slot));
+    return read;
+  }
+
+  waitForChange(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.#waiters.wait(ms, signal);
+  }
+
+  async #readFrom(from: number): Promise<TurnSnapshot> {
+    const turn = await this.#deps.records.get(turnRef(this.#project, this.#id));
+    return turn ? { turn, ...(await listChunksFrom(this.#deps, turn, from)) } : { turn, received: [], hasMore: false };
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#stop;
+    const listener = this.#deps.records.watch(turnRef(this.#project, this.#id).pk);
+    try {
+      while (!signal.aborted) {
+        await listener.next(FEED_RECHECK_MS, signal);
+        this.#version += 1;
+        this.#reads.clear();
+        this.#waiters.wakeAll();
+        await pause(COALESCE_MS, undefined, { signal });
+      }
+    } finally {
+      listener.close();
+    }
+  }
+}
+
+const feeds = new WeakMap<Records, Map<string, TurnFeed>>();
+
+/** The feed of a turn, entered; and what leaves it. */
+export const subscribeToTurn = (deps: Deps, project: string, id: string): { feed: TurnFeed; leave: () => void } => {
+  const byTurn = feeds.get(deps.records) ?? new Map<string, TurnFeed>();
+  feeds.set(deps.records, byTurn);
+  const name = `${project}/${id}`;
+  const feed = byTurn.get(name) ?? new TurnFeed(deps, project, id);
+  byTurn.set(name, feed);
+  const leave = feed.subscribe();
+  return { feed, leave: () => leave() && byTurn.get(name) === feed && byTurn.delete(name) };
+};

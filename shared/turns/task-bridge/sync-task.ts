@@ -1,0 +1,100 @@
+import { getCard } from '../../cards/put-card.ts';
+import { toExtensions } from '../../dialects/common-ground/extensions.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { isPermanent, ParleyError } from '../../kernel/errors.ts';
+import { uuidFromSeed } from '../../kernel/ids.ts';
+import type { Json } from '../../kernel/json/json.ts';
+import { loadContent } from '../../storage/content.ts';
+import { applyReport } from '../../tasks/commands/apply-report.ts';
+import type { ProgressMessage } from '../../tasks/commands/command.ts';
+import { renewLease } from '../../tasks/commands/manage-task.ts';
+import type { TurnEnd } from '../model/agent-state.ts';
+import type { Turn } from '../model/turn.ts';
+import type { RecordedStep, TurnEffect } from '../model/turn-effect.ts';
+
+/** The task ends as the turn did that worked on it, with what its deliverable says. */
+export const completeTaskFromTurn = async (deps: Deps, turn: Turn, end: TurnEnd): Promise<void> => {
+  const sender = await deps.directory.getAgent(turn.project, turn.agent);
+  if (!sender || turn.task === undefined) return;
+  const id = uuidFromSeed(['end', turn.id]);
+  const { status, deliverable, outputBox } = end;
+  const said = { agent_turn_id: turn.id, status, deliverable_card_id: deliverable, output_box_id: outputBox };
+  const about = { messageId: id, fingerprint: id, from: turn.agent, taskId: turn.task, carried: toExtensions(said) };
+  const isDone = status === 'success' || status === 'partial';
+  try {
+    if (isDone)
+      await applyReport(deps, sender, { ...about, kind: 'complete', output: await loadDeliverable(deps, turn, end) });
+    // What is done is done, whoever's attempt it was; but nobody fails what another has in hand, or waits for the next.
+    else
+      await applyReport(deps, sender, {
+        ...about,
+        attempt: turn.attempt,
+        kind: 'fail',
+        error: toTaskErrorFromTurn(end),
+      });
+  } catch (error) {
+    // Whoever asked may have cancelled it, or its lease was lost: it is no longer the turn's.
+    if (!isPermanent(error)) throw error;
+  }
+};
+
+/** Where the worker names none. */
+const DEFAULT_ERROR_CODES: Partial<Record<TurnEnd['status'], string>> = { timeout: 'timeout', canceled: 'CANCELLED' };
+
+/** A worker that was lost may do better next time; what an agent says of itself is final. */
+const toTaskErrorFromTurn = ({ status, error, errorCode }: TurnEnd) => ({
+  code: errorCode ?? DEFAULT_ERROR_CODES[status] ?? 'internal_error',
+  message: error ?? `The turn ended ${status}.`,
+  retryable: errorCode === 'reaped' || status === 'timeout',
+});
+
+/** A deliverable that is no longer kept, or never was, is at least named. */
+const loadDeliverable = async (deps: Deps, { project }: Turn, { deliverable = '' }: TurnEnd): Promise<Json> => {
+  try {
+    return await loadContent(deps.blobs, project, (await getCard(deps, project, deliverable)).content);
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error;
+    return { deliverable_card_id: deliverable };
+  }
+};
+
+type TaskRenewal = Pick<Extract<TurnEffect, { do: 'renewTask' }>, 'project' | 'agent' | 'task' | 'step'>;
+
+/** What the turn does is a sign of life of the task, too. */
+export const renewTaskFromTurn = async (deps: Deps, { project, agent, task, step }: TaskRenewal): Promise<void> => {
+  const holder = await deps.directory.getAgent(project, agent);
+  if (!holder) return;
+  try {
+    if (step) await applyReport(deps, holder, toProgressMessage(agent, task, step));
+    else await renewLease(deps, holder, task);
+  } catch (error) {
+    if (!isPermanent(error)) throw error;
+  }
+};
+
+/** The event of a step has all of its metadata; a task keeps what it has room for beside everything else. */
+const MAX_METADATA_BYTES = 8 * 1024;
+const MAX_PROGRESS_TEXT = 4000;
+
+/** How far it is and what it does, where the step says so as a reader of this protocol is told it. */
+const toProgressMessage = (
+  agent: string,
+  taskId: string,
+  { turn, number, id, phase, metadata }: RecordedStep,
+): ProgressMessage => {
+  const messageId = uuidFromSeed(['step', turn, number]);
+  const { progress: percent, message } = metadata ?? {};
+  const isLarge = JSON.stringify(metadata ?? {}).length > MAX_METADATA_BYTES;
+  return {
+    kind: 'progress',
+    messageId,
+    fingerprint: messageId,
+    from: agent,
+    taskId,
+    progress: {
+      percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
+      message: typeof message === 'string' ? message.slice(0, MAX_PROGRESS_TEXT) : phase,
+      carried: toExtensions({ agent_turn_id: turn, step_id: id, phase, metadata: isLarge ? undefined : metadata }),
+    },
+  };
+};

@@ -1,0 +1,128 @@
+import { offloadForDialect } from '../../cards/offload-content.ts';
+import { buildTurnPayload } from '../../dialects/common-ground/encode.ts';
+import { buildExtensionHeaders } from '../../dialects/common-ground/headers.ts';
+import { getDialect } from '../../dialects/registry.ts';
+import type { RegisteredAgent } from '../../identity/agents/agent.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
+import { toIdWithoutBlanks } from '../../kernel/ids.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { pickTraceFields } from '../../kernel/trace.ts';
+import { equals } from '../../ports/conditions.ts';
+import type { NewItem } from '../../ports/records.ts';
+import { loadContent } from '../../storage/content.ts';
+import { claimTasks } from '../../tasks/commands/claim-tasks.ts';
+import { enqueueEagerly } from '../../tasks/commands/update-task.ts';
+import { loadDependencyResults } from '../../tasks/dependencies/dependency-results.ts';
+import { type Task, taskRef } from '../../tasks/model/task.ts';
+import { buildReleaseChange } from '../../tasks/transitions/end-and-requeue.ts';
+import type { TurnLease } from '../lifecycle/lease-turn.ts';
+import { buildLeaseChange } from '../lifecycle/transitions.ts';
+import { type AgentState, agentStateRef, buildAgentStateWrite } from '../model/agent-state.ts';
+import { getCommonGroundExtensions, getToolCall, listWaitingAgents } from '../model/tool-call.ts';
+import { type Turn, toTaskTurnId, turnRef } from '../model/turn.ts';
+import { toTurnInboxRow } from '../queries/turn-view.ts';
+
+/** The agent's next task as a turn of its own; undefined if there is none in time. */
+export const leaseTaskAsTurn = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  options: { waitMs: number; signal?: AbortSignal; leaseId?: string },
+): Promise<TurnLease | undefined> => {
+  const [task] = await claimTasks(deps, known, { max: 1, waitMs: options.waitMs, signal: options.signal });
+  if (!task) return undefined;
+  const { project, id: agent } = known.agent;
+  const head = await deps.records.get(agentStateRef(project, agent));
+  const taken =
+    head === undefined || head.state === 'idle'
+      ? await startTaskTurn(deps, known, task, head, options.leaseId)
+      : undefined;
+  // Another worker of the agent has taken up something meanwhile, and an agent does one thing at a time.
+  if (!taken) await releaseClaim(deps, task);
+  return taken;
+};
+
+const startTaskTurn = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  task: Task,
+  head: AgentState | undefined,
+  leaseId: string | undefined,
+): Promise<TurnLease | undefined> => {
+  const { project, id: agent } = known.agent;
+  const now = deps.clock.now();
+  const epoch = (head?.epoch ?? 0) + 1;
+  const dialect = getDialect(known.agent.dialect);
+  const about = { project, from: task.from, type: 'task.instruction' } as const;
+  const input = await offloadForDialect(deps, dialect, about, await loadContent(deps.blobs, project, task.input));
+  const work = buildTurnPayload(task, input, await loadDependencyResults(deps, dialect, task));
+  const turn = buildTaskTurn(deps, agent, task, work, epoch);
+  const { id, correlation, depth, channel, from, createdAt, headers, callers } = turn;
+  const active = {
+    correlation,
+    depth,
+    channel,
+    from,
+    createdAt,
+    headers,
+    callers,
+    task: task.id,
+    ...pickTraceFields(turn),
+  };
+  const change = buildLeaseChange(epoch, id, active, leaseId, { now, limits: deps.config.turns });
+  const done = await deps.records.transact(
+    [
+      { kind: 'create', item: { ...turn } },
+      buildAgentStateWrite(agentStateRef(project, agent), head, { project, agent }, change.set ?? {}),
+    ],
+    deps.newId(),
+  );
+  return done.outcome === 'written'
+    ? { agent_turn_id: id, turn_epoch: epoch, inbox: [toTurnInboxRow({ ...turn, ...UNSTORED_STAMPS })] }
+    : undefined;
+};
+
+/** What an engine adds to a record, which a row does not show. */
+const UNSTORED_STAMPS = { v: 1, token: '', at: 0 };
+
+const buildTaskTurn = (deps: Deps, agent: string, task: Task, payload: JsonObject, epoch: number): NewItem<Turn> => {
+  const { project, from } = task;
+  const ground = getCommonGroundExtensions(task.carried);
+  const call = ground && getToolCall(ground);
+  const id = toTaskTurnId(task);
+  const now = deps.clock.now();
+  return {
+    ...turnRef(project, id),
+    sk: 'turn',
+    project,
+    id,
+    agent,
+    correlation: toIdWithoutBlanks(task.id),
+    depth: ground?.depth ?? 0,
+    channel: ground?.channel ?? PUBLIC_CHANNEL,
+    from,
+    createdAt: now,
+    payload,
+    headers: buildExtensionHeaders(task),
+    ...pickTraceFields(task),
+    callers: call ? listWaitingAgents(call) : task.chain,
+    task: task.id,
+    attempt: task.attempt,
+    state: 'leased',
+    epoch,
+    leasedAt: now,
+    rung: 0,
+  };
+};
+
+/** Back to its queue, without an attempt spent. */
+const releaseClaim = async (deps: Deps, task: Task): Promise<void> => {
+  const when = { now: deps.clock.now(), limits: deps.config.tasks };
+  const back = buildReleaseChange(task, when);
+  const done = await deps.records.update(
+    taskRef(task.project, task.id),
+    { ...back, if: equals('v', task.v) },
+    deps.newId(),
+  );
+  if (done.outcome === 'written') await enqueueEagerly(deps, done);
+};

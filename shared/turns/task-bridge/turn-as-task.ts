@@ -1,0 +1,96 @@
+import { putCard } from '../../cards/put-card.ts';
+import { CONTEXT_HEADER, toLabel, USER_HEADER } from '../../dialects/common-ground/headers.ts';
+import { COMMON_GROUND } from '../../dialects/common-ground/name.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { isPermanent } from '../../kernel/errors.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { pickTraceFields } from '../../kernel/trace.ts';
+import { loadContent } from '../../storage/content.ts';
+import { createTask } from '../../tasks/commands/create-task.ts';
+import { type Task, taskRef } from '../../tasks/model/task.ts';
+import { buildCancelTransition } from '../../tasks/transitions/end-and-requeue.ts';
+import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
+import { endTurn } from '../lifecycle/end-turn.ts';
+import type { TurnEnd } from '../model/agent-state.ts';
+import type { CommonGroundExtensions } from '../model/tool-call.ts';
+import { type Turn, turnRef } from '../model/turn.ts';
+import { toTurnResult } from '../tool-calls/report-result.ts';
+
+/** The turn of an agent that speaks another protocol is a task of that agent's, under the same id. */
+export const createTaskForTurn = async (deps: Deps, turn: Turn): Promise<void> => {
+  if (!(await hasTurnEnded(deps, turn))) await createTurnTask(deps, turn);
+  // Whoever stopped it meanwhile found no task to cancel.
+  if (await hasTurnEnded(deps, turn)) await cancelTurnTask(deps, turn);
+};
+
+const hasTurnEnded = async ({ records }: Deps, { project, id }: Turn): Promise<boolean> => {
+  const turn = await records.get(turnRef(project, id));
+  return !turn || turn.end !== undefined;
+};
+
+/** The turn has ended, and so has the task that it became. */
+export const cancelTurnTask = async (deps: Deps, { project, id }: Pick<Turn, 'project' | 'id'>): Promise<void> => {
+  const change = toConditionalUpdate(
+    buildCancelTransition(SYSTEM_SENDER, { now: deps.clock.now(), limits: deps.config.tasks }),
+  );
+  await deps.records.update(taskRef(project, id), change, deps.newId());
+};
+
+const createTurnTask = async (deps: Deps, turn: Turn): Promise<void> => {
+  const { id } = turn;
+  const commonGround: CommonGroundExtensions = { channel: turn.channel, depth: turn.depth, turn: id };
+  const trace = pickTraceFields(turn);
+  const said = turn.headers ?? {};
+  try {
+    await createTask(
+      deps,
+      { project: turn.project, role: 'admin' },
+      COMMON_GROUND,
+      {
+        kind: 'request',
+        messageId: id,
+        taskId: id,
+        fingerprint: computeFingerprint([id]),
+        from: turn.from,
+        chain: turn.callers,
+        to: turn.agent,
+        isBoundedByDepth: true,
+        capability: TURN_CAPABILITY,
+        priority: 'normal',
+        ttlSeconds: Math.round(deps.config.turns.retentionMs / 1000),
+        input: { ...turn.payload, context_box_id: turn.contextBox },
+        carried: { commonGround },
+        user: toLabel(said[USER_HEADER]),
+        conversation: toLabel(said[CONTEXT_HEADER]),
+        trace,
+      },
+      trace,
+    );
+  } catch (error) {
+    if (!isPermanent(error)) throw error;
+    const end: TurnEnd = { status: 'failed', at: deps.clock.now(), error: error.message, errorCode: error.code };
+    await endTurn(deps, turn, end);
+  }
+};
+
+/** What an agent of another protocol reads as the kind of work. */
+const TURN_CAPABILITY = 'common-ground.turn';
+
+/** The task has ended, and so has the turn; its result is a card. */
+export const completeFromTask = async (deps: Deps, task: Task, turnId: string): Promise<void> => {
+  const turn = await deps.records.get(turnRef(task.project, turnId));
+  if (!turn) return;
+  const output = task.output && (await loadContent(deps.blobs, task.project, task.output));
+  const card =
+    output === undefined
+      ? undefined
+      : await putCard(deps, task.project, task.holder ?? SYSTEM_SENDER, 'task.deliverable', output);
+  await endTurn(deps, turn, {
+    status: toTurnResult(task),
+    at: task.endedAt ?? task.at,
+    deliverable: card?.id,
+    error: task.error?.message,
+    errorCode: task.error?.code,
+  });
+};

@@ -1,0 +1,224 @@
+import { assertBoxExists } from '../../cards/box.ts';
+import { getRequiredCards } from '../../cards/put-card.ts';
+import type { CommonGroundCommand } from '../../dialects/common-ground/decode.ts';
+import {
+  CONTEXT_HEADER,
+  fillMissingHeaders,
+  parseTraceHeaders,
+  pickContextHeaders,
+  toLabel,
+  USER_HEADER,
+  withSender,
+} from '../../dialects/common-ground/headers.ts';
+import { COMMON_GROUND } from '../../dialects/common-ground/name.ts';
+import { type Caller, findAgent, getCallerName } from '../../identity/auth/authenticate.ts';
+import { assertChannelAccess, listChannelMembers, pickRandomMember } from '../../identity/channels.ts';
+import type { Deps } from '../../identity/deps.ts';
+import type { Tool } from '../../identity/tools/tool.ts';
+import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { createChildSpan, inheritTrace, pickTraceFields, type Trace } from '../../kernel/trace.ts';
+import { getTool } from '../../registration/register-tool.ts';
+import type { TaskRequestCommand } from '../../tasks/commands/command.ts';
+import { createTask, type TransactionGuard } from '../../tasks/commands/create-task.ts';
+import { protocolViolationError } from '../lifecycle/enqueue.ts';
+import { isCurrentToken, staleTurnError } from '../lifecycle/rules.ts';
+import { type AgentState, agentStateRef, getOwn } from '../model/agent-state.ts';
+import { correlationRef } from '../model/correlation.ts';
+import { type CommonGroundExtensions, type ToolCall, toToolCallTaskId } from '../model/tool-call.ts';
+import { type CalledService, retryOnAgentStateChange, toolCallGuard, toolCallIdReusedError } from './guard.ts';
+
+type ToolCommand = Extract<CommonGroundCommand, { do: 'callTool' | 'callInternal' }>;
+
+/** A call that its turn really waits for, and until when. */
+export interface ValidatedCall {
+  call: ToolCall;
+  id: string;
+  /** Of the command, which may come again. */
+  fingerprint: string;
+  deadline: number;
+  /** Its own, or else that of the turn: what is called is part of the same. */
+  trace: Trace;
+  /** The user and the context, likewise. */
+  headers?: JsonObject;
+  /** For what does its work: whoever is called may report on it. */
+  buildGuard: (service?: CalledService) => TransactionGuard;
+}
+
+/** What a tool command must agree with: the turn that its sender holds, its depth and channel, and the registered tool. */
+export const validateToolCall = async (
+  deps: Deps,
+  caller: Caller,
+  order: ToolCommand,
+): Promise<ValidatedCall | 'answered'> => {
+  const { payload, subject } = order;
+  const { agent_id: agent, agent_turn_id: turn, turn_epoch: epoch, tool_call_id: toolCall } = payload;
+  if (caller.role === 'agent' && caller.registered.agent.id !== agent) {
+    throw new ParleyError('from_mismatch', `The key belongs to ${getCallerName(caller)}, not to ${agent}.`);
+  }
+  const tool = payload.tool_name === undefined ? undefined : await getTool(deps, caller.project, payload.tool_name);
+  const told = `${subject.category}.${subject.component}.${subject.target}.${subject.suffix}`;
+  if (tool && tool.targetSubject !== told) {
+    throw protocolViolationError(
+      'subject',
+      `The tool ${tool.name} takes commands on ${tool.targetSubject}, not on ${told}.`,
+    );
+  }
+  const head = await deps.records.get(agentStateRef(caller.project, agent));
+  if (!head?.active || !isCurrentToken({ turn, epoch }, head)) throw staleTurnError({ turn, epoch }, head);
+  const print = computeFingerprint([order.subjectText, order.rawPayload]);
+  if (getOwn(head.waiting, toolCall) !== 'waiting') return assertAlreadyAnswered(deps, head, { turn, toolCall }, print);
+  const { depth, channel, callers } = head.active;
+  if (order.depth !== undefined && order.depth !== depth) {
+    throw protocolViolationError(
+      'recursion_depth',
+      `The recursion depth is ${order.depth}, but the turn's is ${depth}.`,
+    );
+  }
+  if (subject.channel !== channel) {
+    throw protocolViolationError(
+      'channel',
+      `The subject is of the channel ${subject.channel}, but the turn of ${channel}.`,
+    );
+  }
+  const afterExecution = payload.after_execution ?? tool?.afterExecution ?? 'suspend';
+  const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution, callers };
+  const own = parseTraceHeaders(order.headers);
+  const trace = own ? inheritTrace(own, head.active) : createChildSpan(pickTraceFields(head.active));
+  const headers = pickContextHeaders(order.headers, head.active.headers);
+  const now = deps.clock.now();
+  const deadline = computeCallDeadline(now, head, toolCall, tool);
+  const { retentionMs } = deps.config.turns;
+  const proviso = (service?: CalledService) =>
+    toolCallGuard(call, head, deadline, service, trace, { now, keepMs: retentionMs, print });
+  return {
+    call,
+    id: toToolCallTaskId(turn, toolCall),
+    fingerprint: print,
+    deadline,
+    trace,
+    headers,
+    buildGuard: proviso,
+  };
+};
+
+/**
+ * What comes again when the tool has reported asks for nothing more. A call that the turn has not begun to wait for is refused: its
+ * tool may be faster than the caller's next call, and what it reports before would be lost.
+ */
+const assertAlreadyAnswered = async (
+  { records }: Deps,
+  { project }: AgentState,
+  { turn, toolCall }: Pick<ToolCall, 'turn' | 'toolCall'>,
+  print: string,
+): Promise<'answered'> => {
+  const edge = await records.get(correlationRef(project, toToolCallTaskId(turn, toolCall), 'tool_call', 'request'));
+  if (edge?.fingerprint === print) return 'answered';
+  if (edge) throw toolCallIdReusedError(toolCall);
+  throw protocolViolationError(
+    'tool_call_id',
+    `The turn does not wait for the tool call ${toolCall}. Suspend it first, then call.`,
+  );
+};
+
+/** The tool's own time, if that is shorter than what the turn gives it. */
+const computeCallDeadline = (
+  now: number,
+  { deadlines }: AgentState,
+  toolCall: string,
+  tool: Tool | undefined,
+): number => {
+  const given = getOwn(deadlines, toolCall) ?? now;
+  const seconds = tool?.options.deadline_seconds;
+  return typeof seconds === 'number' ? Math.min(given, now + seconds * 1000) : given;
+};
+
+/** Puts the command into the queue of whoever serves its subject's target: an agent, or all that have it as a capability. */
+export const callTool = (deps: Deps, caller: Caller, order: ToolCommand) =>
+  retryOnAgentStateChange(() => createToolCommandTask(deps, caller, order));
+
+const createToolCommandTask = async (deps: Deps, caller: Caller, order: ToolCommand) => {
+  const checked = await validateToolCall(deps, caller, order);
+  const { agent_turn_id: turn, tool_call_id: toolCall } = order.payload;
+  if (checked === 'answered') return { duplicate: true, taskId: toToolCallTaskId(turn, toolCall) };
+  const { call, id, trace } = checked;
+  const { target } = order.subject;
+  const { tool_call_card_id: card, context_box_id: box } = order.payload;
+  await Promise.all([
+    getRequiredCards(deps, caller.project, card === undefined ? [] : [card]),
+    assertBoxExists(deps, caller.project, box),
+  ]);
+  const agent = await resolveService(deps, caller.project, target, call.channel);
+  const request = buildToolRequest(deps, caller, order, checked, agent);
+  const proviso = checked.buildGuard({ agent, capability: target });
+  const { duplicate } = await createTask(deps, caller, COMMON_GROUND, request, trace, proviso);
+  return { duplicate, taskId: id };
+};
+
+/** The agent that gets the command; undefined where it is for whoever of the target's capability comes first. */
+const resolveService = async (
+  deps: Deps,
+  project: string,
+  target: string,
+  channel: string,
+): Promise<string | undefined> => {
+  const service = await findAgent(deps, project, target);
+  if (service) {
+    assertChannelAccess(service.agent, channel);
+    return target;
+  }
+  if (channel === PUBLIC_CHANNEL) return undefined;
+  const member = pickRandomMember(await listChannelMembers(deps, project, target, channel));
+  if (member !== undefined) return member;
+  throw new ParleyError(
+    'channel_forbidden',
+    `None of the agents with the capability ${target} may use the channel ${channel}.`,
+    { details: { channel } },
+  );
+};
+
+const buildToolRequest = (
+  deps: Deps,
+  caller: Caller,
+  order: ToolCommand,
+  { call, id, fingerprint, deadline, trace, headers: within = {} }: ValidatedCall,
+  to: string | undefined,
+): TaskRequestCommand => {
+  const { subject, rawPayload, headers, subjectText } = order;
+  const now = deps.clock.now();
+  const missing = {
+    at: now,
+    type: `${subject.category}.${subject.component}.${subject.suffix}`,
+    sender: call.agent,
+    depth: call.depth,
+  };
+  const commonGround: CommonGroundExtensions = {
+    subject: subjectText,
+    headers: fillMissingHeaders(withSender(headers, call.agent), missing, trace, within),
+    channel: call.channel,
+    depth: call.depth,
+    ...(caller.role === 'agent' && caller.viaRelay && { heardOnNats: true }),
+    call: { ...call },
+  };
+  const carried: JsonObject = { commonGround };
+  return {
+    kind: 'request',
+    messageId: id,
+    taskId: id,
+    fingerprint,
+    from: call.agent,
+    to,
+    isBoundedByDepth: true,
+    // Only the target decides who gets it, not what the tool is called.
+    capability: to === undefined ? subject.target : (order.payload.tool_name ?? subject.suffix),
+    priority: 'normal',
+    ttlSeconds: Math.max(1, Math.ceil((deadline - now) / 1000)),
+    input: rawPayload,
+    carried,
+    user: toLabel(within[USER_HEADER]),
+    conversation: toLabel(within[CONTEXT_HEADER]),
+    trace,
+  };
+};

@@ -1,0 +1,50 @@
+import type { Deps } from '../../identity/deps.ts';
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { mergeChanges } from '../../ports/conditions.ts';
+import { taskRef } from '../../tasks/model/task.ts';
+import { buildCancelTransition, buildEndChange } from '../../tasks/transitions/end-and-requeue.ts';
+import { requireOpen, toConditionalUpdate } from '../../tasks/transitions/rules.ts';
+import { batchRef } from '../../workflows/batches/batch.ts';
+import { buildBatchEndChange as batchEnded } from '../../workflows/batches/record-item-end.ts';
+import { forceStop } from '../lifecycle/stop-turn.ts';
+import type { ToolReport } from '../model/agent-state.ts';
+import { correlationRef } from '../model/correlation.ts';
+import { toToolCallTaskId } from '../model/tool-call.ts';
+
+/** A tool has reported: the task that brought it the command is done, though nobody said so in words of tasks. */
+export const completeToolCallTask = async (
+  deps: Deps,
+  project: string,
+  turn: string,
+  toolCall: string,
+  { status, card }: Pick<ToolReport, 'status' | 'card'>,
+): Promise<void> => {
+  const when = { now: deps.clock.now(), limits: deps.config.tasks };
+  const output = { json: { status, tool_result_card_id: card } };
+  const change = mergeChanges(buildEndChange('completed', when), { set: { output }, unset: ['error', 'placed'] });
+  await deps.records.update(
+    taskRef(project, toToolCallTaskId(turn, toolCall)),
+    toConditionalUpdate({ rules: [requireOpen], change }),
+    deps.newId(),
+  );
+};
+
+/** Nobody waits for the call any more: whatever does its work is stopped. */
+export const cancelToolCall = async (deps: Deps, project: string, turn: string, toolCall: string): Promise<void> => {
+  const id = toToolCallTaskId(turn, toolCall);
+  const when = { now: deps.clock.now(), limits: deps.config.tasks };
+  const task = await deps.records.update(
+    taskRef(project, id),
+    toConditionalUpdate(buildCancelTransition(SYSTEM_SENDER, when)),
+    deps.newId(),
+  );
+  if (task.outcome === 'written' || task.existing) return;
+  const batch = await deps.records.get(batchRef(project, id));
+  if (batch) {
+    if (batch.status === 'open')
+      await deps.records.update(batchRef(project, id), batchEnded(deps, batch, 'timeout'), deps.newId());
+    return;
+  }
+  const edge = await deps.records.get(correlationRef(project, id, 'enqueue', 'request'));
+  if (edge) await forceStop(deps, project, edge.turn, 'The turn that called it has ended.');
+};

@@ -1,0 +1,190 @@
+import * as z from 'zod';
+import { getDialect } from '../../dialects/registry.ts';
+import { listUnscopedCapabilities } from '../../identity/agents/agent.ts';
+import { type Caller, findAgent, getCallerName } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { isPermanent } from '../../kernel/errors.ts';
+import { uuidFromSeed } from '../../kernel/ids.ts';
+import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { measureJson } from '../../kernel/json/measure-json.ts';
+import { createChildSpan, pickTraceFields } from '../../kernel/trace.ts';
+import { equals } from '../../ports/conditions.ts';
+import type { NewItem } from '../../ports/records.ts';
+import { deleteOrphans, loadContent, storeContent } from '../../storage/content.ts';
+import type { CommandResult } from '../../tasks/commands/command.ts';
+import { type Batch, batchRef } from '../../workflows/batches/batch.ts';
+import { recordItemEnd } from '../../workflows/batches/record-item-end.ts';
+import { enqueueTurn } from '../lifecycle/enqueue.ts';
+import { listWaitingAgents } from '../model/tool-call.ts';
+import { toBatchItemTurnId } from '../model/turn.ts';
+import type { ValidatedCall } from './call-tool.ts';
+
+const target = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an agent or a capability');
+const instruction = z.string().min(1).max(16_384);
+const box = z.string().min(1).max(128).optional();
+
+export const ForkJoinArguments = z.strictObject({
+  tasks: boundedArray(
+    z.strictObject({
+      target_strategy: z.enum(['new', 'reuse', 'clone']),
+      target_ref: target,
+      instruction,
+      context_box_id: box,
+    }),
+    { min: 1, max: 8 },
+  ),
+  fail_fast: z.boolean().default(false),
+  deadline_seconds: z.number().int().min(1).max(86_400).default(900),
+});
+
+export const DelegateArguments = z.strictObject({ target_ref: target, instruction, context_box_id: box });
+
+const ForkItems = ForkJoinArguments.shape.tasks;
+
+/** A set of turns whose ends are told to the turn that asked for them as one. */
+export const createForkJoin = async (
+  deps: Deps,
+  caller: Caller,
+  { call, id, trace, headers, buildGuard }: ValidatedCall,
+  { tasks, fail_fast, deadline_seconds }: z.output<typeof ForkJoinArguments>,
+): Promise<{ duplicate: boolean }> => {
+  const { project } = caller;
+  const { writes, toError } = buildGuard();
+  const now = deps.clock.now();
+  const forks = await storeContent(deps, project, id, measureJson(tasks));
+  const print = computeFingerprint([tasks, fail_fast, deadline_seconds]);
+  const batch: NewItem<Batch> = {
+    ...batchRef(project, id),
+    sk: 'batch',
+    project,
+    id,
+    from: call.agent,
+    status: 'open',
+    parts: tasks.map((_, child) => ({ kind: 'turn', id: toBatchItemTurnId({ batch: id, child }) })),
+    open: Object.fromEntries(tasks.map((_, child) => [child, true])),
+    left: tasks.length,
+    ends: {},
+    failFast: fail_fast,
+    deadline: now + deadline_seconds * 1000,
+    forks,
+    tries: 0,
+    call: { ...call, headers },
+    fingerprint: print,
+    createdAt: now,
+    ...createChildSpan(trace),
+    due: now + (FORK_RETRY_MS[0] ?? 0),
+  };
+  const token = deps.newId();
+  const made = await deps.records.transact([{ kind: 'create', item: { ...batch } }, ...writes], token);
+  if (made.outcome === 'written') {
+    await createForkTurns(deps, { ...batch, v: 1, token, at: now });
+    return { duplicate: false };
+  }
+  const other = await deps.records.get(batchRef(project, id));
+  await deleteOrphans(deps.blobs, [forks], [other?.forks]);
+  if (other?.fingerprint === print) return { duplicate: true };
+  throw toError(made.at - 1, made.existing);
+};
+
+/** When to try again what could not be begun. */
+const FORK_RETRY_MS = [2000, 4000, 8000, 16_000, 30_000];
+
+/** Makes the turns that the batch does not have yet. What is refused for good has failed; anything else is tried again. */
+export const createForkTurns = async (deps: Deps, batch: Batch): Promise<void> => {
+  const { forks, call, project, tries = 0 } = batch;
+  if (!forks || !call || batch.status !== 'open') return;
+  const tasks = ForkItems.parse(await loadContent(deps.blobs, project, forks));
+  const begun = await Promise.allSettled(tasks.map((task, child) => createForkTurn(deps, batch, task, child)));
+  const failures = begun.filter((outcome) => outcome.status === 'rejected');
+  const retryMs = FORK_RETRY_MS[tries];
+  if (failures.length > 0 && retryMs === undefined) {
+    for (const child of batch.parts.keys()) {
+      const outcome = begun[child];
+      if (outcome?.status === 'rejected') {
+        const error = { code: 'dispatch_failed', message: String(outcome.reason) };
+        await recordItemEnd(deps, project, { batch: batch.id, child }, { status: 'failed', error });
+      }
+    }
+  }
+  const isDone = failures.length === 0 || retryMs === undefined;
+  const later = isDone
+    ? { set: { due: batch.deadline }, unset: ['forks'] }
+    : { set: { due: Math.min(batch.deadline, deps.clock.now() + retryMs), tries: tries + 1 } };
+  await deps.records.update(batchRef(project, batch.id), { ...later, if: equals('status', 'open') }, deps.newId());
+};
+
+const createForkTurn = async (
+  deps: Deps,
+  batch: Batch,
+  task: z.output<typeof ForkItems>[number],
+  child: number,
+): Promise<void> => {
+  const { project, call } = batch;
+  if (!call) return;
+  const joins = { batch: batch.id, child };
+  try {
+    await enqueueTurn(
+      deps,
+      { project, role: 'admin' },
+      {
+        id: toBatchItemTurnId(joins),
+        agent: await resolveForkTarget(deps, project, task.target_strategy, task.target_ref),
+        correlation: uuidFromSeed(['fork', batch.id, child]),
+        mode: 'call',
+        channel: call.channel,
+        depth: call.depth + 1,
+        contextBox: task.context_box_id,
+        payload: { instruction: task.instruction, task_index: child },
+        headers: call.headers,
+        trace: pickTraceFields(batch),
+        from: call.agent,
+        callers: listWaitingAgents(call),
+        joins,
+      },
+    );
+  } catch (error) {
+    if (!isPermanent(error)) throw error;
+    const { code, message } = error;
+    await recordItemEnd(deps, project, joins, { status: 'failed', error: { code, message } });
+  }
+};
+
+/** `reuse` is the agent itself; `new` and `clone` are any of its kind, where it belongs to a group that leases turns. */
+const resolveForkTarget = async (
+  deps: Deps,
+  project: string,
+  strategy: 'new' | 'reuse' | 'clone',
+  ref: string,
+): Promise<string> => {
+  if (strategy === 'reuse') return ref;
+  const agent = (await findAgent(deps, project, ref))?.agent;
+  if (!agent || !getDialect(agent.dialect).usesTurns) return ref;
+  const [group] = listUnscopedCapabilities(agent.capabilities);
+  return group ?? ref;
+};
+
+/** One turn of one agent, whose end is the result of the call. */
+export const createDelegatedTurn = async (
+  deps: Deps,
+  caller: Caller,
+  { call, id, trace, headers, buildGuard }: ValidatedCall,
+  { target_ref, instruction: text, context_box_id }: z.output<typeof DelegateArguments>,
+): Promise<CommandResult> => {
+  const wanted = {
+    agent: target_ref,
+    correlation: id,
+    mode: 'call',
+    channel: call.channel,
+    depth: call.depth + 1,
+    contextBox: context_box_id,
+    payload: { instruction: text },
+    headers,
+    trace,
+    from: getCallerName(caller),
+    callers: listWaitingAgents(call),
+    parent: call,
+  };
+  const { turn, duplicate } = await enqueueTurn(deps, caller, wanted, buildGuard());
+  return { duplicate, agentTurnId: turn };
+};

@@ -1,0 +1,112 @@
+import type { Agent } from '../../identity/agents/agent.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import type { Trace } from '../../kernel/trace.ts';
+import { and, type Condition, equals, notExists } from '../../ports/conditions.ts';
+import type { TransactionWrite } from '../../ports/records.ts';
+import type { TransactionGuard } from '../../tasks/commands/create-task.ts';
+import { isCurrentToken, requireActive, requireAwaited, staleTurnError } from '../lifecycle/rules.ts';
+import { type AgentState, agentStateRef, getOwn, isAgentState } from '../model/agent-state.ts';
+import { buildCorrelationRecord } from '../model/correlation.ts';
+import { type ToolCall, toToolCallTaskId } from '../model/tool-call.ts';
+
+/** Who does the work of a call: an agent, or whoever has a capability. */
+export interface CalledService {
+  agent?: string;
+  capability: string;
+}
+
+/** As the head knows it; no agent has such a name as a capability gets. */
+const formatServiceName = ({ agent, capability }: CalledService): string => agent ?? `@${capability}`;
+
+/** Whether the agent itself was called; who of a capability was, its command alone says. */
+export const requireCalledAgent = (toolCall: string, { id }: Pick<Agent, 'id'>): Condition =>
+  equals(`called.${toolCall}`, id);
+
+/** That the turn still waits for the call, until the call's deadline, and that nothing else does its work. */
+export const toolCallGuard = (
+  call: ToolCall,
+  head: AgentState,
+  deadline: number,
+  service: CalledService | undefined,
+  trace: Trace,
+  { now, keepMs, print }: { now: number; keepMs: number; print: string },
+): TransactionGuard => {
+  const { turn, epoch, toolCall, depth } = call;
+  const facts = {
+    correlation: toToolCallTaskId(turn, toolCall),
+    depth,
+    turn,
+    happenedAt: now,
+    fingerprint: print,
+    ...trace,
+  };
+  const edge = buildCorrelationRecord(head.project, 'tool_call', 'request', { ...facts, expires: now + keepMs });
+  return {
+    writes: [buildWaitingWrite(call, head, deadline, service), { kind: 'create', item: { ...edge } }],
+    toError: (at, current) => {
+      if (at !== 0) return toolCallIdReusedError(toolCall);
+      const found = current && isAgentState(current) ? current : undefined;
+      return found && isCurrentToken(call, found) && getOwn(found.waiting, toolCall) === 'waiting'
+        ? new AgentStateChangedError(toolCall)
+        : staleTurnError({ turn, epoch }, found);
+    },
+  };
+};
+
+/** Where the call has less time than the turn gives it, the head is looked at in time; it must then have been seen as it is. */
+const buildWaitingWrite = (
+  call: ToolCall,
+  head: AgentState,
+  deadline: number,
+  service: CalledService | undefined,
+): TransactionWrite => {
+  const { toolCall } = call;
+  const key = agentStateRef(head.project, head.agent);
+  // Nothing can be put into a map that is not there, and the head of a turn that was suspended by an earlier version has none.
+  const isFirst = service !== undefined && head.called === undefined;
+  const isWaiting = and(
+    requireActive(call).holds,
+    requireAwaited(toolCall).holds,
+    ...(isFirst ? [notExists('called')] : []),
+  );
+  const name = service && formatServiceName(service);
+  const called = name && (isFirst ? { called: { [toolCall]: name } } : { [`called.${toolCall}`]: name });
+  const { deadline: first = deadline, due = deadline } = head;
+  if (deadline >= (getOwn(head.deadlines, toolCall) ?? deadline)) {
+    return called
+      ? { kind: 'update', key, change: { if: isWaiting, set: called } }
+      : { kind: 'check', key, if: isWaiting };
+  }
+  const set = {
+    ...called,
+    [`deadlines.${toolCall}`]: deadline,
+    deadline: Math.min(first, deadline),
+    due: Math.min(due, deadline),
+  };
+  return { kind: 'update', key, change: { if: and(isWaiting, equals('deadline', first)), set } };
+};
+
+class AgentStateChangedError extends ParleyError {
+  constructor(toolCall: string) {
+    super('conflict', `Other calls of the turn were in the way of the call ${toolCall}. Try again.`);
+  }
+}
+
+/** Calls of one turn that come at once and have little time are written one after the other. */
+const MAX_CONFLICT_ATTEMPTS = 5;
+
+export const retryOnAgentStateChange = async <T>(call: () => Promise<T>): Promise<T> => {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof AgentStateChangedError) || tries === MAX_CONFLICT_ATTEMPTS) throw error;
+    }
+  }
+};
+
+export const toolCallIdReusedError = (toolCall: string): ParleyError =>
+  new ParleyError(
+    'id_reused',
+    `Something else was asked for under the tool call ${toolCall} of this turn. Repeat a call unchanged; give a new one a new id.`,
+  );

@@ -1,0 +1,71 @@
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import type { Condition } from '../../ports/conditions.ts';
+import { updateWithRetry } from '../../storage/update-with-retry.ts';
+import { applyTo, toConditionalUpdate } from '../../tasks/transitions/rules.ts';
+import type { TurnHolder } from '../lifecycle/advance-turn.ts';
+import { isCurrentToken, staleTurnError } from '../lifecycle/rules.ts';
+import {
+  capDueAtDeadline,
+  type ReportContext,
+  buildReportTransition as reported,
+  requireDistantDeadline,
+} from '../lifecycle/transitions.ts';
+import { type AgentState, agentStateRef, getOwn, type ToolReport } from '../model/agent-state.ts';
+
+/** Why a report changed nothing. */
+export type IgnoredReason = 'late' | 'unknown' | 'duplicate';
+
+/** Whoever reports, where that must be who was called: known by the head, or else by what is stored of the call. */
+export interface ReporterCheck {
+  calledCondition: Condition;
+  assertCalled: () => Promise<void>;
+}
+
+/** What a tool says to the turn that waits for it: it counts once. What nobody waits for any more is taken and forgotten. */
+export const recordToolReport = async (
+  deps: Deps,
+  holder: TurnHolder,
+  toolCall: string,
+  claims: ReportContext,
+  said: Omit<ToolReport, 'at'>,
+  reporter?: ReporterCheck,
+): Promise<{ ignored?: IgnoredReason }> => {
+  const when = { now: deps.clock.now(), limits: deps.config.turns };
+  const transition = reported(holder, toolCall, claims, { ...said, at: when.now }, when);
+  const blind = toConditionalUpdate(
+    transition,
+    requireDistantDeadline(when),
+    ...(reporter ? [reporter.calledCondition] : []),
+  );
+  let ignored: IgnoredReason | undefined;
+  try {
+    await updateWithRetry(
+      deps.records,
+      agentStateRef(holder.project, holder.agent),
+      deps.newId(),
+      blind,
+      async (head) => {
+        await reporter?.assertCalled();
+        if (!head) throw staleTurnError(holder);
+        ignored = checkIgnored(head, holder, toolCall);
+        if (ignored) return 'unchanged';
+        const decision = applyTo(head, capDueAtDeadline(transition, head.deadline));
+        if (decision instanceof Error) throw decision;
+        return decision;
+      },
+    );
+  } catch (error) {
+    // An agent that never had a turn has no head.
+    if (!(error instanceof ParleyError && error.code === 'stale_turn')) throw error;
+    return { ignored: 'late' };
+  }
+  return { ignored };
+};
+
+export const checkIgnored = (head: AgentState, holder: TurnHolder, toolCall: string): IgnoredReason | undefined => {
+  if (!isCurrentToken(holder, head)) return 'late';
+  const state = getOwn(head.waiting, toolCall);
+  if (state === 'waiting') return undefined;
+  return state === undefined ? 'unknown' : 'duplicate';
+};

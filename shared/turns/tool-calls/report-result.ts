@@ -1,0 +1,98 @@
+import type { Deps } from '../../identity/deps.ts';
+import { isObject, type Json } from '../../kernel/json/json.ts';
+import { createChildSpan, type Trace } from '../../kernel/trace.ts';
+import { loadContent } from '../../storage/content.ts';
+import type { Task } from '../../tasks/model/task.ts';
+import type { Batch } from '../../workflows/batches/batch.ts';
+import { createToolResultCard, loadSummary } from '../lifecycle/result-cards.ts';
+import type { TurnEnd, TurnResult } from '../model/agent-state.ts';
+import { parseAfterExecutionControl, type ToolCall } from '../model/tool-call.ts';
+import { type Turn, turnRef } from '../model/turn.ts';
+import { recordToolReport } from './record-report.ts';
+
+/** How the end of a task is called in this protocol. */
+export const toTurnResult = ({ status }: Pick<Task, 'status'>): TurnResult => {
+  if (status === 'completed') return 'success';
+  if (status === 'expired') return 'timeout';
+  return status === 'cancelled' ? 'canceled' : 'failed';
+};
+
+interface CallAnswer {
+  result?: Json;
+  error?: string;
+  error_code?: string;
+}
+
+/** Whatever did the work of the call; its trace comes back with the report. */
+interface CallWork extends Trace {
+  project: string;
+}
+
+const sendCallReport = async (
+  deps: Deps,
+  work: CallWork,
+  call: ToolCall,
+  status: TurnResult,
+  answer: CallAnswer,
+): Promise<void> => {
+  const { project, traceparent, tracestate } = work;
+  const card = await createToolResultCard(deps, project, call.toolCall, status, answer);
+  const type = status === 'timeout' ? 'timeout' : 'tool_result';
+  await recordToolReport(deps, { ...call, project }, call.toolCall, call, {
+    type,
+    status,
+    afterExecution: parseAfterExecutionControl(answer.result) ?? call.afterExecution,
+    card,
+    ...createChildSpan({ traceparent, tracestate }),
+  });
+};
+
+/** A task that did the work of a call has ended, in whatever dialect. */
+export const reportTaskResult = async (deps: Deps, task: Task, call: ToolCall): Promise<void> => {
+  const output = task.output && (await loadContent(deps.blobs, task.project, task.output));
+  // It ended because the tool has reported already.
+  if (task.endedBy === undefined && isObject(output) && output.tool_result_card_id !== undefined) return;
+  if (task.status === 'expired') {
+    // A timeout report that stands for a tool never ends the turn, whoever is first to see that its time is over.
+    const waited = { ...call, afterExecution: 'suspend' as const };
+    await sendCallReport(deps, task, waited, 'timeout', { error: 'Nobody took the command in time.' });
+    return;
+  }
+  const answer = { result: output, error: task.error?.message, error_code: task.error?.code };
+  await sendCallReport(deps, task, call, toTurnResult(task), answer);
+};
+
+/** A turn that did the work of a call has ended. */
+export const reportTurnResult = async (deps: Deps, turn: Turn, call: ToolCall, end: TurnEnd): Promise<void> => {
+  const result = { status: end.status, ...toTurnEndView(turn, end) };
+  await sendCallReport(deps, turn, call, end.status, { result, error: end.error, error_code: end.errorCode });
+};
+
+const toTurnEndView = ({ id, agent }: Turn, { deliverable, outputBox }: TurnEnd) => ({
+  agent_turn_id: id,
+  agent_id: agent,
+  deliverable_card_id: deliverable,
+  output_box_id: outputBox,
+});
+
+/** A batch that did the work of a call has ended: one result for all of its turns, in their order. */
+export const reportBatchResult = async (deps: Deps, batch: Batch, call: ToolCall): Promise<void> => {
+  const { project, parts, ends, status } = batch;
+  if (status === 'open') return;
+  const turns = await deps.records.getMany(parts.map(({ id }) => turnRef(project, id)));
+  const ended = parts.map(({ id }) => turns.find((one) => one.id === id));
+  const summaries = await Promise.all(ended.map((turn) => loadSummary(deps, project, turn?.end?.deliverable)));
+  const results = ended.map((turn, task_index) => {
+    const end = ends[task_index];
+    return {
+      task_index,
+      // The turn itself tells a timeout from a failure, and what is partial.
+      status: (end?.isStopped ? undefined : turn?.end?.status) ?? (end ? toTurnResult(end) : 'canceled'),
+      ...(turn && toTurnEndView(turn, turn.end ?? { status: 'canceled', at: 0 })),
+      summary: summaries[task_index],
+      error: end?.error?.message,
+      error_code: end?.error?.code,
+    };
+  });
+  await sendCallReport(deps, batch, call, status, { result: { status, results } });
+};

@@ -1,0 +1,54 @@
+import { hasRelay } from '../../config/config.ts';
+import type { Effect } from '../../effects/effect.ts';
+import { isChannelMember, pickRandomMember } from '../../identity/channels.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { toRelayEventMessage } from '../../nats/relay-event.ts';
+import type { Item, RecordChange } from '../../ports/records.ts';
+import { listGroupMembers } from '../lifecycle/group-queues.ts';
+import { agentStateRef, computeExecutionStatus } from '../model/agent-state.ts';
+import type { Wakeup } from '../model/turn-effect.ts';
+import { buildTurnEvent } from '../model/turn-event.ts';
+
+/** A bell that a message rings: kept, so that it is rung by what follows from the record, like any other. */
+interface WakeupRecord extends Item {
+  sk: 'bell';
+  bell: Wakeup;
+}
+
+export const isWakeupRecord = (item: Item): item is WakeupRecord => item.sk === 'bell';
+
+/** As long as the change of a record may take to be carried out. */
+const WAKEUP_RETENTION_MS = 86_400_000;
+
+export const createWakeup = async ({ records, clock, newId }: Deps, bell: Wakeup): Promise<void> => {
+  const key = { pk: `${bell.about.project}#bell#${newId()}`, sk: 'bell' as const };
+  await records.create<WakeupRecord>({ ...key, bell, expires: clock.now() + WAKEUP_RETENTION_MS }, newId());
+};
+
+export const computeWakeupEffects = ({ before, after }: RecordChange<WakeupRecord>): Effect[] =>
+  after && !before ? [{ kind: 'turn', effect: { do: 'ring', bell: after.bell } }] : [];
+
+/** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
+export const sendWakeup = async (deps: Deps, bell: Wakeup): Promise<void> => {
+  const { cause, at, target, inboxId, reason, heardOnNats, about } = bell;
+  const agent = bell.isForGroup
+    ? pickRandomMember(await listIdleMembers(deps, about.project, target, about.channel))
+    : target;
+  if (agent === undefined) return;
+  const payload = { agent_id: agent, inbox_id: inboxId, reason };
+  const event = buildTurnEvent(cause, 'cmd.agent.wakeup', at, target, payload, about);
+  await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
+  if (heardOnNats) return;
+  const worker = hasRelay(deps.config, about.project) ? await deps.directory.getAgent(about.project, agent) : undefined;
+  const onNats = worker?.agent.via === 'nats' ? toRelayEventMessage(event) : undefined;
+  if (onNats) await deps.queues.send([onNats]);
+};
+
+/** Some of the agents of the group that could take a turn on the channel now. */
+export const listIdleMembers = (deps: Deps, project: string, group: string, channel: string): Promise<string[]> =>
+  listGroupMembers(deps, project, group, async (page) => {
+    const members = page.filter((agent) => isChannelMember(agent, channel));
+    const heads = await deps.records.getMany(members.map(({ id }) => agentStateRef(project, id)));
+    const busy = heads.filter((head) => computeExecutionStatus(head) !== 'idle').map(({ agent }) => agent);
+    return members.filter(({ id }) => !busy.includes(id));
+  });

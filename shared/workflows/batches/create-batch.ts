@@ -1,0 +1,172 @@
+import { resolveDialect } from '../../dialects/registry.ts';
+import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { uuidFromSeed } from '../../kernel/ids.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { measureJson } from '../../kernel/json/measure-json.ts';
+import { assertNotReserved } from '../../kernel/reserved-ids.ts';
+import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
+import { getAuditDialect } from '../../messaging/audit-log/is-audited.ts';
+import { inboxPk } from '../../messaging/inbox/delivery.ts';
+import { deleteOrphans, storeContent } from '../../storage/content.ts';
+import type { TaskRequestCommand } from '../../tasks/commands/command.ts';
+import { toBatchEnqueueRequest } from '../../turns/lifecycle/parse-enqueue.ts';
+import {
+  CREATE_RETRY_MS,
+  checkRequests,
+  formatNotices,
+  type PendingRequest,
+  type RequestIssue,
+  rejectedRequestsError,
+  type Submitter,
+  toRequest,
+  withResolvedReferences,
+} from '../deferred/create-pending.ts';
+import { type Batch, type BatchItem, batchRef } from './batch.ts';
+import { createBatchItems } from './batch-lifecycle.ts';
+
+export interface NewBatch {
+  id?: string;
+  from: string;
+  /** Requests of any dialect. */
+  messages: JsonObject[];
+  /** The dialect that the sender named, if any. */
+  dialect?: string;
+  failFast: boolean;
+  deadlineSeconds: number;
+  trace: Trace;
+}
+
+export interface CreateBatchResult {
+  duplicate: boolean;
+  batch: Batch;
+  /** What its sender should know, though it was accepted. */
+  notices?: string[];
+}
+
+/** Accepts all of the requests or none. Their tasks are made before this resolves or, should it die, a little later. */
+export const createBatch = async (deps: Deps, caller: Caller, wanted: NewBatch): Promise<CreateBatchResult> => {
+  const { from, messages, failFast, deadlineSeconds, trace } = wanted;
+  const { project } = caller;
+  const print = computeFingerprint([from, messages, failFast, deadlineSeconds]);
+  if (wanted.id !== undefined) assertNotReserved('A batch', wanted.id);
+  const id = wanted.id ?? uuidFromSeed(['batch', print]);
+  const ref = batchRef(project, id);
+  const earlier = await deps.records.get(ref);
+  if (earlier) return resumeDuplicateBatch(deps, earlier, print);
+  const { seeds, flaws } = toPendingRequests(wanted, id);
+  flaws.push(...(await checkRequests(deps, caller, { from, trace }, seeds, formatItemPath)));
+  if (flaws.length > 0) throw rejectedRequestsError('The batch', flaws);
+  const asked = seeds.map((seed) => toRequestedItem(deps, { project, from, trace }, seed));
+  assertUniqueItems(asked.map(({ part, name }) => `${part.kind} ${name}`));
+  assertIndependentItems(asked);
+  const parts = asked.map(({ part }) => part);
+  const whole = await Promise.all(
+    seeds.map((seed, n) => (asked[n]?.request ? withResolvedReferences(deps, caller, from, seed) : seed)),
+  );
+  const content = await storeContent(deps, project, id, measureJson(whole));
+  const requester = await findAgent(deps, project, from);
+  const now = deps.clock.now();
+  const deadline = now + deadlineSeconds * 1000;
+  const made = await deps.records.create<Batch>(
+    {
+      ...ref,
+      sk: 'batch',
+      project,
+      id,
+      from,
+      status: 'open',
+      parts,
+      open: Object.fromEntries(parts.map((_, n) => [n, true])),
+      left: parts.length,
+      ends: {},
+      failFast,
+      deadline,
+      seeds: content,
+      fingerprint: print,
+      createdAt: now,
+      ...pickCallTrace(trace),
+      heardIn: requester && getAuditDialect(deps.config, requester.agent),
+      due: Math.min(deadline, now + CREATE_RETRY_MS),
+      ...(requester?.agent.via === 'nats' ? { toNats: true } : { placed: { p: inboxPk(project, from) } }),
+    },
+    deps.newId(),
+  );
+  if (made.outcome === 'written') {
+    const notices = await createBatchItems(deps, made.after);
+    const ids = parts.map((part) => part.id);
+    return { duplicate: false, batch: made.after, notices: formatNotices(notices, 'tasks', ids) };
+  }
+  await deleteOrphans(deps.blobs, [content], [made.existing?.seeds]);
+  if (!made.existing) throw new ParleyError('conflict', `The batch ${id} is no longer kept. Try again.`);
+  return resumeDuplicateBatch(deps, made.existing, print);
+};
+
+/** The part that a message becomes, and what its sender calls it. */
+interface RequestedItem {
+  part: BatchItem;
+  name: string;
+  /** Absent for a turn. */
+  request?: TaskRequestCommand;
+}
+
+const toRequestedItem = (deps: Deps, sower: Submitter, seed: PendingRequest): RequestedItem => {
+  const turn = toBatchEnqueueRequest(deps, sower, seed);
+  if (turn) return { part: { kind: 'turn', id: turn.id }, name: turn.correlation };
+  const request = toRequest(deps, sower.from, seed);
+  return { part: { kind: 'task', id: request.taskId }, name: request.taskId, request };
+};
+
+const formatItemPath = ({ joins }: PendingRequest): string => `tasks[${joins?.child}]`;
+
+/** What has the shape of no dialect is wrong already. */
+const toPendingRequests = (
+  { messages, dialect }: NewBatch,
+  batch: string,
+): { seeds: PendingRequest[]; flaws: RequestIssue[] } => {
+  const seeds: PendingRequest[] = [];
+  const flaws: RequestIssue[] = [];
+  for (const [child, message] of messages.entries()) {
+    const joins = { batch, child };
+    try {
+      seeds.push({ dialect: resolveDialect(message, dialect).name, message, joins });
+    } catch (error) {
+      if (!(error instanceof ParleyError)) throw error;
+      flaws.push({ path: `tasks[${child}]`, error });
+    }
+  }
+  return { seeds, flaws };
+};
+
+const assertUniqueItems = (names: string[]): void => {
+  const flaws = names.flatMap((name, child): RequestIssue[] =>
+    names.indexOf(name) < child
+      ? [{ path: `tasks[${child}]`, error: new ParleyError('id_reused', `The ${name} is in the batch already.`) }]
+      : [],
+  );
+  if (flaws.length > 0) throw rejectedRequestsError('The batch', flaws);
+};
+
+/** They run side by side. */
+const assertIndependentItems = (asked: RequestedItem[]): void => {
+  const names = new Set(asked.flatMap(({ name, request }) => [name, request?.givenId]));
+  const flaws = asked.flatMap(({ request }, child): RequestIssue[] => {
+    const own = [...(request?.waitsFor ?? []), ...(request?.waitsForShort ?? [])].find((name) => names.has(name));
+    const why = `It waits for ${own} of the same batch, whose tasks run side by side. POST /v1/graphs takes tasks that wait for each other.`;
+    return own === undefined ? [] : [{ path: `tasks[${child}]`, error: new ParleyError('unknown_dependency', why) }];
+  });
+  if (flaws.length > 0) throw rejectedRequestsError('The batch', flaws);
+};
+
+const resumeDuplicateBatch = async (deps: Deps, batch: Batch, print: string): Promise<CreateBatchResult> => {
+  if (batch.fingerprint !== print) {
+    throw new ParleyError(
+      'id_reused',
+      `An earlier batch with the id ${batch.id} had other content. Repeat a batch unchanged; give a new one a new id.`,
+    );
+  }
+  await createBatchItems(deps, batch);
+  return { duplicate: true, batch };
+};

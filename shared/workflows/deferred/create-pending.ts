@@ -1,0 +1,228 @@
+import * as z from 'zod';
+import { getDialect } from '../../dialects/registry.ts';
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { deduplicate, findPrior } from '../../ingest/deduplicate.ts';
+import { withAuditEntry } from '../../ingest/ingest-message.ts';
+import { resolveRequestReferences } from '../../ingest/resolve-references.ts';
+import { type Issue, isPermanent, ParleyError } from '../../kernel/errors.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { jsonObject, MAX_ISSUES } from '../../kernel/json/parse-or-throw.ts';
+import { assertNotReserved } from '../../kernel/reserved-ids.ts';
+import type { Trace } from '../../kernel/trace.ts';
+import { recordSequence } from '../../messaging/sequences/sequence.ts';
+import { loadContent, type StoredContent } from '../../storage/content.ts';
+import type { TaskRequestCommand } from '../../tasks/commands/command.ts';
+import { assertInputSize, createTask } from '../../tasks/commands/create-task.ts';
+import { resolveDestination } from '../../tasks/commands/resolve-destination.ts';
+import { resolveLineage } from '../../tasks/dependencies/lineage.ts';
+import { ON_FAILURE, taskRef } from '../../tasks/model/task.ts';
+import { enqueueTurn, prepareEnqueue } from '../../turns/lifecycle/enqueue.ts';
+import { toBatchEnqueueRequest } from '../../turns/lifecycle/parse-enqueue.ts';
+
+/**
+ * Requests that were accepted together and become tasks one after the other. They are kept, as they were sent, in the record
+ * that stands for all of them, until each is a task; whoever dies in between leaves the rest to that record's due time.
+ */
+const PendingRequest = z.object({
+  dialect: z.string(),
+  message: jsonObject,
+  /** Told here where the message has no place for it, or only a short name. */
+  waitsFor: z.array(z.string()).optional(),
+  parent: z.string().optional(),
+  onFailure: z.enum(ON_FAILURE).optional(),
+  /** Of which graph it is a node: the same request in another one is another request. */
+  graph: z.string().optional(),
+  /** Which child of which batch it is. */
+  joins: z.object({ batch: z.string(), child: z.number() }).optional(),
+});
+export type PendingRequest = z.output<typeof PendingRequest>;
+const PendingRequests = z.array(PendingRequest);
+
+/** When to go on with what somebody began to sow and did not finish. */
+export const CREATE_RETRY_MS = 30_000;
+
+/** The request that a seed becomes. Under its id only this very one is a duplicate, not the same message sent alone. */
+export const toRequest = (
+  deps: Deps,
+  from: string,
+  { dialect, message, graph, ...rest }: PendingRequest,
+): TaskRequestCommand => {
+  const spoken = getDialect(dialect);
+  const command = withAuditEntry(deps, spoken, message, spoken.decode(message, deps.config, from));
+  if (command.kind !== 'request') throw new ParleyError('invalid_message', 'Only requests can be asked for here.');
+  return { ...command, ...rest, graph, fingerprint: computeFingerprint([command.fingerprint, graph, rest]) };
+};
+
+/** With what the message calls shortly by its whole name: what that is now, whenever the task is made. */
+export const withResolvedReferences = async (
+  deps: Deps,
+  caller: Caller,
+  from: string,
+  seed: PendingRequest,
+): Promise<PendingRequest> => {
+  const { waitsFor, parent } = await resolveRequestReferences(deps, caller, toRequest(deps, from, seed));
+  return { ...seed, ...(waitsFor && { waitsFor }), ...(parent !== undefined && { parent }) };
+};
+
+/** What is wrong with the requests, as far as that can be said before they are made. */
+export const checkRequests = async (
+  deps: Deps,
+  caller: Caller,
+  asked: Omit<Submitter, 'project'>,
+  seeds: PendingRequest[],
+  pathOf: (seed: PendingRequest, at: number) => string,
+): Promise<RequestIssue[]> => {
+  const errors = await Promise.all(
+    seeds.map(async (seed) => {
+      try {
+        const turn = toBatchEnqueueRequest(deps, { ...asked, project: caller.project }, seed);
+        if (!turn) return await checkRequest(deps, caller, asked.from, toRequest(deps, asked.from, seed));
+        await prepareEnqueue(deps, caller, turn);
+        return undefined;
+      } catch (error) {
+        if (isPermanent(error)) return error;
+        throw error;
+      }
+    }),
+  );
+  return seeds.flatMap((seed, at) => {
+    const error = errors[at];
+    return error ? [{ path: pathOf(seed, at), error }] : [];
+  });
+};
+
+const checkRequest = async (
+  deps: Deps,
+  caller: Caller,
+  from: string,
+  request: TaskRequestCommand,
+): Promise<ParleyError | undefined> => {
+  if (request.from !== from) return new ParleyError('from_mismatch', `It is from ${request.from}, not from ${from}.`);
+  if (!request.sent) assertNotReserved('A task', request.taskId);
+  assertInputSize(deps, request);
+  const way = await resolveDestination(deps, caller.project, request);
+  if (way instanceof Error) return way;
+  const lineage = await resolveLineage(deps, caller, request);
+  if (lineage instanceof Error) return lineage;
+  await findPrior(deps, caller.project, request);
+  const there = await deps.records.get(taskRef(caller.project, request.taskId));
+  if (!there || there.fingerprint === request.fingerprint) return undefined;
+  return new ParleyError('id_reused', `There is another task with the id ${request.taskId}. Give a new one a new id.`);
+};
+
+/** Something that is wrong with a part of what was asked for. */
+export interface RequestIssue {
+  path: string;
+  error: ParleyError;
+}
+
+/** All that is wrong, in one refusal: with the first error's code, and each as an issue. */
+export const rejectedRequestsError = (what: string, wrong: RequestIssue[]): ParleyError => {
+  const [first] = wrong;
+  const issues = wrong
+    .flatMap(({ path, error }): Issue[] =>
+      error.issues?.length
+        ? error.issues.map((issue) => ({ path: `${path}.${issue.path}`, message: issue.message }))
+        : [{ path, message: error.message }],
+    )
+    .slice(0, MAX_ISSUES);
+  const paths = wrong
+    .slice(0, MAX_ISSUES)
+    .map(({ path }) => path)
+    .join(', ');
+  return new ParleyError(first?.error.code ?? 'invalid_request', `${what} cannot be accepted: ${paths}.`, {
+    issues,
+    details: first?.error.details,
+  });
+};
+
+export interface Submitter {
+  project: string;
+  from: string;
+  trace: Trace;
+}
+
+export interface RejectedRequest {
+  id: string;
+  seed: PendingRequest;
+  error: ParleyError;
+}
+
+/** What the sender of each should know, though it was accepted, by the id of its task. */
+export type Notices = Map<string, string[]>;
+
+export interface CreatePendingResult {
+  refused: RejectedRequest[];
+  notices: Notices;
+}
+
+/**
+ * Makes tasks and turns of the seeds, each after those that it waits for. It may be called again. What is refused, though it
+ * could be accepted when it was asked for, is told; whatever else goes wrong is thrown, and the rest is left for the next time.
+ */
+export const createPending = async (
+  deps: Deps,
+  sower: Submitter,
+  kept: StoredContent,
+): Promise<CreatePendingResult> => {
+  const seeds = PendingRequests.parse(await loadContent(deps.blobs, sower.project, kept));
+  const refused: RejectedRequest[] = [];
+  const notices: Notices = new Map();
+  const sown = new Map<string, Promise<void>>();
+  for (const seed of seeds) {
+    const { id, waitsFor, create } = toPendingItem(deps, sower, seed);
+    const earlier = waitsFor.flatMap((other) => sown.get(other) ?? []);
+    const made = Promise.all(earlier).then(async () => {
+      try {
+        const said = await create();
+        if (said) notices.set(id, said);
+      } catch (error) {
+        if (!isPermanent(error)) throw error;
+        refused.push({ id, seed, error });
+      }
+    });
+    sown.set(id, made);
+  }
+  const outcomes = await Promise.allSettled(sown.values());
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failure) throw failure.reason;
+  return { refused, notices };
+};
+
+/** Each with the place of its task in the list that was asked for; undefined where there is none. */
+export const formatNotices = (notices: Notices, list: string, ids: string[]): string[] | undefined => {
+  const said = ids.flatMap((id, at) => (notices.get(id) ?? []).map((notice) => `${list}[${at}]: ${notice}`));
+  return said.length > 0 ? said : undefined;
+};
+
+/** What a seed becomes: a task, or a turn. */
+interface PendingItem {
+  id: string;
+  waitsFor: string[];
+  /** Resolves to what its sender should know. */
+  create: () => Promise<string[] | undefined>;
+}
+
+const toPendingItem = (deps: Deps, sower: Submitter, seed: PendingRequest): PendingItem => {
+  const { project, from, trace } = sower;
+  // What its sender may see and call was checked when it was accepted.
+  const anybody: Caller = { project, role: 'admin' };
+  const turn = toBatchEnqueueRequest(deps, sower, seed);
+  if (turn) {
+    const make = async () => {
+      await enqueueTurn(deps, anybody, turn);
+      return undefined;
+    };
+    return { id: turn.id, waitsFor: [], create: make };
+  }
+  const request = toRequest(deps, from, seed);
+  const make = async () => {
+    const { duplicate, notices } = await deduplicate(deps, project, request, () =>
+      createTask(deps, anybody, seed.dialect, request, trace),
+    );
+    if (request.sent) await recordSequence(deps, project, request, duplicate);
+    return notices;
+  };
+  return { id: request.taskId, waitsFor: request.waitsFor ?? [], create: make };
+};

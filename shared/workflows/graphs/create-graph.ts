@@ -1,0 +1,90 @@
+import type { Caller } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { measureJson } from '../../kernel/json/measure-json.ts';
+import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
+import { deleteOrphans, storeContent } from '../../storage/content.ts';
+import {
+  CREATE_RETRY_MS,
+  checkRequests,
+  formatNotices,
+  type PendingRequest,
+  type RequestIssue,
+  rejectedRequestsError,
+} from '../deferred/create-pending.ts';
+import { createTasks } from './create-tasks.ts';
+import { type Graph, type GraphNode, graphRef } from './graph.ts';
+
+/** For as long as its tasks are kept, and some time for them to run. */
+const GRAPH_RETENTION_MS = 30 * 86_400_000;
+
+export interface NewGraph {
+  id: string;
+  from: string;
+  conversation?: string;
+  nodes: GraphNode[];
+  /** A request for each node, each behind those that it waits for. */
+  seeds: PendingRequest[];
+  /** What is wrong with the graph beside what is wrong with its requests. */
+  flaws: RequestIssue[];
+  trace: Trace;
+}
+
+export interface CreateGraphResult {
+  duplicate: boolean;
+  graph: Graph;
+  /** What its sender should know, though it was accepted. */
+  notices?: string[];
+}
+
+/** Accepts the whole graph or nothing of it. Its tasks are made before this resolves or, should it die, a little later. */
+export const createGraph = async (
+  deps: Deps,
+  caller: Caller,
+  { id, from, conversation, nodes, seeds, flaws, trace }: NewGraph,
+): Promise<CreateGraphResult> => {
+  const { project } = caller;
+  const print = computeFingerprint([from, conversation, seeds]);
+  const earlier = await deps.records.get(graphRef(project, id));
+  if (earlier) return resumeDuplicateGraph(deps, earlier, print);
+  const pathOf = ({ message }: PendingRequest) => `nodes[${nodes.findIndex(({ taskId }) => taskId === message.id)}]`;
+  const wrong = [...flaws, ...(await checkRequests(deps, caller, { from, trace }, seeds, pathOf))];
+  if (wrong.length > 0) throw rejectedRequestsError('The graph', wrong);
+  const content = await storeContent(deps, project, id, measureJson(seeds));
+  const now = deps.clock.now();
+  const made = await deps.records.create<Graph>(
+    {
+      ...graphRef(project, id),
+      sk: 'graph',
+      project,
+      id,
+      from,
+      conversation,
+      nodes,
+      seeds: content,
+      fingerprint: print,
+      createdAt: now,
+      ...pickCallTrace(trace),
+      expires: now + GRAPH_RETENTION_MS,
+      due: now + CREATE_RETRY_MS,
+    },
+    deps.newId(),
+  );
+  if (made.outcome === 'written') {
+    const { graph, notices = new Map() } = await createTasks(deps, made.after);
+    const ids = nodes.map(({ taskId }) => taskId);
+    return { duplicate: false, graph, notices: formatNotices(notices, 'nodes', ids) };
+  }
+  await deleteOrphans(deps.blobs, [content], [made.existing?.seeds]);
+  if (!made.existing) throw new ParleyError('conflict', `The graph ${id} is no longer kept. Try again.`);
+  return resumeDuplicateGraph(deps, made.existing, print);
+};
+
+const resumeDuplicateGraph = async (deps: Deps, graph: Graph, print: string): Promise<CreateGraphResult> => {
+  if (graph.fingerprint === print) return { duplicate: true, graph: (await createTasks(deps, graph)).graph };
+  throw new ParleyError(
+    'id_reused',
+    `An earlier graph with the id ${graph.id} had other content. Repeat a graph unchanged; give a new one a new id.`,
+  );
+};

@@ -1,0 +1,78 @@
+import type { Effect } from '../../effects/effect.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { notExists } from '../../ports/conditions.ts';
+import type { ParleyEvent } from '../../ports/events.ts';
+import type { RecordChange } from '../../ports/records.ts';
+import { createPending, type Notices } from '../deferred/create-pending.ts';
+import { cancelGraphNodes } from './cancel-nodes.ts';
+import { type Graph, graphRef } from './graph.ts';
+
+export interface CreateTasksResult {
+  graph: Graph;
+  /** Of those of its tasks that were made now. */
+  notices?: Notices;
+}
+
+/** Makes the tasks that the graph does not have yet, unless nobody wants it any more. */
+export const createTasks = async (deps: Deps, graph: Graph): Promise<CreateTasksResult> => {
+  if (!graph.seeds) return { graph };
+  if (graph.cancelledAt !== undefined) return { graph: await cancelAndCleanUp(deps, graph) };
+  const ref = graphRef(graph.project, graph.id);
+  try {
+    const { refused, notices } = await createPending(deps, { ...graph, trace: graph }, graph.seeds);
+    const reasons = Object.fromEntries(refused.map(({ id, error }) => [id, error.message]));
+    const set = refused.length > 0 ? { refused: reasons } : {};
+    const change = { if: notExists('cancelledAt'), set, unset: PENDING_FIELDS };
+    const written = await deps.records.update(ref, change, deps.newId());
+    if (written.outcome === 'written') return { graph: written.after, notices };
+    return { graph: written.existing ? await cancelAndCleanUp(deps, written.existing) : graph };
+  } catch (error) {
+    // Somebody else may have made the last of them, and with that the requests are gone.
+    const current = await deps.records.get(ref);
+    if (current && !current.seeds) return { graph: current };
+    throw error;
+  }
+};
+
+/** What is forgotten of a graph that has all its tasks. */
+const PENDING_FIELDS = ['seeds', 'due'];
+
+/** Tasks that were made while somebody cancelled the graph are cancelled too, before it forgets that there may be such. */
+const cancelAndCleanUp = async (deps: Deps, graph: Graph): Promise<Graph> => {
+  await cancelGraphNodes(deps, graph);
+  const written = await deps.records.update(graphRef(graph.project, graph.id), { unset: PENDING_FIELDS }, deps.newId());
+  return written.outcome === 'written' ? written.after : graph;
+};
+
+export const onGraphTimer = async (deps: Deps, graph: Graph): Promise<void> => {
+  await createTasks(deps, graph);
+};
+
+/** Everything that follows from one write to a graph. */
+export const computeGraphEffects = ({ before, after }: RecordChange<Graph>): Effect[] => {
+  if (!after) return [];
+  const effects: Effect[] = [];
+  if (!before) effects.push({ kind: 'announce', event: buildGraphEvent('graph.requested', after) });
+  if (after.cancelledAt !== undefined && before?.cancelledAt === undefined) {
+    effects.push({ kind: 'cancelNodes', of: after });
+  }
+  // What could not become a task may have been the last that was open.
+  if (before?.seeds && !after.seeds) effects.push({ kind: 'lookAtGraph', project: after.project, graph: after.id });
+  if (after.ended && !before?.ended) effects.push({ kind: 'announce', event: buildGraphEvent('graph.ended', after) });
+  return effects;
+};
+
+const buildGraphEvent = (type: 'graph.requested' | 'graph.ended', graph: Graph): ParleyEvent => ({
+  id: `graph/${graph.id}:${graph.v}:${type}`,
+  project: graph.project,
+  type,
+  at: graph.at,
+  data: {
+    graphId: graph.id,
+    conversationId: graph.conversation,
+    from: graph.from,
+    nodes: graph.nodes.length,
+    traceparent: graph.traceparent,
+    ...(type === 'graph.ended' && { status: graph.ended?.status, cancelledBy: graph.cancelledBy }),
+  },
+});

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { toCanonicalId } from '../../shared/kernel/ids.ts';
+import type { AuditLogEntry } from '../../shared/messaging/audit-log/read-audit-log.ts';
+import { agentOsAgent } from '../support/agent-os-agent.ts';
+import { taskFormat, tfRequest } from '../support/task-format.ts';
+import { lines, logged, start } from './logged.ts';
+import { assertRefused, settled } from './refusal.ts';
+
+describe('the log of messages', () => {
+  it('has an entry for each message sent and each received, with what it was worth', async (t) => {
+    const { parley, brain, scribe } = await start(t);
+    const query = await brain.say('query', 'scribe');
+    parley.clock.advance(10);
+    await scribe.claim();
+    parley.clock.advance(10);
+    await scribe.say('event', 'one-brain', { replyTo: query.id });
+    parley.clock.advance(10);
+    const response = scribe.message('response', 'one-brain', {
+      replyTo: query.id,
+      evidence: { sources: [{ id: 'a' }, { id: 'b' }], confidence: 85, citations: [], provenance: [] },
+    });
+    await scribe.send(response);
+    await scribe.send(response);
+    parley.clock.advance(10);
+    const gap = await scribe.say('gap', 'one-brain');
+    parley.clock.advance(10);
+    await brain.ack(gap.id);
+    await settled(parley);
+    for (const limit of [2, 3, 4, 5]) assert.ok((await logged(parley.admin, `?limit=${limit}`)).length <= limit);
+    const entries = await logged(parley.admin);
+    assert.deepEqual(lines(entries).reverse(), [
+      'sent query one-brain>scribe success 0',
+      'received query one-brain>scribe success 10',
+      'received event scribe>one-brain success 20',
+      'sent event scribe>one-brain success 20',
+      'received response scribe>one-brain success 30',
+      'sent response scribe>one-brain success 30',
+      'sent gap scribe>one-brain success 0',
+      'received gap scribe>one-brain success 10',
+    ]);
+    const answer = entries.find(({ type }) => type === 'response');
+    assert.deepEqual(
+      [answer?.messageId, answer?.evidenceCount, answer?.confidenceScore, answer?.timestamp],
+      [response.id, 2, 85, '2026-03-01T12:00:00.030Z'],
+    );
+  });
+
+  it('has what an agent of a logged dialect is answered, though it asked in another', async (t) => {
+    const { parley, brain } = await start(t);
+    const cook = await parley.agent('cook', { ...taskFormat, capabilities: ['parse_recipe'] });
+    for (const end of [
+      { status: 'completed', result: {} },
+      { status: 'failed', error: { code: 'INVALID_INPUT', message: 'no' } },
+    ]) {
+      const request = tfRequest();
+      const asked = await brain.call('POST', '/v1/tasks', { ...request, routing: { source: 'one-brain' } });
+      assert.equal(asked.status, 202, JSON.stringify(asked.body));
+      await cook.claim();
+      assert.equal((await cook.send({ id: request.id, status: 'in_progress' })).status, 202);
+      assert.equal((await cook.send({ id: request.id, ...end })).status, 202);
+    }
+    await settled(parley);
+    assert.deepEqual(lines(await logged(parley.admin)).reverse(), [
+      'received event cook>one-brain success 0',
+      'received response cook>one-brain success 0',
+      'received event cook>one-brain success 0',
+      'received error cook>one-brain error 0',
+    ]);
+  });
+
+  it('tells errors and what nobody took in time', async (t) => {
+    const { parley, brain, scribe } = await start(t);
+    const failing = await brain.say('query', 'scribe');
+    await scribe.claim();
+    await scribe.err('one-brain', { code: 'DATA_UNAVAILABLE', message: 'x' }, { replyTo: failing.id });
+    parley.clock.advance(1000);
+    await settled(parley);
+    await scribe.claim();
+    await scribe.err('one-brain', { code: 'SAFETY_VIOLATION', message: 'x' });
+    await brain.say('query', 'scribe', { ttl: 30 });
+    await brain.say('event', 'scribe', { ttl: 30 });
+    parley.clock.advance(30_000);
+    await settled(parley);
+    assert.deepEqual(lines(await logged(parley.admin, '?status=error')).sort(), [
+      'received error scribe>one-brain error 1000',
+      'sent error scribe>one-brain error 0',
+      'sent error scribe>one-brain error 1000',
+    ]);
+    assert.equal((await logged(parley.admin, '?type=error&status=error')).length, 3);
+    assert.deepEqual(lines(await logged(parley.admin, '?status=timeout')).sort(), [
+      'received error parley>one-brain timeout 30000',
+      'received event one-brain>scribe timeout 30000',
+      'received query one-brain>scribe timeout 30000',
+    ]);
+  });
+
+  it('has what the law against fabrication blocked, which nobody received', async (t) => {
+    const { parley, brain, scribe } = await start(t);
+    const query = await brain.say('query', 'scribe');
+    await scribe.claim();
+    const fabricated = scribe.message('response', 'one-brain', {
+      replyTo: query.id,
+      evidence: { sources: [], confidence: 70, citations: [], provenance: [] },
+    });
+    for (let times = 0; times < 2; times++) {
+      assertRefused(await scribe.send(fabricated), 422, 'fabrication_detected');
+      parley.clock.advance(1000);
+    }
+    await settled(parley);
+    const entries = await logged(parley.admin, '?status=error');
+    assert.deepEqual(lines(entries), ['sent response scribe>one-brain error 0']);
+    assert.deepEqual(
+      entries.map((of) => [of.messageId, of.taskId, of.evidenceCount, of.confidenceScore]),
+      [[fabricated.id, toCanonicalId(query.id), 0, 70]],
+    );
+    assert.deepEqual(await logged(brain, '?status=error'), []);
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=message.blocked')).body;
+    assert.deepEqual(
+      events.map(({ data }: { data: Record<string, string> }) => [data.from, data.to, data.law]),
+      [['scribe', 'one-brain', 'R0']],
+    );
+  });
+
+  it('begins where its time ends, however much was logged since', async (t) => {
+    const { parley, brain } = await start(t);
+    const old = await brain.say('event', 'scribe');
+    parley.clock.advance(3_600_000);
+    for (let times = 0; times < 40; times++) await brain.say('evidence', 'scribe');
+    await settled(parley);
+    const sought = await logged(parley.admin, '?limit=2&to=2026-03-01T12:09:00Z');
+    assert.deepEqual(
+      sought.map(({ messageId }) => messageId),
+      [old.id],
+    );
+  });
+
+  it('costs a call so many reads and no more, and a filter that finds little goes on behind what was looked at', async (t) => {
+    let reads = 0;
+    const { parley, brain } = await start(t, {
+      wrapPorts: (ports) => ({
+        ...ports,
+        events: {
+          ...ports.events,
+          read: (...args) => {
+            reads += 1;
+            return ports.events.read(...args);
+          },
+        },
+      }),
+    });
+    const old = await brain.say('event', 'scribe');
+    for (let calls = 0; calls < 40; calls++) {
+      const messages = Array.from({ length: 25 }, () => brain.message('evidence', 'scribe'));
+      assert.equal((await brain.send({ messages })).status, 200);
+      if (calls % 10 === 9) await settled(parley);
+    }
+    const found: string[] = [];
+    const cursors: string[] = [];
+    do {
+      reads = 0;
+      const after = cursors.length > 0 ? `&cursor=${cursors.at(-1)}` : '';
+      const { body } = await parley.admin.call('GET', `/v1/audit-log?limit=2&type=event&agent=one-brain${after}`);
+      assert.ok(reads <= 6, `${reads} reads`);
+      found.push(...body.entries.map(({ messageId }: AuditLogEntry) => messageId));
+      cursors.push(body.cursor);
+    } while (cursors.at(-1) !== undefined);
+    assert.deepEqual(found, [old.id]);
+    assert.equal(new Set(cursors).size, cursors.length);
+    // A thousand events, four hundred at a time.
+    assert.ok(cursors.length > 2 && cursors.length <= 4, `${cursors.length} calls`);
+  });
+
+  it('is read by agent, type and time, and page by page, each entry once', async (t) => {
+    const { parley, brain, scribe } = await start(t);
+    for (let times = 0; times < 6; times++) {
+      await brain.say('event', 'scribe');
+      await scribe.say('evidence', 'one-brain');
+      parley.clock.advance(60_000);
+    }
+    await settled(parley);
+    assert.equal((await logged(parley.admin, '?agent=scribe')).length, 6);
+    assert.equal((await logged(parley.admin, '?type=event')).length, 6);
+    assert.equal((await logged(parley.admin, '?agent=scribe&type=event')).length, 0);
+    const time = '?from=2026-03-01T12:01:00Z&to=2026-03-01T12:03:00Z';
+    assert.equal((await logged(parley.admin, time)).length, 6);
+    const read: string[] = [];
+    let cursor = '';
+    do {
+      const { body } = await parley.admin.call('GET', `/v1/audit-log?limit=4${cursor}`);
+      assert.ok(body.entries.length <= 4);
+      read.push(...body.entries.map(({ messageId }: AuditLogEntry) => messageId));
+      cursor = body.cursor ? `&cursor=${body.cursor}` : '';
+    } while (cursor);
+    assert.equal(read.length, 12);
+    assert.equal(new Set(read).size, 12);
+  });
+
+  it('shows an agent its own entries and no others', async (t) => {
+    const { parley, brain, scribe } = await start(t);
+    const other = await agentOsAgent(parley, 'other');
+    const query = await brain.say('query', 'scribe');
+    await scribe.claim();
+    await scribe.respond('one-brain', query.id);
+    await settled(parley);
+    assert.deepEqual(
+      (await logged(brain)).map(({ direction, type }) => `${direction} ${type}`),
+      ['received response', 'sent query'],
+    );
+    assert.deepEqual(await logged(brain, '?agent=scribe'), []);
+    assert.deepEqual(await logged(other), []);
+  });
+
+  it('is switched on and off for each dialect in the configuration', async (t) => {
+    const { parley, brain } = await start(t, { config: { auditLog: { 'agent-os': false, 'round-table': true } } });
+    const tim = await parley.agent('tim');
+    await brain.say('event', 'tim');
+    await tim.request();
+    await settled(parley);
+    const own = (await logged(parley.admin)).filter(({ fromAgent }) => !['witness', 'clerk'].includes(fromAgent));
+    assert.deepEqual(lines(own), ['sent task.request tim>undefined success 0']);
+  });
+
+  it('refuses a filter that is not right', async (t) => {
+    const { parley } = await start(t);
+    for (const query of ['status=lost', 'from=yesterday', 'to=2026-03-01', 'limit=1', 'cursor=x', 'colour=red']) {
+      assertRefused(await parley.admin.call('GET', `/v1/audit-log?${query}`), 400, 'invalid_request');
+    }
+  });
+});
