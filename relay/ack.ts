@@ -27,11 +27,11 @@ export const applyDisposition = async (
       metrics.increment('up', 'bytes', message.data.length);
       metrics.recordAge('up', message.time.getTime());
       return;
-    case 'told':
+    case 'reject':
       try {
         if (body.tell) await site.publish(body.tell);
         message.ack();
-        metrics.increment('up', 'told');
+        metrics.increment('up', 'rejected');
       } catch (error) {
         log('warn', 'a refusal could not be told', { subject: message.subject, error: String(error) });
         nakWithBackoff(settling, message);

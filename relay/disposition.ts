@@ -5,7 +5,7 @@ import type { MessageResponse } from './parley-api.ts';
  * `done`, or `told` where somebody else was first; `dead` where it can never be taken; `later` where it may be; `stop` where no message can
  * be brought at all until somebody has done something about the key.
  */
-export type Disposition = 'done' | 'told' | 'dead' | 'later' | 'stop';
+export type Disposition = 'done' | 'reject' | 'dead' | 'later' | 'stop';
 
 /** A task may be on its way here by another stream. With growing pauses, so many deliveries take five minutes. */
 const MAX_UNKNOWN_TASK_DELIVERIES = 12;
@@ -13,7 +13,7 @@ const MAX_UNKNOWN_TASK_DELIVERIES = 12;
 export const toDisposition = ({ status, body: { code } }: MessageResponse, deliveries: number): Disposition => {
   if (status >= 200 && status < 300) return 'done';
   if (status === 404 && code === 'task_not_found') return deliveries < MAX_UNKNOWN_TASK_DELIVERIES ? 'later' : 'dead';
-  if (status === 409) return 'told';
+  if (status === 409) return 'reject';
   return status === 429 || status >= 500 ? 'later' : 'dead';
 };
 

@@ -186,7 +186,7 @@ export class Ingress {
     try {
       const results = await api.sendMessages(
         batch.map(({ text }) => text),
-        batch.map(({ arrival }) => arrival),
+        batch.map(({ envelope }) => envelope),
       );
       this.#failures = 0;
       await Promise.all(

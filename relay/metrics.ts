@@ -6,7 +6,7 @@ const COUNTER_HELP = {
   bytes: 'bytes of their payloads',
   retries: 'messages that had to be tried again',
   dead: 'messages that were given up and kept in parley.dead-letters',
-  told: 'messages that were refused because somebody else was first, and whose senders were told',
+  rejected: 'messages that were refused because somebody else was first, and whose senders were told',
   skipped: 'messages that needed no carrying: brought by a relay, or no longer wanted',
 } as const;
 type RelayCounter = keyof typeof COUNTER_HELP;

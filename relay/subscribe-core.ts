@@ -14,7 +14,7 @@ export const subscribeCore = (subject: string, { site, api, metrics, batchSize, 
     isSending = true;
     while (waiting.length > 0) {
       const batch = waiting.splice(0, batchSize);
-      const [texts, arrivals] = [batch.map(({ text }) => text), batch.map(({ arrival }) => arrival)];
+      const [texts, arrivals] = [batch.map(({ text }) => text), batch.map(({ envelope }) => envelope)];
       const results = await api.sendMessages(texts, arrivals).catch(() => []);
       const taken = results.filter(({ status }) => status < 300).length;
       metrics.increment('up', 'messages', taken);

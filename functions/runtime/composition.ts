@@ -35,7 +35,7 @@ export const createRuntime = (announce?: PublishExternally): Runtime => {
     queueUrlPrefix: env.LANE_URL_PREFIX,
     delayQueueUrl: env.DELAY_QUEUE_URL,
     toQueueSuffix: buildQueueSuffix,
-    hasQueue: (lane) => QUEUE_SUFFIXES.has(buildQueueSuffix(lane)),
+    hasQueue: (queueKey) => QUEUE_SUFFIXES.has(buildQueueSuffix(queueKey)),
     log,
     publishExternally: announce,
     storageSchema: STORAGE_SCHEMA,

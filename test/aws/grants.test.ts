@@ -181,7 +181,7 @@ describe('what no end-to-end test can bring about works with the grants that the
   it('dead-letters', async () => {
     const tim = await parley.agent('tim-2', {});
     const taskId = await tim.request({ priority: 'high', payload: { task: 'home.status' } });
-    await carriedOut('dead-letters', { project: 'default', group: taskId, body: { taskId, entry: 1 } });
+    await carriedOut('dead-letters', { project: 'default', group: taskId, body: { taskId, queueGeneration: 1 } });
     assertAllNeeded('dead-letters');
   });
 });

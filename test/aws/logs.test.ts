@@ -99,7 +99,7 @@ describe('the logs of all functions', { concurrency: 1 }, () => {
     await eventually(() => assert.ok(lines().some(({ message }) => message.startsWith('a change could not'))), 30_000);
     effects.end();
     const rescue = broken(parley, by('dead-letters', 'UpdateItem'));
-    const given = { project: 'default', group: request.id, body: { taskId: request.id, entry: 1 } };
+    const given = { project: 'default', group: request.id, body: { taskId: request.id, queueGeneration: 1 } };
     const place = { MessageGroupId: request.id, MessageDeduplicationId: request.id };
     await parley.aws('sqs', 'SendMessage', {
       QueueUrl: parley.queue('default-dead.fifo'),

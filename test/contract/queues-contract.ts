@@ -53,7 +53,7 @@ export const queuesContract = (name: string, open: Open): void => {
     it('delivers every message with its lane, its group and its body', async (t) => {
       const { queues } = (await open(t)).ports;
       const to = lane();
-      const body = { taskId: 'naïve 🗡', entry: 1, deep: [null, { a: true }] };
+      const body = { taskId: 'naïve 🗡', queueGeneration: 1, deep: [null, { a: true }] };
       await queues.send([message(to, '', { group: 'g', body })]);
       const [received] = await receiveSome(queues, [to]);
       assert.deepEqual({ ...received, receipt: '' }, { queueKey: to, group: 'g', body, receipt: '' });

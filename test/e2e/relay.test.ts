@@ -11,7 +11,7 @@ const { admin, agent, transport } = await deployment();
 describe('a relay', () => {
   it('speaks for agents on NATS, and gets the words of what is for them', async () => {
     const tim = await agent('tim');
-    const knight = await agent('knight', { via: 'nats' });
+    const knight = await agent('knight', { transport: 'nats' });
     const { body } = await admin.call('POST', '/v1/relay/key');
     const relay = callerWith(transport, body.key);
     const { body: plan } = await relay.call('GET', '/v1/relay/plan');
@@ -29,7 +29,7 @@ describe('a relay', () => {
         assert.ok(reply.body.words[0].publish, JSON.stringify(reply.body));
         return reply.body.words[0].publish;
       });
-    const words = await wordsFor({ kind: 'request', taskId: id, entry: 1 });
+    const words = await wordsFor({ kind: 'request', taskId: id, queueGeneration: 1 });
     assert.deepEqual([words.subject, words.payload.id, words.payload.payload.params], [inbox, id, params]);
 
     const tasks = [taskRequest(knight.id, { to: tim.id })];
@@ -56,7 +56,7 @@ describe('a relay', () => {
   });
 
   it('is given what is too large for the words of its reader as a card, the same each time that it asks', async () => {
-    const knight = await agent('knight', { ...messageRouting, via: 'nats' });
+    const knight = await agent('knight', { ...messageRouting, transport: 'nats' });
     const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
     const content = `${'The wall holds. '.repeat(1000)}${randomUUID()}`;
     const outcome = {
@@ -74,10 +74,10 @@ describe('a relay', () => {
         ttlSeconds: 60,
         traceparent: '',
         attempt: 1,
-        carried: {},
+        extensions: {},
       },
       output: { json: content },
-      carried: {},
+      extensions: {},
     };
     const asked = async () => {
       const asks = [{ id: outcome.id, ask: { kind: 'outcome', outcome } }];
@@ -92,12 +92,12 @@ describe('a relay', () => {
 
   it('is told a task in eight digits by which its reader can report, and shorter where NATS did not take it', async () => {
     const tim = await agent('tim');
-    const knight = await agent('knight', { ...messageRouting, via: 'nats' });
-    const scribe = await agent('scribe', { via: 'nats' });
+    const knight = await agent('knight', { ...messageRouting, transport: 'nats' });
+    const scribe = await agent('scribe', { transport: 'nats' });
     const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
     const params = { text: 'The wall holds. '.repeat(5000) };
     const words = async (taskId: string, isTooLarge: boolean) => {
-      const asks = [{ id: randomUUID(), ask: { kind: 'request', taskId, entry: 1 }, isTooLarge }];
+      const asks = [{ id: randomUUID(), ask: { kind: 'request', taskId, queueGeneration: 1 }, isTooLarge }];
       const reply = await relay.call('POST', '/v1/relay/render', { asks });
       assert.ok(reply.body.words?.[0].publish, JSON.stringify(reply.body));
       return reply.body.words[0].publish.payload;

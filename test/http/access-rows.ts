@@ -83,7 +83,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/topics': { stranger: '200' },
   'GET /v1/relay/plan': { by: 'admin', stranger: '403 forbidden' },
   'POST /v1/relay/render': {
-    body: ({ open }) => ({ asks: [{ id: 'x', ask: { kind: 'request', taskId: open, entry: 1 } }] }),
+    body: ({ open }) => ({ asks: [{ id: 'x', ask: { kind: 'request', taskId: open, queueGeneration: 1 } }] }),
     by: 'admin',
     stranger: '403 forbidden',
   },

@@ -12,7 +12,10 @@ const twoProjects = async (t: TestContext) => {
   const { default: project } = baseConfig.projects;
   assert.ok(project);
   const via = 'http' as const;
-  const domains = { security: { description: 'the same name', via }, alchemy: { description: 'only here', via } };
+  const domains = {
+    security: { description: 'the same name', transport: via },
+    alchemy: { description: 'only here', transport: via },
+  };
   const other = { domains, relay: false };
   const parley = await testParley(t, { config: { projects: { default: project, other } } });
   const key = generateKey('other', ADMIN_OWNER);

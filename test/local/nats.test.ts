@@ -11,7 +11,7 @@ import { type Owner, runToEnd, type ServerProcess, startServer, tempDir } from '
 /** A task that is asked for on NATS reaches an agent over HTTP. */
 const asksOnNats = async (server: ServerProcess, url: string, requester = 'tim'): Promise<void> => {
   const galahad = await server.agent('galahad', { capabilities: ['intel.news'] });
-  await server.agent(requester, { via: 'nats' });
+  await server.agent(requester, { transport: 'nats' });
   const client = await connect({ servers: url });
   const request = taskRequest(requester, { payload: { task: 'intel.news' } });
   await jetstream(client).publish('roundtable.tasks.intel.news', JSON.stringify(request));

@@ -67,7 +67,7 @@ describe('a second project on one machine', () => {
     ] as const) {
       const own = projectOf(server, keyIn(dir, file));
       const worker = await groundAgent(own, 'worker');
-      await groundAgent(own, 'pmo', { via: 'nats' });
+      await groundAgent(own, 'pmo', { transport: 'nats' });
       const said = headers();
       said.set('CG-Sender', 'pmo');
       const call = JSON.stringify({ correlation_id: `call-of-${project}`, mode: 'call' });

@@ -12,7 +12,7 @@ describe('on NATS', () => {
   it('the second attempt has an id of its own, by which it is reported on', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
     await site.relay();
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
     const js = jetstream(site.client);
@@ -35,7 +35,7 @@ describe('on NATS', () => {
   it('heartbeats keep the task of a knight that says nothing else, and it finishes it, once', async (t) => {
     const site = await relaySite(t, { config: { ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, leaseMs: 2000 } } });
     const tim = await site.agent('tim', {});
-    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
     await site.relay();
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
     const js = jetstream(site.client);
@@ -65,7 +65,8 @@ describe('on NATS', () => {
   it('a knight that lacks the skill hands the task on, and cannot take it again', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    for (const id of ['galahad', 'bors']) await site.agent(id, { via: 'nats', capabilities: ['security.briefing'] });
+    for (const id of ['galahad', 'bors'])
+      await site.agent(id, { transport: 'nats', capabilities: ['security.briefing'] });
     await site.relay();
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
     const js = jetstream(site.client);
@@ -99,8 +100,8 @@ describe('on NATS', () => {
   it('the holder is told that its task was cancelled, and the requester that it failed', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
-    await site.agent('arthur', { via: 'nats' });
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('arthur', { transport: 'nats' });
     const lancelot = await site.agent('lancelot', { capabilities: ['intel.news'] });
     await site.relay();
     const js = jetstream(site.client);

@@ -72,7 +72,7 @@ describe('the bundle, started as the image starts it', () => {
     const queues = await relayQueues(t);
     const site = await relaySite(t, { through: queues.through });
     const arthur = await site.agent('arthur', { capabilities: ['intel.news'] });
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const env = { PARLEY_URL: site.address, PARLEY_RELAY_KEY: site.key, NATS_SERVERS: site.nats.url };
     const relay = startRelayProcess(t, { ...imageEnv, ...queues.env, ...env }, command(), folder);
     await relay.ready();
@@ -88,7 +88,7 @@ describe('the bundle, started as the image starts it', () => {
     assert.match(text, /^parley_relay_messages_total\{direction="up"\} 1$/m);
     assert.match(text, /^# TYPE parley_relay_lag_messages gauge$/m);
     assert.match(text, /^parley_relay_lag_messages\{source="parley-default-results"\} \d+$/m);
-    for (const name of ['bytes', 'retries', 'dead', 'told', 'skipped']) {
+    for (const name of ['bytes', 'retries', 'dead', 'rejected', 'skipped']) {
       assert.match(text, new RegExp(`^parley_relay_${name}_total\\{direction="down"\\} \\d+$`, 'm'));
     }
     // biome-ignore lint/suspicious/noExplicitAny: the test fails where it is not there

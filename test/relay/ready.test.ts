@@ -60,7 +60,7 @@ describe('a relay that carries nothing is ready', () => {
 describe('streams that are lost', () => {
   it('with the memory of a server that was restarted are made again, and heartbeats arrive', async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const relay = await site.relay();
     await site.nats.kill();
     await site.nats.start();

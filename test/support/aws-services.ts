@@ -51,7 +51,11 @@ export const startAwsServices = async (): Promise<AwsServices> => {
 };
 
 const createTable = async (client: DynamoDBClient, name: string): Promise<void> => {
-  const keys = { placed: ['placedP', 'placedS'], held: ['heldP', 'heldS'], due: ['dueShard', 'due'] } as const;
+  const keys = {
+    byList: ['byListPk', 'byListSk'],
+    byHolder: ['byHolderPk', 'byHolderSk'],
+    due: ['dueShard', 'due'],
+  } as const;
   const schema = (hash: string, range: string) => [
     { AttributeName: hash, KeyType: 'HASH' as const },
     { AttributeName: range, KeyType: 'RANGE' as const },

@@ -106,7 +106,7 @@ describe('npm run start:aws', () => {
     const admin = callerWith(running.transport, running.adminKey);
     const agent = (id: string, registration?: object) => registered(running.transport, admin, id, registration);
     const tim = await agent('tim');
-    await agent('galahad', { via: 'nats' });
+    await agent('galahad', { transport: 'nats' });
     const inbox = await consumerOf(client, 'PARLEY_default', { filter_subject: 'parley.default.galahad.inbox' });
     const id = await tim.request({ to: 'galahad' });
     assert.equal((await nextOf(inbox, 30_000)).body.id, id);
@@ -121,7 +121,7 @@ describe('npm run start:aws', () => {
 
     // What is only streamed goes there as well.
     const merlin = await groundAgent({ admin, agent }, 'merlin');
-    await groundAgent({ admin, agent }, 'pmo', { via: 'nats' });
+    await groundAgent({ admin, agent }, 'pmo', { transport: 'nats' });
     const heard = client.subscribe('cg.v1r3.default.*.str.>');
     const said = headers();
     said.set('CG-Sender', 'pmo');

@@ -35,9 +35,9 @@ export const handleCommonGroundCommand = async (
   switch (order.do) {
     case 'enqueue': {
       const { turn, duplicate } = await enqueueTurn(deps, caller, toEnqueueRequest(order, requestTrace));
-      const awaited: CommandResult['awaited'] = (waitMs, signal) =>
+      const awaited: CommandResult['waitForOutcome'] = (waitMs, signal) =>
         waitForTurnOutcome(deps, caller, turn, waitMs, signal);
-      return { duplicate, agentTurnId: turn, awaited };
+      return { duplicate, agentTurnId: turn, waitForOutcome: awaited };
     }
     case 'report': {
       assertSameTarget(order);
@@ -63,13 +63,13 @@ export const handleCommonGroundCommand = async (
       await relayChunk(deps, caller, agent, { subject: order.subjectText, chunk: order.payload });
       return { duplicate: false };
     }
-    case 'act':
+    case 'uiAction':
       return createUiAction(deps, caller, order, trace);
     case 'wake': {
       const { target, channel } = order.subject;
       if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);
       const { isForGroup } = await resolveTurnTarget(deps, caller.project, target, channel);
-      const heardOnNats = caller.role === 'agent' ? caller.viaRelay : undefined;
+      const isAlreadyPublished = caller.role === 'agent' ? caller.viaRelay : undefined;
       const about = {
         project: caller.project,
         channel,
@@ -77,15 +77,15 @@ export const handleCommonGroundCommand = async (
         ...pickTraceFields(trace),
         sender: getCallerName(caller),
       };
-      const bell = {
+      const wakeup = {
         cause: `bell/${deps.newId()}`,
         at: deps.clock.now(),
         target,
         isForGroup,
-        heardOnNats,
-        about,
+        isAlreadyPublished,
+        context: about,
       } as const;
-      await createWakeup(deps, { ...bell, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
+      await createWakeup(deps, { ...wakeup, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
       return { duplicate: false };
     }
   }

@@ -20,10 +20,10 @@ export interface AwsEngineOptions {
   /** Only the dispatcher publishes. */
   publishExternally?: PublishExternally;
   queueUrlPrefix: string;
-  toQueueSuffix: (lane: QueueKey) => string;
+  toQueueSuffix: (queueKey: QueueKey) => string;
   delayQueueUrl: string;
   /** Which domains' lanes the deployment has. */
-  hasQueue: (lane: QueueKey) => boolean;
+  hasQueue: (queueKey: QueueKey) => boolean;
   log: Log;
   storageSchema: StorageSchema;
   eventRetentionMs: number;

@@ -88,7 +88,7 @@ export const messageRoutes: Route[] = [
         headers: request.headers,
         body,
       });
-      const sent = { caller, trace, dialect, broadcast, signed, note: createTaskLogger(request) };
+      const sent = { caller, trace, dialect, broadcast, signed, onTaskId: createTaskLogger(request) };
       if (Array.isArray(body.messages)) {
         if (query.wait > 0) throw new ParleyError('invalid_request', 'Only a single message can be waited for.');
         return {
@@ -124,7 +124,7 @@ const parseEnvelopes = ({ role }: Caller | RelayCaller, { messages, arrivals }: 
 const waitForOutcome = async (
   deps: Deps,
   caller: Caller,
-  { taskId, dialect, awaited }: IngestResult,
+  { taskId, dialect, waitForOutcome: awaited }: IngestResult,
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<JsonObject | undefined> => {
@@ -164,8 +164,8 @@ export const receiveMessages = async (
   const last = new Map<string, Promise<MessageResult>>();
   const results = new Map<number, Promise<MessageResult>>();
   for (const place of order) {
-    const { names = [], awaits = [] } = called[place] ?? {};
-    const known = [...names, ...awaits];
+    const { correlationIds = [], dependencyIds = [] } = called[place] ?? {};
+    const known = [...correlationIds, ...dependencyIds];
     const earlier = known.flatMap((name) => last.get(name) ?? []);
     const result = Promise.all(earlier).then(() =>
       receiveMessage(deps, sent, messages[place], findCycleContaining(place), arrivals[place]),
@@ -181,9 +181,9 @@ const listCorrelationIds = (message: Json): BatchedMessage => {
   const wire = toObjectOrEmpty(message);
   const names = DIALECTS.map((dialect) => dialect.listCorrelationIds?.(wire) ?? []);
   return {
-    own: pickIds(names.map(([own]) => own)),
-    names: pickIds(names.flat()),
-    awaits: pickIds(DIALECTS.flatMap(({ listDependencyIds }) => listDependencyIds?.(wire) ?? [])),
+    ids: pickIds(names.map(([own]) => own)),
+    correlationIds: pickIds(names.flat()),
+    dependencyIds: pickIds(DIALECTS.flatMap(({ listDependencyIds }) => listDependencyIds?.(wire) ?? [])),
   };
 };
 
@@ -205,9 +205,10 @@ const receiveMessage = async (
       : await ingestMessage(deps, sent, message);
     return { status: getAcceptedStatus(accepted), body: accepted };
   } catch (error) {
-    const told = toPublicError(error);
-    if (told.code === 'internal') deps.log('error', 'a message of a batch failed', { cause: String(told.cause) });
-    return toProblem(told);
+    const auditEntry = toPublicError(error);
+    if (auditEntry.code === 'internal')
+      deps.log('error', 'a message of a batch failed', { cause: String(auditEntry.cause) });
+    return toProblem(auditEntry);
   }
 };
 
