@@ -16,13 +16,13 @@ export const handler = createQueueFunction(async (body, directMessage) => {
   const { data } = DeadLetter.safeParse(parseJsonOrUndefined(body));
   if (!data) {
     // Nothing can be done for it, and the task that it may have been about is sent again by its own timer.
-    logger.error('a queue gave up a message that says nothing', { bytes: body.length });
+    logger.error('unreadable dead letter', { bytes: body.length });
     return;
   }
   const { project, body: message } = data;
   directMessage({ project, ...message });
   const { isSent, task } = await requeueTask(deps, project, message.taskId, message.queueGeneration);
-  logger.warn('a queue gave up a message', { project, ...message, ...getRecordLogFields(task), isSent });
+  logger.warn('dead letter received', { project, ...message, ...getRecordLogFields(task), isSent });
 });
 
 /** What is no JSON says as little as what lacks a field, and would otherwise come back until its queue forgets it. */

@@ -106,13 +106,13 @@ export class NatsClient {
       if (type === 'disconnect' && this.#isConnected) {
         this.#isConnected = false;
         this.#reconnected = Promise.withResolvers();
-        log('warn', 'the connection to NATS is gone', { server: this.connection.getServer() });
+        log('warn', 'NATS disconnected', { server: this.connection.getServer() });
       }
       if (type === 'reconnect') {
         this.#isConnected = true;
         this.#reconnected.resolve();
         for (const callback of this.#onReconnect) callback();
-        log('info', 'the connection to NATS is back', { server: this.connection.getServer() });
+        log('info', 'NATS reconnected', { server: this.connection.getServer() });
       }
     }
     this.#reconnected.resolve();

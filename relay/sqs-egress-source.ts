@@ -35,7 +35,7 @@ export const createSqsSource = (
     receive: (priority, waitMs, signal) =>
       receiveSkipping(
         queueKeys,
-        { project, kind: 'relay', name: 'down', priority },
+        { project, kind: 'relay', name: 'egress', priority },
         { max: MAX_RECEIVE, waitSeconds: waitMs / 1000, visibilityMs, signal },
       ),
     delete: (messages) => deleteFromSqs(queueKeys, messages),

@@ -32,7 +32,7 @@ export const createRuntime = (announce?: PublishExternally): Runtime => {
     clients: createAwsClients(),
     table: env.TABLE_NAME,
     bucket: env.BUCKET_NAME,
-    queueUrlPrefix: env.LANE_URL_PREFIX,
+    queueUrlPrefix: env.QUEUE_URL_PREFIX,
     delayQueueUrl: env.DELAY_QUEUE_URL,
     toQueueSuffix: buildQueueSuffix,
     hasQueue: (queueKey) => QUEUE_SUFFIXES.has(buildQueueSuffix(queueKey)),

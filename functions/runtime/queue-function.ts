@@ -18,7 +18,7 @@ export const createQueueFunction = (work: (body: string, directMessage: AddLogFi
         about = { ...about, ...facts };
       });
     } catch (error) {
-      logger.error('a message could not be worked off', { ...about, error: String(error) });
+      logger.error('queue message failed', { ...about, error: String(error) });
       throw error;
     }
   };

@@ -118,7 +118,7 @@ const toProblemResponse = (
   const { status, body } = toProblem(error);
   if (status === 500) {
     const cause = error.cause instanceof Error ? error.cause.stack : String(error.cause);
-    deps.log('error', 'a request failed', { method: request.method, path: request.path, ...headers, cause });
+    deps.log('error', 'request failed', { method: request.method, path: request.path, ...headers, cause });
   }
   if (status === 503) logUnavailable(deps, request, error);
   const type = { 'content-type': 'application/problem+json' };

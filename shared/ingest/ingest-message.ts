@@ -200,9 +200,7 @@ const logRejection = (
 ): void => {
   const isOtherMajor = code === 'unsupported_version';
   if (!isOtherMajor && !logsRejections) return;
-  const what = isOtherMajor
-    ? 'a message of another major version was refused'
-    : 'a message that is not valid was refused';
+  const what = isOtherMajor ? 'message rejected: unsupported version' : 'message rejected: invalid';
   logRateLimited(deps, { project: caller.project, agent: getCallerName(caller) }, what, {
     dialect: name,
     code,

@@ -33,10 +33,10 @@ export const receiveFromNats = async (
     };
     return await ingestMessage(deps, own, owner?.natsBinding?.fromNats(arrival, message) ?? message);
   } catch (error) {
-    const tell =
+    const rejectionNotice =
       error instanceof ParleyError && owner?.natsBinding?.buildRejectionNotice?.(message, error, deps.clock.now());
-    if (!tell) throw error;
+    if (!rejectionNotice) throw error;
     const { code, issues, retryable, cause, details } = error;
-    throw new ParleyError(code, error.message, { issues, retryable, cause, details: { ...details, tell } });
+    throw new ParleyError(code, error.message, { issues, retryable, cause, details: { ...details, rejectionNotice } });
   }
 };

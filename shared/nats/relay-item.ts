@@ -27,7 +27,7 @@ export interface Presence {
 }
 
 /** What a relay lane carries: a message as it is to be published, or what to ask for one. */
-export type RelayQueueBody = { at: number } & ({ publish: NatsMessage } | { ask: RelayItem; id: string });
+export type RelayQueueBody = { at: number } & ({ publish: NatsMessage } | { item: RelayItem; id: string });
 
 interface RelayAddress {
   project: string;
@@ -40,7 +40,7 @@ interface RelayAddress {
 }
 
 const buildRelayMessage = ({ project, priority, group, at, id }: RelayAddress, body: RelayQueueBody): QueueMessage => ({
-  queueKey: { project, kind: 'relay', name: 'down', priority },
+  queueKey: { project, kind: 'relay', name: 'egress', priority },
   group,
   dedupId: id,
   at,
@@ -48,8 +48,8 @@ const buildRelayMessage = ({ project, priority, group, at, id }: RelayAddress, b
   body: JSON.parse(JSON.stringify(body)),
 });
 
-const buildItemMessage = (address: RelayAddress, ask: RelayItem): QueueMessage =>
-  buildRelayMessage(address, { at: address.at, id: address.id, ask });
+const buildItemMessage = (address: RelayAddress, item: RelayItem): QueueMessage =>
+  buildRelayMessage(address, { at: address.at, id: address.id, item });
 
 const toTaskAddress = ({ project, priority, id, at }: Task): Omit<RelayAddress, 'id'> => ({
   project,

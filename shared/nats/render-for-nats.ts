@@ -27,10 +27,10 @@ type RenderedMessage = Omit<NatsMessage, 'id'> | { skip: string };
 export const renderForNats = async (
   deps: Deps,
   project: string,
-  ask: RelayItem,
+  item: RelayItem,
   { id, isTooLarge = false }: { id: string; isTooLarge?: boolean | undefined },
 ): Promise<RenderedItem> => {
-  const said = await renderItemByKind(deps, project, ask, isTooLarge);
+  const said = await renderItemByKind(deps, project, item, isTooLarge);
   return 'skip' in said ? said : { publish: { ...said, id } };
 };
 
@@ -45,24 +45,24 @@ const limitContent = (dialect: Dialect, isTooLarge: boolean): Dialect =>
 const renderItemByKind = (
   deps: Deps,
   project: string,
-  ask: RelayItem,
+  item: RelayItem,
   isTooLarge: boolean,
 ): Promise<RenderedMessage> => {
-  switch (ask.kind) {
+  switch (item.kind) {
     case 'request':
-      return renderRequest(deps, project, ask, isTooLarge);
+      return renderRequest(deps, project, item, isTooLarge);
     case 'report':
-      return renderReport(deps, { ...ask.task, project });
+      return renderReport(deps, { ...item.task, project });
     case 'outcome':
-      return renderOutcome(deps, project, { ...ask.outcome, task: { ...ask.outcome.task, project } }, isTooLarge);
+      return renderOutcome(deps, project, { ...item.outcome, task: { ...item.outcome.task, project } }, isTooLarge);
     case 'directMessage':
-      return renderDirectMessage(deps, project, ask, isTooLarge);
+      return renderDirectMessage(deps, project, item, isTooLarge);
     case 'batch':
-      return renderBatchEnd(deps, project, ask.batchId, isTooLarge);
+      return renderBatchEnd(deps, project, item.batchId, isTooLarge);
     case 'broadcast':
-      return renderBroadcast(deps, project, ask.broadcastId);
+      return renderBroadcast(deps, project, item.broadcastId);
     case 'presence':
-      return renderPresence(deps, project, ask);
+      return renderPresence(deps, project, item);
   }
 };
 

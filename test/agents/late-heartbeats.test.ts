@@ -16,7 +16,7 @@ describe('a heartbeat that the relay brings late', () => {
       const payload = { status: 'busy', capabilities: [] };
       const message = { id: randomUUID(), version: '1.0', type: 'heartbeat', from: 'nim', timestamp, payload };
       const arrivals = [{ subject: 'parley.default.send', headers: {}, publishedAt: saidAt }];
-      const { body } = await relay.call('POST', '/v1/messages', { messages: [message], arrivals });
+      const { body } = await relay.call('POST', '/v1/messages', { messages: [message], envelopes: arrivals });
       assert.equal(body.results[0].status, 202, JSON.stringify(body));
       const { online, lastSeen } = (await parley.admin.call('GET', '/v1/agents/nim')).body.health;
       return { online, lastSeen: Date.parse(lastSeen) };

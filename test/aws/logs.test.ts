@@ -41,7 +41,7 @@ const lines = (): Line[] =>
     .filter((text) => text.includes('"level"'))
     .map((text) => Line.parse(JSON.parse(text)));
 
-const notWorkedOff = (): Line[] => lines().filter(({ message }) => message === 'a message could not be worked off');
+const notWorkedOff = (): Line[] => lines().filter(({ message }) => message === 'queue message failed');
 
 const HTTP_FUNCTIONS = ['ingest', 'claims', 'tasks', 'inbox', 'agents', 'cards', 'turns', 'api'];
 

@@ -125,7 +125,7 @@ export const queuesContract = (name: string, open: Open): void => {
 
     it('delivers what is on its way to NATS in the order of each group, however much is sent at once', async (t) => {
       const { queues } = (await open(t)).ports;
-      const to = lane({ project: unique('p'), kind: 'relay', name: 'down' });
+      const to = lane({ project: unique('p'), kind: 'relay', name: 'egress' });
       const sent = Array.from({ length: 12 }, (_, n) =>
         ['a', 'b'].map((group) => message(to, `${group}${n}`, { group })),
       );

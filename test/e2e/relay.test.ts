@@ -24,10 +24,10 @@ describe('a relay', () => {
     const inbox = `parley.default.${knight.id}.inbox`;
     const wordsFor = (ask: object) =>
       eventually(async () => {
-        const reply = await relay.call('POST', '/v1/relay/render', { asks: [{ id: randomUUID(), ask }] });
+        const reply = await relay.call('POST', '/v1/relay/render', { items: [{ id: randomUUID(), item: ask }] });
         assert.equal(reply.status, 200, JSON.stringify(reply.body));
-        assert.ok(reply.body.words[0].publish, JSON.stringify(reply.body));
-        return reply.body.words[0].publish;
+        assert.ok(reply.body.results[0].publish, JSON.stringify(reply.body));
+        return reply.body.results[0].publish;
       });
     const words = await wordsFor({ kind: 'request', taskId: id, queueGeneration: 1 });
     assert.deepEqual([words.subject, words.payload.id, words.payload.payload.params], [inbox, id, params]);
@@ -46,11 +46,11 @@ describe('a relay', () => {
       payload: { status: 'completed', result: { content: 'from afar' } },
     };
     const arrivals = [{ subject: `roundtable.results.security.${id}`, headers: {} }];
-    const sent = await relay.call('POST', '/v1/messages', { messages: [report], arrivals });
+    const sent = await relay.call('POST', '/v1/messages', { messages: [report], envelopes: arrivals });
     assert.equal(sent.body.results[0].status, 202, JSON.stringify(sent.body));
     assert.equal((await tim.task(id, 10)).state, 'completed');
 
-    const foreign = { messages: [{ ...report, id: randomUUID(), from: tim.id }], arrivals };
+    const foreign = { messages: [{ ...report, id: randomUUID(), from: tim.id }], envelopes: arrivals };
     const refused = await relay.call('POST', '/v1/messages', foreign);
     assert.equal(refused.body.results[0].body.code, 'from_mismatch');
   });
@@ -80,8 +80,8 @@ describe('a relay', () => {
       extensions: {},
     };
     const asked = async () => {
-      const asks = [{ id: outcome.id, ask: { kind: 'outcome', outcome } }];
-      const { words } = (await relay.call('POST', '/v1/relay/render', { asks })).body;
+      const items = [{ id: outcome.id, item: { kind: 'outcome', outcome } }];
+      const { results: words } = (await relay.call('POST', '/v1/relay/render', { items })).body;
       assert.ok(words[0].publish, JSON.stringify(words));
       return words[0].publish.payload.payload.parley.output;
     };
@@ -97,10 +97,10 @@ describe('a relay', () => {
     const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
     const params = { text: 'The wall holds. '.repeat(5000) };
     const words = async (taskId: string, isTooLarge: boolean) => {
-      const asks = [{ id: randomUUID(), ask: { kind: 'request', taskId, queueGeneration: 1 }, isTooLarge }];
-      const reply = await relay.call('POST', '/v1/relay/render', { asks });
-      assert.ok(reply.body.words?.[0].publish, JSON.stringify(reply.body));
-      return reply.body.words[0].publish.payload;
+      const items = [{ id: randomUUID(), item: { kind: 'request', taskId, queueGeneration: 1 }, isTooLarge }];
+      const reply = await relay.call('POST', '/v1/relay/render', { items });
+      assert.ok(reply.body.results?.[0].publish, JSON.stringify(reply.body));
+      return reply.body.results[0].publish.payload;
     };
     const large = await tim.request({ to: scribe.id, payload: { params } });
     assert.deepEqual((await words(large, false)).payload.params, params);
@@ -111,7 +111,7 @@ describe('a relay', () => {
     const { msg_id: correlation_id } = await words(id, false);
     const messages = [mrMessage('result', knight.id, tim.id, { correlation_id })];
     const arrivals = [{ subject: 'parley.default.send', headers: {} }];
-    const sent = await relay.call('POST', '/v1/messages', { messages, arrivals });
+    const sent = await relay.call('POST', '/v1/messages', { messages, envelopes: arrivals });
     assert.equal(sent.body.results[0].status, 202, JSON.stringify(sent.body));
     assert.equal((await tim.task(id, 10)).state, 'completed');
   });

@@ -119,7 +119,7 @@ describe('two projects', () => {
     assertRefused(await here.tim.send(taskRequest('tim', gold)), 422, 'unknown_domain');
     await there.admin.call('PUT', '/v1/agents/merlin', { dialect: 'round-table' });
     assertRefused(await here.tim.send(taskRequest('tim', { to: 'merlin' })), 422, 'unknown_agent');
-    const { domains } = (await there.tim.call('GET', '/v1/topics')).body;
+    const { domains } = (await there.tim.call('GET', '/v1/domains')).body;
     assert.deepEqual(
       domains.map(({ name }: { name: string }) => name),
       ['security', 'alchemy'],

@@ -107,7 +107,7 @@ describe('a start with NATS', () => {
         .filter((line) => line.includes('NATS cannot be used yet'));
     await eventually(() => assert.equal(warnings().length, 1));
     await nats.start();
-    await eventually(() => assert.match(server.stderr(), /"agents on NATS take part"/), 20_000);
+    await eventually(() => assert.match(server.stderr(), /"NATS connected"/), 20_000);
     await asksOnNats(server, nats.url, 'arthur');
     assert.equal(warnings().length, 1, 'one line, however often it was tried');
     assert.equal((await server.stop()).code, 0);

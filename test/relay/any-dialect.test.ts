@@ -195,7 +195,7 @@ describe('an agent of any dialect with a NATS client', () => {
     assert.equal((await nextOf(inbox)).body.id, forCook.id);
     assert.equal((await cook.claim({ wait: 5 }))[0]?.message.id, forCook.id);
     await say(forCook.id, { status: 'completed', result: { by: 'baker' } });
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'rejected'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'rejected'), 1));
     await cook.send({ id: forCook.id, status: 'completed', result: { by: 'cook' } });
     const ended = await tim.inbox(10);
     assert.deepEqual(

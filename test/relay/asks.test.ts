@@ -34,9 +34,11 @@ const relayOf = async (t: TestContext) => {
   await parley.agent('knight', { transport: 'nats' });
   const relay = callerWith(parley.transport, (await parley.admin.call('POST', '/v1/relay/key')).body.key);
   const words = async (...asks: unknown[]) => {
-    const reply = await relay.call('POST', '/v1/relay/render', { asks: asks.map((ask, at) => ({ id: `${at}`, ask })) });
+    const reply = await relay.call('POST', '/v1/relay/render', {
+      items: asks.map((item, at) => ({ id: `${at}`, item })),
+    });
     assert.equal(reply.status, 200, JSON.stringify(reply.body));
-    return reply.body.words;
+    return reply.body.results;
   };
   return { parley, words };
 };

@@ -92,8 +92,8 @@ describe('on NATS', () => {
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
     assert.equal((await nextOf(tasks)).body.id, wanted);
     await eventually(() => {
-      assert.equal(relay.metrics.getCount('down', 'skipped'), 1);
-      assert.equal(relay.metrics.getCount('down', 'messages'), 1);
+      assert.equal(relay.metrics.getCount('egress', 'skipped'), 1);
+      assert.equal(relay.metrics.getCount('egress', 'messages'), 1);
     });
   });
 

@@ -76,7 +76,7 @@ describe('a broadcast', () => {
     assert.deepEqual([note.type, note.correlationId, more], ['broadcast.alert', message.id, []]);
     assert.deepEqual(note.payload, message.payload);
     assert.equal((await nextOf(told)).body.id, message.id);
-    await eventually(() => assert.ok(relay.metrics.getCount('down', 'skipped') >= 1));
+    await eventually(() => assert.ok(relay.metrics.getCount('egress', 'skipped') >= 1));
     assert.equal(await told.next({ expires: 1000 }), null);
   });
 

@@ -94,6 +94,6 @@ describe('a relay', () => {
     assert.equal((await tim.call('GET', result.uri)).body.content.content, large);
     const { params } = (await nextOf(tasks)).body.payload;
     assert.equal((await tim.call('GET', params.uri)).body.content.text, large);
-    assert.equal(relay.metrics.getCount('down', 'dead'), 0);
+    assert.equal(relay.metrics.getCount('egress', 'dead_letters'), 0);
   });
 });

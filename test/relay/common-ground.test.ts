@@ -68,7 +68,7 @@ describe('CommonGround on NATS', () => {
     // What is said before anybody listens is lost, as ever on core NATS.
     await eventually(() => {
       say('once ', 0);
-      assert.ok(relay.metrics.getCount('up', 'messages') > 0);
+      assert.ok(relay.metrics.getCount('ingress', 'messages') > 0);
     });
     say('a time', 2);
     say('upon ', 1);
@@ -148,7 +148,7 @@ describe('CommonGround on NATS', () => {
     }
     assert.deepEqual(told, words);
     // The relay hears itself, and does not take it for the worker's.
-    await eventually(() => assert.ok(relay.metrics.getCount('up', 'skipped') >= words.length));
+    await eventually(() => assert.ok(relay.metrics.getCount('ingress', 'skipped') >= words.length));
     assert.equal(queued.length, words.length);
   });
 

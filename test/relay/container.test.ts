@@ -85,16 +85,16 @@ describe('the bundle, started as the image starts it', () => {
 
     assert.equal((await relay.ask('/healthz')).status, 200);
     const text = await (await relay.ask('/metrics')).text();
-    assert.match(text, /^parley_relay_messages_total\{direction="up"\} 1$/m);
+    assert.match(text, /^parley_relay_messages_total\{direction="ingress"\} 1$/m);
     assert.match(text, /^# TYPE parley_relay_lag_messages gauge$/m);
     assert.match(text, /^parley_relay_lag_messages\{source="parley-default-results"\} \d+$/m);
-    for (const name of ['bytes', 'retries', 'dead', 'rejected', 'skipped']) {
-      assert.match(text, new RegExp(`^parley_relay_${name}_total\\{direction="down"\\} \\d+$`, 'm'));
+    for (const name of ['bytes', 'retries', 'dead_letters', 'rejected', 'skipped']) {
+      assert.match(text, new RegExp(`^parley_relay_${name}_total\\{direction="egress"\\} \\d+$`, 'm'));
     }
     // biome-ignore lint/suspicious/noExplicitAny: the test fails where it is not there
     const json: any = await (await relay.ask('/metrics?format=json')).json();
-    assert.equal(json.up.messages, 1);
-    assert.equal(json.up.oldestSeconds >= 0, true);
+    assert.equal(json.ingress.messages, 1);
+    assert.equal(json.ingress.oldestSeconds >= 0, true);
 
     const begun = Date.now();
     assert.deepEqual(await relay.kill('SIGTERM'), { code: 0, signal: null });

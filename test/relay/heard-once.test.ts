@@ -59,8 +59,9 @@ const waitingTurn = async (ground: Ground) => {
   return { merlin, worker, held, say };
 };
 
-const isBrought = (relay: RunningRelay) => eventually(() => assert.ok(relay.metrics.getCount('up', 'messages') > 0));
-const isSettled = (relay: RunningRelay) => eventually(() => assert.ok(relay.metrics.getCount('down', 'skipped') > 0));
+const isBrought = (relay: RunningRelay) =>
+  eventually(() => assert.ok(relay.metrics.getCount('ingress', 'messages') > 0));
+const isSettled = (relay: RunningRelay) => eventually(() => assert.ok(relay.metrics.getCount('egress', 'skipped') > 0));
 
 const reported = async (client: NatsConnection, admin: Caller, held: Held, from = 'word_count'): Promise<void> => {
   const card = await madeCard(admin, 'tool.result', { status: 'success', result: { words: 2 } });
@@ -97,7 +98,7 @@ describe('a tool command that its caller publishes on NATS', () => {
     const first = await site.relay({ ackWaitMs: 1000 });
     await site.close();
     await say(site.client);
-    await eventually(() => assert.ok(first.metrics.getCount('up', 'retries') > 0));
+    await eventually(() => assert.ok(first.metrics.getCount('ingress', 'retries') > 0));
     await first.stop();
     await site.open();
     const second = await site.relay();
@@ -166,10 +167,10 @@ describe('a tool command that its caller publishes on NATS', () => {
       const { say, held } = await waitingTurn(site);
       const relay = await site.relay();
       await reported(site.client, site.admin, held, id);
-      await eventually(() => assert.ok(relay.metrics.getCount('up', 'retries') > 0));
+      await eventually(() => assert.ok(relay.metrics.getCount('ingress', 'retries') > 0));
       await say(site.client);
       await eventually(async () => assert.equal((await headOf(site.admin, 'merlin')).status, 'running'));
-      assert.equal(relay.metrics.getCount('up', 'dead'), 0);
+      assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 0);
     });
   }
 });

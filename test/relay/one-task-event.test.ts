@@ -32,7 +32,7 @@ const siteWithQuiet = async (t: TestContext) => {
   const taskEvents = async (told: number) => {
     await eventually(async () => assert.equal((await eventsOf(site.admin, 'evt.agent.task')).length, told));
     await eventually(() => {
-      const brought = relay.metrics.getCount('down', 'messages') + relay.metrics.getCount('down', 'skipped');
+      const brought = relay.metrics.getCount('egress', 'messages') + relay.metrics.getCount('egress', 'skipped');
       assert.equal(brought, queued.size);
     });
     const { state } = await jsm.streams.info('cg_evt_v1r3', { subjects_filter: TASK_EVENTS });

@@ -67,7 +67,7 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     const down = await requestedDown(site);
     await site.close();
     const up = await publishedUp(site);
-    await eventually(() => assert.ok(relay.metrics.getCount('up', 'retries') > 0));
+    await eventually(() => assert.ok(relay.metrics.getCount('ingress', 'retries') > 0));
     assert.ok(!(await relay.isReady()));
     await pause(OUTAGE_MS);
     const { lag, waitingSeconds } = await relay.getGauges();
@@ -77,7 +77,7 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     await site.open();
     assert.ok(await relay.isReady());
     await Promise.all([arrivedUp(site, up), arrivedDown(site, down)]);
-    assert.equal(relay.metrics.getCount('up', 'dead'), 0);
+    assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 0);
   });
 
   it('while NATS answers no one and the endpoint is slow', LONG, async (t) => {
@@ -143,10 +143,10 @@ describe('a message that the relay brought', () => {
     const results = await consumerOf(site.client, 'ROUNDTABLE_RESULTS', { durable_name: 'tims' });
     await nextOf(results);
     // Claim, progress and result stand in streams that the relay itself reads.
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'skipped'), 3));
-    assert.equal(relay.metrics.getCount('up', 'messages'), 1);
-    assert.equal(relay.metrics.getCount('up', 'rejected'), 0);
-    assert.equal(relay.metrics.getCount('down', 'messages'), 3);
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'skipped'), 3));
+    assert.equal(relay.metrics.getCount('ingress', 'messages'), 1);
+    assert.equal(relay.metrics.getCount('ingress', 'rejected'), 0);
+    assert.equal(relay.metrics.getCount('egress', 'messages'), 3);
   });
 
   it('changes nothing even where its mark is lost on the way', async (t) => {
@@ -162,8 +162,8 @@ describe('a message that the relay brought', () => {
     const before = await site.admin.call('GET', `/v1/tasks/${id}`);
     // Galahad is no agent of the relay, so that nobody on NATS can speak for it.
     await jetstream(site.client).publish(subject, JSON.stringify(body));
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'dead'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 1));
     assert.deepEqual((await site.admin.call('GET', `/v1/tasks/${id}`)).body, before.body);
-    assert.equal(relay.metrics.getCount('down', 'messages'), 2);
+    assert.equal(relay.metrics.getCount('egress', 'messages'), 2);
   });
 });

@@ -50,7 +50,7 @@ describe('a relay that carries nothing is ready', () => {
     // Long enough for all else to be there.
     await eventually(() => assert.match(site.logged.join('\n'), /the relay is carrying messages/));
     await jetstream(site.client).publish('roundtable.heartbeat.nobody', '{}');
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'dead'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 1));
     assert.ok(!(await relay.isReady()));
     answered.resolve();
     await eventually(async () => assert.ok(await relay.isReady()));
@@ -70,7 +70,7 @@ describe('streams that are lost', () => {
     const status = { status: 'healthy', uptime: 1, activeTaskCount: 0, capabilities: [], model: 'm' };
     const beat = { ...about('heartbeat', 'tim', randomUUID(), status), correlationId: undefined };
     await jetstream(site.client).publish('roundtable.heartbeat.tim', JSON.stringify(beat));
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'messages'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'messages'), 1));
   });
 
   it('because somebody deleted them are made again', async (t) => {

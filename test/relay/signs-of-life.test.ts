@@ -34,7 +34,7 @@ describe('an agent on NATS', () => {
     const relay = await site.relay();
     const js = jetstream(site.client);
     const healthOf = async () => (await site.admin.call('GET', '/v1/agents/galahad')).body.health;
-    const retries = () => relay.metrics.getCount('up', 'retries');
+    const retries = () => relay.metrics.getCount('ingress', 'retries');
 
     await js.publish('roundtable.heartbeat.galahad', JSON.stringify(heartbeat('galahad')));
     await eventually(async () => assert.equal((await healthOf()).online, true));

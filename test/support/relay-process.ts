@@ -26,7 +26,7 @@ interface RelayQueues {
 export const relayQueues = async (owner: Owner): Promise<RelayQueues> => {
   const server = await bindToLoopback(() => startFauxqs({ port: 0, logger: false }));
   for (const priority of PRIORITIES) {
-    const name = buildQueueSuffix({ project: 'default', kind: 'relay', name: 'down', priority });
+    const name = buildQueueSuffix({ project: 'default', kind: 'relay', name: 'egress', priority });
     server.createQueue(name, { attributes: { FifoQueue: 'true' } });
   }
   const endpoint = `http://127.0.0.1:${server.port}`;

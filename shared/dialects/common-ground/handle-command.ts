@@ -29,8 +29,7 @@ export const handleCommonGroundCommand = async (
 ): Promise<CommandResult> => {
   parseProjectSubject(order.subjectText, caller.project);
   const stray = listHeaderLikeKeys(order.rawPayload);
-  if (stray.length > 0)
-    deps.log('warn', 'a payload has keys that belong to headers', { subject: order.subjectText, keys: stray });
+  if (stray.length > 0) deps.log('warn', 'payload contains header keys', { subject: order.subjectText, keys: stray });
   const trace = parseTraceHeaders(order.headers) ?? requestTrace;
   switch (order.do) {
     case 'enqueue': {

@@ -51,7 +51,7 @@ export const createAwsEngine = (options: AwsEngineOptions): AwsEngine => {
         toSuffix: options.toQueueSuffix,
         hasQueue: options.hasQueue,
         onUndeliverable: ({ queueKey, group }) =>
-          options.log('error', 'a task waits for a lane that is gone', { ...queueKey, taskId: group }),
+          options.log('error', 'task waits for a missing queue', { ...queueKey, taskId: group }),
         clock,
         newId,
       },

@@ -96,7 +96,7 @@ export const messageRoutes: Route[] = [
           body: { results: await receiveMessages(deps, sent, body.messages, parseEnvelopes(caller, body)) },
         };
       }
-      if (caller.role === 'relay') throw new ParleyError('invalid_request', 'A relay sends {"messages", "arrivals"}.');
+      if (caller.role === 'relay') throw new ParleyError('invalid_request', 'A relay sends {"messages", "envelopes"}.');
       const signal = longPoll.startWait(query.wait);
       const accepted = await ingestMessage(deps, sent, body);
       const outcome = await waitForOutcome(deps, caller, accepted, query.wait, signal);
@@ -108,13 +108,13 @@ export const messageRoutes: Route[] = [
 const MAX_ENVELOPES = 1000;
 
 /** Where each of the messages came in on NATS, which only a relay knows. */
-const parseEnvelopes = ({ role }: Caller | RelayCaller, { messages, arrivals }: JsonObject): NatsEnvelope[] => {
+const parseEnvelopes = ({ role }: Caller | RelayCaller, { messages, envelopes }: JsonObject): NatsEnvelope[] => {
   if (role !== 'relay') return [];
   const found = parseOrThrow(
     boundedArray(NatsEnvelope, { max: MAX_ENVELOPES }),
-    arrivals,
+    envelopes,
     'invalid_request',
-    'arrivals',
+    'envelopes',
   );
   if (Array.isArray(messages) && found.length === messages.length) return found;
   throw new ParleyError('invalid_request', 'Each of the messages must have its arrival.');
@@ -151,7 +151,7 @@ export const receiveMessages = async (
   deps: Deps,
   sent: ReceiveContext,
   messages: readonly Json[],
-  arrivals: readonly NatsEnvelope[] = [],
+  envelopes: readonly NatsEnvelope[] = [],
 ): Promise<MessageResult[]> => {
   const { batch } = deps.config.limits;
   if (messages.length > batch) {
@@ -168,7 +168,7 @@ export const receiveMessages = async (
     const known = [...correlationIds, ...dependencyIds];
     const earlier = known.flatMap((name) => last.get(name) ?? []);
     const result = Promise.all(earlier).then(() =>
-      receiveMessage(deps, sent, messages[place], findCycleContaining(place), arrivals[place]),
+      receiveMessage(deps, sent, messages[place], findCycleContaining(place), envelopes[place]),
     );
     for (const name of known) last.set(name, result);
     results.set(place, result);
@@ -206,8 +206,7 @@ const receiveMessage = async (
     return { status: getAcceptedStatus(accepted), body: accepted };
   } catch (error) {
     const auditEntry = toPublicError(error);
-    if (auditEntry.code === 'internal')
-      deps.log('error', 'a message of a batch failed', { cause: String(auditEntry.cause) });
+    if (auditEntry.code === 'internal') deps.log('error', 'batch message failed', { cause: String(auditEntry.cause) });
     return toProblem(auditEntry);
   }
 };

@@ -54,7 +54,7 @@ const loadOrLog = async <T>(deps: Deps, id: string, content: T | Promise<T> | un
   try {
     return await content;
   } catch (error) {
-    deps.log('error', 'the content of a message is lost', { messageId: id, error: String(error) });
+    deps.log('error', 'message content missing', { messageId: id, error: String(error) });
     return undefined;
   }
 };

@@ -193,7 +193,7 @@ const claimReceivedMessages = async (
   const tasks = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   if (surprise?.status !== 'rejected') return tasks;
   if (tasks.length === 0) throw surprise.reason;
-  deps.log('error', 'a task could not be claimed beside others', { error: String(surprise.reason) });
+  deps.log('error', 'claim failed', { error: String(surprise.reason) });
   return tasks;
 };
 
@@ -232,7 +232,7 @@ export const encodeClaimedTasks = async (deps: Deps, known: RegisteredAgent, tas
   const handed = await Promise.allSettled(tasks.map((task) => encodeClaimedTask(deps, known, task)));
   return handed.flatMap((outcome, index) => {
     if (outcome.status === 'fulfilled') return [outcome.value];
-    deps.log('error', 'a claimed task could not be handed over', {
+    deps.log('error', 'encoding claimed task failed', {
       taskId: tasks[index]?.id,
       error: String(outcome.reason),
     });

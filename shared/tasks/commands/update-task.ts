@@ -46,7 +46,7 @@ const trySendMessages = async (deps: Deps, change: RecordChange<Task>, messages:
   try {
     await deps.queues.send(messages);
   } catch (error) {
-    deps.log('warn', 'the fast path failed; the dispatcher will queue the task', {
+    deps.log('warn', 'eager enqueue failed, left to the dispatcher', {
       taskId: change.after?.id,
       error: String(error),
     });

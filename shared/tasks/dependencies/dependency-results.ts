@@ -112,7 +112,7 @@ const loadResult = async (
     const fits = isInside ? Infinity : 0;
     return await offloadIfLarge(deps, { project, from, type: 'task.deliverable', fits }, content);
   } catch (error) {
-    deps.log('error', 'the result of a task that another depends on is lost', { taskId: id, error: String(error) });
+    deps.log('error', 'dependency result missing', { taskId: id, error: String(error) });
     return undefined;
   }
 };

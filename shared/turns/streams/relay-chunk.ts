@@ -28,7 +28,7 @@ export const relayChunk = async (
       buildPublishRelay(address, { subject, payload: { ...chunk }, id: `chunk/${deps.newId()}`, core: true }),
     ]);
   } catch (error) {
-    deps.log('warn', 'a chunk could not be sent to NATS', { turn, error: String(error) });
+    deps.log('warn', 'chunk relay failed', { turn, error: String(error) });
   }
 };
 
