@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
-import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
+import type { AwsCall } from '../../local/cloudformation-runner/index.ts';
 import { domainProvidersRef } from '../../shared/identity/agents/domain-providers.ts';
 import { listQueues } from '../../shared/ports/queue-names.ts';
 import type { Key } from '../../shared/ports/records.ts';

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { startDynamoDbLocal } from '../../local/template/backends/dynamodb-local.ts';
+import { startDynamoDbLocal } from '../../local/cloudformation-runner/index.ts';
 import { splitIntoChunks } from '../../shared/engines/aws/backoff.ts';
 import { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

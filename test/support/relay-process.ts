@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { startFauxqs } from 'fauxqs';
-import { bindToLoopback } from '../../local/template/backends/bind-to-loopback.ts';
+import { bindToLoopback } from '../../local/cloudformation-runner/index.ts';
 import { sendToSqs } from '../../shared/engines/aws/sqs-queue.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
