@@ -76,9 +76,9 @@ describe('the configuration of a deployment', () => {
       'aws.domain.certificateArn',
       'aws.domain.name',
       'aws.logDays',
+      'aws.longPollSlots',
       'aws.stage',
       'aws.streamParallelism',
-      'aws.waiters',
       'dialects.round-table.version',
       `projects.${long}.domains.${long}`,
     ]);

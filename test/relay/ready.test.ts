@@ -48,7 +48,7 @@ describe('a relay that carries nothing is ready', () => {
       },
     });
     // Long enough for all else to be there.
-    await eventually(() => assert.match(site.logged.join('\n'), /the relay is carrying messages/));
+    await eventually(() => assert.match(site.logged.join('\n'), /relay running/));
     await jetstream(site.client).publish('roundtable.heartbeat.nobody', '{}');
     await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 1));
     assert.ok(!(await relay.isReady()));
