@@ -206,7 +206,7 @@ export class Alarms extends Construct {
         const name = metrics.length === 1 ? runbookAnchor : `${runbookAnchor}-${at + 1}`;
         const alarm = new Alarm(this, name, {
           alarmName: `parley-${aws.stage}-${name}`,
-          alarmDescription: `${description} docs/runbook.md#${runbookAnchor}`,
+          alarmDescription: `${description} docs/operations/runbook.md#${runbookAnchor}`,
           metric,
           ...toComparison(bound),
           evaluationPeriods: periods,
