@@ -185,7 +185,7 @@ describe('the alarms', () => {
   });
 
   it('watch for events that the bus did not take, by the dimensions that functions write', () => {
-    const watched = withHeading('events-not-announced').flatMap(({ Metrics }) =>
+    const watched = withHeading('events-not-published').flatMap(({ Metrics }) =>
       Metrics.flatMap(({ MetricStat }) => MetricStat?.Metric ?? []),
     );
     assert.deepEqual(
