@@ -32,7 +32,9 @@ export const Config = z.strictObject({
   projects: z
     .record(name, ProjectConfig)
     // parley.dead-letters.> on NATS has what the cloud refused.
-    .refine((projects) => projects.dead?.relay !== true, { error: 'a project with a relay cannot be called dead' }),
+    .refine((projects) => projects['dead-letters']?.relay !== true, {
+      error: 'a project with a relay cannot be called dead-letters',
+    }),
   dialects: DialectSettings.prefault({}),
   tasks: z
     .strictObject({
