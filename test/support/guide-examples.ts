@@ -163,7 +163,10 @@ const assertAnswered = ({ line, prose, method, path, status, code }: GuideExampl
   assert.ok(expected === undefined ? SUCCESSES.includes(reply.status) : reply.status === expected, said);
   assert.equal(reply.status < 400 ? undefined : reply.body.code, code, said);
   if (code !== undefined)
-    assert.ok(prose.includes(`${status} ${code}`), `line ${line}: the text must say ${status} ${code}`);
+    assert.ok(
+      prose.replaceAll(/\s+/g, ' ').includes(`${status} ${code}`),
+      `line ${line}: the text must say ${status} ${code}`,
+    );
 };
 
 /** `<turn>` in a reply names the value that is there; wherever it is written later, it means that value. */
