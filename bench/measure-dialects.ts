@@ -31,7 +31,8 @@ const timesOf = (dialect: Dialect, text: string, count: number): number[] =>
     const { kind } = resolveDialect(message, undefined).decode(message, config, 'asker');
     const ms = performance.now() - begun;
     // What asks an agent for something in CommonGround calls it.
-    if (kind !== 'request' && kind !== 'own') throw new Error(`a request of ${dialect.name} was understood as ${kind}`);
+    if (kind !== 'request' && kind !== 'protocol')
+      throw new Error(`a request of ${dialect.name} was understood as ${kind}`);
     return ms;
   });
 
@@ -62,14 +63,14 @@ const TASK: Task = {
   createdAt: Date.now(),
   ttlSeconds: 600,
   deadline: Date.now() + 600_000,
-  entry: 1,
+  queueGeneration: 1,
   queuedAt: 0,
-  resent: 0,
+  requeueCount: 0,
   attempt: 1,
   maxAttempts: 3,
   holder: 'worker',
   input: { json: null },
-  carried: {},
+  extensions: {},
   fingerprint: '',
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
 };

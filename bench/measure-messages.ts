@@ -70,7 +70,7 @@ const measureBroadcast = async (agents: number): Promise<Messages['broadcast']> 
   const begun = performance.now();
   const { broadcastId } = await call('POST', '/v1/messages', noteOf(1, 'all'), { 'parley-broadcast': 'all' });
   for (;;) {
-    const { isDone, reached } = await call('GET', `/v1/broadcasts/${broadcastId}`);
+    const { isDone, delivered: reached } = await call('GET', `/v1/broadcasts/${broadcastId}`);
     if (isDone && reached !== agents) throw new Error(`${reached} of ${agents} were reached`);
     if (isDone) break;
     await new Promise((resolve) => setTimeout(resolve, 20));

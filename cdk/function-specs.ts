@@ -1,5 +1,5 @@
 /** The indexes of the table by what they are for. */
-export const INDEXES = ['placed', 'held', 'due'] as const;
+export const INDEXES = ['byList', 'byHolder', 'due'] as const;
 export type TableIndexName = (typeof INDEXES)[number];
 
 type TableAction =
@@ -45,7 +45,7 @@ const CONTENT_ACTIONS = ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteOb
 /** What a message may bring about, whatever it says: whoever takes messages in may do all of it. */
 const INGEST_ACCESS = {
   table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
-  indexes: ['held'],
+  indexes: ['byHolder'],
   queues: ['SendMessage'],
   relayChunkQueues: ['SendMessage'],
   content: CONTENT_ACTIONS,
@@ -81,7 +81,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
-      indexes: ['placed', 'held'],
+      indexes: ['byList', 'byHolder'],
       queues: ['SendMessage'],
       content: CONTENT_ACTIONS,
     },
@@ -91,7 +91,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: ['placed', 'held'],
+      indexes: ['byList', 'byHolder'],
       content: CONTENT_ACTIONS,
     },
   },
@@ -100,7 +100,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: ['placed', 'held'],
+      indexes: ['byList', 'byHolder'],
       content: ['GetObject'],
     },
   },
@@ -125,7 +125,7 @@ export const FUNCTIONS = {
     timeoutS: HTTP_TIMEOUT_S,
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem'],
-      indexes: ['held'],
+      indexes: ['byHolder'],
       queues: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
       content: CONTENT_ACTIONS,
     },
@@ -144,7 +144,7 @@ export const FUNCTIONS = {
     timeoutS: 30,
     access: {
       table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
-      indexes: ['placed', 'held'],
+      indexes: ['byList', 'byHolder'],
       queues: ['SendMessage'],
       content: CONTENT_ACTIONS,
     },

@@ -35,6 +35,6 @@ export const handler = createHandler<unknown, { project: string; key: string }>(
   .handler(async (event) => {
     const { project, key = generateKey(project, ADMIN_OWNER) } = AdminKeyRequest.parse(event ?? {});
     await setAdminKey(deps.records, project, key, deps.newId());
-    logger.info('an administrator has a new key', { project });
+    logger.info('admin key set', { project });
     return { project, key };
   });

@@ -6,20 +6,23 @@ import { getRecordLogFields } from './runtime/record-log-fields.ts';
 
 const { deps } = createRuntime();
 
-const DeadLetter = z.object({ project: z.string(), body: z.object({ taskId: z.string(), entry: z.number() }) });
+const DeadLetter = z.object({
+  project: z.string(),
+  body: z.object({ taskId: z.string(), queueGeneration: z.number() }),
+});
 
 /** A lane gave its message up after many receives; the task is sent again if it still waits. */
-export const handler = createQueueFunction(async (body, note) => {
+export const handler = createQueueFunction(async (body, directMessage) => {
   const { data } = DeadLetter.safeParse(parseJsonOrUndefined(body));
   if (!data) {
     // Nothing can be done for it, and the task that it may have been about is sent again by its own timer.
-    logger.error('a queue gave up a message that says nothing', { bytes: body.length });
+    logger.error('unreadable dead letter', { bytes: body.length });
     return;
   }
   const { project, body: message } = data;
-  note({ project, ...message });
-  const { isSent, task } = await requeueTask(deps, project, message.taskId, message.entry);
-  logger.warn('a queue gave up a message', { project, ...message, ...getRecordLogFields(task), isSent });
+  directMessage({ project, ...message });
+  const { isSent, task } = await requeueTask(deps, project, message.taskId, message.queueGeneration);
+  logger.warn('dead letter received', { project, ...message, ...getRecordLogFields(task), isSent });
 });
 
 /** What is no JSON says as little as what lacks a field, and would otherwise come back until its queue forgets it. */

@@ -9,11 +9,11 @@ const { engine, deps } = createRuntime();
 const DueMessage = z.object({ pk: z.string(), sk: z.string(), due: z.number() });
 
 /** What time does to the records whose second has come. */
-export const handler = createQueueFunction(async (body, note) => {
+export const handler = createQueueFunction(async (body, directMessage) => {
   const message = DueMessage.parse(JSON.parse(body));
-  note({ record: message.pk, due: message.due });
+  directMessage({ record: message.pk, due: message.due });
   await engine.timers.fire(message, (record) => {
-    note(getRecordLogFields(record));
+    directMessage(getRecordLogFields(record));
     return onTimer(deps, record);
   });
 });

@@ -55,7 +55,7 @@ const replayObject = async (key: string): Promise<boolean> => {
     await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
     return true;
   } catch (error) {
-    logger.error('a batch could not be played back', { object: key, error: String(error) });
+    logger.error('replay failed', { object: key, error: String(error) });
     return false;
   }
 };

@@ -13,8 +13,8 @@ export const wrapPortsForAdmission = (ports: Ports, admission: BoundedAdmission)
   },
   queues: {
     ...ports.queues,
-    receive: (lanes, options) => {
-      const receive = () => ports.queues.receive(lanes, options);
+    receive: (queueKeys, options) => {
+      const receive = () => ports.queues.receive(queueKeys, options);
       return options.waitMs > 0 ? admission.releaseWhileWaiting(receive) : receive();
     },
   },

@@ -13,7 +13,7 @@ ${[main, ...others].map((one) => `${formatKeySource(one)}\n`).join('')}${nats ==
   isLoopbackAddress(address) ? '' : `${PLAIN_HTTP_WARNING}\n`
 }
 See what it knows:
-curl -s ${address}/v1/topics -H "Authorization: Bearer ${toShellExpression(main)}"
+curl -s ${address}/v1/domains -H "Authorization: Bearer ${toShellExpression(main)}"
 
 Ctrl-C stops it.
 `;

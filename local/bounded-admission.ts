@@ -134,7 +134,7 @@ export class BoundedAdmission implements Admission {
     const now = this.#clock.now();
     if (now - this.#loggedAt < LOG_MS) return;
     const { requests, bytes } = this.#all;
-    this.#log('warn', 'overload: requests are refused', { refused: this.#rejected, inFlight: requests, bytes });
+    this.#log('warn', 'overload: requests rejected', { refused: this.#rejected, inFlight: requests, bytes });
     this.#rejected = 0;
     this.#loggedAt = now;
   }

@@ -103,11 +103,11 @@ const startProjectRelay = (
         const relay = await startRelay({ nats: options, api, source: () => source, log, warmupMs: 0 });
         if (signal.aborted) return await relay.stop();
         state.relay = relay;
-        if (failures > 0) cloud.log('info', 'agents on NATS take part', { project, server: shown });
+        if (failures > 0) cloud.log('info', 'NATS connected', { project, server: shown });
         return;
       } catch (error) {
         const why = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
-        if (why !== state.lastError) cloud.log('warn', 'NATS cannot be used yet and is tried again', { project, why });
+        if (why !== state.lastError) cloud.log('warn', 'NATS connection failed, retrying', { project, why });
         state.lastError = why;
       }
       first.resolve();

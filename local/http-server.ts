@@ -43,7 +43,7 @@ export const startHttpServer = async (
     outgoing.on('finish', () => waiting.isStopping && setImmediate(() => server.closeIdleConnections()));
     handleRequest(handle, incoming, outgoing, waiting).catch((error) => {
       // Of a request that was cut off half-way, there is nobody left to tell.
-      if (!outgoing.destroyed) log('error', 'an answer ended half-way', { path: incoming.url, error: String(error) });
+      if (!outgoing.destroyed) log('error', 'response aborted', { path: incoming.url, error: String(error) });
       outgoing.destroy();
     });
   });
@@ -60,7 +60,7 @@ export const startHttpServer = async (
   server.on('drop', () => {
     if (performance.now() - droppedAt < LOG_MS) return;
     droppedAt = performance.now();
-    log('warn', 'overload: connections are refused', { connections: server.maxConnections });
+    log('warn', 'overload: connections rejected', { connections: server.maxConnections });
   });
   await listenOn(server, port, host);
   const address: AddressInfo | string | null = server.address();

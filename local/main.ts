@@ -19,7 +19,7 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
   const adminKeys = loadAdminKeys(dir, Object.keys(config.projects), process.env);
   const [{ key: adminKey }, ...others] = adminKeys;
   const log = createJsonLog((line) => process.stderr.write(line), Date.now);
-  if (isStorageGone) log('warn', 'there is an admin key and no storage: the start is an empty one', { dir });
+  if (isStorageGone) log('warn', 'admin key without storage, starting empty', { dir });
   let natsSide: EmbeddedRelay | undefined;
   const parley = await startParley({
     dir,

@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { StartError } from './cli-options.ts';
-import { findFreePort } from './template/http/listen.ts';
+import { findFreePort } from './cloudformation-runner/index.ts';
 
 export interface NatsServer {
   url: string;

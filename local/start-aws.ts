@@ -4,14 +4,17 @@ import { createJsonLog } from '../shared/kernel/log.ts';
 import { type AdminKey, loadAdminKeys } from './admin-keys.ts';
 import { formatBanner } from './banner.ts';
 import { AWS_HELP, parseAwsOptions, StartError } from './cli-options.ts';
+import {
+  loadOrSynthesize,
+  lockFolder,
+  RunnerError,
+  type RunningTemplate,
+  startTemplate,
+} from './cloudformation-runner/index.ts';
 import { createDataFolder } from './create-data-folder.ts';
 import { type EmbeddedRelay, type RelayHost, startEmbeddedRelay } from './embedded-relay.ts';
+import { getRelayAccess } from './relay-access.ts';
 import { formatStartupError } from './startup-errors.ts';
-import { lockFolder } from './template/folder-lock.ts';
-import { getRelayAccess } from './template/relay-access.ts';
-import { type RunningTemplate, startTemplate } from './template/start-template.ts';
-import { loadOrSynthesize } from './template/synthesize.ts';
-import { TemplateError } from './template/template-error.ts';
 
 type AwsStartOptions = Exclude<ReturnType<typeof parseAwsOptions>, 'help'>;
 
@@ -107,5 +110,5 @@ try {
   else await startAws(options);
 } catch (error) {
   const { dir, port } = typeof options === 'object' ? options : { dir: '.parley', port: 0 };
-  exitWithError(error instanceof TemplateError ? error.message : formatStartupError(error, { dir, port }));
+  exitWithError(error instanceof RunnerError ? error.message : formatStartupError(error, { dir, port }));
 }

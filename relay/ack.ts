@@ -16,44 +16,44 @@ export interface AckContext {
 export const applyDisposition = async (
   settling: AckContext,
   message: JsMsg,
-  verdict: Disposition,
+  disposition: Disposition,
   { status, body }: MessageResponse,
 ): Promise<void> => {
   const { site, metrics, log } = settling;
-  switch (verdict) {
-    case 'done':
+  switch (disposition) {
+    case 'ack':
       message.ack();
-      metrics.increment('up', 'messages');
-      metrics.increment('up', 'bytes', message.data.length);
-      metrics.recordAge('up', message.time.getTime());
+      metrics.increment('ingress', 'messages');
+      metrics.increment('ingress', 'bytes', message.data.length);
+      metrics.recordAge('ingress', message.time.getTime());
       return;
-    case 'told':
+    case 'reject':
       try {
-        if (body.tell) await site.publish(body.tell);
+        if (body.rejectionNotice) await site.publish(body.rejectionNotice);
         message.ack();
-        metrics.increment('up', 'told');
+        metrics.increment('ingress', 'rejected');
       } catch (error) {
-        log('warn', 'a refusal could not be told', { subject: message.subject, error: String(error) });
+        log('warn', 'rejection notice failed', { subject: message.subject, error: String(error) });
         nakWithBackoff(settling, message);
       }
       return;
-    case 'dead':
-      if (body.tell) await site.publish(body.tell).catch(() => {});
+    case 'deadLetter':
+      if (body.rejectionNotice) await site.publish(body.rejectionNotice).catch(() => {});
       return deadLetterMessage(settling, message, { ...body, status });
-    case 'stop':
-    case 'later':
+    case 'pause':
+    case 'retry':
       return nakWithBackoff(settling, message);
   }
 };
 
 export const nakWithBackoff = ({ metrics }: AckContext, message: JsMsg): void => {
-  metrics.increment('up', 'retries');
+  metrics.increment('ingress', 'retries');
   message.nak(computeBackoffMs(message.info.deliveryCount));
 };
 
 /** For another relay, at once. */
 export const nakNow = ({ metrics }: AckContext, message: JsMsg): void => {
-  metrics.increment('up', 'retries');
+  metrics.increment('ingress', 'retries');
   message.nak();
 };
 
@@ -70,13 +70,13 @@ export const deadLetterMessage = async (
       message.headers,
       message.data,
       problem,
-      `dead/${info.stream}/${info.streamSequence}`,
+      `dead-letter/${info.stream}/${info.streamSequence}`,
     );
     message.term();
-    metrics.increment('up', 'dead');
-    log('warn', 'a message was refused for good', { subject, code: problem.code, detail: problem.detail });
+    metrics.increment('ingress', 'dead_letters');
+    log('warn', 'message dead-lettered', { subject, code: problem.code, detail: problem.detail });
   } catch (error) {
-    log('error', 'a refused message could not be kept', { subject, error: String(error) });
+    log('error', 'dead-letter publish failed', { subject, error: String(error) });
     nakWithBackoff(settling, message);
   }
 };

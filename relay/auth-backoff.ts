@@ -28,7 +28,7 @@ export class AuthBackoff {
     const { api, log, signal, onKeyChange } = this.#options;
     this.#isOn = true;
     onKeyChange(false);
-    log('error', 'Parley does not accept the key of the relay; nothing is carried until it does', { why });
+    log('error', 'relay key rejected, relay paused until it is accepted', { why });
     for (let attempts = 0; !signal.aborted && this.#isOn; attempts++) {
       await sleepWithBackoff(attempts, signal);
       const isGood = await api.getPlan().then(
@@ -38,7 +38,7 @@ export class AuthBackoff {
       if (!isGood) continue;
       this.#isOn = false;
       onKeyChange(true);
-      log('info', 'Parley accepts the key of the relay again');
+      log('info', 'relay key accepted, relay resumed');
     }
   }
 }

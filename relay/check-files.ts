@@ -37,9 +37,9 @@ const readTextFile = (file: string): string | undefined => {
   }
 };
 
-const checkSeed = (seed = ''): string | undefined => {
+const checkSeed = (pending = ''): string | undefined => {
   try {
-    nkeys.fromSeed(new TextEncoder().encode(seed));
+    nkeys.fromSeed(new TextEncoder().encode(pending));
     return undefined;
   } catch {
     return 'holds no seed of an nkey';

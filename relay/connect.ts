@@ -34,8 +34,8 @@ const buildTlsOptions = (folder: string | undefined): NonNullable<NodeConnection
 const loadAuthenticator = (settings: RelaySettings): Authenticator | undefined => {
   if (settings.NATS_CREDS_FILE) return credsAuthenticator(readFileSync(settings.NATS_CREDS_FILE));
   if (settings.NATS_NKEY_SEED_FILE) {
-    const seed = readFileSync(settings.NATS_NKEY_SEED_FILE, 'utf8').trim();
-    return nkeyAuthenticator(new TextEncoder().encode(seed));
+    const pending = readFileSync(settings.NATS_NKEY_SEED_FILE, 'utf8').trim();
+    return nkeyAuthenticator(new TextEncoder().encode(pending));
   }
   return undefined;
 };

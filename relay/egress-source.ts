@@ -16,7 +16,7 @@ export const MAX_RECEIVE = 10;
 /** The queues of an engine in this process. */
 export const createQueueSource = (queues: Queues, project: string): EgressSource => ({
   receive: (priority, waitMs, signal) =>
-    queues.receive([{ project, kind: 'relay', name: 'down', priority }], {
+    queues.receive([{ project, kind: 'relay', name: 'egress', priority }], {
       max: MAX_RECEIVE,
       waitMs,
       visibilityMs: EGRESS_VISIBILITY_MS,

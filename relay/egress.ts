@@ -22,7 +22,7 @@ export interface EgressOptions {
 /** As `shared/nats/relay-item.ts` makes it; what is asked is between Parley and itself. */
 const QueueBody = z
   .object({ at: z.number() })
-  .and(z.union([z.object({ publish: NatsMessage }), z.object({ id: z.string(), ask: z.looseObject({}) })]));
+  .and(z.union([z.object({ publish: NatsMessage }), z.object({ id: z.string(), item: z.looseObject({}) })]));
 
 /** What goes to core NATS is told to whoever listens at the time: after this, nobody does any more. */
 const CORE_MAX_AGE_MS = 60_000;
@@ -75,7 +75,7 @@ export class Egress {
       } catch (error) {
         if (signal.aborted) break;
         this.#failures++;
-        log('warn', 'nothing could be received', { priority: this.#priority, error: String(error) });
+        log('warn', 'receive failed', { priority: this.#priority, error: String(error) });
       }
     }
     await Promise.all(this.#underWay);
@@ -102,17 +102,17 @@ export class Egress {
     const { source, metrics, log } = this.#options;
     const groups = [...Map.groupBy(received, ({ group }) => group).values()];
     try {
-      const words = await this.#renderAll(received);
-      const outcomes = await Promise.all(groups.map((group) => this.#publishGroup(group, words)));
+      const results = await this.#renderAll(received);
+      const outcomes = await Promise.all(groups.map((group) => this.#publishGroup(group, results)));
       const done = outcomes.flat();
       const left = received.filter((message) => !done.includes(message));
       this.#failures = left.length > 0 ? this.#failures + 1 : 0;
       await Promise.all([done.length > 0 && source.delete(done), left.length > 0 && source.release(left)]);
-      metrics.increment('down', 'retries', left.length);
+      metrics.increment('egress', 'retries', left.length);
     } catch (error) {
       this.#failures++;
-      metrics.increment('down', 'retries', received.length);
-      log('warn', 'a batch could not be brought to NATS', { messages: received.length, error: String(error) });
+      metrics.increment('egress', 'retries', received.length);
+      log('warn', 'batch publish failed', { messages: received.length, error: String(error) });
       // Should this fail too, they come back when their time is over.
       await source.release(received).catch(() => {});
     }
@@ -120,84 +120,91 @@ export class Egress {
 
   /** In one call, and in as many more as large messages need. */
   async #renderAll(received: ReceivedMessage[]): Promise<Map<ReceivedMessage, RenderResult>> {
-    const words = new Map<ReceivedMessage, RenderResult>();
+    const results = new Map<ReceivedMessage, RenderResult>();
     const asking = received.filter((message) => {
       const { data } = QueueBody.safeParse(message.body);
-      if (data && 'ask' in data) return true;
-      words.set(message, data ? { publish: data.publish } : { skip: 'it says nothing' });
+      if (data && 'item' in data) return true;
+      results.set(message, data ? { publish: data.publish } : { skip: 'unreadable item' });
       return false;
     });
     for (let left = asking; left.length > 0; ) {
       const answers = await this.#options.api.render(left.map(({ body }) => parseRelayItem(body)));
-      for (const [at, message] of left.entries()) words.set(message, answers[at] ?? { problem: 'no answer' });
-      left = left.filter((message) => 'later' in (words.get(message) ?? {}));
+      for (const [at, message] of left.entries()) results.set(message, answers[at] ?? { problem: 'no response' });
+      left = left.filter((message) => 'deferred' in (results.get(message) ?? {}));
     }
-    return words;
+    return results;
   }
 
   /** One after the other. What comes behind one that could not be published waits with it. */
-  async #publishGroup(group: ReceivedMessage[], words: Map<ReceivedMessage, RenderResult>): Promise<ReceivedMessage[]> {
+  async #publishGroup(
+    group: ReceivedMessage[],
+    results: Map<ReceivedMessage, RenderResult>,
+  ): Promise<ReceivedMessage[]> {
     const done: ReceivedMessage[] = [];
     for (const message of group) {
-      const word = words.get(message);
-      if (!word || !isRenderedItem(word) || !(await this.#publishOne(message, word))) break;
+      const result = results.get(message);
+      if (!result || !isRenderedItem(result) || !(await this.#publishOne(message, result))) break;
       done.push(message);
     }
     return done;
   }
 
-  async #publishOne(message: ReceivedMessage, word: RenderedItem, isShortened = false): Promise<boolean> {
+  async #publishOne(message: ReceivedMessage, result: RenderedItem, isShortened = false): Promise<boolean> {
     const { site, metrics, log } = this.#options;
-    if ('skip' in word) {
-      metrics.increment('down', 'skipped');
+    if ('skip' in result) {
+      metrics.increment('egress', 'skipped');
       return true;
     }
-    const { publish } = word;
+    const { publish } = result;
     if (publish.core && getSentAt(message) < Date.now() - CORE_MAX_AGE_MS) {
-      metrics.increment('down', 'skipped');
+      metrics.increment('egress', 'skipped');
       return true;
     }
     try {
       const bytes = await site.publish(publish);
-      metrics.increment('down', 'messages');
-      metrics.increment('down', 'bytes', bytes);
-      metrics.recordAge('down', getSentAt(message));
+      metrics.increment('egress', 'messages');
+      metrics.increment('egress', 'bytes', bytes);
+      metrics.recordAge('egress', getSentAt(message));
       return true;
     } catch (error) {
       if (!(error instanceof UnpublishableError)) {
-        log('warn', 'a message could not be published', { subject: publish.subject, error: String(error) });
+        log('warn', 'publish failed', { subject: publish.subject, error: String(error) });
         return false;
       }
       if (!isShortened && isRenderRequest(message)) return this.#publishReduced(message);
       const problem = { code: 'unpublishable', detail: error.message };
-      log('error', 'no server takes a message', { subject: publish.subject, id: publish.id, error: error.message });
+      log('error', 'message unpublishable, dead-lettered', {
+        subject: publish.subject,
+        id: publish.id,
+        error: error.message,
+      });
       await site.publishDeadLetter(
         publish.subject,
         undefined,
         new Uint8Array(),
         { ...problem, id: publish.id },
-        `dead/${publish.id}`,
+        `dead-letter/${publish.id}`,
       );
-      metrics.increment('down', 'dead');
+      metrics.increment('egress', 'dead_letters');
       return true;
     }
   }
 
-  /** What Parley puts into words, it can say with large content as a card. */
+  /** What Parley puts into results, it can say with large content as a card. */
   async #publishReduced(message: ReceivedMessage): Promise<boolean> {
-    const [word] = await this.#options.api.render([{ ...parseRelayItem(message.body), isTooLarge: true }]);
-    return word !== undefined && isRenderedItem(word) && this.#publishOne(message, word, true);
+    const [result] = await this.#options.api.render([{ ...parseRelayItem(message.body), isTooLarge: true }]);
+    return result !== undefined && isRenderedItem(result) && this.#publishOne(message, result, true);
   }
 }
 
-const isRenderedItem = (word: RenderResult): word is RenderedItem => 'publish' in word || 'skip' in word;
+const isRenderedItem = (result: RenderResult): result is RenderedItem => 'publish' in result || 'skip' in result;
 
-const isRenderRequest = ({ body }: ReceivedMessage): boolean => 'ask' in (QueueBody.safeParse(body).data ?? {});
+const isRenderRequest = ({ body }: ReceivedMessage): boolean => 'item' in (QueueBody.safeParse(body).data ?? {});
 
-const parseRelayItem = (body: ReceivedMessage['body']): { id: string; ask: object } => {
+const parseRelayItem = (body: ReceivedMessage['body']): { id: string; item: object } => {
   const data = QueueBody.parse(body);
-  if ('ask' in data) return { id: data.id, ask: data.ask };
-  throw new Error('a message that asks for nothing was asked about');
+  if ('item' in data) return { id: data.id, item: data.item };
+  throw new Error('not a render item');
 };
 
 const getSentAt = ({ body }: ReceivedMessage): number => QueueBody.safeParse(body).data?.at ?? Date.now();

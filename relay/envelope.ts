@@ -4,7 +4,7 @@ import type { NatsEnvelope } from '../shared/nats/nats-message.ts';
 /** A message as it goes to Parley. */
 export interface IngressMessage {
   text: string;
-  arrival: NatsEnvelope;
+  envelope: NatsEnvelope;
 }
 
 /** Undefined for what is no JSON object. */
@@ -20,9 +20,9 @@ export const toIngressMessage = (message: {
   const arrival = {
     subject: message.subject,
     headers: toHeaderRecord(message.headers),
-    saidAt: message.time?.getTime(),
+    publishedAt: message.time?.getTime(),
   };
-  return { text, arrival };
+  return { text, envelope: arrival };
 };
 
 const decoder = new TextDecoder('utf-8', { fatal: true });

@@ -81,7 +81,7 @@ export class Ingress {
       } catch (error) {
         if (signal.aborted) break;
         this.#consumer = undefined;
-        log('warn', 'a consumer could not be read', { ...this.#durable, error: String(error) });
+        log('warn', 'consumer fetch failed', { ...this.#durable, error: String(error) });
         await sleepWithBackoff(failures++, signal);
       }
     }
@@ -142,7 +142,7 @@ export class Ingress {
     const { metrics } = this.#options;
     if (message.headers?.has(RELAY_HEADER)) {
       message.ack();
-      metrics.increment('up', 'skipped');
+      metrics.increment('ingress', 'skipped');
       return;
     }
     this.#held.add(message);
@@ -186,7 +186,7 @@ export class Ingress {
     try {
       const results = await api.sendMessages(
         batch.map(({ text }) => text),
-        batch.map(({ arrival }) => arrival),
+        batch.map(({ envelope }) => envelope),
       );
       this.#failures = 0;
       await Promise.all(
@@ -204,22 +204,22 @@ export class Ingress {
   async #applyToBatch(batch: HeldMessage[], error: unknown): Promise<void> {
     const result: MessageResponse =
       error instanceof ParleyResponseError ? { status: error.status, body: error.problem } : NO_RESPONSE;
-    const verdict = toCallDisposition(result);
-    if (verdict === 'dead' && batch.length > 1) {
+    const disposition = toCallDisposition(result);
+    if (disposition === 'deadLetter' && batch.length > 1) {
       for (const held of batch) await this.#sendBatch([held]);
       return;
     }
-    if (verdict === 'later') {
-      this.#options.log('warn', 'Parley did not take a batch', { messages: batch.length, error: String(error) });
+    if (disposition === 'retry') {
+      this.#options.log('warn', 'batch send failed', { messages: batch.length, error: String(error) });
       // Whoever is in trouble is not asked by all at once.
       await sleepUntilAborted(computeBackoffMs(Math.min(this.#failures++, 4)), this.#options.signal);
     }
-    await Promise.all(batch.map((held) => this.#applyDisposition(held, verdict, result)));
+    await Promise.all(batch.map((held) => this.#applyDisposition(held, disposition, result)));
   }
 
-  async #applyDisposition({ message }: HeldMessage, verdict: Disposition, result: MessageResponse): Promise<void> {
-    if (verdict === 'stop') this.#pauseForAuth(result.body.detail);
-    await applyDisposition(this.#options, message, verdict, result);
+  async #applyDisposition({ message }: HeldMessage, disposition: Disposition, result: MessageResponse): Promise<void> {
+    if (disposition === 'pause') this.#pauseForAuth(result.body.detail);
+    await applyDisposition(this.#options, message, disposition, result);
     this.#release(message);
   }
 

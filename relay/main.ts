@@ -18,9 +18,9 @@ const createKeyReader =
 const startProcess = async (settings: RelaySettings): Promise<void> => {
   let relay: RunningRelay | undefined;
   const status = await serveStatus(settings.RELAY_HOST, settings.RELAY_PORT, () => relay);
-  log('info', 'the relay is starting', { port: status.port });
+  log('info', 'relay starting', { port: status.port });
   const stop = async (signal: string): Promise<void> => {
-    log('info', 'the relay is stopping', { signal });
+    log('info', 'relay stopping', { signal });
     await relay?.stop();
     status.close();
     process.exit(0);

@@ -1,12 +1,12 @@
-export type RelayDirection = 'up' | 'down';
+export type RelayDirection = 'ingress' | 'egress';
 
 /** What the relay counts, each way. */
 const COUNTER_HELP = {
   messages: 'messages that were carried over',
   bytes: 'bytes of their payloads',
   retries: 'messages that had to be tried again',
-  dead: 'messages that were given up and kept in parley.dead-letters',
-  told: 'messages that were refused because somebody else was first, and whose senders were told',
+  dead_letters: 'messages that were given up and kept in parley.dead-letters',
+  rejected: 'messages that were refused because somebody else was first, and whose senders were told',
   skipped: 'messages that needed no carrying: brought by a relay, or no longer wanted',
 } as const;
 type RelayCounter = keyof typeof COUNTER_HELP;
@@ -20,13 +20,13 @@ export interface RelayGauges {
   isConnected: boolean;
 }
 
-const DIRECTIONS: RelayDirection[] = ['up', 'down'];
+const DIRECTIONS: RelayDirection[] = ['ingress', 'egress'];
 
 export class RelayMetrics {
   readonly #counts = new Map<string, number>();
   readonly #oldest: Record<RelayDirection, { sentAt: number; seenAt: number } | undefined> = {
-    up: undefined,
-    down: undefined,
+    ingress: undefined,
+    egress: undefined,
   };
 
   increment(direction: RelayDirection, counter: RelayCounter, amount = 1): void {
@@ -48,8 +48,8 @@ export class RelayMetrics {
       Object.fromEntries(COUNTER_NAMES.map((counter) => [counter, this.getCount(direction, counter)]));
     return {
       connected: isConnected,
-      up: { ...each('up'), oldestSeconds: this.#computeOldestSeconds('up'), lag, waitingSeconds },
-      down: { ...each('down'), oldestSeconds: this.#computeOldestSeconds('down') },
+      ingress: { ...each('ingress'), oldestSeconds: this.#computeOldestSeconds('ingress'), lag, waitingSeconds },
+      egress: { ...each('egress'), oldestSeconds: this.#computeOldestSeconds('egress') },
       residentBytes: process.memoryUsage.rss(),
     };
   }
@@ -63,16 +63,18 @@ export class RelayMetrics {
       ...lines,
       ...formatMetricHeader('parley_relay_lag_messages', 'gauge', 'messages on NATS that wait for the relay'),
       ...Object.entries(lag).map(([source, waiting]) => `parley_relay_lag_messages{source="${source}"} ${waiting}`),
-      ...formatMetricHeader('parley_relay_waiting_seconds', 'gauge', 'how long the oldest of them has waited'),
+      ...formatMetricHeader('parley_relay_oldest_pending_seconds', 'gauge', 'how long the oldest of them has waited'),
       ...Object.entries(waitingSeconds).map(
-        ([source, seconds]) => `parley_relay_waiting_seconds{source="${source}"} ${seconds}`,
+        ([source, seconds]) => `parley_relay_oldest_pending_seconds{source="${source}"} ${seconds}`,
       ),
       ...formatMetricHeader(
-        'parley_relay_oldest_seconds',
+        'parley_relay_last_message_age_seconds',
         'gauge',
         'how long the last message had waited when it was taken',
       ),
-      ...DIRECTIONS.map((way) => `parley_relay_oldest_seconds{direction="${way}"} ${this.#computeOldestSeconds(way)}`),
+      ...DIRECTIONS.map(
+        (way) => `parley_relay_last_message_age_seconds{direction="${way}"} ${this.#computeOldestSeconds(way)}`,
+      ),
       ...formatMetricHeader('parley_relay_connected', 'gauge', 'whether NATS is connected'),
       `parley_relay_connected ${isConnected ? 1 : 0}`,
       ...formatMetricHeader('parley_relay_resident_bytes', 'gauge', 'the memory of the process'),

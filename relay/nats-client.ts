@@ -58,12 +58,12 @@ export class NatsClient {
   /** Resolves when JetStream has it on disk; `str` and its like go to whoever listens. */
   async publish({ subject, headers: given = {}, payload, id, core }: NatsMessage): Promise<number> {
     const data = JSON.stringify(payload);
-    const carried = headers();
-    for (const [name, value] of Object.entries(given)) carried.set(name, value);
-    carried.set(RELAY_HEADER, this.project);
+    const extensions = headers();
+    for (const [name, value] of Object.entries(given)) extensions.set(name, value);
+    extensions.set(RELAY_HEADER, this.project);
     try {
-      if (core) this.connection.publish(subject, data, { headers: carried });
-      else await this.js.publish(subject, data, { headers: carried, msgID: id });
+      if (core) this.connection.publish(subject, data, { headers: extensions });
+      else await this.js.publish(subject, data, { headers: extensions, msgID: id });
       return Buffer.byteLength(data);
     } catch (error) {
       throw isPermanentPublishError(error)
@@ -80,16 +80,16 @@ export class NatsClient {
     problem: MessageResponse['body'],
     id: string,
   ): Promise<void> {
-    const carried = headers();
+    const extensions = headers();
     for (const name of given?.keys() ?? []) {
       // What JetStream was told about the first place does not hold for this one.
       if (name.toLowerCase().startsWith('nats-')) continue;
-      for (const value of given?.values(name) ?? []) carried.append(name, value);
+      for (const value of given?.values(name) ?? []) extensions.append(name, value);
     }
-    carried.set(PROBLEM_HEADER, toHeaderLine(problem));
+    extensions.set(PROBLEM_HEADER, toHeaderLine(problem));
     const place = `parley.dead-letters.${subject}`;
     try {
-      await this.js.publish(place, data, { headers: carried, msgID: id });
+      await this.js.publish(place, data, { headers: extensions, msgID: id });
     } catch (error) {
       if (!isPermanentPublishError(error)) throw error;
       const alone = headers();
@@ -106,13 +106,13 @@ export class NatsClient {
       if (type === 'disconnect' && this.#isConnected) {
         this.#isConnected = false;
         this.#reconnected = Promise.withResolvers();
-        log('warn', 'the connection to NATS is gone', { server: this.connection.getServer() });
+        log('warn', 'NATS disconnected', { server: this.connection.getServer() });
       }
       if (type === 'reconnect') {
         this.#isConnected = true;
         this.#reconnected.resolve();
         for (const callback of this.#onReconnect) callback();
-        log('info', 'the connection to NATS is back', { server: this.connection.getServer() });
+        log('info', 'NATS reconnected', { server: this.connection.getServer() });
       }
     }
     this.#reconnected.resolve();

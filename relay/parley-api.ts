@@ -9,12 +9,16 @@ import { RenderResult } from '../shared/nats/render-result.ts';
 /** What Parley said of one message. */
 export const MessageResponse = z.object({
   status: z.number(),
-  body: z.looseObject({ code: z.string().optional(), detail: z.string().optional(), tell: NatsMessage.optional() }),
+  body: z.looseObject({
+    code: z.string().optional(),
+    detail: z.string().optional(),
+    rejectionNotice: NatsMessage.optional(),
+  }),
 });
 export type MessageResponse = z.output<typeof MessageResponse>;
 
 const MessageResponses = z.object({ results: z.array(MessageResponse) });
-const RenderResponse = z.object({ words: z.array(RenderResult) });
+const RenderResponse = z.object({ results: z.array(RenderResult) });
 
 /** Parley answered with something else than what was asked for. */
 export class ParleyResponseError extends Error {
@@ -33,8 +37,8 @@ export interface ParleyApi {
   isResponsive(): Promise<boolean>;
   getPlan(): Promise<RelayPlan>;
   /** Each message is the text of a JSON object; what is sent is put together from these as they are. */
-  sendMessages(messages: string[], arrivals: NatsEnvelope[]): Promise<MessageResponse[]>;
-  render(asks: unknown[]): Promise<RenderResult[]>;
+  sendMessages(messages: string[], envelopes: NatsEnvelope[]): Promise<MessageResponse[]>;
+  render(items: unknown[]): Promise<RenderResult[]>;
   close(): void;
 }
 
@@ -105,14 +109,14 @@ export const createParleyApi = (address: string, key: () => string): ParleyApi =
       );
     },
     getPlan: async () => RelayPlan.parse(await call('GET', PLAN_PATH)),
-    sendMessages: async (messages, arrivals) => {
-      const body = `{"messages":[${messages.join(',')}],"arrivals":${JSON.stringify(arrivals)}}`;
+    sendMessages: async (messages, envelopes) => {
+      const body = `{"messages":[${messages.join(',')}],"envelopes":${JSON.stringify(envelopes)}}`;
       const { results } = MessageResponses.parse(await call('POST', '/v1/messages', body));
       if (results.length === messages.length) return results;
       throw new Error(`Parley answered ${results.length} of ${messages.length} messages`);
     },
-    render: async (asks) =>
-      RenderResponse.parse(await call('POST', '/v1/relay/render', JSON.stringify({ asks }))).words,
+    render: async (items) =>
+      RenderResponse.parse(await call('POST', '/v1/relay/render', JSON.stringify({ items }))).results,
     close: () => agent.destroy(),
   };
 };

@@ -71,7 +71,7 @@ const provisionStream = async (jsm: JetStreamManager, stream: StreamSpec, log: L
   }
   try {
     await jsm.streams.add(wanted);
-    log('info', 'a stream was made', { stream: stream.name });
+    log('info', 'stream created', { stream: stream.name });
     return { name: stream.name, isNew: true, isWorkqueue };
   } catch (error) {
     if (!isApiError(error, SUBJECTS_OVERLAP)) throw error;
@@ -112,7 +112,7 @@ const logDifferences = (name: string, found: StreamConfig, wanted: Partial<Strea
   const said = differences.map(
     (field) => `${field} is ${JSON.stringify(found[field])}, not ${JSON.stringify(wanted[field])}`,
   );
-  log('warn', 'a stream is not as the relay would have made it, and is left as it is', {
+  log('warn', 'stream configuration differs, left as it is', {
     stream: name,
     differences: said,
   });
@@ -143,7 +143,7 @@ const assertNoOverlaps = async (
       if (own.some(({ durable }) => durable === name)) continue;
       if (name.startsWith(`parley-${project}-`)) {
         await jsm.consumers.delete(stream, name);
-        log('info', 'a consumer that is no longer needed was removed', { stream, consumer: name });
+        log('info', 'stale consumer deleted', { stream, consumer: name });
         continue;
       }
       const filters = config.filter_subjects ?? [config.filter_subject ?? '>'];
@@ -183,7 +183,7 @@ const provisionConsumer = async (
   });
   if (existing) {
     if (existing.config.filter_subject === filter) return;
-    log('warn', 'a consumer is not as the relay would have made it, and is left as it is', {
+    log('warn', 'consumer configuration differs, left as it is', {
       stream,
       consumer: durable,
     });
@@ -194,7 +194,7 @@ const provisionConsumer = async (
       ...buildDeliverPolicy(wanted),
       ...buildConsumerConfig(durable, filter, ackWaitMs),
     });
-    log('info', 'a consumer was made', { stream, consumer: durable, filter });
+    log('info', 'consumer created', { stream, consumer: durable, filter });
   } catch (error) {
     // Another relay may have made it meanwhile.
     if (!(await jsm.consumers.info(stream, durable).catch(() => undefined))) throw error;

@@ -124,7 +124,7 @@ const runRelay = (
     subscribeCore(subject, { ...taking, onKeyChange: () => {} });
   }
   const running = Promise.all([...ups, ...downs].map((one) => one.run()));
-  log('info', 'the relay is carrying messages', { project: plan.project, server: site.connection.getServer() });
+  log('info', 'relay running', { project: plan.project, server: site.connection.getServer() });
   return {
     metrics,
     isConnected: () => site.isConnected,

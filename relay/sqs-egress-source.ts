@@ -13,7 +13,7 @@ export const createSqsSource = (
   visibilityMs: number,
   client: Pick<SQSClientConfig, 'endpoint' | 'region' | 'credentials'> = {},
 ): EgressSource => {
-  const lanes: SqsQueues = {
+  const queueKeys: SqsQueues = {
     sqs: new SQSClient({
       ...client,
       useQueueUrlAsEndpoint: false,
@@ -34,11 +34,11 @@ export const createSqsSource = (
   return {
     receive: (priority, waitMs, signal) =>
       receiveSkipping(
-        lanes,
-        { project, kind: 'relay', name: 'down', priority },
+        queueKeys,
+        { project, kind: 'relay', name: 'egress', priority },
         { max: MAX_RECEIVE, waitSeconds: waitMs / 1000, visibilityMs, signal },
       ),
-    delete: (messages) => deleteFromSqs(lanes, messages),
-    release: (messages) => releaseToSqs(lanes, messages),
+    delete: (messages) => deleteFromSqs(queueKeys, messages),
+    release: (messages) => releaseToSqs(queueKeys, messages),
   };
 };

@@ -14,18 +14,18 @@ export const subscribeCore = (subject: string, { site, api, metrics, batchSize, 
     isSending = true;
     while (waiting.length > 0) {
       const batch = waiting.splice(0, batchSize);
-      const [texts, arrivals] = [batch.map(({ text }) => text), batch.map(({ arrival }) => arrival)];
+      const [texts, arrivals] = [batch.map(({ text }) => text), batch.map(({ envelope }) => envelope)];
       const results = await api.sendMessages(texts, arrivals).catch(() => []);
       const taken = results.filter(({ status }) => status < 300).length;
-      metrics.increment('up', 'messages', taken);
-      metrics.increment('up', 'skipped', batch.length - taken);
+      metrics.increment('ingress', 'messages', taken);
+      metrics.increment('ingress', 'skipped', batch.length - taken);
     }
     isSending = false;
   };
   const take = (_: Error | null, message: Msg): void => {
     const arrived = message.headers?.has(RELAY_HEADER) ? undefined : toIngressMessage(message);
     if (!arrived || waiting.length >= MAX_WAITING) {
-      metrics.increment('up', 'skipped');
+      metrics.increment('ingress', 'skipped');
       return;
     }
     waiting.push(arrived);

@@ -1,4 +1,4 @@
-import type { Reading } from '../../local/template/gateway/meter.ts';
+import type { Reading } from '../../local/cloudformation-runner/index.ts';
 import { gbSecondsOfCpu, PRICES } from './prices.ts';
 
 const MILLION = 1_000_000;

@@ -1,4 +1,4 @@
-import type { App } from '../../local/template/synthesize.ts';
+import type { App } from '../../local/cloudformation-runner/index.ts';
 import { removeFolder, temporaryFolder } from '../own-processes.ts';
 import { CONTENTS } from './content.ts';
 import { oneByOne } from './lives.ts';

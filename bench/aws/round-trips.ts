@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Gateway } from '../../local/template/gateway/gateway.ts';
-import { parseSigner } from '../../local/template/gateway/identify-call.ts';
+import { type Gateway, parseSigner } from '../../local/cloudformation-runner/index.ts';
 import { placeOf } from './bill.ts';
 import { CONTENTS } from './content.ts';
 import { alone } from './lives.ts';

@@ -1,9 +1,13 @@
 import { globSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import type { Reading } from '../../local/template/gateway/meter.ts';
-import { type RunningTemplate, startTemplate } from '../../local/template/start-template.ts';
-import { type App, loadOrSynthesize } from '../../local/template/synthesize.ts';
+import {
+  type App,
+  loadOrSynthesize,
+  type Reading,
+  type RunningTemplate,
+  startTemplate,
+} from '../../local/cloudformation-runner/index.ts';
 import { Connection } from '../connection.ts';
 import { DECLARED } from '../wire.ts';
 

@@ -12,12 +12,12 @@ export interface BusProps {
 }
 
 /** What happened, for others to follow; nothing inside depends on it. */
-export const createEventBus = (scope: Construct, { stage, keepMs, archive }: BusProps): EventBus => {
+export const createEventBus = (scope: Construct, { stage, keepMs: retentionMs, archive }: BusProps): EventBus => {
   const bus = new EventBus(scope, 'Bus', { eventBusName: `parley-${stage}` });
   if (archive) {
     bus.archive('Archive', {
       eventPattern: { account: [Aws.ACCOUNT_ID] },
-      retention: Duration.days(Math.ceil(keepMs / DAY_MS)),
+      retention: Duration.days(Math.ceil(retentionMs / DAY_MS)),
     });
   }
   return bus;

@@ -55,8 +55,8 @@ const buildBucketStatements = (
       ];
 
 /** A deployment need not have any. */
-const buildRelayStatements = (lanes: TaskQueue[], actions: readonly string[] | undefined): PolicyStatement[] => {
-  const arns = lanes.map(({ queue }) => queue.queueArn);
+const buildRelayStatements = (queueKeys: TaskQueue[], actions: readonly string[] | undefined): PolicyStatement[] => {
+  const arns = queueKeys.map(({ queue }) => queue.queueArn);
   return arns.length > 0 ? buildStatements('sqs', actions, arns) : [];
 };
 

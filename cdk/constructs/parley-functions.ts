@@ -22,7 +22,7 @@ export const createFunctions = (
     TABLE_NAME: resources.table.tableName,
     BUCKET_NAME: resources.content.bucketName,
     BUS_NAME: resources.bus.eventBusName,
-    LANE_URL_PREFIX: resources.queues.urlPrefix,
+    QUEUE_URL_PREFIX: resources.queues.urlPrefix,
     DELAY_QUEUE_URL: resources.delayQueue.queue.queueUrl,
   };
   const createFunction = (name: FunctionName, more: Record<string, string> = {}): ParleyFunction =>

@@ -96,7 +96,7 @@ export class RelayService extends Construct {
   }
 
   #createTaskDefinition(
-    { aws, relay, project, endpoint, queues: lanes, image, key }: RelayServiceProps,
+    { aws, relay, project, endpoint, queues: queueKeys, image, key }: RelayServiceProps,
     name: string,
   ): FargateTaskDefinition {
     const task = new FargateTaskDefinition(this, 'Task', {
@@ -105,7 +105,9 @@ export class RelayService extends Construct {
       memoryLimitMiB: MEMORY_MIB,
       runtimePlatform: { cpuArchitecture: CpuArchitecture.ARM64, operatingSystemFamily: OperatingSystemFamily.LINUX },
     });
-    const queues = lanes.relayQueues.filter((lane) => lane.project === project).map(({ queue }) => queue.queueArn);
+    const queues = queueKeys.relayQueues
+      .filter((queueKey) => queueKey.project === project)
+      .map(({ queue }) => queue.queueArn);
     const actions = ['ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'].map((action) => `sqs:${action}`);
     task.addToTaskRolePolicy(new PolicyStatement({ actions, resources: queues }));
     if (key) task.addToTaskRolePolicy(new PolicyStatement({ actions: KEY_ACTIONS, resources: [key.keyArn] }));
@@ -123,7 +125,7 @@ export class RelayService extends Construct {
       environment: {
         AWS_REGION: Stack.of(this).region,
         PARLEY_URL: endpoint,
-        PARLEY_QUEUE_URL_PREFIX: lanes.urlPrefix,
+        PARLEY_QUEUE_URL_PREFIX: queueKeys.urlPrefix,
         NATS_SERVERS: relay.natsServers.join(','),
         NATS_TLS_ENABLED: String(relay.tls),
       },

@@ -23,8 +23,8 @@ interface IndexKeys {
 }
 
 const INDEX_KEYS: Record<TableIndexName, IndexKeys> = {
-  placed: { partition: 'placedP', sort: { name: 'placedS', type: AttributeType.STRING } },
-  held: { partition: 'heldP', sort: { name: 'heldS', type: AttributeType.STRING } },
+  byList: { partition: 'byListPk', sort: { name: 'byListSk', type: AttributeType.STRING } },
+  byHolder: { partition: 'byHolderPk', sort: { name: 'byHolderSk', type: AttributeType.STRING } },
   due: { partition: 'dueShard', sort: { name: 'due', type: AttributeType.NUMBER } },
 };
 

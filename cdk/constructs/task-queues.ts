@@ -52,19 +52,19 @@ export class TaskQueues extends Construct {
     );
     this.deadLetters = [...ofDomains.values()];
     this.relayDeadLetters = [...ofRelays.values()];
-    const createTaskQueue = (lane: NamedQueue): TaskQueue => {
-      const dead = (lane.kind === 'relay' ? ofRelays : ofDomains).get(lane.project);
-      if (dead === undefined) throw new Error(`no dead-letter queue for ${lane.suffix}`);
-      const queue = createFifoQueue(this, lane.suffix.replace('.fifo', ''), props.key, {
-        queueName: this.namePrefix + lane.suffix,
+    const createTaskQueue = (queueKey: NamedQueue): TaskQueue => {
+      const dead = (queueKey.kind === 'relay' ? ofRelays : ofDomains).get(queueKey.project);
+      if (dead === undefined) throw new Error(`no dead-letter queue for ${queueKey.suffix}`);
+      const queue = createFifoQueue(this, queueKey.suffix.replace('.fifo', ''), props.key, {
+        queueName: this.namePrefix + queueKey.suffix,
         visibilityTimeout: QUEUE_VISIBILITY,
         deadLetterQueue: { queue: dead, maxReceiveCount: MAX_RECEIVES },
       });
-      return { ...lane, queue };
+      return { ...queueKey, queue };
     };
-    const lanes = listQueues(projects).map(createTaskQueue);
-    this.domainQueues = lanes.filter(({ kind }) => kind === 'domain');
-    this.relayQueues = lanes.filter(({ kind }) => kind === 'relay');
+    const queueKeys = listQueues(projects).map(createTaskQueue);
+    this.domainQueues = queueKeys.filter(({ kind }) => kind === 'domain');
+    this.relayQueues = queueKeys.filter(({ kind }) => kind === 'relay');
     const [first] = this.domainQueues;
     if (first === undefined) throw new Error('parley.config.ts has no domain');
     this.urlPrefix = Fn.select(0, Fn.split(first.suffix, first.queue.queueUrl));

@@ -18,7 +18,7 @@ const publishOrCount: PublishExternally = async (events) => {
   try {
     await publishToBus(events);
   } catch (error) {
-    logger.error('events were not announced on the bus', { events: events.map(({ id }) => id), error: String(error) });
+    logger.error('publishing to the event bus failed', { events: events.map(({ id }) => id), error: String(error) });
     publishCounts({ EventsNotPublished: events.length });
   }
 };
@@ -35,7 +35,7 @@ export const dispatchStreamRecords = async (records: DynamoDBRecord[]): Promise<
     await dispatchOne(records);
     return [];
   } catch (error) {
-    logger.warn('a batch failed and is carried out one by one', { records: records.length, error: String(error) });
+    logger.warn('stream batch failed, retrying one by one', { records: records.length, error: String(error) });
   }
   const byRecord = [...Map.groupBy(records, ({ dynamodb }) => JSON.stringify(dynamodb?.Keys)).values()];
   const failed = (await Promise.all(byRecord.map(findFirstFailure))).filter((record) => record !== undefined);
@@ -58,7 +58,7 @@ const findFirstFailure = async (records: DynamoDBRecord[]): Promise<DynamoDBReco
     } catch (error) {
       const { Keys: keys, SequenceNumber: sequence } = record.dynamodb ?? {};
       const about = { record: keys?.pk?.S, ...getChangeLogFields(record), sequence };
-      logger.error('a change could not be carried out', { ...about, error: String(error) });
+      logger.error('change dispatch failed', { ...about, error: String(error) });
       return record;
     }
   }

@@ -8,7 +8,7 @@ export const FunctionEnv = z.object({
   BUCKET_NAME: z.string().min(1),
   BUS_NAME: z.string().min(1),
   /** The address of a lane's queue is this, then `<project>-<domain>-<priority>.fifo`. */
-  LANE_URL_PREFIX: z.url(),
+  QUEUE_URL_PREFIX: z.url(),
   DELAY_QUEUE_URL: z.url(),
 });
 export type FunctionEnv = z.output<typeof FunctionEnv>;

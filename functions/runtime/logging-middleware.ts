@@ -11,6 +11,6 @@ export const createLoggingMiddleware = <Event, Result>(
     logger.appendKeys(about(event));
   },
   onError: ({ error }) => {
-    logger.error('the function failed', { error });
+    logger.error('function failed', { error });
   },
 });

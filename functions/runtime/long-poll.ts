@@ -31,7 +31,7 @@ export class LambdaLongPoll {
 
   #acquireSlot(project: string, owner: string): void {
     const { limits, aws } = this.#deps.config;
-    const { waiters: seats = DEFAULT_SLOTS } = aws ?? {};
+    const { longPollSlots: seats = DEFAULT_SLOTS } = aws ?? {};
     const ownSeats = Math.min(limits.waitsPerKey, Math.ceil(seats / 2));
     this.#slot = acquireSlot(this.#deps, { project, owner, slots: seats, ownSlots: ownSeats }, this.#longestMs);
     this.#slot.then(

@@ -9,7 +9,7 @@ import { flushMetrics } from './metrics-buffer.ts';
 export type AddLogFields = (facts: object) => void;
 
 /** A function that reads a queue, message by message. What fails is told, and comes again; the rest of its batch is done. */
-export const createQueueFunction = (work: (body: string, note: AddLogFields) => Promise<void>) => {
+export const createQueueFunction = (work: (body: string, directMessage: AddLogFields) => Promise<void>) => {
   const processor = new BatchProcessor(EventType.SQS);
   const processRecord = async ({ body, messageId }: SQSRecord): Promise<void> => {
     let about: object = { messageId };
@@ -18,7 +18,7 @@ export const createQueueFunction = (work: (body: string, note: AddLogFields) => 
         about = { ...about, ...facts };
       });
     } catch (error) {
-      logger.error('a message could not be worked off', { ...about, error: String(error) });
+      logger.error('queue message failed', { ...about, error: String(error) });
       throw error;
     }
   };

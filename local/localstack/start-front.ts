@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { getPort } from '../template/http/listen.ts';
-import { createRouteFinder } from '../template/http/routes.ts';
+import { createRouteFinder, getPort } from '../cloudformation-runner/index.ts';
 
 /** Not for whoever is behind: they are about one connection. */
 const HOP_BY_HOP = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'expect']);

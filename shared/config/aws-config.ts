@@ -38,7 +38,7 @@ export const AwsConfig = z.strictObject({
   /** Calls a second over all agents, and how many may come at once. */
   throttle: z.strictObject({ rate: positive.default(1000), burst: positive.default(2000) }).prefault({}),
   /** How many calls of each project may wait at once. Each occupies a function, of which a new account has 10. */
-  waiters: positive.default(100),
+  longPollSlots: positive.default(100),
   /** Nothing runs by itself: stream, queues and schedules stand still, for as long as the table is being restored. */
   paused: z.boolean().default(false),
   /** For `-c relay=fargate`: where the relays of the projects find NATS. */
@@ -84,26 +84,27 @@ export const buildQueuePrefix = (stage: string): string => `parley-${stage}-`;
 export const checkQueueNames = (values: unknown): string[] => {
   const { data } = QueueNameConfig.safeParse(values);
   if (data === undefined) return [];
-  const lanes = listQueues(data.projects).map((lane) => ({
-    ...lane,
-    queue: buildQueuePrefix(data.aws.stage) + lane.suffix,
+  const queueKeys = listQueues(data.projects).map((queueKey) => ({
+    ...queueKey,
+    queue: buildQueuePrefix(data.aws.stage) + queueKey.suffix,
   }));
-  const seen = new Map(lanes.map((lane) => [lane.queue, formatConfigPath(lane)]));
-  const mistakes = lanes.flatMap((lane) => {
-    const { priority, queue } = lane;
+  const seen = new Map(queueKeys.map((queueKey) => [queueKey.queue, formatConfigPath(queueKey)]));
+  const mistakes = queueKeys.flatMap((queueKey) => {
+    const { priority, queue } = queueKey;
     const other = seen.get(queue);
-    if (other !== formatConfigPath(lane)) return [`${formatConfigPath(lane)}: shares the queue ${queue} with ${other}`];
+    if (other !== formatConfigPath(queueKey))
+      return [`${formatConfigPath(queueKey)}: shares the queue ${queue} with ${other}`];
     const tooLong = priority === 'critical' && queue.length > MAX_QUEUE_NAME_LENGTH;
     return tooLong
       ? [
-          `${formatConfigPath(lane)}: its queue ${queue} has ${queue.length} characters, SQS allows ${MAX_QUEUE_NAME_LENGTH}`,
+          `${formatConfigPath(queueKey)}: its queue ${queue} has ${queue.length} characters, SQS allows ${MAX_QUEUE_NAME_LENGTH}`,
         ]
       : [];
   });
-  const characters = lanes.reduce((sum, { queue }) => sum + ARN_CHARACTERS_BEFORE_NAME + queue.length, 0);
+  const characters = queueKeys.reduce((sum, { queue }) => sum + ARN_CHARACTERS_BEFORE_NAME + queue.length, 0);
   if (characters > POLICY_CHARACTERS_FOR_QUEUES) {
     mistakes.push(
-      `projects: the names of ${lanes.length} queues take ${characters} characters of a policy, ` +
+      `projects: the names of ${queueKeys.length} queues take ${characters} characters of a policy, ` +
         `which has ${POLICY_CHARACTERS_FOR_QUEUES} for them: take fewer or shorter names, or a second deployment`,
     );
   }

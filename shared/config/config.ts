@@ -13,7 +13,7 @@ const positive = z.number().int().positive();
 const DomainConfig = z.strictObject({
   description: z.string(),
   /** Whether agents in the cloud serve it, over HTTP, or agents on-prem, over NATS. It is never both. */
-  via: z.enum(['http', 'nats']).default('http'),
+  transport: z.enum(['http', 'nats']).default('http'),
 });
 
 const ProjectConfig = z
@@ -22,7 +22,7 @@ const ProjectConfig = z
     /** Whether agents on NATS take part: a relay then carries messages between them and Parley. */
     relay: z.boolean().default(false),
   })
-  .refine(({ domains, relay }) => relay || Object.values(domains).every(({ via }) => via === 'http'), {
+  .refine(({ domains, relay }) => relay || Object.values(domains).every(({ transport }) => transport === 'http'), {
     error: "has a domain with via: 'nats' and needs relay: true",
   });
 
@@ -174,4 +174,4 @@ export const hasRelay = (config: Config, project: string): boolean => config.pro
 
 /** Whether agents on NATS serve the domain. */
 export const isServedOverNats = (config: Config, project: string, domain: string | undefined): boolean =>
-  domain !== undefined && config.projects[project]?.domains[domain]?.via === 'nats';
+  domain !== undefined && config.projects[project]?.domains[domain]?.transport === 'nats';

@@ -70,7 +70,7 @@ export interface Encoder {
   /** How a task ended, what its holder asks or what it was answered, for the one who must know. */
   encodeOutcome(outcome: TaskOutcome, output: Json | undefined, artifacts: JsonObject[] | undefined): JsonObject;
   /** A message that is no task, for its recipient. */
-  encodeDirectMessage(note: DirectMessage, content: Json): JsonObject;
+  encodeDirectMessage(directMessage: DirectMessage, content: Json): JsonObject;
   /** A message to all agents, for everybody who listens on NATS; undefined where the dialect has no such message. */
   encodeBroadcast?(command: DirectMessageCommand, at: number): JsonObject | undefined;
 }

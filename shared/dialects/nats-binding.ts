@@ -12,7 +12,7 @@ export interface NatsContext {
   /** The domain of the task. */
   domain?: string;
   /** It is for those who listen where messages to all stand, or for one of them. */
-  isToSome?: boolean;
+  isPartialAudience?: boolean;
 }
 
 type AddressedMessage = Pick<NatsMessage, 'subject' | 'headers' | 'payload' | 'core'>;
@@ -44,14 +44,14 @@ export interface NatsBinding {
   /** Its subjects name domains: it is what on-prem agents are told in of a task that is for whoever serves its domain. */
   hasDomainSubjects?: true;
   /** Whether its agents lease a task that carries this over HTTPS. */
-  usesLease?(carried: JsonObject): boolean;
+  usesLease?(extensions: JsonObject): boolean;
   /**
    * Whether a request stands on its subject for all who listen there, and must not be said again for the same attempt; and whether
    * its sender said it there.
    */
-  getPublishedState?(carried: JsonObject): { isHeard: boolean } | undefined;
+  getPublishedState?(extensions: JsonObject): { isHeard: boolean } | undefined;
   /** Which part of a turn the task is that carries this: the turn tells how it ended, and nobody else. */
-  getTurnRole?(carried: JsonObject): 'call' | 'turn' | undefined;
+  getTurnRole?(extensions: JsonObject): 'call' | 'turn' | undefined;
   /** What a task belongs to that its messages say in headers of their own. */
   says?: readonly ('conversation' | 'user' | 'graph')[];
   /** Where a message in the dialect goes; undefined for the inbox of its recipient. */

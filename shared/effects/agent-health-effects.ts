@@ -17,12 +17,12 @@ export const computeHealthEffects = ({ before, after }: RecordChange<AgentHealth
   if (hasHealthGrade(after) && before?.status !== after.status) {
     announced.push(['agent.health', { status: after.status, before: before?.status }]);
   }
-  if (before?.rest?.since !== after.rest?.since || before?.rest?.action !== after.rest?.action) {
-    announced.push([after.rest ? PAUSE_EVENTS[after.rest.action] : 'agent.resumed', { ...after.rest }]);
+  if (before?.pause?.since !== after.pause?.since || before?.pause?.action !== after.pause?.action) {
+    announced.push([after.pause ? PAUSE_EVENTS[after.pause.action] : 'agent.resumed', { ...after.pause }]);
   }
   const { project, agent, online: isOnline, at } = after;
-  const told: Effect[] = announced.map(([type, data]) => ({
-    kind: 'announce',
+  const auditEntry: Effect[] = announced.map(([type, data]) => ({
+    kind: 'publish',
     event: {
       id: `agent/${after.agent}:${after.v}:${type}`,
       project: after.project,
@@ -32,7 +32,9 @@ export const computeHealthEffects = ({ before, after }: RecordChange<AgentHealth
     },
   }));
   const hasChanged = (before?.online ?? false) !== isOnline;
-  return hasChanged ? [...told, { kind: 'relay', message: buildPresenceRelay(project, agent, isOnline, at) }] : told;
+  return hasChanged
+    ? [...auditEntry, { kind: 'relay', message: buildPresenceRelay(project, agent, isOnline, at) }]
+    : auditEntry;
 };
 
 /** What others call their status says what they do, not how they are. */

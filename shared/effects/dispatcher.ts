@@ -29,7 +29,7 @@ export const dispatchChanges = async (deps: Deps, changes: RecordChange[]): Prom
   const others: OtherEffect[] = [];
   for (const effect of await expandForRelay(deps, changes.flatMap(computeEffects))) {
     if (effect.kind === 'enqueue') messages.push(effect.message);
-    else if (effect.kind === 'announce') events.push(effect.event);
+    else if (effect.kind === 'publish') events.push(effect.event);
     else others.push(effect);
   }
   await Promise.all([
@@ -39,7 +39,7 @@ export const dispatchChanges = async (deps: Deps, changes: RecordChange[]): Prom
   ]);
 };
 
-type OtherEffect = Exclude<Effect, { kind: 'enqueue' | 'announce' }>;
+type OtherEffect = Exclude<Effect, { kind: 'enqueue' | 'publish' }>;
 
 /** What is for somebody on NATS waits for the relay, in the order of the changes that it follows from. */
 const expandForRelay = async (deps: Deps, effects: Effect[]): Promise<Effect[]> =>
@@ -49,7 +49,7 @@ const expandEffectForRelay = ({ config, directory }: Deps, effect: Effect): Effe
   if (effect.kind === 'relay') {
     return hasRelay(config, effect.message.queueKey.project) ? [{ kind: 'enqueue', message: effect.message }] : [];
   }
-  if (effect.kind === 'announce' && hasRelay(config, effect.event.project)) {
+  if (effect.kind === 'publish' && hasRelay(config, effect.event.project)) {
     const message = toRelayEventMessage(effect.event);
     return message ? [effect, { kind: 'enqueue', message }] : [effect];
   }
@@ -66,7 +66,9 @@ const routeDelivery = async (
   outcome: TaskOutcome,
 ): Promise<Effect[]> => {
   const reader = await directory.getAgent(project, outcome.to);
-  return reader?.agent.via === 'nats' ? [{ kind: 'enqueue', message: buildOutcomeRelay(project, outcome) }] : [effect];
+  return reader?.agent.transport === 'nats'
+    ? [{ kind: 'enqueue', message: buildOutcomeRelay(project, outcome) }]
+    : [effect];
 };
 
 const computeEffects = (change: RecordChange): Effect[] => {
@@ -76,16 +78,17 @@ const computeEffects = (change: RecordChange): Effect[] => {
 
 const executeEffect = async (deps: Deps, effect: OtherEffect): Promise<void> => {
   if (effect.kind === 'deliver') await createDelivery(deps, effect.delivery);
-  if (effect.kind === 'remember') await appendHistory(deps, effect.entry);
+  if (effect.kind === 'appendHistory') await appendHistory(deps, effect.entry);
   if (effect.kind === 'cancelChildren') await updateChildren(deps, effect.of, effect.change);
-  if (effect.kind === 'lookAtDependencies') await reconcileDependencies(deps, effect.of.project, effect.of.id);
-  if (effect.kind === 'lookAtWaiters') await reconcileDependents(deps, effect.of);
-  if (effect.kind === 'lookAtGraph') await reconcileGraph(deps, effect.project, effect.graph);
-  if (effect.kind === 'cancelNodes') await cancelGraphNodes(deps, effect.of);
-  if (effect.kind === 'join') await recordItemEnd(deps, effect.project, effect.joins, effect.end);
-  if (effect.kind === 'stopPart') await getItemKind(effect.part.kind).stop(deps, effect.project, effect.part.id);
-  if (effect.kind === 'own') await deps.blobs.retain(effect.blob);
-  if (effect.kind === 'forget') await deps.blobs.delete(effect.blob);
+  if (effect.kind === 'reconcileDependencies') await reconcileDependencies(deps, effect.of.project, effect.of.id);
+  if (effect.kind === 'reconcileDependents') await reconcileDependents(deps, effect.of);
+  if (effect.kind === 'reconcileGraph') await reconcileGraph(deps, effect.project, effect.graph);
+  if (effect.kind === 'cancelGraphNodes') await cancelGraphNodes(deps, effect.of);
+  if (effect.kind === 'recordBatchItemEnd')
+    await recordItemEnd(deps, effect.project, effect.batchMembership, effect.end);
+  if (effect.kind === 'stopBatchItem') await getItemKind(effect.item.kind).stop(deps, effect.project, effect.item.id);
+  if (effect.kind === 'retain') await deps.blobs.retain(effect.blob);
+  if (effect.kind === 'release') await deps.blobs.delete(effect.blob);
   if (effect.kind === 'turn') await executeTurnEffect(deps, effect.effect);
 };
 
@@ -101,7 +104,7 @@ const OPTIONAL_HISTORY_FIELDS = ['agent', 'claimedAt', 'endedAt', 'status', 'err
 
 /** A later entry may have taken the place already. */
 const appendHistory = async ({ records, newId }: Deps, entry: NewItem<HistoryEntry>): Promise<void> => {
-  const older = or(notExists('version'), lessThan('version', entry.version), notEquals('life', entry.life));
+  const older = or(notExists('version'), lessThan('version', entry.version), notEquals('cycle', entry.cycle));
   const { pk: _pk, sk: _sk, ...set } = entry;
   const unset = OPTIONAL_HISTORY_FIELDS.filter((field) => entry[field] === undefined);
   await records.update(historyRef(entry), { if: older, set, unset }, newId(), 'orCreate');

@@ -12,24 +12,24 @@ import type { Graph } from '../workflows/graphs/graph.ts';
 /** What must follow from a write, each safe to be carried out twice. */
 export type Effect =
   | { kind: 'enqueue'; message: QueueMessage }
-  | { kind: 'announce'; event: ParleyEvent }
+  | { kind: 'publish'; event: ParleyEvent }
   | { kind: 'deliver'; delivery: NewItem<Delivery> }
-  | { kind: 'remember'; entry: NewItem<HistoryEntry> }
+  | { kind: 'appendHistory'; entry: NewItem<HistoryEntry> }
   /** A record has come to name a blob, or names it no more. */
-  | { kind: 'own'; blob: string }
-  | { kind: 'forget'; blob: string }
+  | { kind: 'retain'; blob: string }
+  | { kind: 'release'; blob: string }
   /** For everybody on NATS, where the project has a relay. */
   | { kind: 'relay'; message: QueueMessage }
   /** The children of a task, all that are still open. */
   | { kind: 'cancelChildren'; of: Task; change: Change }
   /** What a task waits for, and all that wait for a task. */
-  | { kind: 'lookAtDependencies'; of: Task }
-  | { kind: 'lookAtWaiters'; of: Task }
+  | { kind: 'reconcileDependencies'; of: Task }
+  | { kind: 'reconcileDependents'; of: Task }
   /** A node of a graph has ended or begun again; and all nodes are to be cancelled. */
-  | { kind: 'lookAtGraph'; project: string; graph: string }
-  | { kind: 'cancelNodes'; of: Graph }
+  | { kind: 'reconcileGraph'; project: string; graph: string }
+  | { kind: 'cancelGraphNodes'; of: Graph }
   /** A part of a batch has ended. */
-  | { kind: 'join'; project: string; joins: BatchMembership; end: BatchItemEnd }
+  | { kind: 'recordBatchItemEnd'; project: string; batchMembership: BatchMembership; end: BatchItemEnd }
   /** A batch has ended before one of its parts. */
-  | { kind: 'stopPart'; project: string; part: BatchItem }
+  | { kind: 'stopBatchItem'; project: string; item: BatchItem }
   | { kind: 'turn'; effect: TurnEffect };

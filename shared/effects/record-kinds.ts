@@ -87,8 +87,8 @@ const computeBlobEffects = <T>(
   const namedBy = (record: T | undefined): string[] => listBlobKeys(record ? contents(record) : []);
   const [old, current] = [namedBy(before), namedBy(after)];
   return [
-    ...current.filter((blob) => !old.includes(blob)).map((blob): Effect => ({ kind: 'own', blob })),
-    ...old.filter((blob) => !current.includes(blob)).map((blob): Effect => ({ kind: 'forget', blob })),
+    ...current.filter((blob) => !old.includes(blob)).map((blob): Effect => ({ kind: 'retain', blob })),
+    ...old.filter((blob) => !current.includes(blob)).map((blob): Effect => ({ kind: 'release', blob })),
   ];
 };
 
@@ -106,13 +106,13 @@ const RECORD_KINDS: readonly AnyRecordKind[] = [
     is: isBatch,
     effects: computeBatchEffects,
     turnEffects: computeBatchCallEffects,
-    contents: ({ seeds, forks }) => [seeds, forks],
+    contents: ({ pendingRequests, pendingTurns }) => [pendingRequests, pendingTurns],
     onTimer: onBatchTimer,
   }),
   defineRecordKind({
     is: isGraph,
     effects: computeGraphEffects,
-    contents: ({ seeds }) => [seeds],
+    contents: ({ pendingRequests }) => [pendingRequests],
     onTimer: onGraphTimer,
   }),
   defineRecordKind({

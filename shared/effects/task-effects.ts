@@ -23,22 +23,24 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   for (const message of buildQueueMessages({ before, after })) effects.push({ kind: 'enqueue', message });
   for (const message of buildNatsNotifications(taken, after)) effects.push({ kind: 'enqueue', message });
   const deliveries = buildDeliveries(before, after);
-  for (const type of taken) effects.push({ kind: 'announce', event: buildTaskEvent(type, after, deliveries) });
-  for (const entry of buildHistoryEntries(before, after)) effects.push({ kind: 'remember', entry });
+  for (const type of taken) effects.push({ kind: 'publish', event: buildTaskEvent(type, after, deliveries) });
+  for (const entry of buildHistoryEntries(before, after)) effects.push({ kind: 'appendHistory', entry });
   for (const delivery of deliveries) effects.push({ kind: 'deliver', delivery });
-  if (isNewlyCancelled(before, after) && after.children !== undefined) {
+  if (isNewlyCancelled(before, after) && after.childCount !== undefined) {
     effects.push({ kind: 'cancelChildren', of: after, change: buildChildCancellation(after) });
   }
   const hasEndedOrBegunAgain = before !== undefined && isOpen(before) !== isOpen(after);
   // One that ended by what it waited for is looked at too: that may run again by now.
   if (after.status === 'waiting' || (hasEndedOrBegunAgain && isEndedByDependency(after))) {
-    effects.push({ kind: 'lookAtDependencies', of: after });
+    effects.push({ kind: 'reconcileDependencies', of: after });
   }
-  if (after.waiters !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtWaiters', of: after });
-  const { project, joins, graph } = after;
-  if (graph !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'lookAtGraph', project, graph });
+  if (after.dependentCount !== undefined && hasEndedOrBegunAgain)
+    effects.push({ kind: 'reconcileDependents', of: after });
+  const { project, batchMembership, graph } = after;
+  if (graph !== undefined && hasEndedOrBegunAgain) effects.push({ kind: 'reconcileGraph', project, graph });
   const end = hasEndedOrBegunAgain && getTerminalStatus(after);
-  if (joins && end) effects.push({ kind: 'join', project, joins, end: { status: end } });
+  if (batchMembership && end)
+    effects.push({ kind: 'recordBatchItemEnd', project, batchMembership, end: { status: end } });
   return effects;
 };
 
@@ -103,7 +105,7 @@ const buildTaskEvent = (type: TaskEventType, task: Task, deliveries: NewItem<Del
     status: task.status,
     capability: task.capability,
     domain: task.domain,
-    skill: task.skill,
+    routingCapability: task.routingCapability,
     priority: task.priority,
     from: task.from,
     attempt: task.attempt,
@@ -118,9 +120,9 @@ const buildTaskEvent = (type: TaskEventType, task: Task, deliveries: NewItem<Del
 });
 
 /** Who took the step, where that was not whoever has the task in hand. */
-const buildEventActor = (type: TaskEventType, { cancelledBy, answered, retriedBy }: Task): JsonObject => {
+const buildEventActor = (type: TaskEventType, { cancelledBy, lastAnswer, retriedBy }: Task): JsonObject => {
   if (type === 'task.cancelled') return { cancelledBy };
-  if (type === 'task.input_given') return { answeredBy: answered?.by };
+  if (type === 'task.input_given') return { answeredBy: lastAnswer?.by };
   return type === 'task.requested' ? { retriedBy } : {};
 };
 

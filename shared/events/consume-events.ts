@@ -66,7 +66,7 @@ interface NoEvents {
   hasMore?: true;
 }
 
-type ConsumerState = Pick<Consumer, 'generation' | 'next' | 'spans' | 'lastSpan'>;
+type ConsumerState = Pick<Consumer, 'generation' | 'next' | 'inFlight' | 'lastRangeId'>;
 
 /** What is to be written before it is answered, and the answer. */
 interface ConsumerDecision<T> {
@@ -74,7 +74,7 @@ interface ConsumerDecision<T> {
   answer: T;
 }
 
-const NEW_CONSUMER: ConsumerState = { generation: 1, spans: [], lastSpan: 0 };
+const NEW_CONSUMER: ConsumerState = { generation: 1, inFlight: [], lastRangeId: 0 };
 
 /** What lapsed comes before what nobody has seen. */
 const readNext = async (
@@ -84,7 +84,7 @@ const readNext = async (
   wanted: TakeOptions,
 ): Promise<ConsumerDecision<TakenEvents | NoEvents>> => {
   const now = deps.clock.now();
-  const lapsed = seen.spans.find(({ until }) => until <= now);
+  const lapsed = seen.inFlight.find(({ until }) => until <= now);
   return lapsed ? redeliver(deps, declared, seen, lapsed, wanted) : readNew(deps, declared, seen, wanted);
 };
 
@@ -96,13 +96,13 @@ const redeliver = async (
   { leaseMs }: TakeOptions,
 ): Promise<ConsumerDecision<TakenEvents | NoEvents>> => {
   const page = await events.read(project, { after: lapsed.from, until: lapsed.to, types, limit: MAX_EVENTS });
-  const others = seen.spans.filter(({ id }) => id !== lapsed.id);
-  const state = { ...seen, spans: others };
+  const others = seen.inFlight.filter(({ id }) => id !== lapsed.id);
+  const state = { ...seen, inFlight: others };
   // Their time in the log is over.
   const heard = page.events.filter(isOnChannels(channels));
   if (heard.length === 0) return { change: state, answer: { end: lapsed.to, nextCheckAt: 0, hasMore: true } };
   const span = { ...lapsed, lease: lapsed.lease + 1, until: clock.now() + leaseMs };
-  return { change: { ...state, spans: [...others, span] }, answer: toTakenEvents(seen, span, heard) };
+  return { change: { ...state, inFlight: [...others, span] }, answer: toTakenEvents(seen, span, heard) };
 };
 
 const readNew = async (
@@ -111,8 +111,8 @@ const readNew = async (
   seen: ConsumerState,
   { max, leaseMs }: TakeOptions,
 ): Promise<ConsumerDecision<TakenEvents | NoEvents>> => {
-  const nextCheckAt = Math.min(...seen.spans.map(({ until }) => until));
-  if (seen.spans.length >= MAX_IN_FLIGHT_RANGES) {
+  const nextCheckAt = Math.min(...seen.inFlight.map(({ until }) => until));
+  if (seen.inFlight.length >= MAX_IN_FLIGHT_RANGES) {
     // An acknowledgement makes room, and nobody is told of it.
     return {
       answer: { end: await events.getEnd(project), nextCheckAt: Math.min(nextCheckAt, clock.now() + FULL_RECHECK_MS) },
@@ -126,9 +126,9 @@ const readNew = async (
       ? { answer }
       : { change: { ...seen, next: page.cursor }, answer: { ...answer, hasMore: true } };
   }
-  const id = seen.lastSpan + 1;
+  const id = seen.lastRangeId + 1;
   const span = { id, lease: 1, from: seen.next, to: page.cursor, until: clock.now() + leaseMs };
-  const change = { ...seen, next: page.cursor, spans: [...seen.spans, span], lastSpan: id };
+  const change = { ...seen, next: page.cursor, inFlight: [...seen.inFlight, span], lastRangeId: id };
   return { change, answer: toTakenEvents(seen, span, heard) };
 };
 
@@ -155,12 +155,12 @@ export const acknowledgeEvents = async (
   const { project } = getConsumerConfig(deps, caller, name);
   const [generation, id, lease] = (RECEIPT.exec(receipt) ?? []).slice(1).map(Number);
   return updateConsumer<{ duplicate: boolean }>(deps, project, name, (seen = NEW_CONSUMER) => {
-    const span = seen.spans.find((one) => one.id === id);
-    const isKnown = generation === seen.generation && id !== undefined && id <= seen.lastSpan;
+    const span = seen.inFlight.find((one) => one.id === id);
+    const isKnown = generation === seen.generation && id !== undefined && id <= seen.lastRangeId;
     if (!isKnown || (span && span.lease !== lease)) throw staleReceiptError(name);
     if (!span) return { answer: { duplicate: true } };
-    const spans = seen.spans.filter((one) => one !== span);
-    return { change: { ...seen, spans }, answer: { duplicate: false } };
+    const spans = seen.inFlight.filter((one) => one !== span);
+    return { change: { ...seen, inFlight: spans }, answer: { duplicate: false } };
   });
 };
 
@@ -177,7 +177,7 @@ export const seekConsumer = async (deps: Deps, caller: Caller, name: string, to:
   const { project } = getConsumerConfig(deps, caller, name);
   const next = await resolveSeekTarget(deps, project, to);
   await updateConsumer(deps, project, name, (seen = NEW_CONSUMER) => ({
-    change: { ...seen, generation: seen.generation + 1, next, spans: [] },
+    change: { ...seen, generation: seen.generation + 1, next, inFlight: [] },
     answer: undefined,
   }));
 };
@@ -199,12 +199,12 @@ const updateConsumer = async <T>(
     const seen = await records.get(ref);
     const { change, answer } = await decide(seen);
     if (!change) return answer;
-    const { generation, next, spans, lastSpan } = change;
+    const { generation, next, inFlight, lastRangeId } = change;
     const written = await records.update(
       ref,
       {
         if: seen ? equals('v', seen.v) : notExists('v'),
-        set: { generation, next, spans, lastSpan },
+        set: { generation, next, inFlight, lastRangeId },
         unset: next === undefined ? ['next'] : [],
       },
       newId(),

@@ -25,9 +25,9 @@ export interface Consumer extends Item {
   /** Where the next span begins; absent at the oldest event. */
   next?: string;
   /** What was given out and not acknowledged, oldest first. */
-  spans: InFlightRange[];
+  inFlight: InFlightRange[];
   /** The id of the last span that was given out. */
-  lastSpan: number;
+  lastRangeId: number;
 }
 
 export type ConsumerConfig = Config['consumers'][string];

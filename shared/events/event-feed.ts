@@ -41,8 +41,8 @@ export class EventFeed {
   }
 
   /** What comes behind a place in the log, if that is at hand. */
-  getSegmentAfter(place: string): EventSegment | undefined {
-    return this.#segments.get(place);
+  getSegmentAfter(cursor: string): EventSegment | undefined {
+    return this.#segments.get(cursor);
   }
 
   /** Reads on from here, unless it reads already. */

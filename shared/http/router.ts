@@ -26,9 +26,11 @@ export const createRouter = (deps: Deps, routes: readonly Route[], admission?: A
       const found = await dispatchRequest({ deps, counts, admission }, match(request), request, trace);
       return toHttpResponse(found, headers, isHead(request));
     } catch (thrown) {
-      const told = toPublicError(thrown);
-      const error = isFailedKey(told, request) ? failedKeys.recordFailure(request.source ?? '', told) : told;
-      if (admission && isDelayed(error, told)) await admission.delayRejection(() => request.signal);
+      const auditEntry = toPublicError(thrown);
+      const error = isFailedKey(auditEntry, request)
+        ? failedKeys.recordFailure(request.source ?? '', auditEntry)
+        : auditEntry;
+      if (admission && isDelayed(error, auditEntry)) await admission.delayRejection(() => request.signal);
       return toProblemResponse(deps, request, error, headers);
     }
   };
@@ -38,8 +40,8 @@ export const createRouter = (deps: Deps, routes: readonly Route[], admission?: A
 const isFailedKey = ({ code }: ParleyError, { source, headers }: HttpRequest): boolean =>
   code === 'unauthorized' && source !== undefined && headers.authorization !== undefined;
 
-const isDelayed = (error: ParleyError, told: ParleyError): boolean =>
-  error !== told || error.code === 'overloaded' || error.code === 'too_many_in_flight';
+const isDelayed = (error: ParleyError, auditEntry: ParleyError): boolean =>
+  error !== auditEntry || error.code === 'overloaded' || error.code === 'too_many_in_flight';
 
 interface RouterContext {
   deps: Deps;
@@ -116,7 +118,7 @@ const toProblemResponse = (
   const { status, body } = toProblem(error);
   if (status === 500) {
     const cause = error.cause instanceof Error ? error.cause.stack : String(error.cause);
-    deps.log('error', 'a request failed', { method: request.method, path: request.path, ...headers, cause });
+    deps.log('error', 'request failed', { method: request.method, path: request.path, ...headers, cause });
   }
   if (status === 503) logUnavailable(deps, request, error);
   const type = { 'content-type': 'application/problem+json' };

@@ -17,8 +17,8 @@ interface IdempotencyRecord extends Item {
 }
 
 const idempotencyRef = (project: string, messageId: string): Ref<IdempotencyRecord> => ({
-  pk: `${project}#said#${messageId}`,
-  sk: 'said',
+  pk: `${project}#idempotency#${messageId}`,
+  sk: 'idempotency',
 });
 
 /** Carries out a message, unless something else was said under its id and time. What is refused was never said. */
@@ -27,7 +27,7 @@ export const deduplicate = <T>(
   project: string,
   message: Command,
   carryOut: () => Promise<T>,
-): Promise<T> => (message.sent ? executeWithReservedKey(deps, project, message, carryOut) : carryOut());
+): Promise<T> => (message.sequenceInfo ? executeWithReservedKey(deps, project, message, carryOut) : carryOut());
 
 const executeWithReservedKey = async <T>(
   deps: Deps,
@@ -41,7 +41,7 @@ const executeWithReservedKey = async <T>(
     return carryOut();
   }
   const sender = await findAgent(deps, project, message.from);
-  if (sender?.health?.beat?.id === message.messageId) throw idReusedError(message);
+  if (sender?.health?.lastHeartbeat?.id === message.messageId) throw idReusedError(message);
   const token = deps.newId();
   const isFirst = await reserveKey(deps, project, message, token);
   try {
@@ -83,7 +83,7 @@ export const findPrior = async (
   project: string,
   message: Command,
 ): Promise<IdempotencyRecord | undefined> => {
-  const said = message.sent && (await deps.records.get(idempotencyRef(project, message.messageId)));
+  const said = message.sequenceInfo && (await deps.records.get(idempotencyRef(project, message.messageId)));
   if (said && said.fingerprint !== message.fingerprint) throw idReusedError(message);
   return said;
 };

@@ -61,11 +61,11 @@ export interface ReceiveContext {
   /** To all agents, or to those of a capability or domain, whoever the message itself names. */
   broadcast?: string;
   /** It came in on a subject of its dialect: whoever listens there has heard it. */
-  heardOnNats?: true;
+  isAlreadyPublished?: true;
   /** When it was said on NATS; absent where that is now. */
-  saidAt?: number;
+  publishedAt?: number;
   /** Told which task a message is about as soon as that is known, so that whatever is logged from then on says so. */
-  note?: (taskId: string) => void;
+  onTaskId?: (taskId: string) => void;
 }
 
 /** One message of any dialect, carried out. */
@@ -74,12 +74,12 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
   const begun = performance.now();
   try {
     const said = decodeCommand(deps, sent.caller, dialect, message);
-    if (said.kind === 'own') {
+    if (said.kind === 'protocol') {
       if (sent.broadcast !== undefined) throw notBroadcastableError(dialect);
-      const done = await said.carryOut(deps, await authorizeProtocolMessage(deps, sent, said), sent.trace);
+      const done = await said.execute(deps, await authorizeProtocolMessage(deps, sent, said), sent.trace);
       return { id: said.messageId, dialect: dialect.name, ...done };
     }
-    const signed = said.sent ? { message, at: said.sent.at } : sent.signed;
+    const signed = said.sequenceInfo ? { message, at: said.sequenceInfo.at } : sent.signed;
     const sender = await authorizeSender(deps, {
       caller: sent.caller,
       from: said.from,
@@ -90,16 +90,17 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
     if (typeof message.id === 'string' && toCanonicalId(message.id) === said.messageId) {
       assertNotReserved(said.kind === 'request' ? 'A task' : 'A message', said.messageId);
     }
-    const caller = sent.caller.role === 'relay' ? await actAs(deps, sent.caller, sender, sent.saidAt) : sent.caller;
-    const audience = sent.broadcast ?? (said.kind === 'note' ? said.audience : undefined);
+    const caller =
+      sent.caller.role === 'relay' ? await actAs(deps, sent.caller, sender, sent.publishedAt) : sent.caller;
+    const audience = sent.broadcast ?? (said.kind === 'directMessage' ? said.audience : undefined);
     const command = await resolveReferences(deps, caller, sender, withAudience(audience, said));
-    if ('taskId' in command && command.taskId !== undefined) sent.note?.(command.taskId);
+    if ('taskId' in command && command.taskId !== undefined) sent.onTaskId?.(command.taskId);
     const once = <T>(act: () => Promise<T>): Promise<T> => deduplicate(deps, caller.project, command, act);
     if (audience !== undefined) {
       return await once(() => broadcastCommand(deps, caller, sent, dialect.name, audience, command));
     }
     const { duplicate, notices } = await once(() => executeCommand(deps, caller, sent, dialect.name, sender, command));
-    if (command.sent) await recordSequence(deps, sender.agent.project, command, duplicate);
+    if (command.sequenceInfo) await recordSequence(deps, sender.agent.project, command, duplicate);
     if (dialect.hasLatencyMetrics) deps.recordMetric('message_write_latency_ms', performance.now() - begun);
     const { messageId, givenId = messageId } = command;
     const taskId = 'taskId' in command ? command.taskId : undefined;
@@ -117,12 +118,12 @@ const notBroadcastableError = ({ name }: Dialect): ParleyError =>
 /** An administrator may call agents in its own name. */
 const authorizeProtocolMessage = async (
   deps: Deps,
-  { caller, saidAt }: ReceiveContext,
-  { from, signed }: ProtocolMessage,
+  { caller, publishedAt }: ReceiveContext,
+  { from, signedContent }: ProtocolMessage,
 ): Promise<Caller> => {
   if (caller.role === 'admin') return caller;
-  const sender = await authorizeSender(deps, { caller, from, messageCount: 1, signature: signed ?? 'never' });
-  return caller.role === 'relay' ? actAs(deps, caller, sender, saidAt) : caller;
+  const sender = await authorizeSender(deps, { caller, from, messageCount: 1, signature: signedContent ?? 'never' });
+  return caller.role === 'relay' ? actAs(deps, caller, sender, publishedAt) : caller;
 };
 
 /** What the relay brings is as if its agent had called when it said it. */
@@ -130,21 +131,21 @@ const actAs = async (
   deps: Deps,
   { project }: RelayCaller,
   known: RegisteredAgent,
-  saidAt?: number,
+  publishedAt?: number,
 ): Promise<Caller> => {
-  if (shouldRecordActivity(deps, known, saidAt)) await recordActivity(deps, known, saidAt);
+  if (shouldRecordActivity(deps, known, publishedAt)) await recordActivity(deps, known, publishedAt);
   return { project, role: 'agent', registered: known, viaRelay: true };
 };
 
 const broadcastCommand = async (
   deps: Deps,
   caller: Caller,
-  { trace, heardOnNats }: ReceiveContext,
+  { trace, isAlreadyPublished }: ReceiveContext,
   dialect: string,
   audience: string,
   command: Command,
 ): Promise<IngestResult> => {
-  const { duplicate } = await createBroadcast(deps, caller, { audience, dialect, trace, heardOnNats }, command);
+  const { duplicate } = await createBroadcast(deps, caller, { audience, dialect, trace, isAlreadyPublished }, command);
   const { messageId, givenId = messageId } = command;
   return { id: givenId, dialect, duplicate, broadcastId: messageId };
 };
@@ -166,19 +167,19 @@ export const withAuditEntry = <T extends Command>(
   command: T,
 ): T => {
   const { messageId, givenId = messageId } = command;
-  const told = isAudited(deps.config, dialect)
-    ? { id: givenId, type: type ?? command.kind, ...command.told }
+  const auditEntry = isAudited(deps.config, dialect)
+    ? { id: givenId, type: type ?? command.kind, ...command.auditEntry }
     : undefined;
-  const { otherwise } = 'otherwise' in command ? command : {};
-  return { ...command, told, ...(otherwise && { otherwise: { ...otherwise, told } }) };
+  const { fallback } = 'fallback' in command ? command : {};
+  return { ...command, auditEntry, ...(fallback && { fallback: { ...fallback, auditEntry } }) };
 };
 
 /** The same words to many are another message than to one. */
 const withAudience = (audience: string | undefined, command: TaskCommand): TaskCommand => {
   if (audience === undefined) return command;
-  const print = { fingerprint: computeFingerprint([command.fingerprint, audience]) };
-  const { otherwise } = 'otherwise' in command ? command : {};
-  return { ...command, ...print, ...(otherwise && { otherwise: { ...otherwise, ...print } }) };
+  const fingerprint = { fingerprint: computeFingerprint([command.fingerprint, audience]) };
+  const { fallback } = 'fallback' in command ? command : {};
+  return { ...command, ...fingerprint, ...(fallback && { fallback: { ...fallback, ...fingerprint } }) };
 };
 
 const decodeCommand = (deps: Deps, caller: Caller | RelayCaller, dialect: Dialect, message: JsonObject): Command => {
@@ -199,9 +200,7 @@ const logRejection = (
 ): void => {
   const isOtherMajor = code === 'unsupported_version';
   if (!isOtherMajor && !logsRejections) return;
-  const what = isOtherMajor
-    ? 'a message of another major version was refused'
-    : 'a message that is not valid was refused';
+  const what = isOtherMajor ? 'message rejected: unsupported version' : 'message rejected: invalid';
   logRateLimited(deps, { project: caller.project, agent: getCallerName(caller) }, what, {
     dialect: name,
     code,
@@ -222,8 +221,8 @@ const executeCommand = (
     case 'request':
       return createTask(deps, caller, dialect, command, sent.trace);
     case 'heartbeat':
-      return recordHeartbeat(deps, sender, command, sent.saidAt);
-    case 'note':
+      return recordHeartbeat(deps, sender, command, sent.publishedAt);
+    case 'directMessage':
       return executeDirectMessage(deps, caller, sent, dialect, sender, command);
     case 'violation':
       return recordAndRejectViolation(deps, caller.project, dialect, command);
@@ -239,14 +238,19 @@ const executeCommand = (
 const executeDirectMessage = async (
   deps: Deps,
   caller: Caller,
-  { trace, saidAt }: ReceiveContext,
+  { trace, publishedAt }: ReceiveContext,
   dialect: string,
   sender: RegisteredAgent,
-  note: DirectMessageCommand,
+  directMessage: DirectMessageCommand,
 ): Promise<{ duplicate: boolean }> => {
-  const isShown = !(await failByRequestId(deps, sender, note));
-  if (note.order) assertCoordinator(caller, 'give orders');
-  const sent = await sendDirectMessage(deps, { project: caller.project, dialect, trace, isShown }, note);
-  if (note.statusReport && !sent.duplicate) await recordStatusReport(deps, sender, note.statusReport, saidAt);
+  const isShown = !(await failByRequestId(deps, sender, directMessage));
+  if (directMessage.controlCommand) assertCoordinator(caller, 'give orders');
+  const sent = await sendDirectMessage(
+    deps,
+    { project: caller.project, dialect, trace, isVisible: isShown },
+    directMessage,
+  );
+  if (directMessage.statusReport && !sent.duplicate)
+    await recordStatusReport(deps, sender, directMessage.statusReport, publishedAt);
   return sent;
 };

@@ -27,16 +27,16 @@ export const resolveReferences = (
   if ('requester' in command && command.requester !== undefined && command.kind !== 'answer') {
     return resolveTaskByShortId(deps, agent, command);
   }
-  return 'otherwise' in command && command.otherwise
-    ? resolveReportOrFallback(deps, agent, command, command.otherwise)
+  return 'fallback' in command && command.fallback
+    ? resolveReportOrFallback(deps, agent, command, command.fallback)
     : command;
 };
 
 const resolveTaskByShortId = async (deps: Deps, agent: Agent, report: TaskReport): Promise<TaskCommand> => {
   const taskId = await findTaskByShortId(deps, agent, report);
   if (taskId !== undefined) return { ...report, taskId };
-  if (!report.otherwise) throw taskNotFoundByShortIdError(report);
-  return report.otherwise;
+  if (!report.fallback) throw taskNotFoundByShortIdError(report);
+  return report.fallback;
 };
 
 const resolveReportOrFallback = async (
@@ -55,7 +55,7 @@ export const resolveRequestReferences = (
   caller: Caller,
   request: TaskRequestCommand,
 ): TaskRequestCommand | Promise<TaskRequestCommand> =>
-  (request.parent === undefined || request.isSubtask) && !request.waitsForShort
+  (request.parent === undefined || request.isSubtask) && !request.dependencyShortIds
     ? request
     : resolveRequestShortIds(deps, caller, request);
 
@@ -74,14 +74,14 @@ const resolveRequestShortIds = async (
   caller: Caller,
   request: TaskRequestCommand,
 ): Promise<TaskRequestCommand> => {
-  const { parent, isSubtask, waitsForShort } = request;
+  const { parent, isSubtask, dependencyShortIds } = request;
   const whole = parent === undefined || isSubtask ? parent : await resolveParent(deps, caller, parent);
-  if (!waitsForShort) return { ...request, parent: whole };
-  const names = [...new Set(waitsForShort)];
+  if (!dependencyShortIds) return { ...request, parent: whole };
+  const names = [...new Set(dependencyShortIds)];
   const refusal = checkDependencyCount(names);
   if (refusal) throw refusal;
   const found = await Promise.all(names.map((id) => resolveShortId(deps, caller, id)));
   const isUnknown = (id: string): boolean => SHORT_ID.test(id);
   const ignoredDependencies = found.some(isUnknown) ? found.filter(isUnknown) : undefined;
-  return { ...request, parent: whole, waitsFor: found.filter((id) => !isUnknown(id)), ignoredDependencies };
+  return { ...request, parent: whole, dependencyIds: found.filter((id) => !isUnknown(id)), ignoredDependencies };
 };

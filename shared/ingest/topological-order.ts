@@ -1,10 +1,10 @@
 /** A message of a call with others, and how they speak of each other. */
 export interface BatchedMessage {
   /** What it may be called. */
-  own: string[];
+  ids: string[];
   /** The same, and what it is about. */
-  names: string[];
-  awaits: string[];
+  correlationIds: string[];
+  dependencyIds: string[];
 }
 
 interface TopologicalOrder {
@@ -15,9 +15,9 @@ interface TopologicalOrder {
 }
 
 export const computeTopologicalOrder = (messages: BatchedMessage[]): TopologicalOrder => {
-  const awaited = messages.map(({ awaits }, place) => {
-    if (awaits.length === 0) return [];
-    const isAwaited = ({ own }: BatchedMessage): boolean => own.some((name) => awaits.includes(name));
+  const awaited = messages.map(({ dependencyIds }, place) => {
+    if (dependencyIds.length === 0) return [];
+    const isAwaited = ({ ids }: BatchedMessage): boolean => ids.some((name) => dependencyIds.includes(name));
     return messages.flatMap((other, at) => (at !== place && isAwaited(other) ? [at] : []));
   });
   const begun = new Set<number>();
@@ -34,7 +34,7 @@ export const computeTopologicalOrder = (messages: BatchedMessage[]): Topological
     findCycleContaining: (place) =>
       [...collectDependencies(awaited, place)]
         .filter((other) => collectDependencies(awaited, other).has(place))
-        .flatMap((other) => messages[other]?.own[0] ?? []),
+        .flatMap((other) => messages[other]?.ids[0] ?? []),
   };
 };
 

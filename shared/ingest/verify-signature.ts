@@ -15,7 +15,7 @@ export const verifySignature = (deps: Deps, agent: Agent, signed: SignedContent 
   const fault = checkSignature(agent, signed, deps.clock.now());
   if (fault === undefined) return;
   if (signing === 'enforce') throw new ParleyError('bad_signature', `The message is not signed by ${id}: ${fault}.`);
-  deps.log('warn', 'a message is not signed as it should be', { agent: id, fault });
+  deps.log('warn', 'signature invalid (not enforced)', { agent: id, fault });
 };
 
 const checkSignature = (

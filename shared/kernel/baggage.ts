@@ -70,7 +70,7 @@ const decodeValue = (value: string): string => {
 
 /** Whether nothing of the members was lost. */
 export const isLosslessBaggage = (baggage: string | undefined, members: JsonObject): boolean => {
-  const told = decodeBaggage(baggage) ?? {};
+  const auditEntry = decodeBaggage(baggage) ?? {};
   const said = Object.entries(members);
-  return said.length === Object.keys(told).length && said.every(([key, value]) => told[key] === value);
+  return said.length === Object.keys(auditEntry).length && said.every(([key, value]) => auditEntry[key] === value);
 };

@@ -8,7 +8,7 @@ export interface Trace {
   tracestate?: string;
   baggage?: string;
   /** Nobody named it: it was begun for the call that has it. */
-  isMade?: true;
+  isGenerated?: true;
 }
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
@@ -20,7 +20,7 @@ export const parseTrace = (traceparent: string | undefined, tracestate?: string,
     : {
         traceparent: `00-${generateRandomText(16, 'hex')}-${generateRandomText(8, 'hex')}-01`,
         baggage: parseBaggage(baggage),
-        isMade: true,
+        isGenerated: true,
       };
 
 const MAX_STATE_LENGTH = 512;
@@ -37,7 +37,7 @@ const parseTraceState = (tracestate: string | undefined): string | undefined => 
 };
 
 /** What is kept of the trace of a call whose tasks are made later: also whether it was named. */
-export const pickCallTrace = (trace: Trace): Trace => ({ ...pickTraceFields(trace), isMade: trace.isMade });
+export const pickCallTrace = (trace: Trace): Trace => ({ ...pickTraceFields(trace), isGenerated: trace.isGenerated });
 
 /** What a record or a message keeps of its trace. */
 export const pickTraceFields = ({ traceparent, tracestate, baggage }: Trace): Trace => ({
@@ -48,7 +48,7 @@ export const pickTraceFields = ({ traceparent, tracestate, baggage }: Trace): Tr
 
 /** What the one that is made in a call belongs to: the trace that was named, or that of what it is a part of. */
 export const inheritTrace = (trace: Trace, parent: Trace | undefined): Trace => ({
-  ...pickTraceFields(trace.isMade && parent ? parent : trace),
+  ...pickTraceFields(trace.isGenerated && parent ? parent : trace),
   baggage: trace.baggage ?? parent?.baggage,
 });
 

@@ -17,7 +17,7 @@ export type NatsMessage = z.output<typeof NatsMessage>;
 export const NatsEnvelope = z.strictObject({
   subject: z.string().min(1).max(512),
   headers: boundedRecord(z.string(), z.string(), { max: 256 }).default({}),
-  saidAt: z
+  publishedAt: z
     .number()
     .int()
     .nonnegative()

@@ -7,16 +7,16 @@ import type { JsonObject } from '../kernel/json/json.ts';
 import type { Task } from '../tasks/model/task.ts';
 
 /** Whether the agent is given a task that carries this on NATS. Whoever leases it asks over HTTPS. */
-export const isDeliveredOverNats = ({ via, dialect }: Agent, carried: JsonObject): boolean =>
-  via === 'nats' && !getDialect(dialect).natsBinding?.usesLease?.(carried);
+export const isDeliveredOverNats = ({ transport, dialect }: Agent, extensions: JsonObject): boolean =>
+  transport === 'nats' && !getDialect(dialect).natsBinding?.usesLease?.(extensions);
 
 const findNatsProviders = (
   deps: Deps,
   project: string,
   capability: string,
-  carried: JsonObject,
+  extensions: JsonObject,
 ): Promise<CapabilityProviders> =>
-  findProviders(deps, project, capability, (page) => page.filter((agent) => isDeliveredOverNats(agent, carried)));
+  findProviders(deps, project, capability, (page) => page.filter((agent) => isDeliveredOverNats(agent, extensions)));
 
 /**
  * How those on NATS who have a capability, which belongs to no domain, are given a task: alone, or beside others who ask for it over
@@ -26,19 +26,24 @@ export const resolveNatsDelivery = async (
   deps: Deps,
   project: string,
   capability: string,
-  carried: JsonObject,
-): Promise<Task['toNats']> => {
+  extensions: JsonObject,
+): Promise<Task['deliveryTarget']> => {
   if (!hasRelay(deps.config, project)) return undefined;
-  const { agents, isExhaustive } = await findNatsProviders(deps, project, capability, carried);
+  const { agents, isExhaustive } = await findNatsProviders(deps, project, capability, extensions);
   if (agents.length === 0) return undefined;
-  return isExhaustive ? true : 'too';
+  return isExhaustive ? 'nats' : 'both';
 };
 
 /** Those on NATS who have the capability of the task and have not said that they cannot do it. */
 export const listNatsProviders = async (
   deps: Deps,
-  { project, skill = '', carried, unable = [] }: Pick<Task, 'project' | 'skill' | 'carried' | 'unable'>,
+  {
+    project,
+    routingCapability = '',
+    extensions,
+    declinedBy = [],
+  }: Pick<Task, 'project' | 'routingCapability' | 'extensions' | 'declinedBy'>,
 ): Promise<Agent[]> => {
-  const { agents } = await findNatsProviders(deps, project, skill, carried);
-  return agents.filter(({ id }) => !unable.includes(id));
+  const { agents } = await findNatsProviders(deps, project, routingCapability, extensions);
+  return agents.filter(({ id }) => !declinedBy.includes(id));
 };

@@ -16,20 +16,27 @@ export const receiveFromNats = async (
   arrival: NatsEnvelope,
   message: JsonObject,
 ): Promise<IngestResult> => {
-  const { headers, subject, saidAt } = arrival;
+  const { headers, subject, publishedAt } = arrival;
   const owner = DIALECTS.find(({ natsBinding }) => natsBinding?.matchesSubject(subject));
   try {
     const said = (name: string): string | undefined => getHeader(headers, name);
     const trace = parseTrace(said('traceparent'), said('tracestate'), said('baggage'));
     const [dialect, broadcast] = [owner?.name ?? said('parley-dialect'), said('parley-broadcast')];
-    const heardOnNats = owner ? true : undefined;
-    const own: ReceiveContext = { ...sent, trace, dialect, broadcast, heardOnNats, saidAt };
+    const isAlreadyPublished = owner ? true : undefined;
+    const own: ReceiveContext = {
+      ...sent,
+      trace,
+      dialect,
+      broadcast,
+      isAlreadyPublished,
+      publishedAt,
+    };
     return await ingestMessage(deps, own, owner?.natsBinding?.fromNats(arrival, message) ?? message);
   } catch (error) {
-    const tell =
+    const rejectionNotice =
       error instanceof ParleyError && owner?.natsBinding?.buildRejectionNotice?.(message, error, deps.clock.now());
-    if (!tell) throw error;
+    if (!rejectionNotice) throw error;
     const { code, issues, retryable, cause, details } = error;
-    throw new ParleyError(code, error.message, { issues, retryable, cause, details: { ...details, tell } });
+    throw new ParleyError(code, error.message, { issues, retryable, cause, details: { ...details, rejectionNotice } });
   }
 };

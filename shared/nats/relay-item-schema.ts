@@ -33,8 +33,8 @@ const ProgressSchema = z.object({
   subTasks: boundedArray(jsonValue, { max: 1000 }).optional(),
   blockers: boundedArray(z.string(), { max: 1000 }).optional(),
   confidence: number,
-  carried: jsonObject.optional(),
-  told: jsonObject.optional(),
+  extensions: jsonObject.optional(),
+  auditEntry: jsonObject.optional(),
 } satisfies SchemaFields<Progress>);
 
 const taskFields = {
@@ -47,7 +47,7 @@ const taskFields = {
   traceparent: z.string(),
   tracestate: text,
   baggage: text,
-  carried: jsonObject,
+  extensions: jsonObject,
   holder: text,
   claimedAt: number,
   attempt: z.number(),
@@ -85,17 +85,17 @@ const OutcomeSchema = z.object({
     .optional(),
   confidence: number,
   error: TaskErrorSchema.optional(),
-  carried: jsonObject,
+  extensions: jsonObject,
   prompt: jsonObject.optional(),
   answer: jsonValue.optional(),
 } satisfies SchemaFields<TaskOutcome>);
 
 /** What the relay brings back is what Parley sent it, as long as nobody else has its key. */
 export const RelayItemSchema: z.ZodType<RelayItem> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('request'), taskId: NameSchema, entry: z.number(), resent: number }),
+  z.object({ kind: z.literal('request'), taskId: NameSchema, queueGeneration: z.number(), requeueCount: number }),
   z.object({ kind: z.literal('report'), task: ReportSchema }),
   z.object({ kind: z.literal('outcome'), outcome: OutcomeSchema }),
-  z.object({ kind: z.literal('note'), from: NameSchema, noteId: NameSchema }),
+  z.object({ kind: z.literal('directMessage'), from: NameSchema, messageId: NameSchema }),
   z.object({ kind: z.literal('batch'), batchId: NameSchema }),
   z.object({ kind: z.literal('broadcast'), broadcastId: NameSchema }),
   z.object({ kind: z.literal('presence'), agent: NameSchema, isOnline: z.boolean(), at: z.number() }),

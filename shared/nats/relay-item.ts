@@ -10,15 +10,15 @@ import type { NatsMessage } from './nats-message.ts';
 /** What the relay asks the cloud to be put into words before it publishes it. */
 export type RelayItem =
   /** `resent` is absent in what an earlier version queued. */
-  | { kind: 'request'; taskId: string; entry: number; resent?: number }
+  | { kind: 'request'; taskId: string; queueGeneration: number; requeueCount?: number }
   | { kind: 'report'; task: RelayedReport }
   | { kind: 'outcome'; outcome: TaskOutcome }
-  | { kind: 'note'; from: string; noteId: string }
+  | { kind: 'directMessage'; from: string; messageId: string }
   | { kind: 'batch'; batchId: string }
   | { kind: 'broadcast'; broadcastId: string }
   | (Presence & { kind: 'presence' });
 
-export type RelayedReport = Omit<ReportedTask, 'seen'>;
+export type RelayedReport = Omit<ReportedTask, 'processedMessages'>;
 
 export interface Presence {
   agent: string;
@@ -27,7 +27,7 @@ export interface Presence {
 }
 
 /** What a relay lane carries: a message as it is to be published, or what to ask for one. */
-export type RelayQueueBody = { at: number } & ({ publish: NatsMessage } | { ask: RelayItem; id: string });
+export type RelayQueueBody = { at: number } & ({ publish: NatsMessage } | { item: RelayItem; id: string });
 
 interface RelayAddress {
   project: string;
@@ -40,7 +40,7 @@ interface RelayAddress {
 }
 
 const buildRelayMessage = ({ project, priority, group, at, id }: RelayAddress, body: RelayQueueBody): QueueMessage => ({
-  queueKey: { project, kind: 'relay', name: 'down', priority },
+  queueKey: { project, kind: 'relay', name: 'egress', priority },
   group,
   dedupId: id,
   at,
@@ -48,8 +48,8 @@ const buildRelayMessage = ({ project, priority, group, at, id }: RelayAddress, b
   body: JSON.parse(JSON.stringify(body)),
 });
 
-const buildItemMessage = (address: RelayAddress, ask: RelayItem): QueueMessage =>
-  buildRelayMessage(address, { at: address.at, id: address.id, ask });
+const buildItemMessage = (address: RelayAddress, item: RelayItem): QueueMessage =>
+  buildRelayMessage(address, { at: address.at, id: address.id, item });
 
 const toTaskAddress = ({ project, priority, id, at }: Task): Omit<RelayAddress, 'id'> => ({
   project,
@@ -61,16 +61,16 @@ const toTaskAddress = ({ project, priority, id, at }: Task): Omit<RelayAddress, 
 /** For whoever is to do the task. What is no longer wanted when its turn comes is not published. */
 export const buildRequestRelay = (task: Task): QueueMessage =>
   buildItemMessage(
-    { ...toTaskAddress(task), at: task.queuedAt, id: `${task.id}#${task.entry}#${task.resent}` },
-    { kind: 'request', taskId: task.id, entry: task.entry, resent: task.resent },
+    { ...toTaskAddress(task), at: task.queuedAt, id: `${task.id}#${task.queueGeneration}#${task.requeueCount}` },
+    { kind: 'request', taskId: task.id, queueGeneration: task.queueGeneration, requeueCount: task.requeueCount },
   );
 
 /** For the requester: what the holder said last. */
 export const buildReportRelay = (task: Task): QueueMessage => {
   const { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds } = task;
-  const { holder, claimedAt, claimNote, progress, carried } = task;
+  const { holder, claimedAt, claimNote, progress, extensions } = task;
   const about = { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds, ...pickTraceFields(task) };
-  const reported = { ...about, holder, claimedAt, claimNote, progress, carried };
+  const reported = { ...about, holder, claimedAt, claimNote, progress, extensions };
   return buildItemMessage(
     { ...toTaskAddress(task), id: `${task.id}#${task.v}#report` },
     { kind: 'report', task: reported },
@@ -84,11 +84,11 @@ export const buildOutcomeRelay = (project: string, outcome: TaskOutcome): QueueM
   return buildItemMessage({ ...address, id: `${task.id}#${to}#${id}#${outcome.status}` }, { kind: 'outcome', outcome });
 };
 
-export const buildDirectMessageRelay = (note: DirectMessage): QueueMessage => {
-  const { project, priority, to, from, id, createdAt } = note;
+export const buildDirectMessageRelay = (directMessage: DirectMessage): QueueMessage => {
+  const { project, priority, to, from, id, createdAt } = directMessage;
   return buildItemMessage(
     { project, priority, group: `agent/${to}`, at: createdAt, id: `note/${from}/${id}` },
-    { kind: 'note', from, noteId: id },
+    { kind: 'directMessage', from, messageId: id },
   );
 };
 

@@ -27,10 +27,10 @@ type RenderedMessage = Omit<NatsMessage, 'id'> | { skip: string };
 export const renderForNats = async (
   deps: Deps,
   project: string,
-  ask: RelayItem,
+  item: RelayItem,
   { id, isTooLarge = false }: { id: string; isTooLarge?: boolean | undefined },
 ): Promise<RenderedItem> => {
-  const said = await renderItemByKind(deps, project, ask, isTooLarge);
+  const said = await renderItemByKind(deps, project, item, isTooLarge);
   return 'skip' in said ? said : { publish: { ...said, id } };
 };
 
@@ -45,39 +45,40 @@ const limitContent = (dialect: Dialect, isTooLarge: boolean): Dialect =>
 const renderItemByKind = (
   deps: Deps,
   project: string,
-  ask: RelayItem,
+  item: RelayItem,
   isTooLarge: boolean,
 ): Promise<RenderedMessage> => {
-  switch (ask.kind) {
+  switch (item.kind) {
     case 'request':
-      return renderRequest(deps, project, ask, isTooLarge);
+      return renderRequest(deps, project, item, isTooLarge);
     case 'report':
-      return renderReport(deps, { ...ask.task, project });
+      return renderReport(deps, { ...item.task, project });
     case 'outcome':
-      return renderOutcome(deps, project, { ...ask.outcome, task: { ...ask.outcome.task, project } }, isTooLarge);
-    case 'note':
-      return renderDirectMessage(deps, project, ask, isTooLarge);
+      return renderOutcome(deps, project, { ...item.outcome, task: { ...item.outcome.task, project } }, isTooLarge);
+    case 'directMessage':
+      return renderDirectMessage(deps, project, item, isTooLarge);
     case 'batch':
-      return renderBatchEnd(deps, project, ask.batchId, isTooLarge);
+      return renderBatchEnd(deps, project, item.batchId, isTooLarge);
     case 'broadcast':
-      return renderBroadcast(deps, project, ask.broadcastId);
+      return renderBroadcast(deps, project, item.broadcastId);
     case 'presence':
-      return renderPresence(deps, project, ask);
+      return renderPresence(deps, project, item);
   }
 };
 
 const renderRequest = async (
   deps: Deps,
   project: string,
-  { taskId, entry, resent }: Extract<RelayItem, { kind: 'request' }>,
+  { taskId, queueGeneration, requeueCount }: Extract<RelayItem, { kind: 'request' }>,
   isTooLarge: boolean,
 ): Promise<RenderedMessage> => {
   const task = await deps.records.get(taskRef(project, taskId));
-  if (task?.status !== 'requested' || task.entry !== entry) return { skip: 'it is no longer requested' };
+  if (task?.status !== 'requested' || task.queueGeneration !== queueGeneration)
+    return { skip: 'it is no longer requested' };
   if (task.deadline <= deps.clock.now()) return { skip: 'it has expired' };
-  const reader = await resolveRecipient(deps, task, resent ?? task.resent);
+  const reader = await resolveRecipient(deps, task, requeueCount ?? task.requeueCount);
   if (reader === 'heard') return { skip: 'it was said on NATS' };
-  if (!reader && task.skill !== undefined) return { skip: 'nobody on NATS is left who can do it' };
+  if (!reader && task.routingCapability !== undefined) return { skip: 'nobody on NATS is left who can do it' };
   const dialect = reader ? getDialect(reader.dialect) : findDomainDialect();
   if (!dialect) return { skip: 'no dialect has subjects for domains' };
   const id = toWireTaskId(task, dialect);
@@ -104,15 +105,15 @@ const toPrintableAscii = (value: string): string =>
   value.toWellFormed().replace(/[^ -~]+|%|^ +| +$/g, encodeURIComponent);
 
 /** Agents on NATS take an id that they have seen for a repetition: each further attempt goes out under an id of its own. */
-const toWireTaskId = ({ id, entry }: Task, { toAliasId }: Dialect): string =>
-  entry > 1 ? uuidFromSeed(['attempt', id, entry]) : (toAliasId?.(id) ?? id);
+const toWireTaskId = ({ id, queueGeneration }: Task, { toAliasId }: Dialect): string =>
+  queueGeneration > 1 ? uuidFromSeed(['attempt', id, queueGeneration]) : (toAliasId?.(id) ?? id);
 
 const findDomainDialect = (): Dialect | undefined => DIALECTS.find(({ natsBinding }) => natsBinding?.hasDomainSubjects);
 
 const renderReport = async (deps: Deps, task: ReportedTask): Promise<RenderedMessage> => {
   if (await isAlreadyOnNats(deps, task.project, task.holder, task.from)) return { skip: 'it was said on NATS' };
   const reader = await findAgentDialect(deps, task.project, task.from);
-  if (reader?.natsBinding?.getTurnRole?.(task.carried) === 'call') return { skip: 'a tool call has no state' };
+  if (reader?.natsBinding?.getTurnRole?.(task.extensions) === 'call') return { skip: 'a tool call has no state' };
   return renderForRecipient(deps, task, task.from, async (dialect) => getEncoder(dialect).encodeReport(task));
 };
 
@@ -133,28 +134,32 @@ const renderOutcome = async (
 const renderDirectMessage = async (
   deps: Deps,
   project: string,
-  { from, noteId }: Extract<RelayItem, { kind: 'note' }>,
+  { from, messageId }: Extract<RelayItem, { kind: 'directMessage' }>,
   isTooLarge: boolean,
 ): Promise<RenderedMessage> => {
-  const note = await deps.records.get(directMessageRef(project, from, noteId));
-  if (!note) return { skip: 'it is no longer kept' };
-  if (isExpired(note, deps.clock.now())) return { skip: 'its time to live is over' };
-  const topic = { ...note, domain: undefined, isToSome: note.toNats === 'with others' };
-  return renderForRecipient(deps, topic, note.to, (dialect) =>
-    encodeMessageFor(deps, note, limitContent(dialect, isTooLarge)),
+  const directMessage = await deps.records.get(directMessageRef(project, from, messageId));
+  if (!directMessage) return { skip: 'it is no longer kept' };
+  if (isExpired(directMessage, deps.clock.now())) return { skip: 'its time to live is over' };
+  const topic = {
+    ...directMessage,
+    domain: undefined,
+    isPartialAudience: directMessage.deliveryTarget === 'natsPartialAudience',
+  };
+  return renderForRecipient(deps, topic, directMessage.to, (dialect) =>
+    encodeMessageFor(deps, directMessage, limitContent(dialect, isTooLarge)),
   );
 };
 
 /** A reader of turns is told once how each ended: by the turn itself, where the task is a part of one or was worked on as one. */
 const isReportedByTurn = async (deps: Deps, { to, status, task }: TaskOutcome): Promise<boolean> => {
   if (!TERMINAL_STATUSES.some((end) => end === status)) return false;
-  const { project, holder, carried } = task;
+  const { project, holder, extensions } = task;
   const [reader, worker] = await Promise.all([
     findAgentDialect(deps, project, to),
     findAgentDialect(deps, project, holder),
   ]);
   if (!reader?.usesTurns) return false;
-  return reader.natsBinding?.getTurnRole?.(carried) !== undefined || worker?.usesTurns === true;
+  return reader.natsBinding?.getTurnRole?.(extensions) !== undefined || worker?.usesTurns === true;
 };
 
 const findAgentDialect = async (deps: Deps, project: string, id: string | undefined): Promise<Dialect | undefined> => {
@@ -173,11 +178,11 @@ const isAlreadyOnNats = async (deps: Deps, project: string, speaker: string | un
 
 const findNatsAgent = async (deps: Deps, project: string, id: string | undefined): Promise<Agent | undefined> => {
   const known = id === undefined ? undefined : await deps.directory.getAgent(project, id);
-  return known?.agent.via === 'nats' ? known.agent : undefined;
+  return known?.agent.transport === 'nats' ? known.agent : undefined;
 };
 
 /** What a message is about. */
-type MessageTopic = Trace & Pick<Task, 'project' | 'domain'> & Pick<NatsContext, 'isToSome'>;
+type MessageTopic = Trace & Pick<Task, 'project' | 'domain'> & Pick<NatsContext, 'isPartialAudience'>;
 
 const renderForRecipient = async (
   deps: Deps,
@@ -198,8 +203,8 @@ const addressMessage = (
   message: JsonObject,
   to: string | undefined,
 ): RenderedMessage => {
-  const { project, domain, isToSome } = topic;
-  const own = dialect.natsBinding?.toNats(message, { project, config, domain, isToSome });
+  const { project, domain, isPartialAudience } = topic;
+  const own = dialect.natsBinding?.toNats(message, { project, config, domain, isPartialAudience });
   if (!own && to === undefined) return { skip: 'nobody on NATS serves it' };
   const { headers, ...rest } = own ?? { subject: formatInboxSubject(project, to ?? ''), payload: message };
   return { headers: { ...buildTraceHeaders(topic), ...headers }, ...rest };
@@ -228,12 +233,19 @@ const renderBatchEnd = async (
 const renderBroadcast = async (deps: Deps, project: string, broadcastId: string): Promise<RenderedMessage> => {
   const broadcast = await deps.records.get(broadcastRef(project, broadcastId));
   if (!broadcast) return { skip: 'it is no longer kept' };
-  const { command, heardOnNats, createdAt } = broadcast;
+  const { command, isAlreadyPublished, createdAt } = broadcast;
   const dialect = getDialect(broadcast.dialect);
-  const message = command.kind === 'note' ? getEncoder(dialect).encodeBroadcast?.(command, createdAt) : undefined;
+  const message =
+    command.kind === 'directMessage' ? getEncoder(dialect).encodeBroadcast?.(command, createdAt) : undefined;
   if (!message) return { skip: 'each that it is for has it in its inbox' };
-  if (heardOnNats) return { skip: 'it was said on NATS' };
-  return addressMessage(deps, { project, ...pickTraceFields(broadcast), isToSome: true }, dialect, message, undefined);
+  if (isAlreadyPublished) return { skip: 'it was said on NATS' };
+  return addressMessage(
+    deps,
+    { project, ...pickTraceFields(broadcast), isPartialAudience: true },
+    dialect,
+    message,
+    undefined,
+  );
 };
 
 const renderPresence = async (

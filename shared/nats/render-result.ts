@@ -9,6 +9,6 @@ export type RenderedItem = z.output<typeof RenderedItem>;
 export const RenderResult = z.union([
   RenderedItem,
   z.object({ problem: z.string() }),
-  z.object({ later: z.literal(true) }),
+  z.object({ deferred: z.literal(true) }),
 ]);
 export type RenderResult = z.output<typeof RenderResult>;

@@ -15,21 +15,21 @@ export const resolveRecipient = async (
   task: Task,
   resent: number,
 ): Promise<Agent | 'heard' | undefined> => {
-  const { id, entry, carried } = task;
+  const { id, queueGeneration, extensions } = task;
   const readers = await listRecipients(deps, task);
-  const first = Number.parseInt(uuidFromSeed(['offerer', id]).slice(0, 8), 16) + entry;
+  const first = Number.parseInt(uuidFromSeed(['offerer', id]).slice(0, 8), 16) + queueGeneration;
   const readerAt = (sending: number): Agent | undefined => readers[(first + sending) % readers.length];
   const standing = (agent: Agent | undefined) =>
-    agent && getDialect(agent.dialect).natsBinding?.getPublishedState?.(carried);
-  if (entry === 1 && readers.some((agent) => standing(agent)?.isHeard)) return 'heard';
+    agent && getDialect(agent.dialect).natsBinding?.getPublishedState?.(extensions);
+  if (queueGeneration === 1 && readers.some((agent) => standing(agent)?.isHeard)) return 'heard';
   const reader = readerAt(resent);
   const earlier = Array.from({ length: Math.min(resent, readers.length) }, (_, sending) => readerAt(sending));
   return standing(reader) && earlier.some(standing) ? 'heard' : reader;
 };
 
 const listRecipients = async (deps: Deps, task: Task): Promise<Agent[]> => {
-  const { project, to, skill } = task;
-  if (to === undefined) return skill === undefined ? [] : listNatsProviders(deps, task);
+  const { project, to, routingCapability } = task;
+  if (to === undefined) return routingCapability === undefined ? [] : listNatsProviders(deps, task);
   const known = await deps.directory.getAgent(project, to);
   return known ? [known.agent] : [];
 };

@@ -60,7 +60,7 @@ export interface Queues {
   /** Resolves when all are durable. */
   send(messages: QueueMessage[]): Promise<void>;
   /** Empties earlier lanes first. Waits until something arrives in any of them, for `waitMs` at most. */
-  receive(lanes: QueueKey[], options: ReceiveOptions): Promise<ReceivedMessage[]>;
+  receive(queueKeys: QueueKey[], options: ReceiveOptions): Promise<ReceivedMessage[]>;
   delete(messages: ReceivedMessage[]): Promise<void>;
   /** Makes them visible again at once, in their old order. */
   release(messages: ReceivedMessage[]): Promise<void>;

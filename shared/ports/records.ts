@@ -17,12 +17,12 @@ export interface Ref<T extends Item> extends Key {
  * that a record can know its place from the start and be put there later by a write that does not know it.
  */
 export interface IndexKey {
-  p: string;
-  s?: string;
+  pk: string;
+  sk?: string;
 }
 
 /** `held` is for what an agent has in hand and for notes that are kept as tickets, `placed` for every other list. */
-export type IndexName = 'placed' | 'held';
+export type IndexName = 'byList' | 'byHolder';
 
 /** What every stored record carries beside its own fields. */
 export interface Item extends Key {
@@ -36,8 +36,8 @@ export interface Item extends Key {
   due?: number;
   /** From this time on, in epoch milliseconds, the record counts as absent; the engine removes it some time after. */
   expires?: number;
-  placed?: IndexKey;
-  held?: IndexKey;
+  byList?: IndexKey;
+  byHolder?: IndexKey;
 }
 
 export type NewItem<T extends Item> = Omit<T, 'v' | 'token' | 'at'>;
@@ -58,7 +58,7 @@ export type TransactionResult = { outcome: 'written' } | { outcome: 'refused'; a
 
 export interface RecordQuery {
   index?: IndexName;
-  p: string;
+  pk: string;
   /** Only records whose sort key begins with this. */
   prefix?: string;
   /** Only records after this sort key, in the direction of the query. */

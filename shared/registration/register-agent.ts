@@ -39,7 +39,7 @@ export const Registration = z.strictObject({
   domains: boundedArray(name, { max: 64 })
     .optional()
     .describe('the domains of which it is handed everything, beside those of capabilities such as security.*'),
-  via: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
+  transport: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
   versions: boundedArray(name, { max: 16 }).optional().describe('the protocol versions it speaks'),
   publicKey: z.string().max(4096).optional().describe('in PEM, or in base64 as DER'),
   signing: z
@@ -93,7 +93,7 @@ export const registerAgent = async (
   assertKnownDomains(deps, project, wanted);
   assertReadablePublicKey(wanted);
   assertGroupQueueLimit(wanted);
-  if (wanted.via === 'nats' && !hasRelay(deps.config, project)) {
+  if (wanted.transport === 'nats' && !hasRelay(deps.config, project)) {
     throw new ParleyError(
       'invalid_request',
       `The project ${project} has no relay, so that "via": "nats" reaches nobody.`,
@@ -102,7 +102,7 @@ export const registerAgent = async (
   assertMaxSize('The registration', wanted, deps.config.limits.extensionBytes);
   const key = generateKey(project, id);
   const [agent, health, removed] = [agentRef(project, id), healthRef(project, id), removedRef(project, id)];
-  const fields = { keyHash: hashKey(key), registeredAt: deps.clock.now(), placed: { p: agentsKey(project), s: id } };
+  const fields = { keyHash: hashKey(key), registeredAt: deps.clock.now(), byList: { pk: agentsKey(project), sk: id } };
   // Both or none: a registration that failed half-way would answer its repetition without the key.
   const made = await deps.records.transact(
     assertTransactionSize([

@@ -56,10 +56,10 @@ export const registerTool = async (
     options: wanted.options,
     updatedAt: deps.clock.now(),
   };
-  const placed = { p: toolListKey(project), s: name };
+  const byList = { pk: toolListKey(project), sk: name };
   const written = await deps.records.update<Tool>(
     ref,
-    { set: { project, name, ...fields, placed } },
+    { set: { project, name, ...fields, byList } },
     deps.newId(),
     'orCreate',
   );
@@ -86,4 +86,4 @@ export const deleteTool = async (deps: Deps, project: string, name: string): Pro
 
 /** By name, a page at a time. */
 export const listTools = (deps: Deps, project: string, limit: number, after?: string): Promise<Tool[]> =>
-  deps.records.query<Tool>({ index: 'placed', p: toolListKey(project), after, limit });
+  deps.records.query<Tool>({ index: 'byList', pk: toolListKey(project), after, limit });

@@ -19,11 +19,11 @@ export const updateWithRetry = async <T extends Item>(
   records: Records,
   ref: Ref<T>,
   token: string,
-  blind: Change | undefined,
+  optimisticChange: Change | undefined,
   decide: (record: T | undefined) => UpdateDecision | Promise<UpdateDecision>,
 ): Promise<UpdateResult<T>> => {
-  let change = blind;
-  let seen = blind ? undefined : await records.get(ref);
+  let change = optimisticChange;
+  let seen = optimisticChange ? undefined : await records.get(ref);
   let refusals = 0;
   for (;;) {
     if (change === undefined) {

@@ -11,7 +11,7 @@ describe('the directory', () => {
         records: {
           ...ports.records,
           query: (query) => {
-            if (query.p.endsWith('worker')) reads += 1;
+            if (query.pk.endsWith('worker')) reads += 1;
             return ports.records.query(query);
           },
         },

@@ -270,7 +270,7 @@ describe('a key that ends in the moment in which something is taken for it', () 
         ...ports.records,
         update: async (ref, change, ...more) => {
           const written = await ports.records.update(ref, change, ...more);
-          if (isEnding && change.unset?.includes('placed')) {
+          if (isEnding && change.unset?.includes('byList')) {
             isEnding = false;
             await parley.admin.call('POST', '/v1/agents/eve/key');
           }

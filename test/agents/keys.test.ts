@@ -21,7 +21,7 @@ const CLOSED: [method: string, path: string][] = [
   ['POST', '/v1/agents/tim/key'],
   ['GET', '/v1/events'],
   ['GET', '/v1/dead-letters'],
-  ['GET', '/v1/topics'],
+  ['GET', '/v1/domains'],
 ];
 
 describe('a call', () => {

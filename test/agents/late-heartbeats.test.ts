@@ -9,14 +9,14 @@ const MINUTE_MS = 60_000;
 describe('a heartbeat that the relay brings late', () => {
   it('is a sign of life of when it was said, and brings back nobody who has been silent since', async (t) => {
     const parley = await testParley(t);
-    await parley.agent('nim', { via: 'nats' });
+    await parley.agent('nim', { transport: 'nats' });
     const relay = callerWith(parley.transport, (await parley.admin.call('POST', '/v1/relay/key')).body.key);
     const bring = async (saidAt: number) => {
       const timestamp = new Date(saidAt).toISOString();
       const payload = { status: 'busy', capabilities: [] };
       const message = { id: randomUUID(), version: '1.0', type: 'heartbeat', from: 'nim', timestamp, payload };
-      const arrivals = [{ subject: 'parley.default.send', headers: {}, saidAt }];
-      const { body } = await relay.call('POST', '/v1/messages', { messages: [message], arrivals });
+      const arrivals = [{ subject: 'parley.default.send', headers: {}, publishedAt: saidAt }];
+      const { body } = await relay.call('POST', '/v1/messages', { messages: [message], envelopes: arrivals });
       assert.equal(body.results[0].status, 202, JSON.stringify(body));
       const { online, lastSeen } = (await parley.admin.call('GET', '/v1/agents/nim')).body.health;
       return { online, lastSeen: Date.parse(lastSeen) };

@@ -8,8 +8,11 @@ describe('a task for whoever has a capability', () => {
     const { agent, parley } = await testParley(t);
     const chef = await agent('chef', { dialect: 'task-format' });
     const cooks = Array.from({ length: 30 }, (_, n) => agent(`a-${n}`, { capabilities: ['cook'] }));
-    await Promise.all([...cooks, agent('z-afar', { dialect: 'task-format', capabilities: ['cook'], via: 'nats' })]);
+    await Promise.all([
+      ...cooks,
+      agent('z-afar', { dialect: 'task-format', capabilities: ['cook'], transport: 'nats' }),
+    ]);
     assert.equal((await chef.send({ id: 'dinner', type: 'cook', payload: {} })).status, 202);
-    assert.equal((await parley.deps.records.get(taskRef('default', 'dinner')))?.toNats, 'too');
+    assert.equal((await parley.deps.records.get(taskRef('default', 'dinner')))?.deliveryTarget, 'both');
   });
 });

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { after, describe, it } from 'node:test';
-import type { UnusedGrant } from '../../local/template/start-template.ts';
+import type { UnusedGrant } from '../../local/cloudformation-runner/index.ts';
 import config from '../../parley.config.ts';
 import { listQueues } from '../../shared/ports/queue-names.ts';
 import { atEndOf, tempDir } from '../support/server-process.ts';

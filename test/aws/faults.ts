@@ -1,5 +1,4 @@
-import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
-import type { AwsError } from '../../local/template/gateway/errors.ts';
+import type { AwsCall, AwsError } from '../../local/cloudformation-runner/index.ts';
 import type { RunningParley } from './running-parley.ts';
 
 /** An error that nobody tries again: the service is there and says no. */

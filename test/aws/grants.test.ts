@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
-import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
+import type { AwsCall } from '../../local/cloudformation-runner/index.ts';
 import { domainProvidersRef } from '../../shared/identity/agents/domain-providers.ts';
 import { listQueues } from '../../shared/ports/queue-names.ts';
 import type { Key } from '../../shared/ports/records.ts';
@@ -181,7 +181,7 @@ describe('what no end-to-end test can bring about works with the grants that the
   it('dead-letters', async () => {
     const tim = await parley.agent('tim-2', {});
     const taskId = await tim.request({ priority: 'high', payload: { task: 'home.status' } });
-    await carriedOut('dead-letters', { project: 'default', group: taskId, body: { taskId, entry: 1 } });
+    await carriedOut('dead-letters', { project: 'default', group: taskId, body: { taskId, queueGeneration: 1 } });
     assertAllNeeded('dead-letters');
   });
 });

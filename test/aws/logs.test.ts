@@ -41,7 +41,7 @@ const lines = (): Line[] =>
     .filter((text) => text.includes('"level"'))
     .map((text) => Line.parse(JSON.parse(text)));
 
-const notWorkedOff = (): Line[] => lines().filter(({ message }) => message === 'a message could not be worked off');
+const notWorkedOff = (): Line[] => lines().filter(({ message }) => message === 'queue message failed');
 
 const HTTP_FUNCTIONS = ['ingest', 'claims', 'tasks', 'inbox', 'agents', 'cards', 'turns', 'api'];
 
@@ -99,7 +99,7 @@ describe('the logs of all functions', { concurrency: 1 }, () => {
     await eventually(() => assert.ok(lines().some(({ message }) => message.startsWith('a change could not'))), 30_000);
     effects.end();
     const rescue = broken(parley, by('dead-letters', 'UpdateItem'));
-    const given = { project: 'default', group: request.id, body: { taskId: request.id, entry: 1 } };
+    const given = { project: 'default', group: request.id, body: { taskId: request.id, queueGeneration: 1 } };
     const place = { MessageGroupId: request.id, MessageDeduplicationId: request.id };
     await parley.aws('sqs', 'SendMessage', {
       QueueUrl: parley.queue('default-dead.fifo'),

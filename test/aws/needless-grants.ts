@@ -1,4 +1,4 @@
-import type { UnusedGrant } from '../../local/template/start-template.ts';
+import type { UnusedGrant } from '../../local/cloudformation-runner/index.ts';
 import type { NamedQueue } from '../../shared/ports/queue-names.ts';
 
 /** The functions whose every grant `grants.test.ts` needs: what they are for can be brought about there at will. */

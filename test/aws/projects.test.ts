@@ -61,7 +61,7 @@ describe('two projects in one table', () => {
     for (const kind of ['task', 'agent', 'health', 'admin', 'history', 'delivery', 'in-use']) {
       assert.ok(kinds.has(kind), `nothing of the kind ${kind} among ${[...kinds]}`);
     }
-    for (const attribute of ['pk', 'placedP', 'heldP']) {
+    for (const attribute of ['pk', 'byListPk', 'byHolderPk']) {
       const keys = items.flatMap((item) => (item[attribute]?.S === undefined ? [] : [String(item[attribute].S)]));
       for (const project of PROJECTS) {
         assert.ok(

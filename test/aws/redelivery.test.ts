@@ -21,7 +21,11 @@ const again = async (name: string, records: object[]): Promise<void> =>
   assert.deepEqual(await parley.ask(name, { Records: records }), NOTHING_FAILED);
 
 const queueRecord = (body: object): object => ({ messageId: randomUUID(), body: JSON.stringify(body) });
-const laneMessage = (id: string, entry: number) => ({ project: 'default', group: id, body: { taskId: id, entry } });
+const laneMessage = (id: string, entry: number) => ({
+  project: 'default',
+  group: id,
+  body: { taskId: id, queueGeneration: entry },
+});
 
 /** Puts a message into the queue as if it came another time, after SQS has forgotten the first one. */
 const send = (queue: string, body: object): Promise<unknown> =>
@@ -91,7 +95,7 @@ describe('what comes again changes nothing', { concurrency: 1 }, () => {
     const [tim, lance, bors] = [await requester(), await serving('home'), await serving('home')];
     const id = await tim.request({ payload: { task: 'home.status' } });
     const due = Number((await storedTask(parley, id)).due?.N);
-    const message = { ...laneMessage(id, 1), body: { taskId: id, entry: 1, due } };
+    const message = { ...laneMessage(id, 1), body: { taskId: id, queueGeneration: 1, due } };
     assert.deepEqual(idsOf(await lance.claim({ wait: 10 })), [id]);
     await send('default-home-normal.fifo', message);
     assert.deepEqual(await bors.claim({ wait: 2 }), []);

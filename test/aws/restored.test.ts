@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { startDynamoDbLocal } from '../../local/template/backends/dynamodb-local.ts';
+import { startDynamoDbLocal } from '../../local/cloudformation-runner/index.ts';
 import { splitIntoChunks } from '../../shared/engines/aws/backoff.ts';
 import { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -37,7 +37,7 @@ const ofLongAgo = (item: StoredItem): StoredItem => {
   };
 };
 
-/** As docs/deploy.md says: another table under the old name, with its items and indexes, and then a stream of its own. */
+/** As docs/guides/deploy.md says: another table under the old name, with its items and indexes, and then a stream of its own. */
 const restore = async ({ dir, table }: RunningParley, items: StoredItem[]): Promise<void> => {
   const dynamodb = await startDynamoDbLocal(join(dir, 'dynamodb'), 'us-east-1');
   const call = (operation: string, body: object): Promise<unknown> =>

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { RoleAccess } from '../../local/template/access/role-access.ts';
-import { buildJsonRequest, parseJsonResponse } from '../../local/template/backends/call-json.ts';
-import { buildQueueUrl } from '../../local/template/kinds/messaging.ts';
-import { type RunningTemplate, startTemplate, type TemplateOptions } from '../../local/template/start-template.ts';
-import { loadOrSynthesize } from '../../local/template/synthesize.ts';
+import {
+  buildJsonRequest,
+  buildQueueUrl,
+  loadOrSynthesize,
+  parseJsonResponse,
+  RoleAccess,
+  type RunningTemplate,
+  startTemplate,
+  type TemplateOptions,
+} from '../../local/cloudformation-runner/index.ts';
 import { type Caller, callerWith, httpTransport, registered, type TestAgent, type Transport } from '../support/api.ts';
 import { atEndOf, type Owner, tempDir } from '../support/server-process.ts';
 import { SHORT_LIVED_JAVA } from '../support/short-lived-java.ts';

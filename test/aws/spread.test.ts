@@ -52,9 +52,9 @@ const taskId = (n: number): string =>
 const renamed = <T>(value: T, from: string, to: string): T => JSON.parse(JSON.stringify(value).replaceAll(from, to));
 
 /** Packing costs time and touches no key. */
-const shelf = new ItemCodec({ fixed: [], bulky: [] });
+const shelf = new ItemCodec({ immutable: [], compressed: [] });
 const packing = new ItemCodec(STORAGE_SCHEMA);
-const KEYS = ['pk', 'sk', 'placedP', 'placedS', 'heldP', 'heldS', 'dueShard', 'due'];
+const KEYS = ['pk', 'sk', 'byListPk', 'byListSk', 'byHolderPk', 'byHolderSk', 'dueShard', 'due'];
 
 /** How many items each key got. */
 const countsOf = (items: Attributes[], attribute: string): number[] => {
@@ -110,15 +110,15 @@ describe(`${TASKS} tasks of one requester, one domain and one agent`, () => {
     assertFair(countsOf(stored('claimed'), 'dueShard'), DUE_SHARDS);
   });
 
-  it('spread what the agent holds', () => assertFair(countsOf(stored('claimed'), 'heldP'), INDEX_SHARDS));
+  it('spread what the agent holds', () => assertFair(countsOf(stored('claimed'), 'byHolderPk'), INDEX_SHARDS));
 
   it("spread what stands in the requester's inbox", () =>
-    assertFair(countsOf(stored('completed'), 'placedP'), INDEX_SHARDS));
+    assertFair(countsOf(stored('completed'), 'byListPk'), INDEX_SHARDS));
 
   it('are in no index where nobody looks for them', () => {
-    assert.deepEqual(countsOf(stored('requested'), 'heldP'), []);
-    assert.deepEqual(countsOf(stored('completed'), 'heldP'), []);
-    assert.ok(stored('requested').every(({ placedS }) => placedS === undefined));
+    assert.deepEqual(countsOf(stored('requested'), 'byHolderPk'), []);
+    assert.deepEqual(countsOf(stored('completed'), 'byHolderPk'), []);
+    assert.ok(stored('requested').every(({ byListSk }) => byListSk === undefined));
     assert.ok(stored('completed').every(({ due }) => due === undefined));
   });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { throttledError } from '../../local/template/gateway/errors.ts';
+import { throttledError } from '../../local/cloudformation-runner/index.ts';
 import { about, type Reply, type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { broken } from './faults.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import type { AwsCall } from '../../local/template/gateway/aws-call.ts';
+import type { AwsCall } from '../../local/cloudformation-runner/index.ts';
 import { healthRef } from '../../shared/identity/agents/agent.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

@@ -18,7 +18,7 @@ const callersOn = (deps: Deps, project: string) => {
     const { key = '' } = await registerAgent(deps, project, id, {
       dialect: 'common-ground',
       capabilities,
-      via: 'http',
+      transport: 'http',
     });
     return callerWith(async (method, path, headers, body = ''): Promise<Reply> => {
       const response = await handle({
@@ -121,7 +121,7 @@ describe('a turn that was suspended before its head kept whom it called', () => 
     const waiting = calls.map((tool_call_id) => ({ tool_call_id, step_id: 's1' }));
     await merlin.call('POST', `/v1/turns/${agent_turn_id}/start`, { turn_epoch });
     await merlin.call('POST', `/v1/turns/${agent_turn_id}/suspend`, { turn_epoch, waiting });
-    await deps.records.update(agentStateRef(project, 'merlin'), { unset: ['called'] }, deps.newId());
+    await deps.records.update(agentStateRef(project, 'merlin'), { unset: ['calledServices'] }, deps.newId());
     const sent = calls.map((tool_call_id) =>
       merlin.call('POST', '/v1/messages', {
         subject: `cg.v1r3.${project}.public.cmd.tool.library.find`,
@@ -132,7 +132,7 @@ describe('a turn that was suspended before its head kept whom it called', () => 
       (await Promise.all(sent)).map(({ status }) => status),
       [202, 202, 202],
     );
-    const { called: kept } = (await deps.records.get(agentStateRef(project, 'merlin'))) ?? {};
+    const { calledServices: kept } = (await deps.records.get(agentStateRef(project, 'merlin'))) ?? {};
     assert.deepEqual(kept, { c1: 'library', c2: 'library', c3: 'library' });
     for (const call of calls) {
       const report = await toolReport(library, 'merlin', held, call);

@@ -67,15 +67,15 @@ const allEnded = (truth: Ports, batches: { batchId: string }[]): Promise<void> =
 /** The end follows from the ends of its parts, and none of them goes on after it. */
 const checkEnd = async (truth: Ports, id: string): Promise<void> => {
   const batch = await batchOf(truth, id);
-  const ends = batch.parts.map((_, n) => batch.ends[n]?.status ?? assert.fail(`${id} has no end of ${n}`));
+  const ends = batch.items.map((_, n) => batch.itemEnds[n]?.status ?? assert.fail(`${id} has no end of ${n}`));
   const completed = ends.filter((status) => status === 'completed').length;
   const verdict = completed === ends.length ? 'success' : completed > 0 ? 'partial' : 'failed';
   assert.ok([verdict, 'timeout'].includes(batch.status), `${id} ended ${batch.status} with ${ends}`);
-  assert.deepEqual([batch.left, batch.open, batch.seeds], [0, {}, undefined]);
+  assert.deepEqual([batch.openCount, batch.openItems, batch.pendingRequests], [0, {}, undefined]);
   const mayStop = batch.failFast || batch.status === 'timeout';
-  assert.ok(mayStop || Object.values(batch.ends).every(({ isStopped }) => !isStopped), `${id} ended too early`);
+  assert.ok(mayStop || Object.values(batch.itemEnds).every(({ isStopped }) => !isStopped), `${id} ended too early`);
   await eventually(async () => {
-    for (const part of batch.parts) {
+    for (const part of batch.items) {
       const task = await truth.records.get(taskRef('default', part.id));
       assert.ok(!task || task.endedAt !== undefined, `${part.id} of ${id} is still ${task?.status}`);
     }

@@ -99,9 +99,16 @@ describe('a batch', () => {
     assert.equal((await view(arthur, batchId, 20)).status, 'success');
     const { deps } = parley.parley;
     const caller = { project: 'default', role: 'admin' } as const;
-    const joins = { batch: batchId, child: 0 };
+    const joins = { batchId: batchId, index: 0 };
     const trace = parseTrace(undefined, undefined);
-    const turn = { agent: 'merlin', correlation: 'late', mode: 'call', channel: 'public', trace, joins };
+    const turn = {
+      agent: 'merlin',
+      correlation: 'late',
+      mode: 'call',
+      channel: 'public',
+      trace,
+      batchMembership: joins,
+    };
     await assert.rejects(enqueueTurn(deps, caller, turn), { code: 'batch_ended' });
     const message = {
       id: randomUUID(),
@@ -110,7 +117,7 @@ describe('a batch', () => {
       routing: { source: 'arthur', target: 'cook' },
     };
     const request = toRequest(deps, 'arthur', { dialect: 'task-format', message });
-    await assert.rejects(createTask(deps, caller, 'task-format', { ...request, joins }, trace), {
+    await assert.rejects(createTask(deps, caller, 'task-format', { ...request, batchMembership: joins }, trace), {
       code: 'batch_ended',
     });
   });

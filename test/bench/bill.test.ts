@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { billOf, type Line, totalOf, withoutPolls } from '../../bench/aws/bill.ts';
-import type { CallCount, InvocationCount, Reading } from '../../local/template/gateway/meter.ts';
+import type { CallCount, InvocationCount, Reading } from '../../local/cloudformation-runner/index.ts';
 
 const LIVES = 10;
 

@@ -50,7 +50,7 @@ describe('a message to many', () => {
       'domain:security',
       'capability:none',
     ]) {
-      counts.push((await say(audience)).reached);
+      counts.push((await say(audience)).delivered);
     }
     assert.deepEqual(counts, [3, 1, 1, 2, 0]);
     assert.deepEqual(await told(coder), ['all', 'capability:write_code']);
@@ -83,7 +83,7 @@ describe('a message to many', () => {
     for (const id of ids) await parley.agent(id, messageRouting);
     const { broadcastId } = (await toMany('all', mrMessage('status-update', 'coordinator', 'all'))).body;
     await parley.restart();
-    const { reached, unreached } = await finished(parley, broadcastId);
+    const { delivered: reached, failed: unreached } = await finished(parley, broadcastId);
     assert.deepEqual([reached, unreached], [250, 0]);
     for (const id of ids.filter((_, index) => index % 25 === 0)) {
       const { body } = await parley.admin.call('GET', `/v1/inbox?agent=${id}`);
@@ -97,7 +97,7 @@ describe('a message to many', () => {
     const stop = { action: 'stop' };
     await coordinator.send(mrMessage('command', 'coordinator', 'one', { payload: stop }));
     const pause = await toMany('all', mrMessage('command', 'coordinator', 'all'));
-    const { reached, unreached } = await finished(parley, pause.body.broadcastId);
+    const { delivered: reached, failed: unreached } = await finished(parley, pause.body.broadcastId);
     assert.deepEqual([reached, unreached], [1, 1]);
     const again = { action: 'start' };
     const go = await toMany('all', mrMessage('command', 'coordinator', 'all', { payload: again }));
@@ -118,7 +118,7 @@ describe('a message to many', () => {
     const free = await parley.agent('free', messageRouting);
     for (const expected of [2, 1]) {
       const { body } = await toMany('all', mrMessage('status-update', 'coordinator', 'all'));
-      assert.equal((await finished(parley, body.broadcastId)).reached, expected);
+      assert.equal((await finished(parley, body.broadcastId)).delivered, expected);
     }
     assert.deepEqual([(await full.inbox()).length, (await free.inbox()).length], [1, 2]);
   });

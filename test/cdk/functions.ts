@@ -61,7 +61,7 @@ describe('functions', () => {
       ]),
     );
     for (const { properties } of functions) {
-      const [, split] = Prefix.parse(properties.Environment.Variables.LANE_URL_PREFIX)['Fn::Select'];
+      const [, split] = Prefix.parse(properties.Environment.Variables.QUEUE_URL_PREFIX)['Fn::Select'];
       const [suffix, queue] = split['Fn::Split'];
       assert.equal(queues.get(queue), `parley-test-${suffix}`);
     }

@@ -104,9 +104,9 @@ describe('the functions may', () => {
         .flatMap((grant) => grant.match(/^dynamodb:Query Table[0-9A-F]{8}\/index\/(\w+)$/)?.[1] ?? [])
         .sort();
     assert.deepEqual(indexes('sweep'), ['due']);
-    assert.deepEqual(indexes('claims'), ['held']);
-    assert.deepEqual(indexes('inbox'), ['held', 'placed']);
-    assert.deepEqual(indexes('ingest'), ['held']);
+    assert.deepEqual(indexes('claims'), ['byHolder']);
+    assert.deepEqual(indexes('inbox'), ['byHolder', 'byList']);
+    assert.deepEqual(indexes('ingest'), ['byHolder']);
   });
 
   it('read what the stream gave up only to replay it, and only the stream may write it', () => {

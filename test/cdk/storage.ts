@@ -43,8 +43,8 @@ describe('the table', () => {
         table.properties.GlobalSecondaryIndexes.map((index) => [index.IndexName, keys(index.KeySchema)]),
       ),
       {
-        placed: ['HASH placedP S', 'RANGE placedS S'],
-        held: ['HASH heldP S', 'RANGE heldS S'],
+        byList: ['HASH byListPk S', 'RANGE byListSk S'],
+        byHolder: ['HASH byHolderPk S', 'RANGE byHolderSk S'],
         due: ['HASH dueShard S', 'RANGE due N'],
       },
     );

@@ -54,7 +54,7 @@ const open: Open = async (t) => {
     toQueueSuffix: buildQueueSuffix,
     hasQueue: () => true,
     log: () => {},
-    storageSchema: { fixed: ['title', 'deep', 'by'], bulky: ['batch', 'tags'] },
+    storageSchema: { immutable: ['title', 'deep', 'by'], compressed: ['batch', 'tags'] },
     eventRetentionMs: 30 * 86_400_000,
     clock,
     newId: randomUUID,

@@ -28,7 +28,7 @@ const opened = async (t: TestContext, open: Open) => {
   assert.ok(known);
   const send = (id: string) => {
     const message: DirectMessageCommand = {
-      kind: 'note',
+      kind: 'directMessage',
       messageId: id,
       fingerprint: id,
       from: `sender-of-${id}`,
@@ -36,9 +36,9 @@ const opened = async (t: TestContext, open: Open) => {
       type: 'message-routing.status-update',
       priority: 'normal',
       content: { status: 'in_progress' },
-      carried: {},
+      extensions: {},
     };
-    const sending = { project, dialect: 'message-routing', trace: parseTrace(undefined, undefined), isShown: true };
+    const sending = { project, dialect: 'message-routing', trace: parseTrace(undefined, undefined), isVisible: true };
     // Whoever finds too many others in the way is asked to try again.
     return eventually(() => sendDirectMessage(deps, sending, message), PATIENCE_MS);
   };

@@ -10,7 +10,7 @@ const KEYS = ['b#2', 'a', 'b#10', 'c', 'b#1', 'b', 'B#1', 'b~', 'ba'];
 const SORTED = ['B#1', 'a', 'b', 'b#1', 'b#10', 'b#2', 'ba', 'b~', 'c'];
 
 /** A query, and what it must find of the keys above. */
-const CASES: [Omit<RecordQuery, 'p' | 'index'>, string[]][] = [
+const CASES: [Omit<RecordQuery, 'pk' | 'index'>, string[]][] = [
   [{ limit: 100 }, SORTED],
   [{ limit: 100, newestFirst: true }, SORTED.toReversed()],
   [{ limit: 2 }, ['B#1', 'a']],
@@ -40,7 +40,7 @@ export const queriesContract = (name: string, open: Open): void => {
       await Promise.all(KEYS.map((sk) => created(records, { pk: p, sk })));
       await created(records, { pk: `${p}2`, sk: 'b' });
       for (const [query, expected] of CASES) {
-        const found = await records.query({ ...query, p });
+        const found = await records.query({ ...query, pk: p });
         assert.deepEqual(
           found.map(({ sk }) => sk),
           expected,
@@ -49,18 +49,20 @@ export const queriesContract = (name: string, open: Open): void => {
       }
     });
 
-    for (const index of ['placed', 'held'] as const) {
+    for (const index of ['byList', 'byHolder'] as const) {
       it(`finds the records of one place in the index ${index}, whole and in order`, async (t) => {
         const { records } = (await open(t)).ports;
         const p = unique('p#place');
-        const items = await Promise.all(KEYS.map((s) => created(records, { ...sampleRef(), [index]: { p, s }, s })));
-        await created(records, { ...sampleRef(), [index]: { p: `${p}2`, s: 'b' } });
-        await created(records, { ...sampleRef(), [index]: { p } });
+        const items = await Promise.all(
+          KEYS.map((s) => created(records, { ...sampleRef(), [index]: { pk: p, sk: s }, sk: s })),
+        );
+        await created(records, { ...sampleRef(), [index]: { pk: `${p}2`, sk: 'b' } });
+        await created(records, { ...sampleRef(), [index]: { pk: p } });
         await created(records, sampleRef(p));
         for (const [query, expected] of CASES) {
-          const whole = expected.map((key) => items.find(({ s }) => s === key));
+          const whole = expected.map((key) => items.find(({ sk: s }) => s === key));
           await eventually(async () =>
-            assert.deepEqual(await records.query({ ...query, index, p }), whole, JSON.stringify(query)),
+            assert.deepEqual(await records.query({ ...query, index, pk: p }), whole, JSON.stringify(query)),
           );
         }
       });
@@ -71,26 +73,26 @@ export const queriesContract = (name: string, open: Open): void => {
       const p = unique('p#pages');
       const keys = Array.from({ length: 25 }, (_, number) => String(number).padStart(3, '0'));
       await Promise.all(keys.map((sk) => created(records, { pk: p, sk })));
-      assert.deepEqual(await pages(records, { p, limit: 4 }), keys);
-      assert.deepEqual(await pages(records, { p, limit: 4, newestFirst: true }), keys.toReversed());
+      assert.deepEqual(await pages(records, { pk: p, limit: 4 }), keys);
+      assert.deepEqual(await pages(records, { pk: p, limit: 4, newestFirst: true }), keys.toReversed());
     });
 
     it('moves a record in an index with its state, and out of it', async (t) => {
       const { records } = (await open(t)).ports;
       const [here, there, ref] = [unique('p#here'), unique('p#there'), sampleRef()];
       const found = async (): Promise<(number | undefined)[]> => {
-        const places = [here, there].map((p) => records.query<Sample>({ index: 'placed', p, limit: 10 }));
+        const places = [here, there].map((p) => records.query<Sample>({ index: 'byList', pk: p, limit: 10 }));
         return (await Promise.all(places)).map(([item]) => item?.v);
       };
-      await created(records, { ...ref, placed: { p: here, s: '1' } });
+      await created(records, { ...ref, byList: { pk: here, sk: '1' } });
       await eventually(async () => assert.deepEqual(await found(), [1, undefined]));
-      await records.update(ref, { set: { placed: { p: there, s: '1' } } }, token());
+      await records.update(ref, { set: { byList: { pk: there, sk: '1' } } }, token());
       await eventually(async () => assert.deepEqual(await found(), [undefined, 2]));
       await records.update(ref, { set: { other: 1 } }, token());
       await eventually(async () => assert.deepEqual(await found(), [undefined, 3]));
-      await records.update(ref, { unset: ['placed'] }, token());
+      await records.update(ref, { unset: ['byList'] }, token());
       await eventually(async () => assert.deepEqual(await found(), [undefined, undefined]));
-      await records.update(ref, { set: { placed: { p: here, s: '2' } } }, token());
+      await records.update(ref, { set: { byList: { pk: here, sk: '2' } } }, token());
       await eventually(async () => assert.deepEqual(await found(), [5, undefined]));
       await records.delete(ref);
       await eventually(async () => assert.deepEqual(await found(), [undefined, undefined]));
@@ -100,30 +102,34 @@ export const queriesContract = (name: string, open: Open): void => {
       const { records } = (await open(t)).ports;
       const [p, other, ref] = [unique('p#inbox'), unique('p#other'), sampleRef()];
       const found = async (place: string): Promise<(string | undefined)[]> =>
-        (await records.query<Sample>({ index: 'placed', p: place, limit: 10 })).map(({ placed }) => placed?.s);
-      await created(records, { ...ref, status: 'open', placed: { p } });
-      await records.update(ref, { if: equals('status', 'open'), set: { status: 'ended', 'placed.s': '7' } }, token());
+        (await records.query<Sample>({ index: 'byList', pk: place, limit: 10 })).map(({ byList }) => byList?.sk);
+      await created(records, { ...ref, status: 'open', byList: { pk: p } });
+      await records.update(ref, { if: equals('status', 'open'), set: { status: 'ended', 'byList.sk': '7' } }, token());
       await eventually(async () => assert.deepEqual(await found(p), ['7']));
-      assert.deepEqual((await records.get<Sample>(ref))?.placed, { p, s: '7' });
-      await records.update(ref, { if: equals('placed.s', '7'), set: { placed: { p: other } } }, token());
+      assert.deepEqual((await records.get<Sample>(ref))?.byList, { pk: p, sk: '7' });
+      await records.update(ref, { if: equals('byList.sk', '7'), set: { byList: { pk: other } } }, token());
       await eventually(async () => assert.deepEqual(await found(p), []));
       assert.deepEqual(await found(other), []);
-      assert.deepEqual((await records.get<Sample>(ref))?.placed, { p: other });
-      await records.update(ref, { if: notExists('placed.s'), set: { 'placed.s': '8' } }, token());
+      assert.deepEqual((await records.get<Sample>(ref))?.byList, { pk: other });
+      await records.update(ref, { if: notExists('byList.sk'), set: { 'byList.sk': '8' } }, token());
       await eventually(async () => assert.deepEqual(await found(other), ['8']));
-      await records.update(ref, { if: exists('placed.s'), unset: ['placed.s'] }, token());
+      await records.update(ref, { if: exists('byList.sk'), unset: ['byList.sk'] }, token());
       await eventually(async () => assert.deepEqual(await found(other), []));
     });
 
     it('keeps a record in both indexes at once, each in its own place', async (t) => {
       const { records } = (await open(t)).ports;
       const [here, there, ref] = [unique('p#here'), unique('p#there'), sampleRef()];
-      const found = async (index: IndexName, p: string) => (await records.query({ index, p, limit: 10 })).length;
-      await created(records, { ...ref, placed: { p: here, s: '1' }, held: { p: there, s: '1' } });
-      await eventually(async () => assert.deepEqual([await found('placed', here), await found('held', there)], [1, 1]));
-      assert.deepEqual([await found('placed', there), await found('held', here)], [0, 0]);
-      await records.update(ref, { unset: ['held'] }, token());
-      await eventually(async () => assert.deepEqual([await found('placed', here), await found('held', there)], [1, 0]));
+      const found = async (index: IndexName, p: string) => (await records.query({ index, pk: p, limit: 10 })).length;
+      await created(records, { ...ref, byList: { pk: here, sk: '1' }, byHolder: { pk: there, sk: '1' } });
+      await eventually(async () =>
+        assert.deepEqual([await found('byList', here), await found('byHolder', there)], [1, 1]),
+      );
+      assert.deepEqual([await found('byList', there), await found('byHolder', here)], [0, 0]);
+      await records.update(ref, { unset: ['byHolder'] }, token());
+      await eventually(async () =>
+        assert.deepEqual([await found('byList', here), await found('byHolder', there)], [1, 0]),
+      );
     });
 
     it('counts only what has not expired towards the limit', async (t) => {
@@ -133,7 +139,7 @@ export const queriesContract = (name: string, open: Open): void => {
         await created(ports.records, { pk: p, sk, ...(sk < '3' && { expires: now() + 1000 }) });
       }
       await pass(1000);
-      const found = await ports.records.query({ p, limit: 2 });
+      const found = await ports.records.query({ pk: p, limit: 2 });
       assert.deepEqual(
         found.map(({ sk }) => sk),
         ['3', '4'],

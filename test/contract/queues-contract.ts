@@ -53,7 +53,7 @@ export const queuesContract = (name: string, open: Open): void => {
     it('delivers every message with its lane, its group and its body', async (t) => {
       const { queues } = (await open(t)).ports;
       const to = lane();
-      const body = { taskId: 'naïve 🗡', entry: 1, deep: [null, { a: true }] };
+      const body = { taskId: 'naïve 🗡', queueGeneration: 1, deep: [null, { a: true }] };
       await queues.send([message(to, '', { group: 'g', body })]);
       const [received] = await receiveSome(queues, [to]);
       assert.deepEqual({ ...received, receipt: '' }, { queueKey: to, group: 'g', body, receipt: '' });
@@ -125,7 +125,7 @@ export const queuesContract = (name: string, open: Open): void => {
 
     it('delivers what is on its way to NATS in the order of each group, however much is sent at once', async (t) => {
       const { queues } = (await open(t)).ports;
-      const to = lane({ project: unique('p'), kind: 'relay', name: 'down' });
+      const to = lane({ project: unique('p'), kind: 'relay', name: 'egress' });
       const sent = Array.from({ length: 12 }, (_, n) =>
         ['a', 'b'].map((group) => message(to, `${group}${n}`, { group })),
       );

@@ -107,7 +107,7 @@ export const recordsContract = (name: string, open: Open): void => {
         (await records.getMany([lasting, brief])).map(({ pk }) => pk),
         [lasting.pk],
       );
-      assert.deepEqual(await records.query({ p: brief.pk, limit: 10 }), []);
+      assert.deepEqual(await records.query({ pk: brief.pk, limit: 10 }), []);
       assert.deepEqual(await records.update(brief, { set: { x: 1 } }, token()), {
         outcome: 'refused',
         existing: undefined,
@@ -135,12 +135,12 @@ export const recordsContract = (name: string, open: Open): void => {
       await created(records, { ...sampleRef(place, UNWATCHED) });
       await heard;
       const heardPlaced = listeners[0]?.next(60_000);
-      await created(records, { ...sampleRef(), placed: { p: place, s: '1' } });
+      await created(records, { ...sampleRef(), byList: { pk: place, sk: '1' } });
       await heardPlaced;
       const late = sampleRef();
-      await created(records, { ...late, placed: { p: place } });
+      await created(records, { ...late, byList: { pk: place } });
       const heardLate = listeners[1]?.next(60_000).then(() => listeners[1]?.next(60_000));
-      await records.update(late, { set: { 'placed.s': '2' } }, token());
+      await records.update(late, { set: { 'byList.sk': '2' } }, token());
       await heardLate;
     });
 
@@ -164,7 +164,7 @@ export const recordsContract = (name: string, open: Open): void => {
       await created(records, { ...ref, n: 0 });
       for (let n = 1; n <= 20; n++) {
         await records.update(ref, { if: equals('n', n - 1), set: { n } }, token());
-        const [[queried], got] = await Promise.all([records.query({ p: ref.pk, limit: 1 }), records.get(ref)]);
+        const [[queried], got] = await Promise.all([records.query({ pk: ref.pk, limit: 1 }), records.get(ref)]);
         assert.deepEqual([queried?.v, got?.n], [n + 1, n]);
       }
       assert.equal(afterOf(await records.update(ref, {}, token())).v, 22);

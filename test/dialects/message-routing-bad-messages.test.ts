@@ -105,7 +105,7 @@ describe('a message-routing message that is not right', () => {
         assert.deepEqual([error, msg_id, action], ['VALIDATION_FAILED', given, 'Message discarded and logged']);
         assert.equal(issues.length, paths.length);
         for (const [at, path] of paths.entries()) assert.ok(issues[at].includes(path), issues[at]);
-        assert.ok(parley.logged.slice(before).includes('warn a message that is not valid was refused'));
+        assert.ok(parley.logged.slice(before).includes('warn message rejected: invalid'));
       });
     }
   });

@@ -133,7 +133,7 @@ describe('a delegated task', () => {
       messages.map(({ msg_id }) => [202, msg_id, undefined]),
     );
     const ids = body.results.map(({ body: one }: Wire) => one.taskId);
-    const waiting = async (at: number) => (await coordinator.task(ids[at])).waitsFor;
+    const waiting = async (at: number) => (await coordinator.task(ids[at])).dependencies;
     assert.deepEqual(await Promise.all([0, 2, 4].map(waiting)), [[ids[3], ids[4]], [ids[1]], [ids[3]]]);
     assert.equal((await coder.claim({ max: 10 })).length, 2);
     const again = await coordinator.call('POST', '/v1/messages', { messages });

@@ -164,7 +164,7 @@ describe('the contract version', () => {
     assertRefused(reply, 400, 'unsupported_version');
     assert.equal(reply.body.version, '2.0');
     assert.equal(reply.body.supported, '1.0');
-    assert.deepEqual(logged, ['warn a message of another major version was refused']);
+    assert.deepEqual(logged, ['warn message rejected: unsupported version']);
   });
 
   it('of a later minor is accepted', async (t) => {

@@ -106,16 +106,28 @@ const taskFrom = (wire: object): { task: Task; input: JsonObject } => {
     priority,
     ttlSeconds,
     parent,
-    chain,
+    delegationChain,
     retry,
     maxAttempts = 0,
-    carried,
+    extensions,
     conversation,
     user,
     baggage,
   } = command;
   const trace = command.trace ?? { traceparent: newTask().traceparent };
-  const fields = { id: taskId, from, to, capability, priority, ttlSeconds, parent, chain, retry, maxAttempts, carried };
+  const fields = {
+    id: taskId,
+    from,
+    to,
+    capability,
+    priority,
+    ttlSeconds,
+    parent,
+    delegationChain,
+    retry,
+    maxAttempts,
+    extensions,
+  };
   const context = { conversation, user, ...createChildSpan(trace), baggage };
   return { task: { ...newTask({ domain: undefined }), ...fields, ...context }, input: Object(command.input) };
 };
@@ -128,7 +140,7 @@ const outcomeFrom = (report: TaskReport): TaskOutcome => ({
   status: report.kind === 'complete' ? 'completed' : 'failed',
   task: { ...newTask({ id: report.taskId, holder: 'cook', attempt: 1, claimedAt: 1_769_999_999_000 }) },
   error: report.kind === 'fail' ? report.error : undefined,
-  carried: report.kind === 'complete' || report.kind === 'fail' ? report.carried : {},
+  extensions: report.kind === 'complete' || report.kind === 'fail' ? report.extensions : {},
 });
 
 describe('the codec of the task format', () => {
@@ -143,10 +155,14 @@ describe('the codec of the task format', () => {
         if (was.trace) assert.equal(sameTrace(is), sameTrace(was));
         // What was not said is filled in: a time, the chain of the requester alone, and a trace.
         const filled = (command: typeof was) => {
-          const { context, ...carried } = Object(command.carried['task-format']);
-          const { trace: _trace, chain = ['tim'], ...rest } = command;
+          const { context, ...carried } = Object(command.extensions['task-format']);
+          const { trace: _trace, delegationChain = ['tim'], ...rest } = command;
           const timestamp = new Date(task.createdAt).toISOString();
-          return said({ ...rest, chain, carried: { ...carried, context: { timestamp, ...context } } });
+          return said({
+            ...rest,
+            delegationChain,
+            extensions: { ...carried, context: { timestamp, ...context } },
+          });
         };
         assert.deepEqual(filled(is), filled(was));
       }),

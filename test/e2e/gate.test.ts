@@ -99,7 +99,7 @@ describe('an agent that must sign', { concurrency: 2 }, () => {
   });
 
   it('is refused what an admin key, or the relay, brings unsigned in its name', async () => {
-    const { known } = await signer({ via: 'nats' });
+    const { known } = await signer({ transport: 'nats' });
     const worker = await agent('worker', taskFormat);
     const task = tfRequest({ routing: { source: known.id, target: worker.id } });
     assertRefused(await admin.call('POST', '/v1/messages', task), 403, 'bad_signature');

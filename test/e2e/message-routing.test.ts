@@ -184,7 +184,7 @@ describe('agents that speak message routing', () => {
     const { status, body } = await coordinator.call('POST', '/v1/messages', message, header);
     assert.equal(status, 202, JSON.stringify(body));
     await eventually(async () => {
-      const { reached, isDone } = (await coordinator.call('GET', `/v1/broadcasts/${body.broadcastId}`)).body;
+      const { delivered: reached, isDone } = (await coordinator.call('GET', `/v1/broadcasts/${body.broadcastId}`)).body;
       assert.deepEqual([reached, isDone], [2, true]);
     });
     for (const listener of listeners) {

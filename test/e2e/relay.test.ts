@@ -11,7 +11,7 @@ const { admin, agent, transport } = await deployment();
 describe('a relay', () => {
   it('speaks for agents on NATS, and gets the words of what is for them', async () => {
     const tim = await agent('tim');
-    const knight = await agent('knight', { via: 'nats' });
+    const knight = await agent('knight', { transport: 'nats' });
     const { body } = await admin.call('POST', '/v1/relay/key');
     const relay = callerWith(transport, body.key);
     const { body: plan } = await relay.call('GET', '/v1/relay/plan');
@@ -24,12 +24,12 @@ describe('a relay', () => {
     const inbox = `parley.default.${knight.id}.inbox`;
     const wordsFor = (ask: object) =>
       eventually(async () => {
-        const reply = await relay.call('POST', '/v1/relay/render', { asks: [{ id: randomUUID(), ask }] });
+        const reply = await relay.call('POST', '/v1/relay/render', { items: [{ id: randomUUID(), item: ask }] });
         assert.equal(reply.status, 200, JSON.stringify(reply.body));
-        assert.ok(reply.body.words[0].publish, JSON.stringify(reply.body));
-        return reply.body.words[0].publish;
+        assert.ok(reply.body.results[0].publish, JSON.stringify(reply.body));
+        return reply.body.results[0].publish;
       });
-    const words = await wordsFor({ kind: 'request', taskId: id, entry: 1 });
+    const words = await wordsFor({ kind: 'request', taskId: id, queueGeneration: 1 });
     assert.deepEqual([words.subject, words.payload.id, words.payload.payload.params], [inbox, id, params]);
 
     const tasks = [taskRequest(knight.id, { to: tim.id })];
@@ -46,17 +46,17 @@ describe('a relay', () => {
       payload: { status: 'completed', result: { content: 'from afar' } },
     };
     const arrivals = [{ subject: `roundtable.results.security.${id}`, headers: {} }];
-    const sent = await relay.call('POST', '/v1/messages', { messages: [report], arrivals });
+    const sent = await relay.call('POST', '/v1/messages', { messages: [report], envelopes: arrivals });
     assert.equal(sent.body.results[0].status, 202, JSON.stringify(sent.body));
     assert.equal((await tim.task(id, 10)).state, 'completed');
 
-    const foreign = { messages: [{ ...report, id: randomUUID(), from: tim.id }], arrivals };
+    const foreign = { messages: [{ ...report, id: randomUUID(), from: tim.id }], envelopes: arrivals };
     const refused = await relay.call('POST', '/v1/messages', foreign);
     assert.equal(refused.body.results[0].body.code, 'from_mismatch');
   });
 
   it('is given what is too large for the words of its reader as a card, the same each time that it asks', async () => {
-    const knight = await agent('knight', { ...messageRouting, via: 'nats' });
+    const knight = await agent('knight', { ...messageRouting, transport: 'nats' });
     const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
     const content = `${'The wall holds. '.repeat(1000)}${randomUUID()}`;
     const outcome = {
@@ -74,14 +74,14 @@ describe('a relay', () => {
         ttlSeconds: 60,
         traceparent: '',
         attempt: 1,
-        carried: {},
+        extensions: {},
       },
       output: { json: content },
-      carried: {},
+      extensions: {},
     };
     const asked = async () => {
-      const asks = [{ id: outcome.id, ask: { kind: 'outcome', outcome } }];
-      const { words } = (await relay.call('POST', '/v1/relay/render', { asks })).body;
+      const items = [{ id: outcome.id, item: { kind: 'outcome', outcome } }];
+      const { results: words } = (await relay.call('POST', '/v1/relay/render', { items })).body;
       assert.ok(words[0].publish, JSON.stringify(words));
       return words[0].publish.payload.payload.parley.output;
     };
@@ -92,15 +92,15 @@ describe('a relay', () => {
 
   it('is told a task in eight digits by which its reader can report, and shorter where NATS did not take it', async () => {
     const tim = await agent('tim');
-    const knight = await agent('knight', { ...messageRouting, via: 'nats' });
-    const scribe = await agent('scribe', { via: 'nats' });
+    const knight = await agent('knight', { ...messageRouting, transport: 'nats' });
+    const scribe = await agent('scribe', { transport: 'nats' });
     const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
     const params = { text: 'The wall holds. '.repeat(5000) };
     const words = async (taskId: string, isTooLarge: boolean) => {
-      const asks = [{ id: randomUUID(), ask: { kind: 'request', taskId, entry: 1 }, isTooLarge }];
-      const reply = await relay.call('POST', '/v1/relay/render', { asks });
-      assert.ok(reply.body.words?.[0].publish, JSON.stringify(reply.body));
-      return reply.body.words[0].publish.payload;
+      const items = [{ id: randomUUID(), item: { kind: 'request', taskId, queueGeneration: 1 }, isTooLarge }];
+      const reply = await relay.call('POST', '/v1/relay/render', { items });
+      assert.ok(reply.body.results?.[0].publish, JSON.stringify(reply.body));
+      return reply.body.results[0].publish.payload;
     };
     const large = await tim.request({ to: scribe.id, payload: { params } });
     assert.deepEqual((await words(large, false)).payload.params, params);
@@ -111,7 +111,7 @@ describe('a relay', () => {
     const { msg_id: correlation_id } = await words(id, false);
     const messages = [mrMessage('result', knight.id, tim.id, { correlation_id })];
     const arrivals = [{ subject: 'parley.default.send', headers: {} }];
-    const sent = await relay.call('POST', '/v1/messages', { messages, arrivals });
+    const sent = await relay.call('POST', '/v1/messages', { messages, envelopes: arrivals });
     assert.equal(sent.body.results[0].status, 202, JSON.stringify(sent.body));
     assert.equal((await tim.task(id, 10)).state, 'completed');
   });

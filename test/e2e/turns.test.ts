@@ -156,7 +156,7 @@ describe('turns', { concurrency: 4 }, async () => {
   });
 
   it('are rung for by whoever likes, also where the agent is on NATS', async () => {
-    const merlin = await groundAgent(parley, 'merlin', { via: 'nats' });
+    const merlin = await groundAgent(parley, 'merlin', { transport: 'nats' });
     const subject = `cg.v1r3.default.public.cmd.agent.${merlin.id}.wakeup`;
     const rung = await parley.admin.call('POST', '/v1/messages', { subject, payload: { agent_id: merlin.id } });
     assert.equal(rung.status, 202, JSON.stringify(rung.body));

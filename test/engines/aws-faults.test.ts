@@ -31,7 +31,9 @@ const recordsMeeting = async (t: { after(end: () => unknown): void }, ...fates: 
     dynamo.destroy();
     await proxy.close();
   });
-  const records: Records = createDynamoRecords(createDynamoTable(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock));
+  const records: Records = createDynamoRecords(
+    createDynamoTable(dynamo, TABLE, { immutable: [], compressed: [] }, systemClock),
+  );
   return { records, proxy };
 };
 
@@ -136,7 +138,9 @@ describe('the lanes of SQS', () => {
       dynamo.destroy();
       await proxy.close();
     });
-    const records = createDynamoRecords(createDynamoTable(dynamo, TABLE, { fixed: [], bulky: [] }, systemClock));
+    const records = createDynamoRecords(
+      createDynamoTable(dynamo, TABLE, { immutable: [], compressed: [] }, systemClock),
+    );
     const lists = { records, clock: systemClock, newId: token };
     const urlPrefix = `${services.faux.endpoint}/000000000000/`;
     const lost: unknown[] = [];

@@ -23,7 +23,7 @@ before(async () => {
   services = await startAwsServices();
   await services.createTable(TABLE);
   ({ dynamo } = createAwsClients(services.dynamo));
-  records = createDynamoRecords(createDynamoTable(dynamo, TABLE, { fixed: [], bulky: [] }, clock));
+  records = createDynamoRecords(createDynamoTable(dynamo, TABLE, { immutable: [], compressed: [] }, clock));
 });
 after(async () => {
   dynamo.destroy();
@@ -34,7 +34,9 @@ after(async () => {
 const filled = async (p: string, count: number, fields: Record<string, unknown> = {}, from = 0): Promise<string[]> => {
   const keys = Array.from({ length: count }, (_, number) => String(from + number).padStart(4, '0'));
   for (const some of splitIntoChunks(keys, 10)) {
-    await Promise.all(some.map((s) => created(records, { ...sampleRef(), ...fields, placed: { p, s }, bulk: BULK })));
+    await Promise.all(
+      some.map((s) => created(records, { ...sampleRef(), ...fields, byList: { pk: p, sk: s }, bulk: BULK })),
+    );
   }
   return keys;
 };
@@ -59,14 +61,14 @@ const measured = async <T>(act: () => Promise<T>) => {
   }
 };
 
-const sortKeys = (found: Sample[]): (string | undefined)[] => found.map(({ placed }) => placed?.s);
+const sortKeys = (found: Sample[]): (string | undefined)[] => found.map(({ byList }) => byList?.sk);
 
 describe('a read of an index of DynamoDB', () => {
   it('fetches no more records than it gives, however many stand there', async () => {
     const p = unique('p#busy');
     const keys = await filled(p, 100);
     for (const newestFirst of [false, true]) {
-      const query = () => records.query<Sample>({ index: 'placed', p, limit: 20, newestFirst });
+      const query = () => records.query<Sample>({ index: 'byList', pk: p, limit: 20, newestFirst });
       const { result, units, requests } = await measured(query);
       assert.deepEqual(sortKeys(result), (newestFirst ? keys.toReversed() : keys).slice(0, 20));
       // A unit for each, and half a one for the keys of each of four shards, which may be more than 4 KB.
@@ -80,7 +82,7 @@ describe('a read of an index of DynamoDB', () => {
     await filled(p, 60, { expires: clock.now() + 1000 });
     const keys = await filled(p, 8, {}, 60);
     clock.advance(2000);
-    const query = () => records.query<Sample>({ index: 'placed', p, limit: 2 });
+    const query = () => records.query<Sample>({ index: 'byList', pk: p, limit: 2 });
     const { result, requests } = await measured(query);
     assert.deepEqual(sortKeys(result), keys.slice(0, 2));
     assert.ok(requests < 40, `${requests} requests`);

@@ -114,7 +114,7 @@ describe('blobs that no record owns', () => {
     await records.create(named(1), randomUUID());
     await eventually(() => {
       clock.advance(HOUR_MS / 60);
-      assert.ok(logged.includes('a change was put aside after many tries'), logged.join());
+      assert.ok(logged.includes('change parked after max attempts'), logged.join());
     });
     clock.advance(2 * DAY_MS);
     await sweeps(clock);

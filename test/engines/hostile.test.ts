@@ -63,9 +63,9 @@ const allEnded = (truth: Ports, witness: Witness): Promise<Task[]> =>
   }, PATIENCE_MS);
 
 const checkResults = (tasks: Task[], { results, requests }: Witness): void => {
-  for (const { id, status, endedBy, cancelledBy } of tasks) {
+  for (const { id, status, endMessage, cancelledBy } of tasks) {
     const accepted = (results.get(id) ?? []).map(({ message }) => message.id);
-    assert.deepEqual(accepted, status === 'completed' ? [endedBy?.id] : [], `the results of ${id}, ${status}`);
+    assert.deepEqual(accepted, status === 'completed' ? [endMessage?.id] : [], `the results of ${id}, ${status}`);
     assert.equal(requests.get(id)?.isCancelled, status === 'cancelled');
     assert.equal(cancelledBy !== undefined, status === 'cancelled');
   }
@@ -109,7 +109,7 @@ const checkStories = async (truth: Ports, tasks: Task[], witness: Witness): Prom
     assert.equal(attempt, task.attempt, context);
     const overwritten = told.filter((type) => ['task.progress', 'task.released', 'task.retrying'].includes(type));
     await eventually(async () => {
-      const entries = await truth.records.query({ p: task.pk, prefix: 'history#', limit: 100 });
+      const entries = await truth.records.query({ pk: task.pk, prefix: 'history#', limit: 100 });
       assert.equal(entries.length, overwritten.length, `history of ${context}`);
     });
   }
@@ -151,7 +151,7 @@ const checkInboxes = async (truth: Ports, tasks: Task[], requesters: TestAgent[]
     });
     assert.deepEqual([...outcomes.values()].toSorted(), awaited.map(({ id }) => id).toSorted());
     const undelivered = awaited.filter(({ status }) => status === 'completed');
-    const kept = await truth.records.query<Delivery>({ p: inboxPk('default', requester.id), limit: 10_000 });
+    const kept = await truth.records.query<Delivery>({ pk: inboxPk('default', requester.id), limit: 10_000 });
     assert.equal(new Set(kept.map(({ source }) => source)).size, awaited.length - undelivered.length);
     assert.equal(kept.length, awaited.length - undelivered.length);
   }

@@ -43,11 +43,11 @@ describe('waiting in a function', () => {
   it('ends at once where there is no seat, and says when to come again', async (t) => {
     const { parley } = await testParley(t);
     const { config } = parley.deps;
-    const aws = AwsConfig.parse({ stage: 'test', waiters: 1 });
+    const aws = AwsConfig.parse({ stage: 'test', longPollSlots: 1 });
     const deps = { ...parley.deps, config: { ...config, aws } };
     const [seated, refused] = [new LambdaLongPoll(deps, 20_000), new LambdaLongPoll(deps, 20_000)];
     const signal = seated.startWait('default', 'tim');
-    await eventually(async () => assert.ok(await parley.deps.records.get({ pk: 'default#waiting#0', sk: 'seat' })));
+    await eventually(async () => assert.ok(await parley.deps.records.get({ pk: 'default#long-poll#0', sk: 'slot' })));
     const none = refused.startWait('default', 'tim');
     await eventually(() => assert.ok(none.aborted));
     assert.deepEqual(
@@ -64,6 +64,6 @@ describe('waiting in a function', () => {
   it('costs nothing where nobody waits', async (t) => {
     const { parley } = await testParley(t);
     await new LambdaLongPoll(parley.deps, 20_000).end();
-    assert.equal(await parley.deps.records.get({ pk: 'default#waiting#0', sk: 'seat' }), undefined);
+    assert.equal(await parley.deps.records.get({ pk: 'default#long-poll#0', sk: 'slot' }), undefined);
   });
 });

@@ -82,7 +82,7 @@ describe('a task graph', () => {
     assert.deepEqual(await states(orchestrator, graph.graphId), { roast: 'waiting', soup: 'requested' });
     const { body } = await orchestrator.call('GET', `/v1/graphs/${graph.graphId}`);
     assert.deepEqual([body.edges, body.conversationId], [edges, graph.conversationId]);
-    assert.deepEqual((await orchestrator.task(id('roast'))).waitsFor, [id('soup')]);
+    assert.deepEqual((await orchestrator.task(id('roast'))).dependencies, [id('soup')]);
   });
 
   it('counts the time to live of a node from when it starts', async (t) => {
@@ -191,7 +191,8 @@ describe('a task graph', () => {
         records: {
           ...ports.records,
           // From then on nobody tells the waiting node anything, as if all of that had come before.
-          query: async (query) => (undone.isForgotten && query.prefix === 'waiter#' ? [] : ports.records.query(query)),
+          query: async (query) =>
+            undone.isForgotten && query.prefix === 'dependent#' ? [] : ports.records.query(query),
           update: async (ref, change, ...rest) => {
             const isEnd = change.set?.status === 'failed' && JSON.stringify(change).includes('dependency_failed');
             if (isEnd && !undone.isForgotten) {
@@ -223,7 +224,7 @@ describe('a task graph', () => {
         records: {
           ...ports.records,
           // Whoever waits is forgotten.
-          query: async (query) => (query.prefix === 'waiter#' ? [] : ports.records.query(query)),
+          query: async (query) => (query.prefix === 'dependent#' ? [] : ports.records.query(query)),
         },
       }),
     });

@@ -25,7 +25,7 @@ const work = async (truth: Ports, agent: TestAgent, random: Random, signal: Abor
     const { body } = await insist(() => agent.call('POST', '/v1/claims', { max: 3 }));
     for (const { message, attempt } of body.tasks) {
       const task = await taskOf(truth, message.parley?.taskId ?? message.id);
-      for (const id of task.waitsFor ?? []) assert.equal((await taskOf(truth, id)).status, 'completed', task.id);
+      for (const id of task.dependencyIds ?? []) assert.equal((await taskOf(truth, id)).status, 'completed', task.id);
       started.push(`${task.id}#${attempt}`);
       const report =
         random() < 0.15
@@ -102,7 +102,7 @@ const settledGraph = (truth: Ports, { nodes }: ReturnType<typeof graphOf>['graph
     assert.equal(tasks.length, nodes.length);
     for (const task of tasks) {
       assert.ok(task.endedAt !== undefined, `${task.id} is ${task.status}`);
-      const before = tasks.filter(({ id }) => task.waitsFor?.includes(id));
+      const before = tasks.filter(({ id }) => task.dependencyIds?.includes(id));
       const mayRun = before.every(({ status }) => status === 'completed');
       assert.equal(task.error?.code === 'dependency_failed', !mayRun, `${task.id} ended ${task.status}`);
     }

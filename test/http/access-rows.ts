@@ -80,10 +80,10 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/violations': { by: 'admin', stranger: '403 forbidden' },
   'GET /v1/gaps': { by: 'scout', stranger: '200' },
   'GET /v1/audit-log': { at: '/v1/audit-log?agent=scout', by: 'scout', stranger: '200' },
-  'GET /v1/topics': { stranger: '200' },
+  'GET /v1/domains': { stranger: '200' },
   'GET /v1/relay/plan': { by: 'admin', stranger: '403 forbidden' },
   'POST /v1/relay/render': {
-    body: ({ open }) => ({ asks: [{ id: 'x', ask: { kind: 'request', taskId: open, entry: 1 } }] }),
+    body: ({ open }) => ({ items: [{ id: 'x', item: { kind: 'request', taskId: open, queueGeneration: 1 } }] }),
     by: 'admin',
     stranger: '403 forbidden',
   },

@@ -176,7 +176,7 @@ describe('requests in flight', () => {
     assert.equal(told.filter((status) => status === 429).length, 92);
     assert.deepEqual(
       logged.filter((line) => line.includes('refused')),
-      ['warn overload: requests are refused'],
+      ['warn overload: requests rejected'],
     );
   });
 });

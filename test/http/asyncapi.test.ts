@@ -71,12 +71,12 @@ describe('/asyncapi.json', () => {
         name,
       );
     }
-    for (const { address, parameters, messages: told } of Object.values(document.channels)) {
+    for (const { address, parameters, messages: auditEntry } of Object.values(document.channels)) {
       assert.deepEqual(
         Object.keys(parameters),
         [...address.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
       );
-      for (const [name, { $ref }] of Object.entries(told)) {
+      for (const [name, { $ref }] of Object.entries(auditEntry)) {
         assert.equal($ref, `#/components/messages/${name}`);
         assert.ok(messages[name], name);
       }

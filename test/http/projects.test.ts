@@ -12,7 +12,10 @@ const twoProjects = async (t: TestContext) => {
   const { default: project } = baseConfig.projects;
   assert.ok(project);
   const via = 'http' as const;
-  const domains = { security: { description: 'the same name', via }, alchemy: { description: 'only here', via } };
+  const domains = {
+    security: { description: 'the same name', transport: via },
+    alchemy: { description: 'only here', transport: via },
+  };
   const other = { domains, relay: false };
   const parley = await testParley(t, { config: { projects: { default: project, other } } });
   const key = generateKey('other', ADMIN_OWNER);
@@ -116,7 +119,7 @@ describe('two projects', () => {
     assertRefused(await here.tim.send(taskRequest('tim', gold)), 422, 'unknown_domain');
     await there.admin.call('PUT', '/v1/agents/merlin', { dialect: 'round-table' });
     assertRefused(await here.tim.send(taskRequest('tim', { to: 'merlin' })), 422, 'unknown_agent');
-    const { domains } = (await there.tim.call('GET', '/v1/topics')).body;
+    const { domains } = (await there.tim.call('GET', '/v1/domains')).body;
     assert.deepEqual(
       domains.map(({ name }: { name: string }) => name),
       ['security', 'alchemy'],

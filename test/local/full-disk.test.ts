@@ -129,7 +129,7 @@ describe('a full disk is logged', () => {
       await disk.grow();
       await eventually(() => tim.request({ payload: { params: { text } } }), 30_000);
       await eventually(async () =>
-        assert.equal(linesWith(server, 'there is room on the disk again').length, begun, server.stderr()),
+        assert.equal(linesWith(server, 'disk has space again').length, begun, server.stderr()),
       );
     });
   }

@@ -5,9 +5,9 @@ import { readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { loadAdminKeys } from '../../local/admin-keys.ts';
+import { getPort } from '../../local/cloudformation-runner/index.ts';
 import { setAdminKeys } from '../../local/localstack/deploy.ts';
 import { startFront } from '../../local/localstack/start-front.ts';
-import { getPort } from '../../local/template/http/listen.ts';
 import { tempDir } from '../support/server-process.ts';
 
 const START = new URL('../../local/start-localstack.ts', import.meta.url).pathname;

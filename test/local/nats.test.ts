@@ -11,7 +11,7 @@ import { type Owner, runToEnd, type ServerProcess, startServer, tempDir } from '
 /** A task that is asked for on NATS reaches an agent over HTTP. */
 const asksOnNats = async (server: ServerProcess, url: string, requester = 'tim'): Promise<void> => {
   const galahad = await server.agent('galahad', { capabilities: ['intel.news'] });
-  await server.agent(requester, { via: 'nats' });
+  await server.agent(requester, { transport: 'nats' });
   const client = await connect({ servers: url });
   const request = taskRequest(requester, { payload: { task: 'intel.news' } });
   await jetstream(client).publish('roundtable.tasks.intel.news', JSON.stringify(request));
@@ -107,7 +107,7 @@ describe('a start with NATS', () => {
         .filter((line) => line.includes('NATS cannot be used yet'));
     await eventually(() => assert.equal(warnings().length, 1));
     await nats.start();
-    await eventually(() => assert.match(server.stderr(), /"agents on NATS take part"/), 20_000);
+    await eventually(() => assert.match(server.stderr(), /"NATS connected"/), 20_000);
     await asksOnNats(server, nats.url, 'arthur');
     assert.equal(warnings().length, 1, 'one line, however often it was tried');
     assert.equal((await server.stop()).code, 0);

@@ -32,7 +32,7 @@ describe('a second project on one machine', () => {
     const camelot = projectOf(server, keyIn(dir, 'admin-key.camelot'));
     const tim = await camelot.agent('tim', { dialect: 'task-format', capabilities: [] });
     assert.deepEqual((await server.admin.call('GET', '/v1/agents')).body.agents, []);
-    assert.equal((await camelot.admin.call('GET', '/v1/topics')).body.domains[0].name, 'intel');
+    assert.equal((await camelot.admin.call('GET', '/v1/domains')).body.domains[0].name, 'intel');
     assert.equal((await tim.call('GET', '/v1/inbox')).status, 200);
     await server.stop();
     const again = await startServer(t, { dir, env: { NODE_OPTIONS } });
@@ -67,7 +67,7 @@ describe('a second project on one machine', () => {
     ] as const) {
       const own = projectOf(server, keyIn(dir, file));
       const worker = await groundAgent(own, 'worker');
-      await groundAgent(own, 'pmo', { via: 'nats' });
+      await groundAgent(own, 'pmo', { transport: 'nats' });
       const said = headers();
       said.set('CG-Sender', 'pmo');
       const call = JSON.stringify({ correlation_id: `call-of-${project}`, mode: 'call' });

@@ -12,7 +12,7 @@ describe('an agent of any dialect with a NATS client', () => {
   it('is given tasks in its inbox, reports on parley.<project>.send, and asks for tasks there', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    await site.agent('cook', { dialect: 'task-format', via: 'nats' });
+    await site.agent('cook', { dialect: 'task-format', transport: 'nats' });
     await site.relay();
     const js = jetstream(site.client);
     const send = (message: object) => js.publish('parley.default.send', JSON.stringify(message));
@@ -38,8 +38,8 @@ describe('an agent of any dialect with a NATS client', () => {
   it('is given the trace of a task in headers, and it goes on with what the agent asks for as a part of it', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', { dialect: 'task-format' });
-    await site.agent('cook', { dialect: 'message-routing', via: 'nats' });
-    await site.agent('lance', { dialect: 'round-table', via: 'nats' });
+    await site.agent('cook', { dialect: 'message-routing', transport: 'nats' });
+    await site.agent('lance', { dialect: 'round-table', transport: 'nats' });
     await site.relay();
     const [cooks, lances] = [await inboxOf(site, 'cook'), await inboxOf(site, 'lance')];
     const traceId = '0af7651916cd43dd8448eb211c80319c';
@@ -64,7 +64,7 @@ describe('an agent of any dialect with a NATS client', () => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', { dialect: 'task-format' });
     const cook = await site.agent('cook', { dialect: 'task-format', capabilities: ['parse_recipe'] });
-    await site.agent('lance', { dialect: 'round-table', via: 'nats' });
+    await site.agent('lance', { dialect: 'round-table', transport: 'nats' });
     await site.relay();
     const inbox = await inboxOf(site, 'lance');
     const { graph, id } = graphOf({ soup: [], dinner: ['soup'] });
@@ -79,7 +79,7 @@ describe('an agent of any dialect with a NATS client', () => {
   it('reports by the eight digits that it was given, also when it is asked for the second time', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    await site.agent('cook', { dialect: 'message-routing', via: 'nats' });
+    await site.agent('cook', { dialect: 'message-routing', transport: 'nats' });
     await site.relay();
     const send = (message: object) => jetstream(site.client).publish('parley.default.send', JSON.stringify(message));
     const inbox = await inboxOf(site, 'cook');
@@ -104,7 +104,7 @@ describe('an agent of any dialect with a NATS client', () => {
   it('reads notes in its inbox', async (t) => {
     const site = await relaySite(t);
     const oracle = await site.agent('oracle', { dialect: 'agent-os' });
-    await site.agent('scribe', { dialect: 'agent-os', via: 'nats' });
+    await site.agent('scribe', { dialect: 'agent-os', transport: 'nats' });
     await site.relay();
     const party = (agentId: string) => ({ agentId, instanceId: agentId });
     const note = {
@@ -125,7 +125,7 @@ describe('an agent of any dialect with a NATS client', () => {
 
   it('is told in its inbox how a batch of its own ended, once', async (t) => {
     const site = await relaySite(t);
-    const cook = await site.agent('cook', { dialect: 'task-format', via: 'nats' });
+    const cook = await site.agent('cook', { dialect: 'task-format', transport: 'nats' });
     const galahad = await site.agent('galahad', { dialect: 'task-format', capabilities: ['parse_recipe'] });
     await site.relay();
     const inbox = await inboxOf(site, 'cook');
@@ -152,7 +152,7 @@ describe('an agent of any dialect with a NATS client', () => {
     const tim = await site.agent('tim', { dialect: 'task-format' });
     const cooks = ['cook', 'baker'];
     for (const id of cooks) {
-      await site.agent(id, { dialect: 'task-format', via: 'nats', capabilities: ['parse_recipe'] });
+      await site.agent(id, { dialect: 'task-format', transport: 'nats', capabilities: ['parse_recipe'] });
     }
     await site.relay();
     const request = tfRequest();
@@ -175,7 +175,7 @@ describe('an agent of any dialect with a NATS client', () => {
   it('is given what agents over HTTP can do as well, and whoever claims it first has it', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', { dialect: 'task-format' });
-    await site.agent('baker', { dialect: 'task-format', via: 'nats', capabilities: ['parse_recipe'] });
+    await site.agent('baker', { dialect: 'task-format', transport: 'nats', capabilities: ['parse_recipe'] });
     const cook = await site.agent('cook', { dialect: 'task-format', capabilities: ['parse_recipe'] });
     const relay = await site.relay();
     const inbox = await inboxOf(site, 'baker');
@@ -195,7 +195,7 @@ describe('an agent of any dialect with a NATS client', () => {
     assert.equal((await nextOf(inbox)).body.id, forCook.id);
     assert.equal((await cook.claim({ wait: 5 }))[0]?.message.id, forCook.id);
     await say(forCook.id, { status: 'completed', result: { by: 'baker' } });
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'told'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'rejected'), 1));
     await cook.send({ id: forCook.id, status: 'completed', result: { by: 'cook' } });
     const ended = await tim.inbox(10);
     assert.deepEqual(
@@ -209,7 +209,7 @@ describe('an agent of any dialect with a NATS client', () => {
     const { projects } = site.parley.deps.config;
     Object.assign(projects.default ?? {}, { relay: false });
     t.after(() => Object.assign(projects.default ?? {}, { relay: true }));
-    const reply = await site.admin.call('PUT', '/v1/agents/cook', { dialect: 'task-format', via: 'nats' });
+    const reply = await site.admin.call('PUT', '/v1/agents/cook', { dialect: 'task-format', transport: 'nats' });
     assert.equal(reply.status, 400);
     assert.match(reply.body.detail, /has no relay/);
   });

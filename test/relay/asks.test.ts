@@ -20,23 +20,25 @@ const outcome = (more: object = {}, task: object = {}) => ({
       priority: 'normal',
       ttlSeconds: 60,
       traceparent: '00-1-2-01',
-      carried: {},
+      extensions: {},
       attempt: 1,
       ...task,
     },
-    carried: {},
+    extensions: {},
     ...more,
   },
 });
 
 const relayOf = async (t: TestContext) => {
   const parley = await testParley(t);
-  await parley.agent('knight', { via: 'nats' });
+  await parley.agent('knight', { transport: 'nats' });
   const relay = callerWith(parley.transport, (await parley.admin.call('POST', '/v1/relay/key')).body.key);
   const words = async (...asks: unknown[]) => {
-    const reply = await relay.call('POST', '/v1/relay/render', { asks: asks.map((ask, at) => ({ id: `${at}`, ask })) });
+    const reply = await relay.call('POST', '/v1/relay/render', {
+      items: asks.map((item, at) => ({ id: `${at}`, item })),
+    });
     assert.equal(reply.status, 200, JSON.stringify(reply.body));
-    return reply.body.words;
+    return reply.body.results;
   };
   return { parley, words };
 };
@@ -48,7 +50,7 @@ describe('what a relay asks', () => {
     const bad = [
       {},
       { kind: 'everything' },
-      { kind: 'request', taskId: 5, entry: 1 },
+      { kind: 'request', taskId: 5, queueGeneration: 1 },
       { kind: 'report', task: { id: 'a-task', from: 'knight' } },
       { kind: 'outcome' },
       { kind: 'outcome', outcome: { ...whole, task: undefined } },
@@ -82,7 +84,7 @@ describe('what a relay asks', () => {
 
   it('is about its own project, whatever it says', async (t) => {
     const { parley, words } = await relayOf(t);
-    await parley.agent('morgan', { dialect: 'common-ground', via: 'nats', capabilities: [] });
+    await parley.agent('morgan', { dialect: 'common-ground', transport: 'nats', capabilities: [] });
     const { task } = outcome({}, { project: 'other', from: 'morgan', holder: 'tim' }).outcome;
     const report = { ...task, v: 1, at: 1, status: 'claimed' };
     const [reported, ended] = await words(

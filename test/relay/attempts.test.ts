@@ -12,7 +12,7 @@ describe('on NATS', () => {
   it('the second attempt has an id of its own, by which it is reported on', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
     await site.relay();
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
     const js = jetstream(site.client);
@@ -35,7 +35,7 @@ describe('on NATS', () => {
   it('heartbeats keep the task of a knight that says nothing else, and it finishes it, once', async (t) => {
     const site = await relaySite(t, { config: { ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, leaseMs: 2000 } } });
     const tim = await site.agent('tim', {});
-    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
     await site.relay();
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
     const js = jetstream(site.client);
@@ -65,7 +65,8 @@ describe('on NATS', () => {
   it('a knight that lacks the skill hands the task on, and cannot take it again', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    for (const id of ['galahad', 'bors']) await site.agent(id, { via: 'nats', capabilities: ['security.briefing'] });
+    for (const id of ['galahad', 'bors'])
+      await site.agent(id, { transport: 'nats', capabilities: ['security.briefing'] });
     await site.relay();
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
     const js = jetstream(site.client);
@@ -91,16 +92,16 @@ describe('on NATS', () => {
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', KNIGHTS);
     assert.equal((await nextOf(tasks)).body.id, wanted);
     await eventually(() => {
-      assert.equal(relay.metrics.getCount('down', 'skipped'), 1);
-      assert.equal(relay.metrics.getCount('down', 'messages'), 1);
+      assert.equal(relay.metrics.getCount('egress', 'skipped'), 1);
+      assert.equal(relay.metrics.getCount('egress', 'messages'), 1);
     });
   });
 
   it('the holder is told that its task was cancelled, and the requester that it failed', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
-    await site.agent('arthur', { via: 'nats' });
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('arthur', { transport: 'nats' });
     const lancelot = await site.agent('lancelot', { capabilities: ['intel.news'] });
     await site.relay();
     const js = jetstream(site.client);

@@ -9,7 +9,7 @@ describe('a relay', () => {
   it('brings a task that came over HTTPS to a knight with nothing but NATS, and its progress and result back', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
     await site.relay();
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', {
       durable_name: 'knights',
@@ -46,7 +46,7 @@ describe('a relay', () => {
   it('brings a task from NATS to an agent in the cloud, and its progress and result back', async (t) => {
     const site = await relaySite(t);
     const galahad = await site.agent('galahad', { capabilities: ['intel.news'] });
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     await site.relay();
     const js = jetstream(site.client);
     const events = await consumerOf(site.client, 'ROUNDTABLE_EVENTS', { durable_name: 'tims-events' });
@@ -76,7 +76,7 @@ describe('a relay', () => {
   it('brings as a card what is too large for the server or the stream', async (t) => {
     const site = await relaySite(t);
     const galahad = await site.agent('galahad', { capabilities: ['intel.news'] });
-    const tim = await site.agent('tim', { via: 'nats', capabilities: ['security.briefing'] });
+    const tim = await site.agent('tim', { transport: 'nats', capabilities: ['security.briefing'] });
     const relay = await site.relay();
     const results = await consumerOf(site.client, 'ROUNDTABLE_RESULTS', { durable_name: 'tims-results' });
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', {
@@ -94,6 +94,6 @@ describe('a relay', () => {
     assert.equal((await tim.call('GET', result.uri)).body.content.content, large);
     const { params } = (await nextOf(tasks)).body.payload;
     assert.equal((await tim.call('GET', params.uri)).body.content.text, large);
-    assert.equal(relay.metrics.getCount('down', 'dead'), 0);
+    assert.equal(relay.metrics.getCount('egress', 'dead_letters'), 0);
   });
 });

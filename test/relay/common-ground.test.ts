@@ -12,8 +12,8 @@ import { tfRequest } from '../support/task-format.ts';
 describe('CommonGround on NATS', () => {
   it('a turn is enqueued there, its worker is woken there, and what becomes of it is told there', async (t) => {
     const site = await relaySite(t);
-    const worker = await site.agent('worker', { dialect: 'common-ground', via: 'nats' });
-    await site.agent('pmo', { dialect: 'common-ground', via: 'nats' });
+    const worker = await site.agent('worker', { dialect: 'common-ground', transport: 'nats' });
+    await site.agent('pmo', { dialect: 'common-ground', transport: 'nats' });
     await site.relay();
     const bells = await consumerOf(site.client, 'cg_cmd_v1r3', {
       durable_name: 'worker',
@@ -42,7 +42,7 @@ describe('CommonGround on NATS', () => {
 
   it('a worker there leases what is for it, and what anybody with its capability may do', async (t) => {
     const site = await relaySite(t);
-    const merlin = await groundAgent(site, 'merlin', { via: 'nats', capabilities: ['parse_recipe'] });
+    const merlin = await groundAgent(site, 'merlin', { transport: 'nats', capabilities: ['parse_recipe'] });
     const tim = await site.agent('tim', { dialect: 'task-format' });
     const worker = new Worker(merlin);
     for (const request of [tfRequest(), tfRequest({ routing: { target: 'merlin' } })]) {
@@ -54,7 +54,7 @@ describe('CommonGround on NATS', () => {
 
   it('what a worker says there while it works is heard over HTTP, in its order, and by no one twice', async (t) => {
     const site = await relaySite(t);
-    const merlin = await groundAgent(site, 'merlin', { via: 'nats' });
+    const merlin = await groundAgent(site, 'merlin', { transport: 'nats' });
     const relay = await site.relay();
     await enqueued(site.admin, 'merlin');
     const worker = new Worker(merlin);
@@ -68,7 +68,7 @@ describe('CommonGround on NATS', () => {
     // What is said before anybody listens is lost, as ever on core NATS.
     await eventually(() => {
       say('once ', 0);
-      assert.ok(relay.metrics.getCount('up', 'messages') > 0);
+      assert.ok(relay.metrics.getCount('ingress', 'messages') > 0);
     });
     say('a time', 2);
     say('upon ', 1);
@@ -110,7 +110,7 @@ describe('CommonGround on NATS', () => {
     });
     const site = await relaySite(t, { through });
     const merlin = await groundAgent(site, 'merlin');
-    await site.agent('pmo', { dialect: 'common-ground', via: 'nats' });
+    await site.agent('pmo', { dialect: 'common-ground', transport: 'nats' });
     const relay = await site.relay();
     const heard = site.client.subscribe('cg.v1r3.default.*.str.>');
     await site.client.flush();
@@ -148,7 +148,7 @@ describe('CommonGround on NATS', () => {
     }
     assert.deepEqual(told, words);
     // The relay hears itself, and does not take it for the worker's.
-    await eventually(() => assert.ok(relay.metrics.getCount('up', 'skipped') >= words.length));
+    await eventually(() => assert.ok(relay.metrics.getCount('ingress', 'skipped') >= words.length));
     assert.equal(queued.length, words.length);
   });
 
@@ -160,7 +160,7 @@ describe('CommonGround on NATS', () => {
       const site = await relaySite(t);
       const merlin = await groundAgent(site, 'merlin');
       const { id, ...registration } = service;
-      await groundAgent(site, id, { via: 'nats', ...registration });
+      await groundAgent(site, id, { transport: 'nats', ...registration });
       await site.admin.call('PUT', '/v1/tools/web_search', { target_subject: 'cmd.tool.search.execute' });
       const result = await madeCard(site.admin, 'tool.result', { status: 'success', result: { found: 'the grail' } });
       await site.relay();
@@ -205,7 +205,7 @@ describe('CommonGround on NATS', () => {
 
   it('a message that breaks the protocol ends in parley.dead-letters', async (t) => {
     const site = await relaySite(t);
-    await site.agent('pmo', { dialect: 'common-ground', via: 'nats' });
+    await site.agent('pmo', { dialect: 'common-ground', transport: 'nats' });
     await site.relay();
     const dead = await consumerOf(site.client, 'PARLEY_DEAD_LETTERS', { durable_name: 'looks-after' });
     const said = headers();

@@ -72,7 +72,7 @@ describe('the bundle, started as the image starts it', () => {
     const queues = await relayQueues(t);
     const site = await relaySite(t, { through: queues.through });
     const arthur = await site.agent('arthur', { capabilities: ['intel.news'] });
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const env = { PARLEY_URL: site.address, PARLEY_RELAY_KEY: site.key, NATS_SERVERS: site.nats.url };
     const relay = startRelayProcess(t, { ...imageEnv, ...queues.env, ...env }, command(), folder);
     await relay.ready();
@@ -85,16 +85,16 @@ describe('the bundle, started as the image starts it', () => {
 
     assert.equal((await relay.ask('/healthz')).status, 200);
     const text = await (await relay.ask('/metrics')).text();
-    assert.match(text, /^parley_relay_messages_total\{direction="up"\} 1$/m);
+    assert.match(text, /^parley_relay_messages_total\{direction="ingress"\} 1$/m);
     assert.match(text, /^# TYPE parley_relay_lag_messages gauge$/m);
     assert.match(text, /^parley_relay_lag_messages\{source="parley-default-results"\} \d+$/m);
-    for (const name of ['bytes', 'retries', 'dead', 'told', 'skipped']) {
-      assert.match(text, new RegExp(`^parley_relay_${name}_total\\{direction="down"\\} \\d+$`, 'm'));
+    for (const name of ['bytes', 'retries', 'dead_letters', 'rejected', 'skipped']) {
+      assert.match(text, new RegExp(`^parley_relay_${name}_total\\{direction="egress"\\} \\d+$`, 'm'));
     }
     // biome-ignore lint/suspicious/noExplicitAny: the test fails where it is not there
     const json: any = await (await relay.ask('/metrics?format=json')).json();
-    assert.equal(json.up.messages, 1);
-    assert.equal(json.up.oldestSeconds >= 0, true);
+    assert.equal(json.ingress.messages, 1);
+    assert.equal(json.ingress.oldestSeconds >= 0, true);
 
     const begun = Date.now();
     assert.deepEqual(await relay.kill('SIGTERM'), { code: 0, signal: null });
@@ -159,7 +159,7 @@ describe('the bundle, started as the image starts it', () => {
 });
 
 it('every variable of the environment is documented', () => {
-  const documented = readFileSync(join(ROOT, 'docs/relay.md'), 'utf8');
+  const documented = readFileSync(join(ROOT, 'docs/guides/nats.md'), 'utf8');
   for (const name of Object.keys(RelaySettings.shape))
     assert.match(documented, new RegExp(`\\| \`${name}\` \\|`), name);
 });

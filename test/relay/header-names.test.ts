@@ -22,7 +22,7 @@ const namesIn = (given: MsgHdrs | undefined): string[] =>
 /** A command from NATS, as a service over HTTP claims it. */
 const commanded = async (t: TestContext, said: [string, string][]) => {
   const site = await relaySite(t);
-  const merlin = await groundAgent(site, 'merlin', { via: 'nats' });
+  const merlin = await groundAgent(site, 'merlin', { transport: 'nats' });
   const helper = await groundAgent(site, 'helper', { capabilities: ['word_count'] });
   await enqueued(site.admin, 'merlin');
   const worker = new Worker(merlin);
@@ -76,7 +76,7 @@ describe('a command that Parley publishes on NATS', () => {
   it('has its headers under the names that its sender over HTTP gave them', async (t) => {
     const site = await relaySite(t);
     const merlin = await groundAgent(site, 'merlin');
-    await groundAgent(site, 'word_count', { via: 'nats' });
+    await groundAgent(site, 'word_count', { transport: 'nats' });
     await site.relay();
     await enqueued(site.admin, 'merlin');
     const worker = new Worker(merlin);
@@ -106,7 +106,7 @@ describe('a task that Parley publishes on NATS', () => {
   it('has its conversation, its user and its graph in headers, where its dialect has no place for them', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', { dialect: 'task-format', capabilities: [] });
-    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
     await site.relay();
     const filter_subject = 'roundtable.tasks.security.>';
     const tasks = await consumerOf(site.client, 'ROUNDTABLE_TASKS', { durable_name: 'knights', filter_subject });
@@ -136,8 +136,8 @@ describe('a header that is given twice, in two spellings', () => {
 
   it('is refused where the two disagree: nobody could tell which one was signed or meant', async (t) => {
     const site = await relaySite(t);
-    await groundAgent(site, 'worker', { via: 'nats' });
-    await groundAgent(site, 'pmo', { via: 'nats' });
+    await groundAgent(site, 'worker', { transport: 'nats' });
+    await groundAgent(site, 'pmo', { transport: 'nats' });
     await site.relay();
     const dead = await consumerOf(site.client, 'PARLEY_DEAD_LETTERS', { durable_name: 'looks-after' });
     const { subject, payload } = turnFor('worker');
@@ -167,8 +167,8 @@ describe('a header that is given twice, in two spellings', () => {
 describe('Parley’s own headers', () => {
   it('are read in any case', async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { dialect: 'task-format', via: 'nats' });
-    await site.agent('merlin', { dialect: 'task-format', via: 'nats', capabilities: ['parse_recipe'] });
+    await site.agent('tim', { dialect: 'task-format', transport: 'nats' });
+    await site.agent('merlin', { dialect: 'task-format', transport: 'nats', capabilities: ['parse_recipe'] });
     await site.relay();
     const inbox = await inboxOf(site, 'merlin');
     const request = tfRequest({ routing: { source: 'tim', target: 'merlin' } });

@@ -47,7 +47,7 @@ const payloadOf = ({ agent_turn_id, turn_epoch }: Held) => ({
 
 /** A turn of a worker on NATS that waits for its call of a tool. */
 const waitingTurn = async (ground: Ground) => {
-  const merlin = await groundAgent(ground, 'merlin', { via: 'nats' });
+  const merlin = await groundAgent(ground, 'merlin', { transport: 'nats' });
   await enqueued(ground.admin, 'merlin');
   const worker = new Worker(merlin);
   const held = await worker.begin();
@@ -59,8 +59,9 @@ const waitingTurn = async (ground: Ground) => {
   return { merlin, worker, held, say };
 };
 
-const isBrought = (relay: RunningRelay) => eventually(() => assert.ok(relay.metrics.getCount('up', 'messages') > 0));
-const isSettled = (relay: RunningRelay) => eventually(() => assert.ok(relay.metrics.getCount('down', 'skipped') > 0));
+const isBrought = (relay: RunningRelay) =>
+  eventually(() => assert.ok(relay.metrics.getCount('ingress', 'messages') > 0));
+const isSettled = (relay: RunningRelay) => eventually(() => assert.ok(relay.metrics.getCount('egress', 'skipped') > 0));
 
 const reported = async (client: NatsConnection, admin: Caller, held: Held, from = 'word_count'): Promise<void> => {
   const card = await madeCard(admin, 'tool.result', { status: 'success', result: { words: 2 } });
@@ -79,7 +80,7 @@ describe('a tool command that its caller publishes on NATS', () => {
     it(`reaches a service there, called ${whom}, once`, async (t) => {
       const site = await relaySite(t);
       const { id, ...registration } = service;
-      await groundAgent(site, id, { via: 'nats', ...registration });
+      await groundAgent(site, id, { transport: 'nats', ...registration });
       const { say, held } = await waitingTurn(site);
       const relay = await site.relay();
       await say(site.client);
@@ -92,12 +93,12 @@ describe('a tool command that its caller publishes on NATS', () => {
 
   it('reaches it once though the relay brings it again and another relay takes over', async (t) => {
     const site = await relaySite(t);
-    await groundAgent(site, 'word_count', { via: 'nats' });
+    await groundAgent(site, 'word_count', { transport: 'nats' });
     const { say } = await waitingTurn(site);
     const first = await site.relay({ ackWaitMs: 1000 });
     await site.close();
     await say(site.client);
-    await eventually(() => assert.ok(first.metrics.getCount('up', 'retries') > 0));
+    await eventually(() => assert.ok(first.metrics.getCount('ingress', 'retries') > 0));
     await first.stop();
     await site.open();
     const second = await site.relay();
@@ -112,7 +113,7 @@ describe('a tool command that its caller publishes on NATS', () => {
     const first = await startServer(t, { dir, nats: nats.url });
     const client = await connect({ servers: nats.url });
     t.after(() => client.close());
-    await groundAgent(first, 'word_count', { via: 'nats' });
+    await groundAgent(first, 'word_count', { transport: 'nats' });
     const { say, held } = await waitingTurn(first);
     await say(client);
     const call = `/v1/tasks/${toToolCallTaskId(held.agent_turn_id, 'c1')}`;
@@ -127,7 +128,7 @@ describe('a tool command that its caller publishes on NATS', () => {
 
   it('is handed on to a service of another dialect there, which has not heard it', async (t) => {
     const site = await relaySite(t);
-    await site.agent('word_count', { via: 'nats' });
+    await site.agent('word_count', { transport: 'nats' });
     const { say } = await waitingTurn(site);
     await site.relay();
     const inbox = await consumerOf(site.client, 'PARLEY_default', {
@@ -141,7 +142,7 @@ describe('a tool command that its caller publishes on NATS', () => {
 
   it('reaches it once more with each further attempt', async (t) => {
     const site = await relaySite(t);
-    await groundAgent(site, 'counter', { via: 'nats', capabilities: ['word_count'] });
+    await groundAgent(site, 'counter', { transport: 'nats', capabilities: ['word_count'] });
     const helper = await site.agent('helper', { capabilities: ['word_count'] });
     const { say } = await waitingTurn(site);
     await site.relay();
@@ -162,14 +163,14 @@ describe('a tool command that its caller publishes on NATS', () => {
   ] as const) {
     it(`may be reported on by ${whose} before Parley has heard of it`, async (t) => {
       const site = await relaySite(t);
-      await groundAgent(site, id, { via: 'nats', capabilities });
+      await groundAgent(site, id, { transport: 'nats', capabilities });
       const { say, held } = await waitingTurn(site);
       const relay = await site.relay();
       await reported(site.client, site.admin, held, id);
-      await eventually(() => assert.ok(relay.metrics.getCount('up', 'retries') > 0));
+      await eventually(() => assert.ok(relay.metrics.getCount('ingress', 'retries') > 0));
       await say(site.client);
       await eventually(async () => assert.equal((await headOf(site.admin, 'merlin')).status, 'running'));
-      assert.equal(relay.metrics.getCount('up', 'dead'), 0);
+      assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 0);
     });
   }
 });
@@ -178,7 +179,7 @@ describe('a tool command over HTTP', () => {
   it('is published for its service on NATS once, however long nobody reports', async (t) => {
     const config = defineConfig({ ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, requeueMs: 100 } });
     const site = await relaySite(t, { config });
-    await groundAgent(site, 'word_count', { via: 'nats' });
+    await groundAgent(site, 'word_count', { transport: 'nats' });
     const { merlin, held } = await waitingTurn(site);
     const sent = await merlin.send({ subject: COMMAND, payload: payloadOf(held) });
     assert.equal(sent.status, 202, JSON.stringify(sent.body));
@@ -192,8 +193,8 @@ describe('a tool command over HTTP', () => {
 describe('a bell that is rung on NATS', () => {
   it('is heard there once, and over HTTP too', async (t) => {
     const site = await relaySite(t);
-    await groundAgent(site, 'galahad', { via: 'nats' });
-    await groundAgent(site, 'pmo', { via: 'nats' });
+    await groundAgent(site, 'galahad', { transport: 'nats' });
+    await groundAgent(site, 'pmo', { transport: 'nats' });
     await site.relay();
     const bells = await consumerOf(site.client, 'cg_cmd_v1r3', { durable_name: 'galahad', filter_subject: BELL });
     const ring = { agent_id: 'galahad', reason: 'by-pmo' };

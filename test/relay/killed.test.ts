@@ -91,8 +91,8 @@ describe('with relays and NATS killed at random', () => {
       PARLEY_QUEUE_VISIBILITY_SECONDS: '3',
     };
     const readers = Array.from({ length: READERS }, (_, n) => `reader-${n}`);
-    for (const reader of readers) await site.agent(reader, { dialect: 'agent-os', via: 'nats' });
-    await site.agent('tim', { via: 'nats' });
+    for (const reader of readers) await site.agent(reader, { dialect: 'agent-os', transport: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const relays: RelayProcess[] = [startRelayProcess(t, env), startRelayProcess(t, env)];
     await Promise.all(relays.map((relay) => relay.ready()));
 

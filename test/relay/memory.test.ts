@@ -22,7 +22,7 @@ it('a relay keeps nothing of what it has carried', async (t) => {
     for (let n = 0; n < ROUND; n += 100) {
       await Promise.all(Array.from({ length: 100 }, () => js.publish('parley.default.send', '{}')));
     }
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'messages'), round * ROUND), 30_000);
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'messages'), round * ROUND), 30_000);
     return Number(queryObjects(Promise, { format: 'count' }));
   };
   const first = await afterRound(1);

@@ -32,7 +32,7 @@ const siteWithQuiet = async (t: TestContext) => {
   const taskEvents = async (told: number) => {
     await eventually(async () => assert.equal((await eventsOf(site.admin, 'evt.agent.task')).length, told));
     await eventually(() => {
-      const brought = relay.metrics.getCount('down', 'messages') + relay.metrics.getCount('down', 'skipped');
+      const brought = relay.metrics.getCount('egress', 'messages') + relay.metrics.getCount('egress', 'skipped');
       assert.equal(brought, queued.size);
     });
     const { state } = await jsm.streams.info('cg_evt_v1r3', { subjects_filter: TASK_EVENTS });
@@ -50,7 +50,7 @@ const siteWithQuiet = async (t: TestContext) => {
 
 const calls = async (t: TestContext, end: (knight: TestAgent, task: string) => Promise<unknown>) => {
   const site = await siteWithQuiet(t);
-  await groundAgent(site, 'pmo', { via: 'nats' });
+  await groundAgent(site, 'pmo', { transport: 'nats' });
   const knight = await site.agent('knight');
   const said = headers();
   said.set('CG-Sender', 'pmo');
@@ -80,7 +80,7 @@ describe('one task event ends a turn on NATS', () => {
 
   it('and a tool call has none', async (t) => {
     const site = await siteWithQuiet(t);
-    const merlin = await groundAgent(site, 'merlin', { via: 'nats' });
+    const merlin = await groundAgent(site, 'merlin', { transport: 'nats' });
     const tool = await groundAgent(site, 'search');
     const turn = await enqueued(site.admin, 'merlin');
     const worker = new Worker(merlin);
@@ -101,7 +101,7 @@ describe('one task event ends a turn on NATS', () => {
 
   it('where its worker is there, and the task that it works on is cancelled', async (t) => {
     const site = await siteWithQuiet(t);
-    const merlin = await groundAgent(site, 'merlin', { via: 'nats', capabilities: ['parse_recipe'] });
+    const merlin = await groundAgent(site, 'merlin', { transport: 'nats', capabilities: ['parse_recipe'] });
     const tim = await site.agent('tim', { dialect: 'task-format' });
     const request = tfRequest({ routing: { target: 'merlin' } });
     assert.equal((await tim.send(request)).status, 202);

@@ -48,7 +48,7 @@ const arrivedDown = async (site: RelaySite, ids: string[]): Promise<void> => {
 describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
   it('while NATS is down', LONG, async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const relay = await site.relay();
     const up = await publishedUp(site);
     await site.nats.kill();
@@ -62,12 +62,12 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
 
   it('while the endpoint is down', LONG, async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const relay = await site.relay();
     const down = await requestedDown(site);
     await site.close();
     const up = await publishedUp(site);
-    await eventually(() => assert.ok(relay.metrics.getCount('up', 'retries') > 0));
+    await eventually(() => assert.ok(relay.metrics.getCount('ingress', 'retries') > 0));
     assert.ok(!(await relay.isReady()));
     await pause(OUTAGE_MS);
     const { lag, waitingSeconds } = await relay.getGauges();
@@ -77,12 +77,12 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
     await site.open();
     assert.ok(await relay.isReady());
     await Promise.all([arrivedUp(site, up), arrivedDown(site, down)]);
-    assert.equal(relay.metrics.getCount('up', 'dead'), 0);
+    assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 0);
   });
 
   it('while NATS answers no one and the endpoint is slow', LONG, async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     await site.relay();
     const down = await requestedDown(site);
     const up = await publishedUp(site);
@@ -119,7 +119,7 @@ describe('nothing is lost', { timeout: 4 * LONG.timeout }, () => {
 
   it('when one of two relays stops in the middle', LONG, async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const [one] = [await site.relay(), await site.relay()];
     const [up, down] = await Promise.all([
       publishedUp(site, 4 * MESSAGES),
@@ -134,7 +134,7 @@ describe('a message that the relay brought', () => {
   it('is not sent up again, whatever it is and wherever it is read', async (t) => {
     const site = await relaySite(t);
     const galahad = await site.agent('galahad', { capabilities: ['intel.news'] });
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const relay = await site.relay();
     const [id = ''] = await publishedUp(site, 1);
     await galahad.claim({ wait: 10 });
@@ -143,16 +143,16 @@ describe('a message that the relay brought', () => {
     const results = await consumerOf(site.client, 'ROUNDTABLE_RESULTS', { durable_name: 'tims' });
     await nextOf(results);
     // Claim, progress and result stand in streams that the relay itself reads.
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'skipped'), 3));
-    assert.equal(relay.metrics.getCount('up', 'messages'), 1);
-    assert.equal(relay.metrics.getCount('up', 'told'), 0);
-    assert.equal(relay.metrics.getCount('down', 'messages'), 3);
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'skipped'), 3));
+    assert.equal(relay.metrics.getCount('ingress', 'messages'), 1);
+    assert.equal(relay.metrics.getCount('ingress', 'rejected'), 0);
+    assert.equal(relay.metrics.getCount('egress', 'messages'), 3);
   });
 
   it('changes nothing even where its mark is lost on the way', async (t) => {
     const site = await relaySite(t);
     const galahad = await site.agent('galahad', { capabilities: ['intel.news'] });
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const relay = await site.relay();
     const [id = ''] = await publishedUp(site, 1);
     await galahad.claim({ wait: 10 });
@@ -162,8 +162,8 @@ describe('a message that the relay brought', () => {
     const before = await site.admin.call('GET', `/v1/tasks/${id}`);
     // Galahad is no agent of the relay, so that nobody on NATS can speak for it.
     await jetstream(site.client).publish(subject, JSON.stringify(body));
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'dead'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 1));
     assert.deepEqual((await site.admin.call('GET', `/v1/tasks/${id}`)).body, before.body);
-    assert.equal(relay.metrics.getCount('down', 'messages'), 2);
+    assert.equal(relay.metrics.getCount('egress', 'messages'), 2);
   });
 });

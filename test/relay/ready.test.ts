@@ -48,9 +48,9 @@ describe('a relay that carries nothing is ready', () => {
       },
     });
     // Long enough for all else to be there.
-    await eventually(() => assert.match(site.logged.join('\n'), /the relay is carrying messages/));
+    await eventually(() => assert.match(site.logged.join('\n'), /relay running/));
     await jetstream(site.client).publish('roundtable.heartbeat.nobody', '{}');
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'dead'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 1));
     assert.ok(!(await relay.isReady()));
     answered.resolve();
     await eventually(async () => assert.ok(await relay.isReady()));
@@ -60,7 +60,7 @@ describe('a relay that carries nothing is ready', () => {
 describe('streams that are lost', () => {
   it('with the memory of a server that was restarted are made again, and heartbeats arrive', async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const relay = await site.relay();
     await site.nats.kill();
     await site.nats.start();
@@ -70,7 +70,7 @@ describe('streams that are lost', () => {
     const status = { status: 'healthy', uptime: 1, activeTaskCount: 0, capabilities: [], model: 'm' };
     const beat = { ...about('heartbeat', 'tim', randomUUID(), status), correlationId: undefined };
     await jetstream(site.client).publish('roundtable.heartbeat.tim', JSON.stringify(beat));
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'messages'), 1));
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'messages'), 1));
   });
 
   it('because somebody deleted them are made again', async (t) => {

@@ -15,7 +15,7 @@ describe('what Parley refuses', () => {
   it('a knight that loses a claim is told on claim-rejected', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});
-    const knight = { via: 'nats', capabilities: ['security.briefing'] };
+    const knight = { transport: 'nats', capabilities: ['security.briefing'] };
     await site.agent('galahad', knight);
     await site.agent('lancelot', knight);
     const relay = await site.relay();
@@ -39,13 +39,13 @@ describe('what Parley refuses', () => {
       message: `The task ${id} is held by galahad.`,
       holder: 'galahad',
     });
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'told'), 1));
-    assert.equal(relay.metrics.getCount('up', 'dead'), 0);
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'rejected'), 1));
+    assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 0);
   });
 
   it('ends in parley.dead-letters as it came, with the problem, and is never tried again', async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     await site.agent('gwen', {});
     const relay = await site.relay();
     const js = jetstream(site.client);
@@ -77,8 +77,8 @@ describe('what Parley refuses', () => {
       const { status } = await site.admin.call('GET', `/v1/tasks/${good.id}`);
       assert.equal(status, 200);
     });
-    assert.equal(relay.metrics.getCount('up', 'dead'), wrong.length);
-    assert.equal(relay.metrics.getCount('up', 'retries'), 0);
+    assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), wrong.length);
+    assert.equal(relay.metrics.getCount('ingress', 'retries'), 0);
     assert.ok(await relay.isReady());
     await eventually(async () => assert.deepEqual(Object.values((await relay.getGauges()).lag).filter(Boolean), []));
   });
@@ -92,8 +92,8 @@ describe('what Parley refuses', () => {
     assert.equal(subject, 'parley.dead-letters.parley.default.send');
     const problem = JSON.parse(message.headers?.get('Parley-Problem') ?? '');
     assert.deepEqual([problem.code, problem.bytes], ['invalid_json', most]);
-    await eventually(() => assert.equal(relay.metrics.getCount('up', 'dead'), 1));
-    assert.equal(relay.metrics.getCount('up', 'retries'), 0);
+    await eventually(() => assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 1));
+    assert.equal(relay.metrics.getCount('ingress', 'retries'), 0);
   });
 
   it('is given up also where its sender told JetStream what to expect', async (t) => {
@@ -110,7 +110,7 @@ describe('what Parley refuses', () => {
 
   it('a key that is no longer accepted stops the relay, costs no message, and the next key goes on', async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     let key = site.key;
     const relay = await site.relay({ api: createParleyApi(site.address, () => key) });
     const { body } = await site.admin.call('POST', '/v1/relay/key');
@@ -122,6 +122,6 @@ describe('what Parley refuses', () => {
       assert.ok(await relay.isReady());
       assert.equal((await site.admin.call('GET', `/v1/tasks/${request.id}`)).status, 200);
     });
-    assert.equal(relay.metrics.getCount('up', 'dead'), 0);
+    assert.equal(relay.metrics.getCount('ingress', 'dead_letters'), 0);
   });
 });

@@ -30,11 +30,11 @@ describe('an agent on NATS', () => {
   it('lives by what it says, and not by what the relay brings again', async (t) => {
     const config = defineConfig({ ...SITE_CONFIG, agents: { ...SITE_CONFIG.agents, heartbeatMs: HEARTBEAT_MS } });
     const site = await relaySite(t, { config });
-    await site.agent('galahad', { via: 'nats', capabilities: ['security.briefing'] });
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
     const relay = await site.relay();
     const js = jetstream(site.client);
     const healthOf = async () => (await site.admin.call('GET', '/v1/agents/galahad')).body.health;
-    const retries = () => relay.metrics.getCount('up', 'retries');
+    const retries = () => relay.metrics.getCount('ingress', 'retries');
 
     await js.publish('roundtable.heartbeat.galahad', JSON.stringify(heartbeat('galahad')));
     await eventually(async () => assert.equal((await healthOf()).online, true));

@@ -44,7 +44,7 @@ describe('the status of a relay', () => {
     );
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     assert.match(text, /^parley_relay_lag_messages\{source="tasks"\} 3$/m);
-    assert.match(text, /^parley_relay_waiting_seconds\{source="tasks"\} 1\.5$/m);
+    assert.match(text, /^parley_relay_oldest_pending_seconds\{source="tasks"\} 1\.5$/m);
     // What Prometheus takes: each name is described once, before its first value, and nothing else is said.
     const described = new Set<string>();
     for (const line of text.trimEnd().split('\n')) {

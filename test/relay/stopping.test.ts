@@ -25,7 +25,7 @@ const unsettled = async ({ client }: RelaySite): Promise<[taken: number, waiting
 describe('what a relay has not settled when it stops is the next one’s at once', () => {
   it('where it was still on its way from NATS', async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const wire = await heldWire(t, site.nats.port);
     const relay = await site.relay({ nats: { servers: `nats://127.0.0.1:${wire.port}` } });
     await eventually(async () => assert.ok(await relay.isReady()));
@@ -46,7 +46,7 @@ describe('what a relay has not settled when it stops is the next one’s at once
   it('where Parley does not answer, and the relay is not ready and ends within 20 s', async (t) => {
     const queues = await relayQueues(t);
     const site = await relaySite(t, { through: queues.through });
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const fateOf = (operation: string): Fate => (operation === 'POST /v1/messages' ? 'never answer' : 'pass');
     const proxy = await faultyProxy(site.address, fateOf);
     t.after(proxy.close);

@@ -83,7 +83,7 @@ describe('the streams', () => {
 
   it('what was said while no relay ran is brought by the next one, through the same durables', async (t) => {
     const site = await relaySite(t);
-    await site.agent('tim', { via: 'nats' });
+    await site.agent('tim', { transport: 'nats' });
     const first = await site.relay();
     await first.stop();
     const jsm = await jetstreamManager(site.client);

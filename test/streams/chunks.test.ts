@@ -221,11 +221,11 @@ describe('the stream of a turn', () => {
       all.parley.clock.advance(25);
     }
     const p = `default#turn#${all.held.agent_turn_id}`;
-    const slots = await records.query({ p, prefix: 'chunk#', limit: 100 });
+    const slots = await records.query({ pk: p, prefix: 'chunk#', limit: 100 });
     assert.ok(slots.length >= 3 && slots.length <= 5, `${slots.length}`);
     all.parley.clock.advance(1000);
     for (let n = 0; n < 8; n++) assert.equal((await all.say('y'.repeat(60_000), 100 + n)).status, 202);
-    const [last] = await records.query({ p, prefix: 'chunk#', newestFirst: true, limit: 1 });
+    const [last] = await records.query({ pk: p, prefix: 'chunk#', newestFirst: true, limit: 1 });
     assert.ok(JSON.stringify(last).length < 400_000);
   });
 

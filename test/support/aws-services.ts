@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import { startFauxqs } from 'fauxqs';
-import { bindToLoopback } from '../../local/template/backends/bind-to-loopback.ts';
-import { spawnDynamoDbLocal } from '../../local/template/backends/dynamodb-process.ts';
-import { createForwarder } from '../../local/template/backends/forward.ts';
-import { supportObjectTags } from '../../local/template/backends/object-tags.ts';
-import { serveGateway } from '../../local/template/gateway/serve-gateway.ts';
-import { findFreePort } from '../../local/template/http/listen.ts';
+import {
+  bindToLoopback,
+  createForwarder,
+  findFreePort,
+  serveGateway,
+  spawnDynamoDbLocal,
+  supportObjectTags,
+} from '../../local/cloudformation-runner/index.ts';
 import { eventually } from './eventually.ts';
 import { SHORT_LIVED_JAVA } from './short-lived-java.ts';
 
@@ -51,7 +53,11 @@ export const startAwsServices = async (): Promise<AwsServices> => {
 };
 
 const createTable = async (client: DynamoDBClient, name: string): Promise<void> => {
-  const keys = { placed: ['placedP', 'placedS'], held: ['heldP', 'heldS'], due: ['dueShard', 'due'] } as const;
+  const keys = {
+    byList: ['byListPk', 'byListSk'],
+    byHolder: ['byHolderPk', 'byHolderSk'],
+    due: ['dueShard', 'due'],
+  } as const;
   const schema = (hash: string, range: string) => [
     { AttributeName: hash, KeyType: 'HASH' as const },
     { AttributeName: range, KeyType: 'RANGE' as const },

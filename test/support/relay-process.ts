@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { startFauxqs } from 'fauxqs';
-import { bindToLoopback } from '../../local/template/backends/bind-to-loopback.ts';
+import { bindToLoopback } from '../../local/cloudformation-runner/index.ts';
 import { sendToSqs } from '../../shared/engines/aws/sqs-queue.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
@@ -26,7 +26,7 @@ interface RelayQueues {
 export const relayQueues = async (owner: Owner): Promise<RelayQueues> => {
   const server = await bindToLoopback(() => startFauxqs({ port: 0, logger: false }));
   for (const priority of PRIORITIES) {
-    const name = buildQueueSuffix({ project: 'default', kind: 'relay', name: 'down', priority });
+    const name = buildQueueSuffix({ project: 'default', kind: 'relay', name: 'egress', priority });
     server.createQueue(name, { attributes: { FifoQueue: 'true' } });
   }
   const endpoint = `http://127.0.0.1:${server.port}`;

@@ -17,7 +17,7 @@ import { atEndOf, lastingPort, type Owner, tempDir } from './server-process.ts';
 export const SITE_CONFIG: Config = defineConfig({
   projects: {
     default: {
-      domains: { security: { description: 'on-prem', via: 'nats' }, intel: { description: 'in the cloud' } },
+      domains: { security: { description: 'on-prem', transport: 'nats' }, intel: { description: 'in the cloud' } },
       relay: true,
     },
   },

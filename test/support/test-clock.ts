@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/ports/clock.ts';
 
 interface Alarm {
   at: number;
-  ring: () => void;
+  fire: () => void;
 }
 
 /** Time that stands still until a test moves it. */
@@ -19,7 +19,7 @@ export class TestClock implements Clock {
   }
 
   setAlarm(at: number, ring: () => void): () => void {
-    const alarm = { at, ring };
+    const alarm = { at, fire: ring };
     this.#alarms.add(alarm);
     // An alarm for a time that has come rings soon, but never inside the call that sets it.
     if (at <= this.#now) setImmediate(() => this.#ring(alarm));
@@ -37,7 +37,7 @@ export class TestClock implements Clock {
   }
 
   #ring(alarm: Alarm): void {
-    if (this.#alarms.delete(alarm)) alarm.ring();
+    if (this.#alarms.delete(alarm)) alarm.fire();
   }
 
   #nextBy(until: number): Alarm | undefined {

@@ -332,8 +332,8 @@ describe('skill_missing', () => {
   });
 
   for (const [where, first, other] of [
-    ['on NATS', { via: 'nats' }, {}],
-    ['over HTTP', {}, { via: 'nats' }],
+    ['on NATS', { transport: 'nats' }, {}],
+    ['over HTTP', {}, { transport: 'nats' }],
   ] as const) {
     it(`is final where the task is given ${where} alone, and nobody else can be reached there`, async (t) => {
       const { agent } = await testParley(t);

@@ -20,7 +20,7 @@ const waitingKitchen = async (t: Parameters<typeof testParley>[0]) => {
     const known = await deps.directory.getAgent('default', from);
     assert.ok(known);
     const message = { ...tfRequest({ id }), context: {} };
-    const request = toRequest(deps, from, { dialect: 'task-format', message, waitsFor });
+    const request = toRequest(deps, from, { dialect: 'task-format', message, dependencyIds: waitsFor });
     await createTask(deps, { project: 'default', role: 'agent', registered: known }, 'task-format', request, TRACE);
     return id;
   };

@@ -72,7 +72,7 @@ const allAre = (parley: TestParley, ids: string[], status: string): Promise<void
 const failing = (): ((records: Records) => Records) => {
   let failures = 0;
   const attempted = async <T>(sk: string, write: () => Promise<T>): Promise<T> => {
-    const turn = sk === 'walk' ? failures++ % 3 : 2;
+    const turn = sk === 'fanout' ? failures++ % 3 : 2;
     if (turn === 0) throw new ParleyError('conflict', 'before');
     const done = await write();
     if (turn === 1) throw new ParleyError('conflict', 'after');
@@ -111,18 +111,18 @@ describe('a task with many children', () => {
 describe('a task that many wait for', () => {
   it('releases all of them, a bounded number for one change', async (t) => {
     const { parley, cook, one, many, counts } = await busyKitchen(t);
-    const ids = await many(250, { waitsFor: [one] });
+    const ids = await many(250, { dependencyIds: [one] });
     assert.equal((await cook.send({ id: one, status: 'completed' })).status, 202);
     await allAre(parley, ids, 'requested');
     assert.equal(counts.byDispatcher, 100);
     const { records } = parley.parley.deps;
-    const walks = () => records.query({ p: `default#walk#waiter#${one}`, limit: 1 });
+    const walks = () => records.query({ pk: `default#fanout#dependent#${one}`, limit: 1 });
     await eventually(async () => assert.deepEqual(await walks(), []));
   });
 
   it('has them wait again where it is run again before all have heard that it failed', async (t) => {
     const { parley, orchestrator, cook, one, many } = await busyKitchen(t);
-    const ids = await many(350, { waitsFor: [one] });
+    const ids = await many(350, { dependencyIds: [one] });
     const error = { code: 'INVALID_INPUT', message: 'burnt' };
     assert.equal((await cook.send({ id: one, status: 'failed', error })).status, 202);
     await eventually(async () => assert.deepEqual(await statuses(parley, ids), { failed: 200, waiting: 150 }));

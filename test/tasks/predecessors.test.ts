@@ -70,7 +70,14 @@ describe('what a task is handed of those that it waited for', () => {
     const secret = await tim.request();
     const { deps } = parley.parley;
     const taskId = randomUUID();
-    const asked = { from: 'spy', to: 'mate', capability: 'security.peek', domain: 'security', input: {}, carried: {} };
+    const asked = {
+      from: 'spy',
+      to: 'mate',
+      capability: 'security.peek',
+      domain: 'security',
+      input: {},
+      extensions: {},
+    };
     await createTask(
       deps,
       { project: 'default', role: 'admin' },
@@ -82,7 +89,7 @@ describe('what a task is handed of those that it waited for', () => {
         fingerprint: taskId,
         priority: 'normal',
         ttlSeconds: 60,
-        waitsFor: [secret],
+        dependencyIds: [secret],
         ...asked,
       },
       parseTrace(undefined),

@@ -46,17 +46,17 @@ export const newTask = (overrides: Partial<Task> = {}): Task => ({
   createdAt: START,
   ttlSeconds: 1800,
   deadline: START + 1_800_000,
-  entry: 1,
+  queueGeneration: 1,
   queuedAt: START,
-  resent: 0,
+  requeueCount: 0,
   attempt: 0,
   maxAttempts: LIMITS.maxAttempts,
   input: { json: {} },
-  carried: {},
+  extensions: {},
   fingerprint: 'f',
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   due: START + LIMITS.requeueMs,
-  placed: { p: 'default#inbox#tim' },
+  byList: { pk: 'default#inbox#tim' },
   ...overrides,
 });
 
@@ -113,10 +113,15 @@ export interface QueueMessage {
 /** What the move would write to the task as it is, or undefined where the rules refuse it. */
 export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessage[]): Change | undefined => {
   const by = (agent: string): Actor => ({ agent, domains: ['security'], capabilities: [], now, limits: LIMITS });
-  const report = () => ({ seen: { id: `m${++messages}`, fingerprint: 'x' } });
+  const report = () => ({ processedMessage: { id: `m${++messages}`, fingerprint: 'x' } });
   switch (move.do) {
     case 'claim':
-      return allowed(applyTo(task, buildClaimTransition(task, by(move.agent), { due: task.due, seen: report().seen })));
+      return allowed(
+        applyTo(
+          task,
+          buildClaimTransition(task, by(move.agent), { due: task.due, processedMessage: report().processedMessage }),
+        ),
+      );
     case 'queueClaim':
       return blindly(task, buildClaimTransition(task, by(move.agent), queue[move.which % queue.length] ?? {}));
     case 'progress':

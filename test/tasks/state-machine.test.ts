@@ -114,7 +114,7 @@ describe('the state machine of a task, whatever happens in whatever order', () =
   it('never counts attempts or entries down, nor makes more attempts than are allowed', () =>
     everyLife((steps) => {
       for (const { before, after } of steps) {
-        assert.ok(after.attempt >= before.attempt && after.entry >= before.entry);
+        assert.ok(after.attempt >= before.attempt && after.queueGeneration >= before.queueGeneration);
         assert.ok(after.attempt <= after.maxAttempts);
       }
     }));
@@ -131,16 +131,20 @@ describe('the state machine of a task, whatever happens in whatever order', () =
   it('stands in the list of its holder exactly while it is held or waits for input', () =>
     everyLife((steps) => {
       for (const { after } of steps) {
-        assert.equal(after.held?.p, holderOf(after) && `default#held#${after.holder}`, after.status);
-        assert.equal(after.held?.s !== undefined, holderOf(after) !== undefined);
+        assert.equal(after.byHolder?.pk, holderOf(after) && `default#holder#${after.holder}`, after.status);
+        assert.equal(after.byHolder?.sk !== undefined, holderOf(after) !== undefined);
       }
     }));
 
   it('stands in the inbox of its requester when it is completed, among the failed when it has failed, else nowhere', () =>
     everyLife((steps) => {
       for (const { after } of steps) {
-        assert.equal(after.placed?.p, after.status === 'failed' ? 'default#failed' : 'default#inbox#tim', after.status);
-        assert.equal(after.placed?.s !== undefined, ['completed', 'failed'].includes(after.status), after.status);
+        assert.equal(
+          after.byList?.pk,
+          after.status === 'failed' ? 'default#failed' : 'default#inbox#tim',
+          after.status,
+        );
+        assert.equal(after.byList?.sk !== undefined, ['completed', 'failed'].includes(after.status), after.status);
       }
     }));
 
@@ -148,9 +152,9 @@ describe('the state machine of a task, whatever happens in whatever order', () =
     everyLife((steps) => {
       for (const { after: task } of steps) {
         const by: Actor = { agent: 'galahad', domains: ['security'], capabilities: [], now: task.at, limits: LIMITS };
-        const report = { seen: { id: 'm', fingerprint: 'f' }, attempt: 1 };
+        const report = { processedMessage: { id: 'm', fingerprint: 'f' }, attempt: 1 };
         const transitions = [
-          buildClaimTransition(task, by, { entry: 1, due: task.due }),
+          buildClaimTransition(task, by, { queueGeneration: 1, due: task.due }),
           buildRenewTransition(by),
           buildCompleteTransition(by, report, { json: 1 }, {}),
         ];
@@ -174,7 +178,10 @@ describe('what follows from the writes to a task', () => {
       assert.equal(new Set(sent).size, sent.length, 'an entry was sent twice under one id');
       for (const { after } of steps) {
         if (after.status !== 'requested' || after.notBefore !== undefined) continue;
-        assert.ok(sent.includes(`task-1#${after.entry}#${after.resent}`), 'a waiting task was never queued');
+        assert.ok(
+          sent.includes(`task-1#${after.queueGeneration}#${after.requeueCount}`),
+          'a waiting task was never queued',
+        );
       }
     }));
 
@@ -182,11 +189,11 @@ describe('what follows from the writes to a task', () => {
     everyLife((steps) => {
       const last = steps.at(-1)?.after;
       const ends = effects(steps).filter(
-        (effect) => effect.kind === 'announce' && /completed|failed|expired|cancelled/.test(effect.event.type),
+        (effect) => effect.kind === 'publish' && /completed|failed|expired|cancelled/.test(effect.event.type),
       );
       const told = deliveredTo('tim', steps).filter((status) => status !== 'input_required');
       const hasEnded = last?.endedAt !== undefined;
-      const stands = last?.placed?.p === 'default#inbox#tim' && last.placed.s !== undefined ? 1 : 0;
+      const stands = last?.byList?.pk === 'default#inbox#tim' && last.byList.sk !== undefined ? 1 : 0;
       assert.equal(ends.length, hasEnded ? 1 : 0);
       assert.equal(told.length + stands, hasEnded && last.status !== 'cancelled' ? 1 : 0);
     }));
@@ -208,7 +215,7 @@ describe('what follows from the writes to a task', () => {
   it('announces each attempt once', () =>
     everyLife((steps) => {
       const claims = effects(steps).filter(
-        (effect) => effect.kind === 'announce' && effect.event.type === 'task.claimed',
+        (effect) => effect.kind === 'publish' && effect.event.type === 'task.claimed',
       );
       assert.equal(claims.length, steps.at(-1)?.after.attempt ?? 0);
     }));
@@ -216,7 +223,7 @@ describe('what follows from the writes to a task', () => {
   it('gives every event, delivery and queue message an id of its own', () =>
     everyLife((steps) => {
       const ids = effects(steps).flatMap((effect) => {
-        if (effect.kind === 'announce') return [effect.event.id];
+        if (effect.kind === 'publish') return [effect.event.id];
         return effect.kind === 'deliver' ? [`${effect.delivery.pk} ${effect.delivery.sk}`] : [];
       });
       assert.equal(new Set(ids).size, ids.length);

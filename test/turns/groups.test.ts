@@ -72,7 +72,7 @@ describe('an agent of several groups', () => {
         records: {
           ...ports.records,
           query: async (query) => {
-            if (!query.p.includes('#turns#')) return ports.records.query(query);
+            if (!query.pk.includes('#turns#')) return ports.records.query(query);
             all++;
             most = Math.max(most, ++under);
             const found = await ports.records.query<never>(query);

@@ -64,7 +64,7 @@ const TYPES = ['evt.agent.task', 'evt.agent.state', 'evt.agent.step'];
 export const live = async (world: World, id: string, scenes: Scene[], schedule: fc.Scheduler): Promise<number> => {
   const { deps, project } = world;
   const before = await deps.events.getEnd(project);
-  await registerAgent(deps, project, id, { dialect: 'common-ground', capabilities: [], via: 'http' });
+  await registerAgent(deps, project, id, { dialect: 'common-ground', capabilities: [], transport: 'http' });
   const known = await deps.directory.getAgent(project, id);
   assert.ok(known);
   const card = await putCard(deps, project, id, 'tool.result', { status: 'partial', result: null });

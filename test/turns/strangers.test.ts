@@ -43,7 +43,7 @@ describe('a report', () => {
   it('that comes over NATS is taken from no others', async (t) => {
     const parley = await testParley(t);
     const { worker, held, command } = await suspended(parley);
-    for (const id of ['search', 'mordred']) await groundAgent(parley, id, { via: 'nats' });
+    for (const id of ['search', 'mordred']) await groundAgent(parley, id, { transport: 'nats' });
     const relay = callerWith(parley.transport, (await parley.admin.call('POST', '/v1/relay/key')).body.key);
     assert.equal((await worker.agent.send(command('search'))).status, 202);
     const { recursion_depth: _depth, ...said } = await toolReport(parley.admin, 'merlin', held, 'c1');
@@ -278,7 +278,7 @@ describe('the bell of a group', () => {
         assert.ok((found?.due ?? 0) > parley.clock.now());
         return found;
       });
-      assert.equal(turn?.rung, 0);
+      assert.equal(turn?.wakeupCount, 0);
     }
     assert.equal((await turnOf(parley.admin, waiting)).status, 'queued');
   });

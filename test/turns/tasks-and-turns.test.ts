@@ -222,7 +222,7 @@ describe('tasks and turns', () => {
     await eventually(async () => assert.equal((await kay.claim()).length, 1));
     // One that the dispatcher does not know to hand over, so that the test does it.
     const turn = { ...seen, ...turnRef('default', 'turn_x'), sk: 'turn' as const, id: 'turn_x' };
-    await deps.records.create<Turn>({ ...turn, isTask: undefined }, deps.newId());
+    await deps.records.create<Turn>({ ...turn, isRunAsTask: undefined }, deps.newId());
     const records: typeof deps.records = Object.create(deps.records);
     records.create = async (item, token) => {
       if (item.sk === 'task') {

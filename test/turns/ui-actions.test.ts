@@ -78,7 +78,7 @@ describe('an action of a user interface', () => {
     const { records } = parley.parley.deps;
     const create = records.create.bind(records);
     records.create = async (item, token) => {
-      if (item.sk === 'uiaction') throw new Error('killed');
+      if (item.sk === 'ui-action') throw new Error('killed');
       return create(item, token);
     };
     await user.send(action());

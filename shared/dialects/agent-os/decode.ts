@@ -58,7 +58,7 @@ const toCommand = (wire: AgentOsMessage): Command => {
         kind: 'complete',
         output: wire.payload.content,
         confidence,
-        carried: buildExtensions(wire, pickControlFields(wire)),
+        extensions: buildExtensions(wire, pickControlFields(wire)),
       };
     }
     case 'error': {
@@ -69,28 +69,30 @@ const toCommand = (wire: AgentOsMessage): Command => {
           ...about,
           kind: 'fail',
           error,
-          carried: buildExtensions(wire, { content, ...pickControlFields(wire) }),
+          extensions: buildExtensions(wire, { content, ...pickControlFields(wire) }),
         };
       const thread = wire.context?.requestId;
       return {
         ...toDirectMessageCommand(wire, content),
-        failing: thread === undefined ? undefined : { thread, error },
+        failsRequest: thread === undefined ? undefined : { requestId: thread, error },
       };
     }
     case 'event': {
-      const note = toDirectMessageCommand(wire, wire.payload.content);
-      return about ? { ...about, kind: 'progress', progress: toProgress(wire), otherwise: note } : note;
+      const directMessage = toDirectMessageCommand(wire, wire.payload.content);
+      return about
+        ? { ...about, kind: 'progress', progress: toProgress(wire), fallback: directMessage }
+        : directMessage;
     }
     case 'validation':
     case 'correction': {
       const request = toRequestCommand(wire);
-      const answer = { output: wire.payload.content, carried: buildExtensions(wire, pickControlFields(wire)) };
-      return about ? { ...about, ...answer, kind: 'complete', otherwise: request } : request;
+      const answer = { output: wire.payload.content, extensions: buildExtensions(wire, pickControlFields(wire)) };
+      return about ? { ...about, ...answer, kind: 'complete', fallback: request } : request;
     }
     case 'evidence':
       return toDirectMessageCommand(wire, wire.payload.content);
     case 'gap':
-      return { ...toDirectMessageCommand(wire, wire.payload.content), ticket: true };
+      return { ...toDirectMessageCommand(wire, wire.payload.content), isGap: true };
   }
 };
 
@@ -103,7 +105,7 @@ const toMessageIdentity = (wire: AgentOsMessage) => ({
     replyTo: wire.replyTo && toCanonicalId(wire.replyTo),
   }),
   from: wire.from.agentId,
-  told: { evidenceCount: wire.evidence.sources.length, confidenceScore: wire.evidence.confidence },
+  auditEntry: { evidenceCount: wire.evidence.sources.length, confidenceScore: wire.evidence.confidence },
 });
 
 /** Always for one agent, so that the domain says only where the task comes from. */
@@ -119,16 +121,16 @@ const toRequestCommand = (wire: Exclude<AgentOsMessage, { type: 'error' }>): Tas
   priority: wire.priority,
   ttlSeconds: wire.ttl,
   parent: wire.replyTo && toCanonicalId(wire.replyTo),
-  thread: wire.context?.requestId,
+  requestId: wire.context?.requestId,
   conversation: wire.context?.conversationId,
   user: wire.context?.userId,
   input: wire.payload.content,
-  carried: buildExtensions(wire, { replyTo: wire.replyTo }),
+  extensions: buildExtensions(wire, { replyTo: wire.replyTo }),
 });
 
 const toDirectMessageCommand = (wire: AgentOsMessage, content: Json): DirectMessageCommand => ({
   ...toMessageIdentity(wire),
-  kind: 'note',
+  kind: 'directMessage',
   to: wire.to.agentId,
   instance: wire.to.instanceId,
   type: `${AGENT_OS}.${wire.type}`,
@@ -136,7 +138,7 @@ const toDirectMessageCommand = (wire: AgentOsMessage, content: Json): DirectMess
   ttlSeconds: wire.ttl,
   correlation: wire.replyTo && toCanonicalId(wire.replyTo),
   content,
-  carried: buildExtensions(wire, { replyTo: wire.replyTo }),
+  extensions: buildExtensions(wire, { replyTo: wire.replyTo }),
 });
 
 /** A question or an order states nothing, however sure its sender is of it. */
@@ -176,7 +178,7 @@ const toProgress = (wire: Extract<AgentOsMessage, { type: 'event' }>): Omit<Prog
   return {
     percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
     message: typeof message === 'string' ? message.slice(0, 4000) : undefined,
-    carried: buildExtensions(wire, { content, ...pickControlFields(wire) }),
+    extensions: buildExtensions(wire, { content, ...pickControlFields(wire) }),
   };
 };
 

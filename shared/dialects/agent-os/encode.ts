@@ -11,7 +11,7 @@ import { toAgentOsErrorCode } from './error-codes.ts';
 import { buildEvidence } from './evidence.ts';
 
 export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
-  const said = pickOwnExtensions(task.carried);
+  const said = pickOwnExtensions(task.extensions);
   const isOwn = task.dialect === AGENT_OS;
   return buildMessage(said, {
     id: toUuid(task.id),
@@ -30,9 +30,9 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
     ttl: task.ttlSeconds,
     retryCount: toNumberOrZero(said.retryCount) + Math.max(0, task.attempt - 1),
     parley: {
-      ...pickForeignExtensions(task.carried),
+      ...pickForeignExtensions(task.extensions),
       taskId: toOriginalTaskId(task.id),
-      chain: task.chain,
+      chain: task.delegationChain,
       retry: task.retry && { ...task.retry },
       lastError: task.error && toErrorContent(task.error),
     },
@@ -40,8 +40,8 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
 };
 
 export const encodeReport = (task: ReportedTask): JsonObject => {
-  const { carried = {}, percent, message: text, subTasks, blockers, confidence } = task.progress ?? {};
-  const { content = null, ...said } = pickOwnExtensions(carried);
+  const { extensions = {}, percent, message: text, subTasks, blockers, confidence } = task.progress ?? {};
+  const { content = null, ...said } = pickOwnExtensions(extensions);
   const made = task.progress
     ? { status: blockers ? 'blocked' : 'in_progress', percent, message: text, subTasks, blockers }
     : { status: task.status, note: task.claimNote };
@@ -52,13 +52,13 @@ export const encodeReport = (task: ReportedTask): JsonObject => {
     to: task.from,
     type: 'event',
     content: content ?? made,
-    asked: pickOwnExtensions(task.carried),
+    asked: pickOwnExtensions(task.extensions),
     confidence,
     thread: task.id,
     replyTo: toUuid(task.id),
     priority: task.priority,
     ttl: task.ttlSeconds,
-    parley: pickForeignExtensions(carried),
+    parley: pickForeignExtensions(extensions),
   });
 };
 
@@ -68,7 +68,7 @@ export const encodeOutcome = (
   artifacts: JsonObject[] | undefined,
 ): JsonObject => {
   const isParleys = outcome.from === SYSTEM_SENDER;
-  const { content, ...said } = isParleys ? {} : pickOwnExtensions(outcome.carried);
+  const { content, ...said } = isParleys ? {} : pickOwnExtensions(outcome.extensions);
   const made = {
     response: output ?? null,
     error: content ?? buildFailureContent(outcome),
@@ -83,14 +83,14 @@ export const encodeOutcome = (
     type,
     content: made[type],
     // Whoever asked gets the answer where it asked.
-    asked: outcome.to === outcome.task.from ? pickOwnExtensions(outcome.task.carried) : undefined,
+    asked: outcome.to === outcome.task.from ? pickOwnExtensions(outcome.task.extensions) : undefined,
     confidence: outcome.confidence,
     thread: outcome.task.id,
     replyTo: toUuid(outcome.task.id),
     priority: outcome.task.priority,
     ttl: outcome.task.ttlSeconds,
     parley: {
-      ...(isParleys ? {} : pickForeignExtensions(outcome.carried)),
+      ...(isParleys ? {} : pickForeignExtensions(outcome.extensions)),
       taskId: toOriginalTaskId(outcome.task.id),
       artifacts,
     },
@@ -109,20 +109,20 @@ const buildDialogueContent = ({ status, prompt, answer }: TaskOutcome): JsonObje
   input: { ...prompt, answer },
 });
 
-export const encodeDirectMessage = (note: DirectMessage, content: Json): JsonObject => {
-  const isOwn = note.type.startsWith(`${AGENT_OS}.`);
-  return buildMessage(pickOwnExtensions(note.carried), {
-    id: note.id,
-    timestamp: note.createdAt,
-    from: note.from,
-    to: note.to,
-    type: isOwn ? note.type.slice(AGENT_OS.length + 1) : 'event',
-    content: isOwn ? content : { type: note.type, content },
-    thread: note.correlation ?? note.id,
-    replyTo: note.correlation && toUuid(note.correlation),
-    priority: note.priority,
-    ttl: note.ttlSeconds,
-    parley: pickForeignExtensions(note.carried),
+export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject => {
+  const isOwn = directMessage.type.startsWith(`${AGENT_OS}.`);
+  return buildMessage(pickOwnExtensions(directMessage.extensions), {
+    id: directMessage.id,
+    timestamp: directMessage.createdAt,
+    from: directMessage.from,
+    to: directMessage.to,
+    type: isOwn ? directMessage.type.slice(AGENT_OS.length + 1) : 'event',
+    content: isOwn ? content : { type: directMessage.type, content },
+    thread: directMessage.correlation ?? directMessage.id,
+    replyTo: directMessage.correlation && toUuid(directMessage.correlation),
+    priority: directMessage.priority,
+    ttl: directMessage.ttlSeconds,
+    parley: pickForeignExtensions(directMessage.extensions),
   });
 };
 
@@ -231,7 +231,7 @@ const toErrorContent = (error: NonNullable<TaskOutcome['error']>): JsonObject =>
 };
 
 /** What `decode` put aside; what came in another dialect has nothing there. */
-const pickOwnExtensions = (carried: JsonObject): JsonObject => toObjectOrEmpty(carried[AGENT_OS]);
+const pickOwnExtensions = (extensions: JsonObject): JsonObject => toObjectOrEmpty(extensions[AGENT_OS]);
 
 const pickForeignExtensions = ({ [AGENT_OS]: _own, ...rest }: JsonObject): JsonObject => rest;
 

@@ -24,7 +24,7 @@ const provenance = z.looseObject({
   generatedAtTime: text.optional(),
 });
 
-const chain = {
+const delegationChain = {
   sources: boundedArray(source, { max: 100 }),
   confidence: z.number().min(0, 'must be 0 to 100').max(100, 'must be 0 to 100'),
   citations: boundedArray(citation, { max: 100 }),
@@ -32,14 +32,14 @@ const chain = {
 };
 
 /** What a response must come with, all of it. */
-export const RequiredEvidence = z.looseObject(chain);
+export const RequiredEvidence = z.looseObject(delegationChain);
 export type Evidence = z.output<typeof RequiredEvidence>;
 
 export const EvidenceChain = z.looseObject({
-  sources: chain.sources.default([]),
-  confidence: chain.confidence.default(0),
-  citations: chain.citations.default([]),
-  provenance: chain.provenance.default([]),
+  sources: delegationChain.sources.default([]),
+  confidence: delegationChain.confidence.default(0),
+  citations: delegationChain.citations.default([]),
+  provenance: delegationChain.provenance.default([]),
 });
 
 export const NO_EVIDENCE = { sources: [], confidence: 0, citations: [], provenance: [] };

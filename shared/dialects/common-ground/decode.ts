@@ -47,7 +47,7 @@ export type CommonGroundCommand =
   | (DecodedMessageWithDepth & { do: 'stop'; payload: z.output<typeof StopPayload> })
   | (DecodedMessageWithDepth & { do: 'callTool'; payload: z.output<typeof ToolCommandPayload> })
   | (DecodedMessageWithDepth & { do: 'callInternal'; payload: z.output<typeof ToolCommandPayload> })
-  | (DecodedMessageWithDepth & { do: 'act'; payload: z.output<typeof UiActionPayload> })
+  | (DecodedMessageWithDepth & { do: 'uiAction'; payload: z.output<typeof UiActionPayload> })
   | (DecodedMessage & { do: 'stream'; payload: z.output<typeof ChunkPayload> });
 
 export interface CommonGroundDecoded extends ProtocolMessage {
@@ -68,13 +68,13 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
   if (!isStreamed) assertConsistentHeaders(headers);
   const order = toCommonGroundCommand({ subject, subjectText: message.subject, headers, rawPayload: sent });
   return {
-    kind: 'own',
+    kind: 'protocol',
     messageId: getMessageId(order),
     fingerprint: computeFingerprint(message),
     from: sender ?? (isStreamed ? subject.target : getSenderHeader(headers)) ?? 'admin',
-    signed: isStreamed ? undefined : buildSignedContent(message.subject, headers, sent),
+    signedContent: isStreamed ? undefined : buildSignedContent(message.subject, headers, sent),
     command: order,
-    carryOut: async (deps, caller, trace) => {
+    execute: async (deps, caller, trace) => {
       // Agents of the other dialects have no turns, and do without all that belongs to them.
       const { handleCommonGroundCommand } = await import('./handle-command.ts');
       return handleCommonGroundCommand(deps, caller, trace, order);
@@ -85,7 +85,7 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
 /** By which its sender knows the message. */
 const getMessageId = (order: CommonGroundCommand): string => {
   switch (order.do) {
-    case 'act':
+    case 'uiAction':
       return order.payload.message_id ?? order.payload.action_id;
     case 'enqueue':
       return order.payload.correlation_id;
@@ -99,64 +99,71 @@ const getMessageId = (order: CommonGroundCommand): string => {
   }
 };
 
-const toCommonGroundCommand = (told: DecodedMessage): CommonGroundCommand => {
-  const { subject, rawPayload } = told;
+const toCommonGroundCommand = (auditEntry: DecodedMessage): CommonGroundCommand => {
+  const { subject, rawPayload } = auditEntry;
   const kind = `${subject.category}.${subject.component}`;
-  if (kind === 'cmd.agent') return toAgentCommand(told);
+  if (kind === 'cmd.agent') return toAgentCommand(auditEntry);
   if (kind === 'cmd.tool') {
     return {
-      ...withDepth(told),
+      ...withDepth(auditEntry),
       do: 'callTool',
       payload: parsePayload(ToolCommandPayload, rawPayload, 'The tool command'),
     };
   }
   if (kind === 'cmd.sys' && subject.target === 'pmo' && subject.suffix.startsWith('internal.')) {
     return {
-      ...withDepth(told),
+      ...withDepth(auditEntry),
       do: 'callInternal',
       payload: parsePayload(ToolCommandPayload, rawPayload, 'The command'),
     };
   }
   if (kind === 'cmd.sys' && subject.target === 'ui' && subject.suffix === 'action') {
-    return { ...withDepth(told), do: 'act', payload: parsePayload(UiActionPayload, rawPayload, 'The action') };
+    return {
+      ...withDepth(auditEntry),
+      do: 'uiAction',
+      payload: parsePayload(UiActionPayload, rawPayload, 'The action'),
+    };
   }
   if (kind === 'str.agent' && subject.suffix === 'chunk') {
-    return { ...told, do: 'stream', payload: parsePayload(ChunkPayload, rawPayload, 'The chunk') };
+    return { ...auditEntry, do: 'stream', payload: parsePayload(ChunkPayload, rawPayload, 'The chunk') };
   }
   if (subject.category === 'evt')
-    throw unsupportedSubjectError(told, 'Parley itself tells what becomes of turns: /v1/turns says how to advance one');
-  throw unsupportedSubjectError(told, 'nobody takes messages of this subject');
+    throw unsupportedSubjectError(
+      auditEntry,
+      'Parley itself tells what becomes of turns: /v1/turns says how to advance one',
+    );
+  throw unsupportedSubjectError(auditEntry, 'nobody takes messages of this subject');
 };
 
-const withDepth = (told: DecodedMessage): DecodedMessageWithDepth => ({
-  ...told,
-  depth: parseDepthHeader(told.headers),
+const withDepth = (auditEntry: DecodedMessage): DecodedMessageWithDepth => ({
+  ...auditEntry,
+  depth: parseDepthHeader(auditEntry.headers),
 });
 
-const toAgentCommand = (told: DecodedMessage): CommonGroundCommand => {
-  const { subject, rawPayload, headers } = told;
+const toAgentCommand = (auditEntry: DecodedMessage): CommonGroundCommand => {
+  const { subject, rawPayload, headers } = auditEntry;
   switch (subject.suffix) {
     case 'wakeup':
-      return { ...withDepth(told), do: 'wake', payload: parsePayload(WakeupPayload, rawPayload, 'The bell') };
+      return { ...withDepth(auditEntry), do: 'wake', payload: parsePayload(WakeupPayload, rawPayload, 'The bell') };
     case 'turn':
       return {
-        ...told,
+        ...auditEntry,
         do: 'enqueue',
-        payload: parseEnqueuePayload(told),
+        payload: parseEnqueuePayload(auditEntry),
         depth: parseCallDepth(headers, rawPayload.recursion_depth),
       };
     case 'tool_result':
     case 'timeout':
       return {
-        ...told,
+        ...auditEntry,
         depth: parseDepth(headers, rawPayload.recursion_depth),
         do: 'report',
-        payload: parseReportPayload(told),
+        payload: parseReportPayload(auditEntry),
       };
     case 'stop':
-      return { ...withDepth(told), do: 'stop', payload: parsePayload(StopPayload, rawPayload, 'The stop') };
+      return { ...withDepth(auditEntry), do: 'stop', payload: parsePayload(StopPayload, rawPayload, 'The stop') };
     default:
-      throw unsupportedSubjectError(told, 'an agent takes wakeup, turn, tool_result, timeout and stop');
+      throw unsupportedSubjectError(auditEntry, 'an agent takes wakeup, turn, tool_result, timeout and stop');
   }
 };
 

@@ -12,7 +12,7 @@ import { formatAgentSubject, type SubjectCategory } from './subject.ts';
 
 /** A command is given on as it came; any other task is a turn of whoever claimed it. */
 export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
-  const { subject, headers, ...about } = parseExtensions(task.carried);
+  const { subject, headers, ...about } = parseExtensions(task.extensions);
   if (subject !== undefined) return { subject, headers: withTrace(headers ?? {}, task.traceparent), payload: input };
   const target = task.to ?? task.holder ?? SYSTEM_SENDER;
   const turn = buildMessage(task, about, ['cmd', target, 'turn'], task.createdAt, task.from, {
@@ -34,10 +34,10 @@ export const buildTurnPayload = (task: Task, input: Json, results?: JsonObject):
   ttl_seconds: task.ttlSeconds,
   from: task.from,
   parley: {
-    ...pickForeignExtensions(task.carried),
+    ...pickForeignExtensions(task.extensions),
     attempt: task.attempt,
     parent: task.parent,
-    chain: task.chain,
+    chain: task.delegationChain,
     retry: task.retry && { ...task.retry },
     lastError: task.error && { ...task.error },
   },
@@ -46,7 +46,7 @@ export const buildTurnPayload = (task: Task, input: Json, results?: JsonObject):
 export const encodeReport = (task: ReportedTask): JsonObject => {
   const { percent, message: said } = task.progress ?? {};
   const holder = task.holder ?? SYSTEM_SENDER;
-  return buildMessage(task, parseExtensions(task.carried), ['evt', holder, 'state'], task.at, holder, {
+  return buildMessage(task, parseExtensions(task.extensions), ['evt', holder, 'state'], task.at, holder, {
     agent_id: holder,
     agent_turn_id: task.id,
     status: task.status === 'requested' ? 'idle' : task.progress ? 'running' : 'dispatched',
@@ -75,7 +75,7 @@ export const encodeOutcome = (
   artifacts: JsonObject[] | undefined,
 ): JsonObject => {
   const { task, status, from, error, prompt, answer } = outcome;
-  const about = parseExtensions(task.carried);
+  const about = parseExtensions(task.extensions);
   const agent = task.holder ?? from;
   if (status === 'input_required' || status === 'claimed') {
     return buildMessage(task, about, ['evt', agent, 'state'], outcome.happenedAt, from, {
@@ -99,20 +99,27 @@ export const encodeOutcome = (
         artifacts,
         retryable: error?.retryable,
         details: error?.details,
-        ...pickForeignExtensions(outcome.carried),
+        ...pickForeignExtensions(outcome.extensions),
       },
     },
   });
 };
 
-export const encodeDirectMessage = (note: DirectMessage, content: Json): JsonObject =>
-  buildMessage(note, parseExtensions(note.carried), ['evt', note.from, 'message'], note.createdAt, note.from, {
-    message_id: note.id,
-    type: note.type,
-    to: note.to,
-    content,
-    metadata: { parley: pickForeignExtensions(note.carried) },
-  });
+export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject =>
+  buildMessage(
+    directMessage,
+    parseExtensions(directMessage.extensions),
+    ['evt', directMessage.from, 'message'],
+    directMessage.createdAt,
+    directMessage.from,
+    {
+      message_id: directMessage.id,
+      type: directMessage.type,
+      to: directMessage.to,
+      content,
+      metadata: { parley: pickForeignExtensions(directMessage.extensions) },
+    },
+  );
 
 const pickForeignExtensions = ({ commonGround: _own, ...carried }: JsonObject): JsonObject => carried;
 

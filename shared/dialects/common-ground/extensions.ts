@@ -8,22 +8,22 @@ export interface TaskExtensions {
   channel: string;
   depth: number;
   /** It came in on its subject on NATS: whoever listens there has heard it. */
-  heardOnNats?: true;
+  isAlreadyPublished?: true;
   /** It does the work of a tool call, or of a turn, which tells itself how it ended. */
-  work?: 'call' | 'turn';
+  turnRole?: 'call' | 'turn';
 }
 
-export const parseExtensions = (carried: JsonObject): TaskExtensions => {
-  const { subject, headers, channel, depth, heardOnNats, call, turn } = isObject(carried.commonGround)
-    ? carried.commonGround
+export const parseExtensions = (extensions: JsonObject): TaskExtensions => {
+  const { subject, headers, channel, depth, isAlreadyPublished, call, turn } = isObject(extensions.commonGround)
+    ? extensions.commonGround
     : {};
   return {
     subject: typeof subject === 'string' ? subject : undefined,
     headers: isHeadersObject(headers) ? headers : undefined,
     channel: typeof channel === 'string' ? channel : PUBLIC_CHANNEL,
     depth: typeof depth === 'number' ? depth : 0,
-    heardOnNats: heardOnNats === true ? true : undefined,
-    work: isObject(call) ? 'call' : typeof turn === 'string' ? 'turn' : undefined,
+    isAlreadyPublished: isAlreadyPublished === true ? true : undefined,
+    turnRole: isObject(call) ? 'call' : typeof turn === 'string' ? 'turn' : undefined,
   };
 };
 

@@ -29,15 +29,14 @@ export const handleCommonGroundCommand = async (
 ): Promise<CommandResult> => {
   parseProjectSubject(order.subjectText, caller.project);
   const stray = listHeaderLikeKeys(order.rawPayload);
-  if (stray.length > 0)
-    deps.log('warn', 'a payload has keys that belong to headers', { subject: order.subjectText, keys: stray });
+  if (stray.length > 0) deps.log('warn', 'payload contains header keys', { subject: order.subjectText, keys: stray });
   const trace = parseTraceHeaders(order.headers) ?? requestTrace;
   switch (order.do) {
     case 'enqueue': {
       const { turn, duplicate } = await enqueueTurn(deps, caller, toEnqueueRequest(order, requestTrace));
-      const awaited: CommandResult['awaited'] = (waitMs, signal) =>
+      const awaited: CommandResult['waitForOutcome'] = (waitMs, signal) =>
         waitForTurnOutcome(deps, caller, turn, waitMs, signal);
-      return { duplicate, agentTurnId: turn, awaited };
+      return { duplicate, agentTurnId: turn, waitForOutcome: awaited };
     }
     case 'report': {
       assertSameTarget(order);
@@ -63,13 +62,13 @@ export const handleCommonGroundCommand = async (
       await relayChunk(deps, caller, agent, { subject: order.subjectText, chunk: order.payload });
       return { duplicate: false };
     }
-    case 'act':
+    case 'uiAction':
       return createUiAction(deps, caller, order, trace);
     case 'wake': {
       const { target, channel } = order.subject;
       if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);
       const { isForGroup } = await resolveTurnTarget(deps, caller.project, target, channel);
-      const heardOnNats = caller.role === 'agent' ? caller.viaRelay : undefined;
+      const isAlreadyPublished = caller.role === 'agent' ? caller.viaRelay : undefined;
       const about = {
         project: caller.project,
         channel,
@@ -77,15 +76,15 @@ export const handleCommonGroundCommand = async (
         ...pickTraceFields(trace),
         sender: getCallerName(caller),
       };
-      const bell = {
+      const wakeup = {
         cause: `bell/${deps.newId()}`,
         at: deps.clock.now(),
         target,
         isForGroup,
-        heardOnNats,
-        about,
+        isAlreadyPublished,
+        context: about,
       } as const;
-      await createWakeup(deps, { ...bell, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
+      await createWakeup(deps, { ...wakeup, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
       return { duplicate: false };
     }
   }

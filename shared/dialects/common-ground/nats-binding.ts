@@ -21,12 +21,12 @@ export const commonGroundNatsBinding: NatsBinding = {
   streams: [CMD, EVT],
   loadAsyncApiChannels: async () => (await import('./asyncapi-channels.ts')).commonGroundChannels,
   // A task is a turn, unless it is a command to a tool, which is published as it was sent.
-  usesLease: (carried) => parseExtensions(carried).subject === undefined,
-  getPublishedState: (carried) => {
-    const { subject, heardOnNats = false } = parseExtensions(carried);
-    return subject === undefined ? undefined : { isHeard: heardOnNats };
+  usesLease: (extensions) => parseExtensions(extensions).subject === undefined,
+  getPublishedState: (extensions) => {
+    const { subject, isAlreadyPublished = false } = parseExtensions(extensions);
+    return subject === undefined ? undefined : { isHeard: isAlreadyPublished };
   },
-  getTurnRole: (carried) => parseExtensions(carried).work,
+  getTurnRole: (extensions) => parseExtensions(extensions).turnRole,
   says: ['conversation', 'user'],
   // Events are Parley's own to tell, and not taken from others.
   listSources: (project) => [

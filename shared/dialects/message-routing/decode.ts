@@ -75,7 +75,7 @@ const toMessageIdentity = (wire: MessageRoutingMessage) => {
     givenId: wire.msg_id,
     fingerprint: computeFingerprint(wire),
     from: wire.from,
-    sent: { at, sequence: wire.sequence, to: wire.to },
+    sequenceInfo: { at, sequence: wire.sequence, to: wire.to },
   };
 };
 
@@ -93,11 +93,11 @@ const toRequestCommand = (wire: MessageOfType<'task-delegation'>, acknowledgeMs:
     priority: toPriority(wire.priority ?? DEFAULT_PRIORITY),
     ttlSeconds: computeTtlSeconds(wire.timestamp, context?.deadline),
     parent: wire.correlation_id,
-    chain: first === undefined || first === wire.from ? undefined : [first],
-    waitsForShort: context?.dependencies?.filter((name) => SHORT_ID.test(name)),
-    acknowledgeMs: wire.requires_ack ? acknowledgeMs : undefined,
+    delegationChain: first === undefined || first === wire.from ? undefined : [first],
+    dependencyShortIds: context?.dependencies?.filter((name) => SHORT_ID.test(name)),
+    acknowledgeTimeoutMs: wire.requires_ack ? acknowledgeMs : undefined,
     input: toJsonObject(wire.payload),
-    carried: buildExtensions(wire),
+    extensions: buildExtensions(wire),
   };
 };
 
@@ -123,12 +123,12 @@ const toOutcomeCommand = (wire: MessageOfType<'result'>): Command => {
       kind: 'complete',
       output,
       confidence,
-      carried: buildExtensions(wire, { isPartial: toPartialFlag(status) }),
+      extensions: buildExtensions(wire, { isPartial: toPartialFlag(status) }),
     };
   }
   const message = issues.join('\n') || 'The task failed.';
   const error = { code: FAILURE_CODE, message: message.slice(0, MAX_TEXT_LENGTH), retryable: false };
-  return { ...about, kind: 'fail', error, carried: buildExtensions(wire, { payload: toJsonObject(wire.payload) }) };
+  return { ...about, kind: 'fail', error, extensions: buildExtensions(wire, { payload: toJsonObject(wire.payload) }) };
 };
 
 /** The document has no codes: what fails, fails for good. */
@@ -140,10 +140,10 @@ const toPartialFlag = (status: string): true | undefined => (status === 'partial
 /** About the task that it answers, or the only one that is open; where there is none, it is a message like any other. */
 const toReportCommand = (wire: MessageOfType<'status-update'>, acknowledgeMs: number): Command => {
   const { status, progress, message, confidence, blockers } = wire.payload;
-  const carried = buildExtensions(wire, { payload: toJsonObject(wire.payload) });
+  const extensions = buildExtensions(wire, { payload: toJsonObject(wire.payload) });
   const about = {
     ...toTaskReference(wire),
-    otherwise: {
+    fallback: {
       ...toDirectMessageCommand(wire, acknowledgeMs),
       statusReport: { status, progress, message, confidence, blockers },
     },
@@ -154,7 +154,7 @@ const toReportCommand = (wire: MessageOfType<'status-update'>, acknowledgeMs: nu
       message: (message ?? 'The task failed.').slice(0, MAX_TEXT_LENGTH),
       retryable: false,
     };
-    return { ...about, kind: 'fail', error, carried };
+    return { ...about, kind: 'fail', error, extensions };
   }
   const percent = status === 'completed' ? 100 : progress && Number((progress * 100).toFixed(6));
   return {
@@ -165,7 +165,7 @@ const toReportCommand = (wire: MessageOfType<'status-update'>, acknowledgeMs: nu
       message: message?.slice(0, MAX_TEXT_LENGTH),
       blockers: blockers?.length ? blockers : undefined,
       confidence,
-      carried,
+      extensions,
     },
   };
 };
@@ -175,7 +175,7 @@ const toControlMessage = (wire: MessageOfType<'command'>, acknowledgeMs: number)
   const { reason, timeout_ms } = parameters;
   return {
     ...toDirectMessageCommand(wire, timeout_ms ?? acknowledgeMs),
-    order: { action, reason, timeoutMs: timeout_ms },
+    controlCommand: { action, reason, timeoutMs: timeout_ms },
   };
 };
 
@@ -188,14 +188,14 @@ const toTaskReference = (wire: MessageRoutingMessage) => ({
 
 const toDirectMessageCommand = (wire: MessageRoutingMessage, acknowledgeMs: number): DirectMessageCommand => ({
   ...toMessageIdentity(wire),
-  kind: 'note',
+  kind: 'directMessage',
   to: wire.to,
   type: `${MESSAGE_ROUTING}.${wire.type}`,
   priority: toPriority(wire.priority ?? DEFAULT_PRIORITY),
   correlation: wire.correlation_id,
-  acknowledgeMs: wire.requires_ack ? acknowledgeMs : undefined,
+  acknowledgeTimeoutMs: wire.requires_ack ? acknowledgeMs : undefined,
   content: toJsonObject(wire.payload),
-  carried: buildExtensions(wire),
+  extensions: buildExtensions(wire),
 });
 
 const CANONICAL_FIELDS = ['msg_id', 'from', 'to', 'payload'];

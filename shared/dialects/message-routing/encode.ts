@@ -12,7 +12,7 @@ import { PRIORITY_NUMBERS } from './priorities.ts';
 import { truncateMessage } from './truncate.ts';
 
 export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
-  const said = pickOwnExtensions(task.carried);
+  const said = pickOwnExtensions(task.extensions);
   const envelope = buildEnvelope(said, {
     id: task.id,
     from: task.from,
@@ -34,8 +34,8 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
     ...(results && { results }),
     parley: {
       input,
-      ...pickForeignExtensions(task.carried),
-      chain: task.chain,
+      ...pickForeignExtensions(task.extensions),
+      chain: task.delegationChain,
       retry: task.retry && { ...task.retry },
       lastError: task.error && { ...task.error },
     },
@@ -44,10 +44,10 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
 };
 
 export const encodeReport = (task: ReportedTask): JsonObject => {
-  const { percent, message, subTasks, blockers, confidence, carried = {} } = task.progress ?? {};
-  const { payload, ...said } = pickOwnExtensions(carried);
+  const { percent, message, subTasks, blockers, confidence, extensions = {} } = task.progress ?? {};
+  const { payload, ...said } = pickOwnExtensions(extensions);
   const envelope = buildEnvelope(said, {
-    id: task.seen?.at(-1)?.id ?? `${task.id}#${task.v}`,
+    id: task.processedMessages?.at(-1)?.id ?? `${task.id}#${task.v}`,
     from: task.holder ?? SYSTEM_SENDER,
     to: task.from,
     at: task.at,
@@ -62,7 +62,7 @@ export const encodeReport = (task: ReportedTask): JsonObject => {
     message: message ?? toStringOrUndefined(task.claimNote?.message) ?? '',
     confidence,
     blockers: blockers ?? [],
-    parley: omitIfEmpty({ subTasks, claim: task.claimNote, ...pickForeignExtensions(carried) }),
+    parley: omitIfEmpty({ subTasks, claim: task.claimNote, ...pickForeignExtensions(extensions) }),
   };
   return truncateMessage({ ...envelope, payload: made }, `/v1/tasks/${task.id}`);
 };
@@ -73,8 +73,8 @@ export const encodeOutcome = (
   artifacts: JsonObject[] | undefined,
 ): JsonObject => {
   const { task, status } = outcome;
-  const carried = outcome.from === SYSTEM_SENDER ? {} : outcome.carried;
-  const { payload, isPartial: _isPartial, ...said } = pickOwnExtensions(carried);
+  const extensions = outcome.from === SYSTEM_SENDER ? {} : outcome.extensions;
+  const { payload, isPartial: _isPartial, ...said } = pickOwnExtensions(extensions);
   const isDialogue = status === 'input_required' || status === 'claimed';
   const envelope = buildEnvelope(said, {
     id: outcome.id,
@@ -90,7 +90,7 @@ export const encodeOutcome = (
     return { ...envelope, payload: addParleyFields(given ?? {}, { artifacts }) };
   }
   const made = isDialogue ? buildDialoguePayload(outcome) : buildEndPayload(outcome, output, artifacts);
-  const parley = omitIfEmpty({ ...made.parley, ...pickForeignExtensions(carried) });
+  const parley = omitIfEmpty({ ...made.parley, ...pickForeignExtensions(extensions) });
   return truncateMessage({ ...envelope, payload: { ...made, parley } }, `/v1/tasks/${task.id}`);
 };
 
@@ -134,21 +134,21 @@ const formatFailureReason = ({ status, task, error }: TaskOutcome): string => {
 };
 
 /** What another dialect sends is something to be told: a status, with all of it beside. */
-export const encodeDirectMessage = (note: DirectMessage, content: Json): JsonObject => {
-  const isOurs = note.type.startsWith(`${MESSAGE_ROUTING}.`);
-  const envelope = buildEnvelope(pickOwnExtensions(note.carried), {
-    id: note.id,
-    from: note.from,
-    to: note.to,
-    at: note.createdAt,
-    type: isOurs ? note.type.slice(MESSAGE_ROUTING.length + 1) : 'status-update',
-    correlation: note.correlation,
-    priority: note.priority,
+export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject => {
+  const isOurs = directMessage.type.startsWith(`${MESSAGE_ROUTING}.`);
+  const envelope = buildEnvelope(pickOwnExtensions(directMessage.extensions), {
+    id: directMessage.id,
+    from: directMessage.from,
+    to: directMessage.to,
+    at: directMessage.createdAt,
+    type: isOurs ? directMessage.type.slice(MESSAGE_ROUTING.length + 1) : 'status-update',
+    correlation: directMessage.correlation,
+    priority: directMessage.priority,
   });
   if (isOurs) return { ...envelope, payload: content };
-  const parley = { type: note.type, content, ...pickForeignExtensions(note.carried) };
-  const payload = { status: 'in_progress', message: note.type, parley };
-  return truncateMessage({ ...envelope, payload }, `/v1/messages/${note.from}/${note.id}`);
+  const parley = { type: directMessage.type, content, ...pickForeignExtensions(directMessage.extensions) };
+  const payload = { status: 'in_progress', message: directMessage.type, parley };
+  return truncateMessage({ ...envelope, payload }, `/v1/messages/${directMessage.from}/${directMessage.id}`);
 };
 
 interface EnvelopeFields {
@@ -186,8 +186,8 @@ const buildEnvelope = (
 });
 
 /** What `decode` put aside; what came in another dialect has nothing there. */
-const pickOwnExtensions = (carried: JsonObject): JsonObject => {
-  const value = carried[MESSAGE_ROUTING];
+const pickOwnExtensions = (extensions: JsonObject): JsonObject => {
+  const value = extensions[MESSAGE_ROUTING];
   return isJsonObject(value) ? value : {};
 };
 

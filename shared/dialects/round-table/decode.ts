@@ -47,7 +47,7 @@ const toCommand = (wire: RoundTableMessage): Command => {
         priority: wire.priority,
         ttlSeconds: wire.ttl,
         input: params,
-        carried: buildExtensions(wire, payload),
+        extensions: buildExtensions(wire, payload),
         to: wire.to,
         parent: wire.correlationId,
       };
@@ -55,31 +55,37 @@ const toCommand = (wire: RoundTableMessage): Command => {
     case 'task.claimed': {
       const { estimatedDurationSeconds: seconds } = wire.payload;
       const estimateMs = seconds && seconds * 1000;
-      return { ...message, kind: 'claim', taskId: wire.correlationId, note: toJsonObject(wire.payload), estimateMs };
+      return {
+        ...message,
+        kind: 'claim',
+        taskId: wire.correlationId,
+        claimNote: toJsonObject(wire.payload),
+        estimateMs,
+      };
     }
     case 'task.progress': {
       const { percent, message: said, subTasks, attempt, ...payload } = wire.payload;
-      const carried = buildExtensions(wire, payload);
-      const progress = { percent, message: said, subTasks: subTasks?.map(toJsonObject), carried };
+      const extensions = buildExtensions(wire, payload);
+      const progress = { percent, message: said, subTasks: subTasks?.map(toJsonObject), extensions };
       return { ...message, attempt, kind: 'progress', taskId: wire.correlationId, progress };
     }
     case 'task.result': {
       const { status, result, attempt, ...payload } = wire.payload;
       const about = { ...message, attempt, taskId: wire.correlationId };
       if (status === 'completed') {
-        return { ...about, kind: 'complete', output: result ?? {}, carried: buildExtensions(wire, payload) };
+        return { ...about, kind: 'complete', output: result ?? {}, extensions: buildExtensions(wire, payload) };
       }
       return {
         ...about,
         kind: 'fail',
         error: toTaskError(wire.payload),
-        carried: buildExtensions(wire, { ...payload, result }),
+        extensions: buildExtensions(wire, { ...payload, result }),
       };
     }
     case 'task.failed': {
       const { attempt, release, ...payload } = wire.payload;
       const about = { ...message, attempt, taskId: wire.correlationId, release: release ? (true as const) : undefined };
-      return { ...about, kind: 'fail', error: toTaskError(wire.payload), carried: buildExtensions(wire, payload) };
+      return { ...about, kind: 'fail', error: toTaskError(wire.payload), extensions: buildExtensions(wire, payload) };
     }
     case 'heartbeat': {
       const { status, capabilities, uptime, activeTaskCount, model, version, instance } = wire.payload;
@@ -95,7 +101,7 @@ const toCommand = (wire: RoundTableMessage): Command => {
     case 'broadcast.alert':
       return {
         ...message,
-        kind: 'note',
+        kind: 'directMessage',
         audience: 'all',
         to: 'all',
         type: `${ROUND_TABLE}.${wire.type}`,
@@ -104,7 +110,7 @@ const toCommand = (wire: RoundTableMessage): Command => {
         // Each recipient's own has another id.
         correlation: wire.correlationId ?? wire.id,
         content: wire.payload,
-        carried: buildExtensions(wire, {}),
+        extensions: buildExtensions(wire, {}),
       };
   }
 };

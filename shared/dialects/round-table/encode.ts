@@ -25,25 +25,25 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
     correlationId: task.parent && toUuid(task.parent),
     priority: task.priority,
     ttl: task.ttlSeconds,
-    ...pickExtensionsPart(task.carried, 'envelope'),
+    ...pickExtensionsPart(task.extensions, 'envelope'),
     ...pickForeignExtensions({
-      ...task.carried,
+      ...task.extensions,
       taskId: toOriginalTaskId(task.id),
       capability: topic === task.capability ? undefined : task.capability,
-      chain: task.chain,
+      chain: task.delegationChain,
       retry: task.retry && { ...task.retry },
     }),
     payload: {
       task: topic,
       params: toContentObject(input),
-      ...pickExtensionsPart(task.carried, 'payload'),
+      ...pickExtensionsPart(task.extensions, 'payload'),
       ...(results && { results }),
     },
   };
 };
 
 export const encodeReport = (task: ReportedTask): JsonObject => {
-  const { percent, message, subTasks, carried = {} } = task.progress ?? {};
+  const { percent, message, subTasks, extensions = {} } = task.progress ?? {};
   return {
     id: uuidFromSeed(['report', task.id, task.v]),
     version: DEFAULT_VERSION,
@@ -52,10 +52,10 @@ export const encodeReport = (task: ReportedTask): JsonObject => {
     to: task.from,
     timestamp: toIso(task.at),
     correlationId: toUuid(task.id),
-    ...pickExtensionsPart(carried, 'envelope'),
-    ...pickForeignExtensions(carried),
+    ...pickExtensionsPart(extensions, 'envelope'),
+    ...pickForeignExtensions(extensions),
     payload: task.progress
-      ? { ...pickExtensionsPart(carried, 'payload'), percent, message, subTasks }
+      ? { ...pickExtensionsPart(extensions, 'payload'), percent, message, subTasks }
       : (task.claimNote ?? {}),
   };
 };
@@ -76,7 +76,7 @@ export const encodeOutcome = (
   ttl: outcome.task.ttlSeconds,
   ...(outcome.from === SYSTEM_SENDER
     ? {}
-    : { ...pickExtensionsPart(outcome.carried, 'envelope'), ...pickForeignExtensions(outcome.carried) }),
+    : { ...pickExtensionsPart(outcome.extensions, 'envelope'), ...pickForeignExtensions(outcome.extensions) }),
   payload: buildOutcomePayload(outcome, output, artifacts),
 });
 
@@ -97,7 +97,7 @@ const buildOutcomePayload = (
   if (isDialogue(outcome)) {
     return { message: prompt?.prompt, parley: { status: toDialogueStatus(status), input: { ...prompt, answer } } };
   }
-  const carried = outcome.from === SYSTEM_SENDER ? {} : outcome.carried;
+  const extensions = outcome.from === SYSTEM_SENDER ? {} : outcome.extensions;
   const said = {
     taskId: toOriginalTaskId(outcome.task.id),
     artifacts,
@@ -107,9 +107,9 @@ const buildOutcomePayload = (
   const parley = Object.values(said).some((value) => value !== undefined) ? said : undefined;
   if (status === 'completed') {
     const result = output === undefined ? undefined : toContentObject(output);
-    return { ...pickExtensionsPart(carried, 'payload'), status, result, parley };
+    return { ...pickExtensionsPart(extensions, 'payload'), status, result, parley };
   }
-  return { ...pickExtensionsPart(carried, 'payload'), ...buildFailurePayload(outcome), parley };
+  return { ...pickExtensionsPart(extensions, 'payload'), ...buildFailurePayload(outcome), parley };
 };
 
 const toDialogueStatus = (status: TaskOutcome['status']): string => (status === 'claimed' ? 'input_given' : status);
@@ -120,21 +120,21 @@ const pickOriginalCode = ({ error, status }: TaskOutcome): string | undefined =>
 };
 
 /** But for broadcasts, Round Table has no message that is not about a task; this one says what it was, and gives it whole. */
-export const encodeDirectMessage = (note: DirectMessage, content: Json): JsonObject => ({
-  id: note.id,
+export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject => ({
+  id: directMessage.id,
   version: DEFAULT_VERSION,
-  type: parseBroadcastType(note) ?? 'message',
-  from: note.from,
-  to: note.to,
-  timestamp: toIso(note.createdAt),
-  correlationId: note.correlation && toUuid(note.correlation),
-  priority: note.priority,
-  ttl: note.ttlSeconds,
-  ...pickExtensionsPart(note.carried, 'envelope'),
-  ...pickForeignExtensions(note.carried),
-  payload: parseBroadcastType(note)
+  type: parseBroadcastType(directMessage) ?? 'message',
+  from: directMessage.from,
+  to: directMessage.to,
+  timestamp: toIso(directMessage.createdAt),
+  correlationId: directMessage.correlation && toUuid(directMessage.correlation),
+  priority: directMessage.priority,
+  ttl: directMessage.ttlSeconds,
+  ...pickExtensionsPart(directMessage.extensions, 'envelope'),
+  ...pickForeignExtensions(directMessage.extensions),
+  payload: parseBroadcastType(directMessage)
     ? toContentObject(content)
-    : { type: note.type, content, ...pickExtensionsPart(note.carried, 'payload') },
+    : { type: directMessage.type, content, ...pickExtensionsPart(directMessage.extensions, 'payload') },
 });
 
 /** The message as it was sent to all. */
@@ -150,7 +150,7 @@ export const encodeBroadcast = (command: DirectMessageCommand, at: number): Json
     correlationId: command.correlation === command.messageId ? undefined : command.correlation,
     priority: command.priority,
     ttl: command.ttlSeconds,
-    ...pickExtensionsPart(command.carried, 'envelope'),
+    ...pickExtensionsPart(command.extensions, 'envelope'),
     payload: toContentObject(command.content),
   };
 };
@@ -180,8 +180,8 @@ const buildFailurePayload = ({ status, task, error }: TaskOutcome): JsonObject =
 const toOriginalTaskId = (taskId: string): string | undefined => (toUuid(taskId) === taskId ? undefined : taskId);
 
 /** What `decode` put aside; a task that came in another dialect has nothing there. */
-const pickExtensionsPart = (carried: JsonObject, name: 'envelope' | 'payload'): JsonObject => {
-  const value = carried[name];
+const pickExtensionsPart = (extensions: JsonObject, name: 'envelope' | 'payload'): JsonObject => {
+  const value = extensions[name];
   return isObject(value) ? value : {};
 };
 

@@ -70,8 +70,8 @@ export const roundTableNatsBinding: NatsBinding = {
     buildSubscriptionSpec(BROADCAST, `parley-${project}-broadcast`, `${ROOT}.broadcast.>`),
   ],
   matchesSubject: (subject) => subject.startsWith(`${ROOT}.`),
-  toNats: (message, { project, config, domain, isToSome }) => {
-    const subject = isToSome
+  toNats: (message, { project, config, domain, isPartialAudience }) => {
+    const subject = isPartialAudience
       ? buildBroadcastSubject(message)
       : buildMessageSubject(message, domain, isServedOverNats(config, project, domain));
     return subject === undefined ? undefined : { subject, payload: message };

@@ -72,13 +72,13 @@ const toRequestCommand = (wire: TaskRequest, sender: string | undefined): TaskRe
     conversation: context.conversationId,
     user: context.user,
     isSubtask: parentTaskId === undefined ? undefined : true,
-    chain: delegationChain,
+    delegationChain,
     retry: retryPolicy && toRetryPolicy(retryPolicy),
     maxAttempts: retryPolicy?.maxAttempts ?? MAX_STANDARD_ATTEMPTS,
     trace,
     baggage,
     input: wire.payload,
-    carried: toExtensions({
+    extensions: toExtensions({
       context: toJsonObject(aboutContext),
       routing: toJsonObject(aboutRouting),
       observability: toJsonObject({ ...aboutTrace, ...untold, ...(trace ? {} : { traceId, spanId }) }),
@@ -103,53 +103,53 @@ const toAnswerCommand = (wire: TaskUpdate, sender: string | undefined): Command 
 
 /** A response has no id of its own: the task, the agent and what it says are what it is known by. */
 const toMessageIdentity = (taskId: string, from: string, said: object) => {
-  const print = computeFingerprint(said);
-  return { messageId: uuidFromSeed(['said', taskId, from, print]), fingerprint: print, from, taskId };
+  const fingerprint = computeFingerprint(said);
+  return { messageId: uuidFromSeed(['said', taskId, from, fingerprint]), fingerprint, from, taskId };
 };
 
 const toReportCommand = (wire: TaskResponse, sender: string | undefined): Command => {
   const { agent, progress, message, parley: _ours, ...rest } = wire.metadata;
   const from = resolveSender(agent, sender, 'metadata.agent');
-  const about = { ...toMessageIdentity(wire.id, from, wire), isKnownByContent: true as const };
+  const about = { ...toMessageIdentity(wire.id, from, wire), isIdentifiedByContent: true as const };
   const traced = wire.observability && { observability: toJsonObject(wire.observability) };
   const metadata = toJsonObject(rest);
   switch (wire.status) {
     case 'pending':
-      return { ...about, kind: 'claim', note: toJsonObject({ ...rest, message }) };
+      return { ...about, kind: 'claim', claimNote: toJsonObject({ ...rest, message }) };
     case 'in_progress':
       return {
         ...about,
         kind: 'progress',
-        progress: { percent: progress, message, carried: toExtensions({ metadata }) },
+        progress: { percent: progress, message, extensions: toExtensions({ metadata }) },
       };
     case 'completed': {
-      const carried = toExtensions({ metadata: toJsonObject({ ...rest, progress, message }), ...traced });
+      const extensions = toExtensions({ metadata: toJsonObject({ ...rest, progress, message }), ...traced });
       return {
         ...about,
         kind: 'complete',
         output: wire.result === undefined ? {} : wire.result,
         artifacts: wire.artifacts?.map(toArtifact),
-        carried,
+        extensions,
       };
     }
     case 'failed': {
       const { code, message: why, details, recoverable, ...more } = wire.error;
       const error = { code, message: why, details, ...getRetryRule(code, recoverable) };
-      const carried = toExtensions({
+      const extensions = toExtensions({
         metadata: toJsonObject({ ...rest, progress, message }),
         error: toJsonObject(more),
         ...traced,
       });
-      return { ...about, kind: 'fail', error, carried };
+      return { ...about, kind: 'fail', error, extensions };
     }
     case 'cancelled': {
       const error = { code: GIVEN_UP_CODE, message: message ?? `${from} gave the task up.`, retryable: false };
-      const carried = toExtensions({
+      const extensions = toExtensions({
         metadata: toJsonObject({ ...rest, progress, message }),
         status: 'cancelled',
         ...traced,
       });
-      return { ...about, kind: 'fail', error, carried };
+      return { ...about, kind: 'fail', error, extensions };
     }
     case 'input_required':
       return { ...about, kind: 'ask', prompt: toJsonObject(wire.input) };

@@ -12,7 +12,7 @@ import { TASK_FORMAT, TASK_FORMAT_TTL_SECONDS } from './decode.ts';
 import { toTaskFormatErrorCode } from './error-codes.ts';
 
 export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
-  const { context, routing, observability } = parseExtensions(task.carried);
+  const { context, routing, observability } = parseExtensions(task.extensions);
   return {
     id: task.id,
     type: task.capability,
@@ -27,7 +27,7 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
       ...(results && { results }),
       parley: omitIfEmpty({
         ttlSeconds: task.ttlSeconds === TASK_FORMAT_TTL_SECONDS ? undefined : task.ttlSeconds,
-        carried: pickForeignExtensions(task.carried),
+        carried: pickForeignExtensions(task.extensions),
       }),
     },
     routing: { ...routing, source: task.from, target: task.to, delegationChain: getDelegationChain(task) },
@@ -51,19 +51,19 @@ const buildObservability = (
 });
 
 /** Task Format has no message that is not about a task: this one looks like a request that nobody can claim. */
-export const encodeDirectMessage = (note: DirectMessage, content: Json): JsonObject => {
-  const { id, type, from, to, priority, ttlSeconds, correlation } = note;
+export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject => {
+  const { id, type, from, to, priority, ttlSeconds, correlation } = directMessage;
   return {
     id,
     type,
     payload: toContentObject(content),
     context: {
-      timestamp: toIso(note.createdAt),
+      timestamp: toIso(directMessage.createdAt),
       priority: toWirePriority(priority),
-      parley: { isNote: true, correlation, ttlSeconds, carried: pickForeignExtensions(note.carried) },
+      parley: { isNote: true, correlation, ttlSeconds, carried: pickForeignExtensions(directMessage.extensions) },
     },
     routing: { source: from, target: to },
-    observability: buildObservability(note),
+    observability: buildObservability(directMessage),
   };
 };
 
@@ -73,20 +73,20 @@ const toContentObject = (content: Json): JsonObject => (isJsonObject(content) ? 
 
 /** What the holder of an open task said last. */
 export const encodeReport = (task: ReportedTask): JsonObject => {
-  const { percent, message, subTasks, carried = {} } = task.progress ?? {};
-  const note = task.progress ? {} : task.claimNote;
+  const { percent, message, subTasks, extensions = {} } = task.progress ?? {};
+  const directMessage = task.progress ? {} : task.claimNote;
   return {
     id: task.id,
     status: task.progress ? 'in_progress' : 'pending',
     metadata: {
-      ...note,
+      ...directMessage,
       startedAt: toIsoOrUndefined(task.claimedAt),
       retryCount: countRetries(task),
       agent: task.holder,
       progress: percent,
-      message: message ?? note?.message,
-      ...parseExtensions(carried).metadata,
-      parley: omitIfEmpty({ subTasks, carried: pickForeignExtensions(carried) }),
+      message: message ?? directMessage?.message,
+      ...parseExtensions(extensions).metadata,
+      parley: omitIfEmpty({ subTasks, carried: pickForeignExtensions(extensions) }),
     },
     observability: buildObservability(task),
   };
@@ -97,13 +97,13 @@ export const encodeOutcome = (
   output: Json | undefined,
   artifacts: JsonObject[] | undefined,
 ): JsonObject => {
-  const { task, status, carried, prompt } = outcome;
+  const { task, status, extensions, prompt } = outcome;
   const {
     metadata,
     error,
     observability: saidTrace,
     status: said,
-  } = parseExtensions(outcome.from === SYSTEM_SENDER ? {} : carried);
+  } = parseExtensions(outcome.from === SYSTEM_SENDER ? {} : extensions);
   const isEnd = status !== 'input_required' && status !== 'claimed';
   const about = {
     startedAt: toIsoOrUndefined(task.claimedAt),
@@ -114,7 +114,7 @@ export const encodeOutcome = (
     agent: outcome.from === SYSTEM_SENDER ? task.holder : outcome.from,
     parley: {
       messageId: outcome.id,
-      carried: outcome.from === SYSTEM_SENDER ? undefined : pickForeignExtensions(carried),
+      carried: outcome.from === SYSTEM_SENDER ? undefined : pickForeignExtensions(extensions),
       ...pickOriginalCode(outcome),
     },
   };
@@ -148,9 +148,9 @@ const buildErrorBlock = (outcome: TaskOutcome): JsonObject => {
 };
 
 /** Agents of this dialect may use any code; theirs stay what they are. */
-const getWireErrorCode = ({ error, from, carried }: TaskOutcome): string => {
+const getWireErrorCode = ({ error, from, extensions }: TaskOutcome): string => {
   const { code } = error ?? { code: 'INTERNAL_ERROR' };
-  return from !== SYSTEM_SENDER && TASK_FORMAT in carried ? code : toTaskFormatErrorCode(code);
+  return from !== SYSTEM_SENDER && TASK_FORMAT in extensions ? code : toTaskFormatErrorCode(code);
 };
 
 const pickOriginalCode = (outcome: TaskOutcome): JsonObject =>
@@ -159,8 +159,8 @@ const pickOriginalCode = (outcome: TaskOutcome): JsonObject =>
 const countRetries = ({ attempt }: Pick<Task, 'attempt'>): number => Math.max(0, attempt - 1);
 
 /** What `decode` put aside. */
-const parseExtensions = (carried: JsonObject) => {
-  const parts = pickObject(carried, TASK_FORMAT);
+const parseExtensions = (extensions: JsonObject) => {
+  const parts = pickObject(extensions, TASK_FORMAT);
   const part = (name: string): JsonObject => pickObject(parts, name);
   return {
     context: part('context'),
@@ -172,8 +172,8 @@ const parseExtensions = (carried: JsonObject) => {
   };
 };
 
-const pickObject = (carried: JsonObject, name: string): JsonObject => {
-  const value = carried[name];
+const pickObject = (extensions: JsonObject, name: string): JsonObject => {
+  const value = extensions[name];
   return isJsonObject(value) ? value : {};
 };
 

@@ -45,10 +45,10 @@ export type TaskGraph = z.output<typeof TaskGraph>;
 export const toGraphRequests = (
   graph: TaskGraph,
   source: string,
-): { nodes: GraphNode[]; seeds: PendingRequest[]; flaws: RequestIssue[] } => {
+): { nodes: GraphNode[]; pendingRequests: PendingRequest[]; issues: RequestIssue[] } => {
   const nodes = mergeEdges(graph);
   const { sorted, cycle } = sortByDependencies(nodes);
-  const seeds = sorted.map(
+  const pendingRequests = sorted.map(
     ({
       taskId: id,
       agent,
@@ -69,7 +69,7 @@ export const toGraphRequests = (
         routing: { source, target: agent },
         retryPolicy: retry,
       },
-      ...(dependencies.length > 0 && { waitsFor: dependencies, onFailure: onFailure ?? graph.onFailure }),
+      ...(dependencies.length > 0 && { dependencyIds: dependencies, onFailure: onFailure ?? graph.onFailure }),
     }),
   );
   const shown = nodes.map(({ taskId: id, agent, capability: type, dependencies }) => ({
@@ -78,7 +78,11 @@ export const toGraphRequests = (
     capability: type,
     dependencies,
   }));
-  return { nodes: shown, seeds, flaws: [...(cycle ? [buildCycleIssue(cycle)] : []), ...checkGraph(graph, nodes)] };
+  return {
+    nodes: shown,
+    pendingRequests,
+    issues: [...(cycle ? [buildCycleIssue(cycle)] : []), ...checkGraph(graph, nodes)],
+  };
 };
 
 const mergeEdges = ({ nodes, edges }: TaskGraph): SubmittedNode[] =>

@@ -20,10 +20,10 @@ export interface AwsEngineOptions {
   /** Only the dispatcher publishes. */
   publishExternally?: PublishExternally;
   queueUrlPrefix: string;
-  toQueueSuffix: (lane: QueueKey) => string;
+  toQueueSuffix: (queueKey: QueueKey) => string;
   delayQueueUrl: string;
   /** Which domains' lanes the deployment has. */
-  hasQueue: (lane: QueueKey) => boolean;
+  hasQueue: (queueKey: QueueKey) => boolean;
   log: Log;
   storageSchema: StorageSchema;
   eventRetentionMs: number;
@@ -51,7 +51,7 @@ export const createAwsEngine = (options: AwsEngineOptions): AwsEngine => {
         toSuffix: options.toQueueSuffix,
         hasQueue: options.hasQueue,
         onUndeliverable: ({ queueKey, group }) =>
-          options.log('error', 'a task waits for a lane that is gone', { ...queueKey, taskId: group }),
+          options.log('error', 'task waits for a missing queue', { ...queueKey, taskId: group }),
         clock,
         newId,
       },

@@ -19,22 +19,22 @@ const TABLE_POLL_MS = 250;
 
 /** Domains' lanes and the relay's are FIFO queues; those of agents and capabilities, of which there may be any number, lists in the table. */
 export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queues => {
-  const book = new QueueActivityIndex(lists);
+  const activityIndex = new QueueActivityIndex(lists);
   const sendQueued = coalesce((messages: QueueMessage[]) => sendToSqs(sqs, messages));
   const queues: Queues = {
     send: async (messages) => {
       const [queued, listed] = partitionByBackend(messages);
       await Promise.all([
         queued.length > 0 && sendQueued(queued),
-        book.recordActivity(messages.map(({ queueKey }) => queueKey)),
+        activityIndex.recordActivity(messages.map(({ queueKey }) => queueKey)),
         enqueueItems(lists, listed),
       ]);
     },
-    receive: async (lanes, options) => {
+    receive: async (queueKeys, options) => {
       const until = sqs.clock.now() + options.waitMs;
       // The first round does not wait, so that what is there comes at once.
       for (let isWaiting = false; ; isWaiting = true) {
-        const received = await receiveOnce(lanes, options, isWaiting);
+        const received = await receiveOnce(queueKeys, options, isWaiting);
         if (options.signal?.aborted) {
           if (received.length > 0) await queues.release(received);
           return [];
@@ -57,12 +57,12 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
    * the others where that is not enough. Queues that come one after the other are asked at once.
    */
   const receiveOnce = async (
-    lanes: QueueKey[],
+    queueKeys: QueueKey[],
     options: ReceiveOptions,
     isWaiting: boolean,
   ): Promise<ReceivedMessage[]> => {
     const { max } = options;
-    const inUse = await book.listActive(lanes.filter((lane) => !isSqsQueue(lane) || sqs.hasQueue(lane)));
+    const inUse = await activityIndex.listActive(queueKeys.filter((lane) => !isSqsQueue(lane) || sqs.hasQueue(lane)));
     const placeOf = rankQueues(inUse);
     const looked = await Promise.allSettled(
       [...groupByTableQueue(inUse)].map((own) => listVisible(lists, own, options)),
@@ -95,7 +95,7 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
   };
 
   const receiveFromSqs = async (
-    lanes: QueueKey[],
+    queueKeys: QueueKey[],
     { max, visibilityMs, skip }: ReceiveOptions,
     isWaiting: boolean,
     failures: unknown[],
@@ -103,7 +103,7 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
     // None of the receives is given up: what one finds after that would be hidden for nobody.
     const outcomes = await Promise.allSettled(
-      lanes.map((lane) => receiveSkipping(sqs, lane, { max, waitSeconds, visibilityMs, skip })),
+      queueKeys.map((lane) => receiveSkipping(sqs, lane, { max, waitSeconds, visibilityMs, skip })),
     );
     failures.push(...outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : [])));
     const received = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
@@ -116,20 +116,21 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
 };
 
 /** The lanes of one name are one list. */
-const groupByTableQueue = (lanes: QueueKey[]): Iterable<QueueKey[]> =>
+const groupByTableQueue = (queueKeys: QueueKey[]): Iterable<QueueKey[]> =>
   Map.groupBy(
-    lanes.filter((lane) => !isSqsQueue(lane)),
+    queueKeys.filter((queueKey) => !isSqsQueue(queueKey)),
     ({ project, kind, name }) => `${project}/${kind}/${name}`,
   ).values();
 
 /** Where in the order of lanes something stands that was seen: of one priority, what waits for capabilities stands together. */
-const rankQueues = (lanes: QueueKey[]): ((seen: VisibleItem) => number) => {
-  const places = new Map(lanes.map((lane, place) => [lane, place]));
+const rankQueues = (queueKeys: QueueKey[]): ((seen: VisibleItem) => number) => {
+  const places = new Map(queueKeys.map((queueKey, place) => [queueKey, place]));
   const together = new Map<string, number>();
   for (const [{ kind, priority }, place] of places) {
     if (kind === 'capability' && !together.has(priority)) together.set(priority, place);
   }
-  return ({ lane }) => (lane.kind === 'capability' ? together.get(lane.priority) : places.get(lane)) ?? 0;
+  return ({ lane: queueKey }) =>
+    (queueKey.kind === 'capability' ? together.get(queueKey.priority) : places.get(queueKey)) ?? 0;
 };
 
 const isSqsQueue = ({ kind }: QueueKey): boolean => kind === 'domain' || kind === 'relay';

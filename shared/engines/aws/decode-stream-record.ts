@@ -9,9 +9,9 @@ export interface StreamRecord {
 }
 
 /** The writes that a stream record tells of: one, or two where a new record took the place of an expired one. */
-export const decodeStreamRecord = (shelf: ItemCodec, { OldImage, NewImage }: StreamRecord): RecordChange[] => {
-  const before = OldImage && shelf.decode<Item>(decodeImage(OldImage));
-  const after = NewImage && shelf.decode<Item>(decodeImage(NewImage));
+export const decodeStreamRecord = (codec: ItemCodec, { OldImage, NewImage }: StreamRecord): RecordChange[] => {
+  const before = OldImage && codec.decode<Item>(decodeImage(OldImage));
+  const after = NewImage && codec.decode<Item>(decodeImage(NewImage));
   const isAnother = before && after && after.v === 1;
   return isAnother ? [{ before }, { after }] : [{ before, after }];
 };

@@ -75,7 +75,7 @@ const eventBatchRef = (project: string, seq: number): Ref<StoredEventBatch> => (
 
 /** The last number in use, or the one that the log begins behind. */
 const getLastSeq = async (log: EventLogOptions, project: string): Promise<number> => {
-  const [last] = await log.records.query<StoredEventBatch>({ p: logPk(project), newestFirst: true, limit: 1 });
+  const [last] = await log.records.query<StoredEventBatch>({ pk: logPk(project), newestFirst: true, limit: 1 });
   return last ? Number(last.sk) : ((await log.records.get(logStartRef(project)))?.seq ?? 0);
 };
 
@@ -151,7 +151,7 @@ const readPage = async (log: EventLogOptions, project: string, options: EventRea
     // The batch that the place lies in is read once more.
     const after = newestFirst ? formatSeq(place.seq + 1) : formatSeq(Math.max(0, place.seq - 1));
     const batches = await log.records.query<StoredEventBatch>({
-      p: logPk(project),
+      pk: logPk(project),
       after,
       newestFirst,
       limit: BATCHES_PER_QUERY,
@@ -180,7 +180,7 @@ const CLOCK_SKEW_MS = 5000;
 const findPositionAt = async (log: EventLogOptions, project: string, time: number): Promise<string> => {
   const findFirstBatchFrom = async (seq: number) => {
     const after = formatSeq(Math.max(0, seq - 1));
-    const batches = await log.records.query<StoredEventBatch>({ p: logPk(project), after, limit: 1 });
+    const batches = await log.records.query<StoredEventBatch>({ pk: logPk(project), after, limit: 1 });
     return batches[0] && { seq: Number(batches[0].sk), at: batches[0].at };
   };
   const end = (await getLastSeq(log, project)) + 1;

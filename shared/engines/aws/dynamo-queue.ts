@@ -28,10 +28,10 @@ export interface DynamoQueueStore {
 
 /** No agent's name has the sign that parts a kind from a name. */
 const queuePk = ({ project, kind, name }: QueueKey): string =>
-  kind === 'agent' ? `${project}#ready#${name}` : `${project}#ready#${kind}#${name}`;
+  kind === 'agent' ? `${project}#queue#${name}` : `${project}#queue#${kind}#${name}`;
 /** As for the places of an index: a busy agent's list is spread. */
-const toQueueShard = (lane: QueueKey, dedup: string): string =>
-  `${queuePk(lane)}#${(dedup.codePointAt(0) ?? 0) % INDEX_SHARDS}`;
+const toQueueShard = (queueKey: QueueKey, dedup: string): string =>
+  `${queuePk(queueKey)}#${(dedup.codePointAt(0) ?? 0) % INDEX_SHARDS}`;
 const getPriorityPrefix = ({ priority }: QueueKey): string => `${PRIORITIES.indexOf(priority)}#`;
 
 /** Longer than a task can wait to be claimed: 7 days. */
@@ -43,10 +43,10 @@ export const enqueueItems = async (
   messages: QueueMessage[],
 ): Promise<void> => {
   const added = messages.map(({ queueKey, at, dedupId, group, body }) => {
-    const print = computeFingerprint(dedupId);
+    const fingerprint = computeFingerprint(dedupId);
     const ref: Ref<QueuedItem> = {
-      pk: toQueueShard(queueKey, print),
-      sk: `${getPriorityPrefix(queueKey)}${String(at).padStart(14, '0')}#${print}`,
+      pk: toQueueShard(queueKey, fingerprint),
+      sk: `${getPriorityPrefix(queueKey)}${String(at).padStart(14, '0')}#${fingerprint}`,
     };
     const expires = clock.now() + RETENTION_MS;
     return records.create<QueuedItem>({ ...ref, group, body, hiddenUntil: 0, expires }, newId());
@@ -66,17 +66,17 @@ export interface VisibleItem {
 /** What waits in the lanes of one name, which are one list: those of higher priority come first in it. */
 export const listVisible = async (
   { records, clock }: DynamoQueueStore,
-  lanes: QueueKey[],
+  queueKeys: QueueKey[],
   { max, skip }: Pick<ReceiveOptions, 'max' | 'skip'>,
 ): Promise<VisibleItem[]> => {
-  const [first] = lanes;
+  const [first] = queueKeys;
   if (!first) return [];
   const now = clock.now();
   const lists = listShardKeys(queuePk(first)).map((p) => queryShard(records, p, max + EXTRA_READ, skip));
   const found = (await Promise.all(lists)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
   return found.flatMap((item) => {
-    const lane = lanes.find((candidate) => item.sk.startsWith(getPriorityPrefix(candidate)));
-    return lane && item.hiddenUntil <= now ? [{ item, lane }] : [];
+    const queueKey = queueKeys.find((candidate) => item.sk.startsWith(getPriorityPrefix(candidate)));
+    return queueKey && item.hiddenUntil <= now ? [{ item, lane: queueKey }] : [];
   });
 };
 
@@ -88,14 +88,12 @@ export const claimVisible = async (
 ): Promise<ReceivedMessage[]> => {
   const now = clock.now();
   const waiting = [...seen];
-  const claimItem = async ({ item, lane }: VisibleItem): Promise<ReceivedMessage[]> => {
+  const claimItem = async ({ item, lane: queueKey }: VisibleItem): Promise<ReceivedMessage[]> => {
     const { pk, sk, v, group, body } = item;
     const token = newId();
     const hidden = { if: equals('v', v), set: { hiddenUntil: now + visibilityMs } };
     const written = await records.update<QueuedItem>({ pk, sk }, hidden, token);
-    return written.outcome === 'refused'
-      ? []
-      : [{ queueKey: lane, group, body, receipt: JSON.stringify([token, pk, sk]) }];
+    return written.outcome === 'refused' ? [] : [{ queueKey, group, body, receipt: JSON.stringify([token, pk, sk]) }];
   };
   const taken: ReceivedMessage[] = [];
   while (taken.length < max && waiting.length > 0) {
@@ -118,7 +116,7 @@ const queryShard = async (
   const found: QueuedItem[] = [];
   let after: string | undefined;
   for (let reads = 0; reads < MAX_READS && found.length < limit; reads++) {
-    const page = await records.query<QueuedItem>({ p, after, limit });
+    const page = await records.query<QueuedItem>({ pk: p, after, limit });
     found.push(...page.filter(({ body }) => !leaves?.(body)));
     if (page.length < limit) break;
     after = page.at(-1)?.sk;

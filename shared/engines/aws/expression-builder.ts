@@ -15,7 +15,7 @@ export class ExpressionBuilder {
     if (dot < 0) return this.#addName(path);
     const [map, key] = [path.slice(0, dot), path.slice(dot + 1)];
     const index = Object.entries(INDEX_ATTRIBUTES).find(([name]) => name === map)?.[1];
-    if (index) return this.#addName(key === 'p' ? index.p : index.s);
+    if (index) return this.#addName(key === 'pk' ? index.pk : index.sk);
     return `${this.#addName(map)}.${this.#addName(encodeMapKey(key))}`;
   }
 
@@ -93,7 +93,7 @@ export interface WriteStamp {
 /** The change in DynamoDB's words; every write raises the version and leaves its token and its time. */
 export const buildUpdate = (
   on: ExpressionBuilder,
-  shelf: ItemCodec,
+  codec: ItemCodec,
   key: Key,
   change: Change,
   stamp: WriteStamp,
@@ -107,7 +107,7 @@ export const buildUpdate = (
     if (value === undefined) continue;
     if (path.includes('.')) set.push(`${on.addPath(path)} = ${on.addValue(value)}`);
     else {
-      for (const [name, stored] of shelf.encodeField(key, path, value)) {
+      for (const [name, stored] of codec.encodeField(key, path, value)) {
         if (stored) set.push(`${on.addPath(name)} = ${on.addAttribute(stored)}`);
         else remove.push(on.addPath(name));
       }
@@ -115,7 +115,7 @@ export const buildUpdate = (
   }
   for (const path of change.unset ?? []) {
     if (path.includes('.')) remove.push(on.addPath(path));
-    else for (const name of shelf.listAttributes(path)) remove.push(on.addPath(name));
+    else for (const name of codec.listAttributes(path)) remove.push(on.addPath(name));
   }
   for (const [path, amount] of Object.entries({ v: 1, ...change.add })) {
     // ADD would be shorter, but takes top-level attributes only.

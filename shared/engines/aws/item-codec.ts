@@ -12,9 +12,9 @@ export type Attributes = Record<string, AttributeValue>;
  */
 export interface StorageSchema {
   /** Given when the record is made, never part of a condition, never unset: packed together. */
-  fixed: readonly string[];
+  immutable: readonly string[];
   /** Never part of a condition: each by itself, as JSON, packed where it is large. */
-  bulky: readonly string[];
+  compressed: readonly string[];
 }
 
 /** The attribute that holds the fixed fields. */
@@ -30,8 +30,8 @@ const parseKeyFields = ({ pk }: Pick<Key, 'pk'>): Record<string, unknown> => {
 const MIN_COMPRESSED_BYTES = 64;
 
 export const INDEX_ATTRIBUTES = {
-  placed: { p: 'placedP', s: 'placedS' },
-  held: { p: 'heldP', s: 'heldS' },
+  byList: { pk: 'byListPk', sk: 'byListSk' },
+  byHolder: { pk: 'byHolderPk', sk: 'byHolderSk' },
 } as const;
 
 const isIndexField = (field: string): field is keyof typeof INDEX_ATTRIBUTES => Object.hasOwn(INDEX_ATTRIBUTES, field);
@@ -57,28 +57,28 @@ export type StoredField = [attribute: string, value: AttributeValue | undefined]
 
 /** Between the records of the port and the items of the table. */
 export class ItemCodec {
-  readonly #fixed: ReadonlySet<string>;
-  readonly #bulky: ReadonlySet<string>;
+  readonly #immutable: ReadonlySet<string>;
+  readonly #compressed: ReadonlySet<string>;
 
-  constructor({ fixed, bulky }: StorageSchema) {
-    this.#fixed = new Set(fixed);
-    this.#bulky = new Set(bulky);
+  constructor({ immutable, compressed }: StorageSchema) {
+    this.#immutable = new Set(immutable);
+    this.#compressed = new Set(compressed);
   }
 
   /** A whole new item. */
   encode(record: Key & object): Attributes {
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
     const implied = parseKeyFields(record);
-    const fixed = [...this.#fixed].map((field) => {
+    const fixed = [...this.#immutable].map((field) => {
       const value: unknown = Reflect.get(record, field) ?? null;
       return value !== null && value === implied[field] ? IMPLIED_BY_KEY : value;
     });
-    const isPacked = isLarge(fields.filter(([field]) => this.#fixed.has(field)));
+    const isPacked = isLarge(fields.filter(([field]) => this.#immutable.has(field)));
     const item: Attributes = isPacked
       ? { [PACKED_ATTRIBUTE]: compress(fixed.slice(0, fixed.findLastIndex(isPresent) + 1)) }
       : {};
     for (const [field, value] of fields) {
-      if (isPacked && this.#fixed.has(field)) continue;
+      if (isPacked && this.#immutable.has(field)) continue;
       for (const [name, stored] of this.encodeField(record, field, value)) if (stored) item[name] = stored;
     }
     return item;
@@ -88,7 +88,7 @@ export class ItemCodec {
   #decodeImmutable(values: unknown, pk: string): object {
     const all: unknown[] = Array.isArray(values) ? values : [];
     const implied = parseKeyFields({ pk });
-    const named = [...this.#fixed].map((field, index) => [
+    const named = [...this.#immutable].map((field, index) => [
       field,
       all[index] === IMPLIED_BY_KEY ? implied[field] : all[index],
     ]);
@@ -98,19 +98,19 @@ export class ItemCodec {
   /** The attributes of one top-level field. */
   encodeField(key: Key, field: string, value: unknown): StoredField {
     if (isIndexField(field)) {
-      const { p, s } = INDEX_ATTRIBUTES[field];
+      const { pk: p, sk: s } = INDEX_ATTRIBUTES[field];
       const place = Object(value);
       return [
-        [p, toOptionalString(toShardKey(place.p, key))],
-        [s, toOptionalString(place.s)],
+        [p, toOptionalString(toShardKey(place.pk, key))],
+        [s, toOptionalString(place.sk)],
       ];
     }
     if (field === 'due') return [...toPlainField(field, value), ['dueShard', { S: String(hashKey(key) % DUE_SHARDS) }]];
     // DynamoDB removes by seconds, and only some time after; until then the record itself tells that it has expired.
     if (field === 'expires')
       return [...toPlainField(field, value), ['ttl', { N: String(Math.ceil(Number(value) / 1000)) }]];
-    if (this.#bulky.has(field)) return [[field, isLarge(value) ? compress(value) : { S: JSON.stringify(value) }]];
-    if (this.#fixed.has(field) && isLarge(value)) return [[field, compress(value)]];
+    if (this.#compressed.has(field)) return [[field, isLarge(value) ? compress(value) : { S: JSON.stringify(value) }]];
+    if (this.#immutable.has(field) && isLarge(value)) return [[field, compress(value)]];
     return toPlainField(field, value);
   }
 
@@ -126,18 +126,18 @@ export class ItemCodec {
     if (pack?.B) Object.assign(record, this.#decodeImmutable(decompress(pack.B), rest.pk?.S ?? ''));
     for (const [name, value] of Object.entries(rest)) {
       if (value.B) record[name] = decompress(value.B);
-      else if (this.#bulky.has(name)) record[name] = JSON.parse(value.S ?? 'null');
+      else if (this.#compressed.has(name)) record[name] = JSON.parse(value.S ?? 'null');
       else if (!INDEX_ATTRIBUTE_NAMES.has(name)) record[name] = unmarshall(value);
     }
-    for (const [field, { p, s }] of Object.entries(INDEX_ATTRIBUTES)) {
-      const place = { ...(rest[p] && { p: fromShardKey(rest[p].S) }), ...(rest[s] && { s: rest[s].S }) };
+    for (const [field, { pk: p, sk: s }] of Object.entries(INDEX_ATTRIBUTES)) {
+      const place = { ...(rest[p] && { pk: fromShardKey(rest[p].S) }), ...(rest[s] && { sk: rest[s].S }) };
       if (rest[p] || rest[s]) record[field] = place;
     }
     return toRecord(record);
   }
 }
 
-const INDEX_ATTRIBUTE_NAMES = new Set<string>(Object.values(INDEX_ATTRIBUTES).flatMap(({ p, s }) => [p, s]));
+const INDEX_ATTRIBUTE_NAMES = new Set<string>(Object.values(INDEX_ATTRIBUTES).flatMap(({ pk: p, sk: s }) => [p, s]));
 
 /** The table holds what this engine wrote, and nothing else writes to it. */
 export const toRecord = <T extends Item>(record: Record<string, unknown>): T => record as unknown as T;

@@ -10,7 +10,7 @@ export const queryItems = <T extends Item>(table: DynamoTable, query: RecordQuer
 
 const queryPartition = async <T extends Item>(table: DynamoTable, query: RecordQuery): Promise<T[]> => {
   const found: T[] = [];
-  for await (const item of iterateItems(table, query, query.p)) {
+  for await (const item of iterateItems(table, query, query.pk)) {
     const record = decodeUnlessExpired<T>(table, item);
     if (record) found.push(record);
     if (found.length === query.limit) break;
@@ -26,7 +26,7 @@ const MAX_BATCH = 100;
  * in order first, so that only records are fetched that are wanted; what has moved on since is left out.
  */
 const queryIndex = async <T extends Item>(table: DynamoTable, query: RecordQuery, index: IndexName): Promise<T[]> => {
-  const shards = listShardKeys(query.p).map((shard) => iterateItems(table, query, shard));
+  const shards = listShardKeys(query.pk).map((shard) => iterateItems(table, query, shard));
   const entries = mergeSorted(shards, (item) => getSortKey(item, query), query.newestFirst);
   const found: T[] = [];
   // Of an old list much may have expired: more is looked at each time, so that few requests pass all of it.
@@ -76,8 +76,8 @@ const takeNext = async <T>(source: AsyncGenerator<T>, count: number): Promise<T[
   return some;
 };
 
-const getKeyNames = ({ index }: RecordQuery) => (index ? INDEX_ATTRIBUTES[index] : { p: 'pk', s: 'sk' });
-const getSortKey = (item: Attributes, query: RecordQuery): string => item[getKeyNames(query).s]?.S ?? '';
+const getKeyNames = ({ index }: RecordQuery) => (index ? INDEX_ATTRIBUTES[index] : { pk: 'pk', sk: 'sk' });
+const getSortKey = (item: Attributes, query: RecordQuery): string => item[getKeyNames(query).sk]?.S ?? '';
 
 const isWanted = (sortKey: string, { prefix = '', after }: RecordQuery): boolean =>
   sortKey !== after && sortKey.startsWith(prefix);
@@ -90,7 +90,7 @@ const readPage = async (table: DynamoTable, query: RecordQuery, place: string, s
       new QueryCommand({
         TableName: table.name,
         IndexName: query.index,
-        KeyConditionExpression: `${on.addPath(names.p)} = ${on.addValue(place)}${buildSortCondition(on, names.s, query)}`,
+        KeyConditionExpression: `${on.addPath(names.pk)} = ${on.addValue(place)}${buildSortCondition(on, names.sk, query)}`,
         ScanIndexForward: !query.newestFirst,
         // One more, because the range includes the key that it begins behind.
         Limit: query.limit + 1,
@@ -133,7 +133,7 @@ const loadRecords = async <T extends Item>(
   const records = new Map(found.map((record) => [formatItemKey(record), record]));
   return items.flatMap((item) => {
     const record = records.get(formatItemKey(toItemKey(item)));
-    return record?.[index]?.p === query.p && record[index].s === getSortKey(item, query) ? [record] : [];
+    return record?.[index]?.pk === query.pk && record[index].sk === getSortKey(item, query) ? [record] : [];
   });
 };
 

@@ -27,7 +27,7 @@ const REWRITE_AFTER_MS = 86_400_000;
 const queueActivityRef = ({ project, kind, name }: Omit<QueueKey, 'priority'>): Ref<QueueActivity> => {
   const domain = kind === 'capability' ? getDomain(name) : undefined;
   const whose = domain === undefined ? `${kind}#${name}` : `domain#${domain}`;
-  return { pk: `${project}#lanes#${whose}`, sk: 'in-use' };
+  return { pk: `${project}#queue-activity#${whose}`, sk: 'queue-activity' };
 };
 
 /** In the record of a domain the lanes of its capabilities have fields of their own. A path would end at the first dot. */
@@ -42,8 +42,8 @@ const parseActivityField = (field: string, priority: Priority): string | undefin
 const isAlwaysActive = ({ kind, priority }: QueueKey): boolean =>
   kind === 'relay' || (kind === 'domain' && priority === 'normal');
 
-const getLastSentAt = (book: object, field: string): number => {
-  const at: unknown = Object.hasOwn(book, field) ? Reflect.get(book, field) : undefined;
+const getLastSentAt = (activityIndex: object, field: string): number => {
+  const at: unknown = Object.hasOwn(activityIndex, field) ? Reflect.get(activityIndex, field) : undefined;
   return typeof at === 'number' ? at : 0;
 };
 
@@ -58,20 +58,20 @@ export class QueueActivityIndex {
   }
 
   /** Must be on record before whoever sent to the lane is answered. */
-  async recordActivity(lanes: QueueKey[]): Promise<void> {
+  async recordActivity(queueKeys: QueueKey[]): Promise<void> {
     const { records, clock, newId } = this.#store;
     const now = clock.now();
     const unwritten = new Map(
-      lanes
-        .filter((lane) => !isAlwaysActive(lane))
-        .map((lane) => [`${queueActivityRef(lane).pk}#${toActivityField(lane)}`, lane] as const)
+      queueKeys
+        .filter((queueKey) => !isAlwaysActive(queueKey))
+        .map((queueKey) => [`${queueActivityRef(queueKey).pk}#${toActivityField(queueKey)}`, queueKey] as const)
         .filter(([name]) => (this.#writtenAt.get(name) ?? 0) < now - REWRITE_AFTER_MS),
     );
     await Promise.all(
-      [...unwritten].map(async ([name, lane]) => {
+      [...unwritten].map(async ([name, queueKey]) => {
         const written = await records.update(
-          queueActivityRef(lane),
-          { set: { [toActivityField(lane)]: now } },
+          queueActivityRef(queueKey),
+          { set: { [toActivityField(queueKey)]: now } },
           newId(),
           'orCreate',
         );
@@ -82,57 +82,65 @@ export class QueueActivityIndex {
   }
 
   /** Capabilities come and go: what nothing was sent to for long is not kept for ever. */
-  async #deleteInactive(book: QueueActivity): Promise<void> {
+  async #deleteInactive(activityIndex: QueueActivity): Promise<void> {
     const { records, clock, newId } = this.#store;
     const since = clock.now() - ACTIVE_MS;
-    const unused = Object.entries(book).filter(([field, at]) => field.includes('/') && Number(at) <= since);
+    const unused = Object.entries(activityIndex).filter(([field, at]) => field.includes('/') && Number(at) <= since);
     if (unused.length === 0) return;
-    await records.update(book, { if: equals('v', book.v), unset: unused.map(([field]) => field) }, newId());
+    await records.update(
+      activityIndex,
+      { if: equals('v', activityIndex.v), unset: unused.map(([field]) => field) },
+      newId(),
+    );
   }
 
   /** Those of the lanes that may hold something, and with those of a whole domain those of its capabilities. */
-  async listActive(lanes: QueueKey[]): Promise<QueueKey[]> {
-    const books = await this.#read(lanes);
+  async listActive(queueKeys: QueueKey[]): Promise<QueueKey[]> {
+    const books = await this.#read(queueKeys);
     const since = this.#store.clock.now() - ACTIVE_MS;
     this.#rounds += 1;
-    const inTurn = new Map([...books].map(([pk, book]) => [pk, this.#capabilitiesInTurn(book, since)]));
-    return lanes.flatMap((lane) => {
-      const book: object = books.get(queueActivityRef(lane).pk) ?? {};
-      const isInUse = isAlwaysActive(lane) || getLastSentAt(book, toActivityField(lane)) > since;
-      const own = isInUse ? [lane] : [];
-      if (lane.kind !== 'domain') return own;
-      const within = this.#pickCapabilityQueues(lane, book, since).filter(({ name }) =>
-        inTurn.get(queueActivityRef(lane).pk)?.has(name),
+    const inTurn = new Map(
+      [...books].map(([pk, activityIndex]) => [pk, this.#capabilitiesInTurn(activityIndex, since)]),
+    );
+    return queueKeys.flatMap((queueKey) => {
+      const activityIndex: object = books.get(queueActivityRef(queueKey).pk) ?? {};
+      const isInUse = isAlwaysActive(queueKey) || getLastSentAt(activityIndex, toActivityField(queueKey)) > since;
+      const own = isInUse ? [queueKey] : [];
+      if (queueKey.kind !== 'domain') return own;
+      const within = this.#pickCapabilityQueues(queueKey, activityIndex, since).filter(({ name }) =>
+        inTurn.get(queueActivityRef(queueKey).pk)?.has(name),
       );
       // Neither those who wait for anybody nor those who wait for a capability starve behind the others.
       return this.#rounds % 2 === 0 ? [...within, ...own] : [...own, ...within];
     });
   }
 
-  #pickCapabilityQueues({ project, priority }: QueueKey, book: object, since: number): QueueKey[] {
-    return this.#capabilities(book, priority, since).map(
+  #pickCapabilityQueues({ project, priority }: QueueKey, activityIndex: object, since: number): QueueKey[] {
+    return this.#capabilities(activityIndex, priority, since).map(
       (name): QueueKey => ({ project, kind: 'capability', name, priority }),
     );
   }
 
-  async #read(lanes: QueueKey[]): Promise<Map<string, QueueActivity>> {
-    const refs = [...new Map(lanes.map((lane) => [queueActivityRef(lane).pk, queueActivityRef(lane)])).values()];
+  async #read(queueKeys: QueueKey[]): Promise<Map<string, QueueActivity>> {
+    const refs = [
+      ...new Map(queueKeys.map((queueKey) => [queueActivityRef(queueKey).pk, queueActivityRef(queueKey)])).values(),
+    ];
     const books = await this.#store.records.getMany(refs);
-    return new Map(books.map((book) => [book.pk, book]));
+    return new Map(books.map((activityIndex) => [activityIndex.pk, activityIndex]));
   }
 
   /** The same for all priorities: the lanes of one name are one list. */
-  #capabilitiesInTurn(book: QueueActivity, since: number): Set<string> {
-    const names = PRIORITIES.flatMap((priority) => this.#capabilities(book, priority, since));
+  #capabilitiesInTurn(activityIndex: QueueActivity, since: number): Set<string> {
+    const names = PRIORITIES.flatMap((priority) => this.#capabilities(activityIndex, priority, since));
     const all = [...new Set(names)].toSorted();
     if (all.length <= QUEUES_PER_ROUND) return new Set(all);
     const first = (this.#rounds * QUEUES_PER_ROUND) % all.length;
     return new Set([...all, ...all].slice(first, first + QUEUES_PER_ROUND));
   }
 
-  #capabilities(book: object, priority: Priority, since: number): string[] {
-    return Object.keys(book).flatMap((field) =>
-      getLastSentAt(book, field) > since ? (parseActivityField(field, priority) ?? []) : [],
+  #capabilities(activityIndex: object, priority: Priority, since: number): string[] {
+    return Object.keys(activityIndex).flatMap((field) =>
+      getLastSentAt(activityIndex, field) > since ? (parseActivityField(field, priority) ?? []) : [],
     );
   }
 }

@@ -17,16 +17,16 @@ export interface SqsQueues {
   sqs: SQSClient;
   /** A queue's address is this and what its lane is called. */
   urlPrefix: string;
-  toSuffix: (lane: QueueKey) => string;
+  toSuffix: (queueKey: QueueKey) => string;
   /** Whether the deployment has this lane's queue. A domain may be gone while some of its tasks are not. */
-  hasQueue: (lane: QueueKey) => boolean;
+  hasQueue: (queueKey: QueueKey) => boolean;
   /** Told of what was sent to a lane that is gone: the task waits in vain, and expires. */
   onUndeliverable: (message: QueueMessage) => void;
   clock: Clock;
   newId: () => string;
 }
 
-const getQueueUrl = ({ urlPrefix, toSuffix }: SqsQueues, lane: QueueKey): string => urlPrefix + toSuffix(lane);
+const getQueueUrl = ({ urlPrefix, toSuffix }: SqsQueues, queueKey: QueueKey): string => urlPrefix + toSuffix(queueKey);
 
 /** What a queue carries. The project is for whoever finds it in the dead-letter queue. */
 export interface QueueMessageBody {
@@ -39,18 +39,18 @@ export interface QueueMessageBody {
 const MAX_BATCH_ENTRIES = 10;
 const MAX_BATCH_BYTES = 1024 * 1024;
 
-export const sendToSqs = async (lanes: SqsQueues, messages: QueueMessage[]): Promise<void> => {
-  for (const lost of messages.filter(({ queueKey }) => !lanes.hasQueue(queueKey))) lanes.onUndeliverable(lost);
-  const deliverable = messages.filter(({ queueKey }) => lanes.hasQueue(queueKey));
+export const sendToSqs = async (queueKeys: SqsQueues, messages: QueueMessage[]): Promise<void> => {
+  for (const lost of messages.filter(({ queueKey }) => !queueKeys.hasQueue(queueKey))) queueKeys.onUndeliverable(lost);
+  const deliverable = messages.filter(({ queueKey }) => queueKeys.hasQueue(queueKey));
   for (const round of splitIntoRounds(deliverable)) {
-    const byQueue = Map.groupBy(round, ({ queueKey }) => getQueueUrl(lanes, queueKey));
+    const byQueue = Map.groupBy(round, ({ queueKey }) => getQueueUrl(queueKeys, queueKey));
     const sendBatch = async (url: string, batch: QueueMessage[]) => {
-      const { Failed: failed } = await lanes.sqs.send(
+      const { Failed: failed } = await queueKeys.sqs.send(
         new SendMessageBatchCommand({ QueueUrl: url, Entries: batch.map(toSqsEntry) }),
       );
       return failed;
     };
-    await sendInBatches(lanes, byQueue, sendBatch, (message) => encodeBody(message).length);
+    await sendInBatches(queueKeys, byQueue, sendBatch, (message) => encodeBody(message).length);
   }
 };
 
@@ -91,25 +91,25 @@ const MAX_SKIP_READS = 5;
  * who waits then waits on, for it would be given the same again.
  */
 export const receiveSkipping = async (
-  lanes: SqsQueues,
-  lane: QueueKey,
+  queueKeys: SqsQueues,
+  queueKey: QueueKey,
   { skip, ...options }: SqsReceiveOptions & Pick<ReceiveOptions, 'skip'>,
 ): Promise<ReceivedMessage[]> => {
   const left: ReceivedMessage[] = [];
   for (let times = 0; ; times++) {
     const isFirst = times === 0;
     const received = await receiveMessages(
-      lanes,
-      lane,
+      queueKeys,
+      queueKey,
       isFirst ? options : { ...options, max: MAX_BATCH_ENTRIES, waitSeconds: 0 },
     );
     const wanted = skip ? received.filter(({ body }) => !skip(body)) : received;
     left.push(...received.filter((message) => !wanted.includes(message)));
     const isOver = wanted.length > 0 || received.length === 0 || times === MAX_SKIP_READS;
     if (!isOver) continue;
-    if (left.length > 0) await releaseToSqs(lanes, left);
+    if (left.length > 0) await releaseToSqs(queueKeys, left);
     if (left.length > 0 && wanted.length === 0)
-      await sleep(lanes.clock, options.waitSeconds * 1000, options.signal).done;
+      await sleep(queueKeys.clock, options.waitSeconds * 1000, options.signal).done;
     return wanted;
   }
 };
@@ -122,46 +122,46 @@ interface SqsReceiveOptions {
 }
 
 const receiveMessages = async (
-  lanes: SqsQueues,
-  lane: QueueKey,
+  queueKeys: SqsQueues,
+  queueKey: QueueKey,
   options: SqsReceiveOptions,
 ): Promise<ReceivedMessage[]> => {
   const { Messages: messages = [] } = await mapAwsErrors(
-    lanes.sqs.send(
+    queueKeys.sqs.send(
       new ReceiveMessageCommand({
-        QueueUrl: getQueueUrl(lanes, lane),
+        QueueUrl: getQueueUrl(queueKeys, queueKey),
         MaxNumberOfMessages: Math.min(options.max, MAX_BATCH_ENTRIES),
         WaitTimeSeconds: options.waitSeconds,
         VisibilityTimeout: Math.ceil(options.visibilityMs / 1000),
         // Where the answer is lost and the SDK asks again, it gets the same messages.
-        ReceiveRequestAttemptId: lanes.newId(),
+        ReceiveRequestAttemptId: queueKeys.newId(),
       }),
       { abortSignal: options.signal },
     ),
   );
-  return messages.map((message) => decodeMessage(lane, message));
+  return messages.map((message) => decodeMessage(queueKey, message));
 };
 
 const decodeMessage = (
-  lane: QueueKey,
+  queueKey: QueueKey,
   { Body: text = '{}', ReceiptHandle: receipt = '' }: Message,
 ): ReceivedMessage => {
   const { group, body }: QueueMessageBody = JSON.parse(text);
-  return { queueKey: lane, group, body, receipt };
+  return { queueKey, group, body, receipt };
 };
 
-export const deleteFromSqs = (lanes: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>
-  sendReceiptBatches(lanes, messages, async (url, batch) => {
-    const { Failed: failed } = await lanes.sqs.send(
+export const deleteFromSqs = (queueKeys: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>
+  sendReceiptBatches(queueKeys, messages, async (url, batch) => {
+    const { Failed: failed } = await queueKeys.sqs.send(
       new DeleteMessageBatchCommand({ QueueUrl: url, Entries: batch.map(toReceiptEntry) }),
     );
     return failed;
   });
 
-export const releaseToSqs = (lanes: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>
-  sendReceiptBatches(lanes, messages, async (url, batch) => {
+export const releaseToSqs = (queueKeys: SqsQueues, messages: ReceivedMessage[]): Promise<void> =>
+  sendReceiptBatches(queueKeys, messages, async (url, batch) => {
     const entries = batch.map((message, index) => ({ ...toReceiptEntry(message, index), VisibilityTimeout: 0 }));
-    const { Failed: failed } = await lanes.sqs.send(
+    const { Failed: failed } = await queueKeys.sqs.send(
       new ChangeMessageVisibilityBatchCommand({ QueueUrl: url, Entries: entries }),
     );
     return failed;
@@ -177,13 +177,13 @@ interface FailedBatchEntry {
 }
 
 const sendReceiptBatches = (
-  lanes: SqsQueues,
+  queueKeys: SqsQueues,
   messages: ReceivedMessage[],
   send: (url: string, batch: ReceivedMessage[]) => Promise<FailedBatchEntry[] | undefined>,
 ): Promise<void> => {
-  const byQueue = Map.groupBy(messages, ({ queueKey }) => getQueueUrl(lanes, queueKey));
+  const byQueue = Map.groupBy(messages, ({ queueKey }) => getQueueUrl(queueKeys, queueKey));
   // A receipt that is no longer good is not this caller's any more: the message comes again, to somebody.
-  return sendInBatches(lanes, byQueue, async (url, batch) =>
+  return sendInBatches(queueKeys, byQueue, async (url, batch) =>
     (await send(url, batch))?.filter(({ SenderFault: isOurs }) => !isOurs),
   );
 };

@@ -58,7 +58,7 @@ export class BlobSweeper {
     try {
       await act();
     } catch (error) {
-      this.#log('warn', 'blobs that nobody owns could not be removed', { error: String(error) });
+      this.#log('warn', 'blob sweep failed', { error: String(error) });
     }
   }
 

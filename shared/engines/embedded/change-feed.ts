@@ -131,7 +131,7 @@ export class ChangeFeed {
         await follow([JSON.parse(String(change))]);
         this.#db.writeAsync(() => this.#unpark.run(seq ?? null));
       } catch (error) {
-        this.#log('warn', 'a change that was put aside failed again', { seq, error: String(error) });
+        this.#log('warn', 'parked change failed again', { seq, error: String(error) });
       }
     }
   }
@@ -147,8 +147,7 @@ export class ChangeFeed {
       (error) => {
         this.#pumping = undefined;
         this.#stopDelivering();
-        if (!this.#stop.signal.aborted)
-          this.#log('error', 'the changes are no longer followed', { error: String(error) });
+        if (!this.#stop.signal.aborted) this.#log('error', 'change feed stopped', { error: String(error) });
       },
     );
   }
@@ -203,7 +202,7 @@ export class ChangeFeed {
       await follow(changes);
     } catch (error) {
       if (this.#stop.signal.aborted || isStorageFullError(error)) throw error;
-      this.#log('warn', 'a batch of changes failed; each is tried by itself', {
+      this.#log('warn', 'change batch failed, retrying one by one', {
         changes: changes.length,
         error: String(error),
       });
@@ -219,7 +218,7 @@ export class ChangeFeed {
         if (this.#stop.signal.aborted || isStorageFullError(error)) throw error;
         if (tries === MAX_ATTEMPTS) {
           const { pk, sk, v } = change.after ?? change.before ?? {};
-          this.#log('error', 'a change was put aside after many tries', { pk, sk, v, error: String(error) });
+          this.#log('error', 'change parked after max attempts', { pk, sk, v, error: String(error) });
           this.#db.writeAsync(() => this.#park.run(JSON.stringify(change), String(error)));
           return;
         }

@@ -15,7 +15,7 @@ const TABLES: Omit<CopiedTable, 'columns'>[] = [
   { name: 'records', key: ['id'], index: { name: 'records_key', by: ['pk', 'sk'] } },
   { name: 'changes', key: ['seq'] },
   { name: 'parked_changes', key: ['seq'] },
-  { name: 'messages', key: ['lane', 'seq'] },
+  { name: 'messages', key: ['queue', 'seq'] },
   { name: 'events', key: ['seq'], index: { name: 'events_project', by: ['project', 'seq'] } },
 ];
 

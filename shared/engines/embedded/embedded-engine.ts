@@ -42,13 +42,12 @@ export interface EmbeddedEngine {
 export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngine => {
   const { dir, clock, log } = options;
   mkdirSync(dir, { recursive: true });
-  const logAcceptedDamage = (salvaged: SalvageReport): void =>
-    log('warn', 'damage was accepted: what could be read was kept', { ...salvaged });
+  const logAcceptedDamage = (salvaged: SalvageReport): void => log('warn', 'storage damage accepted', { ...salvaged });
   const db = new Database(join(dir, 'parley.db'), options.acceptDamage ? { acceptDamage: logAcceptedDamage } : {});
   db.onFailure = options.onFailure ?? (() => {});
   const logCapacityChange = (hasRoom: boolean): void => {
-    if (hasRoom) log('info', 'there is room on the disk again', { dir });
-    else log('error', 'the disk is full: writes are refused until there is room', { dir });
+    if (hasRoom) log('info', 'disk has space again', { dir });
+    else log('error', 'disk full, writes rejected', { dir });
   };
   const rows = new RecordTable(db);
   const feed = new ChangeFeed(db, rows, clock, log, options.kinds);

@@ -63,7 +63,7 @@ export const createFileBlobs = (
   const tellOnce = (blob: string, facts: { file: string; bytes: number }): void => {
     if (damaged.has(blob) || damaged.size >= MAX_REPORTED_DAMAGED) return;
     damaged.add(blob);
-    log('error', 'a blob is damaged', { blob, ...facts });
+    log('error', 'blob damaged', { blob, ...facts });
   };
   const readVerified = async (key: string, path: string): Promise<string | undefined> => {
     const file = await readFileIfExists(path);

@@ -18,26 +18,26 @@ export class QueueWaiters {
   add(wait: Omit<QueueWaiter, 'order'>): QueueWaiter {
     this.#added += 1;
     const waiter = { ...wait, order: this.#added };
-    for (const lane of waiter.queueNames) {
-      const waiters = this.#byQueue.get(lane);
+    for (const queueKey of waiter.queueNames) {
+      const waiters = this.#byQueue.get(queueKey);
       if (waiters) waiters.add(waiter);
-      else this.#byQueue.set(lane, new Set([waiter]));
+      else this.#byQueue.set(queueKey, new Set([waiter]));
     }
     return waiter;
   }
 
   delete(waiter: QueueWaiter): void {
-    for (const lane of waiter.queueNames) {
-      const waiters = this.#byQueue.get(lane);
-      if (waiters?.delete(waiter) && waiters.size === 0) this.#byQueue.delete(lane);
+    for (const queueKey of waiter.queueNames) {
+      const waiters = this.#byQueue.get(queueKey);
+      if (waiters?.delete(waiter) && waiters.size === 0) this.#byQueue.delete(queueKey);
     }
   }
 
   /** One message is for one of those who wait in any of these lanes, the one that has waited longest and does not leave it. */
-  wakeOne(lanes: readonly string[], body?: Json): void {
+  wakeOne(queueKeys: readonly string[], body?: Json): void {
     let first: QueueWaiter | undefined;
-    for (const lane of lanes) {
-      const waiter = this.#findFirst(lane, body);
+    for (const queueKey of queueKeys) {
+      const waiter = this.#findFirst(queueKey, body);
       if (waiter && !(first && first.order < waiter.order)) first = waiter;
     }
     if (!first) return;
@@ -45,8 +45,8 @@ export class QueueWaiters {
     first.sleep.endEarly();
   }
 
-  #findFirst(lane: string, body: Json | undefined): QueueWaiter | undefined {
-    for (const waiter of this.#byQueue.get(lane) ?? []) {
+  #findFirst(queueKey: string, body: Json | undefined): QueueWaiter | undefined {
+    for (const waiter of this.#byQueue.get(queueKey) ?? []) {
       if (body === undefined || !waiter.skip?.(body)) return waiter;
     }
     return undefined;

@@ -58,8 +58,8 @@ export class RecordTable {
   }
 
   /** Of those that have not expired by now. */
-  query<T extends Item>({ index, p, prefix = '', after, newestFirst, limit }: RecordQuery, now: number): T[] {
-    const [pColumn, sColumn] = index ? [`${index}_p`, `${index}_s`] : ['pk', 'sk'];
+  query<T extends Item>({ index, pk: p, prefix = '', after, newestFirst, limit }: RecordQuery, now: number): T[] {
+    const [pColumn, sColumn] = index ? INDEX_COLUMNS[index] : ['pk', 'sk'];
     const [beyond, order, start] = newestFirst ? ['<', 'DESC', LAST_CHARACTER] : ['>', 'ASC', ''];
     const statement = this.#prepareRead(
       `SELECT pk, sk, body FROM records WHERE ${pColumn} = ? AND ${sColumn} >= ? AND ${sColumn} < ? AND ${sColumn} ${beyond} ?
@@ -122,22 +122,28 @@ export class RecordTable {
 /** Sorts behind every key: keys are printable text. */
 const LAST_CHARACTER = '\u{10ffff}';
 
-const INDEXED_COLUMNS = ['due', 'expires', 'placed_p', 'placed_s', 'held_p', 'held_s'] as const;
+/** The columns of each index's partition and sort key. */
+const INDEX_COLUMNS = {
+  byList: ['by_list_pk', 'by_list_sk'],
+  byHolder: ['by_holder_pk', 'by_holder_sk'],
+} as const;
+
+const INDEXED_COLUMNS = ['due', 'expires', 'by_list_pk', 'by_list_sk', 'by_holder_pk', 'by_holder_sk'] as const;
 export const INSERT_RECORD = `INSERT OR IGNORE INTO records (pk, sk, body, ${INDEXED_COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** What stands beside the text for the sake of an index, in the order of the columns. */
 export const toColumns = ({
   due,
   expires,
-  placed,
-  held,
+  byList,
+  byHolder,
 }: Item): Record<(typeof INDEXED_COLUMNS)[number], string | number | null> => ({
   due: due ?? null,
   expires: expires ?? null,
-  placed_p: placed?.p ?? null,
-  placed_s: placed?.s ?? null,
-  held_p: held?.p ?? null,
-  held_s: held?.s ?? null,
+  by_list_pk: byList?.pk ?? null,
+  by_list_sk: byList?.sk ?? null,
+  by_holder_pk: byHolder?.pk ?? null,
+  by_holder_sk: byHolder?.sk ?? null,
 });
 
 const formatCacheKey = (pk: Key['pk'], sk: Key['sk']): string => `${pk}\u0000${sk}`;

@@ -1,20 +1,20 @@
 /** Raised with every change of what is written; a new file has 0. */
-export const STORAGE_FORMAT = 5;
+export const STORAGE_FORMAT = 6;
 
 export const SQL_SCHEMA = `
 CREATE TABLE journal (part INTEGER NOT NULL, checksum INTEGER NOT NULL, store INTEGER NOT NULL);
 CREATE TABLE records (
   id INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, body TEXT NOT NULL,
-  due INTEGER, expires INTEGER, placed_p TEXT, placed_s TEXT, held_p TEXT, held_s TEXT);
+  due INTEGER, expires INTEGER, by_list_pk TEXT, by_list_sk TEXT, by_holder_pk TEXT, by_holder_sk TEXT);
 CREATE UNIQUE INDEX records_key ON records (pk, sk);
 CREATE INDEX records_due ON records (due) WHERE due IS NOT NULL;
 CREATE INDEX records_expires ON records (expires) WHERE expires IS NOT NULL;
-CREATE INDEX records_placed ON records (placed_p, placed_s) WHERE placed_s IS NOT NULL;
-CREATE INDEX records_held ON records (held_p, held_s) WHERE held_s IS NOT NULL;
+CREATE INDEX records_by_list ON records (by_list_pk, by_list_sk) WHERE by_list_sk IS NOT NULL;
+CREATE INDEX records_by_holder ON records (by_holder_pk, by_holder_sk) WHERE by_holder_sk IS NOT NULL;
 CREATE TABLE changes (seq INTEGER PRIMARY KEY, batch TEXT NOT NULL);
 CREATE TABLE parked_changes (seq INTEGER PRIMARY KEY, change TEXT NOT NULL, error TEXT NOT NULL);
 CREATE TABLE messages (
-  lane TEXT NOT NULL, seq INTEGER NOT NULL, grp TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (lane, seq)) WITHOUT ROWID;
+  queue TEXT NOT NULL, seq INTEGER NOT NULL, grp TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (queue, seq)) WITHOUT ROWID;
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, project TEXT NOT NULL, at INTEGER NOT NULL,
   expires INTEGER NOT NULL, batch TEXT NOT NULL);

@@ -42,10 +42,10 @@ export class EventStore {
   readonly #skipSequence: RecordedStatement;
   #hasSkipped = false;
 
-  constructor(db: Database, clock: Clock, keepMs: number) {
+  constructor(db: Database, clock: Clock, retentionMs: number) {
     this.#db = db;
     this.#clock = clock;
-    this.#retentionMs = keepMs;
+    this.#retentionMs = retentionMs;
     this.watchers = new Watchers(clock);
     this.#skipSequence = db.prepareWrite(`UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'`);
     this.#insert = db.prepareWrite('INSERT INTO events (project, at, expires, batch) VALUES (?, ?, ?, ?)');

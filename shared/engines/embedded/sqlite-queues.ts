@@ -38,13 +38,13 @@ export class QueueStore {
 
   constructor(db: Database, clock: Clock) {
     this.#clock = clock;
-    this.#insert = db.prepareWrite('INSERT INTO messages (lane, seq, grp, body) VALUES (?, ?, ?, ?)');
+    this.#insert = db.prepareWrite('INSERT INTO messages (queue, seq, grp, body) VALUES (?, ?, ?, ?)');
     this.#select = db.sql.prepare(
-      'SELECT seq, grp, body FROM messages WHERE lane = ? AND seq > ? ORDER BY seq LIMIT ?',
+      'SELECT seq, grp, body FROM messages WHERE queue = ? AND seq > ? ORDER BY seq LIMIT ?',
     );
-    this.#delete = db.prepareWrite('DELETE FROM messages WHERE lane = ? AND seq = ?');
-    for (const { lane } of db.sql.prepare('SELECT DISTINCT lane FROM messages').all())
-      this.#openBuffer(parseQueueName(String(lane)), true);
+    this.#delete = db.prepareWrite('DELETE FROM messages WHERE queue = ? AND seq = ?');
+    for (const { queue } of db.sql.prepare('SELECT DISTINCT queue FROM messages').all())
+      this.#openBuffer(parseQueueName(String(queue)), true);
     this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);
   }
 
@@ -60,28 +60,28 @@ export class QueueStore {
       this.#lastSeq += 1;
       const message = { seq: this.#lastSeq, group, body: JSON.stringify(body) };
       this.#insert.run(name, message.seq, message.group, message.body);
-      const stock = this.#buffers.get(name) ?? this.#openBuffer(queueKey, false);
-      stock.add(message);
+      const buffer = this.#buffers.get(name) ?? this.#openBuffer(queueKey, false);
+      buffer.add(message);
       this.#wakeOne(queueKey, body);
     }
   }
 
-  receive(lanes: QueueKey[], { max, visibilityMs, skip }: ReceiveOptions): ReceivedMessage[] {
+  receive(queueKeys: QueueKey[], { max, visibilityMs, skip }: ReceiveOptions): ReceivedMessage[] {
     const now = this.#clock.now();
     const isSkipped = ({ body }: QueuedMessage): boolean => skip?.(JSON.parse(body)) ?? false;
     const received: ReceivedMessage[] = [];
-    for (const lane of lanes) {
-      const name = formatQueueName(lane);
+    for (const queueKey of queueKeys) {
+      const name = formatQueueName(queueKey);
       const within = this.#capabilityQueues.get(name);
       const stocks = within && this.#getBuffers([name, ...within], now);
-      const stock = stocks ? undefined : this.#buffers.get(name);
-      stock?.releaseExpired(now);
+      const buffer = stocks ? undefined : this.#buffers.get(name);
+      buffer?.releaseExpired(now);
       while (received.length < max) {
         const taken = stocks
           ? takeOldest(stocks, now + visibilityMs, isSkipped)
-          : stock?.take(now + visibilityMs, isSkipped);
+          : buffer?.take(now + visibilityMs, isSkipped);
         if (!taken) break;
-        const { message, from } = 'from' in taken ? taken : { message: taken, from: lane };
+        const { message, from } = 'from' in taken ? taken : { message: taken, from: queueKey };
         const { group, body, seq } = message;
         received.push({ queueKey: from, group, body: JSON.parse(body), receipt: String(seq) });
       }
@@ -91,20 +91,20 @@ export class QueueStore {
 
   #getBuffers(names: string[], now: number): NamedBuffer[] {
     return names.flatMap((name) => {
-      const stock = this.#buffers.get(name);
-      stock?.releaseExpired(now);
-      return stock ? [{ lane: parseQueueName(name), buffer: stock }] : [];
+      const buffer = this.#buffers.get(name);
+      buffer?.releaseExpired(now);
+      return buffer ? [{ lane: parseQueueName(name), buffer }] : [];
     });
   }
 
   delete(messages: ReceivedMessage[]): void {
     for (const { queueKey, receipt, body } of messages) {
       const name = formatQueueName(queueKey);
-      const stock = this.#buffers.get(name);
+      const buffer = this.#buffers.get(name);
       // What stands behind it in its group is about the same.
-      if (stock?.delete(Number(receipt))) this.#wakeOne(queueKey, body);
+      if (buffer?.delete(Number(receipt))) this.#wakeOne(queueKey, body);
       // Every agent and each of its instances has lanes: only those in use are held.
-      if (stock?.isEmpty) this.#closeBuffer(queueKey);
+      if (buffer?.isEmpty) this.#closeBuffer(queueKey);
       this.#delete.run(name, Number(receipt));
     }
   }
@@ -117,48 +117,52 @@ export class QueueStore {
   }
 
   /** A wait that ends when something is sent to one of the lanes, or after a moment. */
-  waitForMessage(lanes: QueueKey[], ms: number, { skip, signal }: ReceiveOptions): Promise<void> {
+  waitForMessage(queueKeys: QueueKey[], ms: number, { skip, signal }: ReceiveOptions): Promise<void> {
     const rest = sleep(this.#clock, Math.min(ms, MAX_WAIT_MS), signal);
-    const waiter = this.#waiters.add({ queueNames: lanes.map(formatQueueName), skip, sleep: rest });
+    const waiter = this.#waiters.add({ queueNames: queueKeys.map(formatQueueName), skip, sleep: rest });
     return waiter.sleep.done.finally(() => this.#waiters.delete(waiter));
   }
 
   /** Wakes others in place of one who was woken and no longer wants anything. */
-  wakeOthers(lanes: QueueKey[]): void {
-    for (const lane of lanes) {
-      this.#wakeOne(lane);
-      for (const name of this.#capabilityQueues.get(formatQueueName(lane)) ?? []) this.#wakeOne(parseQueueName(name));
+  wakeOthers(queueKeys: QueueKey[]): void {
+    for (const queueKey of queueKeys) {
+      this.#wakeOne(queueKey);
+      for (const name of this.#capabilityQueues.get(formatQueueName(queueKey)) ?? [])
+        this.#wakeOne(parseQueueName(name));
     }
   }
 
-  #openBuffer(lane: QueueKey, hasMore: boolean): QueueBuffer {
-    const name = formatQueueName(lane);
+  #openBuffer(queueKey: QueueKey, hasMore: boolean): QueueBuffer {
+    const name = formatQueueName(queueKey);
     const read = (after: number, limit: number): QueuedMessage[] =>
       this.#select.all(name, after, limit).map(({ seq, grp, body }) => ({
         seq: Number(seq),
         group: String(grp),
         body: String(body),
       }));
-    const stock = new QueueBuffer(read, hasMore);
-    this.#buffers.set(name, stock);
-    const domain = getDomainQueueName(lane);
+    const buffer = new QueueBuffer(read, hasMore);
+    this.#buffers.set(name, buffer);
+    const domain = getDomainQueueName(queueKey);
     if (domain !== undefined)
       this.#capabilityQueues.set(domain, (this.#capabilityQueues.get(domain) ?? new Set()).add(name));
-    return stock;
+    return buffer;
   }
 
-  #closeBuffer(lane: QueueKey): void {
-    const name = formatQueueName(lane);
+  #closeBuffer(queueKey: QueueKey): void {
+    const name = formatQueueName(queueKey);
     this.#buffers.delete(name);
-    const domain = getDomainQueueName(lane);
+    const domain = getDomainQueueName(queueKey);
     const within = domain === undefined ? undefined : this.#capabilityQueues.get(domain);
     within?.delete(name);
     if (domain !== undefined && within?.size === 0) this.#capabilityQueues.delete(domain);
   }
 
-  #wakeOne(lane: QueueKey, body?: Json): void {
-    const domain = getDomainQueueName(lane);
-    this.#waiters.wakeOne(domain === undefined ? [formatQueueName(lane)] : [formatQueueName(lane), domain], body);
+  #wakeOne(queueKey: QueueKey, body?: Json): void {
+    const domain = getDomainQueueName(queueKey);
+    this.#waiters.wakeOne(
+      domain === undefined ? [formatQueueName(queueKey)] : [formatQueueName(queueKey), domain],
+      body,
+    );
   }
 
   #markNew(id: string): boolean {
@@ -186,9 +190,9 @@ const takeOldest = (
   until: number,
   isLeft: (message: QueuedMessage) => boolean,
 ): { message: QueuedMessage; from: QueueKey } | undefined => {
-  for (const { lane, buffer } of stocks.toSorted((a, b) => a.buffer.firstSeq - b.buffer.firstSeq)) {
+  for (const { lane: queueKey, buffer } of stocks.toSorted((a, b) => a.buffer.firstSeq - b.buffer.firstSeq)) {
     const message = buffer.take(until, isLeft);
-    if (message) return { message, from: lane };
+    if (message) return { message, from: queueKey };
   }
   return undefined;
 };
@@ -229,20 +233,20 @@ export const createSqliteQueues = (db: Database, store: QueueStore, clock: Clock
     await (care === 'soon' ? db.writeAsync(remove) : db.writeUnsynced(remove));
   },
   release: async (messages) => store.release(messages),
-  receive: async (lanes, options) => {
+  receive: async (queueKeys, options) => {
     const until = clock.now() + options.waitMs;
     while (!options.signal?.aborted) {
       const left = until - clock.now();
       // Looking and beginning to wait are one step, so that nothing can arrive unnoticed in between.
-      const received = db.readUnsynced(() => store.receive(lanes, options));
+      const received = db.readUnsynced(() => store.receive(queueKeys, options));
       if (received.length === 0 && left > 0) {
-        await store.waitForMessage(lanes, left, options);
+        await store.waitForMessage(queueKeys, left, options);
         continue;
       }
-      if (lanes.some(({ kind }) => kind === 'relay')) await db.waitForSync();
+      if (queueKeys.some(({ kind }) => kind === 'relay')) await db.waitForSync();
       return received;
     }
-    store.wakeOthers(lanes);
+    store.wakeOthers(queueKeys);
     return [];
   },
 });

@@ -128,10 +128,10 @@ export class RecordStore {
   }
 
   /** Readers wait for what stands under a record's own key, and for what appears in a place of an index. */
-  #notifyWatchers({ pk, placed }: Item): void {
+  #notifyWatchers({ pk, byList }: Item): void {
     this.#db.onAfterCommit(() => {
       this.watchers.notify(pk);
-      if (placed?.s !== undefined && placed.p !== pk) this.watchers.notify(placed.p);
+      if (byList?.sk !== undefined && byList.pk !== pk) this.watchers.notify(byList.pk);
     });
   }
 

@@ -113,7 +113,7 @@ export class TimerLoop {
       }
       const willPass = error instanceof ParleyError && error.retryable;
       const facts = { pk: record.pk, sk: record.sk, error: String(error) };
-      this.#log(willPass ? 'warn' : 'error', 'a due record could not be handled', facts);
+      this.#log(willPass ? 'warn' : 'error', 'timer handler failed', facts);
       this.#failing.set(formatKey(record), this.#clock.now() + (willPass ? PAUSE_MS : FAILED_RETRY_MS));
     }
   }

@@ -44,7 +44,7 @@ const AgentView = z.object({
 
 const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.output<typeof AgentView> => {
   const { agent, health } = known;
-  const { id, dialect, capabilities, via, versions, publicKey, limits, manifest, registeredAt } = agent;
+  const { id, dialect, capabilities, transport, versions, publicKey, limits, manifest, registeredAt } = agent;
   const { inboxLimit, overflow, channels, workerTarget } = agent;
   return {
     id,
@@ -52,7 +52,7 @@ const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.
     capabilities,
     domains: agent.domains ?? [],
     serves: listServedDomains(known).filter((domain) => listDomains(deps.config, agent.project).includes(domain)),
-    via,
+    transport,
     versions,
     publicKey,
     signing: agent.signing,
@@ -133,8 +133,8 @@ export const agentRoutes: Route[] = [
     },
     handle: async ({ deps, caller: { project }, query: { limit, cursor } }) => {
       const agents = await deps.records.query<Agent>({
-        index: 'placed',
-        p: agentsKey(project),
+        index: 'byList',
+        pk: agentsKey(project),
         after: cursor,
         limit,
       });

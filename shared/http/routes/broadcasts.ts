@@ -18,8 +18,8 @@ export const broadcastRoutes: Route[] = [
           id: z.string(),
           from: z.string(),
           audience: z.string(),
-          reached: z.number(),
-          unreached: z.number().describe('whose inbox was full, or whom an order did not fit'),
+          delivered: z.number(),
+          failed: z.number().describe('whose inbox was full, or whom an order did not fit'),
           isDone: z.boolean(),
           sentAt: z.iso.datetime(),
         }),
@@ -31,9 +31,20 @@ export const broadcastRoutes: Route[] = [
       if (!found || (caller.role === 'agent' && caller.registered.agent.id !== found.from)) {
         throw new ParleyError('not_found', `There is no message to many ${id}.`);
       }
-      const { from, audience, reached, unreached, doneAt, createdAt } = found;
+      const { from, audience, deliveredCount, failedCount, completedAt, createdAt } = found;
       const sentAt = toIso(createdAt);
-      return { status: 200, body: { id, from, audience, reached, unreached, isDone: doneAt !== undefined, sentAt } };
+      return {
+        status: 200,
+        body: {
+          id,
+          from,
+          audience,
+          delivered: deliveredCount,
+          failed: failedCount,
+          isDone: completedAt !== undefined,
+          sentAt,
+        },
+      };
     },
   }),
 ];

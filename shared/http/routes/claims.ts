@@ -63,7 +63,7 @@ export const claimRoutes: Route[] = [
     },
     handle: async ({ deps, caller, body, said, trace, request, longPoll }) => {
       const known = await resolveActor(deps, caller, body.agent);
-      const note = createTaskLogger(request);
+      const directMessage = createTaskLogger(request);
       const signed = buildSignedCall({
         method: 'POST',
         path: '/v1/claims',
@@ -71,7 +71,7 @@ export const claimRoutes: Route[] = [
         headers: request.headers,
         body: said,
       });
-      const sent = { caller, trace, dialect: request.headers['parley-dialect'], signed, note };
+      const sent = { caller, trace, dialect: request.headers['parley-dialect'], signed, onTaskId: directMessage };
       const waitMs = body.wait * 1000;
       const signal = longPoll.startWait(waitMs);
       const results = body.messages && (await receiveMessages(deps, sent, body.messages));
@@ -89,7 +89,7 @@ export const claimRoutes: Route[] = [
         ? await claimOnce(deps, known, body.claimId, options)
         : await claimTasks(deps, known, options);
       if (tasks.length > 0) longPoll.handOver();
-      for (const { id } of tasks) note(id);
+      for (const { id } of tasks) directMessage(id);
       const { project, id } = known.agent;
       // It may have been told to rest, or to work again, while it waited.
       const now = tasks.length === 0 ? await deps.directory.getAgent(project, id) : undefined;

@@ -24,7 +24,7 @@ const toConsumerView = (
   agents,
   channels,
   cursor: state?.next,
-  inHand: state?.spans.length ?? 0,
+  inHand: state?.inFlight.length ?? 0,
 });
 
 const boundedSeconds = (least: number, most: number, otherwise: number) =>

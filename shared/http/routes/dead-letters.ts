@@ -65,8 +65,7 @@ const retryFailedTask = async (deps: Deps, caller: Caller, id: string): Promise<
     return { id, status: 202 };
   } catch (error) {
     const { code, message, cause } = toPublicError(error);
-    if (code === 'internal')
-      deps.log('error', 'a dead letter could not be run again', { taskId: id, cause: String(cause) });
+    if (code === 'internal') deps.log('error', 'dead-letter retry failed', { taskId: id, cause: String(cause) });
     return { id, status: STATUS_BY_CODE[code], code, detail: message };
   }
 };

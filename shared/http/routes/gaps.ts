@@ -19,16 +19,16 @@ const GapView = z.object({
   content: z.unknown().optional(),
 });
 
-const toGapView = async (deps: Deps, note: DirectMessage): Promise<z.output<typeof GapView>> => ({
-  id: note.id,
-  type: note.type,
-  from: note.from,
-  to: note.to,
-  status: note.closedAt === undefined ? 'open' : 'closed',
-  priority: note.priority,
-  openedAt: toIso(note.createdAt),
-  closedAt: toIso(note.closedAt),
-  content: await loadContent(deps.blobs, note.project, note.content),
+const toGapView = async (deps: Deps, directMessage: DirectMessage): Promise<z.output<typeof GapView>> => ({
+  id: directMessage.id,
+  type: directMessage.type,
+  from: directMessage.from,
+  to: directMessage.to,
+  status: directMessage.closedAt === undefined ? 'open' : 'closed',
+  priority: directMessage.priority,
+  openedAt: toIso(directMessage.createdAt),
+  closedAt: toIso(directMessage.closedAt),
+  content: await loadContent(deps.blobs, directMessage.project, directMessage.content),
 });
 
 export const gapRoutes: Route[] = [
@@ -49,8 +49,11 @@ export const gapRoutes: Route[] = [
       },
     },
     handle: async ({ deps, caller, query }) => {
-      const { tickets, cursor } = await listGaps(deps, caller, query);
-      return { status: 200, body: { gaps: await Promise.all(tickets.map((note) => toGapView(deps, note))), cursor } };
+      const { gaps, cursor } = await listGaps(deps, caller, query);
+      return {
+        status: 200,
+        body: { gaps: await Promise.all(gaps.map((directMessage) => toGapView(deps, directMessage))), cursor },
+      };
     },
   }),
   defineRoute({
@@ -61,8 +64,8 @@ export const gapRoutes: Route[] = [
     body: noBody,
     responses: { 200: { description: 'The gap', schema: GapView }, 404: { description: 'No such gap' } },
     handle: async ({ deps, caller, params }) => {
-      const note = await closeGap(deps, caller, params.from ?? '', params.id ?? '');
-      return { status: 200, body: await toGapView(deps, note) };
+      const directMessage = await closeGap(deps, caller, params.from ?? '', params.id ?? '');
+      return { status: 200, body: await toGapView(deps, directMessage) };
     },
   }),
 ];

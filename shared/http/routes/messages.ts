@@ -88,7 +88,7 @@ export const messageRoutes: Route[] = [
         headers: request.headers,
         body,
       });
-      const sent = { caller, trace, dialect, broadcast, signed, note: createTaskLogger(request) };
+      const sent = { caller, trace, dialect, broadcast, signed, onTaskId: createTaskLogger(request) };
       if (Array.isArray(body.messages)) {
         if (query.wait > 0) throw new ParleyError('invalid_request', 'Only a single message can be waited for.');
         return {
@@ -96,7 +96,7 @@ export const messageRoutes: Route[] = [
           body: { results: await receiveMessages(deps, sent, body.messages, parseEnvelopes(caller, body)) },
         };
       }
-      if (caller.role === 'relay') throw new ParleyError('invalid_request', 'A relay sends {"messages", "arrivals"}.');
+      if (caller.role === 'relay') throw new ParleyError('invalid_request', 'A relay sends {"messages", "envelopes"}.');
       const signal = longPoll.startWait(query.wait);
       const accepted = await ingestMessage(deps, sent, body);
       const outcome = await waitForOutcome(deps, caller, accepted, query.wait, signal);
@@ -108,13 +108,13 @@ export const messageRoutes: Route[] = [
 const MAX_ENVELOPES = 1000;
 
 /** Where each of the messages came in on NATS, which only a relay knows. */
-const parseEnvelopes = ({ role }: Caller | RelayCaller, { messages, arrivals }: JsonObject): NatsEnvelope[] => {
+const parseEnvelopes = ({ role }: Caller | RelayCaller, { messages, envelopes }: JsonObject): NatsEnvelope[] => {
   if (role !== 'relay') return [];
   const found = parseOrThrow(
     boundedArray(NatsEnvelope, { max: MAX_ENVELOPES }),
-    arrivals,
+    envelopes,
     'invalid_request',
-    'arrivals',
+    'envelopes',
   );
   if (Array.isArray(messages) && found.length === messages.length) return found;
   throw new ParleyError('invalid_request', 'Each of the messages must have its arrival.');
@@ -124,7 +124,7 @@ const parseEnvelopes = ({ role }: Caller | RelayCaller, { messages, arrivals }: 
 const waitForOutcome = async (
   deps: Deps,
   caller: Caller,
-  { taskId, dialect, awaited }: IngestResult,
+  { taskId, dialect, waitForOutcome: awaited }: IngestResult,
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<JsonObject | undefined> => {
@@ -151,7 +151,7 @@ export const receiveMessages = async (
   deps: Deps,
   sent: ReceiveContext,
   messages: readonly Json[],
-  arrivals: readonly NatsEnvelope[] = [],
+  envelopes: readonly NatsEnvelope[] = [],
 ): Promise<MessageResult[]> => {
   const { batch } = deps.config.limits;
   if (messages.length > batch) {
@@ -164,11 +164,11 @@ export const receiveMessages = async (
   const last = new Map<string, Promise<MessageResult>>();
   const results = new Map<number, Promise<MessageResult>>();
   for (const place of order) {
-    const { names = [], awaits = [] } = called[place] ?? {};
-    const known = [...names, ...awaits];
+    const { correlationIds = [], dependencyIds = [] } = called[place] ?? {};
+    const known = [...correlationIds, ...dependencyIds];
     const earlier = known.flatMap((name) => last.get(name) ?? []);
     const result = Promise.all(earlier).then(() =>
-      receiveMessage(deps, sent, messages[place], findCycleContaining(place), arrivals[place]),
+      receiveMessage(deps, sent, messages[place], findCycleContaining(place), envelopes[place]),
     );
     for (const name of known) last.set(name, result);
     results.set(place, result);
@@ -181,9 +181,9 @@ const listCorrelationIds = (message: Json): BatchedMessage => {
   const wire = toObjectOrEmpty(message);
   const names = DIALECTS.map((dialect) => dialect.listCorrelationIds?.(wire) ?? []);
   return {
-    own: pickIds(names.map(([own]) => own)),
-    names: pickIds(names.flat()),
-    awaits: pickIds(DIALECTS.flatMap(({ listDependencyIds }) => listDependencyIds?.(wire) ?? [])),
+    ids: pickIds(names.map(([own]) => own)),
+    correlationIds: pickIds(names.flat()),
+    dependencyIds: pickIds(DIALECTS.flatMap(({ listDependencyIds }) => listDependencyIds?.(wire) ?? [])),
   };
 };
 
@@ -205,9 +205,9 @@ const receiveMessage = async (
       : await ingestMessage(deps, sent, message);
     return { status: getAcceptedStatus(accepted), body: accepted };
   } catch (error) {
-    const told = toPublicError(error);
-    if (told.code === 'internal') deps.log('error', 'a message of a batch failed', { cause: String(told.cause) });
-    return toProblem(told);
+    const auditEntry = toPublicError(error);
+    if (auditEntry.code === 'internal') deps.log('error', 'batch message failed', { cause: String(auditEntry.cause) });
+    return toProblem(auditEntry);
   }
 };
 

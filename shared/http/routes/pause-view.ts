@@ -17,9 +17,9 @@ export const toPauseView = (
   { clock }: Pick<Deps, 'clock'>,
   known: RegisteredAgent,
 ): z.output<typeof PauseView> | undefined => {
-  const rest = getActivePause(known, clock.now());
-  if (!rest) return undefined;
-  const { action, by, reason, since, until } = rest;
+  const pause = getActivePause(known, clock.now());
+  if (!pause) return undefined;
+  const { action, by, reason, since, until } = pause;
   const times = { since: toIso(since), until: toIso(until) };
   return { action, by, reason, since: times.since, until: times.until || undefined };
 };

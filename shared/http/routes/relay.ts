@@ -63,10 +63,10 @@ export const relayRoutes: Route[] = [
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({
-      asks: boundedArray(
+      items: boundedArray(
         z.strictObject({
           id: z.string().max(512),
-          ask: jsonObject,
+          item: jsonObject,
           isTooLarge: z.boolean().optional().describe('NATS did not take it: what is large in it becomes a card'),
         }),
         { min: 1, max: 25 },
@@ -76,13 +76,13 @@ export const relayRoutes: Route[] = [
       200: {
         description:
           'For each a message, why there is none, what keeps it from being told now, or that it did not fit in',
-        schema: z.object({ words: z.array(RenderResult) }),
+        schema: z.object({ results: z.array(RenderResult) }),
       },
     },
     handle: async ({ deps, caller, body }) => {
       assertRelayEnabled(caller, deps.config);
-      const words = await Promise.all(body.asks.map((asked) => renderItem(deps, caller.project, asked)));
-      return { status: 200, body: { words: capResponseSize(words) } };
+      const results = await Promise.all(body.items.map((item) => renderItem(deps, caller.project, item)));
+      return { status: 200, body: { results: capResponseSize(results) } };
     },
   }),
 ];
@@ -91,17 +91,12 @@ export const relayRoutes: Route[] = [
 const renderItem = async (
   deps: Deps,
   project: string,
-  { ask, ...how }: { id: string; ask: JsonObject; isTooLarge?: boolean | undefined },
+  { item, ...how }: { id: string; item: JsonObject; isTooLarge?: boolean | undefined },
 ): Promise<RenderResult> => {
   try {
-    return await renderForNats(
-      deps,
-      project,
-      parseOrThrow(RelayItemSchema, ask, 'invalid_request', 'What is asked'),
-      how,
-    );
+    return await renderForNats(deps, project, parseOrThrow(RelayItemSchema, item, 'invalid_request', 'The item'), how);
   } catch (error) {
-    deps.log('error', 'a message for NATS could not be told', { id: how.id, error: String(error) });
+    deps.log('error', 'rendering for NATS failed', { id: how.id, error: String(error) });
     return { problem: String(error) };
   }
 };
@@ -109,10 +104,10 @@ const renderItem = async (
 /** What one answer holds; the rest is asked for again. */
 const MAX_RESPONSE_BYTES = 3 * 1024 * 1024;
 
-const capResponseSize = (words: RenderResult[]): RenderResult[] => {
+const capResponseSize = (results: RenderResult[]): RenderResult[] => {
   let bytes = 0;
-  return words.map((word, index) => {
-    bytes += JSON.stringify(word).length;
-    return index === 0 || bytes <= MAX_RESPONSE_BYTES ? word : { later: true };
+  return results.map((result, index) => {
+    bytes += JSON.stringify(result).length;
+    return index === 0 || bytes <= MAX_RESPONSE_BYTES ? result : { deferred: true };
   });
 };

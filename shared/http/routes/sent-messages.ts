@@ -31,10 +31,10 @@ const SentMessage = z.object({
   taskId: z.string().optional(),
 });
 
-const getMessageState = (note: DirectMessage): (typeof SENT_MESSAGE_STATES)[number] => {
-  if (note.evictedAt !== undefined) return 'evicted';
-  if (note.readAt !== undefined) return 'read';
-  return note.placed ? 'waiting' : 'expired';
+const getMessageState = (directMessage: DirectMessage): (typeof SENT_MESSAGE_STATES)[number] => {
+  if (directMessage.evictedAt !== undefined) return 'evicted';
+  if (directMessage.readAt !== undefined) return 'read';
+  return directMessage.byList ? 'waiting' : 'expired';
 };
 
 const toSentMessageView = (sent: DirectMessage | Task): z.output<typeof SentMessage> => {
@@ -64,8 +64,8 @@ export const sentMessageRoutes: Route[] = [
     handle: async ({ deps, caller, query: { limit, cursor, agent: named } }) => {
       const { agent } = await resolveActor(deps, caller, named);
       const p = unacknowledgedListKey(agent.project, agent.id);
-      const found = await deps.records.query<DirectMessage | Task>({ index: 'held', p, after: cursor, limit });
-      const next = found.length === limit ? found.at(-1)?.held?.s : undefined;
+      const found = await deps.records.query<DirectMessage | Task>({ index: 'byHolder', pk: p, after: cursor, limit });
+      const next = found.length === limit ? found.at(-1)?.byHolder?.sk : undefined;
       return { status: 200, body: { messages: found.map(toSentMessageView), cursor: next } };
     },
   }),
@@ -82,10 +82,13 @@ export const sentMessageRoutes: Route[] = [
       404: { description: 'No such message' },
     },
     handle: async ({ deps, caller, params: { from = '', id = '' }, query: { timestamp } }) => {
-      const note = await getReadableMessage(deps, caller, from, expandMessageId(from, id, timestamp));
+      const directMessage = await getReadableMessage(deps, caller, from, expandMessageId(from, id, timestamp));
       return {
         status: 200,
-        body: { ...toSentMessageView(note), content: await loadContent(deps.blobs, note.project, note.content) },
+        body: {
+          ...toSentMessageView(directMessage),
+          content: await loadContent(deps.blobs, directMessage.project, directMessage.content),
+        },
       };
     },
   }),
@@ -102,8 +105,10 @@ const expandMessageId = (from: string, id: string, timestamp: string | undefined
 };
 
 const getReadableMessage = async (deps: Deps, caller: Caller, from: string, id: string): Promise<DirectMessage> => {
-  const note = await deps.records.get(directMessageRef(caller.project, from, id));
-  const isTheirs = note && (caller.role === 'admin' || [note.from, note.to].includes(caller.registered.agent.id));
-  if (isTheirs) return note;
+  const directMessage = await deps.records.get(directMessageRef(caller.project, from, id));
+  const isTheirs =
+    directMessage &&
+    (caller.role === 'admin' || [directMessage.from, directMessage.to].includes(caller.registered.agent.id));
+  if (isTheirs) return directMessage;
   throw new ParleyError('not_found', `There is no message ${id} of ${from}.`);
 };

@@ -56,7 +56,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
     ),
     defineRoute({
       method: 'GET',
-      path: '/v1/topics',
+      path: '/v1/domains',
       summary: 'The domains that tasks can be sent to',
       query: noQuery,
       body: noBody,

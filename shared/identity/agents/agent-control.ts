@@ -34,8 +34,8 @@ export const assertCoordinator = (caller: Caller, what: string): void => {
 };
 
 export const getActivePause = ({ health }: RegisteredAgent, now: number): AgentPause | undefined => {
-  const rest = health?.rest;
-  return rest && (rest.until === undefined || rest.until > now) ? rest : undefined;
+  const pause = health?.pause;
+  return pause && (pause.until === undefined || pause.until > now) ? pause : undefined;
 };
 
 /** Where the order says nothing else. */
@@ -63,14 +63,14 @@ const buildControlChange = ({ action, reason, timeoutMs }: ControlCommand, by: s
     case 'pause':
       return {
         if: NOT_STOPPED,
-        set: { rest: { action, by, reason, since: now, until }, due: until && now },
+        set: { pause: { action, by, reason, since: now, until }, due: until && now },
       };
     case 'stop':
-      return { set: { rest: { action, by, reason, since: now } } };
+      return { set: { pause: { action, by, reason, since: now } } };
     case 'resume':
-      return { if: NOT_STOPPED, unset: ['rest'] };
+      return { if: NOT_STOPPED, unset: ['pause'] };
     case 'start':
-      return { unset: ['rest'] };
+      return { unset: ['pause'] };
     case 'health_check': {
       const checkBy = until ?? now + HEALTH_CHECK_MS;
       return { if: or(notExists('checkBy'), greaterThan('checkBy', checkBy)), set: { checkBy, due: now } };
@@ -78,7 +78,7 @@ const buildControlChange = ({ action, reason, timeoutMs }: ControlCommand, by: s
   }
 };
 
-const NOT_STOPPED = or(notExists('rest'), notEquals('rest.action', 'stop'));
+const NOT_STOPPED = or(notExists('pause'), notEquals('pause.action', 'stop'));
 
 /** Why the order was not written; none where it is a check, and an earlier one that waits for its answer ends no later. */
 export const checkControlApplied = ({ action }: ControlCommand, to: string): ParleyError | undefined =>
@@ -87,17 +87,17 @@ export const checkControlApplied = ({ action }: ControlCommand, to: string): Par
     : new ParleyError('agent_stopped', `${to} has been stopped. Only "start" lets it work again.`);
 
 /** What time alone does: a pause ends, and a check that nobody answered finds the agent unhealthy. */
-export const buildControlExpiry = ({ rest, checkBy }: AgentHealth, now: number): Change => {
-  const isRestOver = rest?.until !== undefined && rest.until <= now;
+export const buildControlExpiry = ({ pause, checkBy }: AgentHealth, now: number): Change => {
+  const isRestOver = pause?.until !== undefined && pause.until <= now;
   const isUnanswered = checkBy !== undefined && checkBy <= now;
   return {
     set: isUnanswered ? { status: UNHEALTHY } : {},
-    unset: [...(isRestOver ? ['rest'] : []), ...(isUnanswered ? ['checkBy'] : [])],
+    unset: [...(isRestOver ? ['pause'] : []), ...(isUnanswered ? ['checkBy'] : [])],
   };
 };
 
 export const UNHEALTHY = 'unhealthy';
 
 /** When the timers must look at it because of an order. */
-export const computeControlDue = ({ rest, checkBy }: AgentHealth, now: number): number =>
-  Math.min(...[rest?.until, checkBy].map((at) => (at !== undefined && at > now ? at : Infinity)));
+export const computeControlDue = ({ pause, checkBy }: AgentHealth, now: number): number =>
+  Math.min(...[pause?.until, checkBy].map((at) => (at !== undefined && at > now ? at : Infinity)));

@@ -43,24 +43,24 @@ export const recordHeartbeat = async (
   deps: Deps,
   { agent }: RegisteredAgent,
   message: { messageId: string; givenId?: string; fingerprint: string; heartbeat: Heartbeat },
-  saidAt = Number.POSITIVE_INFINITY,
+  publishedAt = Number.POSITIVE_INFINITY,
 ): Promise<{ duplicate: boolean }> => {
   const { messageId: id, fingerprint, heartbeat } = message;
   const now = deps.clock.now();
   // A sender whose clock is ahead must not outdate its own later heartbeats.
   const sentAt = Math.min(heartbeat.sentAt, now);
-  const at = Math.min(saidAt, now);
-  const set = { ...heartbeat, sentAt, lastSeen: at, beat: { id, fingerprint, at } };
+  const at = Math.min(publishedAt, now);
+  const set = { ...heartbeat, sentAt, lastSeen: at, lastHeartbeat: { id, fingerprint, at } };
   const unset = ['checkBy', ...HEARTBEAT_FIELDS.filter((field) => heartbeat[field] === undefined)];
-  const newer = and(or(notExists('sentAt'), lessThan('sentAt', sentAt)), notEquals('beat.id', id));
+  const newer = and(or(notExists('sentAt'), lessThan('sentAt', sentAt)), notEquals('lastHeartbeat.id', id));
   const seenBefore = or(notExists('lastSeen'), lessThan('lastSeen', at + 1));
   let duplicate = false;
   // While it is online, the timer that looks for silence runs already, and moving it would cost an index write.
   const online: Change = { if: and(equals('online', true), newer, seenBefore), set, unset };
   await updateWithRetry(deps.records, healthRef(agent.project, agent.id), deps.newId(), online, (health) => {
     if (!health) throw new ParleyError('agent_not_found', `The agent ${agent.id} is no longer registered.`);
-    duplicate = health.beat?.id === id;
-    if (duplicate && health.beat?.fingerprint !== fingerprint) throw idReusedError(message);
+    duplicate = health.lastHeartbeat?.id === id;
+    if (duplicate && health.lastHeartbeat?.fingerprint !== fingerprint) throw idReusedError(message);
     if (duplicate || (health.sentAt !== undefined && health.sentAt >= sentAt)) return 'unchanged';
     const lastSeen = Math.max(health.lastSeen ?? 0, at);
     const isAlive = now - lastSeen < getSilenceMs(deps.config, heartbeat);
@@ -77,9 +77,9 @@ export const recordStatusReport = async (
   deps: Deps,
   { agent }: RegisteredAgent,
   statusReport: StatusReport,
-  saidAt = Number.POSITIVE_INFINITY,
+  publishedAt = Number.POSITIVE_INFINITY,
 ): Promise<void> => {
-  const change = { set: { statusReport: { ...statusReport, at: Math.min(saidAt, deps.clock.now()) } } };
+  const change = { set: { statusReport: { ...statusReport, at: Math.min(publishedAt, deps.clock.now()) } } };
   await deps.records.update(healthRef(agent.project, agent.id), change, deps.newId());
 };
 
@@ -99,10 +99,10 @@ const getActivityWriteInterval = (config: Config, health: AgentHealth): number =
 export const shouldRecordActivity = (
   { clock, config }: Deps,
   { health }: RegisteredAgent,
-  saidAt = Number.POSITIVE_INFINITY,
+  publishedAt = Number.POSITIVE_INFINITY,
 ): boolean => {
   if (health?.sentAt === undefined) return false;
-  const at = Math.min(saidAt, clock.now());
+  const at = Math.min(publishedAt, clock.now());
   if (health.online) return at - (health.lastSeen ?? 0) >= getActivityWriteInterval(config, health);
   return at > (health.lastSeen ?? 0) && clock.now() - at < getSilenceMs(config, health);
 };
@@ -111,10 +111,10 @@ export const shouldRecordActivity = (
 export const recordActivity = async (
   deps: Deps,
   known: RegisteredAgent,
-  saidAt = Number.POSITIVE_INFINITY,
+  publishedAt = Number.POSITIVE_INFINITY,
 ): Promise<void> => {
   try {
-    await writeActivity(deps, known, Math.min(saidAt, deps.clock.now()));
+    await writeActivity(deps, known, Math.min(publishedAt, deps.clock.now()));
   } catch (error) {
     if (!(error instanceof ParleyError && error.code === 'storage_full')) throw error;
   }

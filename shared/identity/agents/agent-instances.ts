@@ -50,6 +50,6 @@ const isWithinLiveWindow = ({ clock, config }: Deps, lastSeen: number): boolean 
 const MAX_INSTANCES = 100;
 
 export const listLiveInstances = async (deps: Deps, { project, id }: Agent): Promise<string[]> => {
-  const instances = await deps.records.query<AgentInstance>({ p: instancesPk(project, id), limit: MAX_INSTANCES });
+  const instances = await deps.records.query<AgentInstance>({ pk: instancesPk(project, id), limit: MAX_INSTANCES });
   return instances.filter(({ lastSeen }) => isWithinLiveWindow(deps, lastSeen)).map(({ sk }) => sk);
 };

@@ -15,7 +15,7 @@ export interface Agent extends Item {
   capabilities: string[];
   /** The domains that it serves as a whole, beside those of which it has a capability such as `security.*`. */
   domains?: string[];
-  via: 'http' | 'nats';
+  transport: 'http' | 'nats';
   versions?: string[];
   publicKey?: string;
   /** What becomes of its messages that are not signed with that key. */
@@ -44,7 +44,7 @@ export interface AgentHealth extends Item {
   /** Of the newest heartbeat; absent until the first one. */
   sentAt?: number;
   /** Which one that was, and when it came. */
-  beat?: { id: string; fingerprint: string; at?: number };
+  lastHeartbeat?: { id: string; fingerprint: string; at?: number };
   lastSeen?: number;
   status?: string;
   capabilities?: string[];
@@ -61,7 +61,7 @@ export interface AgentHealth extends Item {
   instance?: string;
   /** What it said of itself last, beside its heartbeats. */
   statusReport?: StatusReport & { at: number };
-  rest?: AgentPause;
+  pause?: AgentPause;
   /** When it must have shown that it is well. */
   checkBy?: number;
 }
@@ -83,13 +83,13 @@ export const isAgentHealth = (item: Item): item is AgentHealth => item.sk === 'h
  * this stays, so that nobody gets it who is registered under the name by chance.
  */
 export interface RemovedAgent extends Item {
-  sk: 'removed';
+  sk: 'agent-tombstone';
   removedAt: number;
 }
 
 export const removedRef = (project: string, id: string): Ref<RemovedAgent> => ({
   pk: agentPk(project, id),
-  sk: 'removed',
+  sk: 'agent-tombstone',
 });
 
 export const agentPk = (project: string, id: string): string => `${project}#agent#${id}`;

@@ -14,7 +14,7 @@ export const hasCapabilityProviders = async (
   project: string,
   capability: string,
 ): Promise<boolean> => {
-  const offers = await records.query<Item>({ p: capabilityOffersPk(project, capability), limit: 1 });
+  const offers = await records.query<Item>({ pk: capabilityOffersPk(project, capability), limit: 1 });
   return offers.length > 0;
 };
 
@@ -26,7 +26,7 @@ export const listProviderIds = async (
   limit: number,
   after?: string,
 ): Promise<string[]> => {
-  const offers = await records.query<Item>({ p: capabilityOffersPk(project, capability), after, limit });
+  const offers = await records.query<Item>({ pk: capabilityOffersPk(project, capability), after, limit });
   return offers.map(({ sk }) => sk);
 };
 

@@ -94,7 +94,7 @@ export const createDirectory = (
 };
 
 const loadAgent = async (records: Records, project: string, id: string): Promise<RegisteredAgent | undefined> => {
-  const items = await records.query<Agent | AgentHealth>({ p: agentPk(project, id), limit: 10 });
+  const items = await records.query<Agent | AgentHealth>({ pk: agentPk(project, id), limit: 10 });
   const agent = items.find(isAgentRecord);
   const health = items.find(isAgentHealth);
   return agent && { agent, health };

@@ -7,31 +7,31 @@ import { type Agent, agentsKey, type DeclaredCapabilities, listExactCapabilities
 
 /** Who serves a domain, in one record that says where its tasks go, however many agents and tasks there are. */
 export interface DomainProviders extends Item {
-  sk: 'served';
+  sk: 'domain-providers';
   project: string;
   domain: string;
   /** How many agents are handed everything of it. */
-  whole: number;
+  wholeDomain: number;
   /** How many agents have each capability and are not handed everything. */
-  exact: Record<string, number>;
+  byCapability: Record<string, number>;
   /** What was declared of late, and when: tasks that nobody could do before are then moved to its queue. */
-  fresh: Record<string, number>;
+  declaredAt: Record<string, number>;
   /** Agents may have been registered before there was this record, and are yet to be counted. */
   isUncounted?: true;
 }
 
 export const domainProvidersRef = (project: string, domain: string): Ref<DomainProviders> => ({
   pk: `${project}#domain#${domain}`,
-  sk: 'served',
+  sk: 'domain-providers',
 });
-export const isDomainProviders = (item: Item): item is DomainProviders => item.sk === 'served';
+export const isDomainProviders = (item: Item): item is DomainProviders => item.sk === 'domain-providers';
 
 /** Whether somebody declares the very capability, which then has a queue of its own. */
-export const isCapabilityDeclared = ({ exact }: DomainProviders, capability: string): boolean =>
-  (getOwnCount(exact, capability) ?? 0) > 0;
+export const isCapabilityDeclared = ({ byCapability }: DomainProviders, capability: string): boolean =>
+  (getOwnCount(byCapability, capability) ?? 0) > 0;
 
-export const countProviders = ({ whole, exact }: DomainProviders, capability: string): number =>
-  whole + (getOwnCount(exact, capability) ?? 0);
+export const countProviders = ({ wholeDomain, byCapability }: DomainProviders, capability: string): number =>
+  wholeDomain + (getOwnCount(byCapability, capability) ?? 0);
 
 const getOwnCount = (counts: Record<string, number>, name: string): number | undefined =>
   Object.hasOwn(counts, name) ? counts[name] : undefined;
@@ -44,7 +44,15 @@ export const loadDomainProviders = async (deps: Deps, project: string, domain: s
   const ref = domainProvidersRef(project, domain);
   const found = await deps.records.get(ref);
   if (found) return found;
-  const nobody = { pk: ref.pk, sk: 'served' as const, project, domain, whole: 0, exact: {}, fresh: {} };
+  const nobody = {
+    pk: ref.pk,
+    sk: 'domain-providers' as const,
+    project,
+    domain,
+    wholeDomain: 0,
+    byCapability: {},
+    declaredAt: {},
+  };
   const due = deps.clock.now();
   const created = await deps.records.create<DomainProviders>({ ...nobody, isUncounted: true, due }, deps.newId());
   const served = created.outcome === 'written' ? created.after : created.existing;
@@ -70,12 +78,12 @@ export const recountProviders = async (
   deps: Deps,
   { project, domain, v }: DomainProviders,
 ): Promise<DomainProviders | undefined> => {
-  const { whole, exact } = await countAgents(deps, project, domain);
+  const { wholeDomain, byCapability } = await countAgents(deps, project, domain);
   const now = deps.clock.now();
-  const fresh = Object.fromEntries(Object.keys(exact).map((capability) => [capability, now]));
+  const fresh = Object.fromEntries(Object.keys(byCapability).map((capability) => [capability, now]));
   const change = {
     if: equals('v', v),
-    set: { whole, exact, fresh, due: now + CACHE_SETTLE_MS },
+    set: { wholeDomain, byCapability, declaredAt: fresh, due: now + CACHE_SETTLE_MS },
     unset: ['isUncounted'],
   };
   const written = await deps.records.update(domainProvidersRef(project, domain), change, deps.newId());
@@ -89,13 +97,13 @@ const countAgents = async (
   deps: Deps,
   project: string,
   domain: string,
-): Promise<Pick<DomainProviders, 'whole' | 'exact'>> => {
+): Promise<Pick<DomainProviders, 'wholeDomain' | 'byCapability'>> => {
   const exact = new Map<string, number>();
   let whole = 0;
   for (let after: string | undefined; ; ) {
     const agents = await deps.records.query<Agent>({
-      index: 'placed',
-      p: agentsKey(project),
+      index: 'byList',
+      pk: agentsKey(project),
       after,
       limit: AGENT_PAGE,
     });
@@ -108,7 +116,7 @@ const countAgents = async (
     if (agents.length < AGENT_PAGE) break;
     after = agents.at(-1)?.id;
   }
-  return { whole, exact: Object.fromEntries(exact) };
+  return { wholeDomain: whole, byCapability: Object.fromEntries(exact) };
 };
 
 /** A record of DynamoDB has 400 KB, and a name 128 characters in both maps. */
@@ -138,18 +146,18 @@ export const buildProviderWrites = async (
   return Promise.all(
     changes.map(async ({ domain, whole, added, removed }): Promise<TransactionWrite> => {
       const served = await loadCountedProviders(deps, project, domain);
-      const names = Object.keys(served.exact);
+      const names = Object.keys(served.byCapability);
       if (added.length > 0 && new Set([...names, ...added]).size > MAX_CAPABILITIES_PER_DOMAIN)
         throw tooManyCapabilitiesError(domain);
       const now = deps.clock.now();
-      const fresh = added.map((capability) => [`fresh.${capability}`, now] as const);
+      const fresh = added.map((capability) => [`declaredAt.${capability}`, now] as const);
       const counts = [
-        ...added.map((capability) => [`exact.${capability}`, 1] as const),
-        ...removed.map((capability) => [`exact.${capability}`, -1] as const),
+        ...added.map((capability) => [`byCapability.${capability}`, 1] as const),
+        ...removed.map((capability) => [`byCapability.${capability}`, -1] as const),
       ];
       const change: Change = {
         set: { ...Object.fromEntries(fresh), ...(fresh.length > 0 && { due: now + CACHE_SETTLE_MS }) },
-        add: { whole, ...Object.fromEntries(counts) },
+        add: { wholeDomain: whole, ...Object.fromEntries(counts) },
       };
       return { kind: 'update', key: domainProvidersRef(project, domain), change };
     }),
@@ -198,7 +206,10 @@ export const cleanUpProviders = async (
     gone.map(({ domain, capability }) =>
       deps.records.update(
         domainProvidersRef(project, domain),
-        { if: equals(`exact.${capability}`, 0), unset: [`exact.${capability}`, `fresh.${capability}`] },
+        {
+          if: equals(`byCapability.${capability}`, 0),
+          unset: [`byCapability.${capability}`, `declaredAt.${capability}`],
+        },
         deps.newId(),
       ),
     ),

@@ -84,7 +84,7 @@ const actAs = async (
   const known = await findAgent(deps, caller.project, named);
   if (!known)
     throw new ParleyError('unknown_agent', `No agent ${named} is registered. PUT /v1/agents/${named} registers it.`);
-  if (caller.role === 'relay' && known.agent.via !== 'nats') {
+  if (caller.role === 'relay' && known.agent.transport !== 'nats') {
     throw new ParleyError(
       'from_mismatch',
       `The relay speaks for agents with via "nats", and ${named} is none of them.`,

@@ -139,7 +139,7 @@ const toMessageEntries = (event: ParleyEvent, message: JsonObject): AuditLogEntr
 };
 
 const toAuditEntry = (
-  { type: told, at, data }: ParleyEvent,
+  { type: auditEntry, at, data }: ParleyEvent,
   message: JsonObject,
   direction: Direction,
 ): AuditLogEntry => {
@@ -151,7 +151,7 @@ const toAuditEntry = (
     fromAgent: String(from),
     toAgent: to === undefined ? undefined : String(to),
     type: String(type),
-    status: getEntryStatus(told, data),
+    status: getEntryStatus(auditEntry, data),
     latencyMs: toNumber(waitedMs),
     evidenceCount: toNumber(evidenceCount),
     confidenceScore: toNumber(confidenceScore),
@@ -159,11 +159,11 @@ const toAuditEntry = (
   };
 };
 
-const getEntryStatus = (told: string, { error, status }: ParleyEvent['data']): AuditLogEntry['status'] => {
-  if (told.endsWith('.expired')) return 'timeout';
-  if (['message.evicted', 'message.blocked', 'task.cancelled'].includes(told)) return 'error';
-  if (told === 'batch.ended') return getBatchStatus(status);
-  if (told !== 'task.failed' && told !== 'task.retrying') return 'success';
+const getEntryStatus = (auditEntry: string, { error, status }: ParleyEvent['data']): AuditLogEntry['status'] => {
+  if (auditEntry.endsWith('.expired')) return 'timeout';
+  if (['message.evicted', 'message.blocked', 'task.cancelled'].includes(auditEntry)) return 'error';
+  if (auditEntry === 'batch.ended') return getBatchStatus(status);
+  if (auditEntry !== 'task.failed' && auditEntry !== 'task.retrying') return 'success';
   const code = isObject(error) ? String(error.code).toLowerCase() : '';
   return code === 'timeout' ? 'timeout' : 'error';
 };

@@ -23,50 +23,61 @@ export const buildTaskAuditFields = (type: TaskEventType, task: Task, deliveries
 };
 
 /** Whether what is said to the requester is logged, and what is said to the holder. */
-const isAuditedFor = ({ told, heardIn, answeredIn }: Task, isRequester: boolean): boolean =>
-  told !== undefined || heardIn !== undefined || (isRequester && answeredIn !== undefined);
+const isAuditedFor = ({ auditEntry, holderLogDialect, requesterLogDialect }: Task, isRequester: boolean): boolean =>
+  auditEntry !== undefined || holderLogDialect !== undefined || (isRequester && requesterLogDialect !== undefined);
 
 const getSentEntry = (type: TaskEventType, task: Task): JsonObject | undefined => {
   switch (type) {
     case 'task.requested':
-      return task.v === 1 ? task.told : undefined;
+      return task.v === 1 ? task.auditEntry : undefined;
     case 'task.claimed':
     case 'task.expired':
-      return task.told;
+      return task.auditEntry;
     case 'task.progress':
-      return task.progress?.told;
+      return task.progress?.auditEntry;
     case 'task.completed':
     case 'task.failed':
-      return getOutcomeAuditEntry(task, task.endedBy?.id);
+      return getOutcomeAuditEntry(task, task.endMessage?.id);
     case 'task.retrying':
     case 'task.input_required':
-      return getOutcomeAuditEntry(task, task.seen?.at(-1)?.id);
+      return getOutcomeAuditEntry(task, task.processedMessages?.at(-1)?.id);
     default:
       return undefined;
   }
 };
 
 /** An earlier attempt may have ended with a message that was logged, and this one without. */
-const getOutcomeAuditEntry = ({ outcomeTold: told }: Task, id: string | undefined): JsonObject | undefined =>
-  id !== undefined && toCanonicalId(String(told?.id)) === id ? told : undefined;
+const getOutcomeAuditEntry = (
+  { outcomeAuditEntry: auditEntry }: Task,
+  id: string | undefined,
+): JsonObject | undefined =>
+  id !== undefined && toCanonicalId(String(auditEntry?.id)) === id ? auditEntry : undefined;
 
 /** What reached somebody: by a claim, as progress to be read in the task, or in an inbox. */
 const buildReceivedEntries = (type: TaskEventType, task: Task, deliveries: NewItem<Delivery>[]): JsonObject[] => {
-  const { id, from, holder, seen, dialect, heardIn = dialect, answeredIn = dialect } = task;
+  const {
+    id,
+    from,
+    holder,
+    processedMessages,
+    dialect,
+    holderLogDialect = dialect,
+    requesterLogDialect = dialect,
+  } = task;
   if (type === 'task.claimed') {
     if (!isAuditedFor(task, false)) return [];
-    const { type: called = 'request' } = getEncoder(getDialect(heardIn)).encodeRequest(task, null);
+    const { type: called = 'request' } = getEncoder(getDialect(holderLogDialect)).encodeRequest(task, null);
     return [{ id, from, to: holder, type: called }];
   }
   if (type === 'task.progress') {
-    const { type: called = 'progress' } = getEncoder(getDialect(answeredIn)).encodeReport(task);
-    return [{ id: seen?.at(-1)?.id, from: holder, to: from, type: called }];
+    const { type: called = 'progress' } = getEncoder(getDialect(requesterLogDialect)).encodeReport(task);
+    return [{ id: processedMessages?.at(-1)?.id, from: holder, to: from, type: called }];
   }
   // What ended it reaches the requester in any case, also where that is told with a batch.
-  const outcomes = task.endedBy ? [buildOutcome(task, from)] : deliveries.flatMap(({ outcome }) => outcome ?? []);
+  const outcomes = task.endMessage ? [buildOutcome(task, from)] : deliveries.flatMap(({ outcome }) => outcome ?? []);
   return outcomes
     .filter(({ to }) => isAuditedFor(task, to === from))
-    .map((outcome) => toReceivedOutcome(outcome, outcome.to === from ? answeredIn : heardIn));
+    .map((outcome) => toReceivedOutcome(outcome, outcome.to === from ? requesterLogDialect : holderLogDialect));
 };
 
 const toReceivedOutcome = (outcome: TaskOutcome, dialect: string): JsonObject => {

@@ -36,7 +36,7 @@ export interface RecipientPage {
 
 /** Some of those that it is for, in the order of their ids. Its sender is not among them. */
 export const listNextRecipients = async (deps: Deps, broadcast: Broadcast): Promise<RecipientPage> => {
-  const { project, audience, from, reachedUpTo: after } = broadcast;
+  const { project, audience, from, cursor: after } = broadcast;
   const [kind, name = ''] = parseAudience(audience);
   const page =
     kind === 'capability' && getDomain(name) === undefined
@@ -57,7 +57,7 @@ const listMatchingAgents = async (
   after: string | undefined,
 ): Promise<RecipientPage> => {
   const p = agentsKey(project);
-  const agents = await deps.records.query<Agent>({ index: 'placed', p, after, limit: PAGE_SIZE });
+  const agents = await deps.records.query<Agent>({ index: 'byList', pk: p, after, limit: PAGE_SIZE });
   return { ...toPage(agents.map(({ id }) => id)), recipients: agents.filter(isWanted).map(({ id }) => id) };
 };
 

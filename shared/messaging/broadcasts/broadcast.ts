@@ -13,7 +13,7 @@ export interface Broadcast extends Item {
   dialect: string;
   audience: string;
   /** Whoever listens on NATS where it belongs has heard it from its sender. */
-  heardOnNats?: true;
+  isAlreadyPublished?: true;
   /** What it says, to nobody in particular. */
   command: BroadcastCommand;
   fingerprint: string;
@@ -24,11 +24,11 @@ export interface Broadcast extends Item {
   isMade?: true;
   createdAt: number;
   /** The last agent that was looked at. */
-  reachedUpTo?: string;
-  reached: number;
+  cursor?: string;
+  deliveredCount: number;
   /** How many could not be reached, because their inbox is full, or an order does not fit them. */
-  unreached: number;
-  doneAt?: number;
+  failedCount: number;
+  completedAt?: number;
 }
 
 /** What can be said to many. */
@@ -45,11 +45,16 @@ export const isBroadcast = (item: Item): item is Broadcast => item.sk === 'broad
 export const computeBroadcastEffects = ({ before, after }: RecordChange<Broadcast>): Effect[] => {
   if (!after) return [];
   const isNew = before === undefined;
-  if (!isNew && (after.doneAt === undefined || before.doneAt !== undefined)) return [];
-  const { id, project, from, audience, reached, unreached, v, at, createdAt } = after;
+  if (!isNew && (after.completedAt === undefined || before.completedAt !== undefined)) return [];
+  const { id, project, from, audience, deliveredCount, failedCount, v, at, createdAt } = after;
   const type = isNew ? 'broadcast.sent' : 'broadcast.done';
-  const counts: Json = isNew ? {} : { reached, unreached, tookMs: at - createdAt };
+  const counts: Json = isNew ? {} : { delivered: deliveredCount, failed: failedCount, tookMs: at - createdAt };
   const data = { messageId: id, from, audience, ...counts };
-  const told: Effect = { kind: 'announce', event: { id: `broadcast/${id}:${v}:${type}`, project, type, at, data } };
-  return isNew && audience === 'all' ? [told, { kind: 'relay', message: buildBroadcastRelay(after) }] : [told];
+  const auditEntry: Effect = {
+    kind: 'publish',
+    event: { id: `broadcast/${id}:${v}:${type}`, project, type, at, data },
+  };
+  return isNew && audience === 'all'
+    ? [auditEntry, { kind: 'relay', message: buildBroadcastRelay(after) }]
+    : [auditEntry];
 };

@@ -20,13 +20,18 @@ import { type Broadcast, type BroadcastCommand, broadcastRef } from './broadcast
 export const createBroadcast = async (
   deps: Deps,
   caller: Caller,
-  { audience, dialect, trace, heardOnNats }: Pick<Broadcast, 'audience' | 'dialect' | 'heardOnNats'> & { trace: Trace },
+  {
+    audience,
+    dialect,
+    trace,
+    isAlreadyPublished,
+  }: Pick<Broadcast, 'audience' | 'dialect' | 'isAlreadyPublished'> & { trace: Trace },
   command: Command,
 ): Promise<{ duplicate: boolean }> => {
   const { project } = caller;
   assertCoordinator(caller, 'speak to many at once');
   assertKnownAudience(deps, project, audience);
-  if (command.kind !== 'note' && command.kind !== 'request') {
+  if (command.kind !== 'directMessage' && command.kind !== 'request') {
     throw new ParleyError('invalid_request', 'Only a request or a message that is about no task can go to many.');
   }
   const { messageId: id, from, fingerprint } = command;
@@ -34,9 +39,9 @@ export const createBroadcast = async (
   const now = deps.clock.now();
   const fresh: NewItem<Broadcast> = {
     ...broadcastRef(project, id),
-    ...{ sk: 'broadcast', project, id, from, dialect, audience, heardOnNats, command, fingerprint },
+    ...{ sk: 'broadcast', project, id, from, dialect, audience, isAlreadyPublished, command, fingerprint },
     ...pickCallTrace(trace),
-    ...{ createdAt: now, reached: 0, unreached: 0, due: now },
+    ...{ createdAt: now, deliveredCount: 0, failedCount: 0, due: now },
   };
   const created = await deps.records.create<Broadcast>(fresh, deps.newId());
   if (created.outcome === 'written') return { duplicate: false };
@@ -58,11 +63,11 @@ export const onBroadcastTimer = async (deps: Deps, record: Broadcast): Promise<v
     broadcastRef(record.project, record.id),
     {
       if: equals('v', record.v),
-      add: { reached: recipients.length - unreached, unreached },
+      add: { deliveredCount: recipients.length - unreached, failedCount: unreached },
       set:
         after === undefined
-          ? { doneAt: now, expires: now + deps.config.tasks.retentionMs }
-          : { reachedUpTo: after, due: Math.max(now, (record.due ?? 0) + 1) },
+          ? { completedAt: now, expires: now + deps.config.tasks.retentionMs }
+          : { cursor: after, due: Math.max(now, (record.due ?? 0) + 1) },
       unset: after === undefined ? ['due'] : [],
     },
     deps.newId(),
@@ -75,12 +80,13 @@ const sendToRecipient = async (
   command: BroadcastCommand,
   to: string,
 ): Promise<boolean> => {
-  const { project, dialect, audience, heardOnNats } = record;
+  const { project, dialect, audience, isAlreadyPublished } = record;
   const trace = pickCallTrace(record);
-  const isToSome = audience !== 'all' && !heardOnNats;
+  const isPartialAudience = audience !== 'all' && !isAlreadyPublished;
   try {
     const own = addressCommand(command, to);
-    if (own.kind === 'note') await sendDirectMessage(deps, { project, dialect, trace, isShown: true, isToSome }, own);
+    if (own.kind === 'directMessage')
+      await sendDirectMessage(deps, { project, dialect, trace, isVisible: true, isPartialAudience }, own);
     else await createTask(deps, { project, role: 'admin' }, dialect, own, trace);
     return true;
   } catch (error) {
@@ -93,7 +99,7 @@ const sendToRecipient = async (
 /** The message as if it were for this one alone, under an id that begins with the same digits. */
 const addressCommand = (command: BroadcastCommand, to: string): BroadcastCommand => {
   const messageId = uuidFromSeed(['recipient', command.messageId, to], toUuid(command.messageId).slice(0, 8));
-  const sent = command.sent && { ...command.sent, to };
-  const own = { messageId, to, sent, fingerprint: computeFingerprint([command.fingerprint, to]) };
-  return command.kind === 'note' ? { ...command, ...own } : { ...command, ...own, taskId: messageId };
+  const sent = command.sequenceInfo && { ...command.sequenceInfo, to };
+  const own = { messageId, to, sequenceInfo: sent, fingerprint: computeFingerprint([command.fingerprint, to]) };
+  return command.kind === 'directMessage' ? { ...command, ...own } : { ...command, ...own, taskId: messageId };
 };

@@ -9,34 +9,41 @@ export const isExpired = ({ deadline = Infinity }: DirectMessage, now: number): 
 export const TOMBSTONE_MS = 48 * 3_600_000;
 
 /** It is kept for a while, so that the same message again is known; a ticket until it is closed. */
-const buildRetention = (now: number, keepMs: number, isKept: boolean): Change['set'] =>
-  isKept ? {} : { expires: now + Math.max(TOMBSTONE_MS, keepMs) };
+const buildRetention = (now: number, retentionMs: number, isKept: boolean): Change['set'] =>
+  isKept ? {} : { expires: now + Math.max(TOMBSTONE_MS, retentionMs) };
 
 /** Its recipient has read it. */
-export const buildReadChange = (note: DirectMessage, now: number, keepMs: number): Change => ({
-  set: { readAt: now, ...buildRetention(now, keepMs, isGap(note)) },
-  unset: ['placed', 'due', ...(isGap(note) ? [] : ['held'])],
+export const buildReadChange = (directMessage: DirectMessage, now: number, retentionMs: number): Change => ({
+  set: { readAt: now, ...buildRetention(now, retentionMs, isGap(directMessage)) },
+  unset: ['byList', 'due', ...(isGap(directMessage) ? [] : ['byHolder'])],
 });
 
 /** Another has its place now. Its sender still finds it among what was not acknowledged. */
-export const buildEvictionChange = (now: number, keepMs: number, isKept: boolean): Change => ({
-  set: { evictedAt: now, ...buildRetention(now, keepMs, isKept) },
-  unset: ['placed', 'due'],
+export const buildEvictionChange = (now: number, retentionMs: number, isKept: boolean): Change => ({
+  set: { evictedAt: now, ...buildRetention(now, retentionMs, isKept) },
+  unset: ['byList', 'due'],
 });
 
 /** Unread after its time, it leaves the inbox. Before that, its sender may learn that it is not acknowledged. */
-export const onDirectMessageTimer = async (deps: Deps, note: DirectMessage): Promise<void> => {
+export const onDirectMessageTimer = async (deps: Deps, directMessage: DirectMessage): Promise<void> => {
   const now = deps.clock.now();
-  if (isExpired(note, now)) {
-    await removeMessages(deps, [note], () => ({ unset: ['placed', 'due'] }));
+  if (isExpired(directMessage, now)) {
+    await removeMessages(deps, [directMessage], () => ({ unset: ['byList', 'due'] }));
     return;
   }
   const change: Change = {
-    if: equals('v', note.v),
-    set: { unacknowledgedAt: isUnacknowledged(note, now) ? now : undefined, due: computeNextMessageCheckAt(note, now) },
-    unset: computeNextMessageCheckAt(note, now) === undefined ? ['due'] : [],
+    if: equals('v', directMessage.v),
+    set: {
+      unacknowledgedAt: isUnacknowledged(directMessage, now) ? now : undefined,
+      due: computeNextMessageCheckAt(directMessage, now),
+    },
+    unset: computeNextMessageCheckAt(directMessage, now) === undefined ? ['due'] : [],
   };
-  await deps.records.update(directMessageRef(note.project, note.from, note.id), change, deps.newId());
+  await deps.records.update(
+    directMessageRef(directMessage.project, directMessage.from, directMessage.id),
+    change,
+    deps.newId(),
+  );
 };
 
 const isUnacknowledged = ({ acknowledgeBy = Infinity, unacknowledgedAt }: DirectMessage, now: number): boolean =>

@@ -11,14 +11,14 @@ import type { DirectMessage } from './direct-message.ts';
 export const computeDirectMessageEffects = ({ before, after }: RecordChange<DirectMessage>): Effect[] => {
   if (!after) return [];
   if (!before) {
-    const sent: Effect = { kind: 'announce', event: buildMessageEvent('message.sent', after) };
-    return after.toNats ? [sent, { kind: 'enqueue', message: buildDirectMessageRelay(after) }] : [sent];
+    const sent: Effect = { kind: 'publish', event: buildMessageEvent('message.sent', after) };
+    return after.deliveryTarget ? [sent, { kind: 'enqueue', message: buildDirectMessageRelay(after) }] : [sent];
   }
   if (before.unacknowledgedAt !== after.unacknowledgedAt) {
-    return [{ kind: 'announce', event: buildMessageEvent('message.unacknowledged', after) }];
+    return [{ kind: 'publish', event: buildMessageEvent('message.unacknowledged', after) }];
   }
-  if (before.placed === undefined || after.placed !== undefined) return [];
-  return [{ kind: 'announce', event: buildMessageEvent(getEndEventType(after), after) }];
+  if (before.byList === undefined || after.byList !== undefined) return [];
+  return [{ kind: 'publish', event: buildMessageEvent(getEndEventType(after), after) }];
 };
 
 const getEndEventType = ({ readAt, evictedAt }: DirectMessage): DirectMessageEventType => {
@@ -28,30 +28,38 @@ const getEndEventType = ({ readAt, evictedAt }: DirectMessage): DirectMessageEve
 
 type DirectMessageEventType = `message.${'sent' | 'read' | 'expired' | 'evicted' | 'unacknowledged'}`;
 
-const buildMessageEvent = (type: DirectMessageEventType, note: DirectMessage): ParleyEvent => ({
-  id: `note/${note.from}/${note.id}:${note.v}:${type}`,
-  project: note.project,
+const buildMessageEvent = (type: DirectMessageEventType, directMessage: DirectMessage): ParleyEvent => ({
+  id: `note/${directMessage.from}/${directMessage.id}:${directMessage.v}:${type}`,
+  project: directMessage.project,
   type,
-  at: note.at,
+  at: directMessage.at,
   data: {
-    messageId: note.id,
-    type: note.type,
-    from: note.from,
-    to: note.to,
-    priority: note.priority,
-    correlation: note.correlation,
-    traceparent: note.traceparent,
-    waitedMs: type === 'message.sent' ? undefined : note.at - note.createdAt,
-    logged: buildMessageAuditFields(type, note),
+    messageId: directMessage.id,
+    type: directMessage.type,
+    from: directMessage.from,
+    to: directMessage.to,
+    priority: directMessage.priority,
+    correlation: directMessage.correlation,
+    traceparent: directMessage.traceparent,
+    waitedMs: type === 'message.sent' ? undefined : directMessage.at - directMessage.createdAt,
+    logged: buildMessageAuditFields(type, directMessage),
   },
 });
 
-const buildMessageAuditFields = (type: DirectMessageEventType, note: DirectMessage): JsonObject | undefined => {
-  const message = note.told ?? (type === 'message.sent' ? undefined : buildReceivedEntry(note));
-  return message && { ...message, waitedMs: note.at - note.createdAt };
+const buildMessageAuditFields = (
+  type: DirectMessageEventType,
+  directMessage: DirectMessage,
+): JsonObject | undefined => {
+  const message = directMessage.auditEntry ?? (type === 'message.sent' ? undefined : buildReceivedEntry(directMessage));
+  return message && { ...message, waitedMs: directMessage.at - directMessage.createdAt };
 };
 
-const buildReceivedEntry = (note: DirectMessage): JsonObject | undefined =>
-  note.heardIn === undefined
+const buildReceivedEntry = (directMessage: DirectMessage): JsonObject | undefined =>
+  directMessage.recipientLogDialect === undefined
     ? undefined
-    : { id: note.id, type: getEncoder(getDialect(note.heardIn)).encodeDirectMessage(note, null).type ?? note.type };
+    : {
+        id: directMessage.id,
+        type:
+          getEncoder(getDialect(directMessage.recipientLogDialect)).encodeDirectMessage(directMessage, null).type ??
+          directMessage.type,
+      };

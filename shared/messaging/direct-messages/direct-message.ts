@@ -8,7 +8,7 @@ import type { StoredContent } from '../../storage/content.ts';
  * its time is over, and is kept for as long as a task, so that the same message again is known.
  */
 export interface DirectMessage extends Item {
-  sk: 'note';
+  sk: 'direct-message';
   project: string;
   /** Its message id, which is unique for its sender. */
   id: string;
@@ -31,11 +31,11 @@ export interface DirectMessage extends Item {
   correlation?: string;
   content: StoredContent;
   /** What its dialect has no canonical place for, given back to readers of that dialect. */
-  carried: JsonObject;
+  extensions: JsonObject;
   /** What the log of messages says of it. */
-  told?: JsonObject;
+  auditEntry?: JsonObject;
   /** Its recipient's dialect, where that is logged. */
-  heardIn?: string;
+  recipientLogDialect?: string;
   fingerprint: string;
   traceparent: string;
   tracestate?: string;
@@ -44,20 +44,20 @@ export interface DirectMessage extends Item {
   /** It had to go for another, because the inbox was full. */
   evictedAt?: number;
   /** Under which it stands in the order of arrival, in an inbox with a limit. */
-  arrival?: string;
+  inboxSlot?: string;
   /** Where it is on a list until somebody closes it. */
   closedAt?: number;
   /** Its recipient is reached over NATS: it stands in no inbox. One that went to some, and to others alike, is told where all listen. */
-  toNats?: true | 'with others';
+  deliveryTarget?: 'nats' | 'natsPartialAudience';
 }
 
-export const isDirectMessage = (item: Item): item is DirectMessage => item.sk === 'note';
+export const isDirectMessage = (item: Item): item is DirectMessage => item.sk === 'direct-message';
 
 /** It stays on a list until somebody closes it; any other place there is for what its sender waits to see acknowledged. */
-export const isGap = ({ held, acknowledgeBy }: Pick<DirectMessage, 'held' | 'acknowledgeBy'>): boolean =>
-  held !== undefined && acknowledgeBy === undefined;
+export const isGap = ({ byHolder, acknowledgeBy }: Pick<DirectMessage, 'byHolder' | 'acknowledgeBy'>): boolean =>
+  byHolder !== undefined && acknowledgeBy === undefined;
 
 export const directMessageRef = (project: string, from: string, id: string): Ref<DirectMessage> => ({
-  pk: `${project}#note#${from}#${id}`,
-  sk: 'note',
+  pk: `${project}#direct-message#${from}#${id}`,
+  sk: 'direct-message',
 });

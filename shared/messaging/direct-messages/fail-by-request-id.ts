@@ -18,12 +18,16 @@ export const failByRequestId = async (
   sender: RegisteredAgent,
   message: DirectMessageCommand,
 ): Promise<boolean> => {
-  const { failing, to, from, messageId, fingerprint, carried, told } = message;
-  if (!failing) return false;
+  const { failsRequest, to, from, messageId, fingerprint, extensions, auditEntry } = message;
+  if (!failsRequest) return false;
   const { project, id } = sender.agent;
   if (await deps.records.get(directMessageRef(project, from, messageId))) return false;
-  const held = await deps.records.query<Task>({ index: 'held', p: holderKey(project, id), limit: MAX_ASSIGNED_READ });
-  const [task, ...more] = held.filter((one) => one.thread === failing.thread && one.from === to);
+  const held = await deps.records.query<Task>({
+    index: 'byHolder',
+    pk: holderKey(project, id),
+    limit: MAX_ASSIGNED_READ,
+  });
+  const [task, ...more] = held.filter((one) => one.requestId === failsRequest.requestId && one.from === to);
   if (!task || more.length > 0 || held.length === MAX_ASSIGNED_READ) return false;
   try {
     await applyReport(deps, sender, {
@@ -32,9 +36,9 @@ export const failByRequestId = async (
       fingerprint,
       from,
       taskId: task.id,
-      error: failing.error,
-      carried,
-      told,
+      error: failsRequest.error,
+      extensions,
+      auditEntry,
     });
     return true;
   } catch (error) {

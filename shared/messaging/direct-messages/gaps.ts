@@ -18,10 +18,10 @@ export const gapKey = (
   openedAt: number,
 ): IndexKey => timeOrderedKey(gapListKey(project, status), openedAt, `${from}:${id}`);
 
-const gapListKey = (project: string, status: GapStatus): string => `${project}#tickets#${status}`;
+const gapListKey = (project: string, status: GapStatus): string => `${project}#gaps#${status}`;
 
 export interface GapPage {
-  tickets: DirectMessage[];
+  gaps: DirectMessage[];
   cursor?: string;
 }
 
@@ -32,9 +32,15 @@ export const listGaps = async (
   { status, limit, cursor }: { status: GapStatus; limit: number; cursor?: string },
 ): Promise<GapPage> => {
   const p = gapListKey(caller.project, status);
-  const found = await deps.records.query<DirectMessage>({ index: 'held', p, after: cursor, newestFirst: true, limit });
-  const tickets = found.filter((note) => isParty(caller, note));
-  return { tickets, cursor: found.length === limit ? found.at(-1)?.held?.s : undefined };
+  const found = await deps.records.query<DirectMessage>({
+    index: 'byHolder',
+    pk: p,
+    after: cursor,
+    newestFirst: true,
+    limit,
+  });
+  const tickets = found.filter((directMessage) => isParty(caller, directMessage));
+  return { gaps: tickets, cursor: found.length === limit ? found.at(-1)?.byHolder?.sk : undefined };
 };
 
 const isParty = (caller: Caller, { from, to }: DirectMessage): boolean =>
@@ -49,13 +55,16 @@ export const closeGap = async (deps: Deps, caller: Caller, from: string, id: str
     directMessageRef(project, from, toCanonicalId(id)),
     deps.newId(),
     undefined,
-    (note) => {
-      if (!note || !isGap(note) || !isParty(caller, note)) {
+    (directMessage) => {
+      if (!directMessage || !isGap(directMessage) || !isParty(caller, directMessage)) {
         throw new ParleyError('not_found', `There is no ticket ${id} of ${from}.`);
       }
-      if (note.closedAt !== undefined) return 'unchanged';
-      const held = gapKey(note, 'closed', note.createdAt);
-      return { if: equals('v', note.v), set: { held, closedAt: now, expires: now + deps.config.tasks.retentionMs } };
+      if (directMessage.closedAt !== undefined) return 'unchanged';
+      const held = gapKey(directMessage, 'closed', directMessage.createdAt);
+      return {
+        if: equals('v', directMessage.v),
+        set: { byHolder: held, closedAt: now, expires: now + deps.config.tasks.retentionMs },
+      };
     },
   );
   return done.outcome === 'changed' ? done.after : done.record;

@@ -24,8 +24,8 @@ interface SendOptions {
   project: string;
   dialect: string;
   trace: Trace;
-  isShown: boolean;
-  isToSome?: boolean;
+  isVisible: boolean;
+  isPartialAudience?: boolean;
 }
 
 /** Puts the message into its recipient's inbox, or only keeps it, or finds that it came before. */
@@ -37,7 +37,7 @@ export const sendDirectMessage = async (
   const { project } = sending;
   const { inputBytes, extensionBytes } = deps.config.limits;
   const said = assertMaxSize('The content of the message', message.content, inputBytes);
-  assertMaxSize('What the message carries beside it', message.carried, extensionBytes);
+  assertMaxSize('What the message carries beside it', message.extensions, extensionBytes);
   const recipient = await findAgent(deps, project, message.to);
   if (!recipient) {
     // What was accepted once stays accepted, though its recipient may be gone by now.
@@ -49,8 +49,10 @@ export const sendDirectMessage = async (
     );
   }
   const content = await storeContent(deps, project, message.messageId, said);
-  const note = buildDirectMessage(deps, sending, recipient.agent, message, content);
-  const met = await withBlobCleanup(deps.blobs, [content], () => writeMessage(deps, recipient.agent, note, message));
+  const directMessage = buildDirectMessage(deps, sending, recipient.agent, message, content);
+  const met = await withBlobCleanup(deps.blobs, [content], () =>
+    writeMessage(deps, recipient.agent, directMessage, message),
+  );
   if (met === 'written') return { duplicate: false };
   await deleteOrphans(deps.blobs, [content], [met?.content]);
   if (met?.fingerprint === message.fingerprint) return { duplicate: true };
@@ -69,31 +71,31 @@ const MAX_BACKOFF_MS = 1000;
 const writeMessage = async (
   deps: Deps,
   recipient: Agent,
-  note: NewItem<DirectMessage>,
-  { order }: DirectMessageCommand,
+  directMessage: NewItem<DirectMessage>,
+  { controlCommand }: DirectMessageCommand,
 ): Promise<'written' | DirectMessage | undefined> => {
-  const { project, from, to } = note;
-  let orders = order ? [buildControlWrite(deps, project, to, from, order)] : [];
-  const isCounted = note.placed !== undefined && recipient.inboxLimit !== undefined;
+  const { project, from, to } = directMessage;
+  let orders = controlCommand ? [buildControlWrite(deps, project, to, from, controlCommand)] : [];
+  const isCounted = directMessage.byList !== undefined && recipient.inboxLimit !== undefined;
   if (!isCounted && orders.length === 0) {
-    const created = await deps.records.create<DirectMessage>(note, deps.newId());
+    const created = await deps.records.create<DirectMessage>(directMessage, deps.newId());
     return created.outcome === 'written' ? 'written' : created.existing;
   }
   const token = deps.newId();
   const until = performance.now() + MAX_RETRY_MS;
   for (let attempt = 0; performance.now() < until; attempt++) {
-    const entrance = isCounted ? await planMessageAdmission(deps, recipient, note) : undefined;
-    if (entrance instanceof Error) return findAccepted(deps, note, entrance);
-    const own: TransactionWrite = { kind: 'create', item: { ...note, arrival: entrance?.arrival } };
+    const entrance = isCounted ? await planMessageAdmission(deps, recipient, directMessage) : undefined;
+    if (entrance instanceof Error) return findAccepted(deps, directMessage, entrance);
+    const own: TransactionWrite = { kind: 'create', item: { ...directMessage, inboxSlot: entrance?.slot } };
     const done = await deps.records.transact([own, ...orders, ...(entrance?.writes ?? [])], token);
     if (done.outcome === 'written') {
-      if (order) deps.directory.invalidate(project, to);
+      if (controlCommand) deps.directory.invalidate(project, to);
       if (entrance) recordAdmissionMetrics(deps, { project, to }, entrance);
       return 'written';
     }
     if (done.at === 0) return done.existing && isDirectMessage(done.existing) ? done.existing : undefined;
-    if (order && orders.length > 0 && done.at === 1) {
-      const refusal = checkControlApplied(order, to);
+    if (controlCommand && orders.length > 0 && done.at === 1) {
+      const refusal = checkControlApplied(controlCommand, to);
       if (refusal) throw refusal;
       orders = [];
       continue;
@@ -114,13 +116,13 @@ const findAccepted = async (
   throw refusal;
 };
 
-const planMessageAdmission = (deps: Deps, recipient: Agent, note: NewItem<DirectMessage>) => {
-  const { project, from, id } = note;
-  return planAdmission(deps, recipient, { from, id, isTicket: isGap(note) ? true : undefined }, (oldest) => ({
+const planMessageAdmission = (deps: Deps, recipient: Agent, directMessage: NewItem<DirectMessage>) => {
+  const { project, from, id } = directMessage;
+  return planAdmission(deps, recipient, { from, id, isGap: isGap(directMessage) ? true : undefined }, (oldest) => ({
     kind: 'update',
     key: directMessageRef(project, oldest.from, oldest.id),
     // It stands in the inbox for as long as its arrival is on record.
-    change: buildEvictionChange(deps.clock.now(), deps.config.tasks.retentionMs, oldest.isTicket ?? false),
+    change: buildEvictionChange(deps.clock.now(), deps.config.tasks.retentionMs, oldest.isGap ?? false),
   }));
 };
 
@@ -139,19 +141,19 @@ const recordAdmissionMetrics = (
 
 const buildDirectMessage = (
   deps: Deps,
-  { project, dialect, trace, isShown, isToSome }: SendOptions,
+  { project, dialect, trace, isVisible, isPartialAudience }: SendOptions,
   recipient: Agent,
   message: DirectMessageCommand,
   content: StoredContent,
 ): NewItem<DirectMessage> => {
   const now = deps.clock.now();
-  const { from, to, messageId: id, ttlSeconds, acknowledgeMs, sent } = message;
+  const { from, to, messageId: id, ttlSeconds, acknowledgeTimeoutMs, sequenceInfo } = message;
   const deadline = ttlSeconds === undefined ? undefined : now + ttlSeconds * 1000;
-  const acknowledgeBy = acknowledgeMs === undefined ? undefined : now + acknowledgeMs;
-  const placed = { p: inboxPk(project, to), s: inboxSortKey(sent?.at ?? now, id, sent?.sequence) };
+  const acknowledgeBy = acknowledgeTimeoutMs === undefined ? undefined : now + acknowledgeTimeoutMs;
+  const byList = { pk: inboxPk(project, to), sk: inboxSortKey(sequenceInfo?.at ?? now, id, sequenceInfo?.sequence) };
   return {
     ...directMessageRef(project, from, id),
-    sk: 'note',
+    sk: 'direct-message',
     project,
     id,
     dialect,
@@ -166,26 +168,28 @@ const buildDirectMessage = (
     acknowledgeBy,
     correlation: message.correlation,
     content,
-    carried: message.carried,
+    extensions: message.extensions,
     // A message that nobody is shown was something else, and has been told of there.
-    ...(isShown && { told: message.told, heardIn: getAuditDialect(deps.config, recipient) }),
+    ...(isVisible && { auditEntry: message.auditEntry, recipientLogDialect: getAuditDialect(deps.config, recipient) }),
     fingerprint: message.fingerprint,
     ...createChildSpan(trace),
     ...buildRetentionFields(message, project, now, deps.config.tasks.retentionMs),
-    ...(isShown && {
+    ...(isVisible && {
       due: computeNextMessageCheckAt({ acknowledgeBy, deadline }, now),
       // Whoever is on NATS reads no inbox.
-      ...(recipient.via === 'nats' ? { toNats: isToSome ? ('with others' as const) : (true as const) } : { placed }),
+      ...(recipient.transport === 'nats'
+        ? { deliveryTarget: isPartialAudience ? ('natsPartialAudience' as const) : ('nats' as const) }
+        : { byList }),
     }),
   };
 };
 
 /** A ticket until it is closed; what never expires until it is read; anything else for as long as a task. */
-const buildRetentionFields = (message: DirectMessageCommand, project: string, now: number, keepMs: number) => {
-  const { ticket, from, messageId: id, ttlSeconds, acknowledgeMs } = message;
-  if (ticket) return { held: gapKey({ project, from, id }, 'open', now) };
+const buildRetentionFields = (message: DirectMessageCommand, project: string, now: number, retentionMs: number) => {
+  const { isGap: ticket, from, messageId: id, ttlSeconds, acknowledgeTimeoutMs } = message;
+  if (ticket) return { byHolder: gapKey({ project, from, id }, 'open', now) };
   return {
-    held: acknowledgeMs === undefined ? undefined : unacknowledgedKey(project, from, now, id),
-    expires: ttlSeconds === undefined ? undefined : now + Math.max(ttlSeconds * 1000, keepMs),
+    byHolder: acknowledgeTimeoutMs === undefined ? undefined : unacknowledgedKey(project, from, now, id),
+    expires: ttlSeconds === undefined ? undefined : now + Math.max(ttlSeconds * 1000, retentionMs),
   };
 };

@@ -21,7 +21,7 @@ export const acknowledgeEntries = async (deps: Deps, { agent }: RegisteredAgent,
 
 /** By which a message is known in a dialect whose messages have no ids of their own. */
 const getTaskId = (entry: InboxEntry): string | undefined => {
-  if (entry.sk === 'note') return undefined;
+  if (entry.sk === 'direct-message') return undefined;
   return entry.sk === 'task' || entry.sk === 'batch' ? entry.id : entry.outcome?.task.id;
 };
 
@@ -44,9 +44,9 @@ const findEntries = async (deps: Deps, agent: Agent, ids: string[]): Promise<Inb
   let after: string | undefined;
   for (let looked = 0; looked < MAX_ENTRIES_READ && left.length + short.length > 0; ) {
     const limit = after === undefined && short.length === 0 ? ids.length : PAGE_SIZE;
-    const page = await deps.records.query<InboxEntry>({ index: 'placed', p, after, limit });
+    const page = await deps.records.query<InboxEntry>({ index: 'byList', pk: p, after, limit });
     for (const entry of page) {
-      after = entry.placed?.s ?? '';
+      after = entry.byList?.sk ?? '';
       const own = left.indexOf(getMessageId(entry));
       const task = left.indexOf(getTaskId(entry) ?? '');
       if (own >= 0) found.push(entry);
@@ -68,7 +68,7 @@ const findEntries = async (deps: Deps, agent: Agent, ids: string[]): Promise<Inb
   return [...found, ...read, ...same];
 };
 
-const getMessageId = (entry: InboxEntry): string => toCanonicalId(parseMessageId(entry.placed?.s ?? ''));
+const getMessageId = (entry: InboxEntry): string => toCanonicalId(parseMessageId(entry.byList?.sk ?? ''));
 
 /** The index may lag behind the mark. */
 const findRead = async (deps: Deps, agent: Agent, entries: InboxEntry[]): Promise<InboxEntry[]> => {
@@ -89,7 +89,7 @@ const ambiguousMessageIdError = (entries: InboxEntry[]): ParleyError =>
 
 /** By which its reader can tell a message from others; all stand in the order of the inbox. */
 const describeEntry = (entry: InboxEntry): JsonObject => {
-  const order = entry.placed?.s ?? '';
+  const order = entry.byList?.sk ?? '';
   return {
     id: parseMessageId(order),
     shortId: toShortId(parseMessageId(order)),
@@ -100,7 +100,7 @@ const describeEntry = (entry: InboxEntry): JsonObject => {
 };
 
 const getSender = (entry: InboxEntry): string | undefined => {
-  if (entry.sk === 'note') return entry.from;
+  if (entry.sk === 'direct-message') return entry.from;
   if (entry.sk === 'batch') return SYSTEM_SENDER;
   return entry.sk === 'task' ? buildOutcome(entry, entry.from).from : entry.outcome?.from;
 };

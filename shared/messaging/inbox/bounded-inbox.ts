@@ -18,10 +18,10 @@ export interface InboxSlot extends Item {
   from: string;
   id: string;
   /** It stays on a list, wherever it stands. */
-  isTicket?: true;
+  isGap?: true;
 }
 
-const inboxSlotsPk = (project: string, agent: string): string => `${project}#arrivals#${agent}`;
+const inboxSlotsPk = (project: string, agent: string): string => `${project}#inbox-slots#${agent}`;
 const inboxDepthRef = (project: string, agent: string): Ref<InboxDepth> => ({
   pk: inboxSlotsPk(project, agent),
   sk: '#depth',
@@ -32,7 +32,7 @@ export const getInboxDepth = (records: Records, { project, id }: Agent): Promise
 
 /** What lets a note into an inbox with a limit, to be written with it. */
 export interface InboxAdmission {
-  arrival: string;
+  slot: string;
   writes: TransactionWrite[];
   /** How many wait once it is in. */
   depth: number;
@@ -44,34 +44,34 @@ export interface InboxAdmission {
 export const planAdmission = async (
   deps: Deps,
   { project, id, inboxLimit: limit = 0, overflow }: Agent,
-  note: Pick<InboxSlot, 'from' | 'id' | 'isTicket'>,
+  directMessage: Pick<InboxSlot, 'from' | 'id' | 'isGap'>,
   evict: (arrival: InboxSlot) => TransactionWrite,
 ): Promise<InboxAdmission | ParleyError> => {
   const key = inboxDepthRef(project, id);
   const now = deps.clock.now();
-  const arrival = `at#${toSortableTime(now)}#${note.from}:${note.id}`;
+  const arrival = `at#${toSortableTime(now)}#${directMessage.from}:${directMessage.id}`;
   const came: TransactionWrite = {
     kind: 'create',
-    item: { pk: key.pk, sk: arrival, ...note },
+    item: { pk: key.pk, sk: arrival, ...directMessage },
   };
   const [depth, oldest] = await readDepthAndOldest(deps, key);
   const { count } = depth;
   if (count < limit) {
     const change: Change = { if: lessThan('count', limit), add: { count: 1 } };
-    return { arrival, depth: count + 1, writes: [came, { kind: 'update', key, change }] };
+    return { slot: arrival, depth: count + 1, writes: [came, { kind: 'update', key, change }] };
   }
   if (overflow === 'refuse' || !oldest) return inboxFullError(id, limit);
   const change: Change = { if: greaterThan('count', limit - 1), add: { evicted: 1 } };
   const gone: TransactionWrite = { kind: 'remove', key: { pk: oldest.pk, sk: oldest.sk }, if: exists('v') };
   const writes: TransactionWrite[] = [came, { kind: 'update', key, change }, gone, evict(oldest)];
-  return { arrival, depth: count, writes, evicted: oldest };
+  return { slot: arrival, depth: count, writes, evicted: oldest };
 };
 
 const readDepthAndOldest = async (
   deps: Deps,
   key: Ref<InboxDepth>,
 ): Promise<[Pick<InboxDepth, 'count'>, InboxSlot | undefined]> => {
-  const [first, second] = await deps.records.query<InboxDepth | InboxSlot>({ p: key.pk, limit: 2 });
+  const [first, second] = await deps.records.query<InboxDepth | InboxSlot>({ pk: key.pk, limit: 2 });
   if (first && 'count' in first) return [first, second && 'id' in second ? second : undefined];
   const empty: NewItem<InboxDepth> = { pk: key.pk, sk: '#depth', count: 0, evicted: 0 };
   await deps.records.create<InboxDepth>(empty, deps.newId());
@@ -94,35 +94,37 @@ const MAX_PER_TRANSACTION = 48;
 /** Takes notes out of their inbox, each with its change, and gives back those that were still there. */
 export const removeMessages = async (
   deps: Deps,
-  notes: DirectMessage[],
-  changeOf: (note: DirectMessage) => Change,
+  directMessages: DirectMessage[],
+  changeOf: (directMessage: DirectMessage) => Change,
 ): Promise<DirectMessage[]> => {
   const counted = Map.groupBy(
-    notes.filter(({ arrival }) => arrival !== undefined),
+    directMessages.filter(({ inboxSlot }) => inboxSlot !== undefined),
     ({ project, to }) => inboxSlotsPk(project, to),
   );
   const left = await Promise.all([
-    ...notes.filter(({ arrival }) => arrival === undefined).map((note) => removeUncounted(deps, note, changeOf(note))),
+    ...directMessages
+      .filter(({ inboxSlot }) => inboxSlot === undefined)
+      .map((directMessage) => removeUncounted(deps, directMessage, changeOf(directMessage))),
     ...[...counted.values()].map((group) => removeCounted(deps, group, changeOf)),
   ]);
   return left.flat();
 };
 
-const IS_IN_INBOX = exists('placed.s');
+const IS_IN_INBOX = exists('byList.sk');
 
-const removeUncounted = async (deps: Deps, note: DirectMessage, change: Change): Promise<DirectMessage[]> => {
-  const { pk, sk } = note;
+const removeUncounted = async (deps: Deps, directMessage: DirectMessage, change: Change): Promise<DirectMessage[]> => {
+  const { pk, sk } = directMessage;
   const written = await deps.records.update({ pk, sk }, { ...change, if: IS_IN_INBOX }, deps.newId());
-  return written.outcome === 'written' ? [note] : [];
+  return written.outcome === 'written' ? [directMessage] : [];
 };
 
 const removeCounted = async (
   deps: Deps,
-  notes: DirectMessage[],
-  changeOf: (note: DirectMessage) => Change,
+  directMessages: DirectMessage[],
+  changeOf: (directMessage: DirectMessage) => Change,
 ): Promise<DirectMessage[]> => {
   const left: DirectMessage[] = [];
-  for (let rest = notes; rest.length > 0; rest = rest.slice(MAX_PER_TRANSACTION)) {
+  for (let rest = directMessages; rest.length > 0; rest = rest.slice(MAX_PER_TRANSACTION)) {
     left.push(...(await removeInTransaction(deps, rest.slice(0, MAX_PER_TRANSACTION), changeOf)));
   }
   return left;
@@ -131,22 +133,26 @@ const removeCounted = async (
 /** All or none, and then without the one that had gone before. */
 const removeInTransaction = async (
   deps: Deps,
-  notes: DirectMessage[],
-  changeOf: (note: DirectMessage) => Change,
+  directMessages: DirectMessage[],
+  changeOf: (directMessage: DirectMessage) => Change,
 ): Promise<DirectMessage[]> => {
-  const [first] = notes;
+  const [first] = directMessages;
   if (!first) return [];
   const depth = inboxDepthRef(first.project, first.to);
-  const writes = notes.flatMap((note): TransactionWrite[] => [
-    { kind: 'update', key: { pk: note.pk, sk: note.sk }, change: { ...changeOf(note), if: IS_IN_INBOX } },
-    { kind: 'remove', key: { pk: depth.pk, sk: note.arrival ?? '' } },
+  const writes = directMessages.flatMap((directMessage): TransactionWrite[] => [
+    {
+      kind: 'update',
+      key: { pk: directMessage.pk, sk: directMessage.sk },
+      change: { ...changeOf(directMessage), if: IS_IN_INBOX },
+    },
+    { kind: 'remove', key: { pk: depth.pk, sk: directMessage.inboxSlot ?? '' } },
   ]);
   const done = await deps.records.transact(
-    [...writes, { kind: 'update', key: depth, change: { add: { count: -notes.length } } }],
+    [...writes, { kind: 'update', key: depth, change: { add: { count: -directMessages.length } } }],
     deps.newId(),
   );
-  if (done.outcome === 'written') return notes;
+  if (done.outcome === 'written') return directMessages;
   const gone = Math.floor(done.at / 2);
-  if (gone >= notes.length) throw new Error(`nothing counts what waits in the inbox of ${first.to}`);
-  return removeInTransaction(deps, notes.toSpliced(gone, 1), changeOf);
+  if (gone >= directMessages.length) throw new Error(`nothing counts what waits in the inbox of ${first.to}`);
+  return removeInTransaction(deps, directMessages.toSpliced(gone, 1), changeOf);
 };

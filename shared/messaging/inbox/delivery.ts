@@ -35,7 +35,7 @@ export interface TaskOutcome {
     | 'traceparent'
     | 'tracestate'
     | 'baggage'
-    | 'carried'
+    | 'extensions'
     | 'holder'
     | 'holderInstance'
     | 'claimedAt'
@@ -45,7 +45,7 @@ export interface TaskOutcome {
   artifacts?: StoredArtifacts;
   confidence?: number;
   error?: TaskError;
-  carried: JsonObject;
+  extensions: JsonObject;
   /** What the holder asked, and what it was answered. */
   prompt?: JsonObject;
   answer?: Json;
@@ -61,7 +61,7 @@ export interface Delivery extends Item {
   /** The task and the version that it tells of: the same one again is the same delivery. */
   source: string;
   /** Other things may be told of the task to the same agent. */
-  isOneOfSeveral?: true;
+  hasSiblings?: true;
   /** Absent once it is acknowledged: what remains keeps a repeated change from bringing it back. */
   outcome?: TaskOutcome;
 }
@@ -80,7 +80,7 @@ export const buildDeliveries = (before: Task | undefined, after: Task): NewItem<
   if (after.endedAt === undefined) return buildDialogueDeliveries(before, after);
   if (after.status === 'completed') return [];
   // How a part of a batch ended is told with the batch.
-  const interested = new Set(after.joins ? [] : [after.from]);
+  const interested = new Set(after.batchMembership ? [] : [after.from]);
   if (after.status === 'cancelled' && before.holder !== undefined && isAssigned(before)) interested.add(before.holder);
   interested.delete(after.cancelledBy ?? '');
   return [...interested].map((agent) => buildDelivery(after, buildOutcome(after, agent)));
@@ -97,10 +97,10 @@ const buildDialogueDeliveries = (before: Task, after: Task): NewItem<Delivery>[]
 
 export const buildQuestion = (task: Task): TaskOutcome => ({
   ...buildOutcome(task, task.from),
-  id: task.seen?.at(-1)?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
+  id: task.processedMessages?.at(-1)?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
   from: task.holder ?? SYSTEM_SENDER,
   error: undefined,
-  carried: {},
+  extensions: {},
   prompt: task.prompt,
 });
 
@@ -108,18 +108,28 @@ const buildAnswer = (before: Task, after: Task): TaskOutcome => ({
   ...buildOutcome(after, after.holder ?? after.from),
   from: after.from,
   error: undefined,
-  carried: {},
+  extensions: {},
   prompt: before.prompt,
   answer: after.answer,
 });
 
 export const buildOutcome = (task: Task, to: string): TaskOutcome => {
-  const { id, from, fromInstance, capability, domain, priority, ttlSeconds, carried } = task;
+  const { id, from, fromInstance, capability, domain, priority, ttlSeconds, extensions } = task;
   const { project, holder, holderInstance, claimedAt, attempt } = task;
-  const about = { id, from, fromInstance, capability, domain, priority, ttlSeconds, carried, ...pickTraceFields(task) };
+  const about = {
+    id,
+    from,
+    fromInstance,
+    capability,
+    domain,
+    priority,
+    ttlSeconds,
+    extensions,
+    ...pickTraceFields(task),
+  };
   return {
-    id: task.endedBy?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
-    from: (task.endedBy && task.holder) ?? SYSTEM_SENDER,
+    id: task.endMessage?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
+    from: (task.endMessage && task.holder) ?? SYSTEM_SENDER,
     to,
     happenedAt: task.endedAt ?? task.at,
     status: task.status,
@@ -128,7 +138,7 @@ export const buildOutcome = (task: Task, to: string): TaskOutcome => {
     artifacts: task.artifacts,
     confidence: task.confidence,
     error: task.error,
-    carried: task.outcomeCarried ?? {},
+    extensions: task.outcomeExtensions ?? {},
   };
 };
 
@@ -138,7 +148,7 @@ const buildDelivery = (task: Task, outcome: TaskOutcome): NewItem<Delivery> => (
   ...buildInboxFields(task.project, outcome),
   project: task.project,
   source: getDeliverySource(task),
-  isOneOfSeveral: hasSeveralInboxEntries(task) ? true : undefined,
+  hasSiblings: hasSeveralInboxEntries(task) ? true : undefined,
   expires: task.expires ?? task.at + OPEN_DELIVERY_RETENTION_MS,
 });
 
@@ -151,7 +161,7 @@ const buildInboxFields = (project: string, outcome: TaskOutcome) => {
     pk,
     sk: `delivery#${outcome.id}` as const,
     outcome,
-    placed: { p: pk, s: inboxSortKey(outcome.happenedAt, outcome.id) },
+    byList: { pk, sk: inboxSortKey(outcome.happenedAt, outcome.id) },
   };
 };
 

@@ -10,21 +10,25 @@ import { loadBatchView, toDirectMessage } from '../../workflows/batches/batch-vi
 import type { DirectMessage } from '../direct-messages/direct-message.ts';
 import type { TaskOutcome } from './delivery.ts';
 
-export const encodeMessageFor = async (deps: Deps, note: DirectMessage, dialect: Dialect): Promise<JsonObject> => {
-  const { id, project, from } = note;
-  const content = await loadOrLog(deps, id, loadContent(deps.blobs, project, note.content));
+export const encodeMessageFor = async (
+  deps: Deps,
+  directMessage: DirectMessage,
+  dialect: Dialect,
+): Promise<JsonObject> => {
+  const { id, project, from } = directMessage;
+  const content = await loadOrLog(deps, id, loadContent(deps.blobs, project, directMessage.content));
   return getEncoder(dialect).encodeDirectMessage(
-    note,
+    directMessage,
     await offloadForDialect(deps, dialect, { project, from, type: 'sys.message' }, content ?? null),
   );
 };
 
 export const encodeBatchFor = async (deps: Deps, batch: Batch, dialect: Dialect): Promise<JsonObject> => {
-  const note = toDirectMessage(batch);
-  const { project, from } = note;
+  const directMessage = toDirectMessage(batch);
+  const { project, from } = directMessage;
   const view = await loadBatchView(deps, batch);
   return getEncoder(dialect).encodeDirectMessage(
-    note,
+    directMessage,
     await offloadForDialect(deps, dialect, { project, from, type: 'sys.message' }, view),
   );
 };
@@ -50,7 +54,7 @@ const loadOrLog = async <T>(deps: Deps, id: string, content: T | Promise<T> | un
   try {
     return await content;
   } catch (error) {
-    deps.log('error', 'the content of a message is lost', { messageId: id, error: String(error) });
+    deps.log('error', 'message content missing', { messageId: id, error: String(error) });
     return undefined;
   }
 };

@@ -25,14 +25,14 @@ interface ReadMark extends Item {
  */
 export const hasAmbiguousId = (entry: InboxEntry, { dialect }: Pick<Agent, 'dialect'>): boolean => {
   if (getDialect(dialect).usesShortIds || entry.sk === 'batch') return true;
-  if (entry.sk === 'note') return false;
-  return entry.sk === 'task' ? hasSeveralInboxEntries(entry) : entry.isOneOfSeveral === true;
+  if (entry.sk === 'direct-message') return false;
+  return entry.sk === 'task' ? hasSeveralInboxEntries(entry) : entry.hasSiblings === true;
 };
 
 /** Takes down that these are read, before their reader is told them. */
 export const markRead = async (deps: Deps, agent: Pick<Agent, 'dialect'>, entries: InboxEntry[]): Promise<void> => {
   const unmarked = entries.filter((entry) => !entry.isRead && hasAmbiguousId(entry, agent));
-  const change = { if: exists('placed.s'), set: { isRead: true } };
+  const change = { if: exists('byList.sk'), set: { isRead: true } };
   await Promise.all(unmarked.map(({ pk, sk }) => deps.records.update<InboxEntry>({ pk, sk }, change, deps.newId())));
 };
 
@@ -40,13 +40,13 @@ export const markRead = async (deps: Deps, agent: Pick<Agent, 'dialect'>, entrie
 export const removeEntries = async <T extends { entry: InboxEntry }>(deps: Deps, entries: T[]): Promise<T[]> => {
   const now = deps.clock.now();
   const { retentionMs } = deps.config.tasks;
-  const notes = entries.flatMap(({ entry }) => (isDirectMessage(entry) ? [entry] : []));
+  const directMessages = entries.flatMap(({ entry }) => (isDirectMessage(entry) ? [entry] : []));
   const others = entries.flatMap(({ entry }) => (isDirectMessage(entry) ? [] : [entry]));
   const [left, written] = await Promise.all([
-    removeMessages(deps, notes, (note) => noteRead(note, now, retentionMs)),
+    removeMessages(deps, directMessages, (directMessage) => noteRead(directMessage, now, retentionMs)),
     Promise.all(
       others.map(({ pk, sk }) =>
-        deps.records.update({ pk, sk }, { ...buildTombstone(sk, now), if: exists('placed.s') }, deps.newId()),
+        deps.records.update({ pk, sk }, { ...buildTombstone(sk, now), if: exists('byList.sk') }, deps.newId()),
       ),
     ),
   ]);
@@ -56,5 +56,5 @@ export const removeEntries = async <T extends { entry: InboxEntry }>(deps: Deps,
 
 const buildTombstone = (sk: (Task | Delivery | Batch)['sk'], now: number): Change =>
   sk === 'task' || sk === 'batch'
-    ? { unset: ['placed'] }
-    : { set: { expires: now + TOMBSTONE_MS }, unset: ['placed', 'outcome'] };
+    ? { unset: ['byList'] }
+    : { set: { expires: now + TOMBSTONE_MS }, unset: ['byList', 'outcome'] };

@@ -64,10 +64,10 @@ const findWaitingEntries = async (deps: Deps, p: string, max: number, others: st
   const found: InboxEntry[] = [];
   let after: string | undefined;
   for (let looked = 0; looked < MAX_ENTRIES_READ; looked += max) {
-    const page = await deps.records.query<InboxEntry>({ index: 'placed', p, after, limit: max });
+    const page = await deps.records.query<InboxEntry>({ index: 'byList', pk: p, after, limit: max });
     found.push(...page.filter(isShown));
     if (found.length >= max || page.length < max) break;
-    after = page.at(-1)?.placed?.s;
+    after = page.at(-1)?.byList?.sk;
   }
   return found.slice(0, max);
 };
@@ -78,7 +78,7 @@ const findOtherInstances = async (deps: Deps, agent: Agent, own: string | undefi
 
 /** An answer goes back to the instance that asked, what the holder must know to the one that claimed, a note to the one that it names. */
 const getTargetInstance = (entry: InboxEntry): string | undefined => {
-  if (entry.sk === 'note') return entry.toInstance;
+  if (entry.sk === 'direct-message') return entry.toInstance;
   if (entry.sk === 'batch') return undefined;
   if (entry.sk === 'task') return entry.fromInstance;
   const { to, task } = entry.outcome ?? {};
@@ -107,9 +107,9 @@ const encodeEntries = async (
   let bytes = 0;
   for (let at = 0; at < entries.length; at += CONCURRENCY) {
     const some = entries.slice(at, at + CONCURRENCY);
-    const told = await Promise.all(some.map((entry) => encodeEntry(deps, entry, id, dialect)));
+    const auditEntry = await Promise.all(some.map((entry) => encodeEntry(deps, entry, id, dialect)));
     for (const [index, entry] of some.entries()) {
-      const message = told[index];
+      const message = auditEntry[index];
       if (!message) continue;
       bytes += JSON.stringify(message).length;
       if (messages.length > 0 && bytes > MAX_RESPONSE_BYTES) return messages;
@@ -121,7 +121,7 @@ const encodeEntries = async (
 
 /** Of a task what it is told under, whoever told it. */
 const getEntryTrace = (entry: InboxEntry): Trace => {
-  if (entry.sk === 'note' || entry.sk === 'batch' || entry.sk === 'task') return pickTraceFields(entry);
+  if (entry.sk === 'direct-message' || entry.sk === 'batch' || entry.sk === 'task') return pickTraceFields(entry);
   return pickTraceFields(entry.outcome?.task ?? parseTrace(undefined));
 };
 
@@ -131,7 +131,7 @@ const encodeEntry = async (
   reader: string,
   dialect: Dialect,
 ): Promise<JsonObject | undefined> => {
-  if (entry.sk === 'note') return encodeMessageFor(deps, entry, dialect);
+  if (entry.sk === 'direct-message') return encodeMessageFor(deps, entry, dialect);
   if (entry.sk === 'batch') return encodeBatchFor(deps, entry, dialect);
   const outcome = entry.sk === 'task' ? buildOutcome(entry, reader) : entry.outcome;
   return outcome && encodeOutcomeFor(deps, entry.project, outcome, dialect);

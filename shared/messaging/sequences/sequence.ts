@@ -27,7 +27,7 @@ export interface Sequence extends Item {
   late: number;
   repeat: number;
   reset: number;
-  noticed?: { anomaly: Anomaly; sequence: number; expected: number; messageId: string };
+  lastAnomaly?: { anomaly: Anomaly; sequence: number; expected: number; messageId: string };
 }
 
 /** The next number is always one that a message may carry, and every reader of JSON keeps. */
@@ -56,9 +56,9 @@ export const recordSequence = async (
   command: Command,
   isRepeated: boolean,
 ): Promise<void> => {
-  const { sent, from, messageId } = command;
-  if (!sent) return;
-  const { sequence, to } = sent;
+  const { sequenceInfo, from, messageId } = command;
+  if (!sequenceInfo) return;
+  const { sequence, to } = sequenceInfo;
   const ref = sequenceRef(project, from, to);
   const token = deps.newId();
   let change: Change = { if: equals('last', sequence - 1), set: { last: sequence, lastId: messageId } };
@@ -84,7 +84,7 @@ export const recordSequence = async (
   throw new ParleyError('conflict', `${from} sends too much to ${to} at once to be counted. Try again.`);
 };
 
-type SequenceCounts = Pick<Sequence, 'last' | 'lastId' | 'missing' | Anomaly | 'noticed'>;
+type SequenceCounts = Pick<Sequence, 'last' | 'lastId' | 'missing' | Anomaly | 'lastAnomaly'>;
 
 const EMPTY_COUNTS: SequenceCounts = { last: 0, lastId: '', missing: [], gap: 0, late: 0, repeat: 0, reset: 0 };
 
@@ -96,7 +96,7 @@ const computeCounts = (seen: SequenceCounts, sequence: number, messageId: string
   const noticed = (anomaly: Anomaly): Partial<SequenceCounts> => ({
     lastId: messageId,
     [anomaly]: seen[anomaly] + 1,
-    noticed: { anomaly, sequence, expected, messageId },
+    lastAnomaly: { anomaly, sequence, expected, messageId },
   });
   if (sequence === expected) return { last: sequence, lastId: messageId };
   if (sequence > expected) {
@@ -125,13 +125,13 @@ const removeFromRange = ([first, last]: [number, number], number: number): [numb
 export const computeSequenceEffects = ({ before, after }: RecordChange<Sequence>): Effect[] => {
   if (!after) return [];
   return ANOMALIES.filter((anomaly) => after[anomaly] > (before?.[anomaly] ?? 0)).map((anomaly) => ({
-    kind: 'announce',
+    kind: 'publish',
     event: {
       id: `sequence/${after.from}/${after.to}:${after.v}:${anomaly}`,
       project: after.project,
       type: `sequence.${anomaly}`,
       at: after.at,
-      data: { from: after.from, to: after.to, ...after.noticed, missing: after.missing } satisfies JsonObject,
+      data: { from: after.from, to: after.to, ...after.lastAnomaly, missing: after.missing } satisfies JsonObject,
     },
   }));
 };

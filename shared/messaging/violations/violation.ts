@@ -30,7 +30,7 @@ export interface Violation extends Item {
   taskId?: string;
   happenedAt: number;
   /** What the log of messages says of the message. */
-  told?: JsonObject;
+  auditEntry?: JsonObject;
 }
 
 export const isViolation = (item: Item): item is Violation => item.sk === 'violation';
@@ -48,7 +48,7 @@ export const recordAndRejectViolation = async (
   dialect: string,
   message: ViolationMessage,
 ): Promise<never> => {
-  const { code, law, severity, action, detail, messageId, taskId, to, from, told } = message;
+  const { code, law, severity, action, detail, messageId, taskId, to, from, auditEntry } = message;
   const now = deps.clock.now();
   const ref = violationRef(project, from, messageId);
   await deps.records.create<Violation>(
@@ -68,9 +68,9 @@ export const recordAndRejectViolation = async (
       messageId,
       taskId,
       happenedAt: now,
-      told,
+      auditEntry,
       expires: now + deps.config.events.retentionMs,
-      placed: timeOrderedKey(violationsKey(project), now, `${from}:${messageId}`),
+      byList: timeOrderedKey(violationsKey(project), now, `${from}:${messageId}`),
     },
     deps.newId(),
   );
@@ -78,16 +78,16 @@ export const recordAndRejectViolation = async (
 };
 
 export const computeViolationEffects = ({ before, after }: RecordChange<Violation>): Effect[] =>
-  before || !after ? [] : [{ kind: 'announce', event: buildViolationEvent(after) }];
+  before || !after ? [] : [{ kind: 'publish', event: buildViolationEvent(after) }];
 
-const buildViolationEvent = ({ project, id, v, at, told, ...violation }: Violation): ParleyEvent => {
+const buildViolationEvent = ({ project, id, v, at, auditEntry, ...violation }: Violation): ParleyEvent => {
   const { messageId, agent: from, to, taskId, law, severity, action, code } = violation;
   return {
     id: `violation/${id}:${v}:message.blocked`,
     project,
     type: 'message.blocked',
     at,
-    data: { messageId, from, to, taskId, law, severity, action, code, logged: told },
+    data: { messageId, from, to, taskId, law, severity, action, code, logged: auditEntry },
   };
 };
 
@@ -103,11 +103,11 @@ export const listViolations = async (
   { limit, cursor }: { limit: number; cursor?: string },
 ): Promise<ViolationPage> => {
   const violations = await deps.records.query<Violation>({
-    index: 'placed',
-    p: violationsKey(project),
+    index: 'byList',
+    pk: violationsKey(project),
     after: cursor,
     newestFirst: true,
     limit,
   });
-  return { violations, cursor: violations.length === limit ? violations.at(-1)?.placed?.s : undefined };
+  return { violations, cursor: violations.length === limit ? violations.at(-1)?.byList?.sk : undefined };
 };

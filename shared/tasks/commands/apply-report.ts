@@ -96,7 +96,7 @@ export const toActor = (deps: Deps, known: RegisteredAgent): Actor => ({
   domains: listWholeDomains(known.agent),
   capabilities: known.agent.capabilities,
   pause: getActivePause(known, deps.clock.now()),
-  heardIn: getAuditDialect(deps.config, known.agent),
+  holderLogDialect: getAuditDialect(deps.config, known.agent),
   now: deps.clock.now(),
   limits: deps.config.tasks,
 });
@@ -126,42 +126,59 @@ interface ReportPlan {
 
 const planReport = (message: TaskReport, by: Actor, { stored, alternatives }: ReportInputs = {}): ReportPlan => {
   const seen: ProcessedMessage = { id: message.messageId, fingerprint: message.fingerprint };
-  const { isKnownByContent, attempt, sent } = message;
-  const told: HolderMessage = { seen, isKnownByContent, attempt, told: message.told, sent };
+  const { isIdentifiedByContent, attempt, sequenceInfo } = message;
+  const auditEntry: HolderMessage = {
+    processedMessage: seen,
+    isIdentifiedByContent,
+    attempt,
+    auditEntry: message.auditEntry,
+    sequenceInfo,
+  };
   switch (message.kind) {
     case 'claim':
       return {
         resolve: (task) => {
           if (task.holder !== by.agent || task.endedAt !== undefined) {
-            return isCompletedByAgent(task, by.agent) ? 'unchanged' : claimByMessage(task, by, told, message);
+            return isCompletedByAgent(task, by.agent) ? 'unchanged' : claimByMessage(task, by, auditEntry, message);
           }
-          return task.claimNote === undefined ? recordClaimNote(task, by, told, message) : 'unchanged';
+          return task.claimNote === undefined ? recordClaimNote(task, by, auditEntry, message) : 'unchanged';
         },
       };
     case 'progress':
       return {
-        resolve: (task) => recordProgress(task, by, told, { ...message.progress, told: message.told, at: by.now }),
+        resolve: (task) =>
+          recordProgress(task, by, auditEntry, { ...message.progress, auditEntry: message.auditEntry, at: by.now }),
       };
     case 'complete': {
-      const completed = buildCompleteTransition(by, told, stored?.output ?? { json: message.output }, message.carried, {
-        artifacts: stored?.artifacts,
-        confidence: message.confidence,
-      });
+      const completed = buildCompleteTransition(
+        by,
+        auditEntry,
+        stored?.output ?? { json: message.output },
+        message.extensions,
+        {
+          artifacts: stored?.artifacts,
+          confidence: message.confidence,
+        },
+      );
       // Only where the id cannot be that of an earlier message about the task.
-      const blind = toConditionalUpdate(completed, notExists('seen'), notEquals('claimedBy.id', message.messageId));
-      return { optimisticChange: blind, resolve: (task) => claimThen(task, by, () => completed) };
+      const optimisticChange = toConditionalUpdate(
+        completed,
+        notExists('processedMessages'),
+        notEquals('claimMessage.id', message.messageId),
+      );
+      return { optimisticChange, resolve: (task) => claimThen(task, by, () => completed) };
     }
     case 'fail':
       return {
         resolve: (task) => {
-          if (message.release) return buildHolderReleaseChange(task, by, told);
+          if (message.release) return buildHolderReleaseChange(task, by, auditEntry);
           return alternatives
-            ? buildReassignChange(task, by, told, message.error, alternatives)
-            : failAsHolder(task, by, told, message.error, message.carried);
+            ? buildReassignChange(task, by, auditEntry, message.error, alternatives)
+            : failAsHolder(task, by, auditEntry, message.error, message.extensions);
         },
       };
     case 'ask':
-      return { resolve: (task) => requestInput(task, by, told, message.prompt) };
+      return { resolve: (task) => requestInput(task, by, auditEntry, message.prompt) };
   }
 };
 
@@ -185,15 +202,19 @@ const storeOutput = async (
 
 /** What is kept in the record itself. */
 const pickRecordFields = (message: TaskReport): unknown => {
-  if (message.kind === 'claim') return message.note;
+  if (message.kind === 'claim') return message.claimNote;
   if (message.kind === 'ask') return message.prompt;
   if (message.kind === 'progress') return message.progress;
-  return message.kind === 'complete' ? [message.carried, message.artifacts?.map(pickExtraFields)] : message.carried;
+  return message.kind === 'complete'
+    ? [message.extensions, message.artifacts?.map(pickExtraFields)]
+    : message.extensions;
 };
 
 /** The very same message once more. The same id with other content is a mistake. */
 const isDuplicateReport = (task: Task, message: TaskReport): boolean => {
-  const known = [task.claimedBy, task.endedBy, ...(task.seen ?? [])].findLast((seen) => seen?.id === message.messageId);
+  const known = [task.claimMessage, task.endMessage, ...(task.processedMessages ?? [])].findLast(
+    (seen) => seen?.id === message.messageId,
+  );
   if (!known || isFromEarlierRound(task, known, message)) return false;
   if (known.fingerprint === message.fingerprint) return true;
   throw new ParleyError(
@@ -207,8 +228,10 @@ const isFromEarlierRound = (task: Task, { round }: ProcessedMessage, { from }: T
   round !== undefined && round < getDedupRound(task) && isAssigned(task) && task.holder === from;
 
 /** Who says the same words again to show that it is alive has no other way to say it. */
-const renewOnDuplicate = (task: Task, by: Actor, { kind, isKnownByContent }: TaskReport): Change | 'unchanged' => {
+const renewOnDuplicate = (task: Task, by: Actor, { kind, isIdentifiedByContent }: TaskReport): Change | 'unchanged' => {
   const renewed =
-    kind === 'progress' && isKnownByContent ? applyTo(task, buildRenewTransition(by, undefined, task)) : 'unchanged';
+    kind === 'progress' && isIdentifiedByContent
+      ? applyTo(task, buildRenewTransition(by, undefined, task))
+      : 'unchanged';
   return renewed instanceof Error ? 'unchanged' : renewed;
 };

@@ -54,8 +54,8 @@ export const claimOnce = async (
 
 const listAssignedByClaim = async (deps: Deps, { agent }: RegisteredAgent, claimId: string): Promise<Task[]> => {
   const held = await deps.records.query<Task>({
-    index: 'held',
-    p: holderKey(agent.project, agent.id),
+    index: 'byHolder',
+    pk: holderKey(agent.project, agent.id),
     newestFirst: true,
     limit: 100,
   });

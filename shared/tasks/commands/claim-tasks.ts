@@ -66,19 +66,19 @@ export const claimTasks = async (deps: Deps, asking: RegisteredAgent, options: C
   if (!known) return [];
   const begun = deps.clock.now();
   const all = getClaimableQueues(known, options);
-  let lanes = all;
+  let queueKeys = all;
   if (options.instance !== undefined) await recordInstanceActivity(deps, known.agent, options.instance);
   for (;;) {
     const left = Math.max(0, until - deps.clock.now());
-    const isBusy = lanes !== all;
-    const received = await deps.queues.receive(lanes, {
+    const isBusy = queueKeys !== all;
+    const received = await deps.queues.receive(queueKeys, {
       max,
       waitMs: isBusy ? Math.min(left, IDLE_RECHECK_MS) : left,
       visibilityMs: VISIBILITY_MS,
       signal,
       skip: (body) => isExcludedFrom(known, body),
     });
-    if (isBusy && received.length === 0 && (await hasNoAssignedTasks(deps, known))) lanes = all;
+    if (isBusy && received.length === 0 && (await hasNoAssignedTasks(deps, known))) queueKeys = all;
     if (received.length > 0 && ((await isGoneOrPaused(deps, known)) || signal?.aborted)) {
       await deps.queues.release(received);
       return [];
@@ -86,7 +86,7 @@ export const claimTasks = async (deps: Deps, asking: RegisteredAgent, options: C
     const taken = await findEligible(deps, known, received);
     if (taken.length < received.length) {
       await deps.queues.release(received.filter((message) => !taken.includes(message)));
-      if (taken.length === 0) lanes = all.filter((lane) => !isLowPriority(lane));
+      if (taken.length === 0) queueKeys = all.filter((queueKey) => !isLowPriority(queueKey));
     }
     const claimed = await claimReceivedMessages(deps, known, taken, options);
     if (claimed.length > 0 && options.canReceive && !(await options.canReceive())) {
@@ -115,10 +115,10 @@ const waitUntilUnpaused = async (
       deps.directory.invalidate(project, id);
       const known = await deps.directory.getAgent(project, id);
       const now = deps.clock.now();
-      const rest = known && getActivePause(known, now);
-      if (!rest) return known;
+      const pause = known && getActivePause(known, now);
+      if (!pause) return known;
       if (now >= until || signal?.aborted) return undefined;
-      await listener.next(Math.min(until, rest.until ?? until) - now, signal);
+      await listener.next(Math.min(until, pause.until ?? until) - now, signal);
     }
   } finally {
     listener.close();
@@ -133,9 +133,9 @@ const isGoneOrPaused = async (deps: Deps, { agent }: RegisteredAgent): Promise<b
 
 /** Work that somebody delegated does not come back to one who has had it, nor to one who said that it cannot do it. */
 const isExcludedFrom = ({ agent }: RegisteredAgent, body: Json): boolean =>
-  isObject(body) && [body.chain, body.unable].some((ids) => Array.isArray(ids) && ids.includes(agent.id));
+  isObject(body) && [body.delegationChain, body.declinedBy].some((ids) => Array.isArray(ids) && ids.includes(agent.id));
 
-const isLowPriority = (lane: QueueKey): boolean => lane.priority === 'low';
+const isLowPriority = (queueKey: QueueKey): boolean => queueKey.priority === 'low';
 
 /** Work of low priority is for whoever has nothing else to do, and one piece at a time. */
 const findEligible = (
@@ -165,7 +165,7 @@ const capResponseSize = (received: ReceivedMessage[]): ReceivedMessage[] => {
 };
 
 const hasNoAssignedTasks = async (deps: Deps, { agent }: RegisteredAgent): Promise<boolean> => {
-  const held = await deps.records.query({ index: 'held', p: holderKey(agent.project, agent.id), limit: 1 });
+  const held = await deps.records.query({ index: 'byHolder', pk: holderKey(agent.project, agent.id), limit: 1 });
   return held.length === 0;
 };
 
@@ -193,7 +193,7 @@ const claimReceivedMessages = async (
   const tasks = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   if (surprise?.status !== 'rejected') return tasks;
   if (tasks.length === 0) throw surprise.reason;
-  deps.log('error', 'a task could not be claimed beside others', { error: String(surprise.reason) });
+  deps.log('error', 'claim failed', { error: String(surprise.reason) });
   return tasks;
 };
 
@@ -203,28 +203,28 @@ const claimByQueueMessage = async (
   { queueKey, body }: ReceivedMessage,
   { claimId, instance, leaseMs }: ClaimIdentity,
 ): Promise<Task> => {
-  const { taskId, entry, due } = parseQueueBody(body);
+  const { taskId, queueGeneration, due } = parseQueueBody(body);
   const { project } = known.agent;
   // Before the claim, for without it the agent would hold what it cannot report on.
   await ensureAlias(deps, project, getDialect(known.agent.dialect), taskId);
   // A condition holds a hundred values at most, and an agent may have more capabilities.
   const by = { ...toActor(deps, known), capabilities: queueKey.kind === 'capability' ? [queueKey.name] : [] };
-  const blind = toConditionalUpdate(
-    buildClaimTransition({ project, id: taskId }, by, { entry, due, claimId, instance, leaseMs }),
+  const optimisticChange = toConditionalUpdate(
+    buildClaimTransition({ project, id: taskId }, by, { queueGeneration, due, claimId, instance, leaseMs }),
   );
-  const done = await updateTask(deps, project, taskId, blind, (task) =>
-    applyTo(task, buildClaimTransition(task, by, { entry, due: task.due, claimId, instance, leaseMs })),
+  const done = await updateTask(deps, project, taskId, optimisticChange, (task) =>
+    applyTo(task, buildClaimTransition(task, by, { queueGeneration, due: task.due, claimId, instance, leaseMs })),
   );
   if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
   return done.after;
 };
 
-const parseQueueBody = (body: Json): { taskId: string; entry: number; due: number } => {
-  const { taskId, entry, due } = isObject(body) ? body : {};
-  if (typeof taskId !== 'string' || typeof entry !== 'number' || typeof due !== 'number') {
-    throw new ParleyError('invalid_message', 'a queue message must name a task, an entry and a due time');
+const parseQueueBody = (body: Json): { taskId: string; queueGeneration: number; due: number } => {
+  const { taskId, queueGeneration, due } = isObject(body) ? body : {};
+  if (typeof taskId !== 'string' || typeof queueGeneration !== 'number' || typeof due !== 'number') {
+    throw new ParleyError('invalid_message', 'a queue message must name a task, a queue generation and a due time');
   }
-  return { taskId, entry, due };
+  return { taskId, queueGeneration, due };
 };
 
 /** One task whose content is lost must not keep the others from the agent that holds them. */
@@ -232,7 +232,7 @@ export const encodeClaimedTasks = async (deps: Deps, known: RegisteredAgent, tas
   const handed = await Promise.allSettled(tasks.map((task) => encodeClaimedTask(deps, known, task)));
   return handed.flatMap((outcome, index) => {
     if (outcome.status === 'fulfilled') return [outcome.value];
-    deps.log('error', 'a claimed task could not be handed over', {
+    deps.log('error', 'encoding claimed task failed', {
       taskId: tasks[index]?.id,
       error: String(outcome.reason),
     });

@@ -24,9 +24,9 @@ const defaultQueueKeys = new WeakMap<Agent, QueueKey[]>();
 export const getClaimableQueues = (known: RegisteredAgent, wanted: QueueFilter): QueueKey[] => {
   const isUsual = wanted.domains === undefined && wanted.capabilities === undefined && wanted.instance === undefined;
   if (!isUsual) return buildClaimableQueues(known, wanted);
-  const lanes = defaultQueueKeys.get(known.agent) ?? buildClaimableQueues(known, wanted);
-  defaultQueueKeys.set(known.agent, lanes);
-  return lanes;
+  const queueKeys = defaultQueueKeys.get(known.agent) ?? buildClaimableQueues(known, wanted);
+  defaultQueueKeys.set(known.agent, queueKeys);
+  return queueKeys;
 };
 
 const buildClaimableQueues = (known: RegisteredAgent, wanted: QueueFilter): QueueKey[] => {

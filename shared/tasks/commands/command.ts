@@ -19,9 +19,9 @@ interface BaseMessage {
   /** The id as its sender wrote it, where that is another spelling. */
   givenId?: string;
   /** What the log of messages says of it beside its id and type. */
-  told?: JsonObject;
+  auditEntry?: JsonObject;
   /** When its sender wrote it, in epoch milliseconds, and as which of its messages to the same agent, in protocols that count them. */
-  sent?: SequenceInfo;
+  sequenceInfo?: SequenceInfo;
 }
 
 /** How a message was sent. */
@@ -49,26 +49,26 @@ export interface TaskRequestCommand extends BaseMessage {
   /** For whom it is done. */
   user?: string;
   /** What its sender files it under: a message that names no task may be about the one that has it. */
-  thread?: string;
+  requestId?: string;
   input: Json;
-  carried: JsonObject;
+  extensions: JsonObject;
   /** The parent must be a task that the sender can see; without this it may be anything, and is a parent only where it is one. */
   isSubtask?: true;
   /** Who had the work in hand before. */
-  chain?: string[];
+  delegationChain?: string[];
   /** It asks for an answer only, which a holder may do of its requester. */
   isQuestion?: true;
   /** A call that may come back to an agent: its dialect counts how deep such calls go. */
   isBoundedByDepth?: true;
   /** Tasks, by their own ids, that must be completed before this one is queued; its time to live counts from then. */
-  waitsFor?: string[];
+  dependencyIds?: string[];
   /** The same by short ids, of which those that mean no task are not waited for: its sender is told. */
-  waitsForShort?: string[];
+  dependencyShortIds?: string[];
   ignoredDependencies?: string[];
   /** What becomes of it where one of those ends otherwise; by default it fails. */
   onFailure?: OnFailure;
   /** Which child of which batch it is. */
-  joins?: BatchMembership;
+  batchMembership?: BatchMembership;
   /** Of which graph it is a node. */
   graph?: string;
   retry?: RetryPolicy;
@@ -78,7 +78,7 @@ export interface TaskRequestCommand extends BaseMessage {
   trace?: Trace;
   baggage?: string;
   /** Its sender wants to know if nobody has claimed it by then. */
-  acknowledgeMs?: number;
+  acknowledgeTimeoutMs?: number;
 }
 
 /** A message about a task that is there already. */
@@ -86,19 +86,19 @@ interface TaskMessage extends BaseMessage {
   taskId: string;
   attempt?: number;
   /** It has no id of its own but one made of what it says: the same words in a later round are another message. */
-  isKnownByContent?: true;
+  isIdentifiedByContent?: true;
   /**
    * Given where `taskId` is no id, but what this requester and the sender call the task: eight digits of it, or nothing, which
    * means the only one that is open.
    */
   requester?: string;
   /** What it is instead where the task is not one that its sender was given. */
-  otherwise?: TaskRequestCommand | DirectMessageCommand;
+  fallback?: TaskRequestCommand | DirectMessageCommand;
 }
 
 export interface ClaimMessage extends TaskMessage {
   kind: 'claim';
-  note: JsonObject;
+  claimNote: JsonObject;
   /** How long its sender thinks that it takes. */
   estimateMs?: number;
 }
@@ -113,14 +113,14 @@ export interface CompleteMessage extends TaskMessage {
   output: Json;
   /** How sure the agent is, 0 to 1. */
   confidence?: number;
-  carried: JsonObject;
+  extensions: JsonObject;
   artifacts?: Artifact[];
 }
 
 export interface FailMessage extends TaskMessage {
   kind: 'fail';
   error: TaskError;
-  carried: JsonObject;
+  extensions: JsonObject;
   /** It did not fail: its holder gives it back, for whoever comes next. */
   release?: true;
 }
@@ -132,7 +132,7 @@ export interface HeartbeatMessage extends BaseMessage {
 
 /** A message to another agent that is no task. */
 export interface DirectMessageCommand extends BaseMessage {
-  kind: 'note';
+  kind: 'directMessage';
   to: string;
   /** It is for many by what it is, whoever `to` names. */
   audience?: 'all';
@@ -144,17 +144,17 @@ export interface DirectMessageCommand extends BaseMessage {
   /** Without it, the note waits for as long as it takes. */
   ttlSeconds?: number;
   /** Its sender wants to know if it is not acknowledged by then. */
-  acknowledgeMs?: number;
+  acknowledgeTimeoutMs?: number;
   /** The message or task that it belongs to. */
   correlation?: string;
   content: Json;
-  carried: JsonObject;
+  extensions: JsonObject;
   /** It fails the one task of this thread that its sender holds for its recipient, if there is exactly one. */
-  failing?: { thread: string; error: TaskError };
+  failsRequest?: { requestId: string; error: TaskError };
   /** It stays on a list until somebody closes it. */
-  ticket?: boolean;
+  isGap?: boolean;
   /** What its recipient is told to do. */
-  order?: ControlCommand;
+  controlCommand?: ControlCommand;
   /** What its sender says of itself. */
   statusReport?: StatusReport;
 }
@@ -191,10 +191,10 @@ export interface SignedContent {
 
 /** What only its dialect knows, and has carried out itself. */
 export interface ProtocolMessage extends BaseMessage {
-  kind: 'own';
+  kind: 'protocol';
   /** Absent where a message is only streamed: nothing follows from those, and they have no headers to carry a signature. */
-  signed?: SignedContent;
-  carryOut(deps: Deps, caller: Caller, trace: Trace): Promise<CommandResult>;
+  signedContent?: SignedContent;
+  execute(deps: Deps, caller: Caller, trace: Trace): Promise<CommandResult>;
 }
 
 export interface CommandResult {
@@ -203,7 +203,7 @@ export interface CommandResult {
   /** The turn that a call of an agent became. */
   agentTurnId?: string;
   /** Where no task tells how it ended: that, or what is asked, in the words of its dialect; undefined if neither comes in time. */
-  awaited?(waitMs: number, signal: AbortSignal | undefined): Promise<JsonObject | undefined>;
+  waitForOutcome?(waitMs: number, signal: AbortSignal | undefined): Promise<JsonObject | undefined>;
 }
 
 /** What a message of any dialect asks for. */

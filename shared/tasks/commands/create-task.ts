@@ -73,14 +73,17 @@ export const createTask = async (
   ]);
   if (created.outcome === 'written') {
     if (!created.replayed) await enqueueEagerly(deps, { after: created.after });
-    return { duplicate: false, notices: buildNotices(origin.way, task) };
+    return { duplicate: false, notices: buildNotices(origin.destination, task) };
   }
   await deleteOrphans(deps.blobs, [input], [created.existing?.input]);
   return toDuplicateResult(created.existing, request);
 };
 
-const buildNotices = ({ isUndeclared }: Destination, { capability, deadline }: NewItem<Task>): string[] | undefined =>
-  isUndeclared === true
+const buildNotices = (
+  { isCapabilityUndeclared }: Destination,
+  { capability, deadline }: NewItem<Task>,
+): string[] | undefined =>
+  isCapabilityUndeclared === true
     ? [
         `No registered agent declares ${capability} or serves its domain: the task waits for one until ${toIso(deadline)}, and then expires.`,
       ]
@@ -99,18 +102,18 @@ const buildInstanceTimer = ({ clock, config }: Deps, { instance }: Destination):
   instance === undefined ? {} : { due: clock.now() + config.agents.instanceMs };
 
 /** The input with its size. */
-export const assertInputSize = ({ config }: Deps, { input, carried }: TaskRequestCommand): MeasuredJson<Json> => {
+export const assertInputSize = ({ config }: Deps, { input, extensions }: TaskRequestCommand): MeasuredJson<Json> => {
   const { inputBytes, extensionBytes } = config.limits;
   const asked = assertMaxSize('The input of the task', input, inputBytes);
-  assertMaxSize('What the message carries beside it', carried, extensionBytes);
+  assertMaxSize('What the message carries beside it', extensions, extensionBytes);
   return asked;
 };
 
 /** Where a task goes, where it comes from, and what it must wait for. */
 interface ResolvedRequest {
-  way: Destination;
+  destination: Destination;
   lineage: Lineage;
-  awaited: Task[];
+  openDependencies: Task[];
 }
 
 const resolveRequest = async (
@@ -122,14 +125,14 @@ const resolveRequest = async (
   if (way instanceof Error) return way;
   const lineage = await resolveLineage(deps, caller, request);
   if (lineage instanceof Error) return lineage;
-  const awaited = request.waitsFor ? await findOpenDependencies(deps, caller, request.waitsFor) : [];
-  return awaited instanceof Error ? awaited : { way, lineage, awaited };
+  const awaited = request.dependencyIds ? await findOpenDependencies(deps, caller, request.dependencyIds) : [];
+  return awaited instanceof Error ? awaited : { destination: way, lineage, openDependencies: awaited };
 };
 
 /** The same name again is refused, which is as good. */
-const putShortIds = async (deps: Deps, task: NewItem<Task>, { sent }: TaskRequestCommand): Promise<void> => {
-  if (!sent) return;
-  const naming = { to: sent.to, sentAt: sent.at, now: task.createdAt };
+const putShortIds = async (deps: Deps, task: NewItem<Task>, { sequenceInfo }: TaskRequestCommand): Promise<void> => {
+  if (!sequenceInfo) return;
+  const naming = { to: sequenceInfo.to, sentAt: sequenceInfo.at, now: task.createdAt };
   await Promise.all(
     [buildRequesterShortId, buildRecipientShortId].map((name) => deps.records.create(name(task, naming), deps.newId())),
   );
@@ -138,7 +141,7 @@ const putShortIds = async (deps: Deps, task: NewItem<Task>, { sent }: TaskReques
 const writeTask = async (
   deps: Deps,
   task: NewItem<Task>,
-  { lineage, awaited }: ResolvedRequest,
+  { lineage, openDependencies }: ResolvedRequest,
   proviso?: TransactionGuard,
 ): Promise<WriteResult<Task>> => {
   const token = deps.newId();
@@ -146,10 +149,10 @@ const writeTask = async (
   const { parent } = lineage;
   const toParent = parent ? buildChildLinkWrites(parent, task.id, at) : [];
   // A batch that has ended stops what it has, so that it must not be given more.
-  const inBatch: TransactionWrite[] = task.joins
-    ? [{ kind: 'check', key: batchRef(task.project, task.joins.batch), if: equals('status', 'open') }]
+  const inBatch: TransactionWrite[] = task.batchMembership
+    ? [{ kind: 'check', key: batchRef(task.project, task.batchMembership.batchId), if: equals('status', 'open') }]
     : [];
-  const awaits = buildDependentLinkWrites(awaited, task.id, at);
+  const awaits = buildDependentLinkWrites(openDependencies, task.id, at);
   const links = [...toParent, ...inBatch, ...awaits, ...(proviso?.writes ?? [])];
   if (links.length === 0) return deps.records.create<Task>(task, token);
   const linked = await deps.records.transact([{ kind: 'create', item: { ...task } }, ...links], token);
@@ -159,7 +162,8 @@ const writeTask = async (
   if (linked.at <= toParent.length) {
     throw new ParleyError('cancelled', `The task ${parent?.id}, of which this one would be a part, was cancelled.`);
   }
-  if (task.joins && linked.at <= toParent.length + inBatch.length) throw batchEndedError(task.joins.batch);
+  if (task.batchMembership && linked.at <= toParent.length + inBatch.length)
+    throw batchEndedError(task.batchMembership.batchId);
   const ofProviso = linked.at - 1 - toParent.length - inBatch.length - awaits.length;
   if (proviso && ofProviso >= 0) throw proviso.toError(ofProviso, linked.existing);
   throw new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');
@@ -167,7 +171,7 @@ const writeTask = async (
 
 /** Where it is found when somebody comes to declare its capability. */
 const buildUndeclaredKey = (
-  isIt: Destination['isUndeclared'],
+  isIt: Destination['isCapabilityUndeclared'],
   project: string,
   { capability, taskId }: TaskRequestCommand,
   now: number,
@@ -193,9 +197,9 @@ const buildTask = (
     input,
     trace,
     origin: {
-      way: { isUndeclared, ...way },
+      destination: { isCapabilityUndeclared, ...way },
       lineage,
-      awaited,
+      openDependencies,
     },
     requester,
   }: NewTaskInput,
@@ -203,10 +207,10 @@ const buildTask = (
   const now = deps.clock.now();
   const { maxAttempts } = deps.config.tasks;
   const deadline = now + request.ttlSeconds * 1000;
-  const acknowledgeBy = request.acknowledgeMs && now + request.acknowledgeMs;
+  const acknowledgeBy = request.acknowledgeTimeoutMs && now + request.acknowledgeTimeoutMs;
   const { parent } = lineage;
   const { traceparent, tracestate } = createChildSpan(inheritTrace(request.trace ?? trace, parent));
-  const fromNats = requester?.via === 'nats' && !request.joins ? true : undefined;
+  const fromNats = requester?.transport === 'nats' && !request.batchMembership ? true : undefined;
   return {
     pk: taskRef(project, request.taskId).pk,
     sk: 'task',
@@ -221,39 +225,39 @@ const buildTask = (
     fromInstance: request.fromInstance,
     conversation: request.conversation ?? parent?.conversation,
     user: request.user ?? parent?.user,
-    thread: request.thread,
-    waitsFor: request.waitsFor,
+    requestId: request.requestId,
+    dependencyIds: request.dependencyIds,
     onFailure: request.onFailure,
-    joins: request.joins,
+    batchMembership: request.batchMembership,
     graph: request.graph,
     createdAt: now,
     ttlSeconds: request.ttlSeconds,
     deadline,
-    entry: 1,
+    queueGeneration: 1,
     queuedAt: now,
-    resent: 0,
+    requeueCount: 0,
     attempt: 0,
     maxAttempts: request.maxAttempts ?? maxAttempts,
     retry: request.retry,
     input,
-    carried: request.carried,
-    told: request.told,
+    extensions: request.extensions,
+    auditEntry: request.auditEntry,
     fingerprint: request.fingerprint,
     traceparent,
     tracestate,
     baggage: request.baggage ?? request.trace?.baggage ?? trace.baggage ?? parent?.baggage,
     due: computeFirstCheckAt(now, Math.min(deadline, acknowledgeBy ?? deadline), deps.config.tasks),
     acknowledgeBy,
-    held:
+    byHolder:
       acknowledgeBy === undefined
-        ? buildUndeclaredKey(isUndeclared, project, request, now)
+        ? buildUndeclaredKey(isCapabilityUndeclared, project, request, now)
         : unacknowledgedKey(project, request.from, now, request.taskId),
-    placed: inboxKey({ project, from: request.from, joins: request.joins, fromNats }),
+    byList: inboxKey({ project, from: request.from, batchMembership: request.batchMembership, fromNats }),
     fromNats,
-    chain: lineage.chain,
-    answeredIn: requester && !request.told ? getAuditDialect(deps.config, requester) : undefined,
+    delegationChain: lineage.delegationChain,
+    requesterLogDialect: requester && !request.auditEntry ? getAuditDialect(deps.config, requester) : undefined,
     ...way,
     ...buildInstanceTimer(deps, way),
-    ...buildWaitingFields(awaited, now),
+    ...buildWaitingFields(openDependencies, now),
   };
 };

@@ -37,7 +37,7 @@ export const encodeRequestFor = async (
   // A request of the dialect itself was given its short name when it came.
   const isUnnamed = task.dialect !== dialect.name || called !== task.id;
   if (agent !== undefined && dialect.usesShortIds && isUnnamed) {
-    const naming = { to: agent, sentAt: task.createdAt, now: deps.clock.now(), called };
+    const naming = { to: agent, sentAt: task.createdAt, now: deps.clock.now(), aliasId: called };
     await deps.records.create(buildRecipientShortId(task, naming), deps.newId());
   }
   const content = await loadContent(deps.blobs, project, task.input);
@@ -45,7 +45,7 @@ export const encodeRequestFor = async (
   const spoken = called === task.id ? task : { ...task, id: called };
   const { encodeRequest } = getEncoder(dialect);
   const message = encodeRequest(spoken, input);
-  if (!task.waitsFor?.length) return message;
+  if (!task.dependencyIds?.length) return message;
   const room =
     dialect.maxMessageBytes && Math.max(0, dialect.maxMessageBytes - measureJson(message).bytes - RESULTS_FIELD_BYTES);
   const results = await loadDependencyResults(deps, dialect, task, room);

@@ -18,21 +18,25 @@ export const findLeaseExtension = async (deps: Deps, task: Task): Promise<number
   const seen =
     holderInstance !== undefined && health.instance !== undefined
       ? await getInstanceLastSeen(deps, project, holder, holderInstance)
-      : Math.max(health.beat?.at ?? 0, health.statusReport?.at ?? 0);
+      : Math.max(health.lastHeartbeat?.at ?? 0, health.statusReport?.at ?? 0);
   const { leaseMs, maxSilentWorkMs } = deps.config.tasks;
   const until = Math.min(seen + (task.leaseMs ?? leaseMs), getLastReportAt(task) + maxSilentWorkMs);
   return until > deps.clock.now() ? until : undefined;
 };
 
 /** A process that works on nothing, or began after the claim, does not work on this: its predecessor died with it. */
-const isReportedIdle = ({ activeTaskCount, uptime, beat }: AgentHealth, { claimedAt = 0 }: Task): boolean => {
+const isReportedIdle = ({ activeTaskCount, uptime, lastHeartbeat }: AgentHealth, { claimedAt = 0 }: Task): boolean => {
   if (activeTaskCount === 0) return true;
-  return uptime !== undefined && beat?.at !== undefined && beat.at - uptime * 1000 > claimedAt + HEARTBEAT_TOLERANCE_MS;
+  return (
+    uptime !== undefined &&
+    lastHeartbeat?.at !== undefined &&
+    lastHeartbeat.at - uptime * 1000 > claimedAt + HEARTBEAT_TOLERANCE_MS
+  );
 };
 
 /** Uptimes are rounded, and a heartbeat takes its time to come. */
 const HEARTBEAT_TOLERANCE_MS = 5000;
 
 /** What is said of a task, by its holder or in answer to it, bounds how long heartbeats alone keep it. */
-const getLastReportAt = ({ claimedAt = 0, progress, answered }: Task): number =>
-  Math.max(claimedAt, progress?.at ?? 0, answered?.at ?? 0);
+const getLastReportAt = ({ claimedAt = 0, progress, lastAnswer }: Task): number =>
+  Math.max(claimedAt, progress?.at ?? 0, lastAnswer?.at ?? 0);

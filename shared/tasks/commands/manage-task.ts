@@ -37,7 +37,9 @@ export const retryTask = async (deps: Deps, caller: Caller, id: string): Promise
     const change = isEndedByDependency(task)
       ? buildWaitAgainChange(task, toTransitionContext(deps), by)
       : buildRetryChange(task, toTransitionContext(deps), by);
-    return change instanceof Error || !way?.skill ? change : mergeChanges(change, { set: { skill: way.skill } });
+    return change instanceof Error || !way?.routingCapability
+      ? change
+      : mergeChanges(change, { set: { routingCapability: way.routingCapability } });
   });
 };
 

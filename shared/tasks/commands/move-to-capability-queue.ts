@@ -18,17 +18,17 @@ export const onServedTimer = async (deps: Deps, served: DomainProviders): Promis
     await recountProviders(deps, served);
     return;
   }
-  const { project, domain, v, fresh } = served;
+  const { project, domain, v, declaredAt } = served;
   const done: string[] = [];
-  for (const capability of Object.keys(fresh)) {
+  for (const capability of Object.keys(declaredAt)) {
     if (!isCapabilityDeclared(served, capability) || (await movePageToCapabilityQueue(deps, project, capability)))
       done.push(capability);
   }
-  const isOver = done.length === Object.keys(fresh).length;
+  const isOver = done.length === Object.keys(declaredAt).length;
   const change: Change = {
     if: equals('v', v),
     set: isOver ? {} : { due: Math.max(deps.clock.now(), (served.due ?? 0) + 1) },
-    unset: [...done.map((capability) => `fresh.${capability}`), ...(isOver ? ['due'] : [])],
+    unset: [...done.map((capability) => `declaredAt.${capability}`), ...(isOver ? ['due'] : [])],
   };
   await deps.records.update(domainProvidersRef(project, domain), change, deps.newId());
 };
@@ -36,13 +36,13 @@ export const onServedTimer = async (deps: Deps, served: DomainProviders): Promis
 /** Says whether that was the last page. */
 const movePageToCapabilityQueue = async (deps: Deps, project: string, capability: string): Promise<boolean> => {
   const p = undeclaredListKey(project, capability);
-  const tasks = await deps.records.query<Task>({ index: 'held', p, limit: PAGE_SIZE });
+  const tasks = await deps.records.query<Task>({ index: 'byHolder', pk: p, limit: PAGE_SIZE });
   await Promise.all(tasks.map((task) => moveToCapabilityQueue(deps, task)));
   return tasks.length < PAGE_SIZE;
 };
 
 const moveToCapabilityQueue = async (deps: Deps, task: Task): Promise<void> => {
-  if (!isOpen(task) || task.skill !== undefined) return;
+  if (!isOpen(task) || task.routingCapability !== undefined) return;
   const change = buildCapabilityQueueChange(task, { now: deps.clock.now(), limits: deps.config.tasks });
   const written = await deps.records.update(taskRef(task.project, task.id), change, deps.newId());
   if (written.outcome === 'written' && !written.replayed) await enqueueEagerly(deps, written);

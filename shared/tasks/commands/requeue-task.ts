@@ -10,8 +10,8 @@ export const requeueTask = async (
   taskId: string,
   entry: number,
 ): Promise<{ isSent: boolean; task?: Task | undefined }> => {
-  const waiting = and(equals('status', 'requested'), equals('entry', entry), notExists('notBefore'));
-  const change = { if: waiting, add: { resent: 1 } };
+  const waiting = and(equals('status', 'requested'), equals('queueGeneration', entry), notExists('notBefore'));
+  const change = { if: waiting, add: { requeueCount: 1 } };
   const written = await deps.records.update(taskRef(project, taskId), change, deps.newId());
   if (written.outcome === 'refused') return { isSent: false, task: written.existing };
   if (!written.replayed) await enqueueEagerly(deps, written);

@@ -17,15 +17,15 @@ import { computeFirstCheckAt } from '../transitions/end-and-requeue.ts';
 import type { TaskRequestCommand } from './command.ts';
 
 /** Who may claim a task: one agent, whoever serves a domain, or whoever has a capability. */
-export type Destination = Pick<Task, 'to' | 'instance' | 'domain' | 'skill' | 'toNats' | 'due'> & {
+export type Destination = Pick<Task, 'to' | 'instance' | 'domain' | 'routingCapability' | 'deliveryTarget' | 'due'> & {
   /** Nobody who is registered can do it, or who is registered is yet to be counted. */
-  isUndeclared?: true | 'perhaps';
+  isCapabilityUndeclared?: true | 'perhaps';
 };
 
 export const resolveDestination = async (
   deps: Deps,
   project: string,
-  request: Pick<TaskRequestCommand, 'to' | 'instance' | 'capability' | 'domain' | 'carried' | 'ttlSeconds'>,
+  request: Pick<TaskRequestCommand, 'to' | 'instance' | 'capability' | 'domain' | 'extensions' | 'ttlSeconds'>,
 ): Promise<Destination | ParleyError> => {
   const { to, capability } = request;
   const known = listDomains(deps.config, project);
@@ -40,13 +40,13 @@ export const resolveDestination = async (
         to,
         instance: isFor ? instance : undefined,
         domain: domain ?? request.domain,
-        ...toDeliveryTarget(isDeliveredOverNats(addressee.agent, request.carried)),
+        ...toDeliveryTarget(isDeliveredOverNats(addressee.agent, request.extensions)),
       };
     }
     return new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);
   }
   if (domain !== undefined) {
-    if (isServedOverNats(deps.config, project, domain)) return { domain, toNats: true };
+    if (isServedOverNats(deps.config, project, domain)) return { domain, deliveryTarget: 'nats' };
     return { domain, ...(await resolveDomainDestination(deps, project, domain, request)) };
   }
   if (request.domain !== undefined) {
@@ -54,10 +54,10 @@ export const resolveDestination = async (
       details: { known },
     });
   }
-  const skill = capability;
-  const toNats = await resolveNatsDelivery(deps, project, skill, request.carried);
-  if (toNats) return { skill, toNats };
-  if (await hasCapabilityProviders(deps.records, project, skill)) return { skill };
+  const routingCapability = capability;
+  const deliveryTarget = await resolveNatsDelivery(deps, project, routingCapability, request.extensions);
+  if (deliveryTarget) return { routingCapability, deliveryTarget };
+  if (await hasCapabilityProviders(deps.records, project, routingCapability)) return { routingCapability };
   return new ParleyError('capability_not_found', `No registered agent has the capability ${capability}.`, {
     details: { capability },
   });
@@ -72,14 +72,15 @@ const resolveDomainDestination = async (
   project: string,
   domain: string,
   { capability, ttlSeconds }: Pick<TaskRequestCommand, 'capability' | 'ttlSeconds'>,
-): Promise<Pick<Destination, 'skill' | 'isUndeclared' | 'due'>> => {
+): Promise<Pick<Destination, 'routingCapability' | 'isCapabilityUndeclared' | 'due'>> => {
   const known = await getDomainProviders(deps, project, domain);
   // Only what was just read says that nobody can do it.
   const served = countProviders(known, capability) > 0 ? known : await loadDomainProviders(deps, project, domain);
-  if (isCapabilityDeclared(served, capability)) return { skill: capability };
-  if (served.whole <= 0) return { isUndeclared: served.isUncounted ? 'perhaps' : true };
+  if (isCapabilityDeclared(served, capability)) return { routingCapability: capability };
+  if (served.wholeDomain <= 0) return { isCapabilityUndeclared: served.isUncounted ? 'perhaps' : true };
   const now = deps.clock.now();
   return { due: computeFirstCheckAt(now, now + Math.ceil(ttlSeconds * 500), deps.config.tasks) };
 };
 
-const toDeliveryTarget = (isIt: boolean): Pick<Destination, 'toNats'> => (isIt ? { toNats: true } : {});
+const toDeliveryTarget = (isIt: boolean): Pick<Destination, 'deliveryTarget'> =>
+  isIt ? { deliveryTarget: 'nats' } : {};

@@ -16,10 +16,10 @@ export const updateTask = async (
   deps: Deps,
   project: string,
   id: string,
-  blind: Change | undefined,
+  optimisticChange: Change | undefined,
   decide: (task: Task) => Change | ParleyError | 'unchanged',
 ): Promise<UpdateResult<Task>> => {
-  const done = await updateWithRetry(deps.records, taskRef(project, id), deps.newId(), blind, (task) => {
+  const done = await updateWithRetry(deps.records, taskRef(project, id), deps.newId(), optimisticChange, (task) => {
     if (!task) throw taskNotFoundError(id);
     const decision = decide(task);
     if (decision instanceof Error) throw decision;
@@ -46,7 +46,7 @@ const trySendMessages = async (deps: Deps, change: RecordChange<Task>, messages:
   try {
     await deps.queues.send(messages);
   } catch (error) {
-    deps.log('warn', 'the fast path failed; the dispatcher will queue the task', {
+    deps.log('warn', 'eager enqueue failed, left to the dispatcher', {
       taskId: change.after?.id,
       error: String(error),
     });
@@ -76,8 +76,15 @@ const findTimerTransition = async (deps: Deps, task: Task): Promise<Change> => {
 };
 
 const isDeclaredMeanwhile = async (deps: Deps, task: Task): Promise<boolean> => {
-  const { project, status, to, domain, skill, capability, toNats } = task;
-  if (status !== 'requested' || to !== undefined || domain === undefined || skill !== undefined || toNats) return false;
+  const { project, status, to, domain, routingCapability, capability, deliveryTarget } = task;
+  if (
+    status !== 'requested' ||
+    to !== undefined ||
+    domain === undefined ||
+    routingCapability !== undefined ||
+    deliveryTarget
+  )
+    return false;
   return isCapabilityDeclared(await loadDomainProviders(deps, project, domain), capability);
 };
 

@@ -2,11 +2,12 @@ import { ParleyError } from '../../kernel/errors.ts';
 import type { Task } from '../model/task.ts';
 
 /** Who had the work in hand before the one who is given it, the requester last. */
-export const getDelegationChain = ({ chain, from }: Pick<Task, 'chain' | 'from'>): string[] => chain ?? [from];
+export const getDelegationChain = ({ delegationChain, from }: Pick<Task, 'delegationChain' | 'from'>): string[] =>
+  delegationChain ?? [from];
 
-export const delegationCycleError = (agent: string, chain: string[]): ParleyError =>
-  new ParleyError('delegation_cycle', `${agent} has had this work in hand already: ${chain.join(' → ')}.`, {
-    details: { delegationChain: chain },
+export const delegationCycleError = (agent: string, delegationChain: string[]): ParleyError =>
+  new ParleyError('delegation_cycle', `${agent} has had this work in hand already: ${delegationChain.join(' → ')}.`, {
+    details: { delegationChain },
   });
 
 export const taskDeclinedError = (agent: string, taskId: string): ParleyError =>

@@ -28,7 +28,7 @@ export const loadDependencyResults = async (
   task: Task,
   room = Infinity,
 ): Promise<JsonObject | undefined> => {
-  const ids = [...new Set(task.waitsFor)];
+  const ids = [...new Set(task.dependencyIds)];
   if (ids.length === 0) return undefined;
   const found = await deps.records.getMany(ids.map((id) => taskRef(task.project, id)));
   const predecessors = ids.map((id) => ({ id, task: found.find((one) => one.id === id) }));
@@ -37,15 +37,15 @@ export const loadDependencyResults = async (
     Math.min(MAX_RESULTS_BYTES, dialect.maxContentBytes ?? Infinity, room),
   );
   const handed = predecessors.filter(({ task: one }) => !one || !isOfSameCycle(task, one) || isResultShared(task, one));
-  const told: [string, JsonObject][] = [];
+  const auditEntry: [string, JsonObject][] = [];
   for (let at = 0; at < handed.length; at += CONCURRENCY) {
     const some = handed.slice(at, at + CONCURRENCY).map(async ({ id, task: one }): Promise<[string, JsonObject]> => {
       const isThere = one && isOfSameCycle(task, one);
       return [id, isThere ? await loadDependencyResult(deps, one, mayStand(id)) : { taskId: id, missing: true }];
     });
-    told.push(...(await Promise.all(some)));
+    auditEntry.push(...(await Promise.all(some)));
   }
-  const results = keyById(told, dialect.usesShortIds === true && task.dialect === dialect.name);
+  const results = keyById(auditEntry, dialect.usesShortIds === true && task.dialect === dialect.name);
   const about = { project: task.project, from: task.from, type: 'task.deliverable' } as const;
   const fitting = await offloadIfLarge(deps, { ...about, fits: room }, results);
   return measureJson(fitting).bytes <= room ? toObjectOrEmpty(fitting) : undefined;
@@ -112,7 +112,7 @@ const loadResult = async (
     const fits = isInside ? Infinity : 0;
     return await offloadIfLarge(deps, { project, from, type: 'task.deliverable', fits }, content);
   } catch (error) {
-    deps.log('error', 'the result of a task that another depends on is lost', { taskId: id, error: String(error) });
+    deps.log('error', 'dependency result missing', { taskId: id, error: String(error) });
     return undefined;
   }
 };
@@ -131,10 +131,10 @@ const buildArtifactList = (id: string, artifacts: Task['artifacts']): JsonObject
 };
 
 /** By short ids where the request named them so, unless two have the same. */
-const keyById = (told: [string, JsonObject][], isShort: boolean): JsonObject => {
-  const names = told.map(([id]) => (isShort ? toShortId(id) : id));
+const keyById = (auditEntry: [string, JsonObject][], isShort: boolean): JsonObject => {
+  const names = auditEntry.map(([id]) => (isShort ? toShortId(id) : id));
   const isUnique = new Set(names).size === names.length;
-  return Object.fromEntries(told.map(([id, one], at) => [isUnique ? (names[at] ?? id) : id, one]));
+  return Object.fromEntries(auditEntry.map(([id, one], at) => [isUnique ? (names[at] ?? id) : id, one]));
 };
 
 /** An agent that holds more tasks than this at once finds what came before the newest of them. */
@@ -147,14 +147,19 @@ export const isDependencyOfAssigned = async (deps: Deps, caller: Caller, task: T
   const isAfter = (one: Task): boolean =>
     one.holder === id &&
     isAssigned(one) &&
-    one.waitsFor?.includes(task.id) === true &&
+    one.dependencyIds?.includes(task.id) === true &&
     isOfSameCycle(one, task) &&
     isResultShared(one, task);
   const p = holderKey(project, id);
-  const held = await deps.records.query<Task>({ index: 'held', p, newestFirst: true, limit: MAX_ASSIGNED_READ });
+  const held = await deps.records.query<Task>({
+    index: 'byHolder',
+    pk: p,
+    newestFirst: true,
+    limit: MAX_ASSIGNED_READ,
+  });
   if (held.some(isAfter)) return true;
-  if (task.waiters === undefined) return false;
+  if (task.dependentCount === undefined) return false;
   // What is held may stand in the index a little later; what waited for the task is on record with it.
-  const links = await listLinks(deps.records, task.pk, 'waiter');
+  const links = await listLinks(deps.records, task.pk, 'dependent');
   return (await deps.records.getMany(links.map(({ taskId }) => taskRef(project, taskId)))).some(isAfter);
 };

@@ -44,6 +44,6 @@ const buildDependencyFailure = (task: Task, { id, status }: Task, when: Transiti
 /** As it was before it ended. It is then looked at, like any task that begins to wait. */
 export const buildWaitAgainChange = (task: Task, { now }: TransitionContext, by: string): Change => ({
   if: equals('v', task.v),
-  set: { status: 'waiting', due: now + RECHECK_MS, placed: inboxKey(task), retriedBy: by },
-  unset: [...(inboxKey(task) ? [] : ['placed']), 'endedAt', 'expires', 'error', 'cancelledBy'],
+  set: { status: 'waiting', due: now + RECHECK_MS, byList: inboxKey(task), retriedBy: by },
+  unset: [...(inboxKey(task) ? [] : ['byList']), 'endedAt', 'expires', 'error', 'cancelledBy'],
 });

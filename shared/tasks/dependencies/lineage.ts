@@ -15,7 +15,7 @@ export interface Lineage {
   /** The parent that it is linked to. */
   parent?: Task;
   /** Who had the work in hand before; absent where that is the requester alone. */
-  chain?: string[];
+  delegationChain?: string[];
 }
 
 export const resolveLineage = async (
@@ -23,31 +23,33 @@ export const resolveLineage = async (
   caller: Caller,
   request: TaskRequestCommand,
 ): Promise<Lineage | ParleyError> => {
-  const { chain: said = [], from } = request;
+  const { delegationChain: said = [], from } = request;
   const parent = request.parent === undefined ? undefined : await findParent(deps, caller, request, request.parent);
   if (parent instanceof Error) return parent;
   const handled = parent ? [...getDelegationChain(parent), ...said] : said;
-  const chain = handled.filter((agent, at) => handled.indexOf(agent) === at);
-  if (chain.at(-1) !== from) chain.push(from);
-  const back = checkDelegationCycle(request, chain, parent);
-  return back ?? { parent, chain: chain.length > 1 ? chain : undefined };
+  const delegationChain = handled.filter((agent, at) => handled.indexOf(agent) === at);
+  if (delegationChain.at(-1) !== from) delegationChain.push(from);
+  const back = checkDelegationCycle(request, delegationChain, parent);
+  return back ?? { parent, delegationChain: delegationChain.length > 1 ? delegationChain : undefined };
 };
 
 const checkDelegationCycle = (
   request: TaskRequestCommand,
-  chain: string[],
+  delegationChain: string[],
   parent: Task | undefined,
 ): ParleyError | undefined => {
   const { from, to } = request;
-  const isBack = to !== undefined && chain.includes(to);
-  if (!isBack || request.isBoundedByDepth || isToAnotherInstance(request, chain)) return undefined;
+  const isBack = to !== undefined && delegationChain.includes(to);
+  if (!isBack || request.isBoundedByDepth || isToAnotherInstance(request, delegationChain)) return undefined;
   if (request.isQuestion && parent && isQuestionToRequester(request, parent)) return undefined;
-  return to === from && chain.length === 1 ? selfDelegationError(to) : delegationCycleError(to, chain);
+  return to === from && delegationChain.length === 1
+    ? selfDelegationError(to)
+    : delegationCycleError(to, delegationChain);
 };
 
 /** Instances of one agent may share work that nobody has had in hand yet. */
-const isToAnotherInstance = ({ instance, fromInstance }: TaskRequestCommand, chain: string[]): boolean =>
-  chain.length === 1 && instance !== undefined && fromInstance !== undefined && instance !== fromInstance;
+const isToAnotherInstance = ({ instance, fromInstance }: TaskRequestCommand, delegationChain: string[]): boolean =>
+  delegationChain.length === 1 && instance !== undefined && fromInstance !== undefined && instance !== fromInstance;
 
 /** A question back is no delegation; one about such a question would be, or two agents could ask each other for ever. */
 const isQuestionToRequester = ({ from, to }: TaskRequestCommand, parent: Task): boolean =>
@@ -75,7 +77,7 @@ export const buildChildLinkWrites = (parent: Task, taskId: string, now: number):
   {
     kind: 'update',
     key: taskRef(parent.project, parent.id),
-    change: { if: notEquals('status', 'cancelled'), add: { children: 1 } },
+    change: { if: notEquals('status', 'cancelled'), add: { childCount: 1 } },
   },
 ];
 

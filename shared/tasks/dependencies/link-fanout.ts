@@ -7,55 +7,55 @@ import { reconcileDependencies } from './reconcile-dependencies.ts';
 
 /** What is to be done to all tasks that a task has links to, and how far that has come where they are too many for one go. */
 export interface FanoutCursor extends Item {
-  sk: 'walk';
+  sk: 'fanout';
   project: string;
   task: string;
   /** Its children are changed; those that wait for it are looked at. */
-  along: TaskRelation;
+  relation: TaskRelation;
   change?: Change;
   /** The last link that was followed. */
-  reachedUpTo: string;
+  cursor: string;
 }
 
-type FanoutTarget = Pick<FanoutCursor, 'project' | 'task' | 'along' | 'change'>;
+type FanoutTarget = Pick<FanoutCursor, 'project' | 'task' | 'relation' | 'change'>;
 
-const fanoutCursorRef = ({ project, task, along }: FanoutTarget): Ref<FanoutCursor> => ({
-  pk: `${project}#walk#${along}#${task}`,
-  sk: 'walk',
+const fanoutCursorRef = ({ project, task, relation }: FanoutTarget): Ref<FanoutCursor> => ({
+  pk: `${project}#fanout#${relation}#${task}`,
+  sk: 'fanout',
 });
-export const isFanoutCursor = (item: Item): item is FanoutCursor => item.sk === 'walk';
+export const isFanoutCursor = (item: Item): item is FanoutCursor => item.sk === 'fanout';
 
 /** The children of a task, all that the change fits. Where it ends them, each then ends its own. */
 export const updateChildren = (deps: Deps, { project, id }: Task, change: Change): Promise<void> =>
-  startFanout(deps, { project, task: id, along: 'child', change });
+  startFanout(deps, { project, task: id, relation: 'child', change });
 
 /** All that wait for the task, or ended because it had failed. */
 export const reconcileDependents = (deps: Deps, { project, id }: Task): Promise<void> =>
-  startFanout(deps, { project, task: id, along: 'waiter' });
+  startFanout(deps, { project, task: id, relation: 'dependent' });
 
 /** News in the middle of a walk begin it anew, since what was passed may have to be looked at once more. */
 const startFanout = async (deps: Deps, way: FanoutTarget): Promise<void> => {
   const reachedUpTo = await processLinkPage(deps, way);
   if (reachedUpTo === undefined) return;
-  const set = { ...way, reachedUpTo, due: deps.clock.now() };
+  const set = { ...way, cursor: reachedUpTo, due: deps.clock.now() };
   await deps.records.update(fanoutCursorRef(way), { set }, deps.newId(), 'orCreate');
 };
 
 /** The next links. Whoever dies on the way, or comes twice, follows the same ones again. */
-export const onFanoutTimer = async (deps: Deps, walk: FanoutCursor): Promise<void> => {
-  const reachedUpTo = await processLinkPage(deps, walk, walk.reachedUpTo);
-  const [key, unchanged] = [fanoutCursorRef(walk), equals('v', walk.v)];
+export const onFanoutTimer = async (deps: Deps, fanout: FanoutCursor): Promise<void> => {
+  const reachedUpTo = await processLinkPage(deps, fanout, fanout.cursor);
+  const [key, unchanged] = [fanoutCursorRef(fanout), equals('v', fanout.v)];
   if (reachedUpTo === undefined) {
     await deps.records.transact([{ kind: 'remove', key, if: unchanged }], deps.newId());
     return;
   }
-  const due = Math.max(deps.clock.now(), (walk.due ?? 0) + 1);
-  await deps.records.update(key, { if: unchanged, set: { reachedUpTo, due } }, deps.newId());
+  const due = Math.max(deps.clock.now(), (fanout.due ?? 0) + 1);
+  await deps.records.update(key, { if: unchanged, set: { cursor: reachedUpTo, due } }, deps.newId());
 };
 
 /** One page of links. Says up to where it came; undefined at the end. */
 const processLinkPage = async (deps: Deps, way: FanoutTarget, after?: string): Promise<string | undefined> => {
-  const links = await listLinks(deps.records, taskRef(way.project, way.task).pk, way.along, after);
+  const links = await listLinks(deps.records, taskRef(way.project, way.task).pk, way.relation, after);
   const ids = links.map(({ taskId }) => taskId);
   if (way.change) await updateOwnChildren(deps, way, ids, way.change);
   else await Promise.all(ids.map((id) => reconcileDependencies(deps, way.project, id)));

@@ -4,7 +4,7 @@ import type { Item, Records } from '../../ports/records.ts';
 export interface TaskLink extends Item {
   taskId: string;
 }
-export type TaskRelation = 'child' | 'waiter';
+export type TaskRelation = 'child' | 'dependent';
 
 /** Longer than a task is kept. One that waits longer than this is still looked at every day. */
 export const LINK_RETENTION_MS = 30 * 86_400_000;
@@ -13,4 +13,4 @@ export const LINKS_PAGE_SIZE = 100;
 
 /** The links of a task, a page at a time. */
 export const listLinks = (records: Records, pk: string, kind: TaskRelation, after?: string): Promise<TaskLink[]> =>
-  records.query<TaskLink>({ p: pk, prefix: `${kind}#`, after, limit: LINKS_PAGE_SIZE });
+  records.query<TaskLink>({ pk: pk, prefix: `${kind}#`, after, limit: LINKS_PAGE_SIZE });

@@ -23,9 +23,9 @@ export const checkDependencyCount = (ids: readonly string[]): ParleyError | unde
 export const findOpenDependencies = async (
   deps: Deps,
   caller: Caller,
-  waitsFor: readonly string[],
+  dependencyIds: readonly string[],
 ): Promise<Task[] | ParleyError> => {
-  const ids = [...new Set(waitsFor)];
+  const ids = [...new Set(dependencyIds)];
   const refusal = checkDependencyCount(ids);
   if (refusal) return refusal;
   const found = ids.length > 0 ? await deps.records.getMany(ids.map((id) => taskRef(caller.project, id))) : [];
@@ -39,7 +39,7 @@ export const findOpenDependencies = async (
 
 /** How a task begins that must wait. Its time to live counts from when it is queued. */
 export const buildWaitingFields = (awaited: Task[], now: number): Partial<NewItem<Task>> =>
-  awaited.length === 0 ? {} : { status: 'waiting', entry: 0, due: now + RECHECK_MS };
+  awaited.length === 0 ? {} : { status: 'waiting', queueGeneration: 0, due: now + RECHECK_MS };
 
 /**
  * Written with the task: a link to it with each that it waits for. It only says whom to look at when there is news: what
@@ -48,16 +48,16 @@ export const buildWaitingFields = (awaited: Task[], now: number): Partial<NewIte
 export const buildDependentLinkWrites = (awaited: Task[], taskId: string, now: number): TransactionWrite[] =>
   awaited.flatMap(({ pk, sk }) => [
     // The time tells it from the link of a task that had the id long before.
-    { kind: 'create', item: { pk, sk: `waiter#${taskId}#${now}`, taskId, expires: now + LINK_RETENTION_MS } },
-    { kind: 'update', key: { pk, sk }, change: { add: { waiters: 1 } } },
+    { kind: 'create', item: { pk, sk: `dependent#${taskId}#${now}`, taskId, expires: now + LINK_RETENTION_MS } },
+    { kind: 'update', key: { pk, sk }, change: { add: { dependentCount: 1 } } },
   ]);
 
 /** Does to the task what follows from those that it waits for. Whoever wrote to it in between has it looked at again. */
 export const reconcileDependencies = async (deps: Deps, project: string, taskId: string): Promise<void> => {
   const ref = taskRef(project, taskId);
   const task = await deps.records.get(ref);
-  if (!task?.waitsFor || !(task.status === 'waiting' || isEndedByDependency(task))) return;
-  const dependencies = await deps.records.getMany(task.waitsFor.map((id) => taskRef(project, id)));
+  if (!task?.dependencyIds || !(task.status === 'waiting' || isEndedByDependency(task))) return;
+  const dependencies = await deps.records.getMany(task.dependencyIds.map((id) => taskRef(project, id)));
   const change = computeDependencyTransition(task, dependencies, { now: deps.clock.now(), limits: deps.config.tasks });
   if (change === 'unchanged') return;
   const written = await deps.records.update(ref, change, deps.newId());

@@ -21,7 +21,7 @@ interface ShortIdRecord extends Item {
 /** Longer than a task is kept. */
 const SHORT_ID_RETENTION_MS = 30 * 86_400_000;
 
-const shortIdPk = (project: string, short: string): string => `${project}#short#${short}`;
+const shortIdPk = (project: string, short: string): string => `${project}#short-id#${short}`;
 const REQUESTER_PREFIX = '<';
 const RECIPIENT_PREFIX = '>';
 const buildRequesterPrefix = (from: string): string => `${REQUESTER_PREFIX}${from}#`;
@@ -32,15 +32,15 @@ interface ShortIdAssignment {
   to: string;
   sentAt: number;
   now: number;
-  called?: string;
+  aliasId?: string;
 }
 
 /** As the agent calls it that it is for. */
 export const buildRecipientShortId = (
   { project, id, from }: Pick<Task, 'project' | 'id' | 'from'>,
-  { to, sentAt, now, called = id }: ShortIdAssignment,
+  { to, sentAt, now, aliasId = id }: ShortIdAssignment,
 ): NewItem<ShortIdRecord> => ({
-  pk: shortIdPk(project, toShortId(called)),
+  pk: shortIdPk(project, toShortId(aliasId)),
   sk: `${buildRecipientPrefix(to, from)}${toSortableTime(sentAt)}#${id}`,
   from,
   to,
@@ -82,7 +82,7 @@ const findNamedTask = async (
   short: string,
 ): Promise<string | undefined> => {
   const under = (prefix: string) => ({
-    p: shortIdPk(agent.project, short),
+    pk: shortIdPk(agent.project, short),
     prefix,
     newestFirst: true,
     limit: MAX_CANDIDATES,
@@ -102,7 +102,7 @@ const findOnlyAssignedTask = async (
   { project, id }: Pick<Agent, 'project' | 'id'>,
   requester: string,
 ): Promise<string | undefined> => {
-  const [task, another] = await deps.records.query<Task>({ index: 'held', p: holderKey(project, id), limit: 2 });
+  const [task, another] = await deps.records.query<Task>({ index: 'byHolder', pk: holderKey(project, id), limit: 2 });
   return !another && task?.from === requester ? task.id : undefined;
 };
 
@@ -129,8 +129,8 @@ const findNewestByShortId = async (deps: Deps, caller: Caller, id: string): Prom
       : [buildRequesterPrefix(caller.registered.agent.id), buildRecipientPrefix(caller.registered.agent.id)];
   for (const prefix of own) {
     const [[first], [last]] = await Promise.all([
-      deps.records.query<ShortIdRecord>({ p, prefix, limit: 1 }),
-      deps.records.query<ShortIdRecord>({ p, prefix, newestFirst: true, limit: 1 }),
+      deps.records.query<ShortIdRecord>({ pk: p, prefix, limit: 1 }),
+      deps.records.query<ShortIdRecord>({ pk: p, prefix, newestFirst: true, limit: 1 }),
     ]);
     if (!first || !last) continue;
     if (first.from === last.from || first.taskId === last.taskId) return last.taskId;

@@ -10,9 +10,9 @@ export interface HistoryEntry extends Item {
   sk: `history#${number}`;
   version: number;
   /** When the task was made: another one may later have its id. */
-  life: number;
+  cycle: number;
   /** Any other word is the event that the timeline shows, by `agent` and at the time of the entry. */
-  happened: 'attempt' | 'progress' | 'end' | 'question' | 'answer' | (string & {});
+  kind: 'attempt' | 'progress' | 'end' | 'question' | 'answer' | (string & {});
   agent?: string;
   attempt: number;
   /** When the task changed; the entry itself is written later. */
@@ -25,7 +25,7 @@ export interface HistoryEntry extends Item {
   message?: string;
   /** What its holder had asked, where nobody answered. */
   question?: OpenQuestion;
-  answered?: AnsweredQuestion;
+  lastAnswer?: AnsweredQuestion;
   answer?: Json;
   /** Who had it run again. */
   by?: string;
@@ -39,7 +39,10 @@ const HISTORY_RETENTION_MS = 30 * 86_400_000;
 
 /** Whether an entry may have been written: a task that went straight through has none. */
 export const hasHistory = (task: Task): boolean =>
-  task.attempt > 1 || task.entry > 1 || task.seen !== undefined || task.waitsFor !== undefined;
+  task.attempt > 1 ||
+  task.queueGeneration > 1 ||
+  task.processedMessages !== undefined ||
+  task.dependencyIds !== undefined;
 
 export const buildHistoryEntries = (before: Task | undefined, after: Task): NewItem<HistoryEntry>[] => {
   const forgotten = before && pickOverwritten(before, after);
@@ -49,7 +52,7 @@ export const buildHistoryEntries = (before: Task | undefined, after: Task): NewI
       pk: after.pk,
       sk: `history#${after.v % MAX_HISTORY_ENTRIES}`,
       version: after.v,
-      life: after.createdAt,
+      cycle: after.createdAt,
       attempt: after.attempt,
       changedAt: after.at,
       expires: after.at + HISTORY_RETENTION_MS,
@@ -62,25 +65,25 @@ export const buildHistoryEntries = (before: Task | undefined, after: Task): NewI
 const pickOverwritten = (
   before: Task,
   after: Task,
-): (Partial<HistoryEntry> & Pick<HistoryEntry, 'happened'>) | undefined => {
+): (Partial<HistoryEntry> & Pick<HistoryEntry, 'kind'>) | undefined => {
   if (before.endedAt !== undefined && after.endedAt === undefined) {
     const { endedAt, status, error } = before;
     return {
       ...pickHolder(before),
       agent: getEndActor(before),
-      happened: 'end',
+      kind: 'end',
       endedAt,
       status,
       error,
       by: after.retriedBy,
     };
   }
-  if (before.answered && before.answers !== after.answers) {
-    const { answered, answer } = before;
-    return { happened: 'answer', answered, answer: omitIfLarge(answer) };
+  if (before.lastAnswer && before.answerCount !== after.answerCount) {
+    const { lastAnswer, answer } = before;
+    return { kind: 'answer', lastAnswer, answer: omitIfLarge(answer) };
   }
   if (after.status === 'in_progress' && after.progress && hasReported(before, after)) {
-    return { ...pickHolder(after), happened: 'progress', progress: after.progress };
+    return { ...pickHolder(after), kind: 'progress', progress: after.progress };
   }
   const question = before.status === 'input_required' ? toQuestion(before) : undefined;
   if (after.status === 'requested' && (isAssigned(before) || after.attempt > before.attempt)) {
@@ -90,18 +93,19 @@ const pickOverwritten = (
     return {
       ...whose,
       attempt: Math.max(attempt, after.attempt),
-      happened: 'attempt',
+      kind: 'attempt',
       endedAt: after.at,
       error,
       question,
     };
   }
-  return question && after.endedAt !== undefined ? { happened: 'question', question } : undefined;
+  return question && after.endedAt !== undefined ? { kind: 'question', question } : undefined;
 };
 
 /** Who gives a task back says nothing of why: the error that the task has is an earlier one's. Who cannot do it is counted otherwise. */
 const isReleased = (before: Task, after: Task): boolean =>
-  (after.spared ?? 0) > (before.spared ?? 0) && after.unable?.length === before.unable?.length;
+  (after.uncountedAttempts ?? 0) > (before.uncountedAttempts ?? 0) &&
+  after.declinedBy?.length === before.declinedBy?.length;
 
 /** What the holder asks while the task waits for an answer. */
 export const toQuestion = ({ askedAt = 0, holder, attempt, prompt }: Task): OpenQuestion => ({
@@ -142,13 +146,13 @@ export const buildTimeline = (task: Task, entries: HistoryEntry[]): TimelineEntr
   for (const entry of entries.toSorted((a, b) => a.version - b.version)) lines.push(...toTimelineEntries(entry));
   // The entry for the newest report may still be on its way.
   const isTold = entries.some(({ progress }) => progress?.at === task.progress?.at);
-  const { holder, at, attempt, claimedAt, endedAt, status, error, answered, answer } = task;
+  const { holder, at, attempt, claimedAt, endedAt, status, error, lastAnswer, answer } = task;
   if (task.progress && !isTold) lines.push(toProgressEntry({ agent: holder, at, attempt, progress: task.progress }));
-  if (answered) lines.push(...toAnswerEntries(answered, omitIfLarge(answer)));
+  if (lastAnswer) lines.push(...toAnswerEntries(lastAnswer, omitIfLarge(answer)));
   if (status === 'input_required') lines.push(toQuestionEntry(toQuestion(task)));
   lines.push(...toAttemptEntries({ agent: holder, attempt, claimedAt }));
   if (endedAt !== undefined) {
-    lines.push(toEndEntry({ at, happened: 'end', agent: getEndActor(task), endedAt, status, error, attempt }));
+    lines.push(toEndEntry({ at, kind: 'end', agent: getEndActor(task), endedAt, status, error, attempt }));
   }
   return lines.toSorted(
     (a, b) => a.at - b.at || (a.attempt ?? 0) - (b.attempt ?? 0) || computeEventRank(a) - computeEventRank(b),
@@ -156,20 +160,20 @@ export const buildTimeline = (task: Task, entries: HistoryEntry[]): TimelineEntr
 };
 
 const toTimelineEntries = (entry: HistoryEntry): TimelineEntry[] => {
-  const { changedAt: at, agent, attempt, message, question, answered, error } = entry;
-  switch (entry.happened) {
+  const { changedAt: at, agent, attempt, message, question, lastAnswer, error } = entry;
+  switch (entry.kind) {
     case 'progress':
       return [toProgressEntry(entry)];
     case 'question':
       return question ? [toQuestionEntry(question)] : [];
     case 'answer':
-      return answered ? toAnswerEntries(answered, entry.answer) : [];
+      return lastAnswer ? toAnswerEntries(lastAnswer, entry.answer) : [];
     case 'attempt':
       return [...toAttemptEntries(entry), ...(question ? [toQuestionEntry(question)] : []), toEndEntry(entry)];
     case 'end':
       return [...toAttemptEntries(entry), toEndEntry(entry), { at, event: 'requested', attempt, agent: entry.by }];
     default:
-      return [{ at, event: entry.happened, attempt, agent, message, error: toPublicTaskError(error) }];
+      return [{ at, event: entry.kind, attempt, agent, message, error: toPublicTaskError(error) }];
   }
 };
 
@@ -201,10 +205,10 @@ const toAttemptEntries = (of: { agent?: string; claimedAt?: number; attempt: num
   of.claimedAt === undefined ? [] : [{ at: of.claimedAt, event: 'claimed', attempt: of.attempt, agent: of.agent }];
 
 const toEndEntry = (
-  of: Pick<HistoryEntry, 'at' | 'happened' | 'agent' | 'endedAt' | 'status' | 'error' | 'attempt'>,
+  of: Pick<HistoryEntry, 'at' | 'kind' | 'agent' | 'endedAt' | 'status' | 'error' | 'attempt'>,
 ): TimelineEntry => ({
   at: of.endedAt ?? of.at,
-  event: of.happened === 'end' ? (of.status ?? 'ended') : 'released',
+  event: of.kind === 'end' ? (of.status ?? 'ended') : 'released',
   attempt: of.attempt,
   agent: of.agent,
   error: toPublicTaskError(of.error),

@@ -35,8 +35,8 @@ export type OnFailure = (typeof ON_FAILURE)[number];
 
 /** A batch that is told when the task ends, and as which of its children. */
 export interface BatchMembership {
-  batch: string;
-  child: number;
+  batchId: string;
+  index: number;
 }
 
 export type Backoff = 'exponential' | 'linear' | 'fixed';
@@ -72,8 +72,8 @@ export interface Progress {
   /** How sure it is, 0 to 1. */
   confidence?: number;
   /** What its dialect has no canonical place for. */
-  carried?: JsonObject;
-  told?: JsonObject;
+  extensions?: JsonObject;
+  auditEntry?: JsonObject;
 }
 
 /** The last question that was answered: who asked what, and who answered. The answer itself is the task's. */
@@ -96,15 +96,18 @@ export interface ProcessedMessage {
 }
 
 /** A round begins with each claim, and with each answer to the holder. */
-export const getDedupRound = ({ attempt, answers = 0 }: Pick<Task, 'attempt' | 'answers'>): number => attempt + answers;
+export const getDedupRound = ({ attempt, answerCount = 0 }: Pick<Task, 'attempt' | 'answerCount'>): number =>
+  attempt + answerCount;
 
 /** Whether more than how it ended is, or was, told to one of its agents: it asked or came back to its queue. */
-export const hasSeveralInboxEntries = ({ hasAsked, entry }: Pick<Task, 'hasAsked' | 'entry'>): boolean =>
-  hasAsked === true || entry > 1;
+export const hasSeveralInboxEntries = ({
+  hasAsked,
+  queueGeneration,
+}: Pick<Task, 'hasAsked' | 'queueGeneration'>): boolean => hasAsked === true || queueGeneration > 1;
 
 /** Whether the write carried out a message that stands last among the seen. */
 export const hasReported = (before: Task, after: Task): boolean => {
-  const [last, newest] = [before.seen?.at(-1), after.seen?.at(-1)];
+  const [last, newest] = [before.processedMessages?.at(-1), after.processedMessages?.at(-1)];
   return last?.id !== newest?.id || last?.round !== newest?.round;
 };
 
@@ -126,11 +129,11 @@ export interface Task extends Item {
   domain?: string;
   capability: string;
   /** The capability once more, where it has a queue of its own: it belongs to no domain, or somebody declares this very one. */
-  skill?: string;
+  routingCapability?: string;
   /** Who said that it cannot do it, and is not given it again; absent for nobody. */
-  unable?: string[];
+  declinedBy?: string[];
   /** Whoever is to do it is reached over NATS, or over HTTP and NATS, too. */
-  toNats?: true | 'too';
+  deliveryTarget?: 'nats' | 'both';
   /** Whoever asked for it is reached over NATS. */
   fromNats?: true;
   parent?: string;
@@ -139,40 +142,40 @@ export interface Task extends Item {
   /** For whom it is done. */
   user?: string;
   /** What its requester files it under. */
-  thread?: string;
+  requestId?: string;
   /** Who had the work in hand before, the requester last. */
-  chain?: string[];
+  delegationChain?: string[];
   /** How many tasks have it as their parent; absent for none. */
-  children?: number;
+  childCount?: number;
   /** The tasks that must be completed before it is queued. */
-  waitsFor?: string[];
+  dependencyIds?: string[];
   onFailure?: OnFailure;
-  joins?: BatchMembership;
+  batchMembership?: BatchMembership;
   /** The graph that it is a node of. */
   graph?: string;
   /** How many tasks have begun to wait for it; absent for none. */
-  waiters?: number;
+  dependentCount?: number;
   createdAt: number;
   ttlSeconds: number;
   /** When it expires unless somebody has claimed it, in epoch milliseconds. */
   deadline: number;
   /** Rises whenever the task goes back to its queue; only the queue message with the current entry can claim it. */
-  entry: number;
+  queueGeneration: number;
   queuedAt: number;
   /** How often the current entry was sent again, in case its queue message was lost. */
-  resent: number;
+  requeueCount: number;
   /** A failed attempt is not queued again before this. */
   notBefore?: number;
   attempt: number;
   maxAttempts: number;
   /** How many of the attempts count for nothing, because the task was given back or handed on; absent for none. */
-  spared?: number;
+  uncountedAttempts?: number;
   retry?: RetryPolicy;
   holder?: string;
   /** Which of its instances claimed it, where that said so: what the holder must know is for that one while it is live. */
   holderInstance?: string;
   /** Its holder's dialect, where that is logged. */
-  heardIn?: string;
+  holderLogDialect?: string;
   claimedAt?: number;
   startedAt?: number;
   leaseUntil?: number;
@@ -189,8 +192,8 @@ export interface Task extends Item {
   hasAsked?: true;
   answer?: Json;
   /** How often it was answered; absent for never. */
-  answers?: number;
-  answered?: AnsweredQuestion;
+  answerCount?: number;
+  lastAnswer?: AnsweredQuestion;
   progress?: Progress;
   endedAt?: number;
   cancelledBy?: string;
@@ -208,20 +211,20 @@ export interface Task extends Item {
   acknowledgeBy?: number;
   unacknowledgedAt?: number;
   /** What the requester's dialect has no canonical place for, given back to readers of that dialect. */
-  carried: JsonObject;
-  outcomeCarried?: JsonObject;
+  extensions: JsonObject;
+  outcomeExtensions?: JsonObject;
   /** What the log of messages says of the request, and of the last message that ended it or an attempt, or asked for input. */
-  told?: JsonObject;
-  outcomeTold?: JsonObject;
+  auditEntry?: JsonObject;
+  outcomeAuditEntry?: JsonObject;
   /** The dialect of the requester, where that is logged and the one that it asked in is not. */
-  answeredIn?: string;
+  requesterLogDialect?: string;
   /** The request itself. */
   fingerprint: string;
-  claimedBy?: ProcessedMessage;
+  claimMessage?: ProcessedMessage;
   /** The holder's message that ended it; absent where it ended otherwise. */
-  endedBy?: ProcessedMessage;
+  endMessage?: ProcessedMessage;
   /** The last of the other messages about it that were carried out, newest last; absent until there is one. */
-  seen?: ProcessedMessage[];
+  processedMessages?: ProcessedMessage[];
   traceparent: string;
   tracestate?: string;
   baggage?: string;
@@ -247,8 +250,8 @@ export type ReportedTask = Pick<
   | 'claimedAt'
   | 'claimNote'
   | 'progress'
-  | 'carried'
-  | 'seen'
+  | 'extensions'
+  | 'processedMessages'
 >;
 
 /** Enough for what may still be on its way; a progress report that is older than 16 others says nothing any more. */
@@ -260,7 +263,15 @@ export const taskRef = (project: string, id: string): Ref<Task> => ({ pk: `${pro
 export const formatInstanceQueueName = (agent: string, instance: string): string => `${agent}/${instance}`;
 
 /** What somebody handed on waits for the others in a list, where who said that it cannot do it need not receive it. */
-export const toQueueKey = ({ project, priority, to, instance, skill, unable, domain = '' }: Task): QueueKey => {
+export const toQueueKey = ({
+  project,
+  priority,
+  to,
+  instance,
+  routingCapability,
+  declinedBy,
+  domain = '',
+}: Task): QueueKey => {
   if (to !== undefined) {
     return {
       project,
@@ -269,17 +280,19 @@ export const toQueueKey = ({ project, priority, to, instance, skill, unable, dom
       priority,
     };
   }
-  const capability = skill ?? (unable === undefined ? undefined : buildDomainWildcard(domain));
+  const capability = routingCapability ?? (declinedBy === undefined ? undefined : buildDomainWildcard(domain));
   return capability === undefined
     ? { project, kind: 'domain', name: domain, priority }
     : { project, kind: 'capability', name: capability, priority };
 };
 
 /** Attempts that ended the usual way, or run. */
-export const countSpentAttempts = ({ attempt, spared = 0 }: Pick<Task, 'attempt' | 'spared'>): number =>
-  attempt - spared;
+export const countSpentAttempts = ({
+  attempt,
+  uncountedAttempts = 0,
+}: Pick<Task, 'attempt' | 'uncountedAttempts'>): number => attempt - uncountedAttempts;
 
-export const holderKey = (project: string, agent: string): string => `${project}#held#${agent}`;
+export const holderKey = (project: string, agent: string): string => `${project}#holder#${agent}`;
 /** Where a sender finds what it sent and nobody has acknowledged, be it a note or a task that nobody has claimed. */
 export const unacknowledgedListKey = (project: string, from: string): string => `${project}#unacknowledged#${from}`;
 export const unacknowledgedKey = (project: string, from: string, at: number, id: string): IndexKey =>
@@ -293,8 +306,8 @@ export const failedListKey = (project: string): string => `${project}#failed`;
  * know of the record, and so does not tell its name: 96 bits of a hash are enough to keep two of one millisecond apart.
  */
 export const timeOrderedKey = (p: string, at: number, name: string): IndexKey => ({
-  p,
-  s: `${toSortableTime(at)}#${hash('sha256', name, 'base64url').slice(0, 16)}`,
+  pk: p,
+  sk: `${toSortableTime(at)}#${hash('sha256', name, 'base64url').slice(0, 16)}`,
 });
 
 /** Epoch milliseconds so that text order is time order. */

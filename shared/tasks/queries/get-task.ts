@@ -68,11 +68,11 @@ const assertReadable = async (deps: Deps, caller: Caller, id: string, task: Task
 
 const listHistory = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
   const entries = await deps.records.query<HistoryEntry>({
-    p: task.pk,
+    pk: task.pk,
     prefix: 'history#',
     limit: MAX_HISTORY_ENTRIES,
   });
-  return entries.filter((entry) => entry.life === task.createdAt);
+  return entries.filter((entry) => entry.cycle === task.createdAt);
 };
 
 /** Nobody but the agents can bring it further. */

@@ -79,9 +79,15 @@ const listFailed = async (deps: Deps, caller: Caller, options: TaskListOptions):
   const { limit } = options;
   const p = failedListKey(caller.project);
   if (options.cursor !== undefined && !/^\d{14}#[ -~]{1,200}$/.test(options.cursor)) throw invalidCursorError();
-  const found = await deps.records.query<Task>({ index: 'placed', p, after: options.cursor, newestFirst: true, limit });
+  const found = await deps.records.query<Task>({
+    index: 'byList',
+    pk: p,
+    after: options.cursor,
+    newestFirst: true,
+    limit,
+  });
   const tasks = found.filter((task) => isMatch(caller, task, options));
-  return { tasks, cursor: found.length === limit ? found.at(-1)?.placed?.s : undefined };
+  return { tasks, cursor: found.length === limit ? found.at(-1)?.byList?.sk : undefined };
 };
 
 type AssignedListOptions = TaskListOptions & { agent: string };
@@ -105,8 +111,8 @@ const listAssigned = async (deps: Deps, caller: Caller, options: AssignedListOpt
   const after = cursor.slice(ASSIGNED_CURSOR_PREFIX.length);
   if (!/^(\d{14}#.{1,200})?$/.test(after)) throw invalidCursorError();
   const found = await deps.records.query<Task>({
-    index: 'held',
-    p: holderKey(caller.project, agent),
+    index: 'byHolder',
+    pk: holderKey(caller.project, agent),
     after: after === '' ? undefined : after,
     newestFirst: true,
     limit,
@@ -115,7 +121,9 @@ const listAssigned = async (deps: Deps, caller: Caller, options: AssignedListOpt
   const isMore = found.length === limit;
   return {
     tasks,
-    cursor: isMore ? `${ASSIGNED_CURSOR_PREFIX}${found.at(-1)?.held?.s}` : await deps.events.getEnd(caller.project),
+    cursor: isMore
+      ? `${ASSIGNED_CURSOR_PREFIX}${found.at(-1)?.byHolder?.sk}`
+      : await deps.events.getEnd(caller.project),
   };
 };
 

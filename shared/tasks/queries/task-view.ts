@@ -51,7 +51,7 @@ export const TaskView = z.object({
   user: z.string().optional(),
   parentTaskId: z.string().optional(),
   graphId: z.string().optional().describe('the graph that it is a node of'),
-  waitsFor: z.array(z.string()).optional().describe('the tasks that must be completed before it is queued'),
+  dependencies: z.array(z.string()).optional().describe('the tasks that must be completed before it is queued'),
   subtasks: z.array(z.string()).optional().describe('the ids of the first hundred'),
   createdAt: z.iso.datetime(),
   expiresAt: time.describe('when it expires unless it is claimed'),
@@ -106,7 +106,7 @@ export const toTaskView = (task: Task): TaskView => ({
   user: task.user,
   parentTaskId: task.parent,
   graphId: task.graph,
-  waitsFor: task.waitsFor,
+  dependencies: task.dependencyIds,
   createdAt: toIso(task.createdAt),
   expiresAt: task.status === 'requested' ? toIso(task.deadline) : undefined,
   retryAt: toIso(task.notBefore),
@@ -123,7 +123,7 @@ export const toTaskView = (task: Task): TaskView => ({
 
 const toProgressView = ({ progress }: Task): object | undefined => {
   if (!progress) return undefined;
-  const { carried: _carried, told: _told, ...shown } = progress;
+  const { extensions: _carried, auditEntry: _told, ...shown } = progress;
   return { ...shown, at: toIso(progress.at) };
 };
 
@@ -148,7 +148,7 @@ export const loadTaskView = async (deps: Deps, task: Task, entries: HistoryEntry
     loadContent(deps.blobs, project, input),
     output && loadContent(deps.blobs, project, output),
     files && loadArtifactViews(deps.blobs, project, id, files),
-    task.children === undefined ? undefined : listChildIds(deps, task),
+    task.childCount === undefined ? undefined : listChildIds(deps, task),
   ]);
   const history = buildTimeline(task, entries).map((line) => ({ ...line, at: toIso(line.at) }));
   return Object.assign(toTaskView(task), { payload, artifacts, result, subtasks, history });

@@ -52,21 +52,21 @@ export const buildRetryChange = (task: Task, when: TransitionContext, by: string
     change: mergeChanges(buildEnqueueChange(when.now + task.ttlSeconds * 1000, when), {
       set: {
         maxAttempts: countSpentAttempts(task) + (task.retry?.maxAttempts ?? when.limits.maxAttempts),
-        placed: inboxKey(task),
+        byList: inboxKey(task),
         retriedBy: by,
       },
       unset: [
         ...LEASE_FIELDS,
-        ...(inboxKey(task) ? [] : ['placed']),
+        ...(inboxKey(task) ? [] : ['byList']),
         'instance',
-        'unable',
+        'declinedBy',
         'endedAt',
         'expires',
         'error',
         'failures',
-        'outcomeCarried',
-        'outcomeTold',
-        'endedBy',
+        'outcomeExtensions',
+        'outcomeAuditEntry',
+        'endMessage',
       ],
     }),
   });
@@ -78,10 +78,10 @@ export const buildRetryChange = (task: Task, when: TransitionContext, by: string
 export const inboxKey = ({
   project,
   from,
-  joins,
+  batchMembership,
   fromNats,
-}: Pick<Task, 'project' | 'from' | 'joins' | 'fromNats'>): IndexKey | undefined =>
-  joins || fromNats ? undefined : { p: inboxPk(project, from) };
+}: Pick<Task, 'project' | 'from' | 'batchMembership' | 'fromNats'>): IndexKey | undefined =>
+  batchMembership || fromNats ? undefined : { pk: inboxPk(project, from) };
 
 /**
  * When a queued task is first looked at: before its queue message could be lost, and no later than the lease of whoever
@@ -92,20 +92,26 @@ export const computeFirstCheckAt = (now: number, deadline: number, { requeueMs, 
 
 /** Back to the queue under the next entry. */
 export const buildEnqueueChange = (deadline: number, { now, limits }: TransitionContext): Change => ({
-  set: { status: 'requested', queuedAt: now, resent: 0, deadline, due: computeFirstCheckAt(now, deadline, limits) },
+  set: {
+    status: 'requested',
+    queuedAt: now,
+    requeueCount: 0,
+    deadline,
+    due: computeFirstCheckAt(now, deadline, limits),
+  },
   unset: ['notBefore'],
-  add: { entry: 1 },
+  add: { queueGeneration: 1 },
 });
 
 export const buildEndChange = (status: TaskStatus, { now, limits }: EndContext): Change => ({
   set: { status, endedAt: now, expires: now + limits.retentionMs },
-  unset: ['held', 'due', 'leaseUntil', 'notBefore', 'prompt', 'askedAt'],
+  unset: ['byHolder', 'due', 'leaseUntil', 'notBefore', 'prompt', 'askedAt'],
 });
 
 /** Failed for good: a dead letter, in the list of those. */
 export const buildFailureChange = (task: Task, when: TransitionContext, error: TaskError): Change =>
   mergeChanges(buildEndChange('failed', when), {
-    set: { error, placed: timeOrderedKey(failedListKey(task.project), when.now, task.id) },
+    set: { error, byList: timeOrderedKey(failedListKey(task.project), when.now, task.id) },
   });
 
 /** So many attempts count for nothing; each further one that is given back counts. */
@@ -116,8 +122,11 @@ const MAX_UNCOUNTED_ATTEMPTS = 100;
  * attempt that failed, so that no worker can go round in a circle for ever.
  */
 export const buildReleaseChange = (task: Task, when: TransitionContext): Change => {
-  if (task.deadline > when.now && (task.spared ?? 0) < MAX_UNCOUNTED_ATTEMPTS) {
-    return mergeChanges(buildEnqueueChange(task.deadline, when), { unset: LEASE_FIELDS, add: { spared: 1 } });
+  if (task.deadline > when.now && (task.uncountedAttempts ?? 0) < MAX_UNCOUNTED_ATTEMPTS) {
+    return mergeChanges(buildEnqueueChange(task.deadline, when), {
+      unset: LEASE_FIELDS,
+      add: { uncountedAttempts: 1 },
+    });
   }
   const message = `${task.holder} gave the task back.`;
   const error = { code: 'released', message, retryable: true, retryAfterSeconds: 0, agent: task.holder };
@@ -160,10 +169,10 @@ const computeRetryDelayMs = (task: Task, error: TaskError, limits: TaskLimits): 
 
 /** What a task forgets when its holder loses it. */
 export const LEASE_FIELDS = [
-  'held',
+  'byHolder',
   'holder',
   'holderInstance',
-  'heardIn',
+  'holderLogDialect',
   'claimedAt',
   'startedAt',
   'leaseUntil',

@@ -45,16 +45,16 @@ export interface Actor extends TransitionContext {
   /** Why it may claim nothing now. */
   pause?: AgentPause;
   /** Its dialect, where that is logged. */
-  heardIn?: string;
+  holderLogDialect?: string;
 }
 
 export interface ClaimParameters {
   /** The entry that the queue message carried. */
-  entry?: number;
+  queueGeneration?: number;
   /** The `due` that the task is believed to have. */
   due?: number;
-  seen?: ProcessedMessage;
-  note?: JsonObject;
+  processedMessage?: ProcessedMessage;
+  claimNote?: JsonObject;
   /** The name of the claim, where it has one. */
   claimId?: string;
   instance?: string;
@@ -68,7 +68,7 @@ export interface ClaimParameters {
 export const buildClaimTransition = (
   task: Pick<Task, 'project' | 'id'>,
   by: Actor,
-  { entry, due, seen, note, claimId, instance, leaseMs, estimateMs }: ClaimParameters,
+  { queueGeneration, due, processedMessage, claimNote, claimId, instance, leaseMs, estimateMs }: ClaimParameters,
 ): Transition => {
   const leaseUntil = by.now + Math.max(leaseMs ?? by.limits.leaseMs, capEstimateMs(by, estimateMs));
   // Moving `due` costs an index write. One that comes before the lease ends is left: when it comes, it is set anew.
@@ -80,7 +80,7 @@ export const buildClaimTransition = (
       requireRetryDelayOver(by.now),
       requireEligible(by),
       ...requireNotPaused(by),
-      ...(entry === undefined ? [] : [requireQueueGeneration(entry)]),
+      ...(queueGeneration === undefined ? [] : [requireQueueGeneration(queueGeneration)]),
       ...(keepsDue ? [requireDue(due)] : []),
     ],
     change: {
@@ -88,14 +88,14 @@ export const buildClaimTransition = (
         status: 'claimed',
         holder: by.agent,
         holderInstance: instance,
-        heardIn: by.heardIn,
+        holderLogDialect: by.holderLogDialect,
         claimedAt: by.now,
         leaseUntil,
         leaseMs,
-        held: timeOrderedKey(holderKey(task.project, by.agent), by.now, task.id),
+        byHolder: timeOrderedKey(holderKey(task.project, by.agent), by.now, task.id),
         due: keepsDue ? undefined : leaseUntil,
-        claimedBy: seen,
-        claimNote: note,
+        claimMessage: processedMessage,
+        claimNote,
         claimId,
       },
       unset: ['notBefore'],
@@ -109,14 +109,14 @@ const capEstimateMs = ({ limits }: Actor, estimateMs = 0): number => Math.min(es
 
 /** A message from the holder. */
 export interface HolderMessage {
-  seen: ProcessedMessage;
-  isKnownByContent?: true;
+  processedMessage: ProcessedMessage;
+  isIdentifiedByContent?: true;
   /** The attempt that it is about, where it says so. */
   attempt?: number;
   /** When its sender wrote it, where its readers find it in that order. */
-  sent?: SequenceInfo;
+  sequenceInfo?: SequenceInfo;
   /** What the log of messages says of it. */
-  told?: JsonObject;
+  auditEntry?: JsonObject;
 }
 
 /** The claim as a message of its own. */
@@ -124,19 +124,24 @@ export const claimByMessage = (
   task: Task,
   by: Actor,
   report: HolderMessage,
-  { note, estimateMs }: ClaimNote,
+  { claimNote, estimateMs }: ClaimNote,
 ): Change | ParleyError =>
-  applyClaim(task, by, { due: task.due, seen: toProcessedMessage(getDedupRound(task) + 1, report), note, estimateMs });
+  applyClaim(task, by, {
+    due: task.due,
+    processedMessage: toProcessedMessage(getDedupRound(task) + 1, report),
+    claimNote,
+    estimateMs,
+  });
 
 /** What its holder says of a claim. */
-type ClaimNote = Required<Pick<ClaimParameters, 'note'>> & Pick<ClaimParameters, 'estimateMs'>;
+type ClaimNote = Required<Pick<ClaimParameters, 'claimNote'>> & Pick<ClaimParameters, 'estimateMs'>;
 
 /** Only who sees the task sees who had the work in hand before. */
 const applyClaim = (task: Task, by: Actor, options: ClaimParameters): Change | ParleyError => {
   const change = applyTo(task, buildClaimTransition(task, by, options));
   if (change instanceof Error) return change;
-  if (task.unable?.includes(by.agent)) return taskDeclinedError(by.agent, task.id);
-  return task.chain?.includes(by.agent) ? delegationCycleError(by.agent, task.chain) : change;
+  if (task.declinedBy?.includes(by.agent)) return taskDeclinedError(by.agent, task.id);
+  return task.delegationChain?.includes(by.agent) ? delegationCycleError(by.agent, task.delegationChain) : change;
 };
 
 /** The holder has claimed it some other way, and this is the announcement of that. */
@@ -144,14 +149,14 @@ export const recordClaimNote = (
   task: Task,
   by: Actor,
   report: HolderMessage,
-  { note, estimateMs }: ClaimNote,
+  { claimNote, estimateMs }: ClaimNote,
 ): Change | ParleyError =>
   applyTo(task, {
     rules: [requireAssignedTo(by.agent)],
     change: {
       set: {
-        claimedBy: toProcessedMessage(getDedupRound(task), report),
-        claimNote: note,
+        claimMessage: toProcessedMessage(getDedupRound(task), report),
+        claimNote,
         leaseUntil: computeExtendedLease(task, by, estimateMs),
       },
     },
@@ -182,7 +187,7 @@ export const recordProgress = (task: Task, by: Actor, report: HolderMessage, upd
         progress: update,
         leaseUntil: computeRenewedLease(held, by),
         startedAt: held.startedAt ?? by.now,
-        seen: appendProcessedMessage(held, report),
+        processedMessages: appendProcessedMessage(held, report),
       },
     },
   }));
@@ -210,7 +215,7 @@ export const buildCompleteTransition = (
   by: Actor,
   report: HolderMessage,
   output: StoredContent,
-  carried: JsonObject,
+  extensions: JsonObject,
   { artifacts, confidence }: { artifacts?: StoredArtifacts; confidence?: number } = {},
 ): Transition => ({
   rules: requireHolderAttempt(by, report),
@@ -218,10 +223,14 @@ export const buildCompleteTransition = (
     set: {
       output,
       artifacts,
-      outcomeCarried: carried,
-      outcomeTold: report.told,
-      endedBy: report.seen,
-      'placed.s': inboxSortKey(report.sent?.at ?? by.now, report.seen.id, report.sent?.sequence),
+      outcomeExtensions: extensions,
+      outcomeAuditEntry: report.auditEntry,
+      endMessage: report.processedMessage,
+      'byList.sk': inboxSortKey(
+        report.sequenceInfo?.at ?? by.now,
+        report.processedMessage.id,
+        report.sequenceInfo?.sequence,
+      ),
       confidence,
     },
     unset: ['error'],
@@ -234,16 +243,16 @@ export const failAsHolder = (
   by: Actor,
   report: HolderMessage,
   error: TaskError,
-  carried: JsonObject,
+  extensions: JsonObject,
 ): Change | ParleyError =>
   claimThen(task, by, (held) => {
     const change = buildRetryOrFailChange(held, by, { ...error, agent: by.agent });
     const isEnd = change.set?.status === 'failed';
     const said = {
-      seen: appendProcessedMessage(held, report),
-      endedBy: isEnd ? report.seen : undefined,
-      outcomeCarried: carried,
-      outcomeTold: report.told,
+      processedMessages: appendProcessedMessage(held, report),
+      endMessage: isEnd ? report.processedMessage : undefined,
+      outcomeExtensions: extensions,
+      outcomeAuditEntry: report.auditEntry,
     };
     return {
       rules: [requireAssignedTo(by.agent), ...requireAttempt(report.attempt)],
@@ -261,8 +270,8 @@ export const requestInput = (task: Task, by: Actor, report: HolderMessage, promp
         prompt,
         askedAt: by.now,
         hasAsked: true,
-        seen: appendProcessedMessage(held, report),
-        outcomeTold: report.told,
+        processedMessages: appendProcessedMessage(held, report),
+        outcomeAuditEntry: report.auditEntry,
       },
       unset: ['due', 'leaseUntil'],
     },
@@ -281,13 +290,13 @@ export const provideInput = (
       set: {
         status: 'claimed',
         answer,
-        answered: { ...toQuestion(task), at: now, by },
+        lastAnswer: { ...toQuestion(task), at: now, by },
         deadline: task.deadline + now - (task.askedAt ?? now),
         leaseUntil: now + (task.leaseMs ?? limits.leaseMs),
         due: now + (task.leaseMs ?? limits.leaseMs),
       },
       unset: ['prompt', 'askedAt'],
-      add: { answers: 1 },
+      add: { answerCount: 1 },
     },
   });
 
@@ -302,7 +311,9 @@ export const claimThen = (task: Task, by: Actor, then: (held: Task) => Transitio
 };
 
 export const appendProcessedMessage = (task: Task, report: HolderMessage): ProcessedMessage[] =>
-  [...(task.seen ?? []), toProcessedMessage(getDedupRound(task), report)].slice(-MAX_PROCESSED_MESSAGES);
+  [...(task.processedMessages ?? []), toProcessedMessage(getDedupRound(task), report)].slice(-MAX_PROCESSED_MESSAGES);
 
-const toProcessedMessage = (round: number, { seen, isKnownByContent }: HolderMessage): ProcessedMessage =>
-  isKnownByContent ? { ...seen, round } : seen;
+const toProcessedMessage = (
+  round: number,
+  { processedMessage, isIdentifiedByContent }: HolderMessage,
+): ProcessedMessage => (isIdentifiedByContent ? { ...processedMessage, round } : processedMessage);

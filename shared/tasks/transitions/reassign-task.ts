@@ -31,11 +31,11 @@ export const findAlternativeHolders = async (
   task: Task,
   agent: string,
 ): Promise<AlternativeHolders | undefined> => {
-  const { project, from, to, domain, skill, capability, unable = [], chain = [] } = task;
-  if (to !== undefined || unable.length >= MAX_DECLINES) return undefined;
-  const excluded = [...new Set([...unable, agent, from, ...chain])];
+  const { project, from, to, domain, routingCapability, capability, declinedBy = [], delegationChain = [] } = task;
+  if (to !== undefined || declinedBy.length >= MAX_DECLINES) return undefined;
+  const excluded = [...new Set([...declinedBy, agent, from, ...delegationChain])];
   if (domain === undefined) {
-    const { agents } = await findProviders(deps, project, skill ?? capability, (page) =>
+    const { agents } = await findProviders(deps, project, routingCapability ?? capability, (page) =>
       page.filter((other) => !excluded.includes(other.id) && isReachable(task, other)),
     );
     return agents.length > 0 ? {} : undefined;
@@ -48,12 +48,12 @@ export const findAlternativeHolders = async (
       (listWholeDomains(known.agent).includes(domain) || listExactCapabilities(known.agent).includes(capability)),
   ).length;
   if (!served.isUncounted && countProviders(served, capability) <= ableButExcluded) return undefined;
-  return isCapabilityDeclared(served, capability) && !task.toNats ? { routingCapability: capability } : {};
+  return isCapabilityDeclared(served, capability) && !task.deliveryTarget ? { routingCapability: capability } : {};
 };
 
 /** Whether the agent can be given the task where that waits: on NATS, over HTTP, or either. */
-const isReachable = ({ toNats, carried }: Task, agent: Agent): boolean =>
-  toNats === 'too' || isDeliveredOverNats(agent, carried) === (toNats === true);
+const isReachable = ({ deliveryTarget, extensions }: Task, agent: Agent): boolean =>
+  deliveryTarget === 'both' || isDeliveredOverNats(agent, extensions) === (deliveryTarget === 'nats');
 
 /** Who cannot do it hands it on: to the others, and without an attempt spent. */
 export const buildReassignChange = (
@@ -70,13 +70,13 @@ export const buildReassignChange = (
       {
         set: {
           error: { ...error, agent: by.agent },
-          unable: [...(held.unable ?? []), by.agent],
-          skill: routingCapability,
-          seen: appendProcessedMessage(held, report),
-          outcomeTold: report.told,
+          declinedBy: [...(held.declinedBy ?? []), by.agent],
+          routingCapability,
+          processedMessages: appendProcessedMessage(held, report),
+          outcomeAuditEntry: report.auditEntry,
         },
         unset: LEASE_FIELDS,
-        add: { spared: 1 },
+        add: { uncountedAttempts: 1 },
       },
     ),
   }));
@@ -86,6 +86,6 @@ export const buildHolderReleaseChange = (task: Task, by: Actor, report: HolderMe
   claimThen(task, by, (held) => ({
     rules: [requireAssignedTo(by.agent), ...requireAttempt(report.attempt)],
     change: mergeChanges(buildReleaseChange(held, by), {
-      set: { seen: appendProcessedMessage(held, report), outcomeTold: report.told },
+      set: { processedMessages: appendProcessedMessage(held, report), outcomeAuditEntry: report.auditEntry },
     }),
   }));

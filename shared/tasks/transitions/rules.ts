@@ -83,7 +83,7 @@ export const requireEligible = ({ agent, domains, capabilities }: ClaimCandidate
       or(
         equalsAny('domain', ...domains),
         ...(capabilities.length > 0
-          ? [equalsAny('skill', ...capabilities), equalsAny('capability', ...capabilities)]
+          ? [equalsAny('routingCapability', ...capabilities), equalsAny('capability', ...capabilities)]
           : []),
       ),
     ),
@@ -113,7 +113,7 @@ const formatNotServedMessage = (agent: string, { capability, domain }: Task): st
     : `The agent ${agent} declares neither ${capability} nor ${buildDomainWildcard(domain)}, all of the domain ${domain}.`;
 
 export const requireQueueGeneration = (entry: number): Rule => ({
-  holds: equals('entry', entry),
+  holds: equals('queueGeneration', entry),
   toError: (task) => new ParleyError('stale_attempt', `The task ${task.id} has been queued again since.`),
 });
 
@@ -167,9 +167,9 @@ export const requireRetryable: Rule = {
     new ParleyError('not_retryable', `The task ${task.id} is ${task.status}; only a failed or expired one runs again.`),
 };
 
-const taskWaitingError = ({ id, waitsFor = [] }: Task): ParleyError =>
-  new ParleyError('task_waiting', `The task ${id} waits until others are completed: ${waitsFor.join(', ')}.`, {
-    details: { waitsFor },
+const taskWaitingError = ({ id, dependencyIds = [] }: Task): ParleyError =>
+  new ParleyError('task_waiting', `The task ${id} waits until others are completed: ${dependencyIds.join(', ')}.`, {
+    details: { dependencies: dependencyIds },
   });
 
 const awaitingInputError = ({ id, from }: Task): ParleyError =>

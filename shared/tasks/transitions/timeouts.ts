@@ -19,7 +19,11 @@ export const computeNextCheckAt = (task: Task, limits: TaskLimits): number | und
   if (task.status === 'waiting') return task.at + RECHECK_MS;
   if (task.status !== 'requested') return task.leaseUntil;
   if (task.notBefore !== undefined) return task.notBefore;
-  return Math.min(task.deadline, task.queuedAt + limits.requeueMs * 2 ** task.resent, getAcknowledgeDeadline(task));
+  return Math.min(
+    task.deadline,
+    task.queuedAt + limits.requeueMs * 2 ** task.requeueCount,
+    getAcknowledgeDeadline(task),
+  );
 };
 
 /** Whoever has claimed it once has acknowledged it. */
@@ -40,11 +44,12 @@ export const buildAnyInstanceChange = (task: Task, when: TransitionContext): Cha
 
 /** The same for a task that waits in its domain's queue, and for whose capability there is a queue of its own by now. */
 export const buildCapabilityQueueChange = (task: Task, when: TransitionContext): Change => {
-  const skill: Change = { set: { skill: task.capability }, unset: ['held'] };
+  const routingCapability: Change = { set: { routingCapability: task.capability }, unset: ['byHolder'] };
   // It will be queued by itself, and then there.
-  if (task.status === 'waiting' || (task.notBefore ?? 0) > when.now) return { ...skill, if: equals('v', task.v) };
+  if (task.status === 'waiting' || (task.notBefore ?? 0) > when.now)
+    return { ...routingCapability, if: equals('v', task.v) };
   return task.status === 'requested' && task.deadline > when.now
-    ? { ...mergeChanges(buildEnqueueChange(task.deadline, when), skill), if: equals('v', task.v) }
+    ? { ...mergeChanges(buildEnqueueChange(task.deadline, when), routingCapability), if: equals('v', task.v) }
     : timerTransition(task, when);
 };
 
@@ -62,9 +67,9 @@ const computeTimerChange = (task: Task, when: TransitionContext): Change => {
     return { set: { unacknowledgedAt, due: computeNextCheckAt({ ...task, unacknowledgedAt }, when.limits) } };
   }
   // The same entry once more: where its first message still waits, that one keeps its place in the order.
-  const resent = task.resent + 1;
-  const next = computeNextCheckAt({ ...task, resent }, when.limits);
-  return { set: { resent, due: next && computeHalfway(task, next, when.now) } };
+  const resent = task.requeueCount + 1;
+  const next = computeNextCheckAt({ ...task, requeueCount: resent }, when.limits);
+  return { set: { requeueCount: resent, due: next && computeHalfway(task, next, when.now) } };
 };
 
 /** So often at most, however little time is left. */
@@ -75,9 +80,10 @@ const SHORTEST_LOOK_MS = 5000;
  * somebody may have come to declare its capability, and those may be gone. Where nobody could do it, that is noticed anyway.
  */
 const computeHalfway = (task: Task, look: number, now: number): number => {
-  const { status, to, domain, skill, toNats, held, notBefore, queuedAt, deadline } = task;
-  const isInDomain = status === 'requested' && to === undefined && domain !== undefined && skill === undefined;
-  if (!isInDomain || toNats || held !== undefined || notBefore !== undefined) return look;
+  const { status, to, domain, routingCapability, deliveryTarget, byHolder, notBefore, queuedAt, deadline } = task;
+  const isInDomain =
+    status === 'requested' && to === undefined && domain !== undefined && routingCapability === undefined;
+  if (!isInDomain || deliveryTarget || byHolder !== undefined || notBefore !== undefined) return look;
   const half = queuedAt + Math.ceil((deadline - queuedAt) / 2);
   return Math.min(look, now < half ? half : now + Math.max(SHORTEST_LOOK_MS, Math.ceil((deadline - now) / 2)));
 };

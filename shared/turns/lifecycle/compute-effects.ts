@@ -32,10 +32,11 @@ export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentSt
   const { project, agent, epoch } = after;
   const about = toActiveTurnContext(after, active);
   const cause = `turn/${turn}:${after.v}`;
-  if (before?.turn !== turn) effects.push(toTurnEffect({ do: 'lease', project, turn, agent, epoch, at: after.at }));
+  if (before?.turn !== turn)
+    effects.push(toTurnEffect({ do: 'recordLease', project, turn, agent, epoch, at: after.at }));
   if (computeExecutionStatus(before) !== computeExecutionStatus(after)) {
     effects.push({
-      kind: 'announce',
+      kind: 'publish',
       event: buildTurnEvent(cause, 'evt.agent.state', after.at, agent, buildStatePayload(after, turn), about),
     });
   }
@@ -50,8 +51,8 @@ export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentSt
   }
   if (hasEnded && after.last) {
     const { turn: _turn, epoch: _epoch, toolCall: _call, ...end } = after.last;
-    effects.push(toTurnEffect({ do: 'finish', project, turn, agent, steps: before.steps ?? 0, end }));
-    effects.push(toTurnEffect({ do: 'ringIfQueued', project, agent, cause, at: after.at }));
+    effects.push(toTurnEffect({ do: 'endTurn', project, turn, agent, steps: before.steps ?? 0, end }));
+    effects.push(toTurnEffect({ do: 'wakeIfQueued', project, agent, cause, at: after.at }));
   }
   return effects;
 };
@@ -87,8 +88,8 @@ const computeStepEffects = (
   const payload = { agent_turn_id: turn, step_id: step.id, phase: step.phase, metadata: step.metadata };
   const number = head.steps ?? 0;
   return [
-    { kind: 'announce', event: buildTurnEvent(cause, 'evt.agent.step', step.at, head.agent, payload, about) },
-    toTurnEffect({ do: 'keepStep', project: head.project, turn, number, step }),
+    { kind: 'publish', event: buildTurnEvent(cause, 'evt.agent.step', step.at, head.agent, payload, about) },
+    toTurnEffect({ do: 'putStep', project: head.project, turn, number, step }),
   ];
 };
 
@@ -103,11 +104,17 @@ const computeResumeWakeups = (
     computeExecutionStatus(before) === 'suspended' &&
     computeExecutionStatus(after) === 'running' &&
     after.state === 'suspended';
-  const isAgain = after.rungAt !== undefined && after.rungAt !== before?.rungAt;
+  const isAgain = after.lastWakeupAt !== undefined && after.lastWakeupAt !== before?.lastWakeupAt;
   if (!canGoOn && !isAgain) return [];
   const reason = canGoOn ? 'resume' : 'again';
-  const bell = { cause: `turn/${turn}:${after.v}`, at: after.at, target: after.agent, inboxId: turn, about } as const;
-  return [toTurnEffect({ do: 'ring', bell: { ...bell, reason } })];
+  const wakeup = {
+    cause: `turn/${turn}:${after.v}`,
+    at: after.at,
+    target: after.agent,
+    inboxId: turn,
+    context: about,
+  } as const;
+  return [toTurnEffect({ do: 'sendWakeup', wakeup: { ...wakeup, reason } })];
 };
 
 /** Reports that came with this write, under the ids of the calls that they answer. One that ends the turn is kept in no inbox. */
@@ -125,7 +132,7 @@ const computeReportCorrelations = (
   return fresh.map(([toolCall, { at: happenedAt, traceparent }]) => {
     const correlation = toToolCallTaskId(turn, toolCall);
     const facts = { correlation, depth: active.depth, turn, happenedAt, traceparent };
-    return toTurnEffect({ do: 'record', edge: buildCorrelationRecord(project, 'report', 'response', facts) });
+    return toTurnEffect({ do: 'putCorrelation', edge: buildCorrelationRecord(project, 'report', 'response', facts) });
   });
 };
 
@@ -136,12 +143,13 @@ const computeToolCallEffects = (before: AgentState | undefined, after: AgentStat
   const calls = Object.entries(before?.waiting ?? {}).filter(([, state]) => state === 'waiting');
   return calls.flatMap(([toolCall]): Effect[] => {
     const report = getOwn(after.reports, toolCall);
-    if (report?.type === 'tool_result') return [toTurnEffect({ do: 'settleCall', project, turn, toolCall, report })];
+    if (report?.type === 'tool_result')
+      return [toTurnEffect({ do: 'completeToolCallTask', project, turn, toolCall, report })];
     if (hasEnded && last?.toolCall === toolCall) {
       const said = { status: last.status, card: last.toolResultCard ?? '' };
-      return [toTurnEffect({ do: 'settleCall', project, turn, toolCall, report: said })];
+      return [toTurnEffect({ do: 'completeToolCallTask', project, turn, toolCall, report: said })];
     }
-    return hasEnded || report ? [toTurnEffect({ do: 'cancelCall', project, turn, toolCall })] : [];
+    return hasEnded || report ? [toTurnEffect({ do: 'cancelToolCall', project, turn, toolCall })] : [];
   });
 };
 
@@ -150,24 +158,25 @@ export const computeTaskTurnEffects = ({ before, after }: RecordChange<Task>): E
   if (!after) return [];
   const effects = computeStopWorkEffects(before, after);
   if (isOpen(after) || (before && !isOpen(before))) return effects;
-  const ground = getCommonGroundExtensions(after.carried);
+  const ground = getCommonGroundExtensions(after.extensions);
   const call = ground && getToolCall(ground);
-  if (call) effects.push(toTurnEffect({ do: 'reportTask', task: after, call }));
-  else if (ground?.turn !== undefined) effects.push(toTurnEffect({ do: 'takeBack', task: after, turn: ground.turn }));
+  if (call) effects.push(toTurnEffect({ do: 'reportTaskResult', task: after, call }));
+  else if (ground?.turn !== undefined)
+    effects.push(toTurnEffect({ do: 'completeFromTask', task: after, turn: ground.turn }));
   return effects;
 };
 
 /** An agent of this protocol works on its task as a turn, which is not to go on when the task has ended without it, or is another's. */
-const computeStopWorkEffects = (before: Task | undefined, { status, project, endedBy, attempt }: Task): Effect[] => {
+const computeStopWorkEffects = (before: Task | undefined, { status, project, endMessage, attempt }: Task): Effect[] => {
   if (!before) return [];
-  const hasEnded = status === 'cancelled' || status === 'expired' || (status === 'failed' && !endedBy);
+  const hasEnded = status === 'cancelled' || status === 'expired' || (status === 'failed' && !endMessage);
   if (before.holder !== undefined && hasEnded) {
-    return [toTurnEffect({ do: 'stopWork', project, turn: toTaskTurnId(before) })];
+    return [toTurnEffect({ do: 'stopTurn', project, turn: toTaskTurnId(before) })];
   }
   // Since its last holder lost it, it has been queued once.
   const isAnothers = before.attempt > 0 && attempt > before.attempt;
-  const lost = { ...before, entry: before.entry - 1 };
-  return isAnothers ? [toTurnEffect({ do: 'stopWork', project, turn: toTaskTurnId(lost) })] : [];
+  const lost = { ...before, queueGeneration: before.queueGeneration - 1 };
+  return isAnothers ? [toTurnEffect({ do: 'stopTurn', project, turn: toTaskTurnId(lost) })] : [];
 };
 
 /** What follows for turns from a batch that does the work of a call. */
@@ -177,7 +186,7 @@ export const computeBatchCallEffects = ({ before, after }: RecordChange<Batch>):
   if (before.status !== 'open' || after.status === 'open') return [];
   return [
     buildJoinCorrelationEffect(after, after.call, 'response'),
-    toTurnEffect({ do: 'reportBatch', batch: after, call: after.call }),
+    toTurnEffect({ do: 'reportBatchResult', batch: after, call: after.call }),
   ];
 };
 
@@ -187,7 +196,7 @@ const buildJoinCorrelationEffect = (
   phase: CallPhase,
 ): Effect =>
   toTurnEffect({
-    do: 'record',
+    do: 'putCorrelation',
     edge: buildCorrelationRecord(project, 'join', phase, { correlation, depth, turn, happenedAt, traceparent }),
   });
 
@@ -195,9 +204,9 @@ const buildJoinCorrelationEffect = (
 export const computeTurnEffects = ({ before, after }: RecordChange<Turn>): Effect[] => {
   if (!after) return [];
   const effects: Effect[] = [];
-  if (!before && after.isTask) effects.push(toTurnEffect({ do: 'handOver', turn: after }));
-  if (after.state === 'queued' && !after.isTask && before?.rung !== after.rung) {
-    effects.push(toTurnEffect({ do: 'ring', bell: buildEnqueueWakeup(after) }));
+  if (!before && after.isRunAsTask) effects.push(toTurnEffect({ do: 'createTaskForTurn', turn: after }));
+  if (after.state === 'queued' && !after.isRunAsTask && before?.wakeupCount !== after.wakeupCount) {
+    effects.push(toTurnEffect({ do: 'sendWakeup', wakeup: buildEnqueueWakeup(after) }));
   }
   if (after.end && !before?.end) effects.push(...computeTurnEndEffects(after, after.end));
   return effects;
@@ -209,29 +218,38 @@ const buildEnqueueWakeup = (turn: Turn): Wakeup => ({
   target: turn.agent,
   isForGroup: turn.isForGroup,
   inboxId: turn.correlation,
-  reason: turn.rung === 0 ? 'enqueue' : 'again',
-  about: toTurnEventContext(turn),
+  reason: turn.wakeupCount === 0 ? 'enqueue' : 'again',
+  context: toTurnEventContext(turn),
 });
 
 /** The one task event of the turn, and whoever waits for its end. */
 const computeTurnEndEffects = (turn: Turn, end: TurnEnd): Effect[] => {
   const { project, correlation, depth, id, traceparent } = turn;
-  const effects: Effect[] = [{ kind: 'announce', event: buildTurnEndEvent(turn, end) }];
+  const effects: Effect[] = [{ kind: 'publish', event: buildTurnEndEvent(turn, end) }];
   // Only what was enqueued is answered: a call that was refused may have named the correlation id of another.
   if (turn.fingerprint !== undefined) {
     const facts = { correlation, depth, turn: id, happenedAt: end.at, traceparent };
-    effects.push(toTurnEffect({ do: 'record', edge: buildCorrelationRecord(project, 'enqueue', 'response', facts) }));
+    effects.push(
+      toTurnEffect({ do: 'putCorrelation', edge: buildCorrelationRecord(project, 'enqueue', 'response', facts) }),
+    );
   }
-  if (turn.parent) effects.push(toTurnEffect({ do: 'reportTurn', turn, call: turn.parent, end }));
-  if (turn.task !== undefined) effects.push(toTurnEffect({ do: 'endTask', turn, end }));
-  if (turn.isTask) effects.push(toTurnEffect({ do: 'cancelHanded', project, turn: id }));
-  if (turn.action !== undefined) effects.push(toTurnEffect({ do: 'endAction', project, action: turn.action, end }));
-  if (turn.joins) effects.push({ kind: 'join', project, joins: turn.joins, end: toBatchItemEnd(end) });
+  if (turn.parent) effects.push(toTurnEffect({ do: 'reportTurnResult', turn, call: turn.parent, end }));
+  if (turn.task !== undefined) effects.push(toTurnEffect({ do: 'completeTask', turn, end }));
+  if (turn.isRunAsTask) effects.push(toTurnEffect({ do: 'cancelTurnTask', project, turn: id }));
+  if (turn.action !== undefined)
+    effects.push(toTurnEffect({ do: 'completeUiAction', project, action: turn.action, end }));
+  if (turn.batchMembership)
+    effects.push({
+      kind: 'recordBatchItemEnd',
+      project,
+      batchMembership: turn.batchMembership,
+      end: toBatchItemEnd(end),
+    });
   return effects;
 };
 
 const toBatchItemEnd = ({ status, error, errorCode }: TurnEnd): BatchItemEnd => {
   if (status === 'success' || status === 'partial') return { status: 'completed' };
-  const told = { code: errorCode ?? status, message: error ?? `It ended ${status}.` };
-  return { status: status === 'canceled' ? 'cancelled' : 'failed', error: told };
+  const auditEntry = { code: errorCode ?? status, message: error ?? `It ended ${status}.` };
+  return { status: status === 'canceled' ? 'cancelled' : 'failed', error: auditEntry };
 };

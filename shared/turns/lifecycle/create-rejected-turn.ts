@@ -17,7 +17,7 @@ export const createRejectedTurn = async (
   const { project, fingerprint, due: _due, ...turn } = wanted;
   const id = `turn_${computeFingerprint([refusal.code, wanted.agent, fingerprint])}`;
   const end = { status: 'failed' as const, at: wanted.createdAt, error: refusal.message, errorCode: refusal.code };
-  const refused = { ...turn, ...turnRef(project, id), sk: 'turn' as const, project, id, isTask: undefined };
+  const refused = { ...turn, ...turnRef(project, id), sk: 'turn' as const, project, id, isRunAsTask: undefined };
   const deliverable = await createDeliverableCard(deps, refused, end);
   const expires = wanted.createdAt + deps.config.turns.retentionMs;
   await deps.records.create<Turn>({ ...refused, state: 'ended', end: { ...end, deliverable }, expires }, deps.newId());

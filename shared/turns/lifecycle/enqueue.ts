@@ -40,7 +40,7 @@ export interface EnqueueRequest {
   /** The agents whose turns, or tasks, will wait for this one, the nearest last. */
   callers?: string[];
   parent?: ToolCall;
-  joins?: BatchMembership;
+  batchMembership?: BatchMembership;
   /** The action of a user interface that the turn is. */
   action?: string;
 }
@@ -64,7 +64,7 @@ export const enqueueTurn = async (
   const { turn, writes } = prepared;
   const made = await deps.records.transact([...writes, ...(proviso?.writes ?? [])], deps.newId());
   if (made.outcome === 'written') return { turn: turn.id, inboxId: turn.correlation, duplicate: false };
-  if (wanted.joins && made.at === 0) throw batchEndedError(wanted.joins.batch);
+  if (wanted.batchMembership && made.at === 0) throw batchEndedError(wanted.batchMembership.batchId);
   const other = await deps.records.get(correlationRef(project, wanted.correlation, 'enqueue', 'request'));
   if (other && other.fingerprint === turn.fingerprint)
     return { turn: other.turn, inboxId: wanted.correlation, duplicate: true };
@@ -85,11 +85,11 @@ export const prepareEnqueue = async (
   const target = await resolveTurnTarget(deps, project, wanted.agent, wanted.channel);
   const { trace: _trace, depth: said = 0, ...content } = wanted;
   const from = wanted.from ?? getCallerName(caller);
-  const print = computeFingerprint({ ...content, from, depth: said instanceof Error ? said.message : said });
+  const fingerprint = computeFingerprint({ ...content, from, depth: said instanceof Error ? said.message : said });
   const earlier = await deps.records.get(correlationRef(project, wanted.correlation, 'enqueue', 'request'));
-  if (earlier?.fingerprint === print) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
+  if (earlier?.fingerprint === fingerprint) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
   const depth = said instanceof Error ? 0 : said;
-  const turn = buildTurn(deps, project, from, { ...wanted, depth }, target, print);
+  const turn = buildTurn(deps, project, from, { ...wanted, depth }, target, fingerprint);
   // What did the work of the call before goes on, and must not be reported as failed.
   if (earlier && wanted.parent) throw toolCallIdReusedError(wanted.parent.toolCall);
   const mistake = earlier
@@ -102,7 +102,7 @@ export const prepareEnqueue = async (
 
 interface TurnTarget {
   isForGroup?: true;
-  isTask?: true;
+  isRunAsTask?: true;
 }
 
 /** Who it is that a name stands for, if that may use the channel. */
@@ -115,7 +115,7 @@ export const resolveTurnTarget = async (
   const agent: Agent | undefined = (await findAgent(deps, project, name))?.agent;
   if (agent) {
     assertChannelAccess(agent, channel);
-    return getDialect(agent.dialect).usesTurns ? {} : { isTask: true };
+    return getDialect(agent.dialect).usesTurns ? {} : { isRunAsTask: true };
   }
   if ((await listGroupMembers(deps, project, name)).length > 0) return { isForGroup: true };
   throw new ParleyError(
@@ -175,11 +175,12 @@ const buildTurn = (
   project: string,
   from: string,
   wanted: EnqueueRequest & { depth: number },
-  { isForGroup, isTask }: TurnTarget,
-  print: string,
+  { isForGroup, isRunAsTask }: TurnTarget,
+  fingerprint: string,
 ): NewItem<Turn> => {
   const now = deps.clock.now();
-  const { agent, correlation, depth, channel, contextBox, payload, headers, callers, parent, joins, action } = wanted;
+  const { agent, correlation, depth, channel, contextBox, payload, headers, callers, parent, batchMembership, action } =
+    wanted;
   const id = wanted.id ?? `turn_${deps.newId()}`;
   return {
     ...turnRef(project, id),
@@ -197,15 +198,15 @@ const buildTurn = (
     payload,
     headers,
     ...createChildSpan(wanted.trace),
-    fingerprint: print,
+    fingerprint,
     callers,
     parent,
-    joins,
+    batchMembership,
     action,
-    isTask,
+    isRunAsTask,
     state: 'queued',
-    rung: 0,
-    due: isTask ? undefined : now + deps.config.turns.wakeupMs,
+    wakeupCount: 0,
+    due: isRunAsTask ? undefined : now + deps.config.turns.wakeupMs,
   };
 };
 
@@ -215,15 +216,15 @@ const CORRELATION_RETENTION_MS = 30 * 86_400_000;
 const buildEnqueueWrites = (turn: NewItem<Turn>): TransactionWrite[] => {
   const { project, correlation, depth, id, createdAt, fingerprint, traceparent } = turn;
   const expires = createdAt + CORRELATION_RETENTION_MS;
-  const edge = { correlation, depth, turn: id, happenedAt: createdAt, fingerprint, traceparent, expires };
+  const correlationRecord = { correlation, depth, turn: id, happenedAt: createdAt, fingerprint, traceparent, expires };
   return [
     // A part is made only while its batch is open, so that none is left running.
-    ...(turn.joins
-      ? [{ kind: 'check' as const, key: batchRef(project, turn.joins.batch), if: equals('status', 'open') }]
+    ...(turn.batchMembership
+      ? [{ kind: 'check' as const, key: batchRef(project, turn.batchMembership.batchId), if: equals('status', 'open') }]
       : []),
-    { kind: 'create', item: { ...buildCorrelationRecord(project, 'enqueue', 'request', edge) } },
+    { kind: 'create', item: { ...buildCorrelationRecord(project, 'enqueue', 'request', correlationRecord) } },
     { kind: 'create', item: { ...turn } },
-    ...(turn.isTask ? [] : [{ kind: 'create' as const, item: { ...toQueuedTurn(turn) } }]),
+    ...(turn.isRunAsTask ? [] : [{ kind: 'create' as const, item: { ...toQueuedTurn(turn) } }]),
   ];
 };
 

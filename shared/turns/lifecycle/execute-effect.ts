@@ -17,10 +17,10 @@ import { forceStop } from './stop-turn.ts';
 /** Carries out what follows from a change of a head or a turn. It may come again, and late: every write says what it must find. */
 export const executeTurnEffect = async (deps: Deps, effect: TurnEffect): Promise<void> => {
   switch (effect.do) {
-    case 'lease':
+    case 'recordLease':
       await recordLease(deps, effect);
       return;
-    case 'finish':
+    case 'endTurn':
       await endTurn(
         deps,
         { ...effect, id: effect.turn },
@@ -28,55 +28,55 @@ export const executeTurnEffect = async (deps: Deps, effect: TurnEffect): Promise
         effect.steps,
       );
       return;
-    case 'keepStep':
+    case 'putStep':
       await putStep(deps, effect);
       return;
-    case 'ring':
-      await sendWakeup(deps, effect.bell);
+    case 'sendWakeup':
+      await sendWakeup(deps, effect.wakeup);
       return;
-    case 'ringIfQueued':
+    case 'wakeIfQueued':
       await wakeIfQueued(deps, effect);
       return;
-    case 'record':
+    case 'putCorrelation':
       await deps.records.create(
         { ...effect.edge, expires: effect.edge.happenedAt + deps.config.turns.retentionMs },
         deps.newId(),
       );
       return;
-    case 'settleCall':
+    case 'completeToolCallTask':
       await completeToolCallTask(deps, effect.project, effect.turn, effect.toolCall, effect.report);
       return;
-    case 'cancelCall':
+    case 'cancelToolCall':
       await cancelToolCall(deps, effect.project, effect.turn, effect.toolCall);
       return;
-    case 'reportTask':
+    case 'reportTaskResult':
       await reportTaskResult(deps, effect.task, effect.call);
       return;
-    case 'reportTurn':
+    case 'reportTurnResult':
       await reportTurnResult(deps, effect.turn, effect.call, effect.end);
       return;
-    case 'reportBatch':
+    case 'reportBatchResult':
       await reportBatchResult(deps, effect.batch, effect.call);
       return;
-    case 'handOver':
+    case 'createTaskForTurn':
       await createTaskForTurn(deps, effect.turn);
       return;
-    case 'endTask':
+    case 'completeTask':
       await completeTaskFromTurn(deps, effect.turn, effect.end);
       return;
     case 'renewTask':
       await renewTaskFromTurn(deps, effect);
       return;
-    case 'endAction':
+    case 'completeUiAction':
       await completeUiAction(deps, effect.project, effect.action, effect.end);
       return;
-    case 'cancelHanded':
+    case 'cancelTurnTask':
       await cancelTurnTask(deps, { project: effect.project, id: effect.turn });
       return;
-    case 'stopWork':
+    case 'stopTurn':
       await forceStop(deps, effect.project, effect.turn, 'The task that it works on has ended, or is done by another.');
       return;
-    case 'takeBack':
+    case 'completeFromTask':
       await completeFromTask(deps, effect.task, effect.turn);
       return;
   }
@@ -86,7 +86,7 @@ type TurnEffectOf<D extends TurnEffect['do']> = Extract<TurnEffect, { do: D }>;
 
 const recordLease = async (
   { records, newId }: Deps,
-  { project, turn, agent, epoch, at }: TurnEffectOf<'lease'>,
+  { project, turn, agent, epoch, at }: TurnEffectOf<'recordLease'>,
 ): Promise<void> => {
   const set = { state: 'leased', agent, epoch, leasedAt: at };
   const change = { if: equals('state', 'queued'), set, unset: ['due', 'isForGroup'] };
@@ -98,16 +98,16 @@ const STEP_RETENTION_MS = 30 * 86_400_000;
 
 const putStep = async (
   { records, newId }: Deps,
-  { project, turn, number, step }: TurnEffectOf<'keepStep'>,
+  { project, turn, number, step }: TurnEffectOf<'putStep'>,
 ): Promise<void> => {
   const newer = or(notExists('number'), lessThan('number', number));
   const set = { number, step, expires: step.at + STEP_RETENTION_MS };
   await records.update(stepRef(project, turn, number), { if: newer, set }, newId(), 'orCreate');
 };
 
-const wakeIfQueued = async (deps: Deps, { project, agent, cause, at }: TurnEffectOf<'ringIfQueued'>): Promise<void> => {
+const wakeIfQueued = async (deps: Deps, { project, agent, cause, at }: TurnEffectOf<'wakeIfQueued'>): Promise<void> => {
   const [own] = await deps.records.query<QueuedTurn>({
-    p: agentTurnsPk(project, agent),
+    pk: agentTurnsPk(project, agent),
     prefix: QUEUED_PREFIX,
     limit: 1,
   });
@@ -116,5 +116,5 @@ const wakeIfQueued = async (deps: Deps, { project, agent, cause, at }: TurnEffec
   if (!next) return;
   const { channel, depth, traceparent, tracestate } = next;
   const about = { project, channel, depth, traceparent, tracestate };
-  await sendWakeup(deps, { cause, at, target: agent, inboxId: next.correlation, reason: 'enqueue', about });
+  await sendWakeup(deps, { cause, at, target: agent, inboxId: next.correlation, reason: 'enqueue', context: about });
 };

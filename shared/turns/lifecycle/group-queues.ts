@@ -15,7 +15,7 @@ export const listGroupQueues = (agent: Agent): string[] =>
 /** The oldest turn that waits for any agent of one of its groups, and so for this one: no group stands before another. */
 export const findOldestGroupTurn = async ({ records }: Deps, agent: Agent): Promise<QueuedTurn | undefined> => {
   const firsts = listGroupQueues(agent).map((queue) =>
-    records.query<QueuedTurn>({ p: agentTurnsPk(agent.project, queue), prefix: QUEUED_PREFIX, limit: 1 }),
+    records.query<QueuedTurn>({ pk: agentTurnsPk(agent.project, queue), prefix: QUEUED_PREFIX, limit: 1 }),
   );
   const [oldest] = (await Promise.all(firsts)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
   return oldest;

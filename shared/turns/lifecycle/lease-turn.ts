@@ -102,7 +102,7 @@ const tryLease = async (
   const { project, id } = known.agent;
   for (let tries = 0; tries < MAX_LEASE_ATTEMPTS; tries++) {
     // The head comes first, and then the oldest of what is queued.
-    const found = await deps.records.query<Item>({ p: agentTurnsPk(project, id), limit: 2 });
+    const found = await deps.records.query<Item>({ pk: agentTurnsPk(project, id), limit: 2 });
     const head = found.find(isAgentState);
     const taken =
       head && head.state !== 'idle'

@@ -33,12 +33,12 @@ export const toEnqueueRequest = (
 export const toBatchEnqueueRequest = (
   { config }: Deps,
   { project, from, trace }: Submitter,
-  { dialect, message, joins }: PendingRequest,
+  { dialect, message, batchMembership }: PendingRequest,
 ): (EnqueueRequest & { id: string }) | undefined => {
-  if (!joins || !getDialect(dialect).usesTurns) return undefined;
+  if (!batchMembership || !getDialect(dialect).usesTurns) return undefined;
   const { command } = decode(message, config, from);
   parseProjectSubject(command.subjectText, project);
   if (command.do === 'enqueue')
-    return { ...toEnqueueRequest(command, trace), id: toBatchItemTurnId(joins), from, joins };
+    return { ...toEnqueueRequest(command, trace), id: toBatchItemTurnId(batchMembership), from, batchMembership };
   throw protocolViolationError('subject', 'A batch takes the calls of agents: cmd.agent.{agent}.turn.');
 };

@@ -40,7 +40,7 @@ export const requireDispatched: Rule<AgentState> = {
 };
 
 export const requireRunning: Rule<AgentState> = {
-  holds: or(equals('state', 'running'), and(equals('state', 'suspended'), equals('open', 0))),
+  holds: or(equals('state', 'running'), and(equals('state', 'suspended'), equals('openCallCount', 0))),
   toError: (head) => wrongStatusError('running', head),
 };
 
@@ -76,7 +76,7 @@ export const requireNewCalls = (calls: readonly string[]): Rule<AgentState>[] =>
     },
   },
   {
-    holds: lessThan('calls', MAX_TOOL_CALLS - calls.length + 1),
+    holds: lessThan('callCount', MAX_TOOL_CALLS - calls.length + 1),
     toError: ({ turn }) =>
       new ParleyError(
         'protocol_violation',

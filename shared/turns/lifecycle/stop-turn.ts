@@ -27,9 +27,9 @@ export const stopTurn = async (
 ): Promise<{ duplicate: boolean }> => {
   const end = buildCanceledEnd(deps.clock.now(), reason);
   const holder: TurnHolder = { project: turn.project, agent, turn: turn.id, epoch };
-  if (turn.isTask || epoch === 0) {
+  if (turn.isRunAsTask || epoch === 0) {
     if (agent !== turn.agent) throw staleTurnError(holder);
-    return turn.isTask ? stopTurnAsTask(deps, turn, epoch, end) : stopQueuedTurn(deps, turn, reason);
+    return turn.isRunAsTask ? stopTurnAsTask(deps, turn, epoch, end) : stopQueuedTurn(deps, turn, reason);
   }
   return updateAgentState(
     deps,

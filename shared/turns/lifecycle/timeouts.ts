@@ -55,13 +55,13 @@ const WORKER_SILENT_MESSAGE = 'Nothing was heard of the worker for too long.';
 
 /** Nobody has taken it up: the bell may have been lost. */
 const buildWakeupChange = (
-  { aliveAt = 0, rungAt = 0 }: AgentState,
+  { aliveAt = 0, lastWakeupAt = 0 }: AgentState,
   silentAt: number,
   { now, limits }: TurnTransitionContext,
 ): Change => {
-  const ringAt = Math.max(aliveAt, rungAt) + limits.repeatWakeupMs;
+  const ringAt = Math.max(aliveAt, lastWakeupAt) + limits.repeatWakeupMs;
   if (ringAt > now) return { set: { due: Math.min(ringAt, silentAt) } };
-  return { set: { rungAt: now, due: Math.min(now + limits.repeatWakeupMs, silentAt) } };
+  return { set: { lastWakeupAt: now, due: Math.min(now + limits.repeatWakeupMs, silentAt) } };
 };
 
 /** A timeout report stands for each tool whose time is over; the turn goes on when it waits for no other. */
@@ -80,7 +80,7 @@ const buildCallTimeoutChange = (
     ],
   ]);
   const left = listAwaitedCalls(head).flatMap(([, deadline]) => (deadline > now ? [deadline] : []));
-  const set = { ...Object.fromEntries(reports), open: left.length };
+  const set = { ...Object.fromEntries(reports), openCallCount: left.length };
   if (left.length === 0) return { set: { ...set, aliveAt: now, due: now + limits.repeatWakeupMs } };
   const deadline = Math.min(...left);
   return { set: { ...set, deadline, due: Math.min(deadline, now + limits.heartbeatTimeoutMs / 2) } };

@@ -43,15 +43,15 @@ const ACTIVE_FIELDS = [
   'leaseId',
   'leasedAt',
   'aliveAt',
-  'rungAt',
+  'lastWakeupAt',
   'step',
   'steps',
   'waiting',
   'waitingSteps',
-  'calls',
-  'called',
+  'callCount',
+  'calledServices',
   'reports',
-  'open',
+  'openCallCount',
   'deadlines',
   'deadline',
   'due',
@@ -76,7 +76,7 @@ export const buildLeaseChange = (
     steps: 0,
     waiting: {},
     waitingSteps: {},
-    calls: 0,
+    callCount: 0,
     due: now + Math.min(limits.repeatWakeupMs, limits.startTimeoutMs),
   },
 });
@@ -112,15 +112,15 @@ export const buildSuspendTransition = (
         ...Object.fromEntries(calls.map(({ toolCall }) => [`waiting.${toolCall}`, 'waiting' satisfies ToolCallStatus])),
         ...Object.fromEntries(calls.map(({ toolCall, step: id }) => [`waitingSteps.${toolCall}`, id])),
         state: 'suspended',
-        called: {},
+        calledServices: {},
         reports: {},
-        open: calls.length,
+        openCallCount: calls.length,
         deadlines: Object.fromEntries(calls.map(({ toolCall }) => [toolCall, deadline])),
         deadline,
         aliveAt: now,
         due: Math.min(deadline, now + limits.heartbeatTimeoutMs / 2),
       },
-      add: { calls: calls.length },
+      add: { callCount: calls.length },
     },
   };
 };
@@ -144,7 +144,7 @@ const requireResumable: Rule<AgentState> = {
   holds: {
     all: [
       { field: 'state', is: 'suspended' },
-      { field: 'open', is: 0 },
+      { field: 'openCallCount', is: 0 },
     ],
   },
 };
@@ -186,7 +186,7 @@ export const buildReportTransition = (
         aliveAt: now,
         due: now + limits.repeatWakeupMs,
       },
-      add: { open: -1 },
+      add: { openCallCount: -1 },
     },
   };
 };

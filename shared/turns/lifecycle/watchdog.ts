@@ -36,10 +36,10 @@ export const onTurnTimer = async (deps: Deps, turn: Turn): Promise<void> => {
     await stopTurn(deps, turn, 0, 'Nobody leased the turn for too long.');
     return;
   }
-  const pauseMs = Math.min(deps.config.turns.wakeupMs * 2 ** (turn.rung + 1), MAX_WAKEUP_INTERVAL_MS);
+  const pauseMs = Math.min(deps.config.turns.wakeupMs * 2 ** (turn.wakeupCount + 1), MAX_WAKEUP_INTERVAL_MS);
   const set = { due: deps.clock.now() + pauseMs };
   const isFree = await hasIdleAgent(deps, turn);
-  await deps.records.update(ref, { if: isUnmoved, set, ...(isFree && { add: { rung: 1 } }) }, deps.newId());
+  await deps.records.update(ref, { if: isUnmoved, set, ...(isFree && { add: { wakeupCount: 1 } }) }, deps.newId());
 };
 
 /** Whether there is anybody to ring for. */

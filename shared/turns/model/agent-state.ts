@@ -84,19 +84,19 @@ export interface AgentState extends Item {
   leasedAt?: number;
   /** The last sign of life of the turn's worker, or of a tool that let it go on. */
   aliveAt?: number;
-  rungAt?: number;
+  lastWakeupAt?: number;
   step?: TurnStep;
   steps?: number;
   /** Every tool call that the turn waits for or has waited for, in which step each was made, and how many they are. */
   waiting?: Record<string, ToolCallStatus>;
   waitingSteps?: Record<string, string>;
-  calls?: number;
+  callCount?: number;
   /** Who was called for each of those that it waited for last, where a tool was. */
-  called?: Record<string, string>;
+  calledServices?: Record<string, string>;
   /** What was said of them. */
   reports?: Record<string, ToolReport>;
   /** How many are still waited for. */
-  open?: number;
+  openCallCount?: number;
   /** When each of the calls that it waited for last must have been answered. */
   deadlines?: Record<string, number>;
   /** The first of those times that is still to come, or earlier. */
@@ -124,9 +124,11 @@ export const buildAgentStateWrite = (
     : { kind: 'create', item: { ...key, ...whose, ...set } };
 
 /** The turn goes on as soon as it waits for nothing, whether or not its worker knows. */
-export const computeExecutionStatus = (head: Pick<AgentState, 'state' | 'open'> | undefined): ExecutionStatus => {
+export const computeExecutionStatus = (
+  head: Pick<AgentState, 'state' | 'openCallCount'> | undefined,
+): ExecutionStatus => {
   if (!head) return 'idle';
-  return head.state === 'suspended' && head.open === 0 ? 'running' : head.state;
+  return head.state === 'suspended' && head.openCallCount === 0 ? 'running' : head.state;
 };
 
 /** What a map has under a name that somebody else chose, which may be the name of what every object has. */

@@ -18,7 +18,7 @@ export interface CorrelationRecord extends Item {
   traceparent?: string;
 }
 
-const correlationPk = (project: string, correlation: string): string => `${project}#edge#${correlation}`;
+const correlationPk = (project: string, correlation: string): string => `${project}#correlation#${correlation}`;
 
 export const correlationRef = (
   project: string,
@@ -34,9 +34,9 @@ export const buildCorrelationRecord = (
   project: string,
   primitive: CallPrimitive,
   phase: CallPhase,
-  edge: Omit<NewItem<CorrelationRecord>, 'pk' | 'sk'>,
+  correlationRecord: Omit<NewItem<CorrelationRecord>, 'pk' | 'sk'>,
 ): NewItem<CorrelationRecord> => ({
-  ...edge,
-  pk: correlationPk(project, edge.correlation),
+  ...correlationRecord,
+  pk: correlationPk(project, correlationRecord.correlation),
   sk: `${primitive}#${phase}`,
 });

@@ -30,14 +30,14 @@ export interface CommonGroundExtensions extends JsonObject {
   channel: string;
   depth: number;
   /** The command came in on its subject on NATS. */
-  heardOnNats?: true;
+  isAlreadyPublished?: true;
   call?: JsonObject;
   /** The turn of an agent that speaks another protocol. */
   turn?: string;
 }
 
-export const getCommonGroundExtensions = (carried: JsonObject): CommonGroundExtensions | undefined =>
-  isCommonGroundExtensions(carried.commonGround) ? carried.commonGround : undefined;
+export const getCommonGroundExtensions = (extensions: JsonObject): CommonGroundExtensions | undefined =>
+  isCommonGroundExtensions(extensions.commonGround) ? extensions.commonGround : undefined;
 
 /** Only Parley itself writes it. */
 const isCommonGroundExtensions = (value: unknown): value is CommonGroundExtensions =>

@@ -10,34 +10,40 @@ import type { TurnEventContext } from './turn-event.ts';
 /** What follows from a change of a head or a turn and takes more than one look or write. Each is safe to be carried out twice. */
 export type TurnEffect =
   /** The turn's own record learns that an agent has it. */
-  | { do: 'lease'; project: string; turn: string; agent: string; epoch: number; at: number }
+  | { do: 'recordLease'; project: string; turn: string; agent: string; epoch: number; at: number }
   /** The turn's own record ends, with a deliverable in any case. */
-  | { do: 'finish'; project: string; turn: string; agent: string; steps: number; end: TurnEnd }
-  | { do: 'keepStep'; project: string; turn: string; number: number; step: TurnStep }
-  | { do: 'ring'; bell: Wakeup }
+  | { do: 'endTurn'; project: string; turn: string; agent: string; steps: number; end: TurnEnd }
+  | { do: 'putStep'; project: string; turn: string; number: number; step: TurnStep }
+  | { do: 'sendWakeup'; wakeup: Wakeup }
   /** The agent is free: it is told if something waits for it. */
-  | { do: 'ringIfQueued'; project: string; agent: string; cause: string; at: number }
-  | { do: 'record'; edge: NewItem<CorrelationRecord> }
+  | { do: 'wakeIfQueued'; project: string; agent: string; cause: string; at: number }
+  | { do: 'putCorrelation'; edge: NewItem<CorrelationRecord> }
   /** A tool has reported, or nobody waits for it any more. */
-  | { do: 'settleCall'; project: string; turn: string; toolCall: string; report: Pick<ToolReport, 'status' | 'card'> }
-  | { do: 'cancelCall'; project: string; turn: string; toolCall: string }
+  | {
+      do: 'completeToolCallTask';
+      project: string;
+      turn: string;
+      toolCall: string;
+      report: Pick<ToolReport, 'status' | 'card'>;
+    }
+  | { do: 'cancelToolCall'; project: string; turn: string; toolCall: string }
   /** A task that did the work of a call has ended. */
-  | { do: 'reportTask'; task: Task; call: ToolCall }
+  | { do: 'reportTaskResult'; task: Task; call: ToolCall }
   /** A batch that did the work of a call has ended. */
-  | { do: 'reportBatch'; batch: Batch; call: ToolCall }
+  | { do: 'reportBatchResult'; batch: Batch; call: ToolCall }
   /** The turn's agent speaks another protocol and gets a task; and that task has ended. */
-  | { do: 'handOver'; turn: Turn }
-  | { do: 'takeBack'; task: Task; turn: string }
-  | { do: 'cancelHanded'; project: string; turn: string }
+  | { do: 'createTaskForTurn'; turn: Turn }
+  | { do: 'completeFromTask'; task: Task; turn: string }
+  | { do: 'cancelTurnTask'; project: string; turn: string }
   /** The task that the turn worked on ends as the turn did. */
-  | { do: 'endTask'; turn: Turn; end: TurnEnd }
+  | { do: 'completeTask'; turn: Turn; end: TurnEnd }
   /** The task that the turn works on has ended without it, or is another's. */
-  | { do: 'stopWork'; project: string; turn: string }
+  | { do: 'stopTurn'; project: string; turn: string }
   /** What the turn does is a sign of life of the task that it works on, and a step its progress. */
   | { do: 'renewTask'; project: string; task: string; agent: string; step?: RecordedStep }
-  | { do: 'endAction'; project: string; action: string; end: TurnEnd }
+  | { do: 'completeUiAction'; project: string; action: string; end: TurnEnd }
   /** The call that the turn was the work of is answered. */
-  | { do: 'reportTurn'; turn: Turn; call: ToolCall; end: TurnEnd };
+  | { do: 'reportTurnResult'; turn: Turn; call: ToolCall; end: TurnEnd };
 
 export interface RecordedStep extends TurnStep {
   turn: string;
@@ -54,6 +60,6 @@ export interface Wakeup {
   inboxId?: string;
   reason: string;
   /** It was rung on its subject on NATS: whoever listens there has heard it. */
-  heardOnNats?: true;
-  about: TurnEventContext;
+  isAlreadyPublished?: true;
+  context: TurnEventContext;
 }

@@ -24,30 +24,34 @@ export interface Turn extends Item, TurnRequest {
   /** The call of another turn that this one is the work of. */
   parent?: ToolCall;
   /** A batch that is told when the turn ends, and as which of its parts. */
-  joins?: BatchMembership;
+  batchMembership?: BatchMembership;
   /** The action of a user interface that the turn is. */
   action?: string;
   /** The task that the turn works on, where it came as one, and which attempt at it the turn is. */
   task?: string;
   attempt?: number;
   /** Where its agent speaks another protocol, it is handed over as a task of this turn's id. */
-  isTask?: true;
+  isRunAsTask?: true;
   state: 'queued' | 'leased' | 'ended';
   epoch?: number;
   leasedAt?: number;
   steps?: number;
   /** How often the bell was rung. */
-  rung: number;
+  wakeupCount: number;
   end?: TurnEnd;
 }
 
 /** The turn that an agent of this protocol works on a task as, each time that it is given it. */
-export const toTaskTurnId = ({ id, attempt, entry }: Pick<Task, 'id' | 'attempt' | 'entry'>): string =>
-  `turn_${uuidFromSeed(['work', id, attempt, entry])}`;
+export const toTaskTurnId = ({
+  id,
+  attempt,
+  queueGeneration,
+}: Pick<Task, 'id' | 'attempt' | 'queueGeneration'>): string =>
+  `turn_${uuidFromSeed(['work', id, attempt, queueGeneration])}`;
 
 /** The turn that a part of a batch is. */
-export const toBatchItemTurnId = ({ batch, child }: BatchMembership): string =>
-  `turn_${uuidFromSeed(['part', batch, child])}`;
+export const toBatchItemTurnId = ({ batchId, index }: BatchMembership): string =>
+  `turn_${uuidFromSeed(['part', batchId, index])}`;
 
 export const turnRef = (project: string, id: string): Ref<Turn> => ({ pk: `${project}#turn#${id}`, sk: 'turn' });
 export const isTurn = (item: Item): item is Turn => item.sk === 'turn';

@@ -28,10 +28,10 @@ export const getStoppableTurn = async (deps: Deps, caller: Caller, id: string): 
 export const getTurnView = async (deps: Deps, caller: Caller, id: string): Promise<JsonObject> => {
   const turn = await getTurn(deps, caller, id);
   const { project } = turn;
-  if (turn.isTask) return toTurnView(turn, undefined, [], await deps.records.get(taskRef(project, id)));
+  if (turn.isRunAsTask) return toTurnView(turn, undefined, [], await deps.records.get(taskRef(project, id)));
   const [head, steps] = await Promise.all([
     turn.isForGroup ? undefined : deps.records.get(agentStateRef(project, turn.agent)),
-    deps.records.query<StoredStep>({ p: turn.pk, prefix: 'step#', limit: MAX_STORED_STEPS }),
+    deps.records.query<StoredStep>({ pk: turn.pk, prefix: 'step#', limit: MAX_STORED_STEPS }),
   ]);
   return toTurnView(turn, head, steps);
 };

@@ -37,7 +37,7 @@ const findTurnOutcome = async (deps: Deps, caller: Caller, id: string): Promise<
     const { subject, headers, payload } = buildTurnEndEvent(turn, turn.end).data;
     return { subject, headers, payload };
   }
-  const task = turn.isTask && (await deps.records.get(taskRef(turn.project, id)));
+  const task = turn.isRunAsTask && (await deps.records.get(taskRef(turn.project, id)));
   return task && task.status === 'input_required' ? encodeTask(deps, task, task.dialect) : undefined;
 };
 

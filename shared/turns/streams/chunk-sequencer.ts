@@ -67,13 +67,13 @@ export class ChunkSequencer {
   push(arrived: ReceivedChunk[], now: number): OrderedChunk[] {
     const fresh = arrived.filter((one) => this.#isNew(one));
     for (const { key, at } of fresh) this.#seen.set(key, at);
-    const told: OrderedChunk[] = [];
-    for (const one of fresh) this.#accept(one, told);
+    const auditEntry: OrderedChunk[] = [];
+    for (const one of fresh) this.#accept(one, auditEntry);
     for (let late = this.#findOverdue(now); late; late = this.#findOverdue(now)) {
       this.#expected.set(computeStepTag(late.chunk.step_id), late.chunk.index ?? 0);
-      this.#flushReady(told);
+      this.#flushReady(auditEntry);
     }
-    return told;
+    return auditEntry;
   }
 
   /** When one that is held must be told, whatever else arrives. */
@@ -93,23 +93,23 @@ export class ChunkSequencer {
     return index !== undefined && computeStepTag(step_id) === this.#from.step && index > (this.#from.index ?? 0);
   }
 
-  #accept(one: ReceivedChunk, told: OrderedChunk[]): void {
+  #accept(one: ReceivedChunk, auditEntry: OrderedChunk[]): void {
     const { step_id, index } = one.chunk;
     if (index === undefined) {
-      this.#emit(one, told);
+      this.#emit(one, auditEntry);
       return;
     }
     const expected = this.#expected.get(computeStepTag(step_id)) ?? 0;
     if (index < expected || this.#held.some(({ chunk }) => chunk.step_id === step_id && chunk.index === index)) return;
     this.#held.push(one);
-    this.#flushReady(told);
+    this.#flushReady(auditEntry);
   }
 
-  #flushReady(told: OrderedChunk[]): void {
+  #flushReady(auditEntry: OrderedChunk[]): void {
     for (let ready = this.#findReady(); ready; ready = this.#findReady()) {
       this.#held = this.#held.filter((one) => one !== ready);
       this.#expected.set(computeStepTag(ready.chunk.step_id), (ready.chunk.index ?? 0) + 1);
-      this.#emit(ready, told);
+      this.#emit(ready, auditEntry);
     }
   }
 
@@ -124,11 +124,11 @@ export class ChunkSequencer {
     return sameStep.toSorted((a, b) => (a.chunk.index ?? 0) - (b.chunk.index ?? 0))[0];
   }
 
-  #emit({ key, chunk }: ReceivedChunk, told: OrderedChunk[]): void {
+  #emit({ key, chunk }: ReceivedChunk, auditEntry: OrderedChunk[]): void {
     const { step_id, index } = chunk;
     const newest = key > this.#place.key ? key : this.#place.key;
     const last = index === undefined ? {} : { step: computeStepTag(step_id), index };
     this.#place = { ...this.#place, ...last, key: newest };
-    told.push({ chunk, position: this.#place });
+    auditEntry.push({ chunk, position: this.#place });
   }
 }

@@ -79,7 +79,12 @@ export const listChunksFrom = async (
   from: number,
 ): Promise<{ received: ReceivedChunk[]; hasMore: boolean }> => {
   const after = bucketSk(agent, from - BUCKET_MS);
-  const slots = await records.query<ChunkBucket>({ p: pk, prefix: chunkPrefix(agent), after, limit: MAX_BUCKETS_READ });
+  const slots = await records.query<ChunkBucket>({
+    pk: pk,
+    prefix: chunkPrefix(agent),
+    after,
+    limit: MAX_BUCKETS_READ,
+  });
   return { received: slots.flatMap(toReceivedChunks), hasMore: slots.length === MAX_BUCKETS_READ };
 };
 

@@ -22,20 +22,20 @@ export const relayChunk = async (
   if (isFromNats || !hasRelay(deps.config, project)) return;
   const { agent_turn_id: turn } = chunk;
   try {
-    if (agent.via !== 'nats' && !(await isRequestedFromNats(deps, agent, turn))) return;
+    if (agent.transport !== 'nats' && !(await isRequestedFromNats(deps, agent, turn))) return;
     const address = { project, priority: CHUNK_PRIORITY, group: `turn/${turn}`, at: deps.clock.now() };
     await deps.queues.send([
       buildPublishRelay(address, { subject, payload: { ...chunk }, id: `chunk/${deps.newId()}`, core: true }),
     ]);
   } catch (error) {
-    deps.log('warn', 'a chunk could not be sent to NATS', { turn, error: String(error) });
+    deps.log('warn', 'chunk relay failed', { turn, error: String(error) });
   }
 };
 
 const isRequestedFromNats = async (deps: Deps, agent: Agent, turn: string): Promise<boolean> => {
   const requester = await findRequester(deps, agent, turn);
   const known = requester === undefined ? undefined : await deps.directory.getAgent(agent.project, requester);
-  return known?.agent.via === 'nats';
+  return known?.agent.transport === 'nats';
 };
 
 /** Who asked for a turn never changes, and its chunks are many: one read for all of them. */

@@ -54,9 +54,9 @@ export async function* streamChunks(
 }
 
 /** Each frame carries its own place, so that a stream can be cut anywhere. */
-function* buildFrames(told: OrderedChunk[]): Generator<string> {
+function* buildFrames(auditEntry: OrderedChunk[]): Generator<string> {
   let piece = '';
-  for (const { chunk, position } of told) {
+  for (const { chunk, position } of auditEntry) {
     piece += `id: ${formatStreamPosition(position)}\nevent: chunk\ndata: ${encodeChunk(chunk)}\n\n`;
     if (piece.length < MAX_FRAME_BYTES) continue;
     yield piece;

@@ -19,7 +19,7 @@ export const completeTaskFromTurn = async (deps: Deps, turn: Turn, end: TurnEnd)
   const id = uuidFromSeed(['end', turn.id]);
   const { status, deliverable, outputBox } = end;
   const said = { agent_turn_id: turn.id, status, deliverable_card_id: deliverable, output_box_id: outputBox };
-  const about = { messageId: id, fingerprint: id, from: turn.agent, taskId: turn.task, carried: toExtensions(said) };
+  const about = { messageId: id, fingerprint: id, from: turn.agent, taskId: turn.task, extensions: toExtensions(said) };
   const isDone = status === 'success' || status === 'partial';
   try {
     if (isDone)
@@ -94,7 +94,7 @@ const toProgressMessage = (
     progress: {
       percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
       message: typeof message === 'string' ? message.slice(0, MAX_PROGRESS_TEXT) : phase,
-      carried: toExtensions({ agent_turn_id: turn, step_id: id, phase, metadata: isLarge ? undefined : metadata }),
+      extensions: toExtensions({ agent_turn_id: turn, step_id: id, phase, metadata: isLarge ? undefined : metadata }),
     },
   };
 };

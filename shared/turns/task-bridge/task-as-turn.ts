@@ -87,7 +87,7 @@ const UNSTORED_STAMPS = { v: 1, token: '', at: 0 };
 
 const buildTaskTurn = (deps: Deps, agent: string, task: Task, payload: JsonObject, epoch: number): NewItem<Turn> => {
   const { project, from } = task;
-  const ground = getCommonGroundExtensions(task.carried);
+  const ground = getCommonGroundExtensions(task.extensions);
   const call = ground && getToolCall(ground);
   const id = toTaskTurnId(task);
   const now = deps.clock.now();
@@ -105,13 +105,13 @@ const buildTaskTurn = (deps: Deps, agent: string, task: Task, payload: JsonObjec
     payload,
     headers: buildExtensionHeaders(task),
     ...pickTraceFields(task),
-    callers: call ? listWaitingAgents(call) : task.chain,
+    callers: call ? listWaitingAgents(call) : task.delegationChain,
     task: task.id,
     attempt: task.attempt,
     state: 'leased',
     epoch,
     leasedAt: now,
-    rung: 0,
+    wakeupCount: 0,
   };
 };
 

@@ -59,17 +59,18 @@ export const validateToolCall = async (
     throw new ParleyError('from_mismatch', `The key belongs to ${getCallerName(caller)}, not to ${agent}.`);
   }
   const tool = payload.tool_name === undefined ? undefined : await getTool(deps, caller.project, payload.tool_name);
-  const told = `${subject.category}.${subject.component}.${subject.target}.${subject.suffix}`;
-  if (tool && tool.targetSubject !== told) {
+  const auditEntry = `${subject.category}.${subject.component}.${subject.target}.${subject.suffix}`;
+  if (tool && tool.targetSubject !== auditEntry) {
     throw protocolViolationError(
       'subject',
-      `The tool ${tool.name} takes commands on ${tool.targetSubject}, not on ${told}.`,
+      `The tool ${tool.name} takes commands on ${tool.targetSubject}, not on ${auditEntry}.`,
     );
   }
   const head = await deps.records.get(agentStateRef(caller.project, agent));
   if (!head?.active || !isCurrentToken({ turn, epoch }, head)) throw staleTurnError({ turn, epoch }, head);
-  const print = computeFingerprint([order.subjectText, order.rawPayload]);
-  if (getOwn(head.waiting, toolCall) !== 'waiting') return assertAlreadyAnswered(deps, head, { turn, toolCall }, print);
+  const fingerprint = computeFingerprint([order.subjectText, order.rawPayload]);
+  if (getOwn(head.waiting, toolCall) !== 'waiting')
+    return assertAlreadyAnswered(deps, head, { turn, toolCall }, fingerprint);
   const { depth, channel, callers } = head.active;
   if (order.depth !== undefined && order.depth !== depth) {
     throw protocolViolationError(
@@ -92,11 +93,11 @@ export const validateToolCall = async (
   const deadline = computeCallDeadline(now, head, toolCall, tool);
   const { retentionMs } = deps.config.turns;
   const proviso = (service?: CalledService) =>
-    toolCallGuard(call, head, deadline, service, trace, { now, keepMs: retentionMs, print });
+    toolCallGuard(call, head, deadline, service, trace, { now, keepMs: retentionMs, print: fingerprint });
   return {
     call,
     id: toToolCallTaskId(turn, toolCall),
-    fingerprint: print,
+    fingerprint,
     deadline,
     trace,
     headers,
@@ -112,11 +113,13 @@ const assertAlreadyAnswered = async (
   { records }: Deps,
   { project }: AgentState,
   { turn, toolCall }: Pick<ToolCall, 'turn' | 'toolCall'>,
-  print: string,
+  fingerprint: string,
 ): Promise<'answered'> => {
-  const edge = await records.get(correlationRef(project, toToolCallTaskId(turn, toolCall), 'tool_call', 'request'));
-  if (edge?.fingerprint === print) return 'answered';
-  if (edge) throw toolCallIdReusedError(toolCall);
+  const correlationRecord = await records.get(
+    correlationRef(project, toToolCallTaskId(turn, toolCall), 'tool_call', 'request'),
+  );
+  if (correlationRecord?.fingerprint === fingerprint) return 'answered';
+  if (correlationRecord) throw toolCallIdReusedError(toolCall);
   throw protocolViolationError(
     'tool_call_id',
     `The turn does not wait for the tool call ${toolCall}. Suspend it first, then call.`,
@@ -199,10 +202,10 @@ const buildToolRequest = (
     headers: fillMissingHeaders(withSender(headers, call.agent), missing, trace, within),
     channel: call.channel,
     depth: call.depth,
-    ...(caller.role === 'agent' && caller.viaRelay && { heardOnNats: true }),
+    ...(caller.role === 'agent' && caller.viaRelay && { isAlreadyPublished: true }),
     call: { ...call },
   };
-  const carried: JsonObject = { commonGround };
+  const extensions: JsonObject = { commonGround };
   return {
     kind: 'request',
     messageId: id,
@@ -216,7 +219,7 @@ const buildToolRequest = (
     priority: 'normal',
     ttlSeconds: Math.max(1, Math.ceil((deadline - now) / 1000)),
     input: rawPayload,
-    carried,
+    extensions,
     user: toLabel(within[USER_HEADER]),
     conversation: toLabel(within[CONTEXT_HEADER]),
     trace,

@@ -21,7 +21,7 @@ export const completeToolCallTask = async (
 ): Promise<void> => {
   const when = { now: deps.clock.now(), limits: deps.config.tasks };
   const output = { json: { status, tool_result_card_id: card } };
-  const change = mergeChanges(buildEndChange('completed', when), { set: { output }, unset: ['error', 'placed'] });
+  const change = mergeChanges(buildEndChange('completed', when), { set: { output }, unset: ['error', 'byList'] });
   await deps.records.update(
     taskRef(project, toToolCallTaskId(turn, toolCall)),
     toConditionalUpdate({ rules: [requireOpen], change }),
@@ -45,6 +45,6 @@ export const cancelToolCall = async (deps: Deps, project: string, turn: string, 
       await deps.records.update(batchRef(project, id), batchEnded(deps, batch, 'timeout'), deps.newId());
     return;
   }
-  const edge = await deps.records.get(correlationRef(project, id, 'enqueue', 'request'));
-  if (edge) await forceStop(deps, project, edge.turn, 'The turn that called it has ended.');
+  const correlationRecord = await deps.records.get(correlationRef(project, id, 'enqueue', 'request'));
+  if (correlationRecord) await forceStop(deps, project, correlationRecord.turn, 'The turn that called it has ended.');
 };

@@ -52,8 +52,8 @@ export const createForkJoin = async (
   const { project } = caller;
   const { writes, toError } = buildGuard();
   const now = deps.clock.now();
-  const forks = await storeContent(deps, project, id, measureJson(tasks));
-  const print = computeFingerprint([tasks, fail_fast, deadline_seconds]);
+  const pendingTurns = await storeContent(deps, project, id, measureJson(tasks));
+  const fingerprint = computeFingerprint([tasks, fail_fast, deadline_seconds]);
   const batch: NewItem<Batch> = {
     ...batchRef(project, id),
     sk: 'batch',
@@ -61,16 +61,16 @@ export const createForkJoin = async (
     id,
     from: call.agent,
     status: 'open',
-    parts: tasks.map((_, child) => ({ kind: 'turn', id: toBatchItemTurnId({ batch: id, child }) })),
-    open: Object.fromEntries(tasks.map((_, child) => [child, true])),
-    left: tasks.length,
-    ends: {},
+    items: tasks.map((_, child) => ({ kind: 'turn', id: toBatchItemTurnId({ batchId: id, index: child }) })),
+    openItems: Object.fromEntries(tasks.map((_, child) => [child, true])),
+    openCount: tasks.length,
+    itemEnds: {},
     failFast: fail_fast,
     deadline: now + deadline_seconds * 1000,
-    forks,
-    tries: 0,
+    pendingTurns,
+    attempts: 0,
     call: { ...call, headers },
-    fingerprint: print,
+    fingerprint,
     createdAt: now,
     ...createChildSpan(trace),
     due: now + (FORK_RETRY_MS[0] ?? 0),
@@ -82,8 +82,8 @@ export const createForkJoin = async (
     return { duplicate: false };
   }
   const other = await deps.records.get(batchRef(project, id));
-  await deleteOrphans(deps.blobs, [forks], [other?.forks]);
-  if (other?.fingerprint === print) return { duplicate: true };
+  await deleteOrphans(deps.blobs, [pendingTurns], [other?.pendingTurns]);
+  if (other?.fingerprint === fingerprint) return { duplicate: true };
   throw toError(made.at - 1, made.existing);
 };
 
@@ -92,25 +92,25 @@ const FORK_RETRY_MS = [2000, 4000, 8000, 16_000, 30_000];
 
 /** Makes the turns that the batch does not have yet. What is refused for good has failed; anything else is tried again. */
 export const createForkTurns = async (deps: Deps, batch: Batch): Promise<void> => {
-  const { forks, call, project, tries = 0 } = batch;
-  if (!forks || !call || batch.status !== 'open') return;
-  const tasks = ForkItems.parse(await loadContent(deps.blobs, project, forks));
+  const { pendingTurns, call, project, attempts = 0 } = batch;
+  if (!pendingTurns || !call || batch.status !== 'open') return;
+  const tasks = ForkItems.parse(await loadContent(deps.blobs, project, pendingTurns));
   const begun = await Promise.allSettled(tasks.map((task, child) => createForkTurn(deps, batch, task, child)));
   const failures = begun.filter((outcome) => outcome.status === 'rejected');
-  const retryMs = FORK_RETRY_MS[tries];
+  const retryMs = FORK_RETRY_MS[attempts];
   if (failures.length > 0 && retryMs === undefined) {
-    for (const child of batch.parts.keys()) {
+    for (const child of batch.items.keys()) {
       const outcome = begun[child];
       if (outcome?.status === 'rejected') {
         const error = { code: 'dispatch_failed', message: String(outcome.reason) };
-        await recordItemEnd(deps, project, { batch: batch.id, child }, { status: 'failed', error });
+        await recordItemEnd(deps, project, { batchId: batch.id, index: child }, { status: 'failed', error });
       }
     }
   }
   const isDone = failures.length === 0 || retryMs === undefined;
   const later = isDone
-    ? { set: { due: batch.deadline }, unset: ['forks'] }
-    : { set: { due: Math.min(batch.deadline, deps.clock.now() + retryMs), tries: tries + 1 } };
+    ? { set: { due: batch.deadline }, unset: ['pendingTurns'] }
+    : { set: { due: Math.min(batch.deadline, deps.clock.now() + retryMs), attempts: attempts + 1 } };
   await deps.records.update(batchRef(project, batch.id), { ...later, if: equals('status', 'open') }, deps.newId());
 };
 
@@ -122,13 +122,13 @@ const createForkTurn = async (
 ): Promise<void> => {
   const { project, call } = batch;
   if (!call) return;
-  const joins = { batch: batch.id, child };
+  const batchMembership = { batchId: batch.id, index: child };
   try {
     await enqueueTurn(
       deps,
       { project, role: 'admin' },
       {
-        id: toBatchItemTurnId(joins),
+        id: toBatchItemTurnId(batchMembership),
         agent: await resolveForkTarget(deps, project, task.target_strategy, task.target_ref),
         correlation: uuidFromSeed(['fork', batch.id, child]),
         mode: 'call',
@@ -140,13 +140,13 @@ const createForkTurn = async (
         trace: pickTraceFields(batch),
         from: call.agent,
         callers: listWaitingAgents(call),
-        joins,
+        batchMembership,
       },
     );
   } catch (error) {
     if (!isPermanent(error)) throw error;
     const { code, message } = error;
-    await recordItemEnd(deps, project, joins, { status: 'failed', error: { code, message } });
+    await recordItemEnd(deps, project, batchMembership, { status: 'failed', error: { code, message } });
   }
 };
 

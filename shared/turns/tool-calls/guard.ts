@@ -20,7 +20,7 @@ const formatServiceName = ({ agent, capability }: CalledService): string => agen
 
 /** Whether the agent itself was called; who of a capability was, its command alone says. */
 export const requireCalledAgent = (toolCall: string, { id }: Pick<Agent, 'id'>): Condition =>
-  equals(`called.${toolCall}`, id);
+  equals(`calledServices.${toolCall}`, id);
 
 /** That the turn still waits for the call, until the call's deadline, and that nothing else does its work. */
 export const toolCallGuard = (
@@ -29,7 +29,7 @@ export const toolCallGuard = (
   deadline: number,
   service: CalledService | undefined,
   trace: Trace,
-  { now, keepMs, print }: { now: number; keepMs: number; print: string },
+  { now, keepMs: retentionMs, print: fingerprint }: { now: number; keepMs: number; print: string },
 ): TransactionGuard => {
   const { turn, epoch, toolCall, depth } = call;
   const facts = {
@@ -37,12 +37,15 @@ export const toolCallGuard = (
     depth,
     turn,
     happenedAt: now,
-    fingerprint: print,
+    fingerprint,
     ...trace,
   };
-  const edge = buildCorrelationRecord(head.project, 'tool_call', 'request', { ...facts, expires: now + keepMs });
+  const correlationRecord = buildCorrelationRecord(head.project, 'tool_call', 'request', {
+    ...facts,
+    expires: now + retentionMs,
+  });
   return {
-    writes: [buildWaitingWrite(call, head, deadline, service), { kind: 'create', item: { ...edge } }],
+    writes: [buildWaitingWrite(call, head, deadline, service), { kind: 'create', item: { ...correlationRecord } }],
     toError: (at, current) => {
       if (at !== 0) return toolCallIdReusedError(toolCall);
       const found = current && isAgentState(current) ? current : undefined;
@@ -63,14 +66,15 @@ const buildWaitingWrite = (
   const { toolCall } = call;
   const key = agentStateRef(head.project, head.agent);
   // Nothing can be put into a map that is not there, and the head of a turn that was suspended by an earlier version has none.
-  const isFirst = service !== undefined && head.called === undefined;
+  const isFirst = service !== undefined && head.calledServices === undefined;
   const isWaiting = and(
     requireActive(call).holds,
     requireAwaited(toolCall).holds,
-    ...(isFirst ? [notExists('called')] : []),
+    ...(isFirst ? [notExists('calledServices')] : []),
   );
   const name = service && formatServiceName(service);
-  const called = name && (isFirst ? { called: { [toolCall]: name } } : { [`called.${toolCall}`]: name });
+  const called =
+    name && (isFirst ? { calledServices: { [toolCall]: name } } : { [`calledServices.${toolCall}`]: name });
   const { deadline: first = deadline, due = deadline } = head;
   if (deadline >= (getOwn(head.deadlines, toolCall) ?? deadline)) {
     return called

@@ -76,8 +76,8 @@ const resolveReporterCheck = async (
 };
 
 /** Only Parley writes of a task which call it is the command of. */
-const isCommandForCall = ({ carried }: Task, turn: string, toolCall: string): boolean => {
-  const ground = getCommonGroundExtensions(carried);
+const isCommandForCall = ({ extensions }: Task, turn: string, toolCall: string): boolean => {
+  const ground = getCommonGroundExtensions(extensions);
   const call = ground && getToolCall(ground);
   return call?.turn === turn && call.toolCall === toolCall;
 };
@@ -92,7 +92,9 @@ const assertCalledService = async (
   const command = task && isCommandForCall(task, agent_turn_id, tool_call_id) ? task : undefined;
   // Whoever of a capability has taken it up is who was called.
   const isServed =
-    command?.holder === undefined && command?.skill !== undefined && capabilities.includes(command.skill);
+    command?.holder === undefined &&
+    command?.routingCapability !== undefined &&
+    capabilities.includes(command.routingCapability);
   if (command && (isServed || [command.to, command.holder].includes(id))) return;
   // Its service hears a command on NATS as soon as Parley does, and may report before; the relay then brings the report again.
   if (byRelay && !command)

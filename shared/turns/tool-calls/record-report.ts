@@ -33,7 +33,7 @@ export const recordToolReport = async (
 ): Promise<{ ignored?: IgnoredReason }> => {
   const when = { now: deps.clock.now(), limits: deps.config.turns };
   const transition = reported(holder, toolCall, claims, { ...said, at: when.now }, when);
-  const blind = toConditionalUpdate(
+  const optimisticChange = toConditionalUpdate(
     transition,
     requireDistantDeadline(when),
     ...(reporter ? [reporter.calledCondition] : []),
@@ -44,7 +44,7 @@ export const recordToolReport = async (
       deps.records,
       agentStateRef(holder.project, holder.agent),
       deps.newId(),
-      blind,
+      optimisticChange,
       async (head) => {
         await reporter?.assertCalled();
         if (!head) throw staleTurnError(holder);

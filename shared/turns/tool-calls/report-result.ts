@@ -51,7 +51,7 @@ const sendCallReport = async (
 export const reportTaskResult = async (deps: Deps, task: Task, call: ToolCall): Promise<void> => {
   const output = task.output && (await loadContent(deps.blobs, task.project, task.output));
   // It ended because the tool has reported already.
-  if (task.endedBy === undefined && isObject(output) && output.tool_result_card_id !== undefined) return;
+  if (task.endMessage === undefined && isObject(output) && output.tool_result_card_id !== undefined) return;
   if (task.status === 'expired') {
     // A timeout report that stands for a tool never ends the turn, whoever is first to see that its time is over.
     const waited = { ...call, afterExecution: 'suspend' as const };
@@ -77,13 +77,13 @@ const toTurnEndView = ({ id, agent }: Turn, { deliverable, outputBox }: TurnEnd)
 
 /** A batch that did the work of a call has ended: one result for all of its turns, in their order. */
 export const reportBatchResult = async (deps: Deps, batch: Batch, call: ToolCall): Promise<void> => {
-  const { project, parts, ends, status } = batch;
+  const { project, items, itemEnds, status } = batch;
   if (status === 'open') return;
-  const turns = await deps.records.getMany(parts.map(({ id }) => turnRef(project, id)));
-  const ended = parts.map(({ id }) => turns.find((one) => one.id === id));
+  const turns = await deps.records.getMany(items.map(({ id }) => turnRef(project, id)));
+  const ended = items.map(({ id }) => turns.find((one) => one.id === id));
   const summaries = await Promise.all(ended.map((turn) => loadSummary(deps, project, turn?.end?.deliverable)));
   const results = ended.map((turn, task_index) => {
-    const end = ends[task_index];
+    const end = itemEnds[task_index];
     return {
       task_index,
       // The turn itself tells a timeout from a failure, and what is partial.

@@ -16,14 +16,14 @@ import type { Item, Key, NewItem, RecordChange, Ref, TransactionWrite } from '..
 import { prepareEnqueue } from '../lifecycle/enqueue.ts';
 import { agentStateRef } from '../model/agent-state.ts';
 
-type UiActionCommand = Extract<CommonGroundCommand, { do: 'act' }>;
+type UiActionCommand = Extract<CommonGroundCommand, { do: 'uiAction' }>;
 
 /** The kind of worker that runs what a user does in an interface. */
 const UI_WORKER_TARGET = 'ui_worker';
 
 /** What a user did in an interface, once for each action id. */
 export interface UiAction extends Item {
-  sk: 'uiaction';
+  sk: 'ui-action';
   project: string;
   id: string;
   messageId?: string;
@@ -44,24 +44,27 @@ export interface UiAction extends Item {
 }
 
 const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
-  pk: `${project}#uiaction#${id}`,
-  sk: 'uiaction',
+  pk: `${project}#ui-action#${id}`,
+  sk: 'ui-action',
 });
-export const isUiAction = (item: Item): item is UiAction => item.sk === 'uiaction';
+export const isUiAction = (item: Item): item is UiAction => item.sk === 'ui-action';
 
 /** By the id of the message that asked for it, an action is found as well. */
 interface UiMessageAlias extends Item {
-  sk: 'uimessage';
+  sk: 'ui-message';
   action: string;
 }
 
 const uiMessageAliasRef = (project: string, id: string): Ref<UiMessageAlias> => ({
-  pk: `${project}#uimessage#${id}`,
-  sk: 'uimessage',
+  pk: `${project}#ui-message#${id}`,
+  sk: 'ui-message',
 });
 
 /** The action that an agent has been given. While it has one, it is busy, though it may not have begun. */
-const uiAgentSlotKey = (project: string, agent: string): Key => ({ pk: `${project}#uiplace#${agent}`, sk: 'uiplace' });
+const uiAgentSlotKey = (project: string, agent: string): Key => ({
+  pk: `${project}#ui-agent-slot#${agent}`,
+  sk: 'ui-agent-slot',
+});
 
 /** Begins what the user wants as a turn of the interface's agent; or says why not. It is acknowledged in any case. */
 export const createUiAction = async (
@@ -74,13 +77,13 @@ export const createUiAction = async (
   const { project } = caller;
   const { action_id: id, message_id: messageId, agent_id: agent } = payload;
   const earlier = await findExistingAction(deps, project, id, messageId);
-  const print = computeFingerprint({ ...rawPayload, message_id: undefined });
-  if (earlier) return toDuplicateAction(earlier, print);
+  const fingerprint = computeFingerprint({ ...rawPayload, message_id: undefined });
+  if (earlier) return toDuplicateAction(earlier, fingerprint);
   const now = deps.clock.now();
   const expires = now + deps.config.turns.retentionMs;
   const action: Omit<NewItem<UiAction>, 'status'> = {
     ...uiActionRef(project, id),
-    sk: 'uiaction',
+    sk: 'ui-action',
     project,
     id,
     messageId,
@@ -88,19 +91,19 @@ export const createUiAction = async (
     tool: payload.tool_name,
     channel: subject.channel,
     createdAt: now,
-    fingerprint: print,
+    fingerprint,
     ...createChildSpan(trace),
     expires,
   };
-  const told = (more: Pick<UiAction, 'status' | 'turn' | 'error' | 'errorCode'>): TransactionWrite[] => [
+  const auditEntry = (more: Pick<UiAction, 'status' | 'turn' | 'error' | 'errorCode'>): TransactionWrite[] => [
     { kind: 'create', item: { ...action, ...more } },
     ...(messageId === undefined
       ? []
       : [{ kind: 'create' as const, item: { ...uiMessageAliasRef(project, messageId), action: id, expires } }]),
   ];
   const begun = await prepareActionTurn(deps, caller, order, trace);
-  if ('errorCode' in begun) return writeAction(deps, action, told(begun));
-  const record = told({ status: 'accepted', turn: begun.turn.id });
+  if ('errorCode' in begun) return writeAction(deps, action, auditEntry(begun));
+  const record = auditEntry({ status: 'accepted', turn: begun.turn.id });
   const isIdle: TransactionWrite = {
     kind: 'check',
     key: agentStateRef(project, agent),
@@ -111,7 +114,7 @@ export const createUiAction = async (
   if (made.outcome === 'written') return { duplicate: false };
   const isBusy = made.at === record.length || made.at === record.length + 1;
   const busy = buildUiRejection('busy', 'agent_busy', `${agent} has something else to do. Try again later.`);
-  return isBusy ? writeAction(deps, action, told(busy)) : resolveConcurrentAction(deps, action);
+  return isBusy ? writeAction(deps, action, auditEntry(busy)) : resolveConcurrentAction(deps, action);
 };
 
 const buildUiRejection = (status: 'busy' | 'rejected', errorCode: string, error: string) => ({
@@ -146,8 +149,8 @@ const resolveConcurrentAction = async (
   throw new ParleyError('conflict', `The action ${id} was in the way of another. Try again.`);
 };
 
-const toDuplicateAction = (action: UiAction, print: string): { duplicate: boolean } => {
-  if (action.fingerprint === print) return { duplicate: true };
+const toDuplicateAction = (action: UiAction, fingerprint: string): { duplicate: boolean } => {
+  if (action.fingerprint === fingerprint) return { duplicate: true };
   throw new ParleyError(
     'id_reused',
     `An earlier action with the id ${action.id} was another. Give a new one a new id.`,
@@ -241,6 +244,6 @@ export const computeUiActionEffects = ({ before, after }: RecordChange<UiAction>
   };
   const headers = buildHeaders({ ...deriveChildSpan(after, id), at: after.at, type, sender: SYSTEM_SENDER, depth: 0 });
   return [
-    { kind: 'announce', event: { id, project, type, at: after.at, data: { subject, headers, payload, channel } } },
+    { kind: 'publish', event: { id, project, type, at: after.at, data: { subject, headers, payload, channel } } },
   ];
 };

@@ -11,36 +11,38 @@ import { buildTurnEvent } from '../model/turn-event.ts';
 
 /** A bell that a message rings: kept, so that it is rung by what follows from the record, like any other. */
 interface WakeupRecord extends Item {
-  sk: 'bell';
-  bell: Wakeup;
+  sk: 'wakeup';
+  wakeup: Wakeup;
 }
 
-export const isWakeupRecord = (item: Item): item is WakeupRecord => item.sk === 'bell';
+export const isWakeupRecord = (item: Item): item is WakeupRecord => item.sk === 'wakeup';
 
 /** As long as the change of a record may take to be carried out. */
 const WAKEUP_RETENTION_MS = 86_400_000;
 
-export const createWakeup = async ({ records, clock, newId }: Deps, bell: Wakeup): Promise<void> => {
-  const key = { pk: `${bell.about.project}#bell#${newId()}`, sk: 'bell' as const };
-  await records.create<WakeupRecord>({ ...key, bell, expires: clock.now() + WAKEUP_RETENTION_MS }, newId());
+export const createWakeup = async ({ records, clock, newId }: Deps, wakeup: Wakeup): Promise<void> => {
+  const key = { pk: `${wakeup.context.project}#wakeup#${newId()}`, sk: 'wakeup' as const };
+  await records.create<WakeupRecord>({ ...key, wakeup, expires: clock.now() + WAKEUP_RETENTION_MS }, newId());
 };
 
 export const computeWakeupEffects = ({ before, after }: RecordChange<WakeupRecord>): Effect[] =>
-  after && !before ? [{ kind: 'turn', effect: { do: 'ring', bell: after.bell } }] : [];
+  after && !before ? [{ kind: 'turn', effect: { do: 'sendWakeup', wakeup: after.wakeup } }] : [];
 
 /** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
-export const sendWakeup = async (deps: Deps, bell: Wakeup): Promise<void> => {
-  const { cause, at, target, inboxId, reason, heardOnNats, about } = bell;
-  const agent = bell.isForGroup
-    ? pickRandomMember(await listIdleMembers(deps, about.project, target, about.channel))
+export const sendWakeup = async (deps: Deps, wakeup: Wakeup): Promise<void> => {
+  const { cause, at, target, inboxId, reason, isAlreadyPublished, context } = wakeup;
+  const agent = wakeup.isForGroup
+    ? pickRandomMember(await listIdleMembers(deps, context.project, target, context.channel))
     : target;
   if (agent === undefined) return;
   const payload = { agent_id: agent, inbox_id: inboxId, reason };
-  const event = buildTurnEvent(cause, 'cmd.agent.wakeup', at, target, payload, about);
+  const event = buildTurnEvent(cause, 'cmd.agent.wakeup', at, target, payload, context);
   await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
-  if (heardOnNats) return;
-  const worker = hasRelay(deps.config, about.project) ? await deps.directory.getAgent(about.project, agent) : undefined;
-  const onNats = worker?.agent.via === 'nats' ? toRelayEventMessage(event) : undefined;
+  if (isAlreadyPublished) return;
+  const worker = hasRelay(deps.config, context.project)
+    ? await deps.directory.getAgent(context.project, agent)
+    : undefined;
+  const onNats = worker?.agent.transport === 'nats' ? toRelayEventMessage(event) : undefined;
   if (onNats) await deps.queues.send([onNats]);
 };
 

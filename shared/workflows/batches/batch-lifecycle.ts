@@ -15,25 +15,28 @@ import { buildBatchEndChange, recordItemEnd } from './record-item-end.ts';
 
 /** Makes the tasks that the batch does not have yet, and tells what their sender should know. One that can no longer be made has failed. */
 export const createBatchItems = async (deps: Deps, batch: Batch): Promise<Notices> => {
-  if (!batch.seeds || batch.status !== 'open') return new Map();
+  if (!batch.pendingRequests || batch.status !== 'open') return new Map();
   const ref = batchRef(batch.project, batch.id);
   try {
-    const { refused, notices } = await createPending(deps, { ...batch, trace: batch }, batch.seeds);
-    for (const { seed, error } of refused) {
+    const { rejected, notices } = await createPending(deps, { ...batch, trace: batch }, batch.pendingRequests);
+    for (const { pending, error } of rejected) {
       const { code, message } = error;
-      if (seed.joins)
-        await recordItemEnd(deps, batch.project, seed.joins, { status: 'failed', error: { code, message } });
+      if (pending.batchMembership)
+        await recordItemEnd(deps, batch.project, pending.batchMembership, {
+          status: 'failed',
+          error: { code, message },
+        });
     }
     await deps.records.update(
       ref,
-      { if: equals('status', 'open'), set: { due: batch.deadline }, unset: ['seeds'] },
+      { if: equals('status', 'open'), set: { due: batch.deadline }, unset: ['pendingRequests'] },
       deps.newId(),
     );
     return notices;
   } catch (error) {
     // Somebody else may have made the last of them, and with that the requests are gone.
     const current = await deps.records.get(ref);
-    if (current?.seeds) throw error;
+    if (current?.pendingRequests) throw error;
     return new Map();
   }
 };
@@ -43,9 +46,9 @@ export const onBatchTimer = async (deps: Deps, batch: Batch): Promise<void> => {
   const ref = batchRef(batch.project, batch.id);
   if (batch.status === 'open' && batch.deadline <= deps.clock.now()) {
     await deps.records.update(ref, buildBatchEndChange(deps, batch, 'timeout'), deps.newId());
-  } else if (batch.status === 'open' && batch.seeds) {
+  } else if (batch.status === 'open' && batch.pendingRequests) {
     await createBatchItems(deps, batch);
-  } else if (batch.status === 'open' && batch.forks) {
+  } else if (batch.status === 'open' && batch.pendingTurns) {
     await createForkTurns(deps, batch);
   } else {
     const due = batch.status === 'open' ? { set: { due: batch.deadline } } : { unset: ['due'] };
@@ -56,12 +59,12 @@ export const onBatchTimer = async (deps: Deps, batch: Batch): Promise<void> => {
 /** Everything that follows from one write to a batch. What is still running when it ends is stopped. */
 export const computeBatchEffects = ({ before, after }: RecordChange<Batch>): Effect[] => {
   const effects: Effect[] = [];
-  if (!before && after) effects.push({ kind: 'announce', event: buildBatchEvent('batch.requested', after) });
+  if (!before && after) effects.push({ kind: 'publish', event: buildBatchEvent('batch.requested', after) });
   if (before?.status === 'open' && after && after.status !== 'open') {
-    effects.push({ kind: 'announce', event: buildBatchEvent('batch.ended', after) });
-    if (after.toNats) effects.push({ kind: 'enqueue', message: buildBatchRelay(after) });
-    const stopped = after.parts.filter((_, n) => after.ends[n]?.isStopped);
-    effects.push(...stopped.map((part) => ({ kind: 'stopPart' as const, project: after.project, part })));
+    effects.push({ kind: 'publish', event: buildBatchEvent('batch.ended', after) });
+    if (after.deliveryTarget) effects.push({ kind: 'enqueue', message: buildBatchRelay(after) });
+    const stopped = after.items.filter((_, n) => after.itemEnds[n]?.isStopped);
+    effects.push(...stopped.map((part) => ({ kind: 'stopBatchItem' as const, project: after.project, item: part })));
   }
   return effects;
 };
@@ -74,7 +77,7 @@ const buildBatchEvent = (type: 'batch.requested' | 'batch.ended', batch: Batch):
   data: {
     batchId: batch.id,
     from: batch.from,
-    parts: batch.parts.length,
+    items: batch.items.length,
     traceparent: batch.traceparent,
     ...(type === 'batch.ended' && {
       status: batch.status,
@@ -86,15 +89,26 @@ const buildBatchEvent = (type: 'batch.requested' | 'batch.ended', batch: Batch):
 
 /** For the log of messages. */
 const buildBatchAuditEntries = (batch: Batch): JsonObject[] | undefined => {
-  if (batch.heardIn === undefined) return undefined;
-  const note = toDirectMessage(batch);
-  const { type = note.type } = getEncoder(getDialect(batch.heardIn)).encodeDirectMessage(note, null);
-  return [{ id: note.id, from: note.from, to: note.to, type, waitedMs: batch.at - batch.createdAt }];
+  if (batch.requesterLogDialect === undefined) return undefined;
+  const directMessage = toDirectMessage(batch);
+  const { type = directMessage.type } = getEncoder(getDialect(batch.requesterLogDialect)).encodeDirectMessage(
+    directMessage,
+    null,
+  );
+  return [
+    {
+      id: directMessage.id,
+      from: directMessage.from,
+      to: directMessage.to,
+      type,
+      waitedMs: batch.at - batch.createdAt,
+    },
+  ];
 };
 
 /** How many parts ended in each way. */
-const countItemEnds = ({ ends }: Batch): Record<string, number> => {
+const countItemEnds = ({ itemEnds }: Batch): Record<string, number> => {
   const counts: Record<string, number> = {};
-  for (const { status } of Object.values(ends)) counts[status] = (counts[status] ?? 0) + 1;
+  for (const { status } of Object.values(itemEnds)) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 };

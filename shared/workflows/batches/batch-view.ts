@@ -35,7 +35,7 @@ export type BatchView = z.output<typeof BatchView>;
 /** The batch with what each of its parts is at. */
 export const loadBatchView = async (deps: Deps, batch: Batch): Promise<BatchView> => {
   const shown = new Map<string, BatchItemResult>();
-  const byKind = Map.groupBy(batch.parts, ({ kind }) => kind);
+  const byKind = Map.groupBy(batch.items, ({ kind }) => kind);
   for (const [kind, parts] of byKind) {
     const ids = parts.map(({ id }) => id);
     for (const [id, part] of await getItemKind(kind).loadResults(deps, batch.project, ids))
@@ -48,8 +48,8 @@ export const loadBatchView = async (deps: Deps, batch: Batch): Promise<BatchView
     createdAt: toIso(batch.createdAt),
     deadline: toIso(batch.deadline),
     endedAt: toIso(batch.endedAt),
-    results: batch.parts.map(({ kind, id }, index) => {
-      const { isStopped: _stopped, ...end } = batch.ends[index] ?? { status: 'open' };
+    results: batch.items.map(({ kind, id }, index) => {
+      const { isStopped: _stopped, ...end } = batch.itemEnds[index] ?? { status: 'open' };
       return { index, kind, id, ...shown.get(`${kind} ${id}`), ...end };
     }),
   };
@@ -88,7 +88,7 @@ export const toDirectMessage = (batch: Batch): DirectMessage => {
   const { pk, v, token, at, project, id, from: to, endedAt = at, expires = at, fingerprint } = batch;
   return {
     pk,
-    sk: 'note',
+    sk: 'direct-message',
     v,
     token,
     at,
@@ -104,7 +104,7 @@ export const toDirectMessage = (batch: Batch): DirectMessage => {
     deadline: expires,
     correlation: id,
     content: { json: null },
-    carried: {},
+    extensions: {},
     fingerprint,
     ...pickTraceFields(batch),
   };

@@ -32,26 +32,26 @@ export interface Batch extends Item {
   id: string;
   from: string;
   status: 'open' | BatchEnd;
-  parts: BatchItem[];
+  items: BatchItem[];
   /** The parts that have not ended, by their number, and how many they are. */
-  open: Record<string, true>;
-  left: number;
+  openItems: Record<string, true>;
+  openCount: number;
   /** How the others ended. */
-  ends: Record<string, BatchItemEnd>;
+  itemEnds: Record<string, BatchItemEnd>;
   /** The first part that is not completed ends the batch. */
   failFast: boolean;
   /** When it ends in any case, in epoch milliseconds. */
   deadline: number;
   /** The requests that become its tasks; absent once all of them have. */
-  seeds?: StoredContent;
+  pendingRequests?: StoredContent;
   /** The turns that become its parts; absent once all of them have. */
-  forks?: StoredContent;
+  pendingTurns?: StoredContent;
   /** How often it was tried to make them. */
-  tries?: number;
+  attempts?: number;
   /** Its requester is on NATS, and is told there how it ended. */
-  toNats?: true;
+  deliveryTarget?: 'nats';
   /** Its requester's dialect, where that is logged and the requester is told how it ended. */
-  heardIn?: string;
+  requesterLogDialect?: string;
   /** The tool call that the batch is the work of. */
   call?: ToolCall;
   fingerprint: string;

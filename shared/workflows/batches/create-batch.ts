@@ -50,21 +50,23 @@ export interface CreateBatchResult {
 export const createBatch = async (deps: Deps, caller: Caller, wanted: NewBatch): Promise<CreateBatchResult> => {
   const { from, messages, failFast, deadlineSeconds, trace } = wanted;
   const { project } = caller;
-  const print = computeFingerprint([from, messages, failFast, deadlineSeconds]);
+  const fingerprint = computeFingerprint([from, messages, failFast, deadlineSeconds]);
   if (wanted.id !== undefined) assertNotReserved('A batch', wanted.id);
-  const id = wanted.id ?? uuidFromSeed(['batch', print]);
+  const id = wanted.id ?? uuidFromSeed(['batch', fingerprint]);
   const ref = batchRef(project, id);
   const earlier = await deps.records.get(ref);
-  if (earlier) return resumeDuplicateBatch(deps, earlier, print);
-  const { seeds, flaws } = toPendingRequests(wanted, id);
-  flaws.push(...(await checkRequests(deps, caller, { from, trace }, seeds, formatItemPath)));
-  if (flaws.length > 0) throw rejectedRequestsError('The batch', flaws);
-  const asked = seeds.map((seed) => toRequestedItem(deps, { project, from, trace }, seed));
-  assertUniqueItems(asked.map(({ part, name }) => `${part.kind} ${name}`));
+  if (earlier) return resumeDuplicateBatch(deps, earlier, fingerprint);
+  const { pendingRequests, issues } = toPendingRequests(wanted, id);
+  issues.push(...(await checkRequests(deps, caller, { from, trace }, pendingRequests, formatItemPath)));
+  if (issues.length > 0) throw rejectedRequestsError('The batch', issues);
+  const asked = pendingRequests.map((pending) => toRequestedItem(deps, { project, from, trace }, pending));
+  assertUniqueItems(asked.map(({ item, name }) => `${item.kind} ${name}`));
   assertIndependentItems(asked);
-  const parts = asked.map(({ part }) => part);
+  const parts = asked.map(({ item }) => item);
   const whole = await Promise.all(
-    seeds.map((seed, n) => (asked[n]?.request ? withResolvedReferences(deps, caller, from, seed) : seed)),
+    pendingRequests.map((pending, n) =>
+      asked[n]?.request ? withResolvedReferences(deps, caller, from, pending) : pending,
+    ),
   );
   const content = await storeContent(deps, project, id, measureJson(whole));
   const requester = await findAgent(deps, project, from);
@@ -78,19 +80,21 @@ export const createBatch = async (deps: Deps, caller: Caller, wanted: NewBatch):
       id,
       from,
       status: 'open',
-      parts,
-      open: Object.fromEntries(parts.map((_, n) => [n, true])),
-      left: parts.length,
-      ends: {},
+      items: parts,
+      openItems: Object.fromEntries(parts.map((_, n) => [n, true])),
+      openCount: parts.length,
+      itemEnds: {},
       failFast,
       deadline,
-      seeds: content,
-      fingerprint: print,
+      pendingRequests: content,
+      fingerprint,
       createdAt: now,
       ...pickCallTrace(trace),
-      heardIn: requester && getAuditDialect(deps.config, requester.agent),
+      requesterLogDialect: requester && getAuditDialect(deps.config, requester.agent),
       due: Math.min(deadline, now + CREATE_RETRY_MS),
-      ...(requester?.agent.via === 'nats' ? { toNats: true } : { placed: { p: inboxPk(project, from) } }),
+      ...(requester?.agent.transport === 'nats'
+        ? { deliveryTarget: 'nats' }
+        : { byList: { pk: inboxPk(project, from) } }),
     },
     deps.newId(),
   );
@@ -99,69 +103,71 @@ export const createBatch = async (deps: Deps, caller: Caller, wanted: NewBatch):
     const ids = parts.map((part) => part.id);
     return { duplicate: false, batch: made.after, notices: formatNotices(notices, 'tasks', ids) };
   }
-  await deleteOrphans(deps.blobs, [content], [made.existing?.seeds]);
+  await deleteOrphans(deps.blobs, [content], [made.existing?.pendingRequests]);
   if (!made.existing) throw new ParleyError('conflict', `The batch ${id} is no longer kept. Try again.`);
-  return resumeDuplicateBatch(deps, made.existing, print);
+  return resumeDuplicateBatch(deps, made.existing, fingerprint);
 };
 
 /** The part that a message becomes, and what its sender calls it. */
 interface RequestedItem {
-  part: BatchItem;
+  item: BatchItem;
   name: string;
   /** Absent for a turn. */
   request?: TaskRequestCommand;
 }
 
-const toRequestedItem = (deps: Deps, sower: Submitter, seed: PendingRequest): RequestedItem => {
-  const turn = toBatchEnqueueRequest(deps, sower, seed);
-  if (turn) return { part: { kind: 'turn', id: turn.id }, name: turn.correlation };
-  const request = toRequest(deps, sower.from, seed);
-  return { part: { kind: 'task', id: request.taskId }, name: request.taskId, request };
+const toRequestedItem = (deps: Deps, sower: Submitter, pending: PendingRequest): RequestedItem => {
+  const turn = toBatchEnqueueRequest(deps, sower, pending);
+  if (turn) return { item: { kind: 'turn', id: turn.id }, name: turn.correlation };
+  const request = toRequest(deps, sower.from, pending);
+  return { item: { kind: 'task', id: request.taskId }, name: request.taskId, request };
 };
 
-const formatItemPath = ({ joins }: PendingRequest): string => `tasks[${joins?.child}]`;
+const formatItemPath = ({ batchMembership }: PendingRequest): string => `tasks[${batchMembership?.index}]`;
 
 /** What has the shape of no dialect is wrong already. */
 const toPendingRequests = (
   { messages, dialect }: NewBatch,
   batch: string,
-): { seeds: PendingRequest[]; flaws: RequestIssue[] } => {
-  const seeds: PendingRequest[] = [];
-  const flaws: RequestIssue[] = [];
+): { pendingRequests: PendingRequest[]; issues: RequestIssue[] } => {
+  const pendingRequests: PendingRequest[] = [];
+  const issues: RequestIssue[] = [];
   for (const [child, message] of messages.entries()) {
-    const joins = { batch, child };
+    const batchMembership = { batchId: batch, index: child };
     try {
-      seeds.push({ dialect: resolveDialect(message, dialect).name, message, joins });
+      pendingRequests.push({ dialect: resolveDialect(message, dialect).name, message, batchMembership });
     } catch (error) {
       if (!(error instanceof ParleyError)) throw error;
-      flaws.push({ path: `tasks[${child}]`, error });
+      issues.push({ path: `tasks[${child}]`, error });
     }
   }
-  return { seeds, flaws };
+  return { pendingRequests, issues };
 };
 
 const assertUniqueItems = (names: string[]): void => {
-  const flaws = names.flatMap((name, child): RequestIssue[] =>
+  const issues = names.flatMap((name, child): RequestIssue[] =>
     names.indexOf(name) < child
       ? [{ path: `tasks[${child}]`, error: new ParleyError('id_reused', `The ${name} is in the batch already.`) }]
       : [],
   );
-  if (flaws.length > 0) throw rejectedRequestsError('The batch', flaws);
+  if (issues.length > 0) throw rejectedRequestsError('The batch', issues);
 };
 
 /** They run side by side. */
 const assertIndependentItems = (asked: RequestedItem[]): void => {
   const names = new Set(asked.flatMap(({ name, request }) => [name, request?.givenId]));
-  const flaws = asked.flatMap(({ request }, child): RequestIssue[] => {
-    const own = [...(request?.waitsFor ?? []), ...(request?.waitsForShort ?? [])].find((name) => names.has(name));
+  const issues = asked.flatMap(({ request }, child): RequestIssue[] => {
+    const own = [...(request?.dependencyIds ?? []), ...(request?.dependencyShortIds ?? [])].find((name) =>
+      names.has(name),
+    );
     const why = `It waits for ${own} of the same batch, whose tasks run side by side. POST /v1/graphs takes tasks that wait for each other.`;
     return own === undefined ? [] : [{ path: `tasks[${child}]`, error: new ParleyError('unknown_dependency', why) }];
   });
-  if (flaws.length > 0) throw rejectedRequestsError('The batch', flaws);
+  if (issues.length > 0) throw rejectedRequestsError('The batch', issues);
 };
 
-const resumeDuplicateBatch = async (deps: Deps, batch: Batch, print: string): Promise<CreateBatchResult> => {
-  if (batch.fingerprint !== print) {
+const resumeDuplicateBatch = async (deps: Deps, batch: Batch, fingerprint: string): Promise<CreateBatchResult> => {
+  if (batch.fingerprint !== fingerprint) {
     throw new ParleyError(
       'id_reused',
       `An earlier batch with the id ${batch.id} had other content. Repeat a batch unchanged; give a new one a new id.`,

@@ -18,20 +18,20 @@ export const getBatchMessageId = ({ id }: Pick<Batch, 'id'>): string => uuidFrom
 export const recordItemEnd = async (
   deps: Deps,
   project: string,
-  { batch: id, child }: BatchMembership,
+  { batchId: id, index }: BatchMembership,
   end: BatchItemEnd,
 ): Promise<void> => {
   const isFailure = end.status !== 'completed';
-  const counted = { set: { [`ends.${child}`]: end }, unset: [`open.${child}`], add: { left: -1 } };
-  const isOneOfMany = and(equals('status', 'open'), exists(`open.${child}`), greaterThan('left', 1));
-  const blind = { ...counted, if: isFailure ? and(isOneOfMany, equals('failFast', false)) : isOneOfMany };
+  const counted = { set: { [`itemEnds.${index}`]: end }, unset: [`openItems.${index}`], add: { openCount: -1 } };
+  const isOneOfMany = and(equals('status', 'open'), exists(`openItems.${index}`), greaterThan('openCount', 1));
+  const optimisticChange = { ...counted, if: isFailure ? and(isOneOfMany, equals('failFast', false)) : isOneOfMany };
   try {
-    await updateWithRetry(deps.records, batchRef(project, id), deps.newId(), blind, (batch) => {
+    await updateWithRetry(deps.records, batchRef(project, id), deps.newId(), optimisticChange, (batch) => {
       if (!batch) throw batchNotFoundError(id);
-      if (batch.status !== 'open' || !batch.open[child]) return 'unchanged';
-      const isEnd = batch.left === 1 || (batch.failFast && isFailure);
+      if (batch.status !== 'open' || !batch.openItems[index]) return 'unchanged';
+      const isEnd = batch.openCount === 1 || (batch.failFast && isFailure);
       if (!isEnd) return { ...counted, if: equals('v', batch.v) };
-      return buildBatchEndChange(deps, { ...batch, ends: { ...batch.ends, [child]: end } });
+      return buildBatchEndChange(deps, { ...batch, itemEnds: { ...batch.itemEnds, [index]: end } });
     });
   } catch (error) {
     // It ended long ago, and is no longer kept.
@@ -46,19 +46,19 @@ export const batchNotFoundError = (id: string): ParleyError =>
 export const buildBatchEndChange = ({ clock, config }: Deps, batch: Batch, why?: 'timeout'): Change => {
   const now = clock.now();
   const stopped: BatchItemEnd = { status: 'cancelled', isStopped: true };
-  const ends = Object.fromEntries(batch.parts.map((_, n) => [n, batch.ends[n] ?? stopped]));
+  const ends = Object.fromEntries(batch.items.map((_, n) => [n, batch.itemEnds[n] ?? stopped]));
   return {
     if: equals('v', batch.v),
     set: {
       status: why ?? computeBatchEnd(Object.values(ends)),
       endedAt: now,
       expires: now + config.tasks.retentionMs,
-      open: {},
-      left: 0,
-      ends,
-      ...(batch.placed && { 'placed.s': inboxSortKey(now, getBatchMessageId(batch)) }),
+      openItems: {},
+      openCount: 0,
+      itemEnds: ends,
+      ...(batch.byList && { 'byList.sk': inboxSortKey(now, getBatchMessageId(batch)) }),
     },
-    unset: ['due', 'seeds', 'forks'],
+    unset: ['due', 'pendingRequests', 'pendingTurns'],
   };
 };
 

@@ -28,13 +28,13 @@ const PendingRequest = z.object({
   dialect: z.string(),
   message: jsonObject,
   /** Told here where the message has no place for it, or only a short name. */
-  waitsFor: z.array(z.string()).optional(),
+  dependencyIds: z.array(z.string()).optional(),
   parent: z.string().optional(),
   onFailure: z.enum(ON_FAILURE).optional(),
   /** Of which graph it is a node: the same request in another one is another request. */
   graph: z.string().optional(),
   /** Which child of which batch it is. */
-  joins: z.object({ batch: z.string(), child: z.number() }).optional(),
+  batchMembership: z.object({ batchId: z.string(), index: z.number() }).optional(),
 });
 export type PendingRequest = z.output<typeof PendingRequest>;
 const PendingRequests = z.array(PendingRequest);
@@ -59,10 +59,10 @@ export const withResolvedReferences = async (
   deps: Deps,
   caller: Caller,
   from: string,
-  seed: PendingRequest,
+  pending: PendingRequest,
 ): Promise<PendingRequest> => {
-  const { waitsFor, parent } = await resolveRequestReferences(deps, caller, toRequest(deps, from, seed));
-  return { ...seed, ...(waitsFor && { waitsFor }), ...(parent !== undefined && { parent }) };
+  const { dependencyIds, parent } = await resolveRequestReferences(deps, caller, toRequest(deps, from, pending));
+  return { ...pending, ...(dependencyIds && { dependencyIds }), ...(parent !== undefined && { parent }) };
 };
 
 /** What is wrong with the requests, as far as that can be said before they are made. */
@@ -70,14 +70,14 @@ export const checkRequests = async (
   deps: Deps,
   caller: Caller,
   asked: Omit<Submitter, 'project'>,
-  seeds: PendingRequest[],
-  pathOf: (seed: PendingRequest, at: number) => string,
+  pendingRequests: PendingRequest[],
+  pathOf: (pending: PendingRequest, at: number) => string,
 ): Promise<RequestIssue[]> => {
   const errors = await Promise.all(
-    seeds.map(async (seed) => {
+    pendingRequests.map(async (pending) => {
       try {
-        const turn = toBatchEnqueueRequest(deps, { ...asked, project: caller.project }, seed);
-        if (!turn) return await checkRequest(deps, caller, asked.from, toRequest(deps, asked.from, seed));
+        const turn = toBatchEnqueueRequest(deps, { ...asked, project: caller.project }, pending);
+        if (!turn) return await checkRequest(deps, caller, asked.from, toRequest(deps, asked.from, pending));
         await prepareEnqueue(deps, caller, turn);
         return undefined;
       } catch (error) {
@@ -86,9 +86,9 @@ export const checkRequests = async (
       }
     }),
   );
-  return seeds.flatMap((seed, at) => {
+  return pendingRequests.flatMap((pending, at) => {
     const error = errors[at];
-    return error ? [{ path: pathOf(seed, at), error }] : [];
+    return error ? [{ path: pathOf(pending, at), error }] : [];
   });
 };
 
@@ -99,7 +99,7 @@ const checkRequest = async (
   request: TaskRequestCommand,
 ): Promise<ParleyError | undefined> => {
   if (request.from !== from) return new ParleyError('from_mismatch', `It is from ${request.from}, not from ${from}.`);
-  if (!request.sent) assertNotReserved('A task', request.taskId);
+  if (!request.sequenceInfo) assertNotReserved('A task', request.taskId);
   assertInputSize(deps, request);
   const way = await resolveDestination(deps, caller.project, request);
   if (way instanceof Error) return way;
@@ -145,7 +145,7 @@ export interface Submitter {
 
 export interface RejectedRequest {
   id: string;
-  seed: PendingRequest;
+  pending: PendingRequest;
   error: ParleyError;
 }
 
@@ -153,7 +153,7 @@ export interface RejectedRequest {
 export type Notices = Map<string, string[]>;
 
 export interface CreatePendingResult {
-  refused: RejectedRequest[];
+  rejected: RejectedRequest[];
   notices: Notices;
 }
 
@@ -166,20 +166,20 @@ export const createPending = async (
   sower: Submitter,
   kept: StoredContent,
 ): Promise<CreatePendingResult> => {
-  const seeds = PendingRequests.parse(await loadContent(deps.blobs, sower.project, kept));
+  const pendingRequests = PendingRequests.parse(await loadContent(deps.blobs, sower.project, kept));
   const refused: RejectedRequest[] = [];
   const notices: Notices = new Map();
   const sown = new Map<string, Promise<void>>();
-  for (const seed of seeds) {
-    const { id, waitsFor, create } = toPendingItem(deps, sower, seed);
-    const earlier = waitsFor.flatMap((other) => sown.get(other) ?? []);
+  for (const pending of pendingRequests) {
+    const { id, dependencyIds, create } = toPendingItem(deps, sower, pending);
+    const earlier = dependencyIds.flatMap((other) => sown.get(other) ?? []);
     const made = Promise.all(earlier).then(async () => {
       try {
         const said = await create();
         if (said) notices.set(id, said);
       } catch (error) {
         if (!isPermanent(error)) throw error;
-        refused.push({ id, seed, error });
+        refused.push({ id, pending, error });
       }
     });
     sown.set(id, made);
@@ -187,7 +187,7 @@ export const createPending = async (
   const outcomes = await Promise.allSettled(sown.values());
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failure) throw failure.reason;
-  return { refused, notices };
+  return { rejected: refused, notices };
 };
 
 /** Each with the place of its task in the list that was asked for; undefined where there is none. */
@@ -199,30 +199,30 @@ export const formatNotices = (notices: Notices, list: string, ids: string[]): st
 /** What a seed becomes: a task, or a turn. */
 interface PendingItem {
   id: string;
-  waitsFor: string[];
+  dependencyIds: string[];
   /** Resolves to what its sender should know. */
   create: () => Promise<string[] | undefined>;
 }
 
-const toPendingItem = (deps: Deps, sower: Submitter, seed: PendingRequest): PendingItem => {
+const toPendingItem = (deps: Deps, sower: Submitter, pending: PendingRequest): PendingItem => {
   const { project, from, trace } = sower;
   // What its sender may see and call was checked when it was accepted.
   const anybody: Caller = { project, role: 'admin' };
-  const turn = toBatchEnqueueRequest(deps, sower, seed);
+  const turn = toBatchEnqueueRequest(deps, sower, pending);
   if (turn) {
     const make = async () => {
       await enqueueTurn(deps, anybody, turn);
       return undefined;
     };
-    return { id: turn.id, waitsFor: [], create: make };
+    return { id: turn.id, dependencyIds: [], create: make };
   }
-  const request = toRequest(deps, from, seed);
+  const request = toRequest(deps, from, pending);
   const make = async () => {
     const { duplicate, notices } = await deduplicate(deps, project, request, () =>
-      createTask(deps, anybody, seed.dialect, request, trace),
+      createTask(deps, anybody, pending.dialect, request, trace),
     );
-    if (request.sent) await recordSequence(deps, project, request, duplicate);
+    if (request.sequenceInfo) await recordSequence(deps, project, request, duplicate);
     return notices;
   };
-  return { id: request.taskId, waitsFor: request.waitsFor ?? [], create: make };
+  return { id: request.taskId, dependencyIds: request.dependencyIds ?? [], create: make };
 };

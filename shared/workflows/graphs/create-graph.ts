@@ -25,9 +25,9 @@ export interface NewGraph {
   conversation?: string;
   nodes: GraphNode[];
   /** A request for each node, each behind those that it waits for. */
-  seeds: PendingRequest[];
+  pendingRequests: PendingRequest[];
   /** What is wrong with the graph beside what is wrong with its requests. */
-  flaws: RequestIssue[];
+  issues: RequestIssue[];
   trace: Trace;
 }
 
@@ -42,16 +42,16 @@ export interface CreateGraphResult {
 export const createGraph = async (
   deps: Deps,
   caller: Caller,
-  { id, from, conversation, nodes, seeds, flaws, trace }: NewGraph,
+  { id, from, conversation, nodes, pendingRequests, issues, trace }: NewGraph,
 ): Promise<CreateGraphResult> => {
   const { project } = caller;
-  const print = computeFingerprint([from, conversation, seeds]);
+  const fingerprint = computeFingerprint([from, conversation, pendingRequests]);
   const earlier = await deps.records.get(graphRef(project, id));
-  if (earlier) return resumeDuplicateGraph(deps, earlier, print);
+  if (earlier) return resumeDuplicateGraph(deps, earlier, fingerprint);
   const pathOf = ({ message }: PendingRequest) => `nodes[${nodes.findIndex(({ taskId }) => taskId === message.id)}]`;
-  const wrong = [...flaws, ...(await checkRequests(deps, caller, { from, trace }, seeds, pathOf))];
+  const wrong = [...issues, ...(await checkRequests(deps, caller, { from, trace }, pendingRequests, pathOf))];
   if (wrong.length > 0) throw rejectedRequestsError('The graph', wrong);
-  const content = await storeContent(deps, project, id, measureJson(seeds));
+  const content = await storeContent(deps, project, id, measureJson(pendingRequests));
   const now = deps.clock.now();
   const made = await deps.records.create<Graph>(
     {
@@ -62,8 +62,8 @@ export const createGraph = async (
       from,
       conversation,
       nodes,
-      seeds: content,
-      fingerprint: print,
+      pendingRequests: content,
+      fingerprint,
       createdAt: now,
       ...pickCallTrace(trace),
       expires: now + GRAPH_RETENTION_MS,
@@ -76,13 +76,13 @@ export const createGraph = async (
     const ids = nodes.map(({ taskId }) => taskId);
     return { duplicate: false, graph, notices: formatNotices(notices, 'nodes', ids) };
   }
-  await deleteOrphans(deps.blobs, [content], [made.existing?.seeds]);
+  await deleteOrphans(deps.blobs, [content], [made.existing?.pendingRequests]);
   if (!made.existing) throw new ParleyError('conflict', `The graph ${id} is no longer kept. Try again.`);
-  return resumeDuplicateGraph(deps, made.existing, print);
+  return resumeDuplicateGraph(deps, made.existing, fingerprint);
 };
 
-const resumeDuplicateGraph = async (deps: Deps, graph: Graph, print: string): Promise<CreateGraphResult> => {
-  if (graph.fingerprint === print) return { duplicate: true, graph: (await createTasks(deps, graph)).graph };
+const resumeDuplicateGraph = async (deps: Deps, graph: Graph, fingerprint: string): Promise<CreateGraphResult> => {
+  if (graph.fingerprint === fingerprint) return { duplicate: true, graph: (await createTasks(deps, graph)).graph };
   throw new ParleyError(
     'id_reused',
     `An earlier graph with the id ${graph.id} had other content. Repeat a graph unchanged; give a new one a new id.`,

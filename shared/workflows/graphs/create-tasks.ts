@@ -15,13 +15,13 @@ export interface CreateTasksResult {
 
 /** Makes the tasks that the graph does not have yet, unless nobody wants it any more. */
 export const createTasks = async (deps: Deps, graph: Graph): Promise<CreateTasksResult> => {
-  if (!graph.seeds) return { graph };
+  if (!graph.pendingRequests) return { graph };
   if (graph.cancelledAt !== undefined) return { graph: await cancelAndCleanUp(deps, graph) };
   const ref = graphRef(graph.project, graph.id);
   try {
-    const { refused, notices } = await createPending(deps, { ...graph, trace: graph }, graph.seeds);
-    const reasons = Object.fromEntries(refused.map(({ id, error }) => [id, error.message]));
-    const set = refused.length > 0 ? { refused: reasons } : {};
+    const { rejected, notices } = await createPending(deps, { ...graph, trace: graph }, graph.pendingRequests);
+    const reasons = Object.fromEntries(rejected.map(({ id, error }) => [id, error.message]));
+    const set = rejected.length > 0 ? { rejected: reasons } : {};
     const change = { if: notExists('cancelledAt'), set, unset: PENDING_FIELDS };
     const written = await deps.records.update(ref, change, deps.newId());
     if (written.outcome === 'written') return { graph: written.after, notices };
@@ -29,13 +29,13 @@ export const createTasks = async (deps: Deps, graph: Graph): Promise<CreateTasks
   } catch (error) {
     // Somebody else may have made the last of them, and with that the requests are gone.
     const current = await deps.records.get(ref);
-    if (current && !current.seeds) return { graph: current };
+    if (current && !current.pendingRequests) return { graph: current };
     throw error;
   }
 };
 
 /** What is forgotten of a graph that has all its tasks. */
-const PENDING_FIELDS = ['seeds', 'due'];
+const PENDING_FIELDS = ['pendingRequests', 'due'];
 
 /** Tasks that were made while somebody cancelled the graph are cancelled too, before it forgets that there may be such. */
 const cancelAndCleanUp = async (deps: Deps, graph: Graph): Promise<Graph> => {
@@ -52,13 +52,14 @@ export const onGraphTimer = async (deps: Deps, graph: Graph): Promise<void> => {
 export const computeGraphEffects = ({ before, after }: RecordChange<Graph>): Effect[] => {
   if (!after) return [];
   const effects: Effect[] = [];
-  if (!before) effects.push({ kind: 'announce', event: buildGraphEvent('graph.requested', after) });
+  if (!before) effects.push({ kind: 'publish', event: buildGraphEvent('graph.requested', after) });
   if (after.cancelledAt !== undefined && before?.cancelledAt === undefined) {
-    effects.push({ kind: 'cancelNodes', of: after });
+    effects.push({ kind: 'cancelGraphNodes', of: after });
   }
   // What could not become a task may have been the last that was open.
-  if (before?.seeds && !after.seeds) effects.push({ kind: 'lookAtGraph', project: after.project, graph: after.id });
-  if (after.ended && !before?.ended) effects.push({ kind: 'announce', event: buildGraphEvent('graph.ended', after) });
+  if (before?.pendingRequests && !after.pendingRequests)
+    effects.push({ kind: 'reconcileGraph', project: after.project, graph: after.id });
+  if (after.end && !before?.end) effects.push({ kind: 'publish', event: buildGraphEvent('graph.ended', after) });
   return effects;
 };
 
@@ -73,6 +74,6 @@ const buildGraphEvent = (type: 'graph.requested' | 'graph.ended', graph: Graph):
     from: graph.from,
     nodes: graph.nodes.length,
     traceparent: graph.traceparent,
-    ...(type === 'graph.ended' && { status: graph.ended?.status, cancelledBy: graph.cancelledBy }),
+    ...(type === 'graph.ended' && { status: graph.end?.status, cancelledBy: graph.cancelledBy }),
   },
 });

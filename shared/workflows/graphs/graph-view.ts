@@ -47,7 +47,7 @@ export const getGraph = async (deps: Deps, caller: Caller, id: string): Promise<
   const agent = caller.registered.agent.id;
   const held = tasks.filter((task) => task.holder === agent && isAssigned(task));
   if (held.length === 0) throw graphNotFoundError(id);
-  const seen = new Set(held.flatMap((task) => [task.id, ...(task.waitsFor ?? [])]));
+  const seen = new Set(held.flatMap((task) => [task.id, ...(task.dependencyIds ?? [])]));
   const nodes = whole.nodes.map((node) => (seen.has(node.taskId) ? node : redactNode(node)));
   return { ...whole, nodes };
 };
@@ -84,18 +84,18 @@ const buildGraphView = (graph: Graph, tasks: Task[]): GraphView => {
     nodes,
     edges: graph.nodes.flatMap(({ taskId: to, dependencies }) => dependencies.map((from) => ({ from, to }))),
     createdAt: toIso(graph.createdAt),
-    endedAt: graph.ended && status !== 'in_progress' ? toIso(graph.ended.at) : undefined,
+    endedAt: graph.end && status !== 'in_progress' ? toIso(graph.end.at) : undefined,
     cancelledBy: graph.cancelledBy,
   };
 };
 
 const buildNodeView = (graph: Graph, { taskId }: GraphNode, task: Task | undefined): Partial<NodeView> => {
-  const refused = graph.refused?.[taskId];
+  const refused = graph.rejected?.[taskId];
   if (refused !== undefined) {
     return { status: 'failed', error: { code: 'refused', message: refused, recoverable: false } };
   }
   if (!task && graph.cancelledAt !== undefined) return { status: 'cancelled' };
-  if (!task) return graph.seeds ? { status: 'pending' } : {};
+  if (!task) return graph.pendingRequests ? { status: 'pending' } : {};
   const { status, state, input, error, metadata, progress } = toTaskView(task);
   return { status, state, input, error, metadata, progress };
 };

@@ -20,14 +20,14 @@ export interface Graph extends Item {
   conversation?: string;
   nodes: GraphNode[];
   /** The requests that become the tasks; absent once all of them have. */
-  seeds?: StoredContent;
+  pendingRequests?: StoredContent;
   /** Nodes that could not become tasks, though they could when the graph was accepted, and why. */
-  refused?: Record<string, string>;
+  rejected?: Record<string, string>;
   /** Nobody wants it any more: its open nodes are cancelled, and those that are not tasks yet never become any. */
   cancelledBy?: string;
   cancelledAt?: number;
   /** How it ended, when none of its nodes was open any more; absent while one is. */
-  ended?: { status: GraphEnd; at: number };
+  end?: { status: GraphEnd; at: number };
   fingerprint: string;
   createdAt: number;
   traceparent: string;

@@ -14,9 +14,8 @@ export const reconcileGraph = async (deps: Deps, project: string, id: string): P
     const graph = await deps.records.get(ref);
     if (!graph) return;
     const { status } = await loadGraphView(deps, graph);
-    if (status === (graph.ended?.status ?? 'in_progress')) return;
-    const change =
-      status === 'in_progress' ? { unset: ['ended'] } : { set: { ended: { status, at: deps.clock.now() } } };
+    if (status === (graph.end?.status ?? 'in_progress')) return;
+    const change = status === 'in_progress' ? { unset: ['end'] } : { set: { end: { status, at: deps.clock.now() } } };
     await deps.records.update(ref, { ...change, if: equals('v', graph.v) }, deps.newId());
   }
 };

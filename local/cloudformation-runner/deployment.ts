@@ -1,0 +1,37 @@
+import { type PatternRule, parseRules } from './events/bus.ts';
+import { type PlannedSchedule, parseSchedules } from './events/schedules.ts';
+import { checkTargets } from './events/targets.ts';
+import { buildResourceGraph, type ResourceGraph } from './graph.ts';
+import { checkUrls } from './http/function-urls.ts';
+import { type PlannedApi, parseHttpApi } from './http/http-api.ts';
+import { DONE_BY_LAMBDA } from './iam/managed-policies.ts';
+import { loadRoles } from './iam/roles.ts';
+import { type PlannedFunction, parseFunctions } from './lambda/functions.ts';
+import { type PlannedMapping, parseMappings } from './mappings/mappings.ts';
+import type { ResourceContext } from './resource-type.ts';
+
+/** All that a template runs, with nothing left to find out. */
+export interface Deployment {
+  plan: ResourceGraph;
+  functions: PlannedFunction[];
+  api: PlannedApi | undefined;
+  rules: PatternRule[];
+  schedules: PlannedSchedule[];
+  mappings: PlannedMapping[];
+}
+
+/** Reads and checks a template whole; all mistakes are thrown as one TemplateError. */
+export const buildDeployment = (template: unknown, site: ResourceContext, assets: string): Deployment => {
+  const plan = buildResourceGraph(template, site);
+  const roles = loadRoles(plan);
+  const functions = parseFunctions(plan, roles, assets);
+  const rules = parseRules(plan);
+  const schedules = parseSchedules(plan);
+  const mappings = parseMappings(plan, functions);
+  const api = parseHttpApi(plan);
+  checkUrls(plan);
+  checkTargets(plan, functions, roles, rules, schedules);
+  plan.mistakes.throwIfAny();
+  for (const { access } of functions) access.recordUse(DONE_BY_LAMBDA);
+  return { plan, functions, api, rules, schedules, mappings };
+};

@@ -1,0 +1,103 @@
+import type { ResourceGraph } from '../graph.ts';
+import type { RoleAccess } from '../iam/role-access.ts';
+import { canAssume } from '../iam/roles.ts';
+import { canInvoke, canSendToQueue, parseFunctionName } from '../iam/service-access.ts';
+import type { PlannedFunction } from '../lambda/functions.ts';
+import { invokeAsync } from '../lambda/invoke-async.ts';
+import type { LambdaFunction } from '../lambda/lambda-function.ts';
+import { EventInvokeConfig } from '../resources/compute.ts';
+import { Queue } from '../resources/messaging.ts';
+import type { BusEvent, PatternRule, RuleTarget } from './bus.ts';
+import type { PlannedSchedule } from './schedules.ts';
+
+/** Finds what keeps rules and schedules from reaching their targets. */
+export const checkTargets = (
+  plan: ResourceGraph,
+  functions: readonly PlannedFunction[],
+  roles: ReadonlyMap<string, RoleAccess>,
+  rules: readonly PatternRule[],
+  schedules: readonly PlannedSchedule[],
+): void => {
+  const check = (logicalId: string, targetArn: string, ruleArn: string): void => {
+    const target = functions.find(({ arn }) => arn === targetArn);
+    const queue = plan.listResources(Queue).find(({ attributes }) => attributes.Arn === targetArn);
+    if (target && !canInvoke(plan, target.name, 'events.amazonaws.com', ruleArn)) {
+      plan.mistakes.add(logicalId, `no permission lets EventBridge invoke ${target.name}`);
+    }
+    if (queue && !canSendToQueue(plan, queue.ref, targetArn, 'events.amazonaws.com', ruleArn)) {
+      plan.mistakes.add(logicalId, `no policy lets EventBridge send to ${queue.name}`);
+    }
+    if (!target && !queue)
+      plan.mistakes.add(logicalId, `the target ${targetArn} is neither a function nor a queue here`);
+  };
+  for (const { logicalId, arn, targets } of rules) for (const target of targets) check(logicalId, target.Arn, arn);
+  for (const { logicalId, targetArn, source } of schedules) {
+    if (source.service === 'events.amazonaws.com') check(logicalId, targetArn, source.ruleArn);
+    else if (!functions.some(({ arn }) => arn === targetArn)) {
+      plan.mistakes.add(logicalId, `the target ${targetArn} is no function here`);
+    } else if (
+      !canAssume(plan, source.roleArn, source.service) ||
+      !roles.get(source.roleArn)?.isAllowed('lambda:InvokeFunction', targetArn)
+    ) {
+      plan.mistakes.add(logicalId, `its role lets the scheduler not invoke ${targetArn}`);
+    }
+  }
+};
+
+interface TargetResources {
+  plan: ResourceGraph;
+  functions: ReadonlyMap<string, LambdaFunction>;
+  sendMessage(queueUrl: string, body: string, groupId: string | undefined): Promise<unknown>;
+  onError(line: string): void;
+  signal: AbortSignal;
+}
+
+const RETRIES = 2;
+
+/** Hands events to functions and queues. A dead-letter queue of a target is for a target that is gone: here, none is. */
+export const createTargets = ({ plan, functions, sendMessage, onError, signal }: TargetResources) => {
+  const configs = plan.listResources(EventInvokeConfig);
+  const invoke = (arn: string, payload: unknown): void => {
+    const name = parseFunctionName(arn);
+    const target = functions.get(name);
+    const config = configs.find(({ properties }) => parseFunctionName(properties.FunctionName) === name);
+    const retries = config?.properties.MaximumRetryAttempts ?? RETRIES;
+    if (target) void invokeAsync(target, payload, retries, signal);
+  };
+  return {
+    invoke,
+    deliver: (_rule: PatternRule, target: RuleTarget, event: BusEvent): void => {
+      const payload = buildTargetInput(target, event);
+      const queue = plan.listResources(Queue).find(({ attributes }) => attributes.Arn === target.Arn);
+      if (!queue) invoke(target.Arn, payload);
+      else {
+        sendMessage(queue.ref, JSON.stringify(payload), target.SqsParameters?.MessageGroupId).catch((error) =>
+          onError(`an event did not reach ${queue.name}: ${String(error)}`),
+        );
+      }
+    },
+  };
+};
+
+const buildTargetInput = ({ Input, InputPath }: RuleTarget, event: BusEvent): unknown => {
+  if (Input !== undefined) return JSON.parse(Input);
+  const path = (InputPath ?? '$').split('.').slice(1);
+  return path.reduce<unknown>((value, name) => Object(value)[name], event);
+};
+
+/** What EventBridge and the scheduler hand to a target that asks for nothing of its own. */
+export const buildScheduledEvent = ({ site }: ResourceGraph, { source, input }: PlannedSchedule): unknown => {
+  if (input !== undefined) return JSON.parse(input);
+  if (source.service === 'scheduler.amazonaws.com') return {};
+  return {
+    version: '0',
+    id: crypto.randomUUID(),
+    'detail-type': 'Scheduled Event',
+    source: 'aws.events',
+    account: site.account,
+    time: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
+    region: site.region,
+    resources: [source.ruleArn],
+    detail: {},
+  };
+};

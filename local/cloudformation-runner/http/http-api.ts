@@ -1,0 +1,98 @@
+import type { Meter } from '../gateway/meter.ts';
+import type { ResourceGraph } from '../graph.ts';
+import { canInvoke, parseFunctionName } from '../iam/service-access.ts';
+import type { LambdaFunction } from '../lambda/lambda-function.ts';
+import { Api, ApiRouteType, Integration, Stage, type Throttling } from '../resources/http-api.ts';
+import { type ApiAnswer, buildMessage } from './api-server.ts';
+import { type ApiFacts, type ApiResponse, buildEvent, toApiResponse } from './payload-v2.ts';
+import { type ApiRoute, createRouteFinder } from './routes.ts';
+import { createTokenBucket } from './token-bucket.ts';
+
+/** What Lambda takes and gives in one call. */
+const LAMBDA_BYTES = 6 * 1024 * 1024;
+
+export interface PlannedApi {
+  logicalId: string;
+  facts: ApiFacts;
+  routes: ApiRoute[];
+  mayPass: (routeKey: string) => boolean;
+}
+
+/** The one HTTP API of the plan; what keeps it from running, such as a missing permission, becomes a mistake. */
+export const parseHttpApi = (plan: ResourceGraph): PlannedApi | undefined => {
+  const [api, ...more] = plan.listResources(Api);
+  for (const { logicalId } of more) plan.mistakes.add(logicalId, 'the local runner runs one HTTP API');
+  if (!api) return undefined;
+  const [stage] = plan.listResources(Stage).filter(({ properties }) => properties.ApiId === api.ref);
+  if (!stage) plan.mistakes.add(api.logicalId, 'has no stage, so that nobody can call it');
+  const integrations = plan.listResources(Integration);
+  const routes = plan.listResources(ApiRouteType).flatMap(({ logicalId, properties: { RouteKey, Target } }) => {
+    const integration = integrations.find(({ ref }) => Target === `integrations/${ref}`);
+    if (!integration) {
+      plan.mistakes.add(logicalId, `there is no integration for ${Target}`);
+      return [];
+    }
+    const functionName = parseFunctionName(createInvoker(integration.properties.IntegrationUri));
+    const sourceArn = `arn:aws:execute-api:${plan.site.region}:${plan.site.account}:${api.ref}/$default/${buildSourcePath(RouteKey)}`;
+    if (!canInvoke(plan, functionName, 'apigateway.amazonaws.com', sourceArn)) {
+      plan.mistakes.add(logicalId, `no permission lets API Gateway invoke ${functionName} for ${RouteKey}`);
+    }
+    return [{ key: RouteKey, functionName, timeoutMs: integration.properties.TimeoutInMillis }];
+  });
+  const { DefaultRouteSettings, RouteSettings = {} } = stage?.properties ?? {};
+  return {
+    logicalId: api.logicalId,
+    facts: { apiId: api.ref, account: plan.site.account },
+    routes,
+    mayPass: resolveThrottle(DefaultRouteSettings, RouteSettings),
+  };
+};
+
+/** `…/functions/<arn>/invocations`, or the function's ARN itself. */
+const createInvoker = (uri: string): string => /functions\/(arn:.+)\/invocations$/.exec(uri)?.[1] ?? uri;
+
+const buildSourcePath = (key: string): string => {
+  const [method = '', path = ''] = key.split(' ');
+  return key === '$default' ? '$default' : `${method === 'ANY' ? '*' : method}${path}`;
+};
+
+const resolveThrottle = (common: Throttling | undefined, own: Record<string, Throttling>): PlannedApi['mayPass'] => {
+  const createThrottleBucket = ({ ThrottlingBurstLimit: burst, ThrottlingRateLimit: rate }: Throttling = {}) =>
+    burst === undefined || rate === undefined ? () => true : createTokenBucket(burst, rate);
+  const buckets = new Map(Object.entries(own).map(([key, settings]) => [key, createThrottleBucket(settings)]));
+  const shared = createThrottleBucket(common);
+  return (routeKey) => (buckets.get(routeKey) ?? shared)();
+};
+
+/** Answers requests as an HTTP API does: what Lambda cannot answer is told in the API's own words. */
+export const answerRequest = (
+  api: PlannedApi,
+  functions: ReadonlyMap<string, LambdaFunction>,
+  meter: Meter,
+): ApiAnswer => {
+  const find = createRouteFinder(api.routes);
+  return async (incoming, body) => {
+    meter.recordHttpRequest();
+    const { url = '/', method = 'GET' } = incoming;
+    const match = find(method, url.split('?')[0] ?? '/');
+    const target = match && functions.get(match.route.functionName);
+    if (!match || !target) return buildMessage(404, 'Not Found');
+    if (!api.mayPass(match.route.key)) return buildMessage(429, 'Too Many Requests');
+    const event = buildEvent(incoming, body, match, api.facts);
+    if (Buffer.byteLength(JSON.stringify(event)) > LAMBDA_BYTES) return buildMessage(413, 'Request Entity Too Large');
+    const result = await matchesStage(match.route.timeoutMs, target.invoke(event));
+    if (result === 'too late' || result.ok === 'throttled') return buildMessage(503, 'Service Unavailable');
+    return (result.ok && respondFrom(result.result)) || buildMessage(500, 'Internal Server Error');
+  };
+};
+
+const matchesStage = async <T>(timeoutMs: number, answer: Promise<T>): Promise<T | 'too late'> => {
+  const { promise, resolve } = Promise.withResolvers<'too late'>();
+  const timer = setTimeout(() => resolve('too late'), timeoutMs);
+  const first = await Promise.race([answer, promise]);
+  clearTimeout(timer);
+  return first;
+};
+
+const respondFrom = (result: string): ApiResponse | undefined =>
+  Buffer.byteLength(result) > LAMBDA_BYTES ? undefined : toApiResponse(result);

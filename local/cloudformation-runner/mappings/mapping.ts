@@ -1,0 +1,20 @@
+import type { z } from 'zod';
+import { compilePattern, type Matches } from '../events/event-pattern.ts';
+import type { EventSourceMapping } from '../resources/compute.ts';
+
+export type MappingProperties = z.output<typeof EventSourceMapping.properties>;
+
+/** A mapping that runs until it is stopped. */
+export interface RunningMapping {
+  /** Finishes what is under way and takes nothing new. */
+  stop(): Promise<void>;
+}
+
+/** Whether a record passes one of the mapping's filters; without filters, all do. */
+export const parseFilter = ({ FilterCriteria }: MappingProperties): Matches => {
+  const filters = (FilterCriteria?.Filters ?? []).map(({ Pattern }) => compilePattern(JSON.parse(Pattern)));
+  return (record) => filters.length === 0 || filters.some((matches) => matches(record));
+};
+
+export const reportsFailures = ({ FunctionResponseTypes }: Pick<MappingProperties, 'FunctionResponseTypes'>): boolean =>
+  FunctionResponseTypes.includes('ReportBatchItemFailures');
