@@ -298,7 +298,7 @@ export const ERROR_CODES = {
   },
   protocol_violation: {
     status: 422,
-    meaning: 'The call breaks a rule of the CommonGround protocol.',
+    meaning: 'The call breaks a rule of the protocol of turns.',
     action: 'Correct the call. `violated` names the rule.',
   },
   recursion_depth_exceeded: {
@@ -333,7 +333,7 @@ export const ERROR_CODES = {
   },
   fabrication_detected: {
     status: 422,
-    meaning: 'An AgentOS answer claims high confidence without evidence.',
+    meaning: 'The answer claims high confidence without evidence.',
     action: 'Name the sources, or lower the confidence.',
   },
   unknown_parent: {
