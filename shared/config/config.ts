@@ -123,9 +123,9 @@ export const Config = z.strictObject({
     .prefault({})
     .describe('Durable consumers of events. Each has one cursor, which all its instances share.'),
   auditLog: z
-    .record(z.string(), z.boolean())
+    .record(z.string(), z.boolean().describe('Whether `GET /v1/audit-log` shows the messages of this dialect.'))
     .prefault({})
-    .describe('By dialect: whether `GET /v1/audit-log` shows its messages. The dialect decides the default.'),
+    .describe('The audit log, by dialect. The dialect decides the default.'),
   agents: z
     .strictObject({
       heartbeatMs: positive.default(MINUTE_MS).describe('The interval at which agents send heartbeats.'),

@@ -35,7 +35,7 @@ export const EVENT_TYPES = {
   'agent.paused': 'A coordinator paused the agent.',
   'agent.stopped': 'A coordinator stopped the agent.',
   'agent.resumed': 'The agent works again.',
-  'evt.agent.state': 'The execution state of an agent changed: idle, leased, running or suspended.',
+  'evt.agent.state': 'The execution state of an agent changed: idle, dispatched, running or suspended.',
   'evt.agent.step': 'A turn took a step.',
   'evt.agent.task': 'A turn has ended.',
   'evt.sys.ui.action_ack': 'The state of a user action changed.',
