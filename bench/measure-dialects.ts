@@ -3,7 +3,7 @@ import config from '../parley.config.ts';
 import type { Dialect } from '../shared/dialects/dialect.ts';
 import { getEncoder } from '../shared/dialects/encoder-registry.ts';
 import { DIALECTS, resolveDialect } from '../shared/dialects/registry.ts';
-import { type Task, taskRef } from '../shared/tasks/model/task.ts';
+import { type Task, taskRef } from '../shared/model/task.ts';
 import { median, percentile } from './numbers.ts';
 
 export interface DialectSpeed {

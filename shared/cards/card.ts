@@ -1,9 +1,9 @@
 import type { AfterExecution } from '../identity/tools/tool.ts';
 import { computeDigest } from '../kernel/json/fingerprint.ts';
 import { isObject, type Json } from '../kernel/json/json.ts';
+import { parseAfterExecution, parseAfterExecutionControl } from '../model/tool-call.ts';
 import type { Item, Ref } from '../ports/records.ts';
 import type { StoredContent } from '../storage/content.ts';
-import { parseAfterExecution, parseAfterExecutionControl } from '../turns/model/tool-call.ts';
 
 const CARD_TYPES = ['task.instruction', 'agent.thought', 'tool.call', 'tool.result', 'task.deliverable'] as const;
 const SYSTEM_TYPE = /^sys(\.[a-z0-9_]+)+$/;

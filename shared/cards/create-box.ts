@@ -1,10 +1,10 @@
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { computeDigest } from '../kernel/json/fingerprint.ts';
+import { agentStateRef } from '../model/agent-state.ts';
+import { turnRef } from '../model/turn.ts';
 import { lessThan } from '../ports/conditions.ts';
 import type { NewItem } from '../ports/records.ts';
-import { agentStateRef } from '../turns/model/agent-state.ts';
-import { turnRef } from '../turns/model/turn.ts';
 import { assertBoxCapacity, type Box, boxRef } from './box.ts';
 import { getRequiredCards } from './put-card.ts';
 

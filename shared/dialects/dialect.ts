@@ -2,10 +2,10 @@ import type { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import type { Issue, ParleyError } from '../kernel/errors.ts';
 import type { Json, JsonObject } from '../kernel/json/json.ts';
-import type { DirectMessage } from '../messaging/direct-messages/direct-message.ts';
-import type { TaskOutcome } from '../messaging/inbox/delivery.ts';
-import type { Command, DirectMessageCommand } from '../tasks/commands/command.ts';
-import type { ReportedTask, Task } from '../tasks/model/task.ts';
+import type { Command, DirectMessageCommand } from '../model/command.ts';
+import type { TaskOutcome } from '../model/delivery.ts';
+import type { DirectMessage } from '../model/direct-message.ts';
+import type { ReportedTask, Task } from '../model/task.ts';
 import type { NatsBinding } from './nats-binding.ts';
 
 /** One protocol: how its messages become commands. */

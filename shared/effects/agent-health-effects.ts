@@ -1,10 +1,10 @@
 import type { AgentHealth } from '../identity/agents/agent.ts';
 import { UNHEALTHY } from '../identity/agents/agent-control.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
+import type { Effect } from '../model/effect.ts';
 import { buildPresenceRelay } from '../nats/relay-item.ts';
 import type { EventType } from '../ports/event-types.ts';
 import type { RecordChange } from '../ports/records.ts';
-import type { Effect } from './effect.ts';
 
 const PAUSE_EVENTS = { pause: 'agent.paused', stop: 'agent.stopped' } as const;
 

@@ -1,7 +1,10 @@
+import { recordItemEnd } from '../batches/record-item-end.ts';
 import { hasRelay } from '../config/config.ts';
 import type { Directory } from '../identity/agents/directory.ts';
 import type { Deps } from '../identity/deps.ts';
-import { type Delivery, type TaskOutcome, withDerivedId } from '../messaging/inbox/delivery.ts';
+import { type Delivery, type TaskOutcome, withDerivedId } from '../model/delivery.ts';
+import type { Effect } from '../model/effect.ts';
+import { type HistoryEntry, historyRef } from '../model/history.ts';
 import { toRelayEventMessage } from '../nats/relay-event.ts';
 import { buildOutcomeRelay } from '../nats/relay-item.ts';
 import { lessThan, notEquals, notExists, or } from '../ports/conditions.ts';
@@ -10,13 +13,10 @@ import type { QueueMessage } from '../ports/queues.ts';
 import type { NewItem, RecordChange } from '../ports/records.ts';
 import { reconcileDependents, updateChildren } from '../tasks/dependencies/link-fanout.ts';
 import { reconcileDependencies } from '../tasks/dependencies/reconcile-dependencies.ts';
-import { type HistoryEntry, historyRef } from '../tasks/model/history.ts';
 import { executeTurnEffect } from '../turns/lifecycle/execute-effect.ts';
-import { getItemKind } from '../workflows/batches/item-kinds.ts';
-import { recordItemEnd } from '../workflows/batches/record-item-end.ts';
+import { stopBatchItem } from '../workflows/batches/stop-item.ts';
 import { cancelGraphNodes } from '../workflows/graphs/cancel-nodes.ts';
 import { reconcileGraph } from '../workflows/graphs/reconcile-graph.ts';
-import type { Effect } from './effect.ts';
 import { getRecordKind } from './record-kinds.ts';
 
 /**
@@ -86,7 +86,7 @@ const executeEffect = async (deps: Deps, effect: OtherEffect): Promise<void> => 
   if (effect.kind === 'cancelGraphNodes') await cancelGraphNodes(deps, effect.of);
   if (effect.kind === 'recordBatchItemEnd')
     await recordItemEnd(deps, effect.project, effect.batchMembership, effect.end);
-  if (effect.kind === 'stopBatchItem') await getItemKind(effect.item.kind).stop(deps, effect.project, effect.item.id);
+  if (effect.kind === 'stopBatchItem') await stopBatchItem(deps, effect.project, effect.item);
   if (effect.kind === 'retain') await deps.blobs.retain(effect.blob);
   if (effect.kind === 'release') await deps.blobs.delete(effect.blob);
   if (effect.kind === 'turn') await executeTurnEffect(deps, effect.effect);

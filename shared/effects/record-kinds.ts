@@ -3,21 +3,28 @@ import { isAgentHealth } from '../identity/agents/agent.ts';
 import { onHealthTimer } from '../identity/agents/agent-health.ts';
 import { isDomainProviders } from '../identity/agents/domain-providers.ts';
 import type { Deps } from '../identity/deps.ts';
-import { computeBroadcastEffects, isBroadcast } from '../messaging/broadcasts/broadcast.ts';
+import { computeBroadcastEffects } from '../messaging/broadcasts/broadcast-effects.ts';
 import { onBroadcastTimer } from '../messaging/broadcasts/fan-out.ts';
-import { isDirectMessage } from '../messaging/direct-messages/direct-message.ts';
 import { onDirectMessageTimer } from '../messaging/direct-messages/direct-message-changes.ts';
 import { computeDirectMessageEffects } from '../messaging/direct-messages/direct-message-effects.ts';
 import { computeSequenceEffects, isSequence } from '../messaging/sequences/sequence.ts';
-import { computeViolationEffects, isViolation } from '../messaging/violations/violation.ts';
+import { computeViolationEffects } from '../messaging/violations/violation.ts';
+import { isAgentState } from '../model/agent-state.ts';
+import { isBatch } from '../model/batch.ts';
+import { isBroadcast } from '../model/broadcast.ts';
+import { isDirectMessage } from '../model/direct-message.ts';
+import type { Effect } from '../model/effect.ts';
+import { isGraph } from '../model/graph.ts';
+import type { Task } from '../model/task.ts';
+import { isTurn } from '../model/turn.ts';
+import { isViolation } from '../model/violation.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
 import type { StoredContent } from '../storage/content.ts';
 import { listBlobKeys } from '../storage/content.ts';
+import { listOutputContents } from '../tasks/artifacts.ts';
 import { onServedTimer } from '../tasks/commands/move-to-capability-queue.ts';
 import { onTaskTimer } from '../tasks/commands/update-task.ts';
 import { isFanoutCursor, onFanoutTimer } from '../tasks/dependencies/link-fanout.ts';
-import { listOutputContents } from '../tasks/model/artifacts.ts';
-import type { Task } from '../tasks/model/task.ts';
 import { isTask } from '../tasks/queries/get-task.ts';
 import {
   computeAgentStateEffects,
@@ -26,16 +33,11 @@ import {
   computeTurnEffects,
 } from '../turns/lifecycle/compute-effects.ts';
 import { onAgentStateTimer, onTurnTimer } from '../turns/lifecycle/watchdog.ts';
-import { isAgentState } from '../turns/model/agent-state.ts';
-import { isTurn } from '../turns/model/turn.ts';
 import { computeUiActionEffects, isUiAction } from '../turns/ui-actions/ui-action.ts';
 import { computeWakeupEffects, isWakeupRecord } from '../turns/wakeups/wakeups.ts';
-import { isBatch } from '../workflows/batches/batch.ts';
 import { computeBatchEffects, onBatchTimer } from '../workflows/batches/batch-lifecycle.ts';
 import { computeGraphEffects, onGraphTimer } from '../workflows/graphs/create-tasks.ts';
-import { isGraph } from '../workflows/graphs/graph.ts';
 import { computeHealthEffects } from './agent-health-effects.ts';
-import type { Effect } from './effect.ts';
 import { computeTaskEffects } from './task-effects.ts';
 
 /** Records whose changes have effects, or to which time does something. */

@@ -1,19 +1,20 @@
 import type { JsonObject } from '../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
 import { buildTaskAuditFields } from '../messaging/audit-log/task-audit-entries.ts';
-import { buildDeliveries, buildOutcome, type Delivery } from '../messaging/inbox/delivery.ts';
+import { buildDeliveries, buildOutcome, type Delivery } from '../model/delivery.ts';
+import type { Effect } from '../model/effect.ts';
+import { buildHistoryEntries } from '../model/history.ts';
+import type { TaskEventType } from '../model/task.ts';
+import { getTerminalStatus, hasReported, isAssigned, isHeld, isOpen, type Task } from '../model/task.ts';
 import { buildOutcomeRelay, buildReportRelay } from '../nats/relay-item.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import type { QueueMessage } from '../ports/queues.ts';
 import type { NewItem, RecordChange } from '../ports/records.ts';
 import { isEndedByDependency } from '../tasks/dependencies/dependency-transitions.ts';
-import { buildHistoryEntries } from '../tasks/model/history.ts';
-import { getTerminalStatus, hasReported, isAssigned, isHeld, isOpen, type Task } from '../tasks/model/task.ts';
 import { buildCancelTransition } from '../tasks/transitions/end-and-requeue.ts';
 import { buildQueueMessages } from '../tasks/transitions/queue-messages.ts';
 import { toConditionalUpdate } from '../tasks/transitions/rules.ts';
-import type { Effect } from './effect.ts';
 
 /** Everything that follows from one write to a task, and nothing that does not. */
 export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effect[] => {
@@ -58,21 +59,6 @@ const buildNatsNotifications = (taken: TaskEventType[], task: Task): QueueMessag
   const isReport = isHeld(task) && (taken.includes('task.claimed') || taken.includes('task.progress'));
   return isReport ? [buildReportRelay(task)] : [];
 };
-
-export type TaskEventType = `task.${
-  | 'requested'
-  | 'unacknowledged'
-  | 'claimed'
-  | 'progress'
-  | 'retrying'
-  | 'ready'
-  | 'released'
-  | 'input_required'
-  | 'input_given'
-  | 'completed'
-  | 'failed'
-  | 'expired'
-  | 'cancelled'}`;
 
 /** The steps of its life that the task took with this write. A report on an unclaimed task takes two. */
 const computeTaskEvents = (before: Task | undefined, after: Task): TaskEventType[] => {

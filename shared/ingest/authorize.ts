@@ -1,7 +1,7 @@
 import type { RegisteredAgent } from '../identity/agents/agent.ts';
 import { type Caller, type RelayCaller, resolveActor } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
-import type { SignedContent } from '../tasks/commands/command.ts';
+import type { SignedContent } from '../model/command.ts';
 import { consumeRateLimit } from './rate-limit.ts';
 import { verifySignature } from './verify-signature.ts';
 

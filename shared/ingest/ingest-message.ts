@@ -1,4 +1,6 @@
+import { executeProtocolMessage } from '../adapters/execute-protocol-message.ts';
 import type { Dialect } from '../dialects/dialect.ts';
+import { isAudited } from '../dialects/is-audited.ts';
 import { resolveDialect } from '../dialects/registry.ts';
 import type { RegisteredAgent } from '../identity/agents/agent.ts';
 import { assertCoordinator } from '../identity/agents/agent-control.ts';
@@ -17,25 +19,18 @@ import type { JsonObject } from '../kernel/json/json.ts';
 import { logRateLimited } from '../kernel/log-rate-limited.ts';
 import { assertNotReserved } from '../kernel/reserved-ids.ts';
 import type { Trace } from '../kernel/trace.ts';
-import { isAudited } from '../messaging/audit-log/is-audited.ts';
 import { createBroadcast } from '../messaging/broadcasts/fan-out.ts';
 import { failByRequestId } from '../messaging/direct-messages/fail-by-request-id.ts';
 import { sendDirectMessage } from '../messaging/direct-messages/send-direct-message.ts';
 import { recordSequence } from '../messaging/sequences/sequence.ts';
 import { recordAndRejectViolation } from '../messaging/violations/violation.ts';
+import type { Command, CommandResult, DirectMessageCommand, ProtocolMessage, SignedContent } from '../model/command.ts';
 import { answerTask } from '../tasks/commands/answer-task.ts';
 import { applyReport } from '../tasks/commands/apply-report.ts';
-import type {
-  Command,
-  CommandResult,
-  DirectMessageCommand,
-  ProtocolMessage,
-  SignedContent,
-} from '../tasks/commands/command.ts';
 import { type CreateTaskResult, createTask } from '../tasks/commands/create-task.ts';
+import { deduplicate } from '../tasks/commands/deduplicate.ts';
 import { withResolvedTaskId } from '../tasks/ids/aliases.ts';
 import { authorizeSender } from './authorize.ts';
-import { deduplicate } from './deduplicate.ts';
 import { resolveReferences, type TaskCommand } from './resolve-references.ts';
 
 export interface IngestResult extends CommandResult {
@@ -76,7 +71,8 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
     const said = decodeCommand(deps, sent.caller, dialect, message);
     if (said.kind === 'protocol') {
       if (sent.broadcast !== undefined) throw notBroadcastableError(dialect);
-      const done = await said.execute(deps, await authorizeProtocolMessage(deps, sent, said), sent.trace);
+      const caller = await authorizeProtocolMessage(deps, sent, said);
+      const done = await executeProtocolMessage(deps, caller, sent.trace, said);
       return { id: said.messageId, dialect: dialect.name, ...done };
     }
     const signed = said.sequenceInfo ? { message, at: said.sequenceInfo.at } : sent.signed;

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../kernel/json/json.ts';
-import type { SignedContent } from '../tasks/commands/command.ts';
+import type { SignedContent } from '../model/command.ts';
 
 export const SIGNATURE_HEADERS = {
   'Parley-Signature':

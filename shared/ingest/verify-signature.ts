@@ -4,7 +4,7 @@ import { parsePublicKey } from '../identity/auth/public-keys.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { toCanonicalJson } from '../kernel/json/fingerprint.ts';
-import type { SignedContent } from '../tasks/commands/command.ts';
+import type { SignedContent } from '../model/command.ts';
 
 /** How far a signed message may be from now, so that nobody can send it again later. */
 const SIGNATURE_WINDOW_MS = 60_000;

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { boundedArray } from '../kernel/json/bounded-schemas.ts';
 import { jsonObject, jsonValue } from '../kernel/json/parse-or-throw.ts';
-import type { TaskOutcome } from '../messaging/inbox/delivery.ts';
+import type { TaskOutcome } from '../model/delivery.ts';
+import { type Progress, TASK_STATUSES, type TaskError } from '../model/task.ts';
 import { PRIORITIES } from '../ports/queues.ts';
-import { type Progress, TASK_STATUSES, type TaskError } from '../tasks/model/task.ts';
 import type { RelayedReport, RelayItem } from './relay-item.ts';
 
 /** Every field must be named here: what is not would be lost on its way to NATS. */

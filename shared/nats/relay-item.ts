@@ -1,10 +1,10 @@
 import { pickTraceFields } from '../kernel/trace.ts';
-import type { Broadcast } from '../messaging/broadcasts/broadcast.ts';
-import type { DirectMessage } from '../messaging/direct-messages/direct-message.ts';
-import type { TaskOutcome } from '../messaging/inbox/delivery.ts';
+import type { Batch } from '../model/batch.ts';
+import type { Broadcast } from '../model/broadcast.ts';
+import type { TaskOutcome } from '../model/delivery.ts';
+import type { DirectMessage } from '../model/direct-message.ts';
+import type { ReportedTask, Task } from '../model/task.ts';
 import type { Priority, QueueMessage } from '../ports/queues.ts';
-import type { ReportedTask, Task } from '../tasks/model/task.ts';
-import type { Batch } from '../workflows/batches/batch.ts';
 import type { NatsMessage } from './nats-message.ts';
 
 /** What the relay asks the cloud to be put into words before it publishes it. */

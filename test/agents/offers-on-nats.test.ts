@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { taskRef } from '../../shared/tasks/model/task.ts';
+import { taskRef } from '../../shared/model/task.ts';
 import { testParley } from '../support/test-parley.ts';
 
 describe('a task for whoever has a capability', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { taskRef } from '../../shared/tasks/model/task.ts';
+import { taskRef } from '../../shared/model/task.ts';
 import { eventually } from '../support/eventually.ts';
 import { graphOf } from '../support/graphs.ts';
 import { enqueued, eventsOf, groundAgent, madeCard, turnOf, Worker } from '../support/ground.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { z } from 'zod';
-import { taskRef } from '../../shared/tasks/model/task.ts';
+import { taskRef } from '../../shared/model/task.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { runParley } from './running-parley.ts';

@@ -3,10 +3,10 @@ import { hash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { type Attributes, DUE_SHARDS, INDEX_SHARDS, ItemCodec } from '../../shared/engines/aws/item-codec.ts';
 import { toSqsEntry } from '../../shared/engines/aws/sqs-queue.ts';
+import type { Task } from '../../shared/model/task.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
 import type { QueueMessage } from '../../shared/ports/queues.ts';
 import { STORAGE_SCHEMA } from '../../shared/storage/storage-schema.ts';
-import type { Task } from '../../shared/tasks/model/task.ts';
 import { isTask } from '../../shared/tasks/queries/get-task.ts';
 import { testParley } from '../support/test-parley.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { taskRef } from '../../shared/model/task.ts';
 import type { Key } from '../../shared/ports/records.ts';
-import { taskRef } from '../../shared/tasks/model/task.ts';
 import type { RunningParley } from './running-parley.ts';
 
 const Item = z.record(z.string(), z.record(z.string(), z.unknown()));

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
+import { isAgentState } from '../../shared/model/agent-state.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
-import { isAgentState } from '../../shared/turns/model/agent-state.ts';
 import { isLong, searchRuns } from '../support/scale.ts';
 import type { Scene } from '../turns/agent-life.ts';
 import { live, lives, shrunk } from '../turns/random-turns.ts';

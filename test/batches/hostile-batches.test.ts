@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Batch, batchRef } from '../../shared/model/batch.ts';
+import { taskRef } from '../../shared/model/task.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
-import { taskRef } from '../../shared/tasks/model/task.ts';
-import { type Batch, batchRef } from '../../shared/workflows/batches/batch.ts';
 import { insist } from '../engines/hostile-lives.ts';
 import { about, type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

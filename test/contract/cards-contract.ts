@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { appendToBox } from '../../shared/cards/append-to-box.ts';
 import { getBox } from '../../shared/cards/box.ts';
 import { createOutputBox } from '../../shared/cards/create-box.ts';
 import { getCard, putCard } from '../../shared/cards/put-card.ts';
 import type { Agent } from '../../shared/identity/agents/agent.ts';
+import { agentStateRef } from '../../shared/model/agent-state.ts';
+import { type Turn, turnRef } from '../../shared/model/turn.ts';
 import { loadContent } from '../../shared/storage/content.ts';
-import { agentStateRef } from '../../shared/turns/model/agent-state.ts';
-import { type Turn, turnRef } from '../../shared/turns/model/turn.ts';
+import { appendToBox } from '../../shared/turns/lifecycle/append-to-box.ts';
 import { appendChunk, listChunksFrom } from '../../shared/turns/streams/chunk.ts';
 import { depsOn } from './domain-on-engine.ts';
 import { type Open, unique } from './engine-under-test.ts';

@@ -8,9 +8,9 @@ import { parseTrace } from '../../shared/kernel/trace.ts';
 import { sendDirectMessage } from '../../shared/messaging/direct-messages/send-direct-message.ts';
 import { getInboxDepth } from '../../shared/messaging/inbox/bounded-inbox.ts';
 import { readInbox } from '../../shared/messaging/inbox/read-inbox.ts';
+import type { DirectMessageCommand } from '../../shared/model/command.ts';
 import { systemClock } from '../../shared/ports/clock.ts';
 import { Registration, registerAgent } from '../../shared/registration/register-agent.ts';
-import type { DirectMessageCommand } from '../../shared/tasks/commands/command.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Open, unique } from './engine-under-test.ts';
 

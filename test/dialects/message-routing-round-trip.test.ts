@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { findUnsafeJson } from '../../shared/kernel/json/find-unsafe-json.ts';
-import { MAX_SEQUENCE } from '../../shared/messaging/sequences/sequence.ts';
+import { MAX_SEQUENCE } from '../../shared/model/command.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';

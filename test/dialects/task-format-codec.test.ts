@@ -6,9 +6,9 @@ import { encodeOutcome, encodeRequest } from '../../shared/dialects/task-format/
 import { taskFormatDialect } from '../../shared/dialects/task-format/task-format.ts';
 import type { JsonObject } from '../../shared/kernel/json/json.ts';
 import { createChildSpan } from '../../shared/kernel/trace.ts';
-import type { TaskOutcome } from '../../shared/messaging/inbox/delivery.ts';
-import type { Command, TaskReport } from '../../shared/tasks/commands/command.ts';
-import type { Task } from '../../shared/tasks/model/task.ts';
+import type { Command, TaskReport } from '../../shared/model/command.ts';
+import type { TaskOutcome } from '../../shared/model/delivery.ts';
+import type { Task } from '../../shared/model/task.ts';
 import { newTask } from '../tasks/random-lives.ts';
 
 const hex = (length: number) =>

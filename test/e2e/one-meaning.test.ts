@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { toUuid } from '../../shared/kernel/ids.ts';
-import { toToolCallTaskId } from '../../shared/turns/model/tool-call.ts';
+import { toToolCallTaskId } from '../../shared/model/tool-call.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { about, type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type Delivery, inboxPk } from '../../shared/messaging/inbox/delivery.ts';
+import { type Delivery, inboxPk } from '../../shared/model/delivery.ts';
+import { type Task, taskRef } from '../../shared/model/task.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
-import { type Task, taskRef } from '../../shared/tasks/model/task.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostileParley } from '../support/hostile-parley.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Task, taskRef } from '../../shared/model/task.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
-import { type Task, taskRef } from '../../shared/tasks/model/task.ts';
 import { insist } from '../engines/hostile-lives.ts';
 import { about, type TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

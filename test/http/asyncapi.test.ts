@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import parleyConfig from '../../parley.config.ts';
 import { DIALECT_NAMES } from '../../shared/dialects/registry.ts';
-import { buildRelayPlan } from '../../shared/nats/build-relay-plan.ts';
+import { buildRelayPlan } from '../../shared/nats-gateway/build-relay-plan.ts';
 import { callerWith } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inboxPk } from '../../shared/messaging/inbox/delivery.ts';
+import { inboxPk } from '../../shared/model/delivery.ts';
 import { settled } from '../http/refusal.ts';
 import { about, type TestAgent } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';

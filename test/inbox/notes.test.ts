@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { toCanonicalId } from '../../shared/kernel/ids.ts';
-import { type DirectMessage, directMessageRef } from '../../shared/messaging/direct-messages/direct-message.ts';
+import { type DirectMessage, directMessageRef } from '../../shared/model/direct-message.ts';
 import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { type AgentOsAgent, agentOsAgent, content } from '../support/agent-os-agent.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { jetstream } from '@nats-io/jetstream';
-import { taskRef } from '../../shared/tasks/model/task.ts';
+import { taskRef } from '../../shared/model/task.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { consumerOf, nextOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';

@@ -4,7 +4,7 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, headers, type NatsConnection } from '@nats-io/transport-node';
 import type { RunningRelay } from '../../relay/relay.ts';
 import { defineConfig } from '../../shared/config/config.ts';
-import { toToolCallTaskId } from '../../shared/turns/model/tool-call.ts';
+import { toToolCallTaskId } from '../../shared/model/tool-call.ts';
 import type { Caller } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import {

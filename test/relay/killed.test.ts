@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { taskRef } from '../../shared/tasks/model/task.ts';
+import { taskRef } from '../../shared/model/task.ts';
 import { taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RelayProcess, relayQueues, startRelayProcess } from '../support/relay-process.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MAX_SEQUENCE, sequenceRef } from '../../shared/messaging/sequences/sequence.ts';
+import { sequenceRef } from '../../shared/messaging/sequences/sequence.ts';
+import { MAX_SEQUENCE } from '../../shared/model/command.ts';
 import { settled } from '../http/refusal.ts';
 import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';

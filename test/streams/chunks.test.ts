@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createBodyReader } from '../../shared/http/read-body.ts';
-import { toSortableTime } from '../../shared/tasks/model/task.ts';
+import { toSortableTime } from '../../shared/model/task.ts';
 import { REORDER_TIMEOUT_MS } from '../../shared/turns/streams/chunk-sequencer.ts';
 import { assertRefused, settled } from '../http/refusal.ts';
 import type { Caller, Reply, TestAgent } from '../support/api.ts';

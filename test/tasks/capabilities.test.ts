@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { domainProvidersRef } from '../../shared/identity/agents/domain-providers.ts';
-import { taskRef } from '../../shared/tasks/model/task.ts';
+import { taskRef } from '../../shared/model/task.ts';
 import { assertRefused } from '../http/refusal.ts';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
+import { type Task, taskRef } from '../../shared/model/task.ts';
 import { applyChange, type Change, evaluateCondition } from '../../shared/ports/conditions.ts';
-import { type Task, taskRef } from '../../shared/tasks/model/task.ts';
 import { buildCancelTransition } from '../../shared/tasks/transitions/end-and-requeue.ts';
 import {
   type Actor,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Effect } from '../../shared/effects/effect.ts';
 import { computeTaskEffects } from '../../shared/effects/task-effects.ts';
+import type { Effect } from '../../shared/model/effect.ts';
+import type { Task } from '../../shared/model/task.ts';
 import { evaluateCondition } from '../../shared/ports/conditions.ts';
 import type { RecordChange } from '../../shared/ports/records.ts';
-import type { Task } from '../../shared/tasks/model/task.ts';
 import {
   type Actor,
   buildClaimTransition,

@@ -5,8 +5,8 @@ import {
   type CallPrimitive,
   type CorrelationRecord,
   correlationRef,
-} from '../../shared/turns/model/correlation.ts';
-import { toToolCallTaskId } from '../../shared/turns/model/tool-call.ts';
+} from '../../shared/model/correlation.ts';
+import { toToolCallTaskId } from '../../shared/model/tool-call.ts';
 import { eventually } from '../support/eventually.ts';
 import { called, enqueued, groundAgent, type Held, reports, Worker } from '../support/ground.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';

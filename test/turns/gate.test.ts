@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { turnRef } from '../../shared/turns/model/turn.ts';
+import { turnRef } from '../../shared/model/turn.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   enqueued,

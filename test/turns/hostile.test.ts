@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
+import { turnRef } from '../../shared/model/turn.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
-import { turnRef } from '../../shared/turns/model/turn.ts';
 import type { Reply } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { called } from '../support/ground.ts';

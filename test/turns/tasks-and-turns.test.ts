@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { taskRef } from '../../shared/tasks/model/task.ts';
+import { taskRef } from '../../shared/model/task.ts';
+import { type Turn, turnRef } from '../../shared/model/turn.ts';
 import { stopTurn } from '../../shared/turns/lifecycle/stop-turn.ts';
-import { type Turn, turnRef } from '../../shared/turns/model/turn.ts';
 import { createTaskForTurn } from '../../shared/turns/task-bridge/turn-as-task.ts';
 import { eventually } from '../support/eventually.ts';
 import { called, enqueued, groundAgent, headOf, taskEvents, turnOf, Worker } from '../support/ground.ts';

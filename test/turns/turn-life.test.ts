@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { agentStateRef } from '../../shared/turns/model/agent-state.ts';
+import { agentStateRef } from '../../shared/model/agent-state.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   called,

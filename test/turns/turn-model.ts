@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import baseConfig from '../../parley.config.ts';
-import type { AgentState } from '../../shared/turns/model/agent-state.ts';
+import type { AgentState } from '../../shared/model/agent-state.ts';
 
 const { startTimeoutMs, heartbeatTimeoutMs, toolTimeoutMs } = baseConfig.turns;
 

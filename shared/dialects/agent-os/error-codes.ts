@@ -1,4 +1,4 @@
-import type { TaskError } from '../../tasks/model/task.ts';
+import type { TaskError } from '../../model/task.ts';
 
 /** The codes of the document, and whether what failed may be tried again. */
 export const AGENT_OS_ERROR_CODES = {

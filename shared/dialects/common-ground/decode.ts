@@ -4,7 +4,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
-import type { ProtocolMessage } from '../../tasks/commands/command.ts';
+import type { ProtocolMessage } from '../../model/command.ts';
 import {
   assertConsistentHeaders,
   buildSignedContent,
@@ -15,6 +15,7 @@ import {
   parseDepthHeader,
   withDepthAsText,
 } from './headers.ts';
+import { COMMON_GROUND } from './name.ts';
 import {
   ChunkPayload,
   EnqueuePayload,
@@ -54,6 +55,9 @@ export interface CommonGroundDecoded extends ProtocolMessage {
   command: CommonGroundCommand;
 }
 
+export const isCommonGroundMessage = (message: ProtocolMessage): message is CommonGroundDecoded =>
+  message.dialect === COMMON_GROUND;
+
 export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): CommonGroundDecoded => {
   const message = parseOrThrow(
     CommonGroundMessage,
@@ -69,16 +73,12 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
   const order = toCommonGroundCommand({ subject, subjectText: message.subject, headers, rawPayload: sent });
   return {
     kind: 'protocol',
+    dialect: COMMON_GROUND,
     messageId: getMessageId(order),
     fingerprint: computeFingerprint(message),
     from: sender ?? (isStreamed ? subject.target : getSenderHeader(headers)) ?? 'admin',
     signedContent: isStreamed ? undefined : buildSignedContent(message.subject, headers, sent),
     command: order,
-    execute: async (deps, caller, trace) => {
-      // Agents of the other dialects have no turns, and do without all that belongs to them.
-      const { handleCommonGroundCommand } = await import('./handle-command.ts');
-      return handleCommonGroundCommand(deps, caller, trace, order);
-    },
   };
 };
 

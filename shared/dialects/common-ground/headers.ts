@@ -2,7 +2,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { parseTrace, type Trace } from '../../kernel/trace.ts';
-import type { SignedContent } from '../../tasks/commands/command.ts';
+import type { SignedContent } from '../../model/command.ts';
 import { COMMON_GROUND_VERSION } from './subject.ts';
 
 /** Headers of NATS and of HTTP are the same in any case. */

@@ -4,7 +4,7 @@ import { AFTER_EXECUTION } from '../../identity/tools/tool.ts';
 import { CHANNEL_ID } from '../../kernel/channel-id.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
-import { EXECUTION_STATUSES, TURN_RESULTS } from '../../turns/model/agent-state.ts';
+import { EXECUTION_STATUSES, TURN_RESULTS } from '../../model/agent-state.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 /** Names that their senders make: printable, so that they can stand in keys and logs. */

@@ -5,7 +5,7 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { assertMaxSize } from '../../kernel/json/measure-json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
-import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../tasks/commands/command.ts';
+import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
 import { toPriority } from './priorities.ts';
 import { withProtocolError } from './protocol-error.ts';

@@ -4,7 +4,7 @@ import { SHORT_ID } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
-import { MAX_SEQUENCE } from '../../messaging/sequences/sequence.ts';
+import { MAX_SEQUENCE } from '../../model/command.ts';
 
 /** Of a message that says none. */
 export const DEFAULT_PRIORITY = 5;

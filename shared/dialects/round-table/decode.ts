@@ -3,8 +3,8 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
-import type { Command } from '../../tasks/commands/command.ts';
-import type { TaskError } from '../../tasks/model/task.ts';
+import type { Command } from '../../model/command.ts';
+import type { TaskError } from '../../model/task.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
 import { ROUND_TABLE } from './name.ts';
 import {

@@ -1,4 +1,4 @@
-import type { TaskError } from '../../tasks/model/task.ts';
+import type { TaskError } from '../../model/task.ts';
 import { ROUND_TABLE_ERROR_CODES, type RoundTableErrorCode } from './schema.ts';
 
 /** The nearest to what other dialects say, by their codes in lower case. */

@@ -7,9 +7,9 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import { buildTrace } from '../../kernel/trace.ts';
-import type { Command, TaskRequestCommand } from '../../tasks/commands/command.ts';
-import type { Artifact } from '../../tasks/model/artifacts.ts';
-import type { RetryPolicy } from '../../tasks/model/task.ts';
+import type { Artifact } from '../../model/artifact.ts';
+import type { Command, TaskRequestCommand } from '../../model/command.ts';
+import type { RetryPolicy } from '../../model/task.ts';
 import { GIVEN_UP_CODE, getRetryRule, MAX_STANDARD_ATTEMPTS } from './error-codes.ts';
 import {
   type ArtifactSchema,

@@ -3,11 +3,11 @@ import { toIso } from '../../kernel/json/iso-time.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { parseTraceIds, type Trace } from '../../kernel/trace.ts';
-import type { DirectMessage } from '../../messaging/direct-messages/direct-message.ts';
-import type { TaskOutcome } from '../../messaging/inbox/delivery.ts';
+import type { TaskOutcome } from '../../model/delivery.ts';
+import type { DirectMessage } from '../../model/direct-message.ts';
+import type { ReportedTask, Task } from '../../model/task.ts';
+import { getDelegationChain } from '../../model/task.ts';
 import type { Priority } from '../../ports/queues.ts';
-import { getDelegationChain } from '../../tasks/dependencies/delegation-chain.ts';
-import type { ReportedTask, Task } from '../../tasks/model/task.ts';
 import { TASK_FORMAT, TASK_FORMAT_TTL_SECONDS } from './decode.ts';
 import { toTaskFormatErrorCode } from './error-codes.ts';
 

@@ -1,4 +1,4 @@
-import type { TaskError } from '../../tasks/model/task.ts';
+import type { TaskError } from '../../model/task.ts';
 
 /** Three times again after 1, 2 and 4 seconds; twice again after 1 and 2. */
 const SYSTEM_RULE = { retryable: true, attempts: 4, backoff: 'exponential' } as const;

@@ -2,10 +2,9 @@ import * as z from 'zod';
 import { ParleyError } from '../../kernel/errors.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
-import { MAX_DEPENDENCIES } from '../../tasks/dependencies/reconcile-dependencies.ts';
-import { ON_FAILURE } from '../../tasks/model/task.ts';
-import type { PendingRequest, RequestIssue } from '../../workflows/deferred/create-pending.ts';
-import type { GraphNode } from '../../workflows/graphs/graph.ts';
+import type { GraphNode } from '../../model/graph.ts';
+import type { PendingRequest, RequestIssue } from '../../model/pending-request.ts';
+import { MAX_DEPENDENCIES, ON_FAILURE } from '../../model/task.ts';
 import { TASK_FORMAT } from './decode.ts';
 import { TaskRequest } from './schema.ts';
 

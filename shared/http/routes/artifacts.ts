@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { ParleyError } from '../../kernel/errors.ts';
-import { buildArtifactUri, decodeArtifact, loadArtifact } from '../../tasks/model/artifacts.ts';
+import { buildArtifactUri, decodeArtifact, loadArtifact } from '../../tasks/artifacts.ts';
 import { getTask } from '../../tasks/queries/get-task.ts';
 import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 import { resolveTaskId } from './resolve-task-id.ts';

@@ -1,9 +1,9 @@
 import * as z from 'zod';
+import { BatchView, getBatch, loadBatchView } from '../../batches/batch-view.ts';
 import { resolveActor } from '../../identity/auth/authenticate.ts';
 import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
-import { BatchView, getBatch, loadBatchView } from '../../workflows/batches/batch-view.ts';
 import { createBatch } from '../../workflows/batches/create-batch.ts';
 import { defineRoute, largeBodyLimit, noBody, type Route, waitSeconds } from '../route.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';

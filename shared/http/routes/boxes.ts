@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { appendToBox } from '../../cards/append-to-box.ts';
 import { BOX_KINDS, type Box, getBox } from '../../cards/box.ts';
 import { CARD_ID_PATTERN } from '../../cards/card.ts';
 import { createContextBox, createOutputBox } from '../../cards/create-box.ts';
@@ -8,6 +7,7 @@ import type { Config } from '../../config/config.ts';
 import { getCallerName, resolveActor } from '../../identity/auth/authenticate.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
+import { appendToBox } from '../../turns/lifecycle/append-to-box.ts';
 import { boundedCount, defineRoute, noBody, noQuery, type Route } from '../route.ts';
 import { CardView, toCardView as cardView } from './cards.ts';
 import { onBehalfOf } from './common-fields.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
-import { broadcastRef } from '../../messaging/broadcasts/broadcast.ts';
+import { broadcastRef } from '../../model/broadcast.ts';
 import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
 
 export const broadcastRoutes: Route[] = [

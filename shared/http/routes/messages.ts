@@ -12,7 +12,7 @@ import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import { NatsEnvelope } from '../../nats/nats-message.ts';
-import { receiveFromNats } from '../../nats/receive-from-nats.ts';
+import { receiveFromNats } from '../../nats-gateway/receive-from-nats.ts';
 import { createTaskLogger } from '../log-task-ids.ts';
 import { toProblem, toPublicError } from '../problem.ts';
 import { defineKeyRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';

@@ -7,11 +7,11 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
-import { buildRelayPlan } from '../../nats/build-relay-plan.ts';
 import { RelayItemSchema } from '../../nats/relay-item-schema.ts';
 import { RelayPlan } from '../../nats/relay-plan.ts';
-import { renderForNats } from '../../nats/render-for-nats.ts';
 import { RenderResult } from '../../nats/render-result.ts';
+import { buildRelayPlan } from '../../nats-gateway/build-relay-plan.ts';
+import { renderForNats } from '../../nats-gateway/render-for-nats.ts';
 import { defineKeyRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
 
 const assertRelayEnabled = ({ project }: AdminCaller | RelayCaller, config: Config): void => {

@@ -4,13 +4,9 @@ import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { expandShortId, SHORT_ID, toCanonicalId, toShortId } from '../../kernel/ids.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
-import {
-  type DirectMessage,
-  directMessageRef,
-  isDirectMessage,
-} from '../../messaging/direct-messages/direct-message.ts';
+import { type DirectMessage, directMessageRef, isDirectMessage } from '../../model/direct-message.ts';
+import { type Task, unacknowledgedListKey } from '../../model/task.ts';
 import { loadContent } from '../../storage/content.ts';
-import { type Task, unacknowledgedListKey } from '../../tasks/model/task.ts';
 import { boundedCount, defineRoute, noBody, type Route, timeOrderedCursor } from '../route.ts';
 import { onBehalfOf } from './common-fields.ts';
 

@@ -1,11 +1,7 @@
 import * as z from 'zod';
 import { toIso } from '../../kernel/json/iso-time.ts';
-import {
-  listViolations,
-  VIOLATION_ACTIONS,
-  VIOLATION_SEVERITIES,
-  type Violation,
-} from '../../messaging/violations/violation.ts';
+import { listViolations } from '../../messaging/violations/violation.ts';
+import { VIOLATION_ACTIONS, VIOLATION_SEVERITIES, type Violation } from '../../model/violation.ts';
 import { boundedCount, defineKeyRoute, noBody, type Route, timeOrderedCursor } from '../route.ts';
 
 const ViolationView = z.object({

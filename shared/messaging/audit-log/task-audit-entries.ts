@@ -1,11 +1,10 @@
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import { getDialect } from '../../dialects/registry.ts';
-import type { TaskEventType } from '../../effects/task-effects.ts';
 import { toCanonicalId } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import { buildOutcome, type Delivery, type TaskOutcome } from '../../model/delivery.ts';
+import type { Task, TaskEventType } from '../../model/task.ts';
 import type { NewItem } from '../../ports/records.ts';
-import type { Task } from '../../tasks/model/task.ts';
-import { buildOutcome, type Delivery, type TaskOutcome } from '../inbox/delivery.ts';
 
 /**
  * What an event says for the log of messages: the message that took the task this step, where its sender's dialect is logged, and

@@ -3,8 +3,8 @@ import { type Agent, agentsKey, listServedDomains } from '../../identity/agents/
 import { listProviderIds } from '../../identity/agents/capability-offers.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import type { Broadcast } from '../../model/broadcast.ts';
 import { getDomain } from '../../ports/queues.ts';
-import type { Broadcast } from './broadcast.ts';
 
 const AUDIENCE_PATTERN = /^(all|(?:capability|domain):[!-~]{1,128})$/;
 

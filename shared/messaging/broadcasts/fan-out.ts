@@ -8,13 +8,13 @@ import { toUuid, uuidFromSeed } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertMaxSize } from '../../kernel/json/measure-json.ts';
 import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
+import { type Broadcast, type BroadcastCommand, broadcastRef } from '../../model/broadcast.ts';
+import type { Command } from '../../model/command.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { NewItem } from '../../ports/records.ts';
-import type { Command } from '../../tasks/commands/command.ts';
 import { createTask } from '../../tasks/commands/create-task.ts';
 import { sendDirectMessage } from '../direct-messages/send-direct-message.ts';
 import { assertKnownAudience, listNextRecipients } from './audience.ts';
-import { type Broadcast, type BroadcastCommand, broadcastRef } from './broadcast.ts';
 
 /** Takes the message down for all that it is for. They get it one after the other, whatever becomes of this process. */
 export const createBroadcast = async (

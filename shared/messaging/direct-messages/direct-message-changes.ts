@@ -1,7 +1,7 @@
 import type { Deps } from '../../identity/deps.ts';
+import { type DirectMessage, directMessageRef, isGap } from '../../model/direct-message.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
 import { removeMessages } from '../inbox/bounded-inbox.ts';
-import { type DirectMessage, directMessageRef, isGap } from './direct-message.ts';
 
 export const isExpired = ({ deadline = Infinity }: DirectMessage, now: number): boolean => deadline <= now;
 

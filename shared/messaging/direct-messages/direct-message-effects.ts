@@ -1,11 +1,11 @@
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import { getDialect } from '../../dialects/registry.ts';
-import type { Effect } from '../../effects/effect.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import type { DirectMessage } from '../../model/direct-message.ts';
+import type { Effect } from '../../model/effect.ts';
 import { buildDirectMessageRelay } from '../../nats/relay-item.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import type { RecordChange } from '../../ports/records.ts';
-import type { DirectMessage } from './direct-message.ts';
 
 /** Everything that follows from one write to a note. */
 export const computeDirectMessageEffects = ({ before, after }: RecordChange<DirectMessage>): Effect[] => {

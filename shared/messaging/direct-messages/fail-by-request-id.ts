@@ -1,10 +1,10 @@
 import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { isPermanent } from '../../kernel/errors.ts';
+import type { DirectMessageCommand } from '../../model/command.ts';
+import { directMessageRef } from '../../model/direct-message.ts';
+import { holderKey, type Task } from '../../model/task.ts';
 import { applyReport } from '../../tasks/commands/apply-report.ts';
-import type { DirectMessageCommand } from '../../tasks/commands/command.ts';
-import { holderKey, type Task } from '../../tasks/model/task.ts';
-import { directMessageRef } from './direct-message.ts';
 
 /** An agent that holds more than this must say which task it means. */
 const MAX_ASSIGNED_READ = 100;

@@ -2,11 +2,11 @@ import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toCanonicalId } from '../../kernel/ids.ts';
+import { type DirectMessage, directMessageRef, isGap } from '../../model/direct-message.ts';
+import { timeOrderedKey } from '../../model/task.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { IndexKey } from '../../ports/records.ts';
 import { updateWithRetry } from '../../storage/update-with-retry.ts';
-import { timeOrderedKey } from '../../tasks/model/task.ts';
-import { type DirectMessage, directMessageRef, isGap } from './direct-message.ts';
 
 export const GAP_STATUSES = ['open', 'closed'] as const;
 export type GapStatus = (typeof GAP_STATUSES)[number];

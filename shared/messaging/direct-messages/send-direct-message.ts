@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { getAuditDialect } from '../../dialects/is-audited.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { buildControlWrite, checkControlApplied } from '../../identity/agents/agent-control.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
@@ -8,14 +9,13 @@ import { idReusedError } from '../../kernel/id-reused-error.ts';
 import { assertMaxSize } from '../../kernel/json/measure-json.ts';
 import { logRateLimited } from '../../kernel/log-rate-limited.ts';
 import { createChildSpan, type Trace } from '../../kernel/trace.ts';
+import type { DirectMessageCommand } from '../../model/command.ts';
+import { inboxPk, inboxSortKey } from '../../model/delivery.ts';
+import { type DirectMessage, directMessageRef, isDirectMessage, isGap } from '../../model/direct-message.ts';
+import { unacknowledgedKey } from '../../model/task.ts';
 import type { NewItem, TransactionWrite } from '../../ports/records.ts';
 import { deleteOrphans, type StoredContent, storeContent, withBlobCleanup } from '../../storage/content.ts';
-import type { DirectMessageCommand } from '../../tasks/commands/command.ts';
-import { unacknowledgedKey } from '../../tasks/model/task.ts';
-import { getAuditDialect } from '../audit-log/is-audited.ts';
 import { type InboxAdmission, planAdmission } from '../inbox/bounded-inbox.ts';
-import { inboxPk, inboxSortKey } from '../inbox/delivery.ts';
-import { type DirectMessage, directMessageRef, isDirectMessage, isGap } from './direct-message.ts';
 import { buildEvictionChange, computeNextMessageCheckAt } from './direct-message-changes.ts';
 import { gapKey } from './gaps.ts';
 

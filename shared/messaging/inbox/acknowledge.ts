@@ -5,7 +5,7 @@ import { SHORT_ID, toCanonicalId, toShortId } from '../../kernel/ids.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
-import { buildOutcome, inboxPk, parseMessageId } from './delivery.ts';
+import { buildOutcome, inboxPk, parseMessageId } from '../../model/delivery.ts';
 import { hasAmbiguousId, type InboxEntry, removeEntries } from './inbox-entry.ts';
 
 /** Removes what the agent has read. Ids that are not there, or no longer, are fine, and mean nothing that came since. */

@@ -1,10 +1,10 @@
 import type { Agent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import type { DirectMessage } from '../../model/direct-message.ts';
+import { toSortableTime } from '../../model/task.ts';
 import { type Change, exists, greaterThan, lessThan } from '../../ports/conditions.ts';
 import type { Item, NewItem, Records, Ref, TransactionWrite } from '../../ports/records.ts';
-import { toSortableTime } from '../../tasks/model/task.ts';
-import type { DirectMessage } from '../direct-messages/direct-message.ts';
 
 /** How many notes wait in an inbox that has a limit, and how many had to go for others. It stands before all that arrived. */
 export interface InboxDepth extends Item {

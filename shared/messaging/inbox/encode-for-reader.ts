@@ -1,14 +1,14 @@
+import { loadBatchView, toDirectMessage } from '../../batches/batch-view.ts';
 import { offloadForDialect } from '../../cards/offload-content.ts';
 import type { Dialect } from '../../dialects/dialect.ts';
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import type { Batch } from '../../model/batch.ts';
+import type { TaskOutcome } from '../../model/delivery.ts';
+import type { DirectMessage } from '../../model/direct-message.ts';
 import { loadContent } from '../../storage/content.ts';
-import { loadArtifactViews } from '../../tasks/model/artifacts.ts';
-import type { Batch } from '../../workflows/batches/batch.ts';
-import { loadBatchView, toDirectMessage } from '../../workflows/batches/batch-view.ts';
-import type { DirectMessage } from '../direct-messages/direct-message.ts';
-import type { TaskOutcome } from './delivery.ts';
+import { loadArtifactViews } from '../../tasks/artifacts.ts';
 
 export const encodeMessageFor = async (
   deps: Deps,

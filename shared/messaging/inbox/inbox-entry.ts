@@ -1,14 +1,14 @@
 import { getDialect } from '../../dialects/registry.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
+import type { Batch } from '../../model/batch.ts';
+import type { Delivery } from '../../model/delivery.ts';
+import { type DirectMessage, isDirectMessage } from '../../model/direct-message.ts';
+import { hasSeveralInboxEntries, type Task } from '../../model/task.ts';
 import { type Change, exists } from '../../ports/conditions.ts';
 import type { Item } from '../../ports/records.ts';
-import { hasSeveralInboxEntries, type Task } from '../../tasks/model/task.ts';
-import type { Batch } from '../../workflows/batches/batch.ts';
-import { type DirectMessage, isDirectMessage } from '../direct-messages/direct-message.ts';
 import { buildReadChange as noteRead, TOMBSTONE_MS } from '../direct-messages/direct-message-changes.ts';
 import { removeMessages } from './bounded-inbox.ts';
-import type { Delivery } from './delivery.ts';
 
 /** A task that was completed, a delivery of what else happened to one, a message that is no task, or a batch that has ended. */
 export type InboxEntry = (Task | Delivery | DirectMessage | Batch) & ReadMark;

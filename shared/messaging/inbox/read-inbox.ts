@@ -5,9 +5,9 @@ import { listLiveInstances, recordInstanceActivity } from '../../identity/agents
 import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { parseTrace, pickTraceFields, type Trace } from '../../kernel/trace.ts';
-import { isDirectMessage } from '../direct-messages/direct-message.ts';
+import { buildOutcome, inboxPk } from '../../model/delivery.ts';
+import { isDirectMessage } from '../../model/direct-message.ts';
 import { isExpired } from '../direct-messages/direct-message-changes.ts';
-import { buildOutcome, inboxPk } from './delivery.ts';
 import { encodeBatchFor, encodeMessageFor, encodeOutcomeFor } from './encode-for-reader.ts';
 import { type InboxEntry, markRead, removeEntries } from './inbox-entry.ts';
 

@@ -1,11 +1,12 @@
-import type { Effect } from '../../effects/effect.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import type { Command } from '../../model/command.ts';
+import { MAX_SEQUENCE } from '../../model/command.ts';
+import type { Effect } from '../../model/effect.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
 import type { Item, RecordChange, Ref } from '../../ports/records.ts';
-import type { Command } from '../../tasks/commands/command.ts';
 
 /** What can be wrong with a number: some before it are missing, it was missed before, it came before, or counting began anew. */
 const ANOMALIES = ['gap', 'late', 'repeat', 'reset'] as const;
@@ -29,9 +30,6 @@ export interface Sequence extends Item {
   reset: number;
   lastAnomaly?: { anomaly: Anomaly; sequence: number; expected: number; messageId: string };
 }
-
-/** The next number is always one that a message may carry, and every reader of JSON keeps. */
-export const MAX_SEQUENCE = Number.MAX_SAFE_INTEGER - 1;
 
 /** Behind the highest number, counting begins anew. */
 export const computeNextSequence = (last: number): number => (last < MAX_SEQUENCE ? last + 1 : 1);

@@ -1,39 +1,12 @@
-import type { Effect } from '../../effects/effect.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import type { JsonObject } from '../../kernel/json/json.ts';
+import type { ViolationMessage } from '../../model/command.ts';
+import type { Effect } from '../../model/effect.ts';
+import { timeOrderedKey } from '../../model/task.ts';
+import type { Violation } from '../../model/violation.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
-import type { Item, RecordChange, Ref } from '../../ports/records.ts';
-import type { ViolationMessage } from '../../tasks/commands/command.ts';
-import { timeOrderedKey } from '../../tasks/model/task.ts';
-
-export const VIOLATION_SEVERITIES = ['critical', 'major', 'minor'] as const;
-export type ViolationSeverity = (typeof VIOLATION_SEVERITIES)[number];
-export const VIOLATION_ACTIONS = ['blocked', 'flagged', 'corrected'] as const;
-export type ViolationAction = (typeof VIOLATION_ACTIONS)[number];
-
-/** That an agent broke a law of its protocol, and what was done about it. */
-export interface Violation extends Item {
-  sk: 'violation';
-  project: string;
-  id: string;
-  dialect: string;
-  law: string;
-  code: string;
-  severity: ViolationSeverity;
-  action: ViolationAction;
-  detail: string;
-  agent: string;
-  to?: string;
-  messageId: string;
-  taskId?: string;
-  happenedAt: number;
-  /** What the log of messages says of the message. */
-  auditEntry?: JsonObject;
-}
-
-export const isViolation = (item: Item): item is Violation => item.sk === 'violation';
+import type { RecordChange, Ref } from '../../ports/records.ts';
 
 const violationRef = (project: string, agent: string, messageId: string): Ref<Violation> => ({
   pk: `${project}#violation#${agent}#${messageId}`,

@@ -1,7 +1,7 @@
 import { ParleyError } from '../../kernel/errors.ts';
 import type { Subschema } from '../../kernel/json/compile-json-schema.ts';
 import { isObject, type Json } from '../../kernel/json/json.ts';
-import type { Task } from '../model/task.ts';
+import type { Task } from '../../model/task.ts';
 
 /** Most tasks come without a question, and do without these. */
 const loadJsonSchemaModule = () => import('../../kernel/json/compile-json-schema.ts');

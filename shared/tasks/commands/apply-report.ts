@@ -1,20 +1,16 @@
+import { getAuditDialect } from '../../dialects/is-audited.ts';
 import { canServe, listServedDomains, listWholeDomains, type RegisteredAgent } from '../../identity/agents/agent.ts';
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import type { Json } from '../../kernel/json/json.ts';
 import { assertMaxSize, type MeasuredJson, measureJson } from '../../kernel/json/measure-json.ts';
-import { getAuditDialect } from '../../messaging/audit-log/is-audited.ts';
+import type { Artifact } from '../../model/artifact.ts';
+import type { TaskReport } from '../../model/command.ts';
+import { getDedupRound, isAssigned, type ProcessedMessage, type Task, taskRef } from '../../model/task.ts';
 import { type Change, notEquals, notExists } from '../../ports/conditions.ts';
 import { deleteOrphans, isStoredAsBlob, storeContent, withBlobCleanup } from '../../storage/content.ts';
-import {
-  type Artifact,
-  listOutputContents,
-  pickExtraFields,
-  type StoredOutput,
-  storeArtifacts,
-} from '../model/artifacts.ts';
-import { getDedupRound, isAssigned, type ProcessedMessage, type Task, taskRef } from '../model/task.ts';
+import { listOutputContents, pickExtraFields, type StoredOutput, storeArtifacts } from '../artifacts.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
 import {
   type Actor,
@@ -37,7 +33,6 @@ import {
 } from '../transitions/reassign-task.ts';
 import { applyTo, toConditionalUpdate } from '../transitions/rules.ts';
 import { assertReadableSchema } from './answer-schema.ts';
-import type { TaskReport } from './command.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
 
 /** What an agent says about a task: that it takes it, how far it is, how it ended. Each message counts once. */

@@ -1,8 +1,8 @@
 import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { holderKey, type Task } from '../../model/task.ts';
 import type { Item, Ref } from '../../ports/records.ts';
-import { holderKey, type Task } from '../model/task.ts';
 import { type ClaimOptions, claimTasks, listTasksOfClaim } from './claim-tasks.ts';
 
 /** Which tasks a claim brought, so that the same claim repeated after a lost answer brings the same ones. */

@@ -8,8 +8,8 @@ import {
   type RegisteredAgent,
 } from '../../identity/agents/agent.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { formatInstanceQueueName } from '../../model/task.ts';
 import { getDomain, PRIORITIES, type QueueKey } from '../../ports/queues.ts';
-import { formatInstanceQueueName } from '../model/task.ts';
 
 interface QueueFilter {
   domains?: string[];

@@ -1,3 +1,4 @@
+import { getAuditDialect } from '../../dialects/is-audited.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -6,7 +7,9 @@ import { toIso } from '../../kernel/json/iso-time.ts';
 import type { Json } from '../../kernel/json/json.ts';
 import { assertMaxSize, type MeasuredJson } from '../../kernel/json/measure-json.ts';
 import { createChildSpan, inheritTrace, type Trace } from '../../kernel/trace.ts';
-import { getAuditDialect } from '../../messaging/audit-log/is-audited.ts';
+import { batchEndedError, batchRef } from '../../model/batch.ts';
+import type { TaskRequestCommand } from '../../model/command.ts';
+import { type Task, taskRef, timeOrderedKey, unacknowledgedKey, undeclaredListKey } from '../../model/task.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { Item, NewItem, TransactionWrite, WriteResult } from '../../ports/records.ts';
 import {
@@ -16,7 +19,6 @@ import {
   storeContent,
   withBlobCleanup,
 } from '../../storage/content.ts';
-import { batchEndedError, batchRef } from '../../workflows/batches/batch.ts';
 import { buildChildLinkWrites, type Lineage, resolveLineage } from '../dependencies/lineage.ts';
 import {
   buildDependentLinkWrites,
@@ -24,9 +26,7 @@ import {
   findOpenDependencies,
 } from '../dependencies/reconcile-dependencies.ts';
 import { buildRecipientShortId, buildRequesterShortId } from '../ids/short-ids.ts';
-import { type Task, taskRef, timeOrderedKey, unacknowledgedKey, undeclaredListKey } from '../model/task.ts';
 import { computeFirstCheckAt, inboxKey } from '../transitions/end-and-requeue.ts';
-import type { TaskRequestCommand } from './command.ts';
 import { type Destination, resolveDestination } from './resolve-destination.ts';
 import { enqueueEagerly } from './update-task.ts';
 

@@ -4,11 +4,11 @@ import { getEncoder } from '../../dialects/encoder-registry.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { measureJson } from '../../kernel/json/measure-json.ts';
+import type { Task } from '../../model/task.ts';
 import { loadContent } from '../../storage/content.ts';
 import { loadDependencyResults } from '../dependencies/dependency-results.ts';
 import { putAlias } from '../ids/aliases.ts';
 import { buildRecipientShortId } from '../ids/short-ids.ts';
-import type { Task } from '../model/task.ts';
 
 /** Keeps what agents of the dialect call the task, where they cannot say its id. */
 export const ensureAlias = (

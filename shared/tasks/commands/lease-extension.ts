@@ -1,7 +1,7 @@
 import { type AgentHealth, healthRef } from '../../identity/agents/agent.ts';
 import { getInstanceLastSeen } from '../../identity/agents/agent-instances.ts';
 import type { Deps } from '../../identity/deps.ts';
-import type { Task } from '../model/task.ts';
+import type { Task } from '../../model/task.ts';
 
 /**
  * Until when a task whose lease is over stays with its holder, because that has given a sign of life within the last lease;

@@ -2,10 +2,10 @@ import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import type { Task } from '../../model/task.ts';
 import { mergeChanges } from '../../ports/conditions.ts';
 import { buildWaitAgainChange, isEndedByDependency } from '../dependencies/dependency-transitions.ts';
 import { findTaskByAnyId, withResolvedTaskId } from '../ids/aliases.ts';
-import type { Task } from '../model/task.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
 import {
   buildCancelTransition,

@@ -5,8 +5,8 @@ import {
   recountProviders,
 } from '../../identity/agents/domain-providers.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { isOpen, type Task, taskRef, undeclaredListKey } from '../../model/task.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
-import { isOpen, type Task, taskRef, undeclaredListKey } from '../model/task.ts';
 import { buildCapabilityQueueChange } from '../transitions/timeouts.ts';
 import { enqueueEagerly } from './update-task.ts';
 

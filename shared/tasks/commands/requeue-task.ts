@@ -1,6 +1,6 @@
 import type { Deps } from '../../identity/deps.ts';
+import { type Task, taskRef } from '../../model/task.ts';
 import { and, equals, notExists } from '../../ports/conditions.ts';
-import { type Task, taskRef } from '../model/task.ts';
 import { enqueueEagerly } from './update-task.ts';
 
 /** Queues a task once more whose queue message went astray, if it still waits for that very message. */

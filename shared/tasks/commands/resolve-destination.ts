@@ -10,11 +10,11 @@ import {
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { isDeliveredOverNats, resolveNatsDelivery } from '../../nats/nats-providers.ts';
+import type { TaskRequestCommand } from '../../model/command.ts';
+import type { Task } from '../../model/task.ts';
 import { getDomain } from '../../ports/queues.ts';
-import type { Task } from '../model/task.ts';
 import { computeFirstCheckAt } from '../transitions/end-and-requeue.ts';
-import type { TaskRequestCommand } from './command.ts';
+import { isDeliveredOverNats, resolveNatsDelivery } from './nats-providers.ts';
 
 /** Who may claim a task: one agent, whoever serves a domain, or whoever has a capability. */
 export type Destination = Pick<Task, 'to' | 'instance' | 'domain' | 'routingCapability' | 'deliveryTarget' | 'due'> & {

@@ -1,9 +1,4 @@
 import { ParleyError } from '../../kernel/errors.ts';
-import type { Task } from '../model/task.ts';
-
-/** Who had the work in hand before the one who is given it, the requester last. */
-export const getDelegationChain = ({ delegationChain, from }: Pick<Task, 'delegationChain' | 'from'>): string[] =>
-  delegationChain ?? [from];
 
 export const delegationCycleError = (agent: string, delegationChain: string[]): ParleyError =>
   new ParleyError('delegation_cycle', `${agent} has had this work in hand already: ${delegationChain.join(' → ')}.`, {

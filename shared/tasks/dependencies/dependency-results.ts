@@ -5,9 +5,9 @@ import type { Deps } from '../../identity/deps.ts';
 import { toShortId } from '../../kernel/ids.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { measureJson } from '../../kernel/json/measure-json.ts';
+import { holderKey, isAssigned, type Task, taskRef } from '../../model/task.ts';
 import { loadContent, type StoredContent } from '../../storage/content.ts';
-import { buildArtifactUri } from '../model/artifacts.ts';
-import { holderKey, isAssigned, type Task, taskRef } from '../model/task.ts';
+import { buildArtifactUri } from '../artifacts.ts';
 import { listLinks } from './links.ts';
 
 /**

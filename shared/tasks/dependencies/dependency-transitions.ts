@@ -1,6 +1,6 @@
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { isOpen, type Task } from '../../model/task.ts';
 import { type Change, equals, mergeChanges } from '../../ports/conditions.ts';
-import { isOpen, type Task } from '../model/task.ts';
 import {
   buildEndChange,
   buildEnqueueChange,

@@ -1,13 +1,13 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import type { TaskRequestCommand } from '../../model/command.ts';
+import { getDelegationChain, isOpen, type Task, taskRef } from '../../model/task.ts';
 import { notEquals } from '../../ports/conditions.ts';
 import type { TransactionWrite } from '../../ports/records.ts';
-import type { TaskRequestCommand } from '../commands/command.ts';
 import { findTaskByAnyId } from '../ids/aliases.ts';
-import { isOpen, type Task, taskRef } from '../model/task.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
-import { delegationCycleError, getDelegationChain, selfDelegationError } from './delegation-chain.ts';
+import { delegationCycleError, selfDelegationError } from './delegation-chain.ts';
 import { LINK_RETENTION_MS } from './links.ts';
 
 /** Where a task comes from. */

@@ -1,7 +1,7 @@
 import type { Deps } from '../../identity/deps.ts';
+import { type Task, taskRef } from '../../model/task.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
 import type { Item, Ref } from '../../ports/records.ts';
-import { type Task, taskRef } from '../model/task.ts';
 import { LINKS_PAGE_SIZE, listLinks, type TaskRelation } from './links.ts';
 import { reconcileDependencies } from './reconcile-dependencies.ts';
 

@@ -1,16 +1,13 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { MAX_DEPENDENCIES, type Task, taskRef } from '../../model/task.ts';
 import type { NewItem, TransactionWrite } from '../../ports/records.ts';
 import { enqueueEagerly } from '../commands/update-task.ts';
-import { type Task, taskRef } from '../model/task.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
 import { RECHECK_MS } from '../transitions/timeouts.ts';
 import { computeDependencyTransition, isEndedByDependency } from './dependency-transitions.ts';
 import { LINK_RETENTION_MS } from './links.ts';
-
-/** A transaction of DynamoDB takes 100 writes: the task, the link to its parent and the parent, and two for each of these. */
-export const MAX_DEPENDENCIES = 48;
 
 export const checkDependencyCount = (ids: readonly string[]): ParleyError | undefined =>
   ids.length <= MAX_DEPENDENCIES

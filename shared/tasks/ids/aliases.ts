@@ -1,8 +1,8 @@
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { isDerivedId } from '../../kernel/ids.ts';
+import { type Task, taskRef } from '../../model/task.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
-import { type Task, taskRef } from '../model/task.ts';
 
 /** Another id that finds a task: the one under which it was told to somebody who could not be told its own. */
 interface Alias extends Item {

@@ -1,12 +1,12 @@
 import type { Agent } from '../../identity/agents/agent.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { findPrior } from '../../ingest/deduplicate.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { SHORT_ID, toShortId } from '../../kernel/ids.ts';
+import type { TaskReport } from '../../model/command.ts';
+import { holderKey, isOpen, type Task, taskRef, toSortableTime } from '../../model/task.ts';
 import type { Item, NewItem } from '../../ports/records.ts';
-import type { TaskReport } from '../commands/command.ts';
-import { holderKey, isOpen, type Task, taskRef, toSortableTime } from '../model/task.ts';
+import { findPrior } from '../commands/deduplicate.ts';
 
 /**
  * What a requester and an agent call a task in a protocol that has room for eight digits only. It stands among all tasks with the same

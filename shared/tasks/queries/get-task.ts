@@ -1,11 +1,11 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { type HistoryEntry, hasHistory, MAX_HISTORY_ENTRIES } from '../../model/history.ts';
+import { isOpen, type Task, taskRef } from '../../model/task.ts';
 import type { Item } from '../../ports/records.ts';
 import { isDependencyOfAssigned } from '../dependencies/dependency-results.ts';
 import { withResolvedTaskId } from '../ids/aliases.ts';
-import { type HistoryEntry, hasHistory, MAX_HISTORY_ENTRIES } from '../model/history.ts';
-import { isOpen, type Task, taskRef } from '../model/task.ts';
 import { canReadTask } from './can-read-task.ts';
 
 export interface TaskWithHistory {

@@ -1,9 +1,9 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { failedListKey, holderKey, type Task, type TaskStatus, taskRef } from '../../model/task.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import type { Ref } from '../../ports/records.ts';
-import { failedListKey, holderKey, type Task, type TaskStatus, taskRef } from '../model/task.ts';
 import { canReadTask } from './can-read-task.ts';
 
 export interface TaskListOptions {

@@ -5,13 +5,13 @@ import type { Deps } from '../../identity/deps.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
-import { buildOutcome, buildQuestion } from '../../messaging/inbox/delivery.ts';
+import { buildOutcome, buildQuestion } from '../../model/delivery.ts';
+import { buildTimeline, type HistoryEntry } from '../../model/history.ts';
+import { isOpen, TASK_STATUSES, type Task, type TaskStatus } from '../../model/task.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 import { loadContent } from '../../storage/content.ts';
+import { loadArtifactViews } from '../artifacts.ts';
 import { listLinks } from '../dependencies/links.ts';
-import { loadArtifactViews } from '../model/artifacts.ts';
-import { buildTimeline, type HistoryEntry } from '../model/history.ts';
-import { isOpen, TASK_STATUSES, type Task, type TaskStatus } from '../model/task.ts';
 
 const time = z.iso.datetime().optional();
 const anyValue = z.unknown();

@@ -1,7 +1,5 @@
 import type { ParleyError } from '../../kernel/errors.ts';
-import { inboxPk } from '../../messaging/inbox/delivery.ts';
-import { type Change, mergeChanges } from '../../ports/conditions.ts';
-import type { IndexKey } from '../../ports/records.ts';
+import { inboxPk } from '../../model/delivery.ts';
 import {
   countSpentAttempts,
   failedListKey,
@@ -9,7 +7,9 @@ import {
   type TaskError,
   type TaskStatus,
   timeOrderedKey,
-} from '../model/task.ts';
+} from '../../model/task.ts';
+import { type Change, mergeChanges } from '../../ports/conditions.ts';
+import type { IndexKey } from '../../ports/records.ts';
 import { applyTo, requireOpen, requireRetryable, type Transition } from './rules.ts';
 
 export interface TaskLimits {

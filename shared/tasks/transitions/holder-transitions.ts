@@ -1,13 +1,10 @@
 import type { AgentPause } from '../../identity/agents/agent-control.ts';
 import type { ParleyError } from '../../kernel/errors.ts';
 import type { Json, JsonObject } from '../../kernel/json/json.ts';
-import { inboxSortKey } from '../../messaging/inbox/delivery.ts';
-import { type Change, lessThan, mergeChanges, notExists } from '../../ports/conditions.ts';
-import type { StoredContent } from '../../storage/content.ts';
-import type { SequenceInfo } from '../commands/command.ts';
-import { delegationCycleError, taskDeclinedError } from '../dependencies/delegation-chain.ts';
-import type { StoredArtifacts } from '../model/artifacts.ts';
-import { toQuestion } from '../model/history.ts';
+import type { StoredArtifacts } from '../../model/artifact.ts';
+import type { SequenceInfo } from '../../model/command.ts';
+import { inboxSortKey } from '../../model/delivery.ts';
+import { toQuestion } from '../../model/history.ts';
 import {
   getDedupRound,
   holderKey,
@@ -17,7 +14,10 @@ import {
   type Task,
   type TaskError,
   timeOrderedKey,
-} from '../model/task.ts';
+} from '../../model/task.ts';
+import { type Change, lessThan, mergeChanges, notExists } from '../../ports/conditions.ts';
+import type { StoredContent } from '../../storage/content.ts';
+import { delegationCycleError, taskDeclinedError } from '../dependencies/delegation-chain.ts';
 import { buildEndChange, buildRetryOrFailChange, type TransitionContext } from './end-and-requeue.ts';
 import {
   applyTo,

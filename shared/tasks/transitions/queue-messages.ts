@@ -1,7 +1,7 @@
+import { type Task, toQueueKey } from '../../model/task.ts';
 import { buildRequestRelay } from '../../nats/relay-item.ts';
 import type { QueueMessage } from '../../ports/queues.ts';
 import type { RecordChange } from '../../ports/records.ts';
-import { type Task, toQueueKey } from '../model/task.ts';
 
 /** Of all that follows from one write to a task, the part that agents wait for. */
 export const buildQueueMessages = ({ before, after }: RecordChange<Task>): QueueMessage[] => {

@@ -4,9 +4,9 @@ import { countProviders, isCapabilityDeclared, loadDomainProviders } from '../..
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { ParleyError } from '../../kernel/errors.ts';
-import { isDeliveredOverNats } from '../../nats/nats-providers.ts';
+import type { Task, TaskError } from '../../model/task.ts';
 import { type Change, mergeChanges } from '../../ports/conditions.ts';
-import type { Task, TaskError } from '../model/task.ts';
+import { isDeliveredOverNats } from '../commands/nats-providers.ts';
 import { buildEnqueueChange, buildReleaseChange, LEASE_FIELDS } from './end-and-requeue.ts';
 import { type Actor, appendProcessedMessage, claimThen, type HolderMessage } from './holder-transitions.ts';
 import { requireAssignedTo, requireAttempt } from './rules.ts';

@@ -2,6 +2,7 @@ import { buildDomainWildcard } from '../../identity/agents/agent.ts';
 import type { AgentPause } from '../../identity/agents/agent-control.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
+import type { Task, TaskStatus } from '../../model/task.ts';
 import {
   and,
   type Change,
@@ -15,7 +16,6 @@ import {
   or,
 } from '../../ports/conditions.ts';
 import type { Item } from '../../ports/records.ts';
-import type { Task, TaskStatus } from '../model/task.ts';
 
 /** One thing that must be true of a record, and what to say where it is not. */
 export interface Rule<T extends Item = Task> {

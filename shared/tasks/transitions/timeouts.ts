@@ -1,5 +1,5 @@
+import { countSpentAttempts, type Task, type TaskError } from '../../model/task.ts';
 import { type Change, equals, mergeChanges } from '../../ports/conditions.ts';
-import { countSpentAttempts, type Task, type TaskError } from '../model/task.ts';
 import {
   buildEndChange,
   buildEnqueueChange,

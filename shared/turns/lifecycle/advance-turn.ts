@@ -1,10 +1,10 @@
 import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { type AgentState, agentStateRef, getOwn, type TurnResult } from '../../model/agent-state.ts';
 import { type Condition, notEquals, or } from '../../ports/conditions.ts';
 import { updateWithRetry } from '../../storage/update-with-retry.ts';
 import { applyTo, type Transition, toConditionalUpdate } from '../../tasks/transitions/rules.ts';
-import { type AgentState, agentStateRef, getOwn, type TurnResult } from '../model/agent-state.ts';
 import { type FencingToken, isCurrentToken, staleTurnError } from './rules.ts';
 import {
   type AwaitedCall,

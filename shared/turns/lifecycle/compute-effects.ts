@@ -1,8 +1,4 @@
-import type { Effect } from '../../effects/effect.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
-import type { RecordChange } from '../../ports/records.ts';
-import { isOpen, type Task } from '../../tasks/model/task.ts';
-import type { Batch, BatchItemEnd } from '../../workflows/batches/batch.ts';
 import {
   type ActiveTurn,
   type AgentState,
@@ -11,13 +7,17 @@ import {
   type ToolReport,
   type TurnEnd,
   type TurnStep,
-} from '../model/agent-state.ts';
-import { buildCorrelationRecord, type CallPhase } from '../model/correlation.ts';
-import { getCommonGroundExtensions, getToolCall, type ToolCall, toToolCallTaskId } from '../model/tool-call.ts';
-import { type Turn, toTaskTurnId } from '../model/turn.ts';
-import type { TurnEffect, Wakeup } from '../model/turn-effect.ts';
-import { buildTurnEndEvent, toTurnEventContext } from '../model/turn-end-event.ts';
-import { buildTurnEvent, type TurnEventContext } from '../model/turn-event.ts';
+} from '../../model/agent-state.ts';
+import type { Batch, BatchItemEnd } from '../../model/batch.ts';
+import { buildCorrelationRecord, type CallPhase } from '../../model/correlation.ts';
+import type { Effect } from '../../model/effect.ts';
+import { isOpen, type Task } from '../../model/task.ts';
+import { getCommonGroundExtensions, getToolCall, type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
+import { type Turn, toTaskTurnId } from '../../model/turn.ts';
+import type { TurnEffect, TurnEventContext, Wakeup } from '../../model/turn-effect.ts';
+import type { RecordChange } from '../../ports/records.ts';
+import { buildTurnEndEvent, toTurnEventContext } from './turn-end-event.ts';
+import { buildTurnEvent } from './turn-event.ts';
 
 const toTurnEffect = (effect: TurnEffect): Effect => ({ kind: 'turn', effect });
 

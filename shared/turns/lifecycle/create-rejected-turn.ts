@@ -1,8 +1,8 @@
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { type Turn, turnRef } from '../../model/turn.ts';
 import type { NewItem } from '../../ports/records.ts';
-import { type Turn, turnRef } from '../model/turn.ts';
 import { createDeliverableCard } from './result-cards.ts';
 
 /**

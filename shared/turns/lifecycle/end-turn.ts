@@ -1,8 +1,8 @@
 import type { Deps } from '../../identity/deps.ts';
+import type { TurnEnd } from '../../model/agent-state.ts';
+import { type Turn, turnRef } from '../../model/turn.ts';
 import { notExists } from '../../ports/conditions.ts';
 import type { WriteResult } from '../../ports/records.ts';
-import type { TurnEnd } from '../model/agent-state.ts';
-import { type Turn, turnRef } from '../model/turn.ts';
 import { createDeliverableCard } from './result-cards.ts';
 
 /** The end of the turn's own record, and with it its one task event: one that has ended stays as it is. */

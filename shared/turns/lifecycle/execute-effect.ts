@@ -1,8 +1,8 @@
 import type { Deps } from '../../identity/deps.ts';
+import { agentTurnsPk } from '../../model/agent-state.ts';
+import { QUEUED_PREFIX, type QueuedTurn, stepRef, turnRef } from '../../model/turn.ts';
+import type { TurnEffect } from '../../model/turn-effect.ts';
 import { equals, lessThan, notExists, or } from '../../ports/conditions.ts';
-import { agentTurnsPk } from '../model/agent-state.ts';
-import { QUEUED_PREFIX, type QueuedTurn, stepRef, turnRef } from '../model/turn.ts';
-import type { TurnEffect } from '../model/turn-effect.ts';
 import { completeTaskFromTurn, renewTaskFromTurn } from '../task-bridge/sync-task.ts';
 import { cancelTurnTask, completeFromTask, createTaskForTurn } from '../task-bridge/turn-as-task.ts';
 import { cancelToolCall, completeToolCallTask } from '../tool-calls/complete-tool-call.ts';

@@ -3,8 +3,8 @@ import { type Agent, listUnscopedCapabilities } from '../../identity/agents/agen
 import { findProviders } from '../../identity/agents/capability-providers.ts';
 import { getChannels } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { agentTurnsPk } from '../model/agent-state.ts';
-import { formatGroupQueueName, QUEUED_PREFIX, type QueuedTurn } from '../model/turn.ts';
+import { agentTurnsPk } from '../../model/agent-state.ts';
+import { formatGroupQueueName, QUEUED_PREFIX, type QueuedTurn } from '../../model/turn.ts';
 
 /** The queues of the groups that the agent belongs to, on the channels that it may use. Its registration bounds their number. */
 export const listGroupQueues = (agent: Agent): string[] =>

@@ -4,9 +4,6 @@ import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
-import { exists } from '../../ports/conditions.ts';
-import type { Item, TransactionWrite, Watcher } from '../../ports/records.ts';
-import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import {
   type ActiveTurn,
   type AgentState,
@@ -15,8 +12,11 @@ import {
   buildAgentStateWrite,
   computeExecutionStatus,
   isAgentState,
-} from '../model/agent-state.ts';
-import { isQueuedTurn, type QueuedTurn, type Turn, turnRef } from '../model/turn.ts';
+} from '../../model/agent-state.ts';
+import { isQueuedTurn, type QueuedTurn, type Turn, turnRef } from '../../model/turn.ts';
+import { exists } from '../../ports/conditions.ts';
+import type { Item, TransactionWrite, Watcher } from '../../ports/records.ts';
+import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { toReportInboxRows, toTurnInboxRow } from '../queries/turn-view.ts';
 import { leaseTaskAsTurn } from '../task-bridge/task-as-turn.ts';
 import { findOldestGroupTurn, listGroupQueues } from './group-queues.ts';

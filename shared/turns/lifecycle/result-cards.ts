@@ -4,9 +4,9 @@ import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { isObject, type Json } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import type { TurnEnd } from '../../model/agent-state.ts';
+import type { Turn } from '../../model/turn.ts';
 import { loadContent } from '../../storage/content.ts';
-import type { TurnEnd } from '../model/agent-state.ts';
-import type { Turn } from '../model/turn.ts';
 
 /** What a turn delivers that ended without its worker's doing: a card that says how. */
 export const createDeliverableCard = async (

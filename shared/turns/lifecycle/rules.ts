@@ -1,7 +1,7 @@
 import { ParleyError } from '../../kernel/errors.ts';
+import { type AgentState, computeExecutionStatus, getOwn } from '../../model/agent-state.ts';
 import { and, equals, equalsAny, lessThan, notExists, or } from '../../ports/conditions.ts';
 import type { Rule } from '../../tasks/transitions/rules.ts';
-import { type AgentState, computeExecutionStatus, getOwn } from '../model/agent-state.ts';
 
 /** Which turn its holder believes to have. */
 export interface FencingToken {

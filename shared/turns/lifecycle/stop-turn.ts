@@ -1,9 +1,9 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { agentStateRef, type TurnEnd } from '../../model/agent-state.ts';
+import { queuedTurnKey, type Turn, turnRef } from '../../model/turn.ts';
 import { equals, exists } from '../../ports/conditions.ts';
-import { agentStateRef, type TurnEnd } from '../model/agent-state.ts';
-import { queuedTurnKey, type Turn, turnRef } from '../model/turn.ts';
 import { canReadAgentState } from '../queries/get-turn.ts';
 import { type TurnHolder, updateAgentState } from './advance-turn.ts';
 import { endTurn } from './end-turn.ts';

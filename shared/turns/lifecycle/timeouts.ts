@@ -1,12 +1,12 @@
 import { deriveChildSpan } from '../../kernel/trace.ts';
-import { type Change, equals } from '../../ports/conditions.ts';
 import {
   type ActiveTurn,
   type AgentState,
   computeExecutionStatus,
   getOwn,
   type ToolCallStatus,
-} from '../model/agent-state.ts';
+} from '../../model/agent-state.ts';
+import { type Change, equals } from '../../ports/conditions.ts';
 import { buildReapChange, buildTimeoutReport, type TurnTransitionContext } from './transitions.ts';
 
 /** The tool calls that a suspended turn still waits for, and until when. */

@@ -1,6 +1,4 @@
 import type { Trace } from '../../kernel/trace.ts';
-import { type Change, type Condition, greaterThan } from '../../ports/conditions.ts';
-import type { Rule, Transition } from '../../tasks/transitions/rules.ts';
 import type {
   ActiveTurn,
   AgentState,
@@ -9,7 +7,9 @@ import type {
   TurnEnd,
   TurnResult,
   TurnStep,
-} from '../model/agent-state.ts';
+} from '../../model/agent-state.ts';
+import { type Change, type Condition, greaterThan } from '../../ports/conditions.ts';
+import type { Rule, Transition } from '../../tasks/transitions/rules.ts';
 import {
   type FencingToken,
   requireActive,

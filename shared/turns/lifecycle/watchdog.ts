@@ -1,7 +1,7 @@
 import type { Deps } from '../../identity/deps.ts';
+import { type AgentState, agentStateRef, computeExecutionStatus } from '../../model/agent-state.ts';
+import { type Turn, turnRef } from '../../model/turn.ts';
 import { equals } from '../../ports/conditions.ts';
-import { type AgentState, agentStateRef, computeExecutionStatus } from '../model/agent-state.ts';
-import { type Turn, turnRef } from '../model/turn.ts';
 import { listIdleMembers } from '../wakeups/wakeups.ts';
 import { createToolResultCard } from './result-cards.ts';
 import { stopTurn } from './stop-turn.ts';

@@ -3,9 +3,9 @@ import { canUseChannel } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
-import { taskRef } from '../../tasks/model/task.ts';
-import { type AgentState, agentStateRef } from '../model/agent-state.ts';
-import { MAX_STORED_STEPS, type StoredStep, type Turn, turnRef } from '../model/turn.ts';
+import { type AgentState, agentStateRef } from '../../model/agent-state.ts';
+import { taskRef } from '../../model/task.ts';
+import { MAX_STORED_STEPS, type StoredStep, type Turn, turnRef } from '../../model/turn.ts';
 import { toAgentStateView, toTurnView } from './turn-view.ts';
 
 /** A turn is seen by whoever may use its channel. */

@@ -1,9 +1,9 @@
 import { toIso } from '../../kernel/json/iso-time.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
-import type { Task } from '../../tasks/model/task.ts';
+import { type AgentState, computeExecutionStatus, type ExecutionStatus, getOwn } from '../../model/agent-state.ts';
+import type { Task } from '../../model/task.ts';
+import type { QueuedTurn, StoredStep, Turn } from '../../model/turn.ts';
 import { listAwaitedCalls } from '../lifecycle/timeouts.ts';
-import { type AgentState, computeExecutionStatus, type ExecutionStatus, getOwn } from '../model/agent-state.ts';
-import type { QueuedTurn, StoredStep, Turn } from '../model/turn.ts';
 
 /** What was asked for, as the worker finds it in its inbox. */
 export const toTurnInboxRow = (row: QueuedTurn | Turn): JsonObject => ({

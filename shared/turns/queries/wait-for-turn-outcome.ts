@@ -1,11 +1,11 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import { taskRef } from '../../model/task.ts';
+import { turnRef } from '../../model/turn.ts';
 import type { Watcher } from '../../ports/records.ts';
-import { taskRef } from '../../tasks/model/task.ts';
 import { encodeTask } from '../../tasks/queries/task-view.ts';
-import { turnRef } from '../model/turn.ts';
-import { buildTurnEndEvent } from '../model/turn-end-event.ts';
+import { buildTurnEndEvent } from '../lifecycle/turn-end-event.ts';
 import { getTurn } from './get-turn.ts';
 
 /** How a turn ended, as its task event, or what its agent asks where that was handed it as a task; undefined if neither comes in time. */

@@ -2,10 +2,10 @@ import type { Agent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { toSortableTime } from '../../model/task.ts';
+import { type Turn, turnRef } from '../../model/turn.ts';
 import { lessThan, notExists, or } from '../../ports/conditions.ts';
 import type { Item, Ref } from '../../ports/records.ts';
-import { toSortableTime } from '../../tasks/model/task.ts';
-import { type Turn, turnRef } from '../model/turn.ts';
 
 /** A piece of what an agent says while it works on a turn. Nothing follows from it, and nothing is missing where it is lost. */
 export interface Chunk {

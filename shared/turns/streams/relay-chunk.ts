@@ -2,9 +2,9 @@ import { hasRelay } from '../../config/config.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { turnRef } from '../../model/turn.ts';
 import { buildPublishRelay } from '../../nats/relay-item.ts';
 import { CHUNK_PRIORITY } from '../../ports/queue-names.ts';
-import { turnRef } from '../model/turn.ts';
 import type { Chunk } from './chunk.ts';
 
 /**

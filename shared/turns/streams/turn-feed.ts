@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Deps } from '../../identity/deps.ts';
+import { type Turn, turnRef } from '../../model/turn.ts';
 import type { Records } from '../../ports/records.ts';
 import { COALESCE_MS, Waiters } from '../../storage/waiters.ts';
-import { type Turn, turnRef } from '../model/turn.ts';
 import { listChunksFrom, type ReceivedChunk, toBucketStart } from './chunk.ts';
 
 /** A turn as it is, and some of what its agent said. */

@@ -4,13 +4,13 @@ import type { Deps } from '../../identity/deps.ts';
 import { isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
 import type { Json } from '../../kernel/json/json.ts';
+import type { TurnEnd } from '../../model/agent-state.ts';
+import type { ProgressMessage } from '../../model/command.ts';
+import type { Turn } from '../../model/turn.ts';
+import type { RecordedStep, TurnEffect } from '../../model/turn-effect.ts';
 import { loadContent } from '../../storage/content.ts';
 import { applyReport } from '../../tasks/commands/apply-report.ts';
-import type { ProgressMessage } from '../../tasks/commands/command.ts';
 import { renewLease } from '../../tasks/commands/manage-task.ts';
-import type { TurnEnd } from '../model/agent-state.ts';
-import type { Turn } from '../model/turn.ts';
-import type { RecordedStep, TurnEffect } from '../model/turn-effect.ts';
 
 /** The task ends as the turn did that worked on it, with what its deliverable says. */
 export const completeTaskFromTurn = async (deps: Deps, turn: Turn, end: TurnEnd): Promise<void> => {

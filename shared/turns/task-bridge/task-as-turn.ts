@@ -8,19 +8,19 @@ import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
 import { toIdWithoutBlanks } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
+import { type AgentState, agentStateRef, buildAgentStateWrite } from '../../model/agent-state.ts';
+import { type Task, taskRef } from '../../model/task.ts';
+import { getCommonGroundExtensions, getToolCall, listWaitingAgents } from '../../model/tool-call.ts';
+import { type Turn, toTaskTurnId, turnRef } from '../../model/turn.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { NewItem } from '../../ports/records.ts';
 import { loadContent } from '../../storage/content.ts';
 import { claimTasks } from '../../tasks/commands/claim-tasks.ts';
 import { enqueueEagerly } from '../../tasks/commands/update-task.ts';
 import { loadDependencyResults } from '../../tasks/dependencies/dependency-results.ts';
-import { type Task, taskRef } from '../../tasks/model/task.ts';
 import { buildReleaseChange } from '../../tasks/transitions/end-and-requeue.ts';
 import type { TurnLease } from '../lifecycle/lease-turn.ts';
 import { buildLeaseChange } from '../lifecycle/transitions.ts';
-import { type AgentState, agentStateRef, buildAgentStateWrite } from '../model/agent-state.ts';
-import { getCommonGroundExtensions, getToolCall, listWaitingAgents } from '../model/tool-call.ts';
-import { type Turn, toTaskTurnId, turnRef } from '../model/turn.ts';
 import { toTurnInboxRow } from '../queries/turn-view.ts';
 
 /** The agent's next task as a turn of its own; undefined if there is none in time. */

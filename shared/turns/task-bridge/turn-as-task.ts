@@ -6,15 +6,15 @@ import { isPermanent } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
+import type { TurnEnd } from '../../model/agent-state.ts';
+import { type Task, taskRef } from '../../model/task.ts';
+import type { CommonGroundExtensions } from '../../model/tool-call.ts';
+import { type Turn, turnRef } from '../../model/turn.ts';
 import { loadContent } from '../../storage/content.ts';
 import { createTask } from '../../tasks/commands/create-task.ts';
-import { type Task, taskRef } from '../../tasks/model/task.ts';
 import { buildCancelTransition } from '../../tasks/transitions/end-and-requeue.ts';
 import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { endTurn } from '../lifecycle/end-turn.ts';
-import type { TurnEnd } from '../model/agent-state.ts';
-import type { CommonGroundExtensions } from '../model/tool-call.ts';
-import { type Turn, turnRef } from '../model/turn.ts';
 import { toTurnResult } from '../tool-calls/report-result.ts';
 
 /** The turn of an agent that speaks another protocol is a task of that agent's, under the same id. */

@@ -20,14 +20,14 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { createChildSpan, inheritTrace, pickTraceFields, type Trace } from '../../kernel/trace.ts';
+import { type AgentState, agentStateRef, getOwn } from '../../model/agent-state.ts';
+import type { TaskRequestCommand } from '../../model/command.ts';
+import { correlationRef } from '../../model/correlation.ts';
+import { type CommonGroundExtensions, type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
 import { getTool } from '../../registration/register-tool.ts';
-import type { TaskRequestCommand } from '../../tasks/commands/command.ts';
 import { createTask, type TransactionGuard } from '../../tasks/commands/create-task.ts';
 import { protocolViolationError } from '../lifecycle/enqueue.ts';
 import { isCurrentToken, staleTurnError } from '../lifecycle/rules.ts';
-import { type AgentState, agentStateRef, getOwn } from '../model/agent-state.ts';
-import { correlationRef } from '../model/correlation.ts';
-import { type CommonGroundExtensions, type ToolCall, toToolCallTaskId } from '../model/tool-call.ts';
 import { type CalledService, retryOnAgentStateChange, toolCallGuard, toolCallIdReusedError } from './guard.ts';
 
 type ToolCommand = Extract<CommonGroundCommand, { do: 'callTool' | 'callInternal' }>;

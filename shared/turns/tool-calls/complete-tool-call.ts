@@ -1,15 +1,15 @@
+import { buildBatchEndChange as batchEnded } from '../../batches/record-item-end.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import type { ToolReport } from '../../model/agent-state.ts';
+import { batchRef } from '../../model/batch.ts';
+import { correlationRef } from '../../model/correlation.ts';
+import { taskRef } from '../../model/task.ts';
+import { toToolCallTaskId } from '../../model/tool-call.ts';
 import { mergeChanges } from '../../ports/conditions.ts';
-import { taskRef } from '../../tasks/model/task.ts';
 import { buildCancelTransition, buildEndChange } from '../../tasks/transitions/end-and-requeue.ts';
 import { requireOpen, toConditionalUpdate } from '../../tasks/transitions/rules.ts';
-import { batchRef } from '../../workflows/batches/batch.ts';
-import { buildBatchEndChange as batchEnded } from '../../workflows/batches/record-item-end.ts';
 import { forceStop } from '../lifecycle/stop-turn.ts';
-import type { ToolReport } from '../model/agent-state.ts';
-import { correlationRef } from '../model/correlation.ts';
-import { toToolCallTaskId } from '../model/tool-call.ts';
 
 /** A tool has reported: the task that brought it the command is done, though nobody said so in words of tasks. */
 export const completeToolCallTask = async (

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { recordItemEnd } from '../../batches/record-item-end.ts';
 import { getDialect } from '../../dialects/registry.ts';
 import { listUnscopedCapabilities } from '../../identity/agents/agent.ts';
 import { type Caller, findAgent, getCallerName } from '../../identity/auth/authenticate.ts';
@@ -9,15 +10,14 @@ import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { measureJson } from '../../kernel/json/measure-json.ts';
 import { createChildSpan, pickTraceFields } from '../../kernel/trace.ts';
+import { type Batch, batchRef } from '../../model/batch.ts';
+import type { CommandResult } from '../../model/command.ts';
+import { listWaitingAgents } from '../../model/tool-call.ts';
+import { toBatchItemTurnId } from '../../model/turn.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { NewItem } from '../../ports/records.ts';
 import { deleteOrphans, loadContent, storeContent } from '../../storage/content.ts';
-import type { CommandResult } from '../../tasks/commands/command.ts';
-import { type Batch, batchRef } from '../../workflows/batches/batch.ts';
-import { recordItemEnd } from '../../workflows/batches/record-item-end.ts';
 import { enqueueTurn } from '../lifecycle/enqueue.ts';
-import { listWaitingAgents } from '../model/tool-call.ts';
-import { toBatchItemTurnId } from '../model/turn.ts';
 import type { ValidatedCall } from './call-tool.ts';
 
 const target = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an agent or a capability');

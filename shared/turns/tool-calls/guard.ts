@@ -1,13 +1,13 @@
 import type { Agent } from '../../identity/agents/agent.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import type { Trace } from '../../kernel/trace.ts';
+import { type AgentState, agentStateRef, getOwn, isAgentState } from '../../model/agent-state.ts';
+import { buildCorrelationRecord } from '../../model/correlation.ts';
+import { type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
 import { and, type Condition, equals, notExists } from '../../ports/conditions.ts';
 import type { TransactionWrite } from '../../ports/records.ts';
 import type { TransactionGuard } from '../../tasks/commands/create-task.ts';
 import { isCurrentToken, requireActive, requireAwaited, staleTurnError } from '../lifecycle/rules.ts';
-import { type AgentState, agentStateRef, getOwn, isAgentState } from '../model/agent-state.ts';
-import { buildCorrelationRecord } from '../model/correlation.ts';
-import { type ToolCall, toToolCallTaskId } from '../model/tool-call.ts';
 
 /** Who does the work of a call: an agent, or whoever has a capability. */
 export interface CalledService {

@@ -9,9 +9,9 @@ import { listUsableChannels } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { createChildSpan, type Trace } from '../../kernel/trace.ts';
-import { type Task, taskRef } from '../../tasks/model/task.ts';
-import { agentStateRef } from '../model/agent-state.ts';
-import { getCommonGroundExtensions, getToolCall, toToolCallTaskId } from '../model/tool-call.ts';
+import { agentStateRef } from '../../model/agent-state.ts';
+import { type Task, taskRef } from '../../model/task.ts';
+import { getCommonGroundExtensions, getToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
 import { requireCalledAgent } from './guard.ts';
 import { checkIgnored, type IgnoredReason, type ReporterCheck, recordToolReport } from './record-report.ts';
 

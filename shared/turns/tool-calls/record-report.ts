@@ -1,5 +1,6 @@
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { type AgentState, agentStateRef, getOwn, type ToolReport } from '../../model/agent-state.ts';
 import type { Condition } from '../../ports/conditions.ts';
 import { updateWithRetry } from '../../storage/update-with-retry.ts';
 import { applyTo, toConditionalUpdate } from '../../tasks/transitions/rules.ts';
@@ -11,7 +12,6 @@ import {
   buildReportTransition as reported,
   requireDistantDeadline,
 } from '../lifecycle/transitions.ts';
-import { type AgentState, agentStateRef, getOwn, type ToolReport } from '../model/agent-state.ts';
 
 /** Why a report changed nothing. */
 export type IgnoredReason = 'late' | 'unknown' | 'duplicate';

@@ -1,13 +1,13 @@
 import type { Deps } from '../../identity/deps.ts';
 import { isObject, type Json } from '../../kernel/json/json.ts';
 import { createChildSpan, type Trace } from '../../kernel/trace.ts';
+import type { TurnEnd, TurnResult } from '../../model/agent-state.ts';
+import type { Batch } from '../../model/batch.ts';
+import type { Task } from '../../model/task.ts';
+import { parseAfterExecutionControl, type ToolCall } from '../../model/tool-call.ts';
+import { type Turn, turnRef } from '../../model/turn.ts';
 import { loadContent } from '../../storage/content.ts';
-import type { Task } from '../../tasks/model/task.ts';
-import type { Batch } from '../../workflows/batches/batch.ts';
 import { createToolResultCard, loadSummary } from '../lifecycle/result-cards.ts';
-import type { TurnEnd, TurnResult } from '../model/agent-state.ts';
-import { parseAfterExecutionControl, type ToolCall } from '../model/tool-call.ts';
-import { type Turn, turnRef } from '../model/turn.ts';
 import { recordToolReport } from './record-report.ts';
 
 /** How the end of a task is called in this protocol. */

@@ -2,7 +2,6 @@ import { putCard } from '../../cards/put-card.ts';
 import type { CommonGroundCommand } from '../../dialects/common-ground/decode.ts';
 import { buildHeaders } from '../../dialects/common-ground/headers.ts';
 import { COMMON_GROUND_VERSION, formatSubject } from '../../dialects/common-ground/subject.ts';
-import type { Effect } from '../../effects/effect.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import { assertChannelAccess } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -11,10 +10,11 @@ import { uuidFromSeed } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { createChildSpan, deriveChildSpan, type Trace } from '../../kernel/trace.ts';
+import { agentStateRef } from '../../model/agent-state.ts';
+import type { Effect } from '../../model/effect.ts';
 import { equals, notExists, or } from '../../ports/conditions.ts';
 import type { Item, Key, NewItem, RecordChange, Ref, TransactionWrite } from '../../ports/records.ts';
 import { prepareEnqueue } from '../lifecycle/enqueue.ts';
-import { agentStateRef } from '../model/agent-state.ts';
 
 type UiActionCommand = Extract<CommonGroundCommand, { do: 'uiAction' }>;
 

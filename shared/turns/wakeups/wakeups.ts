@@ -1,13 +1,13 @@
 import { hasRelay } from '../../config/config.ts';
-import type { Effect } from '../../effects/effect.ts';
 import { isChannelMember, pickRandomMember } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { agentStateRef, computeExecutionStatus } from '../../model/agent-state.ts';
+import type { Effect } from '../../model/effect.ts';
+import type { Wakeup } from '../../model/turn-effect.ts';
 import { toRelayEventMessage } from '../../nats/relay-event.ts';
 import type { Item, RecordChange } from '../../ports/records.ts';
 import { listGroupMembers } from '../lifecycle/group-queues.ts';
-import { agentStateRef, computeExecutionStatus } from '../model/agent-state.ts';
-import type { Wakeup } from '../model/turn-effect.ts';
-import { buildTurnEvent } from '../model/turn-event.ts';
+import { buildTurnEvent } from '../lifecycle/turn-event.ts';
 
 /** A bell that a message rings: kept, so that it is rung by what follows from the record, like any other. */
 interface WakeupRecord extends Item {

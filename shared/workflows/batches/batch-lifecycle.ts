@@ -1,17 +1,17 @@
+import { toDirectMessage } from '../../batches/batch-view.ts';
+import { buildBatchEndChange, recordItemEnd } from '../../batches/record-item-end.ts';
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import { getDialect } from '../../dialects/registry.ts';
-import type { Effect } from '../../effects/effect.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import { type Batch, batchRef } from '../../model/batch.ts';
+import type { Effect } from '../../model/effect.ts';
 import { buildBatchRelay } from '../../nats/relay-item.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import { createForkTurns } from '../../turns/tool-calls/fork-join.ts';
 import { createPending, type Notices } from '../deferred/create-pending.ts';
-import { type Batch, batchRef } from './batch.ts';
-import { toDirectMessage } from './batch-view.ts';
-import { buildBatchEndChange, recordItemEnd } from './record-item-end.ts';
 
 /** Makes the tasks that the batch does not have yet, and tells what their sender should know. One that can no longer be made has failed. */
 export const createBatchItems = async (deps: Deps, batch: Batch): Promise<Notices> => {

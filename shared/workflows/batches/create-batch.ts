@@ -1,3 +1,5 @@
+import { parseBatchTurn } from '../../adapters/parse-batch-turn.ts';
+import { getAuditDialect } from '../../dialects/is-audited.ts';
 import { resolveDialect } from '../../dialects/registry.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -8,23 +10,19 @@ import type { JsonObject } from '../../kernel/json/json.ts';
 import { measureJson } from '../../kernel/json/measure-json.ts';
 import { assertNotReserved } from '../../kernel/reserved-ids.ts';
 import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
-import { getAuditDialect } from '../../messaging/audit-log/is-audited.ts';
-import { inboxPk } from '../../messaging/inbox/delivery.ts';
+import { type Batch, type BatchItem, batchRef } from '../../model/batch.ts';
+import type { TaskRequestCommand } from '../../model/command.ts';
+import { inboxPk } from '../../model/delivery.ts';
+import type { PendingRequest, RequestIssue, Submitter } from '../../model/pending-request.ts';
 import { deleteOrphans, storeContent } from '../../storage/content.ts';
-import type { TaskRequestCommand } from '../../tasks/commands/command.ts';
-import { toBatchEnqueueRequest } from '../../turns/lifecycle/parse-enqueue.ts';
 import {
   CREATE_RETRY_MS,
   checkRequests,
   formatNotices,
-  type PendingRequest,
-  type RequestIssue,
   rejectedRequestsError,
-  type Submitter,
   toRequest,
   withResolvedReferences,
 } from '../deferred/create-pending.ts';
-import { type Batch, type BatchItem, batchRef } from './batch.ts';
 import { createBatchItems } from './batch-lifecycle.ts';
 
 export interface NewBatch {
@@ -117,7 +115,7 @@ interface RequestedItem {
 }
 
 const toRequestedItem = (deps: Deps, sower: Submitter, pending: PendingRequest): RequestedItem => {
-  const turn = toBatchEnqueueRequest(deps, sower, pending);
+  const turn = parseBatchTurn(deps, sower, pending);
   if (turn) return { item: { kind: 'turn', id: turn.id }, name: turn.correlation };
   const request = toRequest(deps, sower.from, pending);
   return { item: { kind: 'task', id: request.taskId }, name: request.taskId, request };

@@ -1,43 +1,28 @@
-import * as z from 'zod';
+import { parseBatchTurn } from '../../adapters/parse-batch-turn.ts';
 import { getDialect } from '../../dialects/registry.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { deduplicate, findPrior } from '../../ingest/deduplicate.ts';
 import { withAuditEntry } from '../../ingest/ingest-message.ts';
 import { resolveRequestReferences } from '../../ingest/resolve-references.ts';
 import { type Issue, isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { jsonObject, MAX_ISSUES } from '../../kernel/json/parse-or-throw.ts';
+import { MAX_ISSUES } from '../../kernel/json/parse-or-throw.ts';
 import { assertNotReserved } from '../../kernel/reserved-ids.ts';
-import type { Trace } from '../../kernel/trace.ts';
 import { recordSequence } from '../../messaging/sequences/sequence.ts';
+import type { TaskRequestCommand } from '../../model/command.ts';
+import {
+  type PendingRequest,
+  PendingRequests,
+  type RequestIssue,
+  type Submitter,
+} from '../../model/pending-request.ts';
+import { taskRef } from '../../model/task.ts';
 import { loadContent, type StoredContent } from '../../storage/content.ts';
-import type { TaskRequestCommand } from '../../tasks/commands/command.ts';
 import { assertInputSize, createTask } from '../../tasks/commands/create-task.ts';
+import { deduplicate, findPrior } from '../../tasks/commands/deduplicate.ts';
 import { resolveDestination } from '../../tasks/commands/resolve-destination.ts';
 import { resolveLineage } from '../../tasks/dependencies/lineage.ts';
-import { ON_FAILURE, taskRef } from '../../tasks/model/task.ts';
 import { enqueueTurn, prepareEnqueue } from '../../turns/lifecycle/enqueue.ts';
-import { toBatchEnqueueRequest } from '../../turns/lifecycle/parse-enqueue.ts';
-
-/**
- * Requests that were accepted together and become tasks one after the other. They are kept, as they were sent, in the record
- * that stands for all of them, until each is a task; whoever dies in between leaves the rest to that record's due time.
- */
-const PendingRequest = z.object({
-  dialect: z.string(),
-  message: jsonObject,
-  /** Told here where the message has no place for it, or only a short name. */
-  dependencyIds: z.array(z.string()).optional(),
-  parent: z.string().optional(),
-  onFailure: z.enum(ON_FAILURE).optional(),
-  /** Of which graph it is a node: the same request in another one is another request. */
-  graph: z.string().optional(),
-  /** Which child of which batch it is. */
-  batchMembership: z.object({ batchId: z.string(), index: z.number() }).optional(),
-});
-export type PendingRequest = z.output<typeof PendingRequest>;
-const PendingRequests = z.array(PendingRequest);
 
 /** When to go on with what somebody began to sow and did not finish. */
 export const CREATE_RETRY_MS = 30_000;
@@ -76,7 +61,7 @@ export const checkRequests = async (
   const errors = await Promise.all(
     pendingRequests.map(async (pending) => {
       try {
-        const turn = toBatchEnqueueRequest(deps, { ...asked, project: caller.project }, pending);
+        const turn = parseBatchTurn(deps, { ...asked, project: caller.project }, pending);
         if (!turn) return await checkRequest(deps, caller, asked.from, toRequest(deps, asked.from, pending));
         await prepareEnqueue(deps, caller, turn);
         return undefined;
@@ -111,12 +96,6 @@ const checkRequest = async (
   return new ParleyError('id_reused', `There is another task with the id ${request.taskId}. Give a new one a new id.`);
 };
 
-/** Something that is wrong with a part of what was asked for. */
-export interface RequestIssue {
-  path: string;
-  error: ParleyError;
-}
-
 /** All that is wrong, in one refusal: with the first error's code, and each as an issue. */
 export const rejectedRequestsError = (what: string, wrong: RequestIssue[]): ParleyError => {
   const [first] = wrong;
@@ -136,12 +115,6 @@ export const rejectedRequestsError = (what: string, wrong: RequestIssue[]): Parl
     details: first?.error.details,
   });
 };
-
-export interface Submitter {
-  project: string;
-  from: string;
-  trace: Trace;
-}
 
 export interface RejectedRequest {
   id: string;
@@ -208,7 +181,7 @@ const toPendingItem = (deps: Deps, sower: Submitter, pending: PendingRequest): P
   const { project, from, trace } = sower;
   // What its sender may see and call was checked when it was accepted.
   const anybody: Caller = { project, role: 'admin' };
-  const turn = toBatchEnqueueRequest(deps, sower, pending);
+  const turn = parseBatchTurn(deps, sower, pending);
   if (turn) {
     const make = async () => {
       await enqueueTurn(deps, anybody, turn);

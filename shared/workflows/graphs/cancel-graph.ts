@@ -1,9 +1,9 @@
 import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { graphRef } from '../../model/graph.ts';
 import { notExists } from '../../ports/conditions.ts';
 import { cancelGraphNodes } from './cancel-nodes.ts';
-import { graphRef } from './graph.ts';
 import { type GraphView, getOwnGraph, loadGraphView } from './graph-view.ts';
 
 /** Ends every node that is still open, whoever works on it. Cancelling twice is the same as once. */

@@ -1,9 +1,9 @@
 import type { Deps } from '../../identity/deps.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
-import { taskRef } from '../../tasks/model/task.ts';
+import type { Graph } from '../../model/graph.ts';
+import { taskRef } from '../../model/task.ts';
 import { buildCancelTransition } from '../../tasks/transitions/end-and-requeue.ts';
 import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
-import type { Graph } from './graph.ts';
 
 /** Those that wait for others first, so that none of them fails because what it waits for was cancelled. */
 export const cancelGraphNodes = async (deps: Deps, graph: Graph): Promise<void> => {

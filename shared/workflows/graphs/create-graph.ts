@@ -4,17 +4,11 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { measureJson } from '../../kernel/json/measure-json.ts';
 import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
+import { type Graph, type GraphNode, graphRef } from '../../model/graph.ts';
+import type { PendingRequest, RequestIssue } from '../../model/pending-request.ts';
 import { deleteOrphans, storeContent } from '../../storage/content.ts';
-import {
-  CREATE_RETRY_MS,
-  checkRequests,
-  formatNotices,
-  type PendingRequest,
-  type RequestIssue,
-  rejectedRequestsError,
-} from '../deferred/create-pending.ts';
+import { CREATE_RETRY_MS, checkRequests, formatNotices, rejectedRequestsError } from '../deferred/create-pending.ts';
 import { createTasks } from './create-tasks.ts';
-import { type Graph, type GraphNode, graphRef } from './graph.ts';
 
 /** For as long as its tasks are kept, and some time for them to run. */
 const GRAPH_RETENTION_MS = 30 * 86_400_000;

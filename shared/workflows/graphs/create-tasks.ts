@@ -1,11 +1,11 @@
-import type { Effect } from '../../effects/effect.ts';
 import type { Deps } from '../../identity/deps.ts';
+import type { Effect } from '../../model/effect.ts';
+import { type Graph, graphRef } from '../../model/graph.ts';
 import { notExists } from '../../ports/conditions.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import { createPending, type Notices } from '../deferred/create-pending.ts';
 import { cancelGraphNodes } from './cancel-nodes.ts';
-import { type Graph, graphRef } from './graph.ts';
 
 export interface CreateTasksResult {
   graph: Graph;

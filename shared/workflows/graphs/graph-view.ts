@@ -3,9 +3,9 @@ import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
-import { isAssigned, type Task, taskRef } from '../../tasks/model/task.ts';
+import { GRAPH_ENDS, type Graph, type GraphNode, graphRef } from '../../model/graph.ts';
+import { isAssigned, type Task, taskRef } from '../../model/task.ts';
 import { TaskView, toTaskView } from '../../tasks/queries/task-view.ts';
-import { GRAPH_ENDS, type Graph, type GraphNode, graphRef } from './graph.ts';
 
 const { status, state, input, error, metadata, progress } = TaskView.shape;
 

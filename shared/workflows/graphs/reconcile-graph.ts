@@ -1,6 +1,6 @@
 import type { Deps } from '../../identity/deps.ts';
+import { graphRef } from '../../model/graph.ts';
 import { equals } from '../../ports/conditions.ts';
-import { graphRef } from './graph.ts';
 import { loadGraphView } from './graph-view.ts';
 
 /**

@@ -1,0 +1,99 @@
+import { type CommonGroundCommand, isCommonGroundMessage } from '../../dialects/common-ground/decode.ts';
+import { getRequiredDepth, listHeaderLikeKeys, parseTraceHeaders } from '../../dialects/common-ground/headers.ts';
+import { parseProjectSubject } from '../../dialects/common-ground/subject.ts';
+import { type Caller, getCallerName, resolveActor } from '../../identity/auth/authenticate.ts';
+import { assertChannelAccess } from '../../identity/channels.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { pickTraceFields, type Trace } from '../../kernel/trace.ts';
+import type { CommandResult, ProtocolMessage } from '../../model/command.ts';
+import { enqueueTurn, protocolViolationError, resolveTurnTarget } from '../../turns/lifecycle/enqueue.ts';
+import { channelMismatchError } from '../../turns/lifecycle/rules.ts';
+import { stopTurn } from '../../turns/lifecycle/stop-turn.ts';
+import { getStoppableTurn } from '../../turns/queries/get-turn.ts';
+import { waitForTurnOutcome } from '../../turns/queries/wait-for-turn-outcome.ts';
+import { appendChunk } from '../../turns/streams/chunk.ts';
+import { relayChunk } from '../../turns/streams/relay-chunk.ts';
+import { callTool } from '../../turns/tool-calls/call-tool.ts';
+import { callInternalTool } from '../../turns/tool-calls/internal-tools.ts';
+import { receiveReport } from '../../turns/tool-calls/receive-report.ts';
+import { createUiAction } from '../../turns/ui-actions/ui-action.ts';
+import { createWakeup } from '../../turns/wakeups/wakeups.ts';
+import { toEnqueueRequest } from './parse-enqueue.ts';
+
+/** What a message of CommonGround asks for. */
+export const executeMessage = async (
+  deps: Deps,
+  caller: Caller,
+  requestTrace: Trace,
+  message: ProtocolMessage,
+): Promise<CommandResult> => {
+  if (!isCommonGroundMessage(message)) throw new Error(`This is a message of ${message.dialect}.`);
+  const order = message.command;
+  parseProjectSubject(order.subjectText, caller.project);
+  const stray = listHeaderLikeKeys(order.rawPayload);
+  if (stray.length > 0) deps.log('warn', 'payload contains header keys', { subject: order.subjectText, keys: stray });
+  const trace = parseTraceHeaders(order.headers) ?? requestTrace;
+  switch (order.do) {
+    case 'enqueue': {
+      const { turn, duplicate } = await enqueueTurn(deps, caller, toEnqueueRequest(order, requestTrace));
+      const awaited: CommandResult['waitForOutcome'] = (waitMs, signal) =>
+        waitForTurnOutcome(deps, caller, turn, waitMs, signal);
+      return { duplicate, agentTurnId: turn, waitForOutcome: awaited };
+    }
+    case 'report': {
+      assertSameTarget(order);
+      const depth = getRequiredDepth(order.depth);
+      const { ignored } = await receiveReport(deps, caller, order.payload, depth, trace, order.subject.channel);
+      return { duplicate: ignored !== undefined };
+    }
+    case 'stop': {
+      const { agent_turn_id: id, agent_id: agent, turn_epoch: epoch, reason } = order.payload;
+      assertSameTarget(order);
+      const turn = await getStoppableTurn(deps, caller, id);
+      if (turn.channel !== order.subject.channel) throw channelMismatchError(order.subject.channel, turn.channel);
+      return stopTurn(deps, turn, epoch, reason, { caller, agent });
+    }
+    case 'callTool':
+      return callTool(deps, caller, order);
+    case 'callInternal':
+      return callInternalTool(deps, caller, order);
+    case 'stream': {
+      const { agent } = await resolveActor(deps, caller, order.subject.target);
+      assertChannelAccess(agent, order.subject.channel);
+      await appendChunk(deps, agent, order.payload);
+      await relayChunk(deps, caller, agent, { subject: order.subjectText, chunk: order.payload });
+      return { duplicate: false };
+    }
+    case 'uiAction':
+      return createUiAction(deps, caller, order, trace);
+    case 'wake': {
+      const { target, channel } = order.subject;
+      if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);
+      const { isForGroup } = await resolveTurnTarget(deps, caller.project, target, channel);
+      const isAlreadyPublished = caller.role === 'agent' ? caller.viaRelay : undefined;
+      const about = {
+        project: caller.project,
+        channel,
+        depth: order.depth ?? 0,
+        ...pickTraceFields(trace),
+        sender: getCallerName(caller),
+      };
+      const wakeup = {
+        cause: `bell/${deps.newId()}`,
+        at: deps.clock.now(),
+        target,
+        isForGroup,
+        isAlreadyPublished,
+        context: about,
+      } as const;
+      await createWakeup(deps, { ...wakeup, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
+      return { duplicate: false };
+    }
+  }
+};
+
+/** Whose turn it is stands in the subject and in the payload. */
+const assertSameTarget = ({ subject, payload }: Extract<CommonGroundCommand, { do: 'report' | 'stop' }>): void => {
+  if (subject.target === payload.agent_id) return;
+  throw protocolViolationError('subject', `The subject names ${subject.target}, but the payload ${payload.agent_id}.`);
+};

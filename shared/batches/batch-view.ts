@@ -1,0 +1,112 @@
+import * as z from 'zod';
+import type { Caller } from '../identity/auth/authenticate.ts';
+import type { Deps } from '../identity/deps.ts';
+import { toIso } from '../kernel/json/iso-time.ts';
+import { jsonValue } from '../kernel/json/parse-or-throw.ts';
+import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
+import { pickTraceFields } from '../kernel/trace.ts';
+import { BATCH_ENDS, type Batch, batchRef } from '../model/batch.ts';
+import type { DirectMessage } from '../model/direct-message.ts';
+import { TERMINAL_STATUSES } from '../model/task.ts';
+import { type BatchItemResult, loadItemResults } from './load-item-results.ts';
+import { batchNotFoundError, getBatchMessageId } from './record-item-end.ts';
+
+const BatchItemView = z.object({
+  index: z.number(),
+  kind: z.string(),
+  id: z.string(),
+  status: z.enum(['open', ...TERMINAL_STATUSES]),
+  result: jsonValue.optional(),
+  uri: z.string().optional().describe('the address of a result that is too large for this response'),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+});
+
+export const BatchView = z.object({
+  batchId: z.string(),
+  status: z
+    .enum(['open', ...BATCH_ENDS])
+    .describe('`success`: all tasks are completed; `partial`: some are; `failed`: none is'),
+  failFast: z.boolean(),
+  createdAt: z.iso.datetime(),
+  deadline: z.iso.datetime(),
+  endedAt: z.iso.datetime().optional(),
+  results: z.array(BatchItemView).describe('in the order of the request'),
+});
+export type BatchView = z.output<typeof BatchView>;
+
+/** The batch with what each of its parts is at. */
+export const loadBatchView = async (deps: Deps, batch: Batch): Promise<BatchView> => {
+  const shown = new Map<string, BatchItemResult>();
+  const byKind = Map.groupBy(batch.items, ({ kind }) => kind);
+  for (const [kind, parts] of byKind) {
+    const ids = parts.map(({ id }) => id);
+    for (const [id, part] of await loadItemResults(deps, batch.project, kind, ids)) shown.set(`${kind} ${id}`, part);
+  }
+  return {
+    batchId: batch.id,
+    status: batch.status,
+    failFast: batch.failFast,
+    createdAt: toIso(batch.createdAt),
+    deadline: toIso(batch.deadline),
+    endedAt: toIso(batch.endedAt),
+    results: batch.items.map(({ kind, id }, index) => {
+      const { isStopped: _stopped, ...end } = batch.itemEnds[index] ?? { status: 'open' };
+      return { index, kind, id, ...shown.get(`${kind} ${id}`), ...end };
+    }),
+  };
+};
+
+/** For whoever asked for it. With `waitMs`, the answer comes when it has ended, or after that time. */
+export const getBatch = async (
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<BatchView> => {
+  const until = deps.clock.now() + waitMs;
+  const listener = waitMs > 0 ? deps.records.watch(batchRef(caller.project, id).pk) : undefined;
+  try {
+    for (;;) {
+      const batch = await getReadableBatch(deps, caller, id);
+      const left = until - deps.clock.now();
+      if (batch.status !== 'open' || !listener || left <= 0 || signal?.aborted) return await loadBatchView(deps, batch);
+      await listener.next(left, signal);
+    }
+  } finally {
+    listener?.close();
+  }
+};
+
+const getReadableBatch = async (deps: Deps, caller: Caller, id: string): Promise<Batch> => {
+  const batch = await deps.records.get(batchRef(caller.project, id));
+  if (batch && (caller.role === 'admin' || caller.registered.agent.id === batch.from)) return batch;
+  throw batchNotFoundError(id);
+};
+
+/** How it ended, as a message from Parley that every dialect can tell. */
+export const toDirectMessage = (batch: Batch): DirectMessage => {
+  const { pk, v, token, at, project, id, from: to, endedAt = at, expires = at, fingerprint } = batch;
+  return {
+    pk,
+    sk: 'direct-message',
+    v,
+    token,
+    at,
+    project,
+    id: getBatchMessageId(batch),
+    dialect: SYSTEM_SENDER,
+    from: SYSTEM_SENDER,
+    to,
+    type: `${SYSTEM_SENDER}.batch`,
+    priority: 'normal',
+    createdAt: endedAt,
+    ttlSeconds: Math.round((expires - endedAt) / 1000),
+    deadline: expires,
+    correlation: id,
+    content: { json: null },
+    extensions: {},
+    fingerprint,
+    ...pickTraceFields(batch),
+  };
+};

@@ -1,0 +1,42 @@
+import type { Item, NewItem, Ref } from '../ports/records.ts';
+
+export type CallPrimitive = 'enqueue' | 'report' | 'join' | 'tool_call';
+export type CallPhase = 'request' | 'response';
+
+/**
+ * That something was asked or answered under a correlation id, once for each primitive and phase, and how deep in a chain of
+ * calls. What answers a tool call is a report.
+ */
+export interface CorrelationRecord extends Item {
+  sk: `${CallPrimitive}#${CallPhase}`;
+  correlation: string;
+  depth: number;
+  turn: string;
+  happenedAt: number;
+  /** Of what was enqueued or called: the same once more is no second turn, and no second call. */
+  fingerprint?: string;
+  traceparent?: string;
+}
+
+const correlationPk = (project: string, correlation: string): string => `${project}#correlation#${correlation}`;
+
+export const correlationRef = (
+  project: string,
+  correlation: string,
+  primitive: CallPrimitive,
+  phase: CallPhase,
+): Ref<CorrelationRecord> => ({
+  pk: correlationPk(project, correlation),
+  sk: `${primitive}#${phase}`,
+});
+
+export const buildCorrelationRecord = (
+  project: string,
+  primitive: CallPrimitive,
+  phase: CallPhase,
+  correlationRecord: Omit<NewItem<CorrelationRecord>, 'pk' | 'sk'>,
+): NewItem<CorrelationRecord> => ({
+  ...correlationRecord,
+  pk: correlationPk(project, correlationRecord.correlation),
+  sk: `${primitive}#${phase}`,
+});

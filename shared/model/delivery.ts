@@ -1,0 +1,173 @@
+import { uuidFromSeed } from '../kernel/ids.ts';
+import type { Json, JsonObject } from '../kernel/json/json.ts';
+import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
+import { pickTraceFields } from '../kernel/trace.ts';
+import type { Item, NewItem } from '../ports/records.ts';
+import type { StoredContent } from '../storage/content.ts';
+import type { StoredArtifacts } from './artifact.ts';
+import {
+  hasSeveralInboxEntries,
+  isAssigned,
+  type Task,
+  type TaskError,
+  type TaskStatus,
+  toSortableTime,
+} from './task.ts';
+
+/** How a task ended, told to somebody who must know; or that it waits for input, or has been given it. */
+export interface TaskOutcome {
+  /** The id of the message that ended the task, or one made for a message from Parley itself. */
+  id: string;
+  from: string;
+  to: string;
+  happenedAt: number;
+  status: TaskStatus;
+  task: Pick<
+    Task,
+    | 'project'
+    | 'id'
+    | 'from'
+    | 'fromInstance'
+    | 'capability'
+    | 'domain'
+    | 'priority'
+    | 'ttlSeconds'
+    | 'traceparent'
+    | 'tracestate'
+    | 'baggage'
+    | 'extensions'
+    | 'holder'
+    | 'holderInstance'
+    | 'claimedAt'
+    | 'attempt'
+  >;
+  output?: StoredContent;
+  artifacts?: StoredArtifacts;
+  confidence?: number;
+  error?: TaskError;
+  extensions: JsonObject;
+  /** What the holder asked, and what it was answered. */
+  prompt?: JsonObject;
+  answer?: Json;
+}
+
+/**
+ * An outcome in the inbox of an agent, written in the dialect of whoever reads it. A completed task needs none: it stands in its
+ * requester's inbox itself.
+ */
+export interface Delivery extends Item {
+  sk: `delivery#${string}`;
+  project: string;
+  /** The task and the version that it tells of: the same one again is the same delivery. */
+  source: string;
+  /** Other things may be told of the task to the same agent. */
+  hasSiblings?: true;
+  /** Absent once it is acknowledged: what remains keeps a repeated change from bringing it back. */
+  outcome?: TaskOutcome;
+}
+
+export const inboxPk = (project: string, agent: string): string => `${project}#inbox#${agent}`;
+/** What an inbox holds stands in the order of time, then of its sender's count, then of the id by which it is acknowledged. */
+export const inboxSortKey = (at: number, id: string, sequence?: number): string =>
+  sequence === undefined
+    ? `${toSortableTime(at)}#${id}`
+    : `${toSortableTime(at)}.${String(sequence).padStart(16, '0')}#${id}`;
+export const parseMessageId = (order: string): string => order.slice(order.indexOf('#') + 1);
+
+/** The requester learns how its task ended otherwise than well, and the holder that it was cancelled; not who did it himself. */
+export const buildDeliveries = (before: Task | undefined, after: Task): NewItem<Delivery>[] => {
+  if (!before || before.endedAt !== undefined) return [];
+  if (after.endedAt === undefined) return buildDialogueDeliveries(before, after);
+  if (after.status === 'completed') return [];
+  // How a part of a batch ended is told with the batch.
+  const interested = new Set(after.batchMembership ? [] : [after.from]);
+  if (after.status === 'cancelled' && before.holder !== undefined && isAssigned(before)) interested.add(before.holder);
+  interested.delete(after.cancelledBy ?? '');
+  return [...interested].map((agent) => buildDelivery(after, buildOutcome(after, agent)));
+};
+
+/** The requester finds the question, and the holder the answer. */
+const buildDialogueDeliveries = (before: Task, after: Task): NewItem<Delivery>[] => {
+  if (before.status !== 'input_required' && after.status === 'input_required')
+    return [buildDelivery(after, buildQuestion(after))];
+  if (before.status === 'input_required' && after.status === 'claimed')
+    return [buildDelivery(after, buildAnswer(before, after))];
+  return [];
+};
+
+export const buildQuestion = (task: Task): TaskOutcome => ({
+  ...buildOutcome(task, task.from),
+  id: task.processedMessages?.at(-1)?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
+  from: task.holder ?? SYSTEM_SENDER,
+  error: undefined,
+  extensions: {},
+  prompt: task.prompt,
+});
+
+const buildAnswer = (before: Task, after: Task): TaskOutcome => ({
+  ...buildOutcome(after, after.holder ?? after.from),
+  from: after.from,
+  error: undefined,
+  extensions: {},
+  prompt: before.prompt,
+  answer: after.answer,
+});
+
+export const buildOutcome = (task: Task, to: string): TaskOutcome => {
+  const { id, from, fromInstance, capability, domain, priority, ttlSeconds, extensions } = task;
+  const { project, holder, holderInstance, claimedAt, attempt } = task;
+  const about = {
+    id,
+    from,
+    fromInstance,
+    capability,
+    domain,
+    priority,
+    ttlSeconds,
+    extensions,
+    ...pickTraceFields(task),
+  };
+  return {
+    id: task.endMessage?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
+    from: (task.endMessage && task.holder) ?? SYSTEM_SENDER,
+    to,
+    happenedAt: task.endedAt ?? task.at,
+    status: task.status,
+    task: { ...about, project, holder, holderInstance, claimedAt, attempt },
+    output: task.output,
+    artifacts: task.artifacts,
+    confidence: task.confidence,
+    error: task.error,
+    extensions: task.outcomeExtensions ?? {},
+  };
+};
+
+const getDeliverySource = (task: Task): string => `${task.id}#${task.v}`;
+
+const buildDelivery = (task: Task, outcome: TaskOutcome): NewItem<Delivery> => ({
+  ...buildInboxFields(task.project, outcome),
+  project: task.project,
+  source: getDeliverySource(task),
+  hasSiblings: hasSeveralInboxEntries(task) ? true : undefined,
+  expires: task.expires ?? task.at + OPEN_DELIVERY_RETENTION_MS,
+});
+
+/** For what is told of a task that is still open. */
+const OPEN_DELIVERY_RETENTION_MS = 7 * 86_400_000;
+
+const buildInboxFields = (project: string, outcome: TaskOutcome) => {
+  const pk = inboxPk(project, outcome.to);
+  return {
+    pk,
+    sk: `delivery#${outcome.id}` as const,
+    outcome,
+    byList: { pk, sk: inboxSortKey(outcome.happenedAt, outcome.id) },
+  };
+};
+
+/** The same delivery under an id of its own, for where its sender used the id of an earlier message once more. */
+export const withDerivedId = (original: NewItem<Delivery>): NewItem<Delivery> => ({
+  ...original,
+  ...(original.outcome &&
+    buildInboxFields(original.project, { ...original.outcome, id: uuidFromSeed(['outcome', original.source]) })),
+});

@@ -1,0 +1,232 @@
+import type { Json } from '../kernel/json/json.ts';
+import type { Item, NewItem, Ref } from '../ports/records.ts';
+import { type AnsweredQuestion, hasReported, isAssigned, type Progress, type Task, type TaskError } from './task.ts';
+
+/**
+ * What a later write to the task overwrites: an attempt that did not end it, a progress report, a question, an end that was undone.
+ * The record itself tells the rest, so that the usual life of a task needs no entry at all.
+ */
+export interface HistoryEntry extends Item {
+  sk: `history#${number}`;
+  version: number;
+  /** When the task was made: another one may later have its id. */
+  cycle: number;
+  /** Any other word is the event that the timeline shows, by `agent` and at the time of the entry. */
+  kind: 'attempt' | 'progress' | 'end' | 'question' | 'answer' | (string & {});
+  agent?: string;
+  attempt: number;
+  /** When the task changed; the entry itself is written later. */
+  changedAt: number;
+  claimedAt?: number;
+  endedAt?: number;
+  status?: Task['status'];
+  error?: TaskError;
+  progress?: Progress;
+  message?: string;
+  /** What its holder had asked, where nobody answered. */
+  question?: OpenQuestion;
+  lastAnswer?: AnsweredQuestion;
+  answer?: Json;
+  /** Who had it run again. */
+  by?: string;
+}
+
+type OpenQuestion = Pick<AnsweredQuestion, 'askedAt' | 'agent' | 'attempt' | 'question'>;
+
+/** The history is a ring: a newer entry takes the place of the one that many versions before it. */
+export const MAX_HISTORY_ENTRIES = 64;
+const HISTORY_RETENTION_MS = 30 * 86_400_000;
+
+/** Whether an entry may have been written: a task that went straight through has none. */
+export const hasHistory = (task: Task): boolean =>
+  task.attempt > 1 ||
+  task.queueGeneration > 1 ||
+  task.processedMessages !== undefined ||
+  task.dependencyIds !== undefined;
+
+export const buildHistoryEntries = (before: Task | undefined, after: Task): NewItem<HistoryEntry>[] => {
+  const forgotten = before && pickOverwritten(before, after);
+  if (!forgotten) return [];
+  return [
+    {
+      pk: after.pk,
+      sk: `history#${after.v % MAX_HISTORY_ENTRIES}`,
+      version: after.v,
+      cycle: after.createdAt,
+      attempt: after.attempt,
+      changedAt: after.at,
+      expires: after.at + HISTORY_RETENTION_MS,
+      ...forgotten,
+    },
+  ];
+};
+
+/** What only an entry can still tell after the write. */
+const pickOverwritten = (
+  before: Task,
+  after: Task,
+): (Partial<HistoryEntry> & Pick<HistoryEntry, 'kind'>) | undefined => {
+  if (before.endedAt !== undefined && after.endedAt === undefined) {
+    const { endedAt, status, error } = before;
+    return {
+      ...pickHolder(before),
+      agent: getEndActor(before),
+      kind: 'end',
+      endedAt,
+      status,
+      error,
+      by: after.retriedBy,
+    };
+  }
+  if (before.lastAnswer && before.answerCount !== after.answerCount) {
+    const { lastAnswer, answer } = before;
+    return { kind: 'answer', lastAnswer, answer: omitIfLarge(answer) };
+  }
+  if (after.status === 'in_progress' && after.progress && hasReported(before, after)) {
+    return { ...pickHolder(after), kind: 'progress', progress: after.progress };
+  }
+  const question = before.status === 'input_required' ? toQuestion(before) : undefined;
+  if (after.status === 'requested' && (isAssigned(before) || after.attempt > before.attempt)) {
+    const error = isReleased(before, after) ? undefined : after.error;
+    const { claimedAt, attempt } = before;
+    const whose = { claimedAt, agent: before.holder ?? after.error?.agent };
+    return {
+      ...whose,
+      attempt: Math.max(attempt, after.attempt),
+      kind: 'attempt',
+      endedAt: after.at,
+      error,
+      question,
+    };
+  }
+  return question && after.endedAt !== undefined ? { kind: 'question', question } : undefined;
+};
+
+/** Who gives a task back says nothing of why: the error that the task has is an earlier one's. Who cannot do it is counted otherwise. */
+const isReleased = (before: Task, after: Task): boolean =>
+  (after.uncountedAttempts ?? 0) > (before.uncountedAttempts ?? 0) &&
+  after.declinedBy?.length === before.declinedBy?.length;
+
+/** What the holder asks while the task waits for an answer. */
+export const toQuestion = ({ askedAt = 0, holder, attempt, prompt }: Task): OpenQuestion => ({
+  askedAt,
+  agent: holder,
+  attempt,
+  question: typeof prompt?.prompt === 'string' ? prompt.prompt : undefined,
+});
+
+/** An answer may be large, and the timeline is no place for that. */
+const MAX_TIMELINE_ANSWER_CHARACTERS = 2000;
+const omitIfLarge = (answer: Json | undefined): Json | undefined =>
+  answer === undefined || JSON.stringify(answer).length > MAX_TIMELINE_ANSWER_CHARACTERS ? undefined : answer;
+
+const pickHolder = (task: Task): { agent?: string; claimedAt?: number } => ({
+  agent: task.holder,
+  claimedAt: task.claimedAt,
+});
+
+export const historyRef = (entry: NewItem<HistoryEntry>): Ref<HistoryEntry> => ({ pk: entry.pk, sk: entry.sk });
+
+/** One line of the story of a task. */
+export interface TimelineEntry {
+  at: number;
+  event: string;
+  /** Who did it. */
+  agent?: string;
+  attempt?: number;
+  percent?: number;
+  message?: string;
+  answer?: Json;
+  error?: { code: string; message: string };
+}
+
+/** The whole story, oldest first: what the entries keep and what the record still tells. */
+export const buildTimeline = (task: Task, entries: HistoryEntry[]): TimelineEntry[] => {
+  const lines: TimelineEntry[] = [{ at: task.createdAt, event: 'requested', agent: task.from }];
+  for (const entry of entries.toSorted((a, b) => a.version - b.version)) lines.push(...toTimelineEntries(entry));
+  // The entry for the newest report may still be on its way.
+  const isTold = entries.some(({ progress }) => progress?.at === task.progress?.at);
+  const { holder, at, attempt, claimedAt, endedAt, status, error, lastAnswer, answer } = task;
+  if (task.progress && !isTold) lines.push(toProgressEntry({ agent: holder, at, attempt, progress: task.progress }));
+  if (lastAnswer) lines.push(...toAnswerEntries(lastAnswer, omitIfLarge(answer)));
+  if (status === 'input_required') lines.push(toQuestionEntry(toQuestion(task)));
+  lines.push(...toAttemptEntries({ agent: holder, attempt, claimedAt }));
+  if (endedAt !== undefined) {
+    lines.push(toEndEntry({ at, kind: 'end', agent: getEndActor(task), endedAt, status, error, attempt }));
+  }
+  return lines.toSorted(
+    (a, b) => a.at - b.at || (a.attempt ?? 0) - (b.attempt ?? 0) || computeEventRank(a) - computeEventRank(b),
+  );
+};
+
+const toTimelineEntries = (entry: HistoryEntry): TimelineEntry[] => {
+  const { changedAt: at, agent, attempt, message, question, lastAnswer, error } = entry;
+  switch (entry.kind) {
+    case 'progress':
+      return [toProgressEntry(entry)];
+    case 'question':
+      return question ? [toQuestionEntry(question)] : [];
+    case 'answer':
+      return lastAnswer ? toAnswerEntries(lastAnswer, entry.answer) : [];
+    case 'attempt':
+      return [...toAttemptEntries(entry), ...(question ? [toQuestionEntry(question)] : []), toEndEntry(entry)];
+    case 'end':
+      return [...toAttemptEntries(entry), toEndEntry(entry), { at, event: 'requested', attempt, agent: entry.by }];
+    default:
+      return [{ at, event: entry.kind, attempt, agent, message, error: toPublicTaskError(error) }];
+  }
+};
+
+const toQuestionEntry = ({ askedAt, agent, attempt, question }: OpenQuestion): TimelineEntry => ({
+  at: askedAt,
+  event: 'input_required',
+  attempt,
+  agent,
+  message: question,
+});
+
+const toAnswerEntries = (answered: AnsweredQuestion, answer: Json | undefined): TimelineEntry[] => [
+  toQuestionEntry(answered),
+  { at: answered.at, event: 'input_given', attempt: answered.attempt, agent: answered.by, answer },
+];
+
+/** Who brought about its end; nobody did where its time was over. */
+const getEndActor = ({ status, holder, cancelledBy }: Task): string | undefined =>
+  status === 'cancelled' ? cancelledBy : holder;
+
+/** Much can happen in one millisecond; within an attempt it happens in this order. */
+const EVENT_ORDER = ['claimed', 'progress', 'input_required', 'input_given'];
+const computeEventRank = ({ event, attempt }: TimelineEntry): number => {
+  if (event === 'requested') return attempt === undefined ? -1 : EVENT_ORDER.length + 1;
+  return EVENT_ORDER.includes(event) ? EVENT_ORDER.indexOf(event) : EVENT_ORDER.length;
+};
+
+const toAttemptEntries = (of: { agent?: string; claimedAt?: number; attempt: number }): TimelineEntry[] =>
+  of.claimedAt === undefined ? [] : [{ at: of.claimedAt, event: 'claimed', attempt: of.attempt, agent: of.agent }];
+
+const toEndEntry = (
+  of: Pick<HistoryEntry, 'at' | 'kind' | 'agent' | 'endedAt' | 'status' | 'error' | 'attempt'>,
+): TimelineEntry => ({
+  at: of.endedAt ?? of.at,
+  event: of.kind === 'end' ? (of.status ?? 'ended') : 'released',
+  attempt: of.attempt,
+  agent: of.agent,
+  error: toPublicTaskError(of.error),
+});
+
+const toPublicTaskError = (error: TaskError | undefined): TimelineEntry['error'] =>
+  error && { code: error.code, message: error.message };
+
+const toProgressEntry = ({
+  at,
+  agent,
+  attempt,
+  progress,
+}: Pick<HistoryEntry, 'at' | 'agent' | 'attempt' | 'progress'>): TimelineEntry => ({
+  at: progress?.at ?? at,
+  event: 'progress',
+  attempt,
+  agent,
+  percent: progress?.percent,
+  message: progress?.message,
+});

@@ -1,0 +1,42 @@
+import { DIALECTS } from '../dialects/registry.ts';
+import type { Deps } from '../identity/deps.ts';
+import { type IngestResult, ingestMessage, type ReceiveContext } from '../ingest/ingest-message.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
+import { parseTrace } from '../kernel/trace.ts';
+import { getHeader, type NatsEnvelope } from '../nats/nats-message.ts';
+
+/**
+ * One message that the relay brings. Its subject tells its dialect, or else its header or its shape. A refusal carries what its
+ * sender is to be told, for the relay to publish.
+ */
+export const receiveFromNats = async (
+  deps: Deps,
+  sent: ReceiveContext,
+  arrival: NatsEnvelope,
+  message: JsonObject,
+): Promise<IngestResult> => {
+  const { headers, subject, publishedAt } = arrival;
+  const owner = DIALECTS.find(({ natsBinding }) => natsBinding?.matchesSubject(subject));
+  try {
+    const said = (name: string): string | undefined => getHeader(headers, name);
+    const trace = parseTrace(said('traceparent'), said('tracestate'), said('baggage'));
+    const [dialect, broadcast] = [owner?.name ?? said('parley-dialect'), said('parley-broadcast')];
+    const isAlreadyPublished = owner ? true : undefined;
+    const own: ReceiveContext = {
+      ...sent,
+      trace,
+      dialect,
+      broadcast,
+      isAlreadyPublished,
+      publishedAt,
+    };
+    return await ingestMessage(deps, own, owner?.natsBinding?.fromNats(arrival, message) ?? message);
+  } catch (error) {
+    const rejectionNotice =
+      error instanceof ParleyError && owner?.natsBinding?.buildRejectionNotice?.(message, error, deps.clock.now());
+    if (!rejectionNotice) throw error;
+    const { code, issues, retryable, cause, details } = error;
+    throw new ParleyError(code, error.message, { issues, retryable, cause, details: { ...details, rejectionNotice } });
+  }
+};

@@ -1,0 +1,49 @@
+import { hasRelay } from '../../config/config.ts';
+import { getDialect } from '../../dialects/registry.ts';
+import type { Agent } from '../../identity/agents/agent.ts';
+import { type CapabilityProviders, findProviders } from '../../identity/agents/capability-providers.ts';
+import type { Deps } from '../../identity/deps.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import type { Task } from '../../model/task.ts';
+
+/** Whether the agent is given a task that carries this on NATS. Whoever leases it asks over HTTPS. */
+export const isDeliveredOverNats = ({ transport, dialect }: Agent, extensions: JsonObject): boolean =>
+  transport === 'nats' && !getDialect(dialect).natsBinding?.usesLease?.(extensions);
+
+const findNatsProviders = (
+  deps: Deps,
+  project: string,
+  capability: string,
+  extensions: JsonObject,
+): Promise<CapabilityProviders> =>
+  findProviders(deps, project, capability, (page) => page.filter((agent) => isDeliveredOverNats(agent, extensions)));
+
+/**
+ * How those on NATS who have a capability, which belongs to no domain, are given a task: alone, or beside others who ask for it over
+ * HTTP; undefined where there are none.
+ */
+export const resolveNatsDelivery = async (
+  deps: Deps,
+  project: string,
+  capability: string,
+  extensions: JsonObject,
+): Promise<Task['deliveryTarget']> => {
+  if (!hasRelay(deps.config, project)) return undefined;
+  const { agents, isExhaustive } = await findNatsProviders(deps, project, capability, extensions);
+  if (agents.length === 0) return undefined;
+  return isExhaustive ? 'nats' : 'both';
+};
+
+/** Those on NATS who have the capability of the task and have not said that they cannot do it. */
+export const listNatsProviders = async (
+  deps: Deps,
+  {
+    project,
+    routingCapability = '',
+    extensions,
+    declinedBy = [],
+  }: Pick<Task, 'project' | 'routingCapability' | 'extensions' | 'declinedBy'>,
+): Promise<Agent[]> => {
+  const { agents } = await findNatsProviders(deps, project, routingCapability, extensions);
+  return agents.filter(({ id }) => !declinedBy.includes(id));
+};
