@@ -5,7 +5,7 @@ import type { Deps } from '../identity/deps.ts';
 import type { PendingRequest, Submitter } from '../model/pending-request.ts';
 import { toBatchItemTurnId } from '../model/turn.ts';
 import { type EnqueueRequest, protocolViolationError } from '../turns/lifecycle/enqueue.ts';
-import { toEnqueueRequest } from './common-ground/parse-enqueue.ts';
+import { toEnqueueRequest } from './common-ground/to-turn-command.ts';
 
 /** The turn that a message asks for together with others; undefined where that was a task. */
 export const parseBatchTurn = (

@@ -17,6 +17,7 @@ import type { Effect } from '../model/effect.ts';
 import { isGraph } from '../model/graph.ts';
 import type { Task } from '../model/task.ts';
 import { isTurn } from '../model/turn.ts';
+import { isUiAction } from '../model/ui-action.ts';
 import { isViolation } from '../model/violation.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
 import type { StoredContent } from '../storage/content.ts';
@@ -33,7 +34,7 @@ import {
   computeTurnEffects,
 } from '../turns/lifecycle/compute-effects.ts';
 import { onAgentStateTimer, onTurnTimer } from '../turns/lifecycle/watchdog.ts';
-import { computeUiActionEffects, isUiAction } from '../turns/ui-actions/ui-action.ts';
+import { computeUiActionEffects } from '../turns/ui-actions/ui-action.ts';
 import { computeWakeupEffects, isWakeupRecord } from '../turns/wakeups/wakeups.ts';
 import { computeBatchEffects, onBatchTimer } from '../workflows/batches/batch-lifecycle.ts';
 import { computeGraphEffects, onGraphTimer } from '../workflows/graphs/create-tasks.ts';

@@ -24,7 +24,7 @@ export const listWaitingAgents = ({ callers = [], agent }: ToolCall): string[] =
 export const toToolCallTaskId = (turn: string, toolCall: string): string => uuidFromSeed(['call', turn, toolCall]);
 
 /** What a task keeps of the call, or of the turn, that it is the work of. */
-export interface CommonGroundExtensions extends JsonObject {
+export interface TurnTaskLink extends JsonObject {
   subject?: string;
   headers?: JsonObject;
   channel: string;
@@ -36,15 +36,9 @@ export interface CommonGroundExtensions extends JsonObject {
   turn?: string;
 }
 
-export const getCommonGroundExtensions = (extensions: JsonObject): CommonGroundExtensions | undefined =>
-  isCommonGroundExtensions(extensions.commonGround) ? extensions.commonGround : undefined;
+export const getToolCall = (link: TurnTaskLink | undefined): ToolCall | undefined =>
+  isToolCall(link?.call) ? link.call : undefined;
 
-/** Only Parley itself writes it. */
-const isCommonGroundExtensions = (value: unknown): value is CommonGroundExtensions =>
-  isObject(value) && typeof value.channel === 'string';
-
-export const getToolCall = (ground: CommonGroundExtensions): ToolCall | undefined =>
-  isToolCall(ground.call) ? ground.call : undefined;
 const isToolCall = (value: unknown): value is ToolCall & JsonObject =>
   isObject(value) && typeof value.toolCall === 'string';
 

@@ -1,4 +1,3 @@
-import type { Trace } from '../kernel/trace.ts';
 import type { NewItem } from '../ports/records.ts';
 import type { ToolReport, TurnEnd, TurnStep } from './agent-state.ts';
 import type { Batch } from './batch.ts';
@@ -6,6 +5,7 @@ import type { CorrelationRecord } from './correlation.ts';
 import type { Task } from './task.ts';
 import type { ToolCall } from './tool-call.ts';
 import type { Turn } from './turn.ts';
+import type { TurnEventContext } from './turn-event.ts';
 
 /** What follows from a change of a head or a turn and takes more than one look or write. Each is safe to be carried out twice. */
 export type TurnEffect =
@@ -62,13 +62,4 @@ export interface Wakeup {
   /** It was rung on its subject on NATS: whoever listens there has heard it. */
   isAlreadyPublished?: true;
   context: TurnEventContext;
-}
-
-/** What everything that is said of a turn has in common. */
-export interface TurnEventContext extends Trace {
-  project: string;
-  channel: string;
-  depth: number;
-  /** Who says it; Parley itself, where nobody is named. */
-  sender?: string;
 }

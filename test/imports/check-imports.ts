@@ -59,31 +59,16 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],
 ];
 
-const TURNS = 'turns are of CommonGround alone, and are told in its subjects, headers and payloads';
-/** Files of `shared/` outside `shared/dialects/` and `shared/adapters/` that name a dialect, and why they must. No other may. */
-const NAMES_DIALECT: Record<string, string> = {
-  'shared/config/dialect-settings.ts': 'a deployment decides something for some dialects',
-  'shared/http/routes/graphs.ts': "graphs are of Task Format's document",
-  'shared/http/routes/tasks.ts': "the body of POST /v1/tasks is Task Format's request",
-  'shared/http/routes/turns.ts': TURNS,
-  'shared/turns/tool-calls/internal-tools.ts': TURNS,
-  'shared/turns/tool-calls/call-tool.ts': TURNS,
-  'shared/turns/lifecycle/compute-effects.ts': TURNS,
-  'shared/turns/lifecycle/turn-event.ts': TURNS,
-  'shared/turns/task-bridge/turn-as-task.ts': TURNS,
-  'shared/turns/task-bridge/task-as-turn.ts': TURNS,
-  'shared/turns/tool-calls/receive-report.ts': TURNS,
-  'shared/turns/task-bridge/sync-task.ts': TURNS,
-  'shared/model/tool-call.ts': TURNS,
-  'shared/turns/ui-actions/ui-action.ts': TURNS,
-};
+/** Only dialects, what is called after them, and their adapters name one; a route may be of one protocol. */
+const NAMES_DIALECTS = /dialect|^shared\/adapters\//;
+const NAMES_ONE_DIALECT = /^shared\/http\/routes\//;
 
 /** Any spelling of the name of a dialect's folder: `round-table`, `roundTable`, `ROUND_TABLE`. */
 const DIALECT = new RegExp(
   globSync('shared/dialects/*/')
     .map((folder) => basename(folder).replaceAll('-', '[-_]?'))
     .join('|'),
-  'i',
+  'gi',
 );
 const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
 
@@ -131,11 +116,12 @@ const circlesFrom = (file: string, way: string[], done: Set<string>): string[] =
 const reached = new Set<string>();
 const circles = files.flatMap((file) => circlesFrom(file, [], reached));
 
-const core = files.filter((file) => /^shared\/(?!dialects\/|adapters\/)/.test(file));
-const naming = core.flatMap((file) => {
-  const [named] = DIALECT.exec(readFileSync(file, 'utf8').replaceAll(COMMENT, '')) ?? [];
-  if (named === undefined && file in NAMES_DIALECT) return `${file} names no dialect and needs no exception`;
-  return named === undefined || file in NAMES_DIALECT ? [] : `${file} must not name a dialect: ${named}`;
+const naming = files.flatMap((file) => {
+  if (!file.startsWith('shared/') || NAMES_DIALECTS.test(file)) return [];
+  const named = readFileSync(file, 'utf8').replaceAll(COMMENT, '').match(DIALECT) ?? [];
+  const dialects = new Set(named.map((name) => name.replaceAll(/[-_]/g, '').toLowerCase()));
+  const allowed = NAMES_ONE_DIALECT.test(file) ? 1 : 0;
+  return dialects.size <= allowed ? [] : `${file} must not name a dialect: ${[...dialects].join(', ')}`;
 });
 
 for (const violation of [...violations, ...circles, ...naming]) console.error(violation);

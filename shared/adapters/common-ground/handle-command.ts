@@ -18,7 +18,7 @@ import { callInternalTool } from '../../turns/tool-calls/internal-tools.ts';
 import { receiveReport } from '../../turns/tool-calls/receive-report.ts';
 import { createUiAction } from '../../turns/ui-actions/ui-action.ts';
 import { createWakeup } from '../../turns/wakeups/wakeups.ts';
-import { toEnqueueRequest } from './parse-enqueue.ts';
+import { toEnqueueRequest, toReceivedReport, toToolCommand, toUiActionRequest } from './to-turn-command.ts';
 
 /** What a message of CommonGround asks for. */
 export const executeMessage = async (
@@ -43,7 +43,14 @@ export const executeMessage = async (
     case 'report': {
       assertSameTarget(order);
       const depth = getRequiredDepth(order.depth);
-      const { ignored } = await receiveReport(deps, caller, order.payload, depth, trace, order.subject.channel);
+      const { ignored } = await receiveReport(
+        deps,
+        caller,
+        toReceivedReport(order.payload),
+        depth,
+        trace,
+        order.subject.channel,
+      );
       return { duplicate: ignored !== undefined };
     }
     case 'stop': {
@@ -54,9 +61,9 @@ export const executeMessage = async (
       return stopTurn(deps, turn, epoch, reason, { caller, agent });
     }
     case 'callTool':
-      return callTool(deps, caller, order);
+      return callTool(deps, caller, toToolCommand(order));
     case 'callInternal':
-      return callInternalTool(deps, caller, order);
+      return callInternalTool(deps, caller, toToolCommand(order));
     case 'stream': {
       const { agent } = await resolveActor(deps, caller, order.subject.target);
       assertChannelAccess(agent, order.subject.channel);
@@ -65,7 +72,7 @@ export const executeMessage = async (
       return { duplicate: false };
     }
     case 'uiAction':
-      return createUiAction(deps, caller, order, trace);
+      return createUiAction(deps, caller, toUiActionRequest(order), trace);
     case 'wake': {
       const { target, channel } = order.subject;
       if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);

@@ -5,6 +5,7 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { ProtocolMessage } from '../../model/command.ts';
+import { parsePayload } from '../parse-payload.ts';
 import {
   assertConsistentHeaders,
   buildSignedContent,
@@ -25,7 +26,7 @@ import {
   UiActionPayload,
   WakeupPayload,
 } from './payloads.ts';
-import { CommonGroundMessage, parsePayload } from './schema.ts';
+import { CommonGroundMessage } from './schema.ts';
 import { parseSupportedSubject, type Subject } from './subject.ts';
 
 interface DecodedMessage {

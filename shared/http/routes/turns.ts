@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { toReceivedReport } from '../../adapters/common-ground/to-turn-command.ts';
 import { assertBoxExists } from '../../cards/box.ts';
 import { getRequiredCards } from '../../cards/put-card.ts';
 import {
@@ -196,7 +197,7 @@ export const turnRoutes: Route[] = [
       if (body.agent_turn_id !== params.agent_turn_id) {
         throw new ParleyError(code, `The report is about the turn ${body.agent_turn_id}, not ${params.agent_turn_id}.`);
       }
-      const { ignored } = await receiveReport(deps, caller, body, depth, trace);
+      const { ignored } = await receiveReport(deps, caller, toReceivedReport(body), depth, trace);
       return ignored
         ? { status: 200, body: { applied: false, reason: ignored } }
         : { status: 202, body: { applied: true } };

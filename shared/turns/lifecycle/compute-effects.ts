@@ -1,4 +1,4 @@
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import {
   type ActiveTurn,
   type AgentState,
@@ -12,12 +12,12 @@ import type { Batch, BatchItemEnd } from '../../model/batch.ts';
 import { buildCorrelationRecord, type CallPhase } from '../../model/correlation.ts';
 import type { Effect } from '../../model/effect.ts';
 import { isOpen, type Task } from '../../model/task.ts';
-import { getCommonGroundExtensions, getToolCall, type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
+import { getToolCall, type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
 import { type Turn, toTaskTurnId } from '../../model/turn.ts';
-import type { TurnEffect, TurnEventContext, Wakeup } from '../../model/turn-effect.ts';
+import type { TurnEffect, Wakeup } from '../../model/turn-effect.ts';
+import type { TurnEventContext } from '../../model/turn-event.ts';
 import type { RecordChange } from '../../ports/records.ts';
-import { buildTurnEndEvent, toTurnEventContext } from './turn-end-event.ts';
-import { buildTurnEvent } from './turn-event.ts';
+import { encodeTurnEnd, toTurnEventContext } from './turn-end-event.ts';
 
 const toTurnEffect = (effect: TurnEffect): Effect => ({ kind: 'turn', effect });
 
@@ -37,7 +37,17 @@ export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentSt
   if (computeExecutionStatus(before) !== computeExecutionStatus(after)) {
     effects.push({
       kind: 'publish',
-      event: buildTurnEvent(cause, 'evt.agent.state', after.at, agent, buildStatePayload(after, turn), about),
+      event: turnProtocol.encodeEvent({
+        kind: 'state',
+        cause,
+        at: after.at,
+        target: agent,
+        context: about,
+        turn,
+        status: computeExecutionStatus(after),
+        epoch,
+        outputBox: after.turn === undefined ? after.last?.outputBox : undefined,
+      }),
     });
   }
   const step = after.steps !== before?.steps && !hasEnded ? after.step : undefined;
@@ -69,15 +79,6 @@ const toActiveTurnContext = (
   sender: agent,
 });
 
-const buildStatePayload = (head: AgentState, turn: string) => ({
-  agent_id: head.agent,
-  agent_turn_id: turn,
-  status: computeExecutionStatus(head),
-  turn_epoch: head.epoch,
-  updated_at: toIso(head.at),
-  output_box_id: head.turn === undefined ? head.last?.outputBox : undefined,
-});
-
 const computeStepEffects = (
   head: AgentState,
   step: TurnStep,
@@ -85,10 +86,10 @@ const computeStepEffects = (
   cause: string,
   about: TurnEventContext,
 ): Effect[] => {
-  const payload = { agent_turn_id: turn, step_id: step.id, phase: step.phase, metadata: step.metadata };
   const number = head.steps ?? 0;
+  const event = { kind: 'step', cause, at: step.at, target: head.agent, context: about, turn, step } as const;
   return [
-    { kind: 'publish', event: buildTurnEvent(cause, 'evt.agent.step', step.at, head.agent, payload, about) },
+    { kind: 'publish', event: turnProtocol.encodeEvent(event) },
     toTurnEffect({ do: 'putStep', project: head.project, turn, number, step }),
   ];
 };
@@ -158,11 +159,11 @@ export const computeTaskTurnEffects = ({ before, after }: RecordChange<Task>): E
   if (!after) return [];
   const effects = computeStopWorkEffects(before, after);
   if (isOpen(after) || (before && !isOpen(before))) return effects;
-  const ground = getCommonGroundExtensions(after.extensions);
-  const call = ground && getToolCall(ground);
+  const link = turnProtocol.findTaskLink(after.extensions);
+  const call = getToolCall(link);
   if (call) effects.push(toTurnEffect({ do: 'reportTaskResult', task: after, call }));
-  else if (ground?.turn !== undefined)
-    effects.push(toTurnEffect({ do: 'completeFromTask', task: after, turn: ground.turn }));
+  else if (link?.turn !== undefined)
+    effects.push(toTurnEffect({ do: 'completeFromTask', task: after, turn: link.turn }));
   return effects;
 };
 
@@ -225,7 +226,7 @@ const buildEnqueueWakeup = (turn: Turn): Wakeup => ({
 /** The one task event of the turn, and whoever waits for its end. */
 const computeTurnEndEffects = (turn: Turn, end: TurnEnd): Effect[] => {
   const { project, correlation, depth, id, traceparent } = turn;
-  const effects: Effect[] = [{ kind: 'publish', event: buildTurnEndEvent(turn, end) }];
+  const effects: Effect[] = [{ kind: 'publish', event: encodeTurnEnd(turn, end) }];
   // Only what was enqueued is answered: a call that was refused may have named the correlation id of another.
   if (turn.fingerprint !== undefined) {
     const facts = { correlation, depth, turn: id, happenedAt: end.at, traceparent };

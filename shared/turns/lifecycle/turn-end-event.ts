@@ -1,14 +1,19 @@
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import type { TurnEnd } from '../../model/agent-state.ts';
 import type { Turn } from '../../model/turn.ts';
-import type { TurnEventContext } from '../../model/turn-effect.ts';
+import type { TurnEventContext } from '../../model/turn-event.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
-import { buildTurnEvent } from './turn-event.ts';
 
 /** The one message that tells how a turn ended. */
-export const buildTurnEndEvent = (turn: Turn, end: TurnEnd): ParleyEvent =>
-  buildTurnEvent(`turn/${turn.id}`, 'evt.agent.task', end.at, turn.agent, buildTurnEndPayload(turn, end), {
-    ...toTurnEventContext(turn),
-    sender: turn.agent,
+export const encodeTurnEnd = (turn: Turn, end: TurnEnd): ParleyEvent =>
+  turnProtocol.encodeEvent({
+    kind: 'end',
+    cause: `turn/${turn.id}`,
+    at: end.at,
+    target: turn.agent,
+    context: { ...toTurnEventContext(turn), sender: turn.agent },
+    turn,
+    end,
   });
 
 export const toTurnEventContext = ({ project, channel, depth, traceparent, tracestate }: Turn): TurnEventContext => ({
@@ -18,24 +23,3 @@ export const toTurnEventContext = ({ project, channel, depth, traceparent, trace
   traceparent,
   tracestate,
 });
-
-const buildTurnEndPayload = (turn: Turn, end: TurnEnd) => {
-  const { createdAt, leasedAt } = turn;
-  return {
-    agent_turn_id: turn.id,
-    status: end.status,
-    deliverable_card_id: end.deliverable,
-    output_box_id: end.outputBox,
-    tool_result_card_id: end.toolResultCard,
-    error: end.error,
-    error_code: end.errorCode,
-    correlation_id: turn.correlation,
-    stats: {
-      steps: turn.steps ?? 0,
-      timing: {
-        queued_ms: (leasedAt ?? end.at) - createdAt,
-        active_ms: leasedAt === undefined ? 0 : end.at - leasedAt,
-      },
-    },
-  };
-};

@@ -5,7 +5,7 @@ import { taskRef } from '../../model/task.ts';
 import { turnRef } from '../../model/turn.ts';
 import type { Watcher } from '../../ports/records.ts';
 import { encodeTask } from '../../tasks/queries/task-view.ts';
-import { buildTurnEndEvent } from '../lifecycle/turn-end-event.ts';
+import { encodeTurnEnd } from '../lifecycle/turn-end-event.ts';
 import { getTurn } from './get-turn.ts';
 
 /** How a turn ended, as its task event, or what its agent asks where that was handed it as a task; undefined if neither comes in time. */
@@ -34,7 +34,7 @@ export const waitForTurnOutcome = async (
 const findTurnOutcome = async (deps: Deps, caller: Caller, id: string): Promise<JsonObject | undefined> => {
   const turn = await getTurn(deps, caller, id);
   if (turn.end) {
-    const { subject, headers, payload } = buildTurnEndEvent(turn, turn.end).data;
+    const { subject, headers, payload } = encodeTurnEnd(turn, turn.end).data;
     return { subject, headers, payload };
   }
   const task = turn.isRunAsTask && (await deps.records.get(taskRef(turn.project, id)));

@@ -1,5 +1,5 @@
 import { getCard } from '../../cards/put-card.ts';
-import { toExtensions } from '../../dialects/common-ground/extensions.ts';
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
@@ -19,7 +19,13 @@ export const completeTaskFromTurn = async (deps: Deps, turn: Turn, end: TurnEnd)
   const id = uuidFromSeed(['end', turn.id]);
   const { status, deliverable, outputBox } = end;
   const said = { agent_turn_id: turn.id, status, deliverable_card_id: deliverable, output_box_id: outputBox };
-  const about = { messageId: id, fingerprint: id, from: turn.agent, taskId: turn.task, extensions: toExtensions(said) };
+  const about = {
+    messageId: id,
+    fingerprint: id,
+    from: turn.agent,
+    taskId: turn.task,
+    extensions: turnProtocol.toExtensions(said),
+  };
   const isDone = status === 'success' || status === 'partial';
   try {
     if (isDone)
@@ -94,7 +100,12 @@ const toProgressMessage = (
     progress: {
       percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
       message: typeof message === 'string' ? message.slice(0, MAX_PROGRESS_TEXT) : phase,
-      extensions: toExtensions({ agent_turn_id: turn, step_id: id, phase, metadata: isLarge ? undefined : metadata }),
+      extensions: turnProtocol.toExtensions({
+        agent_turn_id: turn,
+        step_id: id,
+        phase,
+        metadata: isLarge ? undefined : metadata,
+      }),
     },
   };
 };

@@ -1,7 +1,6 @@
 import { offloadForDialect } from '../../cards/offload-content.ts';
-import { buildTurnPayload } from '../../dialects/common-ground/encode.ts';
-import { buildExtensionHeaders } from '../../dialects/common-ground/headers.ts';
 import { getDialect } from '../../dialects/registry.ts';
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
@@ -10,7 +9,7 @@ import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import { type AgentState, agentStateRef, buildAgentStateWrite } from '../../model/agent-state.ts';
 import { type Task, taskRef } from '../../model/task.ts';
-import { getCommonGroundExtensions, getToolCall, listWaitingAgents } from '../../model/tool-call.ts';
+import { getToolCall, listWaitingAgents } from '../../model/tool-call.ts';
 import { type Turn, toTaskTurnId, turnRef } from '../../model/turn.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { NewItem } from '../../ports/records.ts';
@@ -55,7 +54,7 @@ const startTaskTurn = async (
   const dialect = getDialect(known.agent.dialect);
   const about = { project, from: task.from, type: 'task.instruction' } as const;
   const input = await offloadForDialect(deps, dialect, about, await loadContent(deps.blobs, project, task.input));
-  const work = buildTurnPayload(task, input, await loadDependencyResults(deps, dialect, task));
+  const work = turnProtocol.encodeTask(task, input, await loadDependencyResults(deps, dialect, task));
   const turn = buildTaskTurn(deps, agent, task, work, epoch);
   const { id, correlation, depth, channel, from, createdAt, headers, callers } = turn;
   const active = {
@@ -87,8 +86,8 @@ const UNSTORED_STAMPS = { v: 1, token: '', at: 0 };
 
 const buildTaskTurn = (deps: Deps, agent: string, task: Task, payload: JsonObject, epoch: number): NewItem<Turn> => {
   const { project, from } = task;
-  const ground = getCommonGroundExtensions(task.extensions);
-  const call = ground && getToolCall(ground);
+  const link = turnProtocol.findTaskLink(task.extensions);
+  const call = getToolCall(link);
   const id = toTaskTurnId(task);
   const now = deps.clock.now();
   return {
@@ -98,12 +97,12 @@ const buildTaskTurn = (deps: Deps, agent: string, task: Task, payload: JsonObjec
     id,
     agent,
     correlation: toIdWithoutBlanks(task.id),
-    depth: ground?.depth ?? 0,
-    channel: ground?.channel ?? PUBLIC_CHANNEL,
+    depth: link?.depth ?? 0,
+    channel: link?.channel ?? PUBLIC_CHANNEL,
     from,
     createdAt: now,
     payload,
-    headers: buildExtensionHeaders(task),
+    headers: turnProtocol.toHeaders(task),
     ...pickTraceFields(task),
     callers: call ? listWaitingAgents(call) : task.delegationChain,
     task: task.id,

@@ -1,6 +1,5 @@
 import { putCard } from '../../cards/put-card.ts';
-import { CONTEXT_HEADER, toLabel, USER_HEADER } from '../../dialects/common-ground/headers.ts';
-import { COMMON_GROUND } from '../../dialects/common-ground/name.ts';
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { isPermanent } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
@@ -8,7 +7,7 @@ import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import type { TurnEnd } from '../../model/agent-state.ts';
 import { type Task, taskRef } from '../../model/task.ts';
-import type { CommonGroundExtensions } from '../../model/tool-call.ts';
+import type { TurnTaskLink } from '../../model/tool-call.ts';
 import { type Turn, turnRef } from '../../model/turn.ts';
 import { loadContent } from '../../storage/content.ts';
 import { createTask } from '../../tasks/commands/create-task.ts';
@@ -39,14 +38,13 @@ export const cancelTurnTask = async (deps: Deps, { project, id }: Pick<Turn, 'pr
 
 const createTurnTask = async (deps: Deps, turn: Turn): Promise<void> => {
   const { id } = turn;
-  const commonGround: CommonGroundExtensions = { channel: turn.channel, depth: turn.depth, turn: id };
+  const link: TurnTaskLink = { channel: turn.channel, depth: turn.depth, turn: id };
   const trace = pickTraceFields(turn);
-  const said = turn.headers ?? {};
   try {
     await createTask(
       deps,
       { project: turn.project, role: 'admin' },
-      COMMON_GROUND,
+      turnProtocol.dialect,
       {
         kind: 'request',
         messageId: id,
@@ -56,13 +54,12 @@ const createTurnTask = async (deps: Deps, turn: Turn): Promise<void> => {
         delegationChain: turn.callers,
         to: turn.agent,
         isBoundedByDepth: true,
-        capability: TURN_CAPABILITY,
+        capability: turnProtocol.taskCapability,
         priority: 'normal',
         ttlSeconds: Math.round(deps.config.turns.retentionMs / 1000),
         input: { ...turn.payload, context_box_id: turn.contextBox },
-        extensions: { commonGround },
-        user: toLabel(said[USER_HEADER]),
-        conversation: toLabel(said[CONTEXT_HEADER]),
+        extensions: turnProtocol.toExtensions(link),
+        ...turnProtocol.fromHeaders(turn.headers ?? {}),
         trace,
       },
       trace,
@@ -73,9 +70,6 @@ const createTurnTask = async (deps: Deps, turn: Turn): Promise<void> => {
     await endTurn(deps, turn, end);
   }
 };
-
-/** What an agent of another protocol reads as the kind of work. */
-const TURN_CAPABILITY = 'common-ground.turn';
 
 /** The task has ended, and so has the turn; its result is a card. */
 export const completeFromTask = async (deps: Deps, task: Task, turnId: string): Promise<void> => {

@@ -1,20 +1,10 @@
 import { assertBoxExists } from '../../cards/box.ts';
 import { getRequiredCards } from '../../cards/put-card.ts';
-import type { CommonGroundCommand } from '../../dialects/common-ground/decode.ts';
-import {
-  CONTEXT_HEADER,
-  fillMissingHeaders,
-  parseTraceHeaders,
-  pickContextHeaders,
-  toLabel,
-  USER_HEADER,
-  withSender,
-} from '../../dialects/common-ground/headers.ts';
-import { COMMON_GROUND } from '../../dialects/common-ground/name.ts';
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import { type Caller, findAgent, getCallerName } from '../../identity/auth/authenticate.ts';
 import { assertChannelAccess, listChannelMembers, pickRandomMember } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
-import type { Tool } from '../../identity/tools/tool.ts';
+import type { AfterExecution, Tool } from '../../identity/tools/tool.ts';
 import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
@@ -23,14 +13,38 @@ import { createChildSpan, inheritTrace, pickTraceFields, type Trace } from '../.
 import { type AgentState, agentStateRef, getOwn } from '../../model/agent-state.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
 import { correlationRef } from '../../model/correlation.ts';
-import { type CommonGroundExtensions, type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
+import { type ToolCall, type TurnTaskLink, toToolCallTaskId } from '../../model/tool-call.ts';
 import { getTool } from '../../registration/register-tool.ts';
 import { createTask, type TransactionGuard } from '../../tasks/commands/create-task.ts';
 import { protocolViolationError } from '../lifecycle/enqueue.ts';
 import { isCurrentToken, staleTurnError } from '../lifecycle/rules.ts';
 import { type CalledService, retryOnAgentStateChange, toolCallGuard, toolCallIdReusedError } from './guard.ts';
 
-type ToolCommand = Extract<CommonGroundCommand, { do: 'callTool' | 'callInternal' }>;
+/** A command of a turn to one of its tools, as it was sent. */
+export interface ToolCommand {
+  agent: string;
+  turn: string;
+  epoch: number;
+  toolCall: string;
+  toolName?: string;
+  afterExecution?: AfterExecution;
+  /** The card that has its arguments. */
+  card?: string;
+  contextBox?: string;
+  /** Where it went, as the registration of its tool names it: to whom, and to do what. */
+  targetSubject: string;
+  target: string;
+  action: string;
+  channel: string;
+  depth?: number;
+  /** What it is given on with. */
+  type: string;
+  subject: string;
+  headers: Readonly<Record<string, unknown>>;
+  /** Its own, where it has one. */
+  trace?: Trace;
+  payload: JsonObject;
+}
 
 /** A call that its turn really waits for, and until when. */
 export interface ValidatedCall {
@@ -53,22 +67,20 @@ export const validateToolCall = async (
   caller: Caller,
   order: ToolCommand,
 ): Promise<ValidatedCall | 'answered'> => {
-  const { payload, subject } = order;
-  const { agent_id: agent, agent_turn_id: turn, turn_epoch: epoch, tool_call_id: toolCall } = payload;
+  const { agent, turn, epoch, toolCall, toolName, targetSubject } = order;
   if (caller.role === 'agent' && caller.registered.agent.id !== agent) {
     throw new ParleyError('from_mismatch', `The key belongs to ${getCallerName(caller)}, not to ${agent}.`);
   }
-  const tool = payload.tool_name === undefined ? undefined : await getTool(deps, caller.project, payload.tool_name);
-  const auditEntry = `${subject.category}.${subject.component}.${subject.target}.${subject.suffix}`;
-  if (tool && tool.targetSubject !== auditEntry) {
+  const tool = toolName === undefined ? undefined : await getTool(deps, caller.project, toolName);
+  if (tool && tool.targetSubject !== targetSubject) {
     throw protocolViolationError(
       'subject',
-      `The tool ${tool.name} takes commands on ${tool.targetSubject}, not on ${auditEntry}.`,
+      `The tool ${tool.name} takes commands on ${tool.targetSubject}, not on ${targetSubject}.`,
     );
   }
   const head = await deps.records.get(agentStateRef(caller.project, agent));
   if (!head?.active || !isCurrentToken({ turn, epoch }, head)) throw staleTurnError({ turn, epoch }, head);
-  const fingerprint = computeFingerprint([order.subjectText, order.rawPayload]);
+  const fingerprint = computeFingerprint([order.subject, order.payload]);
   if (getOwn(head.waiting, toolCall) !== 'waiting')
     return assertAlreadyAnswered(deps, head, { turn, toolCall }, fingerprint);
   const { depth, channel, callers } = head.active;
@@ -78,17 +90,16 @@ export const validateToolCall = async (
       `The recursion depth is ${order.depth}, but the turn's is ${depth}.`,
     );
   }
-  if (subject.channel !== channel) {
+  if (order.channel !== channel) {
     throw protocolViolationError(
       'channel',
-      `The subject is of the channel ${subject.channel}, but the turn of ${channel}.`,
+      `The subject is of the channel ${order.channel}, but the turn of ${channel}.`,
     );
   }
-  const afterExecution = payload.after_execution ?? tool?.afterExecution ?? 'suspend';
+  const afterExecution = order.afterExecution ?? tool?.afterExecution ?? 'suspend';
   const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution, callers };
-  const own = parseTraceHeaders(order.headers);
-  const trace = own ? inheritTrace(own, head.active) : createChildSpan(pickTraceFields(head.active));
-  const headers = pickContextHeaders(order.headers, head.active.headers);
+  const trace = order.trace ? inheritTrace(order.trace, head.active) : createChildSpan(pickTraceFields(head.active));
+  const headers = turnProtocol.inheritHeaders(order.headers, head.active.headers);
   const now = deps.clock.now();
   const deadline = computeCallDeadline(now, head, toolCall, tool);
   const { retentionMs } = deps.config.turns;
@@ -144,19 +155,17 @@ export const callTool = (deps: Deps, caller: Caller, order: ToolCommand) =>
 
 const createToolCommandTask = async (deps: Deps, caller: Caller, order: ToolCommand) => {
   const checked = await validateToolCall(deps, caller, order);
-  const { agent_turn_id: turn, tool_call_id: toolCall } = order.payload;
+  const { turn, toolCall, target, card, contextBox } = order;
   if (checked === 'answered') return { duplicate: true, taskId: toToolCallTaskId(turn, toolCall) };
   const { call, id, trace } = checked;
-  const { target } = order.subject;
-  const { tool_call_card_id: card, context_box_id: box } = order.payload;
   await Promise.all([
     getRequiredCards(deps, caller.project, card === undefined ? [] : [card]),
-    assertBoxExists(deps, caller.project, box),
+    assertBoxExists(deps, caller.project, contextBox),
   ]);
   const agent = await resolveService(deps, caller.project, target, call.channel);
   const request = buildToolRequest(deps, caller, order, checked, agent);
   const proviso = checked.buildGuard({ agent, capability: target });
-  const { duplicate } = await createTask(deps, caller, COMMON_GROUND, request, trace, proviso);
+  const { duplicate } = await createTask(deps, caller, turnProtocol.dialect, request, trace, proviso);
   return { duplicate, taskId: id };
 };
 
@@ -189,23 +198,17 @@ const buildToolRequest = (
   { call, id, fingerprint, deadline, trace, headers: within = {} }: ValidatedCall,
   to: string | undefined,
 ): TaskRequestCommand => {
-  const { subject, rawPayload, headers, subjectText } = order;
+  const { subject, headers, type, target, action, toolName, payload } = order;
   const now = deps.clock.now();
-  const missing = {
-    at: now,
-    type: `${subject.category}.${subject.component}.${subject.suffix}`,
-    sender: call.agent,
-    depth: call.depth,
-  };
-  const commonGround: CommonGroundExtensions = {
-    subject: subjectText,
-    headers: fillMissingHeaders(withSender(headers, call.agent), missing, trace, within),
+  const missing = { at: now, type, sender: call.agent, depth: call.depth };
+  const link: TurnTaskLink = {
+    subject,
+    headers: turnProtocol.completeHeaders(headers, missing, trace, within),
     channel: call.channel,
     depth: call.depth,
     ...(caller.role === 'agent' && caller.viaRelay && { isAlreadyPublished: true }),
     call: { ...call },
   };
-  const extensions: JsonObject = { commonGround };
   return {
     kind: 'request',
     messageId: id,
@@ -215,13 +218,12 @@ const buildToolRequest = (
     to,
     isBoundedByDepth: true,
     // Only the target decides who gets it, not what the tool is called.
-    capability: to === undefined ? subject.target : (order.payload.tool_name ?? subject.suffix),
+    capability: to === undefined ? target : (toolName ?? action),
     priority: 'normal',
     ttlSeconds: Math.max(1, Math.ceil((deadline - now) / 1000)),
-    input: rawPayload,
-    extensions,
-    user: toLabel(within[USER_HEADER]),
-    conversation: toLabel(within[CONTEXT_HEADER]),
+    input: payload,
+    extensions: turnProtocol.toExtensions(link),
+    ...turnProtocol.fromHeaders(within),
     trace,
   };
 };

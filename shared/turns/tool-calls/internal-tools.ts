@@ -1,6 +1,5 @@
 import { getRequiredCards } from '../../cards/put-card.ts';
-import type { CommonGroundCommand } from '../../dialects/common-ground/decode.ts';
-import { parsePayload } from '../../dialects/common-ground/schema.ts';
+import { parsePayload } from '../../dialects/parse-payload.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { isPermanent, type ParleyError } from '../../kernel/errors.ts';
@@ -10,19 +9,17 @@ import type { CommandResult } from '../../model/command.ts';
 import { loadContent } from '../../storage/content.ts';
 import { protocolViolationError } from '../lifecycle/enqueue.ts';
 import { createToolResultCard } from '../lifecycle/result-cards.ts';
-import { type ValidatedCall, validateToolCall } from './call-tool.ts';
+import { type ToolCommand, type ValidatedCall, validateToolCall } from './call-tool.ts';
 import { createDelegatedTurn, createForkJoin, DelegateArguments, ForkJoinArguments } from './fork-join.ts';
 import { retryOnAgentStateChange } from './guard.ts';
 import { recordToolReport } from './record-report.ts';
-
-type ToolCommand = Extract<CommonGroundCommand, { do: 'callTool' | 'callInternal' }>;
 
 /** A tool that Parley itself is. What it cannot begin is told to the turn as the result of the call. */
 export const callInternalTool = (deps: Deps, caller: Caller, order: ToolCommand): Promise<CommandResult> =>
   retryOnAgentStateChange(() => startInternalTool(deps, caller, order));
 
 const startInternalTool = async (deps: Deps, caller: Caller, order: ToolCommand): Promise<CommandResult> => {
-  const name = order.subject.suffix.slice('internal.'.length);
+  const name = order.action.slice('internal.'.length);
   if (name !== 'fork_join' && name !== 'delegate') {
     throw protocolViolationError('subject', `There is no internal tool ${name}. Known: fork_join, delegate.`);
   }
@@ -55,14 +52,14 @@ const prepareDelegate = (args: JsonObject): StartInternalTool => {
 };
 
 /** The arguments stand in the card of the call: `args` of its content. */
-const loadCallArguments = async (deps: Deps, project: string, { payload }: ToolCommand): Promise<JsonObject> => {
-  if (payload.tool_call_card_id === undefined) {
+const loadCallArguments = async (deps: Deps, project: string, { card: id }: ToolCommand): Promise<JsonObject> => {
+  if (id === undefined) {
     throw protocolViolationError(
       'tool_call_card_id',
       'The card of the call is missing: its content has the arguments under "args".',
     );
   }
-  const [card] = await getRequiredCards(deps, project, [payload.tool_call_card_id]);
+  const [card] = await getRequiredCards(deps, project, [id]);
   const content = card && (await loadContent(deps.blobs, project, card.content));
   const args = isObject(content) ? content.args : undefined;
   if (isArgumentsObject(args)) return args;

@@ -1,53 +1,35 @@
 import { putCard } from '../../cards/put-card.ts';
-import type { CommonGroundCommand } from '../../dialects/common-ground/decode.ts';
-import { buildHeaders } from '../../dialects/common-ground/headers.ts';
-import { COMMON_GROUND_VERSION, formatSubject } from '../../dialects/common-ground/subject.ts';
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import { assertChannelAccess } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
-import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
-import { createChildSpan, deriveChildSpan, type Trace } from '../../kernel/trace.ts';
+import type { JsonObject } from '../../kernel/json/json.ts';
+import { createChildSpan, type Trace } from '../../kernel/trace.ts';
 import { agentStateRef } from '../../model/agent-state.ts';
 import type { Effect } from '../../model/effect.ts';
+import type { UiAction } from '../../model/ui-action.ts';
 import { equals, notExists, or } from '../../ports/conditions.ts';
 import type { Item, Key, NewItem, RecordChange, Ref, TransactionWrite } from '../../ports/records.ts';
 import { prepareEnqueue } from '../lifecycle/enqueue.ts';
 
-type UiActionCommand = Extract<CommonGroundCommand, { do: 'uiAction' }>;
+/** What a user wants to be done by the agent of an interface. */
+export interface UiActionRequest
+  extends Pick<UiAction, 'id' | 'messageId' | 'agent' | 'tool' | 'channel' | 'fingerprint'> {
+  args: JsonObject;
+  depth: number;
+  /** All that was said of it but the arguments, for the agent. */
+  description: JsonObject;
+}
 
 /** The kind of worker that runs what a user does in an interface. */
 const UI_WORKER_TARGET = 'ui_worker';
-
-/** What a user did in an interface, once for each action id. */
-export interface UiAction extends Item {
-  sk: 'ui-action';
-  project: string;
-  id: string;
-  messageId?: string;
-  agent: string;
-  tool: string;
-  channel: string;
-  createdAt: number;
-  fingerprint: string;
-  /** At first accepted, busy or rejected; then, for what was accepted, how it ended. */
-  status: string;
-  /** The turn that does it. */
-  turn?: string;
-  card?: string;
-  error?: string;
-  errorCode?: string;
-  traceparent: string;
-  tracestate?: string;
-}
 
 const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
   pk: `${project}#ui-action#${id}`,
   sk: 'ui-action',
 });
-export const isUiAction = (item: Item): item is UiAction => item.sk === 'ui-action';
 
 /** By the id of the message that asked for it, an action is found as well. */
 interface UiMessageAlias extends Item {
@@ -70,14 +52,12 @@ const uiAgentSlotKey = (project: string, agent: string): Key => ({
 export const createUiAction = async (
   deps: Deps,
   caller: Caller,
-  order: UiActionCommand,
+  request: UiActionRequest,
   trace: Trace,
 ): Promise<{ duplicate: boolean }> => {
-  const { payload, subject, rawPayload } = order;
   const { project } = caller;
-  const { action_id: id, message_id: messageId, agent_id: agent } = payload;
+  const { id, messageId, agent, tool, channel, fingerprint } = request;
   const earlier = await findExistingAction(deps, project, id, messageId);
-  const fingerprint = computeFingerprint({ ...rawPayload, message_id: undefined });
   if (earlier) return toDuplicateAction(earlier, fingerprint);
   const now = deps.clock.now();
   const expires = now + deps.config.turns.retentionMs;
@@ -88,8 +68,8 @@ export const createUiAction = async (
     id,
     messageId,
     agent,
-    tool: payload.tool_name,
-    channel: subject.channel,
+    tool,
+    channel,
     createdAt: now,
     fingerprint,
     ...createChildSpan(trace),
@@ -101,7 +81,7 @@ export const createUiAction = async (
       ? []
       : [{ kind: 'create' as const, item: { ...uiMessageAliasRef(project, messageId), action: id, expires } }]),
   ];
-  const begun = await prepareActionTurn(deps, caller, order, trace);
+  const begun = await prepareActionTurn(deps, caller, request, trace);
   if ('errorCode' in begun) return writeAction(deps, action, auditEntry(begun));
   const record = auditEntry({ status: 'accepted', turn: begun.turn.id });
   const isIdle: TransactionWrite = {
@@ -158,22 +138,20 @@ const toDuplicateAction = (action: UiAction, fingerprint: string): { duplicate: 
 };
 
 /** The turn that does it, or why there can be none. */
-const prepareActionTurn = async (deps: Deps, caller: Caller, order: UiActionCommand, trace: Trace) => {
-  const { payload, subject, rawPayload } = order;
+const prepareActionTurn = async (deps: Deps, caller: Caller, request: UiActionRequest, trace: Trace) => {
   const { project } = caller;
-  const { action_id: id, agent_id: agent } = payload;
+  const { id, agent, tool, args, channel, depth, description } = request;
   try {
-    const forbidden = await checkUiPermission(deps, caller, order);
+    const forbidden = await checkUiPermission(deps, caller, request);
     if (forbidden) return forbidden;
-    const { tool_name, args } = payload;
-    const card = await putCard(deps, project, agent, 'tool.call', { tool_name, args });
+    const card = await putCard(deps, project, agent, 'tool.call', { tool_name: tool, args });
     const prepared = await prepareEnqueue(deps, caller, {
       agent,
       correlation: uuidFromSeed(['ui', id]),
       mode: 'call',
-      channel: subject.channel,
-      depth: order.depth ?? 0,
-      payload: { ui_action: { ...rawPayload, args: undefined }, tool_call_card_id: card.id },
+      channel,
+      depth,
+      payload: { ui_action: description, tool_call_card_id: card.id },
       trace,
       action: id,
     });
@@ -186,13 +164,12 @@ const prepareActionTurn = async (deps: Deps, caller: Caller, order: UiActionComm
 };
 
 /** By default nothing is allowed: the agent must be an interface's, and the tool allowed there. */
-const checkUiPermission = async (deps: Deps, caller: Caller, { payload, subject }: UiActionCommand) => {
+const checkUiPermission = async (deps: Deps, caller: Caller, { agent, tool: name, channel }: UiActionRequest) => {
   const { project } = caller;
-  const { agent_id: agent, tool_name: name } = payload;
   const known = await findAgent(deps, project, agent);
   if (known?.agent.workerTarget !== UI_WORKER_TARGET)
     return buildUiRejection('rejected', 'not_a_ui_worker', `${agent} is no agent of a user interface.`);
-  if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, subject.channel);
+  if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);
   const tool = await deps.directory.getTool(project, name);
   if (tool?.uiAllowed) return undefined;
   return buildUiRejection('rejected', 'ui_not_allowed', `A user interface may not call ${name}.`);
@@ -219,31 +196,5 @@ export const completeUiAction = async (
 };
 
 /** Each state of an action is acknowledged once. */
-export const computeUiActionEffects = ({ before, after }: RecordChange<UiAction>): Effect[] => {
-  if (!after || before?.status === after.status) return [];
-  const { project, channel, status } = after;
-  const type = 'evt.sys.ui.action_ack';
-  const id = `uiaction/${after.pk}:${after.v}:${type}`;
-  const subject = formatSubject({
-    version: COMMON_GROUND_VERSION,
-    project,
-    channel,
-    category: 'evt',
-    component: 'sys',
-    target: 'ui',
-    suffix: 'action_ack',
-  });
-  const payload = {
-    action_id: after.id,
-    agent_id: after.agent,
-    status,
-    message_id: after.messageId,
-    tool_result_card_id: after.card,
-    error_code: after.errorCode,
-    error: after.error,
-  };
-  const headers = buildHeaders({ ...deriveChildSpan(after, id), at: after.at, type, sender: SYSTEM_SENDER, depth: 0 });
-  return [
-    { kind: 'publish', event: { id, project, type, at: after.at, data: { subject, headers, payload, channel } } },
-  ];
-};
+export const computeUiActionEffects = ({ before, after }: RecordChange<UiAction>): Effect[] =>
+  !after || before?.status === after.status ? [] : [{ kind: 'publish', event: turnProtocol.encodeUiAction(after) }];

@@ -1,4 +1,5 @@
 import { hasRelay } from '../../config/config.ts';
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import { isChannelMember, pickRandomMember } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { agentStateRef, computeExecutionStatus } from '../../model/agent-state.ts';
@@ -7,7 +8,6 @@ import type { Wakeup } from '../../model/turn-effect.ts';
 import { toRelayEventMessage } from '../../nats/relay-event.ts';
 import type { Item, RecordChange } from '../../ports/records.ts';
 import { listGroupMembers } from '../lifecycle/group-queues.ts';
-import { buildTurnEvent } from '../lifecycle/turn-event.ts';
 
 /** A bell that a message rings: kept, so that it is rung by what follows from the record, like any other. */
 interface WakeupRecord extends Item {
@@ -35,8 +35,7 @@ export const sendWakeup = async (deps: Deps, wakeup: Wakeup): Promise<void> => {
     ? pickRandomMember(await listIdleMembers(deps, context.project, target, context.channel))
     : target;
   if (agent === undefined) return;
-  const payload = { agent_id: agent, inbox_id: inboxId, reason };
-  const event = buildTurnEvent(cause, 'cmd.agent.wakeup', at, target, payload, context);
+  const event = turnProtocol.encodeEvent({ kind: 'wakeup', cause, at, target, context, agent, inboxId, reason });
   await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
   if (isAlreadyPublished) return;
   const worker = hasRelay(deps.config, context.project)

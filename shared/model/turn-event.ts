@@ -1,0 +1,26 @@
+import type { Trace } from '../kernel/trace.ts';
+import type { ExecutionStatus, TurnEnd, TurnStep } from './agent-state.ts';
+import type { Turn } from './turn.ts';
+
+/** What everything that is said of a turn has in common. */
+export interface TurnEventContext extends Trace {
+  project: string;
+  channel: string;
+  depth: number;
+  /** Who says it; Parley itself, where nobody is named. */
+  sender?: string;
+}
+
+/** Something that happened to a turn. Each has one cause, which tells it from others of its kind. */
+export type TurnEvent = {
+  cause: string;
+  at: number;
+  /** Whose it is: an agent, or a group that is woken. */
+  target: string;
+  context: TurnEventContext;
+} & (
+  | { kind: 'state'; turn: string; status: ExecutionStatus; epoch: number; outputBox?: string }
+  | { kind: 'step'; turn: string; step: TurnStep }
+  | { kind: 'end'; turn: Turn; end: TurnEnd }
+  | { kind: 'wakeup'; agent: string; inboxId?: string; reason: string }
+);

@@ -1,0 +1,25 @@
+import type { Item } from '../ports/records.ts';
+
+/** What a user did in an interface, once for each action id. */
+export interface UiAction extends Item {
+  sk: 'ui-action';
+  project: string;
+  id: string;
+  messageId?: string;
+  agent: string;
+  tool: string;
+  channel: string;
+  createdAt: number;
+  fingerprint: string;
+  /** At first accepted, busy or rejected; then, for what was accepted, how it ended. */
+  status: string;
+  /** The turn that does it. */
+  turn?: string;
+  card?: string;
+  error?: string;
+  errorCode?: string;
+  traceparent: string;
+  tracestate?: string;
+}
+
+export const isUiAction = (item: Item): item is UiAction => item.sk === 'ui-action';
