@@ -17,7 +17,7 @@ import { recordItemEnd } from '../workflows/batches/record-item-end.ts';
 import { cancelGraphNodes } from '../workflows/graphs/cancel-nodes.ts';
 import { reconcileGraph } from '../workflows/graphs/reconcile-graph.ts';
 import type { Effect } from './effect.ts';
-import { getRecordKind } from './record-kinds.ts';
+import { computeEffects } from './record-handlers.ts';
 
 /**
  * Carries out what follows from some changes. It may be called again with the same ones: every effect is safe to repeat.
@@ -69,11 +69,6 @@ const routeDelivery = async (
   return reader?.agent.transport === 'nats'
     ? [{ kind: 'enqueue', message: buildOutcomeRelay(project, outcome) }]
     : [effect];
-};
-
-const computeEffects = (change: RecordChange): Effect[] => {
-  const record = change.after ?? change.before;
-  return record ? getRecordKind(record).effects(change) : [];
 };
 
 const executeEffect = async (deps: Deps, effect: OtherEffect): Promise<void> => {

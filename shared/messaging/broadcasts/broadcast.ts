@@ -39,8 +39,6 @@ export const broadcastRef = (project: string, id: string): Ref<Broadcast> => ({
   sk: 'broadcast',
 });
 
-export const isBroadcast = (item: Item): item is Broadcast => item.sk === 'broadcast';
-
 /** It is announced when it begins and when everybody has it. */
 export const computeBroadcastEffects = ({ before, after }: RecordChange<Broadcast>): Effect[] => {
   if (!after) return [];

@@ -33,8 +33,6 @@ export interface Violation extends Item {
   auditEntry?: JsonObject;
 }
 
-export const isViolation = (item: Item): item is Violation => item.sk === 'violation';
-
 const violationRef = (project: string, agent: string, messageId: string): Ref<Violation> => ({
   pk: `${project}#violation#${agent}#${messageId}`,
   sk: 'violation',

@@ -47,10 +47,9 @@ const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
   pk: `${project}#ui-action#${id}`,
   sk: 'ui-action',
 });
-export const isUiAction = (item: Item): item is UiAction => item.sk === 'ui-action';
 
 /** By the id of the message that asked for it, an action is found as well. */
-interface UiMessageAlias extends Item {
+export interface UiMessageAlias extends Item {
   sk: 'ui-message';
   action: string;
 }

@@ -10,12 +10,10 @@ import type { Wakeup } from '../model/turn-effect.ts';
 import { buildTurnEvent } from '../model/turn-event.ts';
 
 /** A bell that a message rings: kept, so that it is rung by what follows from the record, like any other. */
-interface WakeupRecord extends Item {
+export interface WakeupRecord extends Item {
   sk: 'wakeup';
   wakeup: Wakeup;
 }
-
-export const isWakeupRecord = (item: Item): item is WakeupRecord => item.sk === 'wakeup';
 
 /** As long as the change of a record may take to be carried out. */
 const WAKEUP_RETENTION_MS = 86_400_000;
