@@ -24,7 +24,7 @@ export const createWakeup = async ({ records, clock, newId }: Deps, wakeup: Wake
 };
 
 export const computeWakeupEffects = ({ before, after }: RecordChange<WakeupRecord>): Effect[] =>
-  after && !before ? [{ kind: 'turn', effect: { do: 'sendWakeup', wakeup: after.wakeup } }] : [];
+  after && !before ? [{ kind: 'sendWakeup', wakeup: after.wakeup }] : [];
 
 /** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
 export const sendWakeup = async (deps: Deps, wakeup: Wakeup): Promise<void> => {
