@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { onTimer } from '../shared/effects/on-timer.ts';
+import { onTimer } from '../shared/effects/record-handlers.ts';
 import { createRuntime } from './runtime/composition.ts';
 import { createQueueFunction } from './runtime/queue-function.ts';
 import { getRecordLogFields } from './runtime/record-log-fields.ts';

@@ -1,7 +1,7 @@
 import type { Config } from '../shared/config/config.ts';
-import { CHANGE_FEED_KINDS } from '../shared/effects/change-feed-kinds.ts';
 import { dispatchChanges } from '../shared/effects/dispatcher.ts';
-import { onTimer } from '../shared/effects/on-timer.ts';
+import { CHANGE_FEED_KINDS } from '../shared/effects/record-definitions.ts';
+import { onTimer } from '../shared/effects/record-handlers.ts';
 import { openEmbeddedEngine } from '../shared/engines/embedded/embedded-engine.ts';
 import { createRouter, type HttpHandler } from '../shared/http/router.ts';
 import { routes } from '../shared/http/routes/routes.ts';

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { z } from 'zod';
 import { type DynamoDbLocal, startDynamoDbLocal, TableStream } from '../../local/cloudformation-runner/index.ts';
+import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { type Attributes, ItemCodec } from '../../shared/engines/aws/item-codec.ts';
 import type { Task } from '../../shared/model/task.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 import type { Item } from '../../shared/ports/records.ts';
-import { STORAGE_SCHEMA } from '../../shared/storage/storage-schema.ts';
 
-const shelf = new ItemCodec(STORAGE_SCHEMA);
+const shelf = new ItemCodec(RECORDS);
 
 const api = (operation: string): string => `DynamoDB_20120810.${operation}`;
 const Tables = z.object({ TableNames: z.tuple([z.string()]) });

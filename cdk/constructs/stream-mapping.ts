@@ -3,7 +3,7 @@ import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { EventSourceMapping, FilterCriteria, FilterRule, MetricType, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
-import { CHANGE_FEED_KINDS } from '../../shared/effects/change-feed-kinds.ts';
+import { CHANGE_FEED_KINDS } from '../../shared/effects/record-definitions.ts';
 import { getObjectsArn } from './grant-access.ts';
 import type { ParleyFunction } from './parley-function.ts';
 

@@ -1,5 +1,6 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import config from '../../parley.config.ts';
+import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
 import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
 import type { PublishExternally } from '../../shared/engines/aws/dynamo-events.ts';
@@ -9,7 +10,6 @@ import { generateId } from '../../shared/kernel/ids.ts';
 import type { Log } from '../../shared/kernel/log.ts';
 import { systemClock as clock } from '../../shared/ports/clock.ts';
 import { buildQueueSuffix, listQueues } from '../../shared/ports/queue-names.ts';
-import { STORAGE_SCHEMA } from '../../shared/storage/storage-schema.ts';
 import { FunctionEnv } from './env.ts';
 import { recordMetric } from './metrics-buffer.ts';
 
@@ -38,7 +38,7 @@ export const createRuntime = (announce?: PublishExternally): Runtime => {
     hasQueue: (queueKey) => QUEUE_SUFFIXES.has(buildQueueSuffix(queueKey)),
     log,
     publishExternally: announce,
-    storageSchema: STORAGE_SCHEMA,
+    storageSchema: RECORDS,
     eventRetentionMs: config.events.retentionMs,
     clock,
     newId: generateId,

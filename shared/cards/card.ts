@@ -31,8 +31,6 @@ export interface Card extends Item {
   expires: number;
 }
 
-export const isCard = (item: Item): item is Card => item.sk === 'card';
-
 export const CARD_ID_PATTERN = /^card_[\w.-]{43,64}$/;
 
 /** An id tells without a look at the card that it was made in this project, and what the result in it wants to happen. */

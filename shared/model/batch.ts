@@ -64,8 +64,6 @@ export interface Batch extends Item {
   isMade?: true;
 }
 
-export const isBatch = (item: Item): item is Batch => item.sk === 'batch';
-
 /** For whoever would make one more part of it. */
 export const batchEndedError = (id: string): ParleyError =>
   new ParleyError('batch_ended', `The batch ${id} has ended, and takes nothing more.`);

@@ -35,5 +35,3 @@ export const broadcastRef = (project: string, id: string): Ref<Broadcast> => ({
   pk: `${project}#broadcast#${id}`,
   sk: 'broadcast',
 });
-
-export const isBroadcast = (item: Item): item is Broadcast => item.sk === 'broadcast';

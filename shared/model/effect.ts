@@ -32,4 +32,4 @@ export type Effect =
   | { kind: 'recordBatchItemEnd'; project: string; batchMembership: BatchMembership; end: BatchItemEnd }
   /** A batch has ended before one of its parts. */
   | { kind: 'stopBatchItem'; project: string; item: BatchItem }
-  | { kind: 'turn'; effect: TurnEffect };
+  | TurnEffect;

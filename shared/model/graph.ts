@@ -37,6 +37,4 @@ export interface Graph extends Item {
   isMade?: true;
 }
 
-export const isGraph = (item: Item): item is Graph => item.sk === 'graph';
-
 export const graphRef = (project: string, id: string): Ref<Graph> => ({ pk: `${project}#graph#${id}`, sk: 'graph' });

@@ -10,40 +10,40 @@ import type { TurnEventContext } from './turn-event.ts';
 /** What follows from a change of a head or a turn and takes more than one look or write. Each is safe to be carried out twice. */
 export type TurnEffect =
   /** The turn's own record learns that an agent has it. */
-  | { do: 'recordLease'; project: string; turn: string; agent: string; epoch: number; at: number }
+  | { kind: 'recordLease'; project: string; turn: string; agent: string; epoch: number; at: number }
   /** The turn's own record ends, with a deliverable in any case. */
-  | { do: 'endTurn'; project: string; turn: string; agent: string; steps: number; end: TurnEnd }
-  | { do: 'putStep'; project: string; turn: string; number: number; step: TurnStep }
-  | { do: 'sendWakeup'; wakeup: Wakeup }
+  | { kind: 'endTurn'; project: string; turn: string; agent: string; steps: number; end: TurnEnd }
+  | { kind: 'putStep'; project: string; turn: string; number: number; step: TurnStep }
+  | { kind: 'sendWakeup'; wakeup: Wakeup }
   /** The agent is free: it is told if something waits for it. */
-  | { do: 'wakeIfQueued'; project: string; agent: string; cause: string; at: number }
-  | { do: 'putCorrelation'; edge: NewItem<CorrelationRecord> }
+  | { kind: 'wakeIfQueued'; project: string; agent: string; cause: string; at: number }
+  | { kind: 'putCorrelation'; edge: NewItem<CorrelationRecord> }
   /** A tool has reported, or nobody waits for it any more. */
   | {
-      do: 'completeToolCallTask';
+      kind: 'completeToolCallTask';
       project: string;
       turn: string;
       toolCall: string;
       report: Pick<ToolReport, 'status' | 'card'>;
     }
-  | { do: 'cancelToolCall'; project: string; turn: string; toolCall: string }
+  | { kind: 'cancelToolCall'; project: string; turn: string; toolCall: string }
   /** A task that did the work of a call has ended. */
-  | { do: 'reportTaskResult'; task: Task; call: ToolCall }
+  | { kind: 'reportTaskResult'; task: Task; call: ToolCall }
   /** A batch that did the work of a call has ended. */
-  | { do: 'reportBatchResult'; batch: Batch; call: ToolCall }
+  | { kind: 'reportBatchResult'; batch: Batch; call: ToolCall }
   /** The turn's agent speaks another protocol and gets a task; and that task has ended. */
-  | { do: 'createTaskForTurn'; turn: Turn }
-  | { do: 'completeFromTask'; task: Task; turn: string }
-  | { do: 'cancelTurnTask'; project: string; turn: string }
+  | { kind: 'createTaskForTurn'; turn: Turn }
+  | { kind: 'completeFromTask'; task: Task; turn: string }
+  | { kind: 'cancelTurnTask'; project: string; turn: string }
   /** The task that the turn worked on ends as the turn did. */
-  | { do: 'completeTask'; turn: Turn; end: TurnEnd }
+  | { kind: 'completeTask'; turn: Turn; end: TurnEnd }
   /** The task that the turn works on has ended without it, or is another's. */
-  | { do: 'stopTurn'; project: string; turn: string }
+  | { kind: 'stopTurn'; project: string; turn: string }
   /** What the turn does is a sign of life of the task that it works on, and a step its progress. */
-  | { do: 'renewTask'; project: string; task: string; agent: string; step?: RecordedStep }
-  | { do: 'completeUiAction'; project: string; action: string; end: TurnEnd }
+  | { kind: 'renewTask'; project: string; task: string; agent: string; step?: RecordedStep }
+  | { kind: 'completeUiAction'; project: string; action: string; end: TurnEnd }
   /** The call that the turn was the work of is answered. */
-  | { do: 'reportTurnResult'; turn: Turn; call: ToolCall; end: TurnEnd };
+  | { kind: 'reportTurnResult'; turn: Turn; call: ToolCall; end: TurnEnd };
 
 export interface RecordedStep extends TurnStep {
   turn: string;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
+import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { type Attributes, DUE_SHARDS, INDEX_SHARDS, ItemCodec } from '../../shared/engines/aws/item-codec.ts';
 import { toSqsEntry } from '../../shared/engines/aws/sqs-queue.ts';
 import type { Task } from '../../shared/model/task.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
 import type { QueueMessage } from '../../shared/ports/queues.ts';
-import { STORAGE_SCHEMA } from '../../shared/storage/storage-schema.ts';
 import { isTask } from '../../shared/tasks/queries/get-task.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -52,8 +52,8 @@ const taskId = (n: number): string =>
 const renamed = <T>(value: T, from: string, to: string): T => JSON.parse(JSON.stringify(value).replaceAll(from, to));
 
 /** Packing costs time and touches no key. */
-const shelf = new ItemCodec({ immutable: [], compressed: [] });
-const packing = new ItemCodec(STORAGE_SCHEMA);
+const shelf = new ItemCodec({});
+const packing = new ItemCodec(RECORDS);
 const KEYS = ['pk', 'sk', 'byListPk', 'byListSk', 'byHolderPk', 'byHolderSk', 'dueShard', 'due'];
 
 /** How many items each key got. */

@@ -4,14 +4,14 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import baseConfig from '../../parley.config.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { dispatchChanges } from '../../shared/effects/dispatcher.ts';
-import { onTimer } from '../../shared/effects/on-timer.ts';
+import { RECORDS } from '../../shared/effects/record-definitions.ts';
+import { onTimer } from '../../shared/effects/record-handlers.ts';
 import { type AwsClients, createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
 import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
 import { createDirectory } from '../../shared/identity/agents/directory.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import { buildQueueSuffix } from '../../shared/ports/queue-names.ts';
 import type { Item, RecordChange } from '../../shared/ports/records.ts';
-import { STORAGE_SCHEMA } from '../../shared/storage/storage-schema.ts';
 import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
 import { TestClock } from '../support/test-clock.ts';
@@ -174,7 +174,7 @@ const worldOn = (
     toQueueSuffix: buildQueueSuffix,
     hasQueue: () => false,
     log: () => {},
-    storageSchema: STORAGE_SCHEMA,
+    storageSchema: RECORDS,
     eventRetentionMs: config.events.retentionMs,
     clock,
     newId,

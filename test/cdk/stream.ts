@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { CHANGE_FEED_KINDS } from '../../shared/effects/change-feed-kinds.ts';
+import { CHANGE_FEED_KINDS } from '../../shared/effects/record-definitions.ts';
 import { Reference, synthesized } from './synthesized.ts';
 
 const StreamMapping = z.object({

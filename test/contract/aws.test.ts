@@ -54,7 +54,7 @@ const open: Open = async (t) => {
     toQueueSuffix: buildQueueSuffix,
     hasQueue: () => true,
     log: () => {},
-    storageSchema: { immutable: ['title', 'deep', 'by'], compressed: ['batch', 'tags'] },
+    storageSchema: { [WATCHED]: { immutable: ['title', 'deep', 'by'], compressed: ['tags'] } },
     eventRetentionMs: 30 * 86_400_000,
     clock,
     newId: randomUUID,

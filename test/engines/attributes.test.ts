@@ -6,7 +6,7 @@ const RECORD = { pk: 'default#task#1', sk: 'task', v: 1, token: 'x', at: 1, from
 const EARLIER = ['id', 'from', 'parent', 'input'];
 const LATER = Array.from({ length: 50 }, (_, n) => `later${n}`);
 
-const shelfFor = (fixed: string[]) => new ItemCodec({ immutable: fixed, compressed: [] });
+const shelfFor = (fixed: string[]) => new ItemCodec({ task: { immutable: fixed, compressed: [] } });
 
 describe('fields that are stored without their names', () => {
   it('cost nothing where a record has none of those that came last', () => {

@@ -31,9 +31,7 @@ const recordsMeeting = async (t: { after(end: () => unknown): void }, ...fates: 
     dynamo.destroy();
     await proxy.close();
   });
-  const records: Records = createDynamoRecords(
-    createDynamoTable(dynamo, TABLE, { immutable: [], compressed: [] }, systemClock),
-  );
+  const records: Records = createDynamoRecords(createDynamoTable(dynamo, TABLE, {}, systemClock));
   return { records, proxy };
 };
 
@@ -138,9 +136,7 @@ describe('the lanes of SQS', () => {
       dynamo.destroy();
       await proxy.close();
     });
-    const records = createDynamoRecords(
-      createDynamoTable(dynamo, TABLE, { immutable: [], compressed: [] }, systemClock),
-    );
+    const records = createDynamoRecords(createDynamoTable(dynamo, TABLE, {}, systemClock));
     const lists = { records, clock: systemClock, newId: token };
     const urlPrefix = `${services.faux.endpoint}/000000000000/`;
     const lost: unknown[] = [];

@@ -23,7 +23,7 @@ before(async () => {
   services = await startAwsServices();
   await services.createTable(TABLE);
   ({ dynamo } = createAwsClients(services.dynamo));
-  records = createDynamoRecords(createDynamoTable(dynamo, TABLE, { immutable: [], compressed: [] }, clock));
+  records = createDynamoRecords(createDynamoTable(dynamo, TABLE, {}, clock));
 });
 after(async () => {
   dynamo.destroy();

@@ -39,7 +39,7 @@ describe('a sweep that finds much that is due in one shard', () => {
       most = Math.max(most, ++underWay);
       return next(args).finally(() => underWay--);
     });
-    const table = createDynamoTable(dynamo, TABLE, { immutable: [], compressed: [] }, systemClock);
+    const table = createDynamoTable(dynamo, TABLE, {}, systemClock);
     const timers = createAwsTimers(
       table,
       createDynamoRecords(table),

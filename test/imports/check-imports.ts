@@ -53,7 +53,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   ],
   [
     /^cdk\//,
-    /^cdk\/|^shared\/(config|kernel|ports)\/|^shared\/effects\/change-feed-kinds\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
+    /^cdk\/|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\//, /^examples\/|^node:/],
   [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],

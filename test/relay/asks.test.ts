@@ -55,7 +55,10 @@ describe('what a relay asks', () => {
       { kind: 'outcome' },
       { kind: 'outcome', outcome: { ...whole, task: undefined } },
       { kind: 'outcome', outcome: { ...whole, output: { blob: { toString: 'x' } } } },
-      { kind: 'directMessage', message: { project: 'default', from: 'tim', to: 'knight', id: 'x', content: { json: 1 } } },
+      {
+        kind: 'directMessage',
+        message: { project: 'default', from: 'tim', to: 'knight', id: 'x', content: { json: 1 } },
+      },
       { kind: 'presence', agent: 'knight', isOnline: 'yes', at: 1 },
     ];
     const [last, ...first] = (await words(...bad, outcome())).toReversed();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type fc from 'fast-check';
-import { onTimer } from '../../shared/effects/on-timer.ts';
+import { onTimer } from '../../shared/effects/record-handlers.ts';
 import type { RegisteredAgent } from '../../shared/identity/agents/agent.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import { ParleyError } from '../../shared/kernel/errors.ts';

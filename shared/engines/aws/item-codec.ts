@@ -7,15 +7,33 @@ import type { Item, Key } from '../../ports/records.ts';
 export type Attributes = Record<string, AttributeValue>;
 
 /**
- * How the fields of a record are stored where nothing but the record's readers looks at them. DynamoDB bills every write by
- * the size of the whole item, so that what is packed is paid for at about half its size.
+ * How the fields of each kind of record are stored where nothing but the record's readers looks at them, by the sort key up to
+ * the first `#`. DynamoDB bills every write by the size of the whole item, so that what is packed is paid for at about half its size.
  */
-export interface StorageSchema {
+export type StorageSchema = Readonly<Record<string, KindSchema>>;
+
+interface KindSchema {
   /** Given when the record is made, never part of a condition, never unset: packed together. */
   immutable: readonly string[];
   /** Never part of a condition: each by itself, as JSON, packed where it is large. */
   compressed: readonly string[];
 }
+
+/** The same lists, and as sets. */
+interface KindCodec {
+  order: readonly string[];
+  immutable: ReadonlySet<string>;
+  compressed: ReadonlySet<string>;
+}
+
+const createKindCodec = ({ immutable, compressed }: KindSchema): KindCodec => ({
+  order: immutable,
+  immutable: new Set(immutable),
+  compressed: new Set(compressed),
+});
+
+/** Of the engine's own records, which have numbers and names for sort keys, only events are large. */
+const ENGINE_RECORDS = createKindCodec({ immutable: [], compressed: ['batch'] });
 
 /** The attribute that holds the fixed fields. */
 const PACKED_ATTRIBUTE = 'z';
@@ -57,41 +75,41 @@ export type StoredField = [attribute: string, value: AttributeValue | undefined]
 
 /** Between the records of the port and the items of the table. */
 export class ItemCodec {
-  readonly #immutable: ReadonlySet<string>;
-  readonly #compressed: ReadonlySet<string>;
+  readonly #kinds: ReadonlyMap<string, KindCodec>;
 
-  constructor({ immutable, compressed }: StorageSchema) {
-    this.#immutable = new Set(immutable);
-    this.#compressed = new Set(compressed);
+  constructor(schema: StorageSchema) {
+    this.#kinds = new Map(Object.entries(schema).map(([kind, fields]) => [kind, createKindCodec(fields)]));
+  }
+
+  #getKind(sk: string): KindCodec {
+    return this.#kinds.get(sk) ?? this.#kinds.get(sk.split('#', 1)[0] ?? '') ?? ENGINE_RECORDS;
   }
 
   /** A whole new item. */
   encode(record: Key & object): Attributes {
+    const { order, immutable } = this.#getKind(record.sk);
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
     const implied = parseKeyFields(record);
-    const fixed = [...this.#immutable].map((field) => {
+    const fixed = order.map((field) => {
       const value: unknown = Reflect.get(record, field) ?? null;
       return value !== null && value === implied[field] ? IMPLIED_BY_KEY : value;
     });
-    const isPacked = isLarge(fields.filter(([field]) => this.#immutable.has(field)));
+    const isPacked = isLarge(fields.filter(([field]) => immutable.has(field)));
     const item: Attributes = isPacked
       ? { [PACKED_ATTRIBUTE]: compress(fixed.slice(0, fixed.findLastIndex(isPresent) + 1)) }
       : {};
     for (const [field, value] of fields) {
-      if (isPacked && this.#immutable.has(field)) continue;
+      if (isPacked && immutable.has(field)) continue;
       for (const [name, stored] of this.encodeField(record, field, value)) if (stored) item[name] = stored;
     }
     return item;
   }
 
   /** They are stored without their names, in their order. */
-  #decodeImmutable(values: unknown, pk: string): object {
+  #decodeImmutable({ order }: KindCodec, values: unknown, pk: string): object {
     const all: unknown[] = Array.isArray(values) ? values : [];
     const implied = parseKeyFields({ pk });
-    const named = [...this.#immutable].map((field, index) => [
-      field,
-      all[index] === IMPLIED_BY_KEY ? implied[field] : all[index],
-    ]);
+    const named = order.map((field, index) => [field, all[index] === IMPLIED_BY_KEY ? implied[field] : all[index]]);
     return Object.fromEntries(named.filter(([, value]) => value !== null && value !== undefined));
   }
 
@@ -109,8 +127,9 @@ export class ItemCodec {
     // DynamoDB removes by seconds, and only some time after; until then the record itself tells that it has expired.
     if (field === 'expires')
       return [...toPlainField(field, value), ['ttl', { N: String(Math.ceil(Number(value) / 1000)) }]];
-    if (this.#compressed.has(field)) return [[field, isLarge(value) ? compress(value) : { S: JSON.stringify(value) }]];
-    if (this.#immutable.has(field) && isLarge(value)) return [[field, compress(value)]];
+    const { immutable, compressed } = this.#getKind(key.sk);
+    if (compressed.has(field)) return [[field, isLarge(value) ? compress(value) : { S: JSON.stringify(value) }]];
+    if (immutable.has(field) && isLarge(value)) return [[field, compress(value)]];
     return toPlainField(field, value);
   }
 
@@ -122,11 +141,12 @@ export class ItemCodec {
 
   decode<T extends Item>(item: Attributes): T {
     const { [PACKED_ATTRIBUTE]: pack, ttl: _ttl, dueShard: _shard, ...rest } = item;
+    const kind = this.#getKind(rest.sk?.S ?? '');
     const record: Record<string, unknown> = {};
-    if (pack?.B) Object.assign(record, this.#decodeImmutable(decompress(pack.B), rest.pk?.S ?? ''));
+    if (pack?.B) Object.assign(record, this.#decodeImmutable(kind, decompress(pack.B), rest.pk?.S ?? ''));
     for (const [name, value] of Object.entries(rest)) {
       if (value.B) record[name] = decompress(value.B);
-      else if (this.#compressed.has(name)) record[name] = JSON.parse(value.S ?? 'null');
+      else if (kind.compressed.has(name)) record[name] = JSON.parse(value.S ?? 'null');
       else if (!INDEX_ATTRIBUTE_NAMES.has(name)) record[name] = unmarshall(value);
     }
     for (const [field, { pk: p, sk: s }] of Object.entries(INDEX_ATTRIBUTES)) {

@@ -24,7 +24,6 @@ export const domainProvidersRef = (project: string, domain: string): Ref<DomainP
   pk: `${project}#domain#${domain}`,
   sk: 'domain-providers',
 });
-export const isDomainProviders = (item: Item): item is DomainProviders => item.sk === 'domain-providers';
 
 /** Whether somebody declares the very capability, which then has a queue of its own. */
 export const isCapabilityDeclared = ({ byCapability }: DomainProviders, capability: string): boolean =>

@@ -39,8 +39,6 @@ export const sequenceRef = (project: string, from: string, to: string): Ref<Sequ
   sk: 'sequence',
 });
 
-export const isSequence = (item: Item): item is Sequence => item.sk === 'sequence';
-
 /** Others may count at the same time, but only from the same sender to the same recipient. */
 const MAX_ATTEMPTS = 10;
 

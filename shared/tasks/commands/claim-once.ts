@@ -6,7 +6,7 @@ import type { Item, Ref } from '../../ports/records.ts';
 import { type ClaimOptions, claimTasks, listTasksOfClaim } from './claim-tasks.ts';
 
 /** Which tasks a claim brought, so that the same claim repeated after a lost answer brings the same ones. */
-interface ClaimReceipt extends Item {
+export interface ClaimReceipt extends Item {
   sk: 'claim';
   taskIds?: string[];
 }

@@ -10,7 +10,7 @@ import type { Item, Ref } from '../../ports/records.ts';
  * What one agent said under an id and a time, in protocols that know a message by these: whatever kind of message it was, it is
  * found here, and nothing else can be said under them.
  */
-interface IdempotencyRecord extends Item {
+export interface IdempotencyRecord extends Item {
   fingerprint: string;
   /** The task that it was about. */
   taskId?: string;

@@ -23,7 +23,6 @@ const fanoutCursorRef = ({ project, task, relation }: FanoutTarget): Ref<FanoutC
   pk: `${project}#fanout#${relation}#${task}`,
   sk: 'fanout',
 });
-export const isFanoutCursor = (item: Item): item is FanoutCursor => item.sk === 'fanout';
 
 /** The children of a task, all that the change fits. Where it ends them, each then ends its own. */
 export const updateChildren = (deps: Deps, { project, id }: Task, change: Change): Promise<void> =>

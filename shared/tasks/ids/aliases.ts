@@ -5,7 +5,7 @@ import { type Task, taskRef } from '../../model/task.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
 
 /** Another id that finds a task: the one under which it was told to somebody who could not be told its own. */
-interface Alias extends Item {
+export interface Alias extends Item {
   sk: 'alias';
   taskId: string;
 }

@@ -14,12 +14,10 @@ import type { Effect } from '../../model/effect.ts';
 import { isOpen, type Task } from '../../model/task.ts';
 import { getToolCall, type ToolCall, toToolCallTaskId } from '../../model/tool-call.ts';
 import { type Turn, toTaskTurnId } from '../../model/turn.ts';
-import type { TurnEffect, Wakeup } from '../../model/turn-effect.ts';
+import type { Wakeup } from '../../model/turn-effect.ts';
 import type { TurnEventContext } from '../../model/turn-event.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import { encodeTurnEnd, toTurnEventContext } from './turn-end-event.ts';
-
-const toTurnEffect = (effect: TurnEffect): Effect => ({ kind: 'turn', effect });
 
 /** Everything that follows from one write to a head. */
 export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentState>): Effect[] => {
@@ -32,8 +30,7 @@ export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentSt
   const { project, agent, epoch } = after;
   const about = toActiveTurnContext(after, active);
   const cause = `turn/${turn}:${after.v}`;
-  if (before?.turn !== turn)
-    effects.push(toTurnEffect({ do: 'recordLease', project, turn, agent, epoch, at: after.at }));
+  if (before?.turn !== turn) effects.push({ kind: 'recordLease', project, turn, agent, epoch, at: after.at });
   if (computeExecutionStatus(before) !== computeExecutionStatus(after)) {
     effects.push({
       kind: 'publish',
@@ -57,12 +54,12 @@ export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentSt
   effects.push(...computeToolCallEffects(before, after, turn));
   if (active.task !== undefined && !hasEnded) {
     const taken = step && { ...step, turn, number: after.steps ?? 0 };
-    effects.push(toTurnEffect({ do: 'renewTask', project, task: active.task, agent, step: taken }));
+    effects.push({ kind: 'renewTask', project, task: active.task, agent, step: taken });
   }
   if (hasEnded && after.last) {
     const { turn: _turn, epoch: _epoch, toolCall: _call, ...end } = after.last;
-    effects.push(toTurnEffect({ do: 'endTurn', project, turn, agent, steps: before.steps ?? 0, end }));
-    effects.push(toTurnEffect({ do: 'wakeIfQueued', project, agent, cause, at: after.at }));
+    effects.push({ kind: 'endTurn', project, turn, agent, steps: before.steps ?? 0, end });
+    effects.push({ kind: 'wakeIfQueued', project, agent, cause, at: after.at });
   }
   return effects;
 };
@@ -90,7 +87,7 @@ const computeStepEffects = (
   const event = { kind: 'step', cause, at: step.at, target: head.agent, context: about, turn, step } as const;
   return [
     { kind: 'publish', event: turnProtocol.encodeEvent(event) },
-    toTurnEffect({ do: 'putStep', project: head.project, turn, number, step }),
+    { kind: 'putStep', project: head.project, turn, number, step },
   ];
 };
 
@@ -115,7 +112,7 @@ const computeResumeWakeups = (
     inboxId: turn,
     context: about,
   } as const;
-  return [toTurnEffect({ do: 'sendWakeup', wakeup: { ...wakeup, reason } })];
+  return [{ kind: 'sendWakeup', wakeup: { ...wakeup, reason } }];
 };
 
 /** Reports that came with this write, under the ids of the calls that they answer. One that ends the turn is kept in no inbox. */
@@ -130,10 +127,10 @@ const computeReportCorrelations = (
   const final = after.turn === undefined ? last?.toolCall : undefined;
   if (last && final !== undefined) came.push([final, { at: last.at, traceparent: active.traceparent }]);
   const fresh = came.filter(([toolCall]) => getOwn(before?.reports, toolCall) === undefined);
-  return fresh.map(([toolCall, { at: happenedAt, traceparent }]) => {
+  return fresh.map(([toolCall, { at: happenedAt, traceparent }]): Effect => {
     const correlation = toToolCallTaskId(turn, toolCall);
     const facts = { correlation, depth: active.depth, turn, happenedAt, traceparent };
-    return toTurnEffect({ do: 'putCorrelation', edge: buildCorrelationRecord(project, 'report', 'response', facts) });
+    return { kind: 'putCorrelation', edge: buildCorrelationRecord(project, 'report', 'response', facts) };
   });
 };
 
@@ -144,13 +141,12 @@ const computeToolCallEffects = (before: AgentState | undefined, after: AgentStat
   const calls = Object.entries(before?.waiting ?? {}).filter(([, state]) => state === 'waiting');
   return calls.flatMap(([toolCall]): Effect[] => {
     const report = getOwn(after.reports, toolCall);
-    if (report?.type === 'tool_result')
-      return [toTurnEffect({ do: 'completeToolCallTask', project, turn, toolCall, report })];
+    if (report?.type === 'tool_result') return [{ kind: 'completeToolCallTask', project, turn, toolCall, report }];
     if (hasEnded && last?.toolCall === toolCall) {
       const said = { status: last.status, card: last.toolResultCard ?? '' };
-      return [toTurnEffect({ do: 'completeToolCallTask', project, turn, toolCall, report: said })];
+      return [{ kind: 'completeToolCallTask', project, turn, toolCall, report: said }];
     }
-    return hasEnded || report ? [toTurnEffect({ do: 'cancelToolCall', project, turn, toolCall })] : [];
+    return hasEnded || report ? [{ kind: 'cancelToolCall', project, turn, toolCall }] : [];
   });
 };
 
@@ -161,9 +157,8 @@ export const computeTaskTurnEffects = ({ before, after }: RecordChange<Task>): E
   if (isOpen(after) || (before && !isOpen(before))) return effects;
   const link = turnProtocol.findTaskLink(after.extensions);
   const call = getToolCall(link);
-  if (call) effects.push(toTurnEffect({ do: 'reportTaskResult', task: after, call }));
-  else if (link?.turn !== undefined)
-    effects.push(toTurnEffect({ do: 'completeFromTask', task: after, turn: link.turn }));
+  if (call) effects.push({ kind: 'reportTaskResult', task: after, call });
+  else if (link?.turn !== undefined) effects.push({ kind: 'completeFromTask', task: after, turn: link.turn });
   return effects;
 };
 
@@ -172,12 +167,12 @@ const computeStopWorkEffects = (before: Task | undefined, { status, project, end
   if (!before) return [];
   const hasEnded = status === 'cancelled' || status === 'expired' || (status === 'failed' && !endMessage);
   if (before.holder !== undefined && hasEnded) {
-    return [toTurnEffect({ do: 'stopTurn', project, turn: toTaskTurnId(before) })];
+    return [{ kind: 'stopTurn', project, turn: toTaskTurnId(before) }];
   }
   // Since its last holder lost it, it has been queued once.
   const isAnothers = before.attempt > 0 && attempt > before.attempt;
   const lost = { ...before, queueGeneration: before.queueGeneration - 1 };
-  return isAnothers ? [toTurnEffect({ do: 'stopTurn', project, turn: toTaskTurnId(lost) })] : [];
+  return isAnothers ? [{ kind: 'stopTurn', project, turn: toTaskTurnId(lost) }] : [];
 };
 
 /** What follows for turns from a batch that does the work of a call. */
@@ -187,7 +182,7 @@ export const computeBatchCallEffects = ({ before, after }: RecordChange<Batch>):
   if (before.status !== 'open' || after.status === 'open') return [];
   return [
     buildJoinCorrelationEffect(after, after.call, 'response'),
-    toTurnEffect({ do: 'reportBatchResult', batch: after, call: after.call }),
+    { kind: 'reportBatchResult', batch: after, call: after.call },
   ];
 };
 
@@ -195,19 +190,18 @@ const buildJoinCorrelationEffect = (
   { project, id: correlation, at: happenedAt, traceparent }: Batch,
   { depth, turn }: ToolCall,
   phase: CallPhase,
-): Effect =>
-  toTurnEffect({
-    do: 'putCorrelation',
-    edge: buildCorrelationRecord(project, 'join', phase, { correlation, depth, turn, happenedAt, traceparent }),
-  });
+): Effect => ({
+  kind: 'putCorrelation',
+  edge: buildCorrelationRecord(project, 'join', phase, { correlation, depth, turn, happenedAt, traceparent }),
+});
 
 /** Everything that follows from one write to a turn. */
 export const computeTurnEffects = ({ before, after }: RecordChange<Turn>): Effect[] => {
   if (!after) return [];
   const effects: Effect[] = [];
-  if (!before && after.isRunAsTask) effects.push(toTurnEffect({ do: 'createTaskForTurn', turn: after }));
+  if (!before && after.isRunAsTask) effects.push({ kind: 'createTaskForTurn', turn: after });
   if (after.state === 'queued' && !after.isRunAsTask && before?.wakeupCount !== after.wakeupCount) {
-    effects.push(toTurnEffect({ do: 'sendWakeup', wakeup: buildEnqueueWakeup(after) }));
+    effects.push({ kind: 'sendWakeup', wakeup: buildEnqueueWakeup(after) });
   }
   if (after.end && !before?.end) effects.push(...computeTurnEndEffects(after, after.end));
   return effects;
@@ -230,15 +224,12 @@ const computeTurnEndEffects = (turn: Turn, end: TurnEnd): Effect[] => {
   // Only what was enqueued is answered: a call that was refused may have named the correlation id of another.
   if (turn.fingerprint !== undefined) {
     const facts = { correlation, depth, turn: id, happenedAt: end.at, traceparent };
-    effects.push(
-      toTurnEffect({ do: 'putCorrelation', edge: buildCorrelationRecord(project, 'enqueue', 'response', facts) }),
-    );
+    effects.push({ kind: 'putCorrelation', edge: buildCorrelationRecord(project, 'enqueue', 'response', facts) });
   }
-  if (turn.parent) effects.push(toTurnEffect({ do: 'reportTurnResult', turn, call: turn.parent, end }));
-  if (turn.task !== undefined) effects.push(toTurnEffect({ do: 'completeTask', turn, end }));
-  if (turn.isRunAsTask) effects.push(toTurnEffect({ do: 'cancelTurnTask', project, turn: id }));
-  if (turn.action !== undefined)
-    effects.push(toTurnEffect({ do: 'completeUiAction', project, action: turn.action, end }));
+  if (turn.parent) effects.push({ kind: 'reportTurnResult', turn, call: turn.parent, end });
+  if (turn.task !== undefined) effects.push({ kind: 'completeTask', turn, end });
+  if (turn.isRunAsTask) effects.push({ kind: 'cancelTurnTask', project, turn: id });
+  if (turn.action !== undefined) effects.push({ kind: 'completeUiAction', project, action: turn.action, end });
   if (turn.batchMembership)
     effects.push({
       kind: 'recordBatchItemEnd',

@@ -64,7 +64,7 @@ const loadDeliverable = async (deps: Deps, { project }: Turn, { deliverable = ''
   }
 };
 
-type TaskRenewal = Pick<Extract<TurnEffect, { do: 'renewTask' }>, 'project' | 'agent' | 'task' | 'step'>;
+type TaskRenewal = Pick<Extract<TurnEffect, { kind: 'renewTask' }>, 'project' | 'agent' | 'task' | 'step'>;
 
 /** What the turn does is a sign of life of the task, too. */
 export const renewTaskFromTurn = async (deps: Deps, { project, agent, task, step }: TaskRenewal): Promise<void> => {

@@ -32,7 +32,7 @@ const uiActionRef = (project: string, id: string): Ref<UiAction> => ({
 });
 
 /** By the id of the message that asked for it, an action is found as well. */
-interface UiMessageAlias extends Item {
+export interface UiMessageAlias extends Item {
   sk: 'ui-message';
   action: string;
 }

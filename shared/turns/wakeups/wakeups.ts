@@ -10,12 +10,10 @@ import type { Item, RecordChange } from '../../ports/records.ts';
 import { listGroupMembers } from '../lifecycle/group-queues.ts';
 
 /** A bell that a message rings: kept, so that it is rung by what follows from the record, like any other. */
-interface WakeupRecord extends Item {
+export interface WakeupRecord extends Item {
   sk: 'wakeup';
   wakeup: Wakeup;
 }
-
-export const isWakeupRecord = (item: Item): item is WakeupRecord => item.sk === 'wakeup';
 
 /** As long as the change of a record may take to be carried out. */
 const WAKEUP_RETENTION_MS = 86_400_000;
@@ -26,7 +24,7 @@ export const createWakeup = async ({ records, clock, newId }: Deps, wakeup: Wake
 };
 
 export const computeWakeupEffects = ({ before, after }: RecordChange<WakeupRecord>): Effect[] =>
-  after && !before ? [{ kind: 'turn', effect: { do: 'sendWakeup', wakeup: after.wakeup } }] : [];
+  after && !before ? [{ kind: 'sendWakeup', wakeup: after.wakeup }] : [];
 
 /** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
 export const sendWakeup = async (deps: Deps, wakeup: Wakeup): Promise<void> => {

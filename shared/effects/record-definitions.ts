@@ -1,0 +1,287 @@
+import type { Box } from '../cards/box.ts';
+import type { Card } from '../cards/card.ts';
+import type { Consumer } from '../events/consumer.ts';
+import type { Agent, AgentHealth, RemovedAgent } from '../identity/agents/agent.ts';
+import type { DomainProviders } from '../identity/agents/domain-providers.ts';
+import type { Tool } from '../identity/tools/tool.ts';
+import type { InboxDepth, InboxSlot } from '../messaging/inbox/bounded-inbox.ts';
+import type { Sequence } from '../messaging/sequences/sequence.ts';
+import type { AgentState } from '../model/agent-state.ts';
+import type { Batch } from '../model/batch.ts';
+import type { Broadcast } from '../model/broadcast.ts';
+import type { CorrelationRecord } from '../model/correlation.ts';
+import type { Delivery } from '../model/delivery.ts';
+import type { DirectMessage } from '../model/direct-message.ts';
+import type { Graph } from '../model/graph.ts';
+import type { HistoryEntry } from '../model/history.ts';
+import type { Task } from '../model/task.ts';
+import type { QueuedTurn, StoredStep, Turn } from '../model/turn.ts';
+import type { UiAction } from '../model/ui-action.ts';
+import type { Violation } from '../model/violation.ts';
+import type { Item } from '../ports/records.ts';
+import type { ClaimReceipt } from '../tasks/commands/claim-once.ts';
+import type { IdempotencyRecord } from '../tasks/commands/deduplicate.ts';
+import type { FanoutCursor } from '../tasks/dependencies/link-fanout.ts';
+import type { TaskLink } from '../tasks/dependencies/links.ts';
+import type { Alias } from '../tasks/ids/aliases.ts';
+import type { UiMessageAlias } from '../turns/ui-actions/ui-action.ts';
+import type { WakeupRecord } from '../turns/wakeups/wakeups.ts';
+
+type Field<T extends Item> = Exclude<keyof T, keyof Item> & string;
+/** Objects and lists: their size is not bounded by their type. */
+type StructuredField<T extends Item> = {
+  [K in Field<T>]-?: NonNullable<T[K]> extends string | number | boolean ? never : K;
+}[Field<T>];
+
+interface RecordDefinition<T extends Item, Feed extends boolean> {
+  readonly type?: T;
+  readonly inChangeFeed: Feed;
+  readonly immutable: readonly string[];
+  readonly compressed: readonly string[];
+}
+
+interface RecordOptions<Feed, Immutable, Compressed, Plain> {
+  /** Its changes have effects, or it may be due within seconds: `record-handlers.ts` has a row for it. */
+  inChangeFeed?: Feed;
+  /**
+   * Stored together as one compressed list, by their order here: new ones come last, and none goes. A field that a condition
+   * names, or that is unset one day, must not be among them.
+   */
+  immutable?: readonly Immutable[];
+  /** Stored by themselves, compressed where that is smaller. No condition and no path of a change may reach into them. */
+  compressed?: readonly Compressed[];
+  /** Structured fields that conditions or changes reach into, or that are small. */
+  plain?: readonly Plain[];
+}
+
+/** A structured field must be in one of the three lists: DynamoDB bills every write by the size of the whole item. */
+export const defineRecord =
+  <T extends Item>() =>
+  <
+    const Feed extends boolean = false,
+    const Immutable extends Field<T> = never,
+    const Compressed extends Exclude<Field<T>, Immutable> = never,
+    const Plain extends StructuredField<T> = never,
+  >(
+    options: RecordOptions<Feed, Immutable, Compressed, Plain> &
+      ([Exclude<StructuredField<T>, Immutable | Compressed | Plain>] extends [never]
+        ? unknown
+        : { fieldInNoList: Exclude<StructuredField<T>, Immutable | Compressed | Plain> }),
+  ): RecordDefinition<T, Feed> => {
+    const { inChangeFeed = false as Feed, immutable = [], compressed = [] } = options;
+    return { inChangeFeed, immutable, compressed };
+  };
+
+const CORRELATION = defineRecord<CorrelationRecord>()({ immutable: ['correlation', 'fingerprint', 'traceparent'] });
+
+const TURN_REQUEST = [
+  'correlation',
+  'channel',
+  'from',
+  'createdAt',
+  'traceparent',
+  'tracestate',
+  'payload',
+  'contextBox',
+  'headers',
+  'callers',
+  'baggage',
+] as const;
+
+/**
+ * Every kind of record, by its sort key up to the first `#`. What the dispatcher handles, what the stream lets through and how
+ * items are stored follow from it. It imports types only, so that any bundle can have it.
+ */
+export const RECORDS = {
+  task: defineRecord<Task>()({
+    inChangeFeed: true,
+    immutable: [
+      'project',
+      'id',
+      'dialect',
+      'priority',
+      'from',
+      'capability',
+      'parent',
+      'createdAt',
+      'queuedAt',
+      'ttlSeconds',
+      'maxAttempts',
+      'input',
+      'extensions',
+      'fingerprint',
+      'traceparent',
+      'tracestate',
+      'auditEntry',
+      'requestId',
+      'delegationChain',
+      'retry',
+      'dependencyIds',
+      'onFailure',
+      'batchMembership',
+      'conversation',
+      'acknowledgeBy',
+      'deliveryTarget',
+      'fromNats',
+      'fromInstance',
+      'graph',
+      'requesterLogDialect',
+      'user',
+      'baggage',
+    ],
+    compressed: [
+      'output',
+      'artifacts',
+      'outcomeExtensions',
+      'outcomeAuditEntry',
+      'progress',
+      'error',
+      'claimNote',
+      'prompt',
+      'answer',
+      'failures',
+      'lastAnswer',
+    ],
+    plain: ['declinedBy', 'claimMessage', 'endMessage', 'processedMessages'],
+  }),
+  history: defineRecord<HistoryEntry>()({
+    compressed: ['error', 'progress', 'question', 'lastAnswer', 'answer'],
+  }),
+  fanout: defineRecord<FanoutCursor>()({ inChangeFeed: true, immutable: ['project'], plain: ['change'] }),
+  child: defineRecord<TaskLink>()({}),
+  dependent: defineRecord<TaskLink>()({}),
+  claim: defineRecord<ClaimReceipt>()({ plain: ['taskIds'] }),
+  alias: defineRecord<Alias>()({}),
+  idempotency: defineRecord<IdempotencyRecord>()({}),
+  minute: defineRecord<Item>()({}),
+  batch: defineRecord<Batch>()({
+    inChangeFeed: true,
+    immutable: [
+      'project',
+      'id',
+      'from',
+      'createdAt',
+      'fingerprint',
+      'traceparent',
+      'tracestate',
+      'deliveryTarget',
+      'requesterLogDialect',
+      'baggage',
+    ],
+    compressed: ['items', 'pendingRequests', 'pendingTurns'],
+    plain: ['openItems', 'itemEnds', 'call'],
+  }),
+  graph: defineRecord<Graph>()({
+    inChangeFeed: true,
+    immutable: [
+      'project',
+      'id',
+      'from',
+      'createdAt',
+      'fingerprint',
+      'traceparent',
+      'tracestate',
+      'conversation',
+      'baggage',
+    ],
+    compressed: ['nodes', 'pendingRequests', 'rejected'],
+    plain: ['end'],
+  }),
+  agent: defineRecord<Agent>()({
+    immutable: ['project', 'id', 'dialect'],
+    compressed: ['capabilities', 'domains', 'manifest'],
+    plain: ['versions', 'limits', 'channels'],
+  }),
+  health: defineRecord<AgentHealth>()({
+    inChangeFeed: true,
+    immutable: ['project'],
+    compressed: ['capabilities'],
+    plain: ['lastHeartbeat', 'statusReport', 'pause'],
+  }),
+  'agent-tombstone': defineRecord<RemovedAgent>()({}),
+  'domain-providers': defineRecord<DomainProviders>()({
+    inChangeFeed: true,
+    immutable: ['project'],
+    plain: ['byCapability', 'declaredAt'],
+  }),
+  tool: defineRecord<Tool>()({ immutable: ['project'], compressed: ['parameters', 'options'] }),
+  consumer: defineRecord<Consumer>()({ plain: ['inFlight'] }),
+  card: defineRecord<Card>()({
+    inChangeFeed: true,
+    immutable: ['project', 'id', 'from', 'createdAt', 'type', 'content'],
+  }),
+  box: defineRecord<Box>()({ immutable: ['project', 'id', 'from', 'createdAt'], compressed: ['cards'] }),
+  'direct-message': defineRecord<DirectMessage>()({
+    inChangeFeed: true,
+    immutable: [
+      'project',
+      'id',
+      'dialect',
+      'priority',
+      'from',
+      'createdAt',
+      'ttlSeconds',
+      'extensions',
+      'fingerprint',
+      'traceparent',
+      'tracestate',
+      'auditEntry',
+      'type',
+      'correlation',
+      'content',
+      'acknowledgeBy',
+      'inboxSlot',
+      'deliveryTarget',
+      'toInstance',
+      'baggage',
+    ],
+  }),
+  delivery: defineRecord<Delivery>()({ immutable: ['project'], compressed: ['outcome'] }),
+  '#depth': defineRecord<InboxDepth>()({}),
+  at: defineRecord<InboxSlot>()({ immutable: ['id', 'from'] }),
+  broadcast: defineRecord<Broadcast>()({
+    inChangeFeed: true,
+    immutable: ['project', 'id', 'dialect', 'from', 'createdAt', 'fingerprint', 'traceparent', 'tracestate', 'baggage'],
+    compressed: ['command'],
+  }),
+  sequence: defineRecord<Sequence>()({
+    inChangeFeed: true,
+    immutable: ['project', 'from'],
+    plain: ['missing', 'lastAnomaly'],
+  }),
+  violation: defineRecord<Violation>()({ inChangeFeed: true, immutable: ['project', 'id', 'dialect', 'auditEntry'] }),
+  head: defineRecord<AgentState>()({
+    inChangeFeed: true,
+    immutable: ['project'],
+    plain: ['active', 'step', 'waiting', 'waitingSteps', 'calledServices', 'reports', 'deadlines', 'last'],
+  }),
+  turn: defineRecord<Turn>()({
+    inChangeFeed: true,
+    immutable: ['project', 'id', 'parent', 'fingerprint', 'batchMembership', ...TURN_REQUEST],
+    plain: ['end'],
+  }),
+  queued: defineRecord<QueuedTurn>()({ immutable: TURN_REQUEST }),
+  step: defineRecord<StoredStep>()({ plain: ['step'] }),
+  enqueue: CORRELATION,
+  report: CORRELATION,
+  join: CORRELATION,
+  tool_call: CORRELATION,
+  wakeup: defineRecord<WakeupRecord>()({ inChangeFeed: true, plain: ['wakeup'] }),
+  'ui-action': defineRecord<UiAction>()({
+    inChangeFeed: true,
+    immutable: ['project', 'id', 'channel', 'createdAt', 'fingerprint', 'traceparent', 'tracestate'],
+    compressed: ['error'],
+  }),
+  'ui-message': defineRecord<UiMessageAlias>()({}),
+  'ui-agent-slot': defineRecord<Item>()({}),
+};
+
+type RecordKind = keyof typeof RECORDS;
+export type RecordOf<K extends RecordKind> = (typeof RECORDS)[K] extends RecordDefinition<infer T, boolean> ? T : never;
+export type ChangeFeedKind = {
+  [K in RecordKind]: (typeof RECORDS)[K]['inChangeFeed'] extends true ? K : never;
+}[RecordKind];
+
+export const CHANGE_FEED_KINDS: readonly string[] = Object.entries(RECORDS).flatMap(([kind, { inChangeFeed }]) =>
+  inChangeFeed ? kind : [],
+);

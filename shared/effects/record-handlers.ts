@@ -1,0 +1,102 @@
+import { onHealthTimer } from '../identity/agents/agent-health.ts';
+import type { Deps } from '../identity/deps.ts';
+import { computeBroadcastEffects } from '../messaging/broadcasts/broadcast-effects.ts';
+import { onBroadcastTimer } from '../messaging/broadcasts/fan-out.ts';
+import { onDirectMessageTimer } from '../messaging/direct-messages/direct-message-changes.ts';
+import { computeDirectMessageEffects } from '../messaging/direct-messages/direct-message-effects.ts';
+import { computeSequenceEffects } from '../messaging/sequences/sequence.ts';
+import { computeViolationEffects } from '../messaging/violations/violation.ts';
+import type { Effect } from '../model/effect.ts';
+import type { Item, RecordChange } from '../ports/records.ts';
+import type { StoredContent } from '../storage/content.ts';
+import { listBlobKeys } from '../storage/content.ts';
+import { listOutputContents } from '../tasks/artifacts.ts';
+import { onServedTimer } from '../tasks/commands/move-to-capability-queue.ts';
+import { onTaskTimer } from '../tasks/commands/update-task.ts';
+import { onFanoutTimer } from '../tasks/dependencies/link-fanout.ts';
+import {
+  computeAgentStateEffects,
+  computeBatchCallEffects,
+  computeTaskTurnEffects,
+  computeTurnEffects,
+} from '../turns/lifecycle/compute-effects.ts';
+import { onAgentStateTimer, onTurnTimer } from '../turns/lifecycle/watchdog.ts';
+import { computeUiActionEffects } from '../turns/ui-actions/ui-action.ts';
+import { computeWakeupEffects } from '../turns/wakeups/wakeups.ts';
+import { computeBatchEffects, onBatchTimer } from '../workflows/batches/batch-lifecycle.ts';
+import { computeGraphEffects, onGraphTimer } from '../workflows/graphs/create-tasks.ts';
+import { computeHealthEffects } from './agent-health-effects.ts';
+import type { ChangeFeedKind, RecordOf } from './record-definitions.ts';
+import { computeTaskEffects } from './task-effects.ts';
+
+interface RecordHandlers<T extends Item> {
+  effects?(change: RecordChange<T>): Effect[];
+  /** What of it may stand in blobs, which belong to it alone and go with it. */
+  contents?(record: T): (StoredContent | undefined)[];
+  /** Its due time has come. Whatever it writes is refused if somebody wrote in between; if it is then still due, it comes again. */
+  onTimer?(deps: Deps, record: T): Promise<void>;
+}
+
+const HANDLERS: { [K in ChangeFeedKind]: RecordHandlers<RecordOf<K>> } = {
+  task: {
+    effects: (change) => [...computeTaskEffects(change), ...computeTaskTurnEffects(change)],
+    contents: (task) => [task.input, ...listOutputContents(task)],
+    onTimer: onTaskTimer,
+  },
+  batch: {
+    effects: (change) => [...computeBatchEffects(change), ...computeBatchCallEffects(change)],
+    contents: ({ pendingRequests, pendingTurns }) => [pendingRequests, pendingTurns],
+    onTimer: onBatchTimer,
+  },
+  graph: {
+    effects: computeGraphEffects,
+    contents: ({ pendingRequests }) => [pendingRequests],
+    onTimer: onGraphTimer,
+  },
+  'direct-message': {
+    effects: computeDirectMessageEffects,
+    contents: ({ content }) => [content],
+    onTimer: onDirectMessageTimer,
+  },
+  health: { effects: computeHealthEffects, onTimer: onHealthTimer },
+  card: { contents: ({ content }) => [content] },
+  sequence: { effects: computeSequenceEffects },
+  head: { effects: computeAgentStateEffects, onTimer: onAgentStateTimer },
+  turn: { effects: computeTurnEffects, onTimer: onTurnTimer },
+  'ui-action': { effects: computeUiActionEffects },
+  wakeup: { effects: computeWakeupEffects },
+  broadcast: { effects: computeBroadcastEffects, onTimer: onBroadcastTimer },
+  violation: { effects: computeViolationEffects },
+  'domain-providers': { onTimer: onServedTimer },
+  fanout: { onTimer: onFanoutTimer },
+};
+
+const HANDLERS_BY_KIND: ReadonlyMap<string, RecordHandlers<Item>> = new Map(Object.entries(HANDLERS));
+
+const getHandlers = ({ pk, sk }: Item): RecordHandlers<Item> => {
+  const handlers = HANDLERS_BY_KIND.get(sk);
+  if (handlers) return handlers;
+  throw new Error(`nothing is known about records such as ${pk} ${sk}`);
+};
+
+export const computeEffects = (change: RecordChange): Effect[] => {
+  const record = change.after ?? change.before;
+  if (!record) return [];
+  const { effects, contents } = getHandlers(record);
+  return [...(effects?.(change) ?? []), ...(contents ? computeBlobEffects(contents, change) : [])];
+};
+
+/** What time alone does to a record whose due time has come. */
+export const onTimer = async (deps: Deps, record: Item): Promise<void> => getHandlers(record).onTimer?.(deps, record);
+
+const computeBlobEffects = (
+  contents: (record: Item) => (StoredContent | undefined)[],
+  { before, after }: RecordChange,
+): Effect[] => {
+  const listOwned = (record: Item | undefined): string[] => listBlobKeys(record ? contents(record) : []);
+  const [old, current] = [listOwned(before), listOwned(after)];
+  return [
+    ...current.filter((blob) => !old.includes(blob)).map((blob): Effect => ({ kind: 'retain', blob })),
+    ...old.filter((blob) => !current.includes(blob)).map((blob): Effect => ({ kind: 'release', blob })),
+  ];
+};
