@@ -7,7 +7,7 @@ import type { Turn } from '../../model/turn.ts';
 import type { TurnEvent } from '../../model/turn-event.ts';
 import type { UiAction } from '../../model/ui-action.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
-import { buildHeaders } from './headers.ts';
+import { buildHeaders } from './build-headers.ts';
 import { COMMON_GROUND_VERSION, formatAgentSubject, formatSubject, type SubjectCategory } from './subject.ts';
 
 const SUBJECTS: Readonly<Record<TurnEvent['kind'], [category: SubjectCategory, suffix: string]>> = {

@@ -2,12 +2,8 @@ import * as z from 'zod';
 import { toReceivedReport } from '../../adapters/common-ground/to-turn-command.ts';
 import { assertBoxExists } from '../../cards/box.ts';
 import { getRequiredCards } from '../../cards/put-card.ts';
-import {
-  getRequiredDepth,
-  parseCallDepth,
-  parseDepth,
-  pickExtensionHeaders,
-} from '../../dialects/common-ground/headers.ts';
+import { pickExtensionHeaders } from '../../dialects/common-ground/context-headers.ts';
+import { getRequiredDepth, parseCallDepth, parseDepth } from '../../dialects/common-ground/headers.ts';
 import {
   DeliverBody,
   EnqueuePayload,
