@@ -10,7 +10,7 @@ const flag = z
   .transform((value) => value === 'true' || value === '1');
 const url = z.url({ protocol: /^https?$/, error: 'must be an address such as https://parley.example.com' });
 
-/** Everything that a relay is told by its environment. `docs/relay.md` has a line for each. */
+/** Everything that a relay is told by its environment. `docs/guides/nats.md` has a line for each. */
 export const RelaySettings = z.object({
   PARLEY_URL: url.transform((address) => address.replace(/\/$/, '')),
   PARLEY_RELAY_KEY: text.optional(),
@@ -50,7 +50,7 @@ export const parseSettings = (environment: Record<string, string | undefined>): 
   if (data && mistakes.length === 0) return data;
   const lines = mistakes.map(([name, mistake]) => `  ${name}: ${mistake}`);
   throw new RelayStartError(
-    `The environment of the relay is not valid:\n${lines.join('\n')}\ndocs/relay.md explains each.`,
+    `The environment of the relay is not valid:\n${lines.join('\n')}\ndocs/guides/nats.md explains each.`,
   );
 };
 

@@ -40,7 +40,7 @@ export const HELP = `Counts what a life costs on AWS, with the synthesized templ
   --only <section>  one of ${SECTIONS.join(', ')}
   --help            this text
 
-It prints tables, and writes the same as JSON to bench/results/. docs/costs.md says what they mean.
+It prints tables, and writes the same as JSON to bench/results/. docs/operations/costs.md says what they mean.
 `;
 
 export const optionsFrom = (args: string[]): Chosen<(typeof SECTIONS)[number], Counts> | 'help' =>

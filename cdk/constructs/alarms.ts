@@ -63,20 +63,19 @@ const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConf
     {
       runbookAnchor: 'dead-letters',
       description:
-        'Messages lie in the dead-letter queue of a project, and the function that should put them back does not.',
+        'Messages are in the dead-letter queue of a project, and the function that requeues their tasks does not.',
       metrics: combineMetrics('MAX', 'oldest dead letter (s)', buildOldestDeadLetterMetrics(watched)),
       minimum: DEAD_LETTER_AGE_S,
     },
     {
       runbookAnchor: 'relay-dead-letters',
-      description:
-        'Messages for agents on NATS lie in the dead-letter queue of a relay: it has received them over and over in vain.',
+      description: 'Messages for agents on NATS are in the dead-letter queue of a relay: it could not publish them.',
       metrics: combineMetrics('SUM', 'dead letters of relays', buildRelayDeadLetterMetrics(watched)),
       minimum: 1,
     },
     {
       runbookAnchor: 'timer-dead-letters',
-      description: 'Due times could not be worked off ten times over.',
+      description: 'A timer failed ten times.',
       metrics: [
         delayQueue.deadLetters.metricApproximateNumberOfMessagesVisible({
           period: METRIC_PERIOD,
@@ -87,29 +86,28 @@ const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConf
     },
     {
       runbookAnchor: 'stream-age',
-      description:
-        'What follows from changes comes late: dispatch does not keep up with the stream, or a record blocks it.',
+      description: 'Effects of changes are late: dispatch does not keep up with the stream, or a record blocks it.',
       metrics: [buildIteratorAgeMetric(watched)],
       minimum: STREAM_AGE_MS,
     },
     {
       runbookAnchor: 'stream-not-read',
-      description: 'Messages come in and nothing follows from them: the stream is not read at all.',
+      description: 'Messages come in and have no effects: the stream is not read at all.',
       metrics: [buildStreamNotReadMetric(watched)],
       minimum: 1,
       periods: 3,
     },
     {
       runbookAnchor: 'stream-failures',
-      description: 'Changes were given up after ten attempts. They lie in the failure bucket until they are replayed.',
+      description: 'Changes failed ten times. They are in the failure bucket until they are replayed.',
       metrics: combineMetrics('SUM', 'records given up', buildFailedRecordMetrics(watched)),
       minimum: 1,
     },
     {
-      runbookAnchor: 'events-not-announced',
+      runbookAnchor: 'events-not-published',
       description:
-        'The bus did not take events. Tasks are not held up by it, but whoever follows the bus has missed them.',
-      metrics: combineMetrics('SUM', 'events not announced', buildUnpublishedEventMetrics(stage)),
+        'The bus did not accept events. Tasks are not affected, but rules on the bus have missed these events.',
+      metrics: combineMetrics('SUM', 'events not published', buildUnpublishedEventMetrics(stage)),
       minimum: 1,
     },
     {
@@ -139,7 +137,7 @@ const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConf
     },
     {
       runbookAnchor: 'oldest-message',
-      description: 'Tasks wait in a lane for longer than they should: its domain has too few agents, or none.',
+      description: 'Tasks wait in a queue for longer than they should: its domain has too few agents, or none.',
       metrics: combineMetrics('MAX', 'oldest message (s)', buildOldestMessageMetrics(watched)),
       minimum: Math.ceil(alarms.oldestMessageMs / 1000),
     },
@@ -152,7 +150,7 @@ const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConf
     },
     {
       runbookAnchor: 'sweep-not-running',
-      description: 'Nothing has looked for due times for five minutes: leases, retries and expiries do not happen.',
+      description: 'No sweep has run for five minutes: leases, retries and expiries do not happen.',
       metrics: [functions.sweep.lambda.metricInvocations({ period: METRIC_PERIOD, statistic: 'Sum' })],
       lowerBound: 1,
       missing: TreatMissingData.BREACHING,
@@ -206,7 +204,7 @@ export class Alarms extends Construct {
         const name = metrics.length === 1 ? runbookAnchor : `${runbookAnchor}-${at + 1}`;
         const alarm = new Alarm(this, name, {
           alarmName: `parley-${aws.stage}-${name}`,
-          alarmDescription: `${description} docs/runbook.md#${runbookAnchor}`,
+          alarmDescription: `${description} docs/operations/runbook.md#${runbookAnchor}`,
           metric,
           ...toComparison(bound),
           evaluationPeriods: periods,

@@ -63,9 +63,9 @@ export const createDashboard = (scope: Construct, stage: string, watched: Monito
         createGraph('Throttles', buildFunctionMetrics(SCHEDULED_FUNCTIONS, 'Throttles', Stats.SUM)),
       ],
       [
-        createGraph('Waiting in lanes', waiting),
-        createGraph('Oldest in lanes (s)', oldest),
-        createGraph('Oldest dead letter (s)', combineMetrics('MAX', 'lanes', buildOldestDeadLetterMetrics(watched)), [
+        createGraph('Waiting in queues', waiting),
+        createGraph('Oldest in queues (s)', oldest),
+        createGraph('Oldest dead letter (s)', combineMetrics('MAX', 'queues', buildOldestDeadLetterMetrics(watched)), [
           delayQueue.deadLetters.metricApproximateNumberOfMessagesVisible({ label: 'timers (number)' }),
           ...buildRelayDeadLetterMetrics(watched),
         ]),
@@ -81,7 +81,7 @@ export const createDashboard = (scope: Construct, stage: string, watched: Monito
       ],
       [
         createGraph('Tasks', buildTaskCountMetrics(stage)),
-        createGraph('Events not announced', combineMetrics('SUM', 'events', buildUnpublishedEventMetrics(stage))),
+        createGraph('Events not published', combineMetrics('SUM', 'events', buildUnpublishedEventMetrics(stage))),
         createGraph('Table: throttled and failed calls', buildTableFaultMetrics(watched)),
       ],
       [

@@ -17,18 +17,20 @@ const BatchItemView = z.object({
   id: z.string(),
   status: z.enum(['open', ...TERMINAL_STATUSES]),
   result: jsonValue.optional(),
-  uri: z.string().optional().describe('where the result is, if it is too large to stand here'),
+  uri: z.string().optional().describe('the address of a result that is too large for this response'),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 
 export const BatchView = z.object({
   batchId: z.string(),
-  status: z.enum(['open', ...BATCH_ENDS]).describe('success: all completed; partial: some; failed: none'),
+  status: z
+    .enum(['open', ...BATCH_ENDS])
+    .describe('`success`: all tasks are completed; `partial`: some are; `failed`: none is'),
   failFast: z.boolean(),
   createdAt: z.iso.datetime(),
   deadline: z.iso.datetime(),
   endedAt: z.iso.datetime().optional(),
-  results: z.array(BatchItemView).describe('in the order in which they were asked for'),
+  results: z.array(BatchItemView).describe('in the order of the request'),
 });
 export type BatchView = z.output<typeof BatchView>;
 

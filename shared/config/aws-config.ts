@@ -20,50 +20,87 @@ const LOG_RETENTION_DAYS = [
 
 const positive = z.number().int().positive();
 
-/** What an account needs to know beside the rest. One deployment is one stage. */
+/** Settings of a deployment to AWS. One deployment is one stage. */
 export const AwsConfig = z.strictObject({
-  stage: z.string().regex(/^[a-z0-9]{1,16}$/, 'must be 1 to 16 of a-z and 0-9'),
-  /** What becomes of the table and the buckets when the stack is removed; what is retained is protected from deletion too. */
-  removal: z.enum(['retain', 'destroy']).default('retain'),
-  /** A KMS key of this deployment's own for table, queues, buckets and logs. It costs a dollar a month and a little per call. */
-  customerKey: z.boolean().default(false),
+  stage: z
+    .string()
+    .regex(/^[a-z0-9]{1,16}$/, 'must be 1 to 16 of a-z and 0-9')
+    .describe('The name of the deployment, a part of all resource names. Two stages are two deployments.'),
+  removal: z
+    .enum(['retain', 'destroy'])
+    .default('retain')
+    .describe(
+      'Whether the table and the buckets survive the removal of the stack. `retain` also protects them from deletion.',
+    ),
+  customerKey: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Encrypt table, queues, buckets and logs with a KMS key of this deployment. It costs a dollar a month and a little per call.',
+    ),
   domain: z
     .strictObject({
-      name: z.hostname(),
+      name: z.hostname().describe('The host name of the API.'),
       certificateArn: z
         .string()
-        .regex(/^arn:aws[a-z-]*:acm:/, "must be the ARN of a certificate in the stack's region"),
+        .regex(/^arn:aws[a-z-]*:acm:/, "must be the ARN of a certificate in the stack's region")
+        .describe('The ARN of its ACM certificate, in the region of the stack.'),
     })
-    .optional(),
-  /** Calls a second over all agents, and how many may come at once. */
-  throttle: z.strictObject({ rate: positive.default(1000), burst: positive.default(2000) }).prefault({}),
-  /** How many calls of each project may wait at once. Each occupies a function, of which a new account has 10. */
-  longPollSlots: positive.default(100),
-  /** Nothing runs by itself: stream, queues and schedules stand still, for as long as the table is being restored. */
-  paused: z.boolean().default(false),
-  /** For `-c relay=fargate`: where the relays of the projects find NATS. */
+    .optional()
+    .describe('A custom domain for the API.'),
+  throttle: z
+    .strictObject({
+      rate: positive.default(1000).describe('Requests per second over all agents.'),
+      burst: positive.default(2000).describe('How many requests may arrive at the same time.'),
+    })
+    .prefault({}),
+  longPollSlots: positive
+    .default(100)
+    .describe('How many calls of each project may wait. Each occupies a function, and a new account has 10.'),
+  paused: z.boolean().default(false).describe('Stops stream, queues and schedules while the table is restored.'),
   relay: z
     .strictObject({
-      natsServers: z.array(z.string().min(1)).min(1),
-      tls: z.boolean().default(true),
-      /** The ports at which the servers listen; only these, and HTTPS, can be reached. */
-      natsPorts: z.array(z.number().int().min(1).max(65_535)).min(1).default([4222]),
-      /** None while there is no key for them yet: a service whose tasks do not stay up is rolled back, and the deployment with it. */
-      count: z.number().int().min(0).max(10).default(1),
+      natsServers: z.array(z.string().min(1)).min(1).describe('The addresses of the NATS servers.'),
+      tls: z.boolean().default(true).describe('Whether the relay requires TLS.'),
+      natsPorts: z
+        .array(z.number().int().min(1).max(65_535))
+        .min(1)
+        .default([4222])
+        .describe('The ports of the servers. The relay reaches only these ports and HTTPS.'),
+      count: z
+        .number()
+        .int()
+        .min(0)
+        .max(10)
+        .default(1)
+        .describe(
+          'Relay processes per project. Set 0 until the relay has a key: a service that does not stay up rolls the deployment back.',
+        ),
     })
-    .optional(),
-  /** How many batches of each stream shard are worked on at once. */
-  streamParallelism: z.number().int().min(1).max(10).default(2),
+    .optional()
+    .describe('For `-c relay=fargate`: where the relays of the projects find NATS.'),
+  streamParallelism: z
+    .number()
+    .int()
+    .min(1)
+    .max(10)
+    .default(2)
+    .describe('How many batches of each stream shard the dispatcher processes concurrently.'),
   logDays: z
     .number()
     .refine((days) => LOG_RETENTION_DAYS.includes(days), `must be one of ${LOG_RETENTION_DAYS.join(', ')}`)
-    .default(30),
+    .default(30)
+    .describe(
+      'How many days CloudWatch stores the logs. CloudWatch accepts 1, 3, 5, 7, 14, 30, 60, 90 and some longer periods.',
+    ),
   alarms: z
     .strictObject({
-      on: z.boolean().default(true),
-      email: z.email().optional(),
-      /** A task that waited so long in a lane (but for low priority, which may wait) means that its domain has no agents left. */
-      oldestMessageMs: positive.min(60_000).default(HOUR_MS),
+      on: z.boolean().default(true).describe('Whether the stack has alarms.'),
+      email: z.email().optional().describe('The address that alarms are sent to.'),
+      oldestMessageMs: positive
+        .min(60_000)
+        .default(HOUR_MS)
+        .describe('The alarm threshold for the age of a queued task. Low priority is excluded.'),
     })
     .prefault({}),
 });

@@ -11,133 +11,170 @@ const name = z.string().regex(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 of a-z, 0-9 
 const positive = z.number().int().positive();
 
 const DomainConfig = z.strictObject({
-  description: z.string(),
-  /** Whether agents in the cloud serve it, over HTTP, or agents on-prem, over NATS. It is never both. */
-  transport: z.enum(['http', 'nats']).default('http'),
+  description: z.string().describe('Shown to agents that list the domains.'),
+  transport: z
+    .enum(['http', 'nats'])
+    .default('http')
+    .describe('How the agents of this domain connect. A domain never has both. `nats` needs `relay: true`.'),
 });
 
 const ProjectConfig = z
   .strictObject({
-    domains: z.record(name, DomainConfig),
-    /** Whether agents on NATS take part: a relay then carries messages between them and Parley. */
-    relay: z.boolean().default(false),
+    domains: z.record(name, DomainConfig).describe('The domains that tasks can be addressed to.'),
+    relay: z
+      .boolean()
+      .default(false)
+      .describe('Whether agents on NATS take part. A relay then carries messages between NATS and Parley.'),
   })
   .refine(({ domains, relay }) => relay || Object.values(domains).every(({ transport }) => transport === 'http'), {
     error: "has a domain with via: 'nats' and needs relay: true",
   });
 
-/** What a deployment decides. `parley.config.ts` gives the values. */
+/** The settings of a deployment. `parley.config.ts` gives the values; `npm run docs` writes docs/reference/configuration.md. */
 export const Config = z.strictObject({
-  /** Each project has its own domains, agents, keys and tasks. */
   projects: z
     .record(name, ProjectConfig)
+    .describe('Each project has its own domains, agents, keys and tasks.')
     // parley.dead-letters.> on NATS has what the cloud refused.
-    .refine((projects) => projects.dead?.relay !== true, { error: 'a project with a relay cannot be called dead' }),
+    .refine((projects) => projects['dead-letters']?.relay !== true, {
+      error: 'a project with a relay cannot be called dead-letters',
+    }),
   dialects: DialectSettings.prefault({}),
   tasks: z
     .strictObject({
-      leaseMs: positive.default(5 * MINUTE_MS),
-      /** What a claim may name as its lease, and how far an estimate of its holder lengthens it, at the most. */
-      maxLeaseMs: positive.default(60 * MINUTE_MS),
-      /** How long heartbeats of its holder keep a task of which it says nothing. */
-      maxSilentWorkMs: positive.default(4 * 60 * MINUTE_MS),
-      maxAttempts: positive.default(3),
-      retentionMs: positive.default(7 * DAY_MS),
-      requeueMs: positive.default(10 * MINUTE_MS),
-      retryMs: positive.default(SECOND_MS),
-      maxRetryMs: positive.default(5 * MINUTE_MS),
+      leaseMs: positive
+        .default(5 * MINUTE_MS)
+        .describe('The lease of a claim that names no other. Progress and heartbeats renew it.'),
+      maxLeaseMs: positive
+        .default(60 * MINUTE_MS)
+        .describe('The longest lease that a claim or an estimate of the holder may ask for.'),
+      maxSilentWorkMs: positive
+        .default(4 * 60 * MINUTE_MS)
+        .describe('How long heartbeats alone renew a lease, while the holder reports nothing about the task.'),
+      maxAttempts: positive.default(3).describe('How many attempts a task has before it becomes a dead letter.'),
+      retentionMs: positive.default(7 * DAY_MS).describe('How long a finished task is stored.'),
+      requeueMs: positive
+        .default(10 * MINUTE_MS)
+        .describe(
+          'An unclaimed task is requeued after this time, in case its queue message was lost. The time doubles with each requeue.',
+        ),
+      retryMs: positive
+        .default(SECOND_MS)
+        .describe('The delay before the second attempt. It doubles with each attempt.'),
+      maxRetryMs: positive.default(5 * MINUTE_MS).describe('The longest delay between two attempts.'),
     })
     .prefault({}),
   cards: z
     .strictObject({
-      /** How long a card stays after it was last made or put into a box, at the least half of this; a box, after it was last written. */
-      retentionMs: positive.default(30 * DAY_MS),
-      /** A box is one record and names each of its cards in 50 bytes: 2,000 of them take 100 of the 400 KB that DynamoDB allows. */
-      perBox: positive.max(2000).default(500),
+      retentionMs: positive
+        .default(30 * DAY_MS)
+        .describe(
+          'How long a box is stored after its last write, and a card after its last use. A card may keep only half of this time.',
+        ),
+      // A box is one record and names each of its cards in 50 bytes: 2,000 of them take 100 of the 400 KB that DynamoDB allows.
+      perBox: positive.max(2000).default(500).describe('How many cards a box may have.'),
     })
     .prefault({}),
   turns: z
     .strictObject({
-      /** A turn that was leased and not started is woken again every so often, and one that may go on likewise. */
-      repeatWakeupMs: positive.default(10 * SECOND_MS),
-      /** Leased and not started for this long, it is reaped. */
-      startTimeoutMs: positive.default(30 * SECOND_MS),
-      /** Running without a sign of life for this long, it is reaped. */
-      heartbeatTimeoutMs: positive.default(5 * MINUTE_MS),
-      /** A bell for a turn that nobody leased is rung again after this, ever more rarely. */
-      wakeupMs: positive.default(5 * SECOND_MS),
-      /** How long a suspended turn waits for its tools where it does not say. */
-      toolTimeoutMs: positive.default(15 * MINUTE_MS),
-      /** From this depth on, a call is refused. */
-      maxRecursionDepth: positive.default(20),
-      retentionMs: positive.default(7 * DAY_MS),
+      repeatWakeupMs: positive
+        .default(10 * SECOND_MS)
+        .describe('The interval of wake-ups for a turn that was leased and not started, or that can resume.'),
+      startTimeoutMs: positive
+        .default(30 * SECOND_MS)
+        .describe('A leased turn that does not start within this time is reaped.'),
+      heartbeatTimeoutMs: positive
+        .default(5 * MINUTE_MS)
+        .describe('A running turn without a sign of life for this long is reaped.'),
+      wakeupMs: positive
+        .default(5 * SECOND_MS)
+        .describe('The time until the first repeated wake-up for a queued turn. It grows with each repetition.'),
+      toolTimeoutMs: positive
+        .default(15 * MINUTE_MS)
+        .describe('How long a suspended turn waits for its tools, unless it names a deadline.'),
+      maxRecursionDepth: positive.default(20).describe('Calls of this depth or deeper are rejected.'),
+      retentionMs: positive.default(7 * DAY_MS).describe('How long a finished turn is stored.'),
     })
     .prefault({}),
-  events: z.strictObject({ retentionMs: positive.default(30 * DAY_MS) }).prefault({}),
-  /** Who reads events with a cursor of its own, kept here and shared by all its instances. */
+  events: z
+    .strictObject({
+      retentionMs: positive
+        .default(30 * DAY_MS)
+        .describe('How long an event is stored. At least 7 days if there are consumers.'),
+    })
+    .prefault({}),
   consumers: z
     .record(
       name,
       z.strictObject({
-        project: name.default('default'),
-        /** `task.completed`, or with a star all that begin alike: `task.*`. */
-        types: z.array(z.string().min(1).max(128)).min(1),
-        /** Which agents may read as this consumer, beside administrators. They are told all events of these types on its channels. */
-        agents: z.array(z.string()).default([]),
-        /** Of what is said on a channel, it hears what is said on these. Whoever reads as this consumer must be allowed to use them all. */
+        project: name.default('default').describe('The project whose events it reads.'),
+        types: z
+          .array(z.string().min(1).max(128))
+          .min(1)
+          .describe('Event types, such as `task.completed`, or a prefix with a star: `task.*`.'),
+        agents: z
+          .array(z.string())
+          .default([])
+          .describe('The agents that may read as this consumer. Admin keys always may.'),
         channels: z
           .array(z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>'))
-          .default([PUBLIC_CHANNEL]),
+          .default([PUBLIC_CHANNEL])
+          .describe('The channels whose events it reads. Its agents need access to all of them.'),
       }),
     )
-    .prefault({}),
-  /** Whose messages `GET /v1/audit-log` shows, by dialect, where that is not what the dialect itself asks for. */
-  auditLog: z.record(z.string(), z.boolean()).prefault({}),
+    .prefault({})
+    .describe('Durable consumers of events. Each has one cursor, which all its instances share.'),
+  auditLog: z
+    .record(z.string(), z.boolean().describe('Whether `GET /v1/audit-log` shows the messages of this dialect.'))
+    .prefault({})
+    .describe('The audit log, by dialect. The dialect decides the default.'),
   agents: z
     .strictObject({
-      /** How often an agent says that it lives. */
-      heartbeatMs: positive.default(MINUTE_MS),
-      /** After so many silent periods it counts as offline. */
-      silentPeriods: positive.default(3),
-      /** How long an instance of an agent counts as live after its last call. */
-      instanceMs: positive.default(MINUTE_MS),
+      heartbeatMs: positive.default(MINUTE_MS).describe('The interval at which agents send heartbeats.'),
+      silentPeriods: positive
+        .default(3)
+        .describe('An agent is offline after this many intervals without a sign of life.'),
+      instanceMs: positive.default(MINUTE_MS).describe('How long an instance of an agent is live after its last call.'),
     })
     .prefault({}),
   limits: z
     .strictObject({
-      bodyBytes: positive.default(4 * 1024 * 1024),
-      /** Of a request's input: what a NATS message can carry on. */
-      inputBytes: positive.default(1024 * 1024),
-      /** Of a result, or of a card. With its input it must fit into one answer, which Lambda bounds at 6 MB. */
-      outputBytes: positive.default(2 * 1024 * 1024),
-      /** Of what must stand in a record beside its content: a DynamoDB item holds 400 KB. */
-      extensionBytes: positive.default(64 * 1024),
-      batch: positive.default(25),
-      /** How many streams of events and of turns one key has open at once. Each is written to whenever something happens that it may hear of. */
-      streamsPerKey: positive.default(16),
-      /** How many calls of one key wait at once for tasks, messages, events or ends. */
-      waitsPerKey: positive.default(256),
-      /**
-       * What one process works on at once; calls that wait do not count while they wait. At some 3,500 requests a second, 256 are
-       * done within 75 ms and the 128 of one key within 40: more would not be done sooner, only all of it later.
-       */
+      bodyBytes: positive.default(4 * 1024 * 1024).describe('The largest request body.'),
+      inputBytes: positive
+        .default(1024 * 1024)
+        .describe('The largest input of a task. NATS messages carry 1 MiB by default.'),
+      outputBytes: positive
+        .default(2 * 1024 * 1024)
+        .describe('The largest result or card. With the input it must fit into a Lambda response of 6 MB.'),
+      extensionBytes: positive
+        .default(64 * 1024)
+        .describe('The largest extensions of a message. They are part of a record, and a DynamoDB item holds 400 KB.'),
+      batch: positive.default(25).describe('How many messages one call of `POST /v1/messages` may send.'),
+      streamsPerKey: positive.default(16).describe('How many event streams and turn streams one key may have open.'),
+      waitsPerKey: positive.default(256).describe('How many calls of one key may wait at the same time.'),
+      // At 3,500 requests a second, 256 take 75 ms and the 128 of one key 40 ms. A higher limit adds latency, not throughput.
       inFlight: z
         .strictObject({
-          requests: positive.default(256),
-          requestsPerKey: positive.default(128),
-          /** Of bodies. 32 MB of JSON take a process about half a second. */
-          bytes: positive.default(32 * 1024 * 1024),
-          bytesPerKey: positive.default(16 * 1024 * 1024),
+          requests: positive.default(256).describe('All requests in flight.'),
+          requestsPerKey: positive.default(128).describe('Requests of one key in flight.'),
+          bytes: positive
+            .default(32 * 1024 * 1024)
+            .describe('Bodies of all requests in flight. 32 MiB of JSON take a process about half a second.'),
+          bytesPerKey: positive.default(16 * 1024 * 1024).describe('Bodies of the requests of one key in flight.'),
         })
-        .prefault({}),
-      /** Of one process. Each agent that waits has one; Linux allows as many as `ulimit -n` says. */
-      connections: positive.default(5000),
-      /** From one address. Beyond them a wrong key is answered with 429; a valid one is not affected. */
-      failedKeysPerMinute: positive.default(60),
+        .prefault({})
+        .describe('What one process works on at the same time. Waiting calls do not count.'),
+      connections: positive
+        .default(5000)
+        .describe('Open connections of one process. Each waiting agent has one; Linux allows as many as `ulimit -n`.'),
+      failedKeysPerMinute: positive
+        .default(60)
+        .describe(
+          'Wrong keys from one address. Beyond this limit a wrong key gets `429`; valid keys are not affected.',
+        ),
     })
     .prefault({}),
-  /** Only a deployment to AWS needs this, and is checked against what AWS allows. */
-  aws: AwsConfig.optional(),
+  aws: AwsConfig.optional().describe('Settings for a deployment to AWS, checked against the limits of AWS.'),
 });
 export type Config = z.output<typeof Config>;
 

@@ -3,6 +3,7 @@ import { UNHEALTHY } from '../identity/agents/agent-control.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import type { Effect } from '../model/effect.ts';
 import { buildPresenceRelay } from '../nats/relay-item.ts';
+import type { EventType } from '../ports/event-types.ts';
 import type { RecordChange } from '../ports/records.ts';
 
 const PAUSE_EVENTS = { pause: 'agent.paused', stop: 'agent.stopped' } as const;
@@ -10,7 +11,7 @@ const PAUSE_EVENTS = { pause: 'agent.paused', stop: 'agent.stopped' } as const;
 /** What follows from one write to the health of an agent: it is announced when it comes, falls silent, is well or not, and rests. */
 export const computeHealthEffects = ({ before, after }: RecordChange<AgentHealth>): Effect[] => {
   if (!after) return [];
-  const announced: [type: string, data: JsonObject][] = [];
+  const announced: [type: EventType, data: JsonObject][] = [];
   if ((before?.online ?? false) !== after.online) {
     announced.push([after.online ? 'agent.online' : 'agent.offline', { lastSeen: after.lastSeen }]);
   }

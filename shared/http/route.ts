@@ -180,7 +180,7 @@ export const waitSeconds = (seconds: number) =>
     .transform((text) => Number(text) * 1000)
     .refine((ms) => ms <= seconds * 1000, `must be at most ${seconds} seconds`)
     .default(0)
-    .meta({ type: 'number', minimum: 0, maximum: seconds, description: `seconds to wait, at most ${seconds}` });
+    .meta({ type: 'number', minimum: 0, maximum: seconds, description: 'seconds to wait' });
 
 export const boundedCount = (most: number, otherwise: number, least = 1) =>
   z
@@ -191,11 +191,10 @@ export const boundedCount = (most: number, otherwise: number, least = 1) =>
     )
     .transform(Number)
     .default(otherwise)
-    .meta({ type: 'integer', minimum: least, maximum: most, description: `${otherwise} unless it is said` });
+    .meta({ type: 'integer', minimum: least, maximum: most, description: `default ${otherwise}` });
 
 /** Of pages that one call looks for in a bounded part of the event log. */
-export const SCANNED_PAGE_DESCRIPTION =
-  'A page. With a cursor there may be more, even if the page is short or empty: each call looks through a part of the log. Without one this was all';
+export const SCANNED_PAGE_DESCRIPTION = 'A page. With a `cursor` there may be more, even if the page is short or empty';
 
 /** Where a page of what stands in an index ended. */
 export const timeOrderedCursor = z.string().regex(/^\d{14}#[ -~]{1,200}$/, 'must be one that an earlier page gave');

@@ -126,7 +126,7 @@ const toProblemResponse = (
 };
 
 const logUnavailable = (deps: Deps, { method, path }: HttpRequest, { code, cause }: ParleyError): void => {
-  const message = 'a request could not be served';
+  const message = 'request rejected with 503';
   // Those are counted and told together.
   if (code === 'overloaded') return;
   // A full disk refuses as many as come.

@@ -32,5 +32,5 @@ const batchExceedsRateError = (id: string, messages: number, most: number): Parl
   new ParleyError(
     'rate_limited',
     `These are ${messages} messages at once, and ${id} may send ${most} a minute. Send fewer at a time.`,
-    { details: { limit: most, messages } },
+    { details: { limit: most, messages }, retryable: false },
   );

@@ -3,8 +3,8 @@ import type { SignedContent } from '../model/command.ts';
 
 export const SIGNATURE_HEADERS = {
   'Parley-Signature':
-    'of an agent that signs: base64 of the signature over {"call": "<method> <path>", "timestamp", "body"} as canonical JSON, with "broadcast" and "dialect" where the call has the headers Parley-Broadcast and Parley-Dialect',
-  'Parley-Timestamp': 'when it was signed, ISO 8601, within 60 s of now',
+    'base64 of the signature over `{"call": "<method> <path>", "timestamp", "body"}` as canonical JSON. `broadcast` and `dialect` are added if the call has the headers `Parley-Broadcast` and `Parley-Dialect`',
+  'Parley-Timestamp': 'the time of the signature, ISO 8601, within 60 s of now',
 };
 
 interface SignedCallParts {

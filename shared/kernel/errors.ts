@@ -1,87 +1,10 @@
+import { ERROR_CODES, type ErrorCodeRow } from './error-codes.ts';
 import type { JsonObject } from './json/json.ts';
 
-/** What can go wrong, as callers see it. A code never changes its meaning. */
-export const STATUS_BY_CODE = {
-  invalid_json: 400,
-  invalid_message: 400,
-  invalid_request: 400,
-  invalid_params: 400,
-  unknown_dialect: 400,
-  unknown_type: 400,
-  unsupported_version: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  from_mismatch: 403,
-  bad_signature: 403,
-  not_writer: 403,
-  not_eligible: 403,
-  channel_forbidden: 403,
-  not_found: 404,
-  agent_not_found: 404,
-  box_not_found: 404,
-  card_not_found: 404,
-  consumer_not_found: 404,
-  batch_not_found: 404,
-  graph_not_found: 404,
-  task_not_found: 404,
-  tool_not_found: 404,
-  turn_not_found: 404,
-  method_not_allowed: 405,
-  request_timeout: 408,
-  agent_removed: 409,
-  agent_paused: 409,
-  agent_stopped: 409,
-  already_claimed: 409,
-  ambiguous_id: 409,
-  box_full: 409,
-  box_read_only: 409,
-  claim_in_progress: 409,
-  batch_ended: 409,
-  graph_ended: 409,
-  id_reserved: 409,
-  id_reused: 409,
-  not_holder: 409,
-  not_retryable: 409,
-  not_running: 409,
-  not_waiting: 409,
-  retry_pending: 409,
-  stale_attempt: 409,
-  stale_receipt: 409,
-  stale_turn: 409,
-  cancelled: 409,
-  task_ended: 409,
-  task_expired: 409,
-  task_waiting: 409,
-  waiting_for_input: 409,
-  content_damaged: 410,
-  too_large: 413,
-  expectation_failed: 417,
-  capability_not_found: 422,
-  delegation_cycle: 422,
-  task_graph_cycle: 422,
-  protocol_violation: 422,
-  recursion_depth_exceeded: 422,
-  unknown_agent: 422,
-  unknown_box: 422,
-  unknown_card: 422,
-  unknown_dependency: 422,
-  unknown_domain: 422,
-  fabrication_detected: 422,
-  unknown_parent: 422,
-  no_common_version: 422,
-  inbox_full: 429,
-  rate_limited: 429,
-  too_many_in_flight: 429,
-  too_many_waits: 429,
-  headers_too_large: 431,
-  internal: 500,
-  conflict: 503,
-  overloaded: 503,
-  storage_full: 503,
-  storage_unavailable: 503,
-} as const;
+export type ParleyErrorCode = keyof typeof ERROR_CODES;
 
-export type ParleyErrorCode = keyof typeof STATUS_BY_CODE;
+const statuses = Object.entries(ERROR_CODES).map(([code, { status }]) => [code, status]);
+export const STATUS_BY_CODE: Readonly<Record<ParleyErrorCode, number>> = Object.fromEntries(statuses);
 
 export interface Issue {
   path: string;
@@ -104,7 +27,8 @@ export class ParleyError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'ParleyError';
     this.code = code;
-    this.retryable = options.retryable ?? STATUS_BY_CODE[code] >= 500;
+    const { retryable = false }: ErrorCodeRow = ERROR_CODES[code];
+    this.retryable = options.retryable ?? retryable;
     this.issues = options.issues;
     this.details = options.details ?? {};
   }

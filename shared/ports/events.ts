@@ -1,11 +1,12 @@
 import type { JsonObject } from '../kernel/json/json.ts';
+import type { EventType } from './event-types.ts';
 
 /** Something that happened, told once for each record and version. */
 export interface ParleyEvent {
   /** The record, its version and the type: readers that must not count twice compare this. */
   id: string;
   project: string;
-  type: string;
+  type: EventType;
   /** Epoch milliseconds. */
   at: number;
   data: JsonObject;

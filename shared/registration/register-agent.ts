@@ -32,40 +32,35 @@ import type { TransactionWrite } from '../ports/records.ts';
 const name = z.string().min(1).max(128);
 
 export const Registration = z.strictObject({
-  dialect: z.enum(DIALECT_NAMES).describe('the protocol that the agent speaks'),
+  dialect: z.enum(DIALECT_NAMES).describe('the protocol of the agent'),
   capabilities: boundedArray(name, { max: 256 })
     .default([])
-    .describe('what it can do, such as security.briefing: it is handed those alone; security.* is all of the domain'),
-  domains: boundedArray(name, { max: 64 })
-    .optional()
-    .describe('the domains of which it is handed everything, beside those of capabilities such as security.*'),
+    .describe('capabilities such as `security.briefing`. `security.*` declares the whole domain'),
+  domains: boundedArray(name, { max: 64 }).optional().describe('the domains that the agent serves completely'),
   transport: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
-  versions: boundedArray(name, { max: 16 }).optional().describe('the protocol versions it speaks'),
-  publicKey: z.string().max(4096).optional().describe('in PEM, or in base64 as DER'),
+  versions: boundedArray(name, { max: 16 }).optional().describe('the protocol versions that the agent supports'),
+  publicKey: z.string().max(4096).optional().describe('the key for signatures, as PEM or as base64 of DER'),
   signing: z
     .enum(['off', 'warn', 'enforce'])
     .optional()
-    .describe(
-      'what becomes of its messages that are not signed with the key: nothing, a line in the log, or a refusal',
-    ),
+    .describe('whether unsigned messages are accepted, logged or rejected'),
   limits: z
     .looseObject({ messagesPerMinute: z.number().int().min(1).optional() })
     .optional()
-    .describe('what it may do at most; whatever else it says is kept and shown'),
-  role: z
-    .enum([COORDINATOR_ROLE])
-    .optional()
-    .describe('a coordinator may give orders, and speak to all agents at once'),
-  inboxLimit: z.number().int().min(1).max(1000).optional().describe('how many messages wait in its inbox at most'),
+    .describe('limits of the agent. Other fields are stored and returned'),
+  role: z.enum([COORDINATOR_ROLE]).optional().describe('a coordinator may send control commands and broadcasts'),
+  inboxLimit: z.number().int().min(1).max(1000).optional().describe('the limit of a bounded inbox'),
   overflow: z
     .enum(['evict', 'refuse'])
     .optional()
-    .describe('what a full inbox does: evict the oldest, or take no more'),
-  manifest: jsonObject.optional().describe('anything worth knowing about it; kept and shown'),
+    .describe('whether a full inbox evicts the oldest message or rejects new ones'),
+  manifest: jsonObject.optional().describe('any further data, stored and returned'),
   channels: boundedArray(z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>'), { min: 1, max: 64 })
     .optional()
-    .describe('the channels it may use; public, where none are given'),
-  workerTarget: name.optional().describe('what kind of worker runs its turns; ui_worker takes actions of a UI'),
+    .describe('the channels that the agent may use. By default `public`'),
+  workerTarget: name
+    .optional()
+    .describe('the kind of worker that runs its turns. `ui_worker` accepts actions of a user interface'),
 });
 export type Registration = z.output<typeof Registration>;
 

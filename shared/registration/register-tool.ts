@@ -19,8 +19,11 @@ export const ToolRegistration = z.strictObject({
     .string()
     .max(256)
     .regex(TARGET_SUBJECT_PATTERN, 'must be cmd.tool.<target>.<suffix> or cmd.sys.pmo.internal.<name>')
-    .describe('where its commands go, from the category on'),
-  after_execution: z.enum(AFTER_EXECUTION).default('suspend').describe('whether the turn goes on after it or ends'),
+    .describe('the subject of its commands, from the category on'),
+  after_execution: z
+    .enum(AFTER_EXECUTION)
+    .default('suspend')
+    .describe('whether the turn resumes or ends after the tool'),
   ui_allowed: z.boolean().default(false).describe('whether a user interface may call it'),
   options: jsonObject
     .refine(({ deadline_seconds: time }) => time === undefined || isDeadlineSeconds(time), {
@@ -28,7 +31,7 @@ export const ToolRegistration = z.strictObject({
       message: 'must be 1 to 86400 seconds',
     })
     .default({})
-    .describe('anything that its service should know; deadline_seconds is the time that a call has'),
+    .describe('any settings for the service. `deadline_seconds` limits the time of a call'),
 });
 export type ToolRegistration = z.output<typeof ToolRegistration>;
 

@@ -37,7 +37,7 @@ const ofLongAgo = (item: StoredItem): StoredItem => {
   };
 };
 
-/** As docs/deploy.md says: another table under the old name, with its items and indexes, and then a stream of its own. */
+/** As docs/guides/deploy.md says: another table under the old name, with its items and indexes, and then a stream of its own. */
 const restore = async ({ dir, table }: RunningParley, items: StoredItem[]): Promise<void> => {
   const dynamodb = await startDynamoDbLocal(join(dir, 'dynamodb'), 'us-east-1');
   const call = (operation: string, body: object): Promise<unknown> =>

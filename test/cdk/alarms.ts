@@ -35,7 +35,8 @@ type Alarm = z.output<typeof Alarm>;
 
 const { all } = synthesized();
 const alarms = all('AWS::CloudWatch::Alarm', Alarm).map(({ properties }) => properties);
-const headingOf = ({ AlarmDescription }: Alarm) => AlarmDescription.match(/docs\/runbook\.md#([a-z0-9-]+)$/)?.[1];
+const headingOf = ({ AlarmDescription }: Alarm) =>
+  AlarmDescription.match(/docs\/operations\/runbook\.md#([a-z0-9-]+)$/)?.[1];
 const withHeading = (heading: string) => alarms.filter((alarm) => headingOf(alarm) === heading);
 
 const watchedBy = ({ MetricName, Dimensions }: z.output<typeof Metric>): string =>
@@ -50,7 +51,7 @@ const watches = (found: Alarm[]): string[] =>
 
 describe('the alarms', () => {
   it('each have a heading in the runbook, and each heading its alarm', () => {
-    const runbook = readFileSync(join(import.meta.dirname, '../../docs/runbook.md'), 'utf8');
+    const runbook = readFileSync(join(import.meta.dirname, '../../docs/operations/runbook.md'), 'utf8');
     const headings = [...runbook.matchAll(/^## (.+)$/gm)].map(([, title = '']) =>
       title.toLowerCase().replaceAll(' ', '-'),
     );
@@ -184,7 +185,7 @@ describe('the alarms', () => {
   });
 
   it('watch for events that the bus did not take, by the dimensions that functions write', () => {
-    const watched = withHeading('events-not-announced').flatMap(({ Metrics }) =>
+    const watched = withHeading('events-not-published').flatMap(({ Metrics }) =>
       Metrics.flatMap(({ MetricStat }) => MetricStat?.Metric ?? []),
     );
     assert.deepEqual(

@@ -12,7 +12,7 @@ const opened = async (t: TestContext, open: Open) => {
   const project = unique('p');
   const consumers = {
     one: { project, types: ['task.*'], agents: [], channels: ['public'] },
-    two: { project, types: ['task.even'], agents: [], channels: ['public'] },
+    two: { project, types: ['task.completed'], agents: [], channels: ['public'] },
   };
   const deps = depsOn(engine, { consumers });
   const admin = { project, role: 'admin' } as const;
@@ -22,7 +22,7 @@ const opened = async (t: TestContext, open: Open) => {
       engine.ports.events.publish(
         Array.from({ length: to - from }, (_, n): ParleyEvent => {
           const id = String(from + n);
-          return { id, project, type: (from + n) % 2 ? 'task.odd' : 'task.even', at: 0, data: {} };
+          return { id, project, type: (from + n) % 2 ? 'task.claimed' : 'task.completed', at: 0, data: {} };
         }),
       ),
     take: async (max: number, name = 'one', leaseMs = MINUTE_MS) => {

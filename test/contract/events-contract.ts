@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
+import type { EventType } from '../../shared/ports/event-types.ts';
 import type { ParleyEvent } from '../../shared/ports/events.ts';
 import { type Open, unique } from './engine-under-test.ts';
 
-const event = (project: string, number: number, type = 'task.requested'): ParleyEvent => ({
+const event = (project: string, number: number, type: EventType = 'task.requested'): ParleyEvent => ({
   id: `${number}`,
   project,
   type,
@@ -13,7 +14,9 @@ const event = (project: string, number: number, type = 'task.requested'): Parley
 });
 
 const numbered = (project: string, count: number): ParleyEvent[] =>
-  Array.from({ length: count }, (_, number) => event(project, number, number % 3 === 0 ? 'task.third' : 'task.other'));
+  Array.from({ length: count }, (_, number) =>
+    event(project, number, number % 3 === 0 ? 'task.completed' : 'task.claimed'),
+  );
 
 const ids = (events: ParleyEvent[]) => events.map(({ id }) => id);
 
@@ -65,9 +68,9 @@ export const eventsContract = (name: string, open: Open): void => {
       const { events } = (await open(t)).ports;
       const project = unique('p');
       await events.publish(numbered(project, 10));
-      const thirds = await events.read(project, { types: ['task.third'], limit: 3 });
+      const thirds = await events.read(project, { types: ['task.completed'], limit: 3 });
       assert.deepEqual(ids(thirds.events), ['0', '3', '6']);
-      const rest = await events.read(project, { types: ['task.third', 'none'], after: thirds.cursor, limit: 3 });
+      const rest = await events.read(project, { types: ['task.completed', 'none'], after: thirds.cursor, limit: 3 });
       assert.deepEqual(ids(rest.events), ['9']);
       const none = await events.read(project, { types: ['none'], limit: 3 });
       assert.deepEqual(none.events, []);
@@ -78,10 +81,11 @@ export const eventsContract = (name: string, open: Open): void => {
     it('are chosen by the beginning of their type, where it ends with a star', async (t) => {
       const { events } = (await open(t)).ports;
       const project = unique('p');
-      await events.publish(['a.b', 'a.bc', 'a', 'b.a', 'a.b.c'].map((type, number) => event(project, number, type)));
-      const read = async (...types: string[]) => ids((await events.read(project, { types, limit: 9 })).events);
-      assert.deepEqual(await read('a.*'), ['0', '1', '4']);
-      assert.deepEqual(await read('a.b*', 'b.a'), ['0', '1', '3', '4']);
+      const types: EventType[] = ['task.released', 'task.requested', 'task.claimed', 'agent.resumed', 'task.retrying'];
+      await events.publish(types.map((type, number) => event(project, number, type)));
+      const read = async (...wanted: string[]) => ids((await events.read(project, { types: wanted, limit: 9 })).events);
+      assert.deepEqual(await read('task.*'), ['0', '1', '2', '4']);
+      assert.deepEqual(await read('task.re*', 'agent.resumed'), ['0', '1', '3', '4']);
       assert.deepEqual(await read('*'), ['0', '1', '2', '3', '4']);
     });
 
@@ -156,10 +160,10 @@ export const eventsContract = (name: string, open: Open): void => {
       const { events } = (await open(t)).ports;
       const project = unique('p');
       await events.publish(numbered(project, 10));
-      const thirds = { types: ['task.third'], newestFirst: true, limit: 3 };
+      const thirds = { types: ['task.completed'], newestFirst: true, limit: 3 };
       const first = await events.read(project, thirds);
       assert.deepEqual(ids(first.events), ['9', '6', '3']);
-      await events.publish([event(project, 99, 'task.third')]);
+      await events.publish([event(project, 99, 'task.completed')]);
       assert.deepEqual(ids((await events.read(project, { ...thirds, after: first.cursor })).events), ['0']);
       const none = await events.read(project, { ...thirds, types: ['none'] });
       assert.deepEqual(none.events, []);

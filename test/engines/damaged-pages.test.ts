@@ -24,7 +24,7 @@ const recordOf = (n: number, v: number, bytes = 900) => ({
 const fill = async (dir: string): Promise<void> => {
   const db = new Database(join(dir, 'parley.db'));
   const rows = new RecordTable(db);
-  const send = db.prepareWrite('INSERT INTO messages (lane, seq, grp, body) VALUES (?, ?, ?, ?)');
+  const send = db.prepareWrite('INSERT INTO messages (queue, seq, grp, body) VALUES (?, ?, ?, ?)');
   const publish = db.prepareWrite('INSERT INTO events (project, at, expires, batch) VALUES (?, ?, ?, ?)');
   const change = db.prepareWrite('INSERT INTO changes (seq, batch) VALUES (?, ?)');
   for (let from = 0; from < RECORDS; from += 100) {

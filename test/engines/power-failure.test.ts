@@ -18,7 +18,7 @@ const opened = (dir: string) =>
     eventRetentionMs: 86_400_000,
   });
 
-const event = (id: string): ParleyEvent => ({ id, project: 'p', type: 'told', at: 1, data: {} });
+const event = (id: string): ParleyEvent => ({ id, project: 'p', type: 'task.completed', at: 1, data: {} });
 
 describe('a power failure that takes back the newest events', () => {
   it('leaves no cursor ahead of those that come in their place', async (t) => {

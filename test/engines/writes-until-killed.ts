@@ -44,7 +44,7 @@ const write = async (writer: number): Promise<never> => {
     await queues.send([{ queueKey: lane, group: name, dedupId: name, at: n, body: name }]);
     say({ message: name });
     if (n % 3 === 0) await takeOne();
-    await events.publish([{ id: name, project: 'p', type: 'told', at: n, data: {} }]);
+    await events.publish([{ id: name, project: 'p', type: 'task.completed', at: n, data: {} }]);
     say({ event: name });
     if (n % 5 !== 0) continue;
     await blobs.put(`p/${name}`, name.repeat(1000));

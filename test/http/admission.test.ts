@@ -175,7 +175,7 @@ describe('requests in flight', () => {
     const told = await statuses(all);
     assert.equal(told.filter((status) => status === 429).length, 92);
     assert.deepEqual(
-      logged.filter((line) => line.includes('refused')),
+      logged.filter((line) => line.includes('overload')),
       ['warn overload: requests rejected'],
     );
   });

@@ -49,12 +49,12 @@ describe('an inbox with a limit', () => {
     const evicted = await events('message.evicted');
     assert.equal(evicted.length, 1);
     assert.ok(evicted[0].data.messageId.startsWith(first.msg_id.slice(4)));
-    assert.ok(parley.logged.includes('warn an inbox was full, and its oldest message was evicted'));
+    assert.ok(parley.logged.includes('warn inbox full, oldest message evicted'));
   });
 
   it('that is full fills no log: one line a minute, and an event for each that is evicted', async (t) => {
     const { parley, send, events } = await start(t);
-    const lines = () => parley.logged.filter((line) => line.startsWith('warn an inbox was full')).length;
+    const lines = () => parley.logged.filter((line) => line.startsWith('warn inbox full')).length;
     for (let n = 0; n < 8; n++) await send();
     assert.deepEqual([lines(), (await events('message.evicted')).length], [1, 5]);
     parley.clock.advance(60_000);
@@ -66,7 +66,7 @@ describe('an inbox with a limit', () => {
     const { parley, sender } = await start(t);
     const refuse = () => sender.send(mrMessage('status-update', 'sender', 'reader', { sequence: -1 }));
     for (let n = 0; n < 5; n++) assertRefused(await refuse(), 400, 'invalid_message');
-    const lines = parley.logged.filter((line) => line.includes('not valid was refused'));
+    const lines = parley.logged.filter((line) => line.includes('message rejected: invalid'));
     assert.equal(lines.length, 1);
   });
 

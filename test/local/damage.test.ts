@@ -52,7 +52,7 @@ describe('a damaged folder', () => {
     );
 
     const again = await startServer(t, { dir, port, args: ['--accept-damage'] });
-    assert.match(again.stderr(), /damage was accepted/);
+    assert.match(again.stderr(), /storage damage accepted/);
     const found: string[] = [];
     for (const id of ids) if ((await tim.call('GET', `/v1/tasks/${id}`)).status === 200) found.push(id);
     assert.ok(found.length >= ids.length - 3, `${found.length} of ${ids.length} are left`);
@@ -150,6 +150,6 @@ describe('a folder with an admin key and nothing else', () => {
       if (name.startsWith('parley.db') || name === 'store-id') rmSync(join(dir, name));
     }
     const second = await startServer(t, { dir });
-    assert.match(second.stderr(), /there is an admin key and no storage/);
+    assert.match(second.stderr(), /admin key without storage/);
   });
 });

@@ -104,7 +104,7 @@ describe('a start with NATS', () => {
       server
         .stderr()
         .split('\n')
-        .filter((line) => line.includes('NATS cannot be used yet'));
+        .filter((line) => line.includes('NATS connection failed, retrying'));
     await eventually(() => assert.equal(warnings().length, 1));
     await nats.start();
     await eventually(() => assert.match(server.stderr(), /"NATS connected"/), 20_000);

@@ -55,13 +55,16 @@ describe('what a relay asks', () => {
       { kind: 'outcome' },
       { kind: 'outcome', outcome: { ...whole, task: undefined } },
       { kind: 'outcome', outcome: { ...whole, output: { blob: { toString: 'x' } } } },
-      { kind: 'note', note: { project: 'default', from: 'tim', to: 'knight', id: 'x', content: { json: 1 } } },
+      {
+        kind: 'directMessage',
+        message: { project: 'default', from: 'tim', to: 'knight', id: 'x', content: { json: 1 } },
+      },
       { kind: 'presence', agent: 'knight', isOnline: 'yes', at: 1 },
     ];
     const [last, ...first] = (await words(...bad, outcome())).toReversed();
     assert.equal(last.publish.payload.correlationId !== undefined, true, JSON.stringify(last));
     assert.equal(first.length, bad.length);
-    for (const word of first) assert.match(word.problem, /What is asked is not valid/);
+    for (const word of first) assert.match(word.problem, /The item is not valid/);
   });
 
   it('brings to light no content of another project, and none that it is told to belong there', async (t) => {

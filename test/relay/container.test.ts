@@ -159,7 +159,7 @@ describe('the bundle, started as the image starts it', () => {
 });
 
 it('every variable of the environment is documented', () => {
-  const documented = readFileSync(join(ROOT, 'docs/relay.md'), 'utf8');
+  const documented = readFileSync(join(ROOT, 'docs/guides/nats.md'), 'utf8');
   for (const name of Object.keys(RelaySettings.shape))
     assert.match(documented, new RegExp(`\\| \`${name}\` \\|`), name);
 });

@@ -25,7 +25,7 @@ describe('the fast path', () => {
       assert.equal(claimed.size, ids.length);
     });
     assert.deepEqual([...claimed].toSorted(), ids.toSorted());
-    assert.ok(logged.some((line) => line.includes('the fast path failed')));
+    assert.ok(logged.some((line) => line.includes('eager enqueue failed')));
   });
 
   it('and the stream of changes together queue a task once', async (t) => {

@@ -50,7 +50,7 @@ describe('a report', () => {
     const saidBy = async (sender: string) => {
       const headers = { 'CG-Sender': sender, 'CG-Recursion-Depth': '0' };
       const arrivals = [{ subject: 'cg.v1r3.default.public.cmd.agent.merlin.tool_result', headers }];
-      return (await relay.call('POST', '/v1/messages', { messages: [said], arrivals })).body.results[0];
+      return (await relay.call('POST', '/v1/messages', { messages: [said], envelopes: arrivals })).body.results[0];
     };
     const forged = await saidBy('mordred');
     assert.deepEqual([forged.status, forged.body.code], [403, 'forbidden']);

@@ -243,7 +243,7 @@ describe('the life of a turn', () => {
     await enqueued(parley.admin, 'merlin');
     const held = await worker.begin();
     const { records } = parley.parley.deps;
-    await records.update(agentStateRef('default', 'merlin'), { set: { calls: 499 } }, 'many');
+    await records.update(agentStateRef('default', 'merlin'), { set: { callCount: 499 } }, 'many');
     const waiting = ['a', 'b'].map((tool_call_id) => ({ tool_call_id, step_id: 's' }));
     const refused = await worker.say(held, 'suspend', { waiting });
     assert.equal(refused.status, 422);

@@ -23,7 +23,7 @@ const buildForbiddenField = (why: string) =>
 const INLINE_RESULT = 'must not be sent inline: POST /v1/cards, and send its id as tool_result_card_id';
 const INLINE_ARGS = 'must not be sent inline: POST /v1/cards, and send its id as tool_call_card_id';
 
-const DEPTH = 'how deep in a chain of calls; or the header CG-Recursion-Depth';
+const DEPTH = 'the depth in the chain of calls. The header `CG-Recursion-Depth` has the same meaning';
 const recursionDepth = z.number().int().min(0).describe(DEPTH);
 export const afterExecution = z.enum(AFTER_EXECUTION);
 const turnFields = { agent_turn_id: id, turn_epoch: epoch, agent_id: agentId };
@@ -41,9 +41,9 @@ export const EnqueuePayload = z.strictObject({
   agent_id: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an agent or a capability')
-    .describe('an agent, or a capability that a group of agents has'),
+    .describe('an agent, or a capability of a group of agents'),
   correlation_id: id,
-  mode: word.default('call').describe('call; nothing else is supported'),
+  mode: word.default('call').describe('only `call` is supported'),
   channel_id: z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>').default('public'),
   // Looked at later, because a call that is refused for its depth is told as a turn that failed.
   recursion_depth: z.unknown().optional().meta({ type: 'integer', minimum: 0, description: DEPTH }),
@@ -135,7 +135,7 @@ export const UiActionAckPayload = z.looseObject({
 /** What a worker says of its turn, beside the turn's id in the path. */
 const workerFields = {
   turn_epoch: epoch,
-  agent_id: agentId.optional().describe('whose turn, where an admin key asks'),
+  agent_id: agentId.optional().describe('the agent of the turn, if an admin key acts for it'),
 };
 export const StartBody = z.strictObject(workerFields);
 export const StepBody = z.strictObject({ ...workerFields, step_id: id, phase: word, metadata: jsonObject.optional() });

@@ -14,7 +14,7 @@ const { target } = TaskRequest.shape.routing.unwrap().shape;
 
 const SubmittedNode = z.strictObject({
   taskId,
-  agent: target.describe('by default whoever serves the domain of the capability, or else has it'),
+  agent: target.describe('the agent. By default any provider of the capability'),
   capability,
   dependencies: boundedArray(taskId, { max: MAX_DEPENDENCIES })
     .default([])
@@ -22,21 +22,21 @@ const SubmittedNode = z.strictObject({
   payload: jsonObject.default({}),
   priority,
   retryPolicy,
-  onFailure: z.enum(ON_FAILURE).optional().describe('for this node, where it differs'),
+  onFailure: z.enum(ON_FAILURE).optional().describe('overrides `onFailure` of the graph'),
   status: z.literal('pending').optional(),
 });
 type SubmittedNode = z.output<typeof SubmittedNode>;
 
 /** A graph as it is submitted: what a node depends on is said by the node or by an edge. */
 export const TaskGraph = z.strictObject({
-  graphId: taskId.describe('the same graph again is a duplicate'),
+  graphId: taskId.describe('a repeated graph with the same id and content is a duplicate'),
   conversationId,
   nodes: boundedArray(SubmittedNode, { min: 1, max: 100 }),
   edges: boundedArray(z.strictObject({ from: taskId, to: taskId }), { max: 1000 }).default([]),
   onFailure: z
     .enum(ON_FAILURE)
     .default('fail')
-    .describe('what becomes of a node where one that it depends on ends otherwise; one that is skipped is cancelled'),
+    .describe('what happens to a node if a dependency is not completed. `skip` cancels the node'),
 });
 export type TaskGraph = z.output<typeof TaskGraph>;
 

@@ -25,7 +25,7 @@ const Observability = z.looseObject({
 /** Blocks take what is not named here, and carry it along; the message itself does not, for its keys are what it is known by. */
 export const TaskRequest = z.strictObject({
   id: taskId.describe('unique; a UUID is recommended'),
-  type: z.string().min(1).max(128).describe('the capability that is asked for'),
+  type: z.string().min(1).max(128).describe('the capability that the task needs'),
   payload: jsonObject,
   context: z
     .looseObject({

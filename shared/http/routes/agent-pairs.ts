@@ -26,20 +26,20 @@ export const agentPairRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/agents/{id}/sequence',
-    summary: 'How far an agent has counted its messages to another, what is missing, and the next number',
+    summary: 'Get the sequence numbers of messages from one agent to another',
     query: z.strictObject({ to: agentId }),
     body: noBody,
     responses: {
       200: {
-        description: 'The count',
+        description: 'The sequence',
         schema: z.object({
           from: z.string(),
           to: z.string(),
-          last: count.describe('the highest number that came; 0 before the first'),
+          last: count.describe('the highest number that arrived. 0 before the first message'),
           next: count.describe('the number for the next message'),
-          missing: z.array(z.object({ from: count, to: count })).describe('numbers that never came'),
+          missing: z.array(z.object({ from: count, to: count })).describe('numbers that have not arrived'),
           gaps: count,
-          late: count.describe('messages that came after others which were sent later'),
+          late: count.describe('messages that arrived out of order'),
           repeats: count,
           resets: count,
         }),
@@ -59,16 +59,16 @@ export const agentPairRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/agents/{id}/version',
-    summary: 'The highest protocol version that two agents speak',
+    summary: 'Get the highest protocol version that two agents support',
     query: z.strictObject({ with: agentId }),
     body: noBody,
     responses: {
       200: {
-        description: 'The version, and what each of them speaks',
+        description: 'The version, and the versions of each agent',
         schema: z.object({ version: z.string(), spoken: z.record(z.string(), z.array(z.string())) }),
       },
       404: { description: 'No such agent' },
-      422: { description: 'They have no version in common' },
+      422: { description: 'The agents have no common version' },
     },
     handle: async ({ deps, caller, params, query }) => {
       const agents = [

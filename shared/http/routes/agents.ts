@@ -19,8 +19,8 @@ import { PauseView, toPauseView } from './pause-view.ts';
 const AgentView = z.object({
   ...Registration.shape,
   id: z.string(),
-  domains: z.array(z.string()).describe('of which it is handed everything'),
-  serves: z.array(z.string()).describe('the domains of which it is handed anything, in which it declares capabilities'),
+  domains: z.array(z.string()).describe('the domains that the agent serves completely'),
+  serves: z.array(z.string()).describe('the domains in which the agent serves at least one capability'),
   registeredAt: z.iso.datetime(),
   health: z.object({
     online: z.boolean().optional().describe('absent until the first heartbeat'),
@@ -31,15 +31,18 @@ const AgentView = z.object({
     model: z.string().optional(),
     version: z.string().optional(),
     capabilities: z.array(z.string()).optional(),
-    cpuUsage: z.number().optional().describe('the share of a processor, 0 to 1'),
+    cpuUsage: z.number().optional().describe('share of a processor, 0 to 1'),
     memoryMb: z.number().optional(),
-    statusReport: z.looseObject({ status: z.string(), at: z.iso.datetime() }).optional().describe('what it said last'),
+    statusReport: z
+      .looseObject({ status: z.string(), at: z.iso.datetime() })
+      .optional()
+      .describe('the last status report'),
   }),
-  paused: PauseView.optional().describe('why it is given no work: it was paused or stopped'),
+  paused: PauseView.optional().describe('set if the agent is paused or stopped'),
   inbox: z
     .object({ depth: z.number(), evicted: z.number() })
     .optional()
-    .describe('where it has a limit: how many messages wait, and how many had to go for others'),
+    .describe('depth and evictions of a bounded inbox'),
 });
 
 const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.output<typeof AgentView> => {
@@ -88,27 +91,27 @@ const getRegisteredAgent = async (deps: Deps, project: string, id: string): Prom
   return found;
 };
 
-const ShownKey = z.string().describe('shown once; only its hash is kept');
+const ShownKey = z.string().describe('shown once. Parley stores only its hash');
 const notFound = { 404: { description: 'No such agent' } };
 
 export const agentRoutes: Route[] = [
   defineKeyRoute({
     method: 'PUT',
     path: '/v1/agents/{id}',
-    summary: 'Register an agent, or change its registration (admin)',
+    summary: 'Register an agent, or change its registration',
     access: 'admin',
     bodyBytes: recordBodyLimit,
     query: z.strictObject({
       inherit: z
         .enum(['true', 'false'])
         .default('false')
-        .describe('true: it is the agent of this name that was removed, and has its inbox, tasks and turns'),
+        .describe('`true`: the agent inherits the inbox, tasks and turns of the removed agent with this name'),
     }),
     body: Registration,
     responses: {
       200: { description: 'Changed', schema: z.object({ agent: AgentView }) },
       201: { description: 'Registered', schema: z.object({ agent: AgentView, key: ShownKey }) },
-      409: { description: 'agent_removed: an agent of this name was removed, and what was sent to it is still kept' },
+      409: { description: '`agent_removed`: an agent with this name was removed, and its messages are still stored' },
     },
     handle: async ({ deps, caller, params, query, body }) => {
       const id = params.id ?? '';
@@ -122,12 +125,12 @@ export const agentRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/agents',
-    summary: 'The registered agents, by id',
+    summary: 'List agents by id',
     query: z.strictObject({ limit: boundedCount(100, 50), cursor: z.string().max(64).optional() }),
     body: noBody,
     responses: {
       200: {
-        description: 'A page; with a cursor, there may be more',
+        description: 'A page. With a `cursor` there may be more',
         schema: z.object({ agents: z.array(AgentView), cursor: z.string().optional() }),
       },
     },
@@ -152,7 +155,7 @@ export const agentRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/agents/{id}',
-    summary: 'One agent with its health',
+    summary: 'Get an agent with its health',
     query: noQuery,
     body: noBody,
     responses: { 200: { description: 'The agent', schema: AgentView }, ...notFound },
@@ -167,7 +170,7 @@ export const agentRoutes: Route[] = [
   defineKeyRoute({
     method: 'DELETE',
     path: '/v1/agents/{id}',
-    summary: 'Remove an agent; its key stops working (admin)',
+    summary: 'Remove an agent. Its key stops working',
     access: 'admin',
     query: noQuery,
     body: noBody,
@@ -180,7 +183,7 @@ export const agentRoutes: Route[] = [
   defineKeyRoute({
     method: 'POST',
     path: '/v1/agents/{id}/key',
-    summary: 'Give an agent a new key; the old one stops working (admin)',
+    summary: 'Create a new key for an agent. The old key stops working',
     access: 'admin',
     query: noQuery,
     body: noBody,

@@ -13,11 +13,11 @@ export const artifactRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/tasks/{id}/artifacts',
-    summary: 'What the task produced, by name',
+    summary: 'List the artifacts of a task',
     query: noQuery,
     body: noBody,
     responses: {
-      200: { description: 'The artifacts, without their contents', schema: Artifacts },
+      200: { description: 'The artifacts without their content', schema: Artifacts },
       404: { description: 'No such task' },
     },
     handle: async ({ deps, caller, ...call }) => {
@@ -32,7 +32,7 @@ export const artifactRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/tasks/{id}/artifacts/{name}',
-    summary: 'One artifact, as it is, with its own media type',
+    summary: 'Download an artifact with its own media type',
     query: noQuery,
     body: noBody,
     responses: {

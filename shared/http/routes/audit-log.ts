@@ -25,9 +25,9 @@ export const logRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/audit-log',
-    summary: 'The log of messages, newest first: one entry for each that was sent and each that was received',
+    summary: 'Read the audit log, newest first. Each message has one entry when it is sent and one when it is received',
     query: z.strictObject({
-      agent: z.string().max(64).optional().describe('whose log'),
+      agent: z.string().max(64).optional().describe('the agent whose log is read'),
       type: z.string().max(64).optional(),
       status: z.enum(AUDIT_LOG_STATUSES).optional(),
       from: time.describe('not before this time'),

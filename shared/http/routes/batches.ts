@@ -17,23 +17,23 @@ export const batchRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/batches',
-    summary: 'Ask for several tasks at once, and be told once how all of them ended',
+    summary: 'Request a batch of tasks. The requester receives one message when all have ended',
     bodyBytes: largeBodyLimit,
     ingress: { from: ({ agent }) => agent, messages: ({ tasks }) => tasks.length },
     query: z.strictObject({ agent: onBehalfOf }),
     body: z.strictObject({
-      batchId: batchId.overwrite(toCanonicalId).optional().describe('by default made of the content'),
+      batchId: batchId.overwrite(toCanonicalId).optional().describe('by default derived from the content'),
       tasks: boundedArray(jsonObject, { min: 1, max: MOST_TASKS }).describe(
-        'requests of any dialect, as in POST /v1/messages',
+        'requests of any dialect, as in `POST /v1/messages`',
       ),
-      failFast: z.boolean().default(false).describe('the first that is not completed ends the batch'),
+      failFast: z.boolean().default(false).describe('end the batch with the first task that is not completed'),
       deadlineSeconds: z.number().int().min(1).max(LONGEST_SECONDS).default(LONGEST_SECONDS),
     }),
     responses: {
-      200: { description: 'The very same batch had been accepted before', schema: BatchView },
-      202: { description: 'Accepted as a whole, and on disk', schema: BatchView.extend(NoticesView.shape) },
-      409: { description: 'Another batch or task has one of its ids' },
-      422: { description: 'An agent or a capability that nobody knows' },
+      200: { description: 'A duplicate: the same batch had been accepted before', schema: BatchView },
+      202: { description: 'Accepted as a whole, and durable', schema: BatchView.extend(NoticesView.shape) },
+      409: { description: 'Another batch or task has one of the ids' },
+      422: { description: 'An agent or capability is unknown' },
     },
     handle: async ({ deps, caller, query, body, trace, request }) => {
       const { agent } = await resolveActor(deps, caller, query.agent);
@@ -47,7 +47,7 @@ export const batchRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/batches/{id}',
-    summary: 'A batch with how each of its tasks ended; with wait, as soon as it has ended',
+    summary: 'Get a batch with the result of each task. With `wait`, the response comes when the batch ends',
     query: z.strictObject({ wait: waitSeconds(25) }),
     body: noBody,
     responses: { 200: { description: 'The batch', schema: BatchView }, 404: { description: 'No such batch' } },

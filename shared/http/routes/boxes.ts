@@ -25,18 +25,18 @@ const TurnId = z.string().regex(/^[!-~]{1,128}$/, 'must be the id of a turn');
 
 const NewBox = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('context').describe('made whole, and never changed'),
+    kind: z.literal('context').describe('`context`: created with all its cards, and immutable'),
     cards: boundedArray(CardId, { min: 1, max: MAX_CARDS }),
   }),
   z.strictObject({
-    kind: z.literal('output').describe('grows at its end, by one writer'),
+    kind: z.literal('output').describe('`output`: one writer appends cards'),
     box_id: z
       .string()
       .regex(/^(?!box_)[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -, and not begin with box_')
       .optional()
-      .describe('chosen by the caller, so that making it again finds it; made where it is absent'),
-    agent_id: onBehalfOf.describe('who may append; by default whose key it is'),
-    agent_turn_id: TurnId.optional().describe('the turn that it belongs to: then every append must say its turn_epoch'),
+      .describe('an id that makes the call repeatable. By default Parley creates one'),
+    agent_id: onBehalfOf.describe('the writer. By default the caller'),
+    agent_turn_id: TurnId.optional().describe('the turn of the box. Every append must then send its `turn_epoch`'),
     cards: boundedArray(CardId, { max: MAX_CARDS }).default([]),
   }),
 ]);
@@ -44,7 +44,7 @@ const NewBox = z.discriminatedUnion('kind', [
 const BoxView = z.object({
   box_id: z.string(),
   kind: z.enum(BOX_KINDS),
-  cards: z.array(z.string()).describe('ids, in order'),
+  cards: z.array(z.string()).describe('card ids, in order'),
   agent_id: z.string().optional().describe('who may append'),
   agent_turn_id: z.string().optional(),
   created_by: z.string(),
@@ -69,13 +69,13 @@ export const boxRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/boxes',
-    summary: 'Make an ordered list of cards',
+    summary: 'Create a box: an ordered list of cards',
     bodyBytes: buildIdsSchema,
     query: noQuery,
     body: NewBox,
     responses: {
-      200: { description: 'The same box was there already', schema: BoxView },
-      201: { description: 'Made', schema: BoxView },
+      200: { description: 'A duplicate: the box existed before', schema: BoxView },
+      201: { description: 'Created', schema: BoxView },
     },
     handle: async ({ deps, caller, body }) => {
       const { project } = caller;
@@ -94,7 +94,7 @@ export const boxRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/boxes/{id}',
-    summary: 'One box with the ids of its cards',
+    summary: 'Get a box with the ids of its cards',
     query: noQuery,
     body: noBody,
     responses: { 200: { description: 'The box', schema: BoxView }, ...notFound },
@@ -106,20 +106,20 @@ export const boxRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/boxes/{id}/cards',
-    summary: 'The cards of a box with their contents, a page at a time',
+    summary: 'List the cards of a box with their content',
     query: z.strictObject({
       from: z
         .string()
         .refine((text) => /^\d{1,4}$/.test(text), 'must be a place in the box')
         .transform(Number)
         .default(0)
-        .meta({ type: 'integer', minimum: 0, description: 'the place of the first one, counted from 0' }),
+        .meta({ type: 'integer', minimum: 0, description: 'the position of the first card, counted from 0' }),
       limit: boundedCount(MAX_CARDS_PER_READ, 20),
     }),
     body: noBody,
     responses: {
       200: {
-        description: 'Cards in their order, but for those that have expired; with next, there are more',
+        description: 'Cards in order, without expired ones. With `next` there are more',
         schema: z.object({ cards: z.array(CardView), next: z.number().optional() }),
       },
       ...notFound,
@@ -133,15 +133,15 @@ export const boxRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/boxes/{id}/append',
-    summary: 'Put cards at the end of an output box; those that it has already are not put in again',
+    summary: 'Append cards to an output box. Cards that the box already has are skipped',
     query: noQuery,
     body: z.strictObject({
       cards: boundedArray(CardId, { min: 1, max: MAX_CARDS_PER_READ }),
-      turn_epoch: z.number().int().min(0).optional().describe('of the turn that the box belongs to'),
+      turn_epoch: z.number().int().min(0).optional().describe('the epoch of the turn that the box belongs to'),
     }),
     responses: {
-      200: { description: 'The box as it is now', schema: BoxView },
-      409: { description: 'stale_turn: the turn is not the active one any more; box_full; box_read_only' },
+      200: { description: 'The box', schema: BoxView },
+      409: { description: '`stale_turn`, `box_full` or `box_read_only`' },
       ...notFound,
     },
     handle: async ({ deps, caller, params, body }) => {

@@ -8,18 +8,18 @@ export const broadcastRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/broadcasts/{id}',
-    summary: 'How far a message to many has come',
+    summary: 'Get the progress of a broadcast',
     query: noQuery,
     body: noBody,
     responses: {
       200: {
-        description: 'Its way',
+        description: 'The broadcast',
         schema: z.object({
           id: z.string(),
           from: z.string(),
           audience: z.string(),
           delivered: z.number(),
-          failed: z.number().describe('whose inbox was full, or whom an order did not fit'),
+          failed: z.number().describe('agents with a full inbox, or that the command did not apply to'),
           isDone: z.boolean(),
           sentAt: z.iso.datetime(),
         }),

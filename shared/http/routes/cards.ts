@@ -32,19 +32,19 @@ export const toCardView = async (deps: Deps, card: Card): Promise<z.output<typeo
   expires_at: toIso(card.expires),
 });
 
-const CreatedCard = z.object({ card_id: z.string().describe('follows from type and content') });
+const CreatedCard = z.object({ card_id: z.string().describe('derived from type and content') });
 
 export const cardRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/cards',
-    summary: 'Keep content that never changes, and get the id by which messages refer to it',
+    summary: 'Create a card: immutable content with an id',
     bodyBytes: largeBodyLimit,
     query: noQuery,
     body: z.strictObject({ type: CardType, content: jsonValue }),
     responses: {
       201: {
-        description: 'Kept, now or before: whether somebody else has made the same is not told',
+        description: 'Created, now or before',
         schema: CreatedCard,
       },
     },
@@ -56,7 +56,7 @@ export const cardRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/cards/{id}',
-    summary: 'One card with its content',
+    summary: 'Get a card with its content',
     query: noQuery,
     body: noBody,
     responses: { 200: { description: 'The card', schema: CardView }, 404: { description: 'No such card' } },

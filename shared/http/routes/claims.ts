@@ -15,7 +15,7 @@ export const claimRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/claims',
-    summary: "Claim the caller's next tasks, and report on earlier ones in the same call",
+    summary: 'Claim the next tasks, and send reports on earlier tasks in the same call',
     bodyBytes: largeBodyLimit,
     ingress: 'none',
     query: noQuery,
@@ -23,29 +23,29 @@ export const claimRoutes: Route[] = [
       .strictObject({
         max: z.number().int().min(1).max(10).default(1),
         wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a task'),
-        domains: boundedArray(z.string().max(64), { max: 64 }).optional().describe('only these of its domains'),
+        domains: boundedArray(z.string().max(64), { max: 64 }).optional().describe('only these domains of the agent'),
         capabilities: boundedArray(z.string().max(128), { max: 256 })
           .optional()
-          .describe('only these of the capabilities that it declares, or "security.*" where it serves all of a domain'),
-        lease: z
-          .number()
-          .min(1)
-          .max(86_400)
-          .optional()
-          .describe('seconds to hold the tasks without a word about them; cut to tasks.maxLeaseMs'),
+          .describe('only these capabilities of the agent, or `security.*` for a domain that it serves'),
+        lease: z.number().min(1).max(86_400).optional().describe('the lease in seconds, at most `tasks.maxLeaseMs`'),
         messages: boundedArray(jsonObject, { max: 25 })
           .optional()
-          .describe('reports to carry out first, as in POST /v1/messages'),
-        claimId: z.string().min(1).max(128).optional().describe('the same claim again brings the same tasks'),
-        instance: instanceIdField.describe('which of its instances asks, for what is only for that one'),
+          .describe('reports that are processed first, as in `POST /v1/messages`'),
+        claimId: z
+          .string()
+          .min(1)
+          .max(128)
+          .optional()
+          .describe('makes the claim repeatable: the same id returns the same tasks'),
+        instance: instanceIdField.describe('the instance of the agent. It also receives tasks for this instance only'),
         agent: onBehalfOf,
       })
       .prefault({}),
     responses: {
       200: {
-        description: 'The tasks, each with its lease; none, if none came in time',
+        description: 'The tasks with their leases. None, if none arrived in time',
         schema: z.object({
-          results: MessageResults.optional().describe('what became of each of the messages'),
+          results: MessageResults.optional().describe('one result per message'),
           tasks: z.array(
             z.object({
               message: wireMessageSchema,
@@ -53,11 +53,11 @@ export const claimRoutes: Route[] = [
               lease: z.object({ until: z.iso.datetime() }),
               ...TraceView.shape,
               conversationId: z.string().optional(),
-              user: z.string().optional().describe('for whom it is done'),
-              graphId: z.string().optional().describe('the graph that it is a node of'),
+              user: z.string().optional().describe('the user of the request'),
+              graphId: z.string().optional().describe('the graph that the task belongs to'),
             }),
           ),
-          paused: PauseView.optional().describe('why the agent is given nothing: it was paused or stopped'),
+          paused: PauseView.optional().describe('set if the agent is paused or stopped and receives no tasks'),
         }),
       },
     },

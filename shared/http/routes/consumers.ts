@@ -9,9 +9,9 @@ const ConsumerView = z.object({
   name: z.string(),
   types: z.array(z.string()),
   agents: z.array(z.string()),
-  channels: z.array(z.string()).describe('of what is said on a channel, what it hears'),
-  cursor: z.string().optional().describe('the place in the event log up to which events were given out'),
-  inHand: z.number().describe('how many receipts were given out and not acknowledged'),
+  channels: z.array(z.string()).describe('the channels whose events it reads'),
+  cursor: z.string().optional().describe('the position in the event log'),
+  inHand: z.number().describe('the number of receipts without acknowledgement'),
 });
 
 const toConsumerView = (
@@ -31,18 +31,18 @@ const boundedSeconds = (least: number, most: number, otherwise: number) =>
   z.number().min(least).max(most).default(otherwise);
 
 const notFound = {
-  403: { description: 'The agent may not use a channel of this consumer, which is named' },
-  404: { description: 'No such consumer, or not for this key' },
+  403: { description: 'The agent may not use a channel of this consumer' },
+  404: { description: 'No such consumer for this key' },
 };
 
 export const consumerRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/consumers',
-    summary: 'The durable consumers of events that this key may read as, and how far they are',
+    summary: 'List the durable consumers that the key may use, with their positions',
     query: noQuery,
     body: noBody,
-    responses: { 200: { description: 'All of them', schema: z.object({ consumers: z.array(ConsumerView) }) } },
+    responses: { 200: { description: 'The consumers', schema: z.object({ consumers: z.array(ConsumerView) }) } },
     handle: async ({ deps, caller }) => {
       const declared = listConsumers(deps, caller);
       const consumers = await Promise.all(
@@ -56,23 +56,24 @@ export const consumerRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/consumers/{name}/events',
-    summary: 'The next events of a consumer, for this instance alone until it acknowledges them or its lease is over',
+    summary:
+      'Read the next events of a consumer. They belong to this instance until it acknowledges them or their lease expires',
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({
       max: z.number().int().min(1).max(MAX_EVENTS).default(100),
       wait: boundedSeconds(0, 20, 0).describe('seconds to wait for events'),
       lease: boundedSeconds(1, 43_200, 60).describe(
-        'seconds after which they go to another instance unless acknowledged',
+        'the lease in seconds. Without an acknowledgement the events then go to another instance',
       ),
     }),
     responses: {
       200: {
-        description: 'Events, oldest first, and the receipt that acknowledges them; none, in this time',
+        description: 'Events, oldest first, with the receipt that acknowledges them. None, if none arrived in time',
         schema: z.object({
           events: z.array(EventView),
           receipt: z.string().optional(),
-          until: z.iso.datetime().optional().describe('when they go to another instance'),
+          until: z.iso.datetime().optional().describe('the end of the lease'),
         }),
       },
       ...notFound,
@@ -91,14 +92,14 @@ export const consumerRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/consumers/{name}/ack',
-    summary: 'Say that events have been dealt with; otherwise they come again',
+    summary: 'Acknowledge events. Otherwise they are delivered again',
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({ receipt: z.string().regex(RECEIPT, 'must be one that came with events') }),
     responses: {
       200: {
         description: 'Acknowledged',
-        schema: z.object({ duplicate: z.boolean().describe('whether it had been before') }),
+        schema: z.object({ duplicate: z.boolean().describe('whether they had been acknowledged before') }),
       },
       409: { description: 'The events went to another instance, or the consumer was rewound' },
       ...notFound,
@@ -111,15 +112,15 @@ export const consumerRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/consumers/{name}/rewind',
-    summary: 'Read on from another place: the start of the log, its end, or a time. No other consumer is disturbed',
+    summary: 'Move a consumer to the start of the log, to its end, or to a time',
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({
       to: z
         .union([z.enum(['start', 'end']), z.iso.datetime({ offset: true }).transform((text) => new Date(text))])
-        .describe('start, end, or a time'),
+        .describe('`start`, `end` or a time'),
     }),
-    responses: { 204: { description: 'Done; earlier receipts are worth nothing' }, ...notFound },
+    responses: { 204: { description: 'Done. Earlier receipts are invalid' }, ...notFound },
     handle: async ({ deps, caller, params, body }) => {
       await seekConsumer(deps, caller, params.name ?? '', body.to);
       return { status: 204 };

@@ -24,10 +24,10 @@ export const deadLetterRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/dead-letters',
-    summary: 'The dead letters: tasks that failed for good, newest first',
+    summary: 'List the dead letters, newest first',
     query: z.strictObject(pageQuery),
     body: noBody,
-    responses: { 200: { description: 'A page; with a cursor, there may be more', schema: TaskPageView } },
+    responses: { 200: { description: 'A page. With a `cursor` there may be more', schema: TaskPageView } },
     handle: async ({ deps, caller, query }) => {
       const { tasks, cursor } = await listTasks(deps, caller, { ...query, status: 'failed' });
       return { status: 200, body: { tasks: tasks.map(toTaskView), cursor } };
@@ -36,15 +36,15 @@ export const deadLetterRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/dead-letters/retry',
-    summary: 'Run dead letters again: those that are named, or else the newest',
+    summary: 'Retry dead letters: those in `ids`, or the newest',
     query: noQuery,
     body: z
       .strictObject({
         ids: boundedArray(z.string().min(1).max(128), { min: 1, max: MAX_RETRIES_PER_CALL }).optional(),
-        max: z.number().int().min(1).max(MAX_RETRIES_PER_CALL).default(20).describe('how many, where none are named'),
+        max: z.number().int().min(1).max(MAX_RETRIES_PER_CALL).default(20).describe('how many, if `ids` is absent'),
       })
       .prefault({}),
-    responses: { 200: { description: 'What became of each', schema: z.object({ results: z.array(RetryResult) }) } },
+    responses: { 200: { description: 'One result per item', schema: z.object({ results: z.array(RetryResult) }) } },
     handle: async ({ deps, caller, body }) => {
       const ids = body.ids?.map(toCanonicalId) ?? (await listNewestFailed(deps, caller, body.max));
       const results = await Promise.all([...new Set(ids)].map((id) => retryFailedTask(deps, caller, id)));

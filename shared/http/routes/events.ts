@@ -4,7 +4,7 @@ import { getLastEventId } from '../http-message.ts';
 import { boundedCount, defineRoute, noBody, type Route } from '../route.ts';
 
 export const EventView = z.object({
-  id: z.string().describe('the same event may be told twice; it then has the same id'),
+  id: z.string().describe('the same event may arrive twice, with the same id'),
   project: z.string(),
   type: z.string(),
   at: z.number().describe('epoch milliseconds'),
@@ -16,21 +16,17 @@ export const eventRoutes: Route[] = [
     method: 'GET',
     path: '/v1/events',
     summary:
-      'The event log from behind a cursor; with Accept: text/event-stream, live from now or from Last-Event-ID on',
+      'Read the event log after a cursor. With `Accept: text/event-stream`, stream it from now or from `Last-Event-ID`',
     query: z.strictObject({
-      type: z
-        .string()
-        .max(300)
-        .optional()
-        .describe('one type, or several with commas between them; task.* is all that begin alike'),
+      type: z.string().max(300).optional().describe('types, separated by commas. `task.*` matches a prefix'),
       after: z.string().max(300).optional(),
       limit: boundedCount(500, 100),
     }),
     body: noBody,
-    headers: { 'Last-Event-ID': 'where a reader of the live stream was that comes back; before `after`' },
+    headers: { 'Last-Event-ID': 'the position of a reader that reconnects. It overrides `after`' },
     responses: {
       200: {
-        description: 'Events, oldest first, and where to go on',
+        description: 'Events, oldest first, and the next cursor',
         schema: z.object({ events: z.array(EventView), cursor: z.string() }),
         otherType: 'text/event-stream',
       },

@@ -35,7 +35,7 @@ export const gapRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/gaps',
-    summary: 'What agents found missing, newest first, until somebody closes it',
+    summary: 'List the gaps that agents reported, newest first',
     query: z.strictObject({
       status: z.enum(GAP_STATUSES).default('open'),
       limit: boundedCount(100, 20),
@@ -44,7 +44,7 @@ export const gapRoutes: Route[] = [
     body: noBody,
     responses: {
       200: {
-        description: 'A page; with a cursor, there may be more',
+        description: 'A page. With a `cursor` there may be more',
         schema: z.object({ gaps: z.array(GapView), cursor: z.string().optional() }),
       },
     },
@@ -59,7 +59,7 @@ export const gapRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/gaps/{from}/{id}/close',
-    summary: 'Close a gap that is no longer one',
+    summary: 'Close a gap',
     query: noQuery,
     body: noBody,
     responses: { 200: { description: 'The gap', schema: GapView }, 404: { description: 'No such gap' } },

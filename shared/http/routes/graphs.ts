@@ -14,16 +14,16 @@ export const graphRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/graphs',
-    summary: 'Ask for several tasks at once, each of which starts when those that it depends on are completed',
+    summary: 'Request a graph of tasks. Each node starts when its dependencies are completed',
     bodyBytes: largeBodyLimit,
     ingress: { from: ({ agent }) => agent, messages: ({ nodes }) => nodes.length },
     query: z.strictObject({ agent: onBehalfOf }),
     body: TaskGraph,
     responses: {
-      200: { description: 'The very same graph had been accepted before', schema: GraphView },
-      202: { description: 'Accepted as a whole, and on disk', schema: GraphView.extend(NoticesView.shape) },
-      409: { description: 'Another graph or task has one of its ids' },
-      422: { description: 'A circle, or an agent or a capability that nobody knows' },
+      200: { description: 'A duplicate: the same graph had been accepted before', schema: GraphView },
+      202: { description: 'Accepted as a whole, and durable', schema: GraphView.extend(NoticesView.shape) },
+      409: { description: 'Another graph or task has one of the ids' },
+      422: { description: 'The dependencies have a cycle, or an agent or capability is unknown' },
     },
     handle: async ({ deps, caller, query, body, trace }) => {
       const { agent } = await resolveActor(deps, caller, query.agent);
@@ -40,7 +40,7 @@ export const graphRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/graphs/{id}',
-    summary: 'A graph with the status of each of its nodes',
+    summary: 'Get a graph with the status of each node',
     query: noQuery,
     body: noBody,
     responses: { 200: { description: 'The graph', schema: GraphView }, 404: { description: 'No such graph' } },
@@ -52,13 +52,13 @@ export const graphRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/graphs/{id}/cancel',
-    summary: 'End every node of a graph that is still open',
+    summary: 'Cancel all open nodes of a graph',
     query: noQuery,
     body: noBody,
     responses: {
-      200: { description: 'The graph, cancelled', schema: GraphView },
+      200: { description: 'The cancelled graph', schema: GraphView },
       404: { description: 'No such graph' },
-      409: { description: 'graph_ended: none of its nodes is open any more' },
+      409: { description: '`graph_ended`: no node is open' },
     },
     handle: async ({ deps, caller, params }) => ({
       status: 200,

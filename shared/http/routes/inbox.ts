@@ -8,19 +8,19 @@ import { instanceIdField, onBehalfOf, TraceView, wireMessageSchema } from './com
 
 const Inbox = z.object({
   messages: z.array(wireMessageSchema),
-  traces: z.array(TraceView).describe('the trace of each message, in their order'),
+  traces: z.array(TraceView).describe('the trace of each message, in the same order'),
 });
 
 export const inboxRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/inbox',
-    summary: "Read the caller's inbox, oldest first; what is read stays until it is acknowledged",
+    summary: 'Read the inbox, oldest first. Entries stay until they are acknowledged',
     query: z.strictObject({
       max: boundedCount(100, 20),
       wait: waitSeconds(20),
-      mode: z.enum(['read', 'take']).default('read').describe('take: what is read is acknowledged by it'),
-      instance: instanceIdField.describe('which of its instances reads; what is for another live one is left to that'),
+      mode: z.enum(['read', 'take']).default('read').describe('`take` acknowledges the entries that it returns'),
+      instance: instanceIdField.describe('the instance of the agent. Entries for another live instance are left out'),
       agent: onBehalfOf,
     }),
     body: noBody,
@@ -44,13 +44,13 @@ export const inboxRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/inbox/ack',
-    summary: 'Acknowledge messages by their ids, so that they are not read again',
+    summary: 'Acknowledge inbox entries by id',
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({ ids: boundedArray(z.string().min(1).max(128), { min: 1, max: 100 }), agent: onBehalfOf }),
     responses: {
-      200: { description: 'How many of them were there', schema: z.object({ acknowledged: z.number() }) },
-      409: { description: 'ambiguous_id: several have a short id; `messages` says by which id each is acknowledged' },
+      200: { description: 'The number of acknowledged entries', schema: z.object({ acknowledged: z.number() }) },
+      409: { description: '`ambiguous_id`: a short id matches several entries. `messages` has their full ids' },
     },
     handle: async ({ deps, caller, body }) => {
       const known = await resolveActor(deps, caller, body.agent);

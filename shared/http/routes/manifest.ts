@@ -11,7 +11,7 @@ const MANIFEST_BYTES = 1024 * 1024;
 const ImportResultView = z.object({
   id: z.string(),
   outcome: z.enum(['registered', 'changed', 'refused']),
-  key: z.string().optional().describe('of a new agent; shown once'),
+  key: z.string().optional().describe('the key of a new agent, shown once'),
   code: z.string().optional(),
   detail: z.string().optional(),
 });
@@ -20,14 +20,18 @@ export const manifestRoutes: Route[] = [
   defineKeyRoute({
     method: 'POST',
     path: '/v1/manifest',
-    summary: 'Register all agents of a manifest file, or change their registrations (admin)',
+    summary: 'Register all agents of a manifest file, or change their registrations',
     access: 'admin',
     bodyBytes: () => MANIFEST_BYTES,
     query: z.strictObject({
-      dialect: z.string().max(64).optional().describe('whose manifest it is; by default the first that has one'),
+      dialect: z
+        .string()
+        .max(64)
+        .optional()
+        .describe('the dialect of the manifest. By default the first dialect with manifests'),
     }),
     body: jsonObject,
-    responses: { 200: { description: 'What became of each', schema: z.object({ agents: z.array(ImportResultView) }) } },
+    responses: { 200: { description: 'One result per item', schema: z.object({ agents: z.array(ImportResultView) }) } },
     handle: async ({ deps, caller, query, body }) => {
       const dialect =
         query.dialect === undefined ? DIALECTS.find((one) => one.parseManifest) : getDialect(query.dialect);

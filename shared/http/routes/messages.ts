@@ -21,27 +21,27 @@ import { NoticesView } from './common-fields.ts';
 const AcceptedMessage = z.object({
   id: z.string(),
   dialect: z.string(),
-  duplicate: z.boolean().describe('whether the very same message had arrived before'),
+  duplicate: z.boolean().describe('whether the same message had arrived before'),
   messageId: z
     .string()
     .optional()
-    .describe('where the id is short, the one that GET /v1/messages/{from}/{id} knows it by'),
+    .describe('the full id of a message with a short id, for `GET /v1/messages/{from}/{id}`'),
   taskId: z.string().optional(),
   ignoredDependencies: z
     .array(z.string())
     .optional()
-    .describe('dependencies that are no task that the sender has to do with, so that nothing waits for them'),
+    .describe('dependencies that are no tasks of the sender. Nothing waits for them'),
   ...NoticesView.shape,
-  agentTurnId: z
-    .string()
-    .optional()
-    .describe('of a call of an agent that becomes a turn: what GET /v1/turns/{id} shows'),
-  broadcastId: z.string().optional().describe('of a message to many: GET /v1/broadcasts/{id} says how far it has come'),
-  outcome: z.looseObject({}).optional().describe('with wait: the result, failure or question, if it came in time'),
+  agentTurnId: z.string().optional().describe('the turn that the message created'),
+  broadcastId: z.string().optional().describe('the id of the broadcast, for `GET /v1/broadcasts/{id}`'),
+  outcome: z.looseObject({}).optional().describe('with `wait`: the result, failure or question, if it arrived in time'),
 });
 
 export const MessageResults = z.array(
-  z.object({ status: z.number().int(), body: z.looseObject({}).describe('as of the message alone, or a problem') }),
+  z.object({
+    status: z.number().int(),
+    body: z.looseObject({}).describe('the response for this message, or a problem'),
+  }),
 );
 
 /** Which dialect checks a message shows only when it is looked at. */
@@ -61,10 +61,11 @@ export const messageRoutes: Route[] = [
     method: 'POST',
     path: '/v1/messages',
     summary:
-      'Send one message of any dialect, or several as {"messages": […]}; with wait, one request is answered with its outcome',
+      'Send one message of any dialect, or several as `{"messages": […]}`. With `wait`, a single request is answered with its outcome',
     headers: {
-      'Parley-Dialect': 'the dialect of the messages, where it is not to be recognised by their shape',
-      'Parley-Broadcast': 'all, capability:<name> or domain:<name>: to each of those agents but the sender',
+      'Parley-Dialect': 'the dialect of the messages. By default Parley recognises it by their shape',
+      'Parley-Broadcast':
+        '`all`, `capability:<name>` or `domain:<name>`: send a copy to each of these agents except the sender',
     },
     access: 'any-key',
     bodyBytes: largeBodyLimit,
@@ -74,10 +75,10 @@ export const messageRoutes: Route[] = [
     describeBody: buildBodySchema,
     responses: {
       200: {
-        description: 'A duplicate; or, for several messages, what became of each in their order',
+        description: 'A duplicate; or, for several messages, one result per message in their order',
         schema: z.union([AcceptedMessage, z.object({ results: MessageResults })]),
       },
-      202: { description: 'Accepted, and on disk', schema: AcceptedMessage },
+      202: { description: 'Accepted and durable', schema: AcceptedMessage },
     },
     handle: async ({ deps, caller, query, body, trace, request, longPoll }) => {
       const { 'parley-dialect': dialect, 'parley-broadcast': broadcast } = request.headers;

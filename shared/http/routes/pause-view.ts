@@ -10,7 +10,7 @@ export const PauseView = z.object({
   by: z.string(),
   reason: z.string().optional(),
   since: z.iso.datetime(),
-  until: z.iso.datetime().optional().describe('absent where only another order ends it'),
+  until: z.iso.datetime().optional().describe('absent if only another command ends it'),
 });
 
 export const toPauseView = (

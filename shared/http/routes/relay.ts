@@ -23,14 +23,14 @@ export const relayRoutes: Route[] = [
   defineKeyRoute({
     method: 'POST',
     path: '/v1/relay/key',
-    summary: 'Give the relay of the project a new key; the old one stops working (admin)',
+    summary: 'Create a new key for the relay of the project. The old key stops working',
     access: 'admin',
     query: noQuery,
     body: noBody,
     responses: {
       200: {
         description: 'The new key',
-        schema: z.object({ key: z.string().describe('shown once; only its hash is kept') }),
+        schema: z.object({ key: z.string().describe('shown once. Parley stores only its hash') }),
       },
     },
     handle: async ({ deps, caller }) => {
@@ -44,11 +44,11 @@ export const relayRoutes: Route[] = [
   defineKeyRoute({
     method: 'GET',
     path: '/v1/relay/plan',
-    summary: 'What the relay of the project has to do on NATS (relay, admin)',
+    summary: 'Get the streams and subjects that the relay reads on NATS',
     access: 'relay-or-admin',
     query: noQuery,
     body: noBody,
-    responses: { 200: { description: 'The streams that must be there, and what is read', schema: RelayPlan } },
+    responses: { 200: { description: 'The required streams, and the subjects to read', schema: RelayPlan } },
     handle: async ({ deps, caller }) => {
       assertRelayEnabled(caller, deps.config);
       return { status: 200, body: buildRelayPlan(caller.project, deps.config) };
@@ -57,7 +57,7 @@ export const relayRoutes: Route[] = [
   defineKeyRoute({
     method: 'POST',
     path: '/v1/relay/render',
-    summary: 'What waits in a queue of the relay, as it is to be published on NATS (relay, admin)',
+    summary: 'Render items of the relay queue as NATS messages',
     access: 'relay-or-admin',
     bodyBytes: largeBodyLimit,
     ingress: 'none',
@@ -67,15 +67,17 @@ export const relayRoutes: Route[] = [
         z.strictObject({
           id: z.string().max(512),
           item: jsonObject,
-          isTooLarge: z.boolean().optional().describe('NATS did not take it: what is large in it becomes a card'),
+          isTooLarge: z
+            .boolean()
+            .optional()
+            .describe('whether NATS rejected the message as too large. Large content then becomes a card'),
         }),
         { min: 1, max: 25 },
       ),
     }),
     responses: {
       200: {
-        description:
-          'For each a message, why there is none, what keeps it from being told now, or that it did not fit in',
+        description: 'For each item a message, the reason for none, or an error',
         schema: z.object({ results: z.array(RenderResult) }),
       },
     },

@@ -30,7 +30,7 @@ export const schemaRoutes: Route[] = [
     {
       method: 'GET',
       path: '/schemas/{name}',
-      summary: 'The messages of a dialect as JSON Schema 2020-12: task.schema.json, or <dialect>.json',
+      summary: 'Get the messages of a dialect as JSON Schema 2020-12: `task.schema.json`, or `<dialect>.json`',
       responses: {
         200: { description: 'The schema', schema: z.looseObject({}) },
         404: { description: 'No such schema' },

@@ -15,12 +15,12 @@ const time = z.iso.datetime();
 
 const SentMessage = z.object({
   id: z.string(),
-  shortId: z.string().describe('as it is called in protocols that have room for no more'),
+  shortId: z.string().describe('the short id, for protocols with short ids'),
   from: z.string(),
   to: z.string().optional(),
   type: z.string(),
   sentAt: time,
-  state: z.enum(SENT_MESSAGE_STATES).describe('unclaimed: it is a task, and nobody has claimed it'),
+  state: z.enum(SENT_MESSAGE_STATES).describe('`unclaimed`: a task that nobody has claimed'),
   readAt: time.optional(),
   acknowledgeBy: time.optional(),
   overdue: z.boolean(),
@@ -47,13 +47,12 @@ export const sentMessageRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/messages/unacknowledged',
-    summary:
-      'What the caller sent with requires_ack and nobody has acknowledged, or claimed if it is a task, oldest first',
+    summary: 'List messages with `requires_ack` that nobody has acknowledged or claimed, oldest first',
     query: z.strictObject({ limit: boundedCount(100, 20), cursor: timeOrderedCursor.optional(), agent: onBehalfOf }),
     body: noBody,
     responses: {
       200: {
-        description: 'A page; with a cursor, there may be more',
+        description: 'A page. With a `cursor` there may be more',
         schema: z.object({ messages: z.array(SentMessage), cursor: z.string().optional() }),
       },
     },
@@ -68,9 +67,12 @@ export const sentMessageRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/messages/{from}/{id}',
-    summary: 'One message that is no task, whole, and whether it was read',
+    summary: 'Get a direct message with its content and state',
     query: z.strictObject({
-      timestamp: z.iso.datetime({ offset: true }).optional().describe('of the message, where its id is short'),
+      timestamp: z.iso
+        .datetime({ offset: true })
+        .optional()
+        .describe('the time of the message, required for a short id'),
     }),
     body: noBody,
     responses: {

@@ -8,10 +8,7 @@ import { defineOpenRoute, defineRoute, noBody, noQuery, type Route } from '../ro
 
 const HealthView = z.object({
   status: z.literal('ok'),
-  nats: z
-    .enum(['connected', 'waiting'])
-    .optional()
-    .describe('where a relay runs within: whether it is connected to NATS, or waits for it'),
+  nats: z.enum(['connected', 'waiting']).optional().describe('the state of an embedded relay'),
 });
 
 /** What a program wants to know before its first call. */
@@ -28,8 +25,8 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
       {
         method: 'GET',
         path: '/healthz',
-        summary: 'Whether the system is up and its storage answers',
-        responses: { 200: { description: 'It is', schema: HealthView } },
+        summary: 'Check whether Parley and its storage respond',
+        responses: { 200: { description: 'Parley is up', schema: HealthView } },
       },
       async (deps) => {
         await deps.records.get(systemRoleKeyRef('default', 'admin'));
@@ -40,7 +37,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
       {
         method: 'GET',
         path: '/openapi.json',
-        summary: 'This API',
+        summary: 'Get this API as OpenAPI',
         responses: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({}) } },
       },
       async ({ config }) => ({ status: 200, json: await getOpenApiJson(config) }),
@@ -49,7 +46,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
       {
         method: 'GET',
         path: '/asyncapi.json',
-        summary: 'What stands on NATS: its subjects and their messages',
+        summary: 'Get the NATS subjects and their messages as AsyncAPI',
         responses: { 200: { description: 'AsyncAPI 3.0', schema: z.looseObject({}) } },
       },
       async () => ({ status: 200, json: await onNats() }),
@@ -57,7 +54,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/v1/domains',
-      summary: 'The domains that tasks can be sent to',
+      summary: 'List the domains that tasks can be addressed to',
       query: noQuery,
       body: noBody,
       responses: {

@@ -50,17 +50,11 @@ export const taskRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/tasks',
-    summary: 'Tasks, newest first',
+    summary: 'List tasks, newest first',
     query: z.strictObject({
       status: z.enum(TASK_STATUSES).optional(),
       domain: z.string().max(64).optional(),
-      agent: z
-        .string()
-        .max(64)
-        .optional()
-        .describe(
-          'who asked for it, was named in it, or holds it; with a status in which tasks are held, first what it holds',
-        ),
+      agent: z.string().max(64).optional().describe('the requester, the addressee or the holder'),
       conversation: z.string().max(256).optional(),
       ...pageQuery,
     }),
@@ -74,15 +68,16 @@ export const taskRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/tasks',
-    summary: 'Ask for a task in the task format; with wait, the answer comes when it has ended or asks for input',
+    summary:
+      'Request a task with a Task Format message. With `wait`, the response comes when the task ends or asks for input',
     bodyBytes: largeBodyLimit,
     ingress: 'each',
     query: z.strictObject({ wait: waitSeconds(25) }),
     body: TaskFormatRequest,
     responses: {
-      200: { description: 'It has ended, or asks for input', schema: TaskView.extend(NoticesView.shape) },
+      200: { description: 'The task has ended, or asks for input', schema: TaskView.extend(NoticesView.shape) },
       202: {
-        description: 'Accepted, and on disk; it is pending or in progress',
+        description: 'Accepted and durable. The task is pending or in progress',
         schema: TaskView.extend(NoticesView.shape),
       },
     },
@@ -109,16 +104,21 @@ export const taskRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/tasks/{id}',
-    summary: 'One task with its result and history; with wait, as soon as it has ended or asks for input',
+    summary:
+      'Get a task with its result and timeline. With `wait`, the response comes when the task ends or asks for input',
     query: z.strictObject({
       wait: waitSeconds(25),
-      dialect: z.string().max(64).optional().describe('answers with the newest message about it, in this dialect'),
+      dialect: z
+        .string()
+        .max(64)
+        .optional()
+        .describe('respond with the newest message about the task, in this dialect'),
     }),
     body: noBody,
     responses: {
       200: {
-        description: 'The task; with a dialect, the newest message about it',
-        schema: z.union([TaskView, z.looseObject({}).describe('in the dialect that was asked for')]),
+        description: 'The task; with `dialect`, the newest message about it',
+        schema: z.union([TaskView, z.looseObject({}).describe('in the requested dialect')]),
       },
       ...notFound,
     },
@@ -135,13 +135,13 @@ export const taskRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/tasks/{id}/cancel',
-    summary: 'End a task that is no longer wanted',
+    summary: 'Cancel a task',
     query: noQuery,
     body: noBody,
     responses: {
-      200: { description: 'The task, cancelled', schema: TaskView },
+      200: { description: 'The cancelled task', schema: TaskView },
       ...notFound,
-      409: { description: 'It has ended' },
+      409: { description: 'The task has ended' },
     },
     handle: async ({ deps, caller, ...call }) => ({
       status: 200,
@@ -151,15 +151,15 @@ export const taskRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/tasks/{id}/input',
-    summary: 'Answer what the agent asks, so that it goes on',
+    summary: 'Answer the question of the holder. The task then continues',
     bodyBytes: largeBodyLimit,
     query: noQuery,
     body: z.strictObject({ input: jsonValue }),
     responses: {
-      200: { description: 'The very same answer had been given before', schema: TaskView },
-      202: { description: 'The task, which goes on', schema: TaskView },
+      200: { description: 'A duplicate: the same answer had been given before', schema: TaskView },
+      202: { description: 'The task, which continues', schema: TaskView },
       ...notFound,
-      409: { description: 'It waits for no input' },
+      409: { description: 'The task waits for no input' },
     },
     handle: async ({ deps, caller, body, ...call }) => {
       const { duplicate, task } = await answerTask(deps, caller, await resolveTaskId(deps, caller, call), body.input);
@@ -169,13 +169,13 @@ export const taskRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/tasks/{id}/retry',
-    summary: 'Run a failed or expired task again',
+    summary: 'Retry a failed or expired task',
     query: noQuery,
     body: noBody,
     responses: {
-      202: { description: 'The task, queued again', schema: TaskView },
+      202: { description: 'The queued task', schema: TaskView },
       ...notFound,
-      409: { description: 'It has not failed' },
+      409: { description: 'The task has not failed or expired' },
     },
     handle: async ({ deps, caller, ...call }) => ({
       status: 202,
@@ -185,14 +185,14 @@ export const taskRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/tasks/{id}/renew',
-    summary: 'Hold a claimed task for another lease',
+    summary: 'Renew the lease of a claimed task',
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),
     responses: {
       200: { description: 'The task with its new lease', schema: TaskView },
       ...notFound,
-      409: { description: 'It is held by somebody else, or by nobody' },
+      409: { description: 'The caller does not hold the task' },
     },
     handle: async ({ deps, caller, body, ...call }) => {
       const holder = await resolveActor(deps, caller, body.agent);
@@ -205,13 +205,14 @@ export const taskRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/tasks/{id}/release',
-    summary: 'Give a claimed task back to its queue at once, without an attempt spent (its holder, or admin)',
+    summary:
+      'Release a claimed task to its queue. The attempt does not count. Only the holder and admin keys may do this',
     query: noQuery,
     body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),
     responses: {
-      200: { description: 'The task, which waits for whoever claims it next', schema: TaskView },
+      200: { description: 'The queued task', schema: TaskView },
       ...notFound,
-      409: { description: 'It is held by somebody else, or by nobody' },
+      409: { description: 'The caller does not hold the task' },
     },
     handle: async ({ deps, caller, body, ...call }) => {
       const isFromAnybody = caller.role === 'admin' && body.agent === undefined;

@@ -23,7 +23,7 @@ export const toolRoutes: Route[] = [
   defineKeyRoute({
     method: 'PUT',
     path: '/v1/tools/{name}',
-    summary: 'Register a tool, or replace its registration (admin)',
+    summary: 'Register a tool, or replace its registration',
     access: 'admin',
     bodyBytes: recordBodyLimit,
     query: noQuery,
@@ -40,12 +40,12 @@ export const toolRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/tools',
-    summary: 'The tools, by name',
+    summary: 'List tools by name',
     query: z.strictObject({ limit: boundedCount(100, 50), cursor: z.string().max(64).optional() }),
     body: noBody,
     responses: {
       200: {
-        description: 'A page; with a cursor, there may be more',
+        description: 'A page. With a `cursor` there may be more',
         schema: z.object({ tools: z.array(ToolView), cursor: z.string().optional() }),
       },
     },
@@ -60,7 +60,7 @@ export const toolRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/tools/{name}',
-    summary: 'One tool',
+    summary: 'Get a tool',
     query: noQuery,
     body: noBody,
     responses: { 200: { description: 'The tool', schema: ToolView }, ...notFound },
@@ -72,7 +72,7 @@ export const toolRoutes: Route[] = [
   defineKeyRoute({
     method: 'DELETE',
     path: '/v1/tools/{name}',
-    summary: 'Remove a tool (admin)',
+    summary: 'Remove a tool',
     access: 'admin',
     query: noQuery,
     body: noBody,

@@ -8,13 +8,12 @@ export const turnStreamRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/turns/{agent_turn_id}/stream',
-    summary:
-      'What the agent says while it works on a turn (str.agent.{id}.chunk), as server-sent events, from the beginning or from Last-Event-ID on',
+    summary: 'Stream the output of a turn as server-sent events, from its beginning or from `Last-Event-ID`',
     query: noQuery,
     body: noBody,
-    headers: { 'Last-Event-ID': 'where a reader was that comes back' },
+    headers: { 'Last-Event-ID': 'the position of a reader that reconnects' },
     responses: {
-      200: { description: 'Events of the type chunk, and end when the turn is over', otherType: 'text/event-stream' },
+      200: { description: 'Events of the type `chunk`, and `end` when the turn ends', otherType: 'text/event-stream' },
       404: { description: 'No such turn' },
     },
     handle: async ({ deps, caller, params, request, longPoll }) => {

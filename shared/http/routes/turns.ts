@@ -33,11 +33,11 @@ import { receiveReport } from '../../turns/tool-calls/receive-report.ts';
 import { defineRoute, largeBodyLimit, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
 import { onBehalfOf, wireMessageSchema } from './common-fields.ts';
 
-const AdvanceResult = z.object({ duplicate: z.boolean().describe('whether this had been written before') });
+const AdvanceResult = z.object({ duplicate: z.boolean().describe('whether the same call had been made before') });
 const Lease = z.object({ agent_turn_id: z.string(), turn_epoch: z.number(), inbox: z.array(wireMessageSchema) });
 const Enqueued = z.object({ agent_turn_id: z.string(), inbox_id: z.string() });
 const staleTurnResponse = {
-  409: { description: 'stale_turn: it is not the active turn any more; nothing has changed' },
+  409: { description: '`stale_turn`: it is no longer the active turn. Nothing has changed' },
 };
 const code = 'protocol_violation' as const;
 
@@ -68,7 +68,7 @@ const defineAdvanceRoute = <B extends { turn_epoch: number; agent_id?: string | 
     query: noQuery,
     body,
     code,
-    responses: { 200: { description: 'Written, once', schema: AdvanceResult }, ...staleTurnResponse },
+    responses: { 200: { description: 'Done, or done before', schema: AdvanceResult }, ...staleTurnResponse },
     handle: async ({ deps, caller, params, body: said }) => {
       const holder = await resolveTurnHolder(deps, caller, params.agent_turn_id ?? '', said);
       return { status: 200, body: await advance(deps, holder, said) };
@@ -79,15 +79,15 @@ export const turnRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/turns',
-    summary: 'Call an agent: a turn is put into its queue, once for each correlation id',
+    summary: 'Call an agent. The call queues one turn per correlation id',
     bodyBytes: largeBodyLimit,
     query: noQuery,
     body: EnqueuePayload,
     code,
     responses: {
-      200: { description: 'The very same call had been made before', schema: Enqueued },
-      201: { description: 'Queued, and on disk', schema: Enqueued },
-      422: { description: 'protocol_violation or recursion_depth_exceeded, with the turn that tells of it' },
+      200: { description: 'A duplicate: the same call had been made before', schema: Enqueued },
+      201: { description: 'Queued and durable', schema: Enqueued },
+      422: { description: '`protocol_violation` or `recursion_depth_exceeded`, with the id of the failed turn' },
     },
     handle: async ({ deps, caller, body, trace, request }) => {
       assertNotReserved('A call', body.correlation_id);
@@ -108,15 +108,20 @@ export const turnRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/turns/lease',
-    summary: "The agent's next turn, or the one that can go on because its tools have reported",
+    summary: 'Lease the next turn of an agent, or the suspended turn that can resume',
     ingress: 'none',
     query: noQuery,
     body: z.strictObject({
       agent_id: onBehalfOf,
       wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a turn'),
-      lease_id: z.string().min(1).max(128).optional().describe('the same lease again brings the same turn'),
+      lease_id: z
+        .string()
+        .min(1)
+        .max(128)
+        .optional()
+        .describe('makes the lease repeatable: the same id returns the same turn'),
     }),
-    responses: { 200: { description: 'The turn', schema: Lease }, 204: { description: 'None, in this time' } },
+    responses: { 200: { description: 'The turn', schema: Lease }, 204: { description: 'No turn in this time' } },
     handle: async ({ deps, caller, body, longPoll }) => {
       const known = await resolveActor(deps, caller, body.agent_id);
       const waitMs = body.wait * 1000;
@@ -126,13 +131,13 @@ export const turnRoutes: Route[] = [
       return leased ? { status: 200, body: toLeaseView(leased) } : { status: 204 };
     },
   }),
-  defineAdvanceRoute('start', 'Begin a turn that was leased', StartBody, startTurn),
-  defineAdvanceRoute('step', 'Say that a step was taken', StepBody, (deps, holder, { step_id, phase, metadata }) =>
+  defineAdvanceRoute('start', 'Start a leased turn', StartBody, startTurn),
+  defineAdvanceRoute('step', 'Record a step of a turn', StepBody, (deps, holder, { step_id, phase, metadata }) =>
     recordStep(deps, holder, step_id, phase, metadata),
   ),
   defineAdvanceRoute(
     'suspend',
-    'Wait for tools; then call them',
+    'Suspend a turn until its tools have reported. Call the tools after this call',
     SuspendBody,
     (deps, holder, { waiting, deadline_seconds }) =>
       suspendTurn(
@@ -142,7 +147,7 @@ export const turnRoutes: Route[] = [
         deadline_seconds === undefined ? undefined : deadline_seconds * 1000,
       ),
   ),
-  defineAdvanceRoute('deliver', 'End a turn with what it was to bring', DeliverBody, async (deps, holder, body) => {
+  defineAdvanceRoute('deliver', 'End a turn with its deliverable', DeliverBody, async (deps, holder, body) => {
     await Promise.all([
       getRequiredCards(deps, holder.project, [body.deliverable_card_id]),
       assertBoxExists(deps, holder.project, body.output_box_id),
@@ -158,7 +163,7 @@ export const turnRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/turns/{agent_turn_id}/stop',
-    summary: 'End a turn that is no longer wanted; one that nobody has leased has the epoch 0',
+    summary: 'Stop a turn. A turn that nobody has leased has the epoch 0',
     query: noQuery,
     body: StopBody,
     code,
@@ -172,14 +177,14 @@ export const turnRoutes: Route[] = [
   defineRoute({
     method: 'POST',
     path: '/v1/turns/{agent_turn_id}/reports',
-    summary: 'What a tool has to say to the turn that waits for it; counts once',
+    summary: 'Report the result of a tool call. Each call has one report',
     bodyBytes: recordBodyLimit,
     query: noQuery,
     body: ToolReportPayload,
     code,
     responses: {
       200: {
-        description: 'Nobody waits for it (late, unknown) or it came before (duplicate); nothing has changed',
+        description: 'Ignored: the report is late, unknown or a duplicate',
         schema: z.object({ applied: z.literal(false), reason: z.string() }),
       },
       202: { description: 'Applied', schema: z.object({ applied: z.literal(true) }) },
@@ -198,7 +203,7 @@ export const turnRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/turns/{agent_turn_id}',
-    summary: 'One turn with its steps and the tools it waits for',
+    summary: 'Get a turn with its steps and the tools that it waits for',
     query: noQuery,
     body: noBody,
     responses: { 200: { description: 'The turn', schema: z.looseObject({}) }, 404: { description: 'No such turn' } },
@@ -213,10 +218,13 @@ export const agentStateRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/agents/{id}/head',
-    summary: 'What an agent is doing',
+    summary: 'Get the execution state of an agent',
     query: noQuery,
     body: noBody,
-    responses: { 200: { description: 'Its head', schema: z.looseObject({}) }, 404: { description: 'No such agent' } },
+    responses: {
+      200: { description: 'The execution state', schema: z.looseObject({}) },
+      404: { description: 'No such agent' },
+    },
     handle: async ({ deps, caller, params: { id = '' } }) => {
       if (!(await findAgent(deps, caller.project, id)))
         throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);

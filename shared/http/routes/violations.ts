@@ -10,9 +10,9 @@ const ViolationView = z.object({
   law: z.string(),
   code: z.string(),
   severity: z.enum(VIOLATION_SEVERITIES),
-  action: z.enum(VIOLATION_ACTIONS).describe('what was done about it'),
+  action: z.enum(VIOLATION_ACTIONS).describe('the reaction of Parley'),
   detail: z.string(),
-  agent: z.string().describe('who broke it'),
+  agent: z.string().describe('the sender'),
   to: z.string().optional(),
   dialect: z.string(),
   messageId: z.string(),
@@ -29,13 +29,13 @@ export const violationRoutes: Route[] = [
   defineKeyRoute({
     method: 'GET',
     path: '/v1/violations',
-    summary: 'Messages that broke a law of their protocol, newest first (admin)',
+    summary: 'List messages that broke a rule of their protocol, newest first',
     access: 'admin',
     query: z.strictObject({ limit: boundedCount(100, 20), cursor: timeOrderedCursor.optional() }),
     body: noBody,
     responses: {
       200: {
-        description: 'A page; with a cursor, there may be more',
+        description: 'A page. With a `cursor` there may be more',
         schema: z.object({ violations: z.array(ViolationView), cursor: z.string().optional() }),
       },
     },

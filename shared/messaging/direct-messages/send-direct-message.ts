@@ -136,7 +136,7 @@ const recordAdmissionMetrics = (
   if (!gone) return;
   deps.recordMetric('eviction_count', 1);
   const facts = { inboxDepth: depth, evicted: gone.id, from: gone.from };
-  logRateLimited(deps, { project, agent: to }, 'an inbox was full, and its oldest message was evicted', facts);
+  logRateLimited(deps, { project, agent: to }, 'inbox full, oldest message evicted', facts);
 };
 
 const buildDirectMessage = (

@@ -12,9 +12,9 @@ const { status, state, input, error, metadata, progress } = TaskView.shape;
 const NodeView = z.object({
   taskId: z.string(),
   agent: z.string().optional(),
-  capability: z.string().optional().describe('absent, with all but its status, where the reader may not see the node'),
+  capability: z.string().optional().describe('absent if the reader may not read the node'),
   dependencies: z.array(z.string()),
-  status: status.optional().describe('absent where the task is no longer kept'),
+  status: status.optional().describe('absent if the task is no longer stored'),
   state: state.optional(),
   input,
   error,
@@ -28,7 +28,7 @@ export const GraphView = z.object({
   conversationId: z.string().optional(),
   status: z
     .enum(['in_progress', ...GRAPH_ENDS])
-    .describe('completed once all nodes are; failed or cancelled once none is open and one is that'),
+    .describe('`completed` if all nodes are; `failed` or `cancelled` if no node is open and one is'),
   nodes: z.array(NodeView),
   edges: z.array(z.object({ from: z.string(), to: z.string() })),
   createdAt: z.iso.datetime(),
