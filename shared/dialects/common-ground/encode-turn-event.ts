@@ -8,21 +8,20 @@ import type { TurnEvent } from '../../model/turn-event.ts';
 import type { UiAction } from '../../model/ui-action.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import { buildHeaders } from './build-headers.ts';
-import { COMMON_GROUND_VERSION, formatAgentSubject, formatSubject, type SubjectCategory } from './subject.ts';
+import { COMMON_GROUND_VERSION, formatAgentSubject, formatSubject } from './subject.ts';
 
-const SUBJECTS: Readonly<Record<TurnEvent['kind'], [category: SubjectCategory, suffix: string]>> = {
-  state: ['evt', 'state'],
-  step: ['evt', 'step'],
-  end: ['evt', 'task'],
-  wakeup: ['cmd', 'wakeup'],
-};
+const SUBJECTS = {
+  state: { category: 'evt', suffix: 'state', type: 'evt.agent.state' },
+  step: { category: 'evt', suffix: 'step', type: 'evt.agent.step' },
+  end: { category: 'evt', suffix: 'task', type: 'evt.agent.task' },
+  wakeup: { category: 'cmd', suffix: 'wakeup', type: 'cmd.agent.wakeup' },
+} as const satisfies Record<TurnEvent['kind'], object>;
 
 /** A message of the protocol as an event: whoever reads the log, or a durable consumer, finds the whole of it in `data`. */
 export const encodeTurnEvent = (event: TurnEvent): ParleyEvent => {
-  const [category, suffix] = SUBJECTS[event.kind];
+  const { category, suffix, type } = SUBJECTS[event.kind];
   const { at, target, context } = event;
   const { project, channel, depth, sender = SYSTEM_SENDER } = context;
-  const type = `${category}.agent.${suffix}`;
   const id = `${event.cause}:${type}`;
   return {
     id,
