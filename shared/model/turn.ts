@@ -6,7 +6,7 @@ import { type BatchMembership, type Task, toSortableTime } from './task.ts';
 import type { ToolCall } from './tool-call.ts';
 
 /** What was asked for. */
-interface TurnRequest extends Omit<ActiveTurn, 'task'> {
+export interface TurnRequest extends Omit<ActiveTurn, 'task'> {
   contextBox?: string;
   payload?: JsonObject;
 }

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  buildHeaders,
-  fillMissingHeaders,
-  listHeaderLikeKeys,
-  parseDepthHeader,
-} from '../../shared/dialects/common-ground/headers.ts';
+import { buildHeaders, fillMissingHeaders } from '../../shared/dialects/common-ground/build-headers.ts';
+import { listHeaderLikeKeys, parseDepthHeader } from '../../shared/dialects/common-ground/headers.ts';
 import {
   formatSubject,
   formatSubjectPattern,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type fc from 'fast-check';
+import { toLeaseView } from '../../shared/adapters/common-ground/turn-view.ts';
 import { onTimer } from '../../shared/effects/record-handlers.ts';
 import type { RegisteredAgent } from '../../shared/identity/agents/agent.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
@@ -243,9 +244,9 @@ export class Life {
   async #lease(leaseId: string | undefined): Promise<string> {
     const held = await leaseTurn(this.#deps, this.#known, { waitMs: 0, leaseId });
     if (!held) return 'nothing';
-    const { agent_turn_id: turn, turn_epoch: epoch, inbox } = held;
+    const { turn, epoch } = held;
     if (!this.#leases.some((one) => one.turn === turn)) this.#leases.push({ turn, epoch });
-    const rows = inbox.map((row) =>
+    const rows = toLeaseView(held).inbox.map((row) =>
       row.message_type === 'turn' ? String(row.inbox_id) : `${row.tool_call_id} ${row.message_type}`,
     );
     return leaseText(turn, epoch, rows);

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
+import { pickExtensionHeaders } from '../../dialects/common-ground/context-headers.ts';
 import type { CommonGroundCommand } from '../../dialects/common-ground/decode.ts';
-import { parseTraceHeaders, pickExtensionHeaders } from '../../dialects/common-ground/headers.ts';
+import { parseTraceHeaders } from '../../dialects/common-ground/headers.ts';
 import type { ToolReportPayload } from '../../dialects/common-ground/payloads.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertNotReserved } from '../../kernel/reserved-ids.ts';

@@ -6,21 +6,20 @@ import type { TurnEnd } from '../../model/agent-state.ts';
 import type { Turn } from '../../model/turn.ts';
 import type { TurnEvent } from '../../model/turn-event.ts';
 import type { UiAction } from '../../model/ui-action.ts';
-import type { EventType } from '../../ports/event-types.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
-import { buildHeaders } from './headers.ts';
-import { COMMON_GROUND_VERSION, formatAgentSubject, formatSubject, type SubjectCategory } from './subject.ts';
+import { buildHeaders } from './build-headers.ts';
+import { COMMON_GROUND_VERSION, formatAgentSubject, formatSubject } from './subject.ts';
 
 const SUBJECTS = {
-  state: { type: 'evt.agent.state', category: 'evt', suffix: 'state' },
-  step: { type: 'evt.agent.step', category: 'evt', suffix: 'step' },
-  end: { type: 'evt.agent.task', category: 'evt', suffix: 'task' },
-  wakeup: { type: 'cmd.agent.wakeup', category: 'cmd', suffix: 'wakeup' },
-} as const satisfies Record<TurnEvent['kind'], { type: EventType; category: SubjectCategory; suffix: string }>;
+  state: { category: 'evt', suffix: 'state', type: 'evt.agent.state' },
+  step: { category: 'evt', suffix: 'step', type: 'evt.agent.step' },
+  end: { category: 'evt', suffix: 'task', type: 'evt.agent.task' },
+  wakeup: { category: 'cmd', suffix: 'wakeup', type: 'cmd.agent.wakeup' },
+} as const satisfies Record<TurnEvent['kind'], object>;
 
 /** A message of the protocol as an event: whoever reads the log, or a durable consumer, finds the whole of it in `data`. */
 export const encodeTurnEvent = (event: TurnEvent): ParleyEvent => {
-  const { type, category, suffix } = SUBJECTS[event.kind];
+  const { category, suffix, type } = SUBJECTS[event.kind];
   const { at, target, context } = event;
   const { project, channel, depth, sender = SYSTEM_SENDER } = context;
   const id = `${event.cause}:${type}`;

@@ -6,8 +6,9 @@ import type { Trace } from '../../kernel/trace.ts';
 import type { TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task } from '../../model/task.ts';
+import { buildHeaders, withTrace } from './build-headers.ts';
+import { buildExtensionHeaders } from './context-headers.ts';
 import { parseExtensions, type TaskExtensions } from './extensions.ts';
-import { buildExtensionHeaders, buildHeaders, withTrace } from './headers.ts';
 import { formatAgentSubject, type SubjectCategory } from './subject.ts';
 
 /** A command is given on as it came; any other task is a turn of whoever claimed it. */

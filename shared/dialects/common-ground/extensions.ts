@@ -1,6 +1,5 @@
 import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
 import { isObject, type JsonObject } from '../../kernel/json/json.ts';
-import type { TurnTaskLink } from '../../model/tool-call.ts';
 
 /** What a message of this protocol left with a task: it is given back as it was. */
 export interface TaskExtensions {
@@ -32,9 +31,3 @@ const isHeadersObject = (value: unknown): value is JsonObject => isObject(value)
 
 /** What was said of a task in this protocol alone, for the readers of others. */
 export const toExtensions = (said: JsonObject): JsonObject => ({ commonGround: said });
-
-/** Only Parley itself writes it. */
-export const findTaskLink = ({ commonGround }: JsonObject): TurnTaskLink | undefined =>
-  isTaskLink(commonGround) ? commonGround : undefined;
-
-const isTaskLink = (value: unknown): value is TurnTaskLink => isObject(value) && typeof value.channel === 'string';

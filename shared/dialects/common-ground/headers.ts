@@ -1,68 +1,12 @@
 import { ParleyError } from '../../kernel/errors.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
-import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
+import { isObject, type JsonObject } from '../../kernel/json/json.ts';
 import { parseTrace, type Trace } from '../../kernel/trace.ts';
 import type { SignedContent } from '../../model/command.ts';
-import { COMMON_GROUND_VERSION } from './subject.ts';
 
 /** Headers of NATS and of HTTP are the same in any case. */
 const DEPTH_HEADER = 'cg-recursion-depth';
 
 export type CommonGroundHeaders = Readonly<Record<string, unknown>>;
-
-/** What Parley puts beside a message of its own. */
-export const buildHeaders = (of: Trace & { at: number; type: string; sender: string; depth: number }): JsonObject => ({
-  traceparent: of.traceparent,
-  tracestate: of.tracestate,
-  baggage: of.baggage,
-  'CG-Timestamp': toIso(of.at),
-  'CG-Version': COMMON_GROUND_VERSION,
-  'CG-Msg-Type': of.type,
-  'CG-Sender': of.sender,
-  'CG-Recursion-Depth': String(of.depth),
-});
-
-/** Who sent it is whose key it came with, whatever it says: whoever it reaches must be able to rely on that. */
-export const withSender = (headers: CommonGroundHeaders, sender: string): CommonGroundHeaders =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, name.toLowerCase() === 'cg-sender' ? sender : value]),
-  );
-
-/** What a sender left out, and only that. */
-export const fillMissingHeaders = (
-  headers: CommonGroundHeaders,
-  missing: { at: number; type: string; sender: string; depth: number },
-  trace: Trace,
-  within: JsonObject = {},
-): JsonObject => {
-  const own = parseTraceHeaders(headers) ?? trace;
-  const { at, type, sender, depth } = missing;
-  const filled: [string, Json | undefined][] = [
-    ...Object.entries(within),
-    ['traceparent', own.traceparent],
-    ['tracestate', own.tracestate],
-    ['baggage', own.baggage],
-    ['CG-Timestamp', toIso(at)],
-    ['CG-Version', COMMON_GROUND_VERSION],
-    ['CG-Msg-Type', type],
-    ['CG-Sender', sender],
-    ['CG-Recursion-Depth', String(depth)],
-  ];
-  const given = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : [],
-  );
-  const names = new Set(given.filter(([, value]) => value !== '').map(([name]) => name.toLowerCase()));
-  return Object.fromEntries([
-    ...given.filter(([, value]) => value !== ''),
-    ...filled.filter(([name, value]) => value !== undefined && !names.has(name.toLowerCase())),
-  ]);
-};
-
-/** The headers of a message that is given on, with a trace of Parley's own in place of whatever stood there. */
-export const withTrace = (headers: JsonObject, traceparent: string): JsonObject => ({
-  ...Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'traceparent')),
-  traceparent,
-});
 
 /** One is read, and perhaps another was signed: what the protocol gives a meaning must have one. */
 export const assertConsistentHeaders = (headers: CommonGroundHeaders): void => {
@@ -80,50 +24,8 @@ export const assertConsistentHeaders = (headers: CommonGroundHeaders): void => {
   }
 };
 
-const findHeader = (headers: CommonGroundHeaders, name: string): unknown =>
+export const findHeader = (headers: CommonGroundHeaders, name: string): unknown =>
   Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1];
-
-/** Who a call is made for, and what it belongs to: the user and the conversation of other protocols. */
-export const USER_HEADER = 'CG-User-ID';
-export const CONTEXT_HEADER = 'CG-Context-ID';
-const EXTENSION_HEADERS = [USER_HEADER, 'CG-Channel-ID', CONTEXT_HEADER];
-const MAX_EXTENSION_LENGTH = 1024;
-const MAX_LABEL_LENGTH = 256;
-
-/** As the user or the conversation of a task. */
-export const toLabel = (said: unknown): string | undefined =>
-  typeof said === 'string' && said !== '' ? said.slice(0, MAX_LABEL_LENGTH) : undefined;
-
-/** The user and the conversation of a task, as headers of the turn that works on it. */
-export const buildExtensionHeaders = ({
-  user,
-  conversation,
-}: {
-  user?: string;
-  conversation?: string;
-}): JsonObject | undefined =>
-  user === undefined && conversation === undefined
-    ? undefined
-    : { [USER_HEADER]: user, [CONTEXT_HEADER]: conversation };
-
-/** What the protocol names and gives no meaning to: a call carries it to its worker. */
-export const pickExtensionHeaders = (headers: CommonGroundHeaders): JsonObject | undefined => {
-  const said = EXTENSION_HEADERS.map((name): [string, unknown] => [name, findHeader(headers, name.toLowerCase())]);
-  const texts = said.flatMap(([name, value]) =>
-    value === undefined || value === '' ? [] : [[name, String(value).slice(0, MAX_EXTENSION_LENGTH)]],
-  );
-  return texts.length > 0 ? Object.fromEntries(texts) : undefined;
-};
-
-/** The user and the context that a command names, or else those of the turn that gives it: each of them alone. */
-export const pickContextHeaders = (
-  headers: CommonGroundHeaders,
-  turn: JsonObject | undefined,
-): JsonObject | undefined => {
-  const said = { ...turn, ...pickExtensionHeaders(headers) };
-  const known = [USER_HEADER, CONTEXT_HEADER].filter((name) => typeof said[name] === 'string');
-  return known.length > 0 ? Object.fromEntries(known.map((name) => [name, said[name]])) : undefined;
-};
 
 /** Who sent it, for whoever brings the messages of others. */
 export const getSenderHeader = (headers: CommonGroundHeaders): string | undefined => {

@@ -1,17 +1,18 @@
+import { isObject, type JsonObject } from '../../kernel/json/json.ts';
+import type { TurnTaskLink } from '../../model/tool-call.ts';
 import type { TurnProtocol } from '../turn-protocol.ts';
+import { fillMissingHeaders, withSender } from './build-headers.ts';
+import { buildExtensionHeaders, CONTEXT_HEADER, pickContextHeaders, toLabel, USER_HEADER } from './context-headers.ts';
 import { buildTurnPayload } from './encode.ts';
 import { encodeTurnEvent, encodeUiAction } from './encode-turn-event.ts';
-import { findTaskLink, toExtensions } from './extensions.ts';
-import {
-  buildExtensionHeaders,
-  CONTEXT_HEADER,
-  fillMissingHeaders,
-  pickContextHeaders,
-  toLabel,
-  USER_HEADER,
-  withSender,
-} from './headers.ts';
+import { toExtensions } from './extensions.ts';
 import { COMMON_GROUND } from './name.ts';
+
+/** Only Parley itself writes it. */
+const findTaskLink = ({ commonGround }: JsonObject): TurnTaskLink | undefined =>
+  isTaskLink(commonGround) ? commonGround : undefined;
+
+const isTaskLink = (value: unknown): value is TurnTaskLink => isObject(value) && typeof value.channel === 'string';
 
 export const commonGroundTurns: TurnProtocol = {
   dialect: COMMON_GROUND,

@@ -1,13 +1,10 @@
 import * as z from 'zod';
 import { toReceivedReport } from '../../adapters/common-ground/to-turn-command.ts';
+import { toAgentStateView, toLeaseView, toTurnView } from '../../adapters/common-ground/turn-view.ts';
 import { assertBoxExists } from '../../cards/box.ts';
 import { getRequiredCards } from '../../cards/put-card.ts';
-import {
-  getRequiredDepth,
-  parseCallDepth,
-  parseDepth,
-  pickExtensionHeaders,
-} from '../../dialects/common-ground/headers.ts';
+import { pickExtensionHeaders } from '../../dialects/common-ground/context-headers.ts';
+import { getRequiredDepth, parseCallDepth, parseDepth } from '../../dialects/common-ground/headers.ts';
 import {
   DeliverBody,
   EnqueuePayload,
@@ -31,7 +28,7 @@ import {
 import { enqueueTurn } from '../../turns/lifecycle/enqueue.ts';
 import { leaseTurn } from '../../turns/lifecycle/lease-turn.ts';
 import { stopTurn } from '../../turns/lifecycle/stop-turn.ts';
-import { getAgentStateView, getStoppableTurn, getTurn, getTurnView } from '../../turns/queries/get-turn.ts';
+import { getAgentState, getStoppableTurn, getTurn, getTurnDetails } from '../../turns/queries/get-turn.ts';
 import { receiveReport } from '../../turns/tool-calls/receive-report.ts';
 import { defineRoute, largeBodyLimit, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
 import { onBehalfOf, wireMessageSchema } from './common-fields.ts';
@@ -131,7 +128,7 @@ export const turnRoutes: Route[] = [
       const options = { waitMs, signal: longPoll.startWait(waitMs), leaseId: body.lease_id };
       const leased = await leaseTurn(deps, known, options);
       if (leased) longPoll.handOver();
-      return leased ? { status: 200, body: leased } : { status: 204 };
+      return leased ? { status: 200, body: toLeaseView(leased) } : { status: 204 };
     },
   }),
   defineAdvanceRoute('start', 'Start a leased turn', StartBody, startTurn),
@@ -212,7 +209,7 @@ export const turnRoutes: Route[] = [
     responses: { 200: { description: 'The turn', schema: z.looseObject({}) }, 404: { description: 'No such turn' } },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
-      body: await getTurnView(deps, caller, params.agent_turn_id ?? ''),
+      body: toTurnView(await getTurnDetails(deps, caller, params.agent_turn_id ?? '')),
     }),
   }),
 ];
@@ -231,7 +228,8 @@ export const agentStateRoutes: Route[] = [
     handle: async ({ deps, caller, params: { id = '' } }) => {
       if (!(await findAgent(deps, caller.project, id)))
         throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
-      return { status: 200, body: await getAgentStateView(deps, caller, id) };
+      const { head, isTurnVisible } = await getAgentState(deps, caller, id);
+      return { status: 200, body: toAgentStateView(id, head, isTurnVisible) };
     },
   }),
 ];

@@ -2,7 +2,6 @@ import { getDialect } from '../../dialects/registry.ts';
 import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import {
   type ActiveTurn,
@@ -13,19 +12,19 @@ import {
   computeExecutionStatus,
   isAgentState,
 } from '../../model/agent-state.ts';
-import { isQueuedTurn, type QueuedTurn, type Turn, turnRef } from '../../model/turn.ts';
+import { isQueuedTurn, type QueuedTurn, type Turn, type TurnRequest, turnRef } from '../../model/turn.ts';
 import { exists } from '../../ports/conditions.ts';
 import type { Item, TransactionWrite, Watcher } from '../../ports/records.ts';
 import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
-import { toReportInboxRows, toTurnInboxRow } from '../queries/turn-view.ts';
 import { leaseTaskAsTurn } from '../task-bridge/task-as-turn.ts';
 import { findOldestGroupTurn, listGroupQueues } from './group-queues.ts';
 import { buildLeaseChange, buildResumeTransition, type TurnTransitionContext } from './transitions.ts';
 
 export interface TurnLease {
-  agent_turn_id: string;
-  turn_epoch: number;
-  inbox: JsonObject[];
+  turn: string;
+  epoch: number;
+  /** What was asked for; or what the agent knew when the tools that it waited for had reported. */
+  work: { request: TurnRequest } | { resumed: AgentState };
 }
 
 export interface TurnLeaseOptions {
@@ -136,9 +135,7 @@ const leaseQueuedTurn = async (
   ];
   writes.push({ kind: 'remove', key: { pk, sk }, if: exists('turn') });
   const done = await deps.records.transact(writes, deps.newId());
-  return done.outcome === 'written'
-    ? { agent_turn_id: turn, turn_epoch: epoch, inbox: [toTurnInboxRow(queued)] }
-    : 'lost';
+  return done.outcome === 'written' ? { turn, epoch, work: { request: queued } } : 'lost';
 };
 
 const toActiveTurn = (queued: QueuedTurn): ActiveTurn => {
@@ -165,9 +162,9 @@ const resumeOrRepeatLease = async (
 };
 
 const toResumedLease = (head: AgentState, turn: string): TurnLease => ({
-  agent_turn_id: turn,
-  turn_epoch: head.epoch,
-  inbox: toReportInboxRows(head, turn),
+  turn,
+  epoch: head.epoch,
+  work: { resumed: head },
 });
 
 const loadExistingLease = async (
@@ -176,5 +173,5 @@ const loadExistingLease = async (
   id: string,
 ): Promise<TurnLease | 'busy'> => {
   const turn = await deps.records.get<Turn>(turnRef(project, id));
-  return turn ? { agent_turn_id: id, turn_epoch: epoch, inbox: [toTurnInboxRow(turn)] } : 'busy';
+  return turn ? { turn: id, epoch, work: { request: turn } } : 'busy';
 };

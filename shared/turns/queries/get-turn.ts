@@ -2,11 +2,9 @@ import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts'
 import { canUseChannel } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import type { JsonObject } from '../../kernel/json/json.ts';
 import { type AgentState, agentStateRef } from '../../model/agent-state.ts';
-import { taskRef } from '../../model/task.ts';
+import { type Task, taskRef } from '../../model/task.ts';
 import { MAX_STORED_STEPS, type StoredStep, type Turn, turnRef } from '../../model/turn.ts';
-import { toAgentStateView, toTurnView } from './turn-view.ts';
 
 /** A turn is seen by whoever may use its channel. */
 export const getTurn = async (deps: Deps, caller: Caller, id: string): Promise<Turn> => {
@@ -25,21 +23,33 @@ export const getStoppableTurn = async (deps: Deps, caller: Caller, id: string): 
   );
 };
 
-export const getTurnView = async (deps: Deps, caller: Caller, id: string): Promise<JsonObject> => {
+/** A turn, with what its agent's state, or the task that it is for an agent of another protocol, knows of it. */
+export interface TurnDetails {
+  turn: Turn;
+  head?: AgentState;
+  steps: StoredStep[];
+  task?: Task;
+}
+
+export const getTurnDetails = async (deps: Deps, caller: Caller, id: string): Promise<TurnDetails> => {
   const turn = await getTurn(deps, caller, id);
   const { project } = turn;
-  if (turn.isRunAsTask) return toTurnView(turn, undefined, [], await deps.records.get(taskRef(project, id)));
+  if (turn.isRunAsTask) return { turn, steps: [], task: await deps.records.get(taskRef(project, id)) };
   const [head, steps] = await Promise.all([
     turn.isForGroup ? undefined : deps.records.get(agentStateRef(project, turn.agent)),
     deps.records.query<StoredStep>({ pk: turn.pk, prefix: 'step#', limit: MAX_STORED_STEPS }),
   ]);
-  return toTurnView(turn, head, steps);
+  return { turn, head, steps };
 };
 
 /** That an agent is busy, everybody may know; with which turn, those who may see the turn, and the agent itself. */
-export const getAgentStateView = async (deps: Deps, caller: Caller, agent: string): Promise<JsonObject> => {
+export const getAgentState = async (
+  deps: Deps,
+  caller: Caller,
+  agent: string,
+): Promise<{ head?: AgentState; isTurnVisible: boolean }> => {
   const head = await deps.records.get(agentStateRef(caller.project, agent));
-  return toAgentStateView(agent, head, !head || canReadAgentState(caller, head));
+  return { head, isTurnVisible: !head || canReadAgentState(caller, head) };
 };
 
 export const canReadAgentState = (caller: Caller, { agent, active }: AgentState): boolean =>

@@ -20,7 +20,6 @@ import { loadDependencyResults } from '../../tasks/dependencies/dependency-resul
 import { buildReleaseChange } from '../../tasks/transitions/end-and-requeue.ts';
 import type { TurnLease } from '../lifecycle/lease-turn.ts';
 import { buildLeaseChange } from '../lifecycle/transitions.ts';
-import { toTurnInboxRow } from '../queries/turn-view.ts';
 
 /** The agent's next task as a turn of its own; undefined if there is none in time. */
 export const leaseTaskAsTurn = async (
@@ -76,13 +75,8 @@ const startTaskTurn = async (
     ],
     deps.newId(),
   );
-  return done.outcome === 'written'
-    ? { agent_turn_id: id, turn_epoch: epoch, inbox: [toTurnInboxRow({ ...turn, ...UNSTORED_STAMPS })] }
-    : undefined;
+  return done.outcome === 'written' ? { turn: id, epoch, work: { request: turn } } : undefined;
 };
-
-/** What an engine adds to a record, which a row does not show. */
-const UNSTORED_STAMPS = { v: 1, token: '', at: 0 };
 
 const buildTaskTurn = (deps: Deps, agent: string, task: Task, payload: JsonObject, epoch: number): NewItem<Turn> => {
   const { project, from } = task;

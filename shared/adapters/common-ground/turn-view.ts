@@ -2,11 +2,19 @@ import { toIso } from '../../kernel/json/iso-time.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { type AgentState, computeExecutionStatus, type ExecutionStatus, getOwn } from '../../model/agent-state.ts';
 import type { Task } from '../../model/task.ts';
-import type { QueuedTurn, StoredStep, Turn } from '../../model/turn.ts';
-import { listAwaitedCalls } from '../lifecycle/timeouts.ts';
+import type { StoredStep, Turn, TurnRequest } from '../../model/turn.ts';
+import type { TurnLease } from '../../turns/lifecycle/lease-turn.ts';
+import { listAwaitedCalls } from '../../turns/lifecycle/timeouts.ts';
+import type { TurnDetails } from '../../turns/queries/get-turn.ts';
 
-/** What was asked for, as the worker finds it in its inbox. */
-export const toTurnInboxRow = (row: QueuedTurn | Turn): JsonObject => ({
+/** A lease, with what the worker finds in its inbox. */
+export const toLeaseView = ({ turn, epoch, work }: TurnLease) => ({
+  agent_turn_id: turn,
+  turn_epoch: epoch,
+  inbox: 'request' in work ? [toTurnInboxRow(work.request)] : toReportInboxRows(work.resumed, turn),
+});
+
+const toTurnInboxRow = (row: TurnRequest): JsonObject => ({
   inbox_id: row.correlation,
   message_type: 'turn',
   correlation_id: row.correlation,
@@ -23,7 +31,7 @@ export const toTurnInboxRow = (row: QueuedTurn | Turn): JsonObject => ({
 });
 
 /** What the tools said that the turn waited for. */
-export const toReportInboxRows = (head: AgentState, turn: string): JsonObject[] =>
+const toReportInboxRows = (head: AgentState, turn: string): JsonObject[] =>
   Object.entries(head.reports ?? {}).map(([toolCall, report]) => ({
     inbox_id: `${turn}:${toolCall}`,
     message_type: report.type,
@@ -39,11 +47,11 @@ export const toReportInboxRows = (head: AgentState, turn: string): JsonObject[] 
     tracestate: report.tracestate,
   }));
 
-export const toAgentStateView = (agent: string, head: AgentState | undefined, tellsTurn: boolean): JsonObject => ({
+export const toAgentStateView = (agent: string, head: AgentState | undefined, isTurnVisible: boolean): JsonObject => ({
   agent_id: agent,
   status: computeExecutionStatus(head),
-  turn_epoch: tellsTurn ? (head?.epoch ?? 0) : undefined,
-  active_agent_turn_id: tellsTurn ? head?.turn : undefined,
+  turn_epoch: isTurnVisible ? (head?.epoch ?? 0) : undefined,
+  active_agent_turn_id: isTurnVisible ? head?.turn : undefined,
   updated_at: head && toIso(head.at),
 });
 
@@ -55,7 +63,7 @@ const STATUS_BY_TASK: Partial<Record<Task['status'], ExecutionStatus>> = {
 };
 
 /** The turn with what its agent's head, or the task that it is for an agent of another protocol, knows of it while it is active. */
-export const toTurnView = (turn: Turn, head: AgentState | undefined, steps: StoredStep[], task?: Task): JsonObject => {
+export const toTurnView = ({ turn, head, steps, task }: TurnDetails): JsonObject => {
   const active = head?.turn === turn.id ? head : undefined;
   // The turn's own record follows the head: it may not have learnt of the end yet.
   const last = head?.last?.turn === turn.id ? head.last : undefined;
