@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { testParley } from '../support/test-parley.ts';
 
-describe('the directory', () => {
-  it('reads an agent once for all who ask at the same time, and again after it was forgotten', async (t) => {
+describe('agent directory', () => {
+  it('reads an agent once for all concurrent calls, and again after it was invalidated', async (t) => {
     let reads = 0;
     const { parley, agent } = await testParley(t, {
       wrapPorts: (ports) => ({

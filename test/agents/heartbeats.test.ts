@@ -33,7 +33,6 @@ const beats = async ({ clock }: TestParley, agent: TestAgent, payload?: object) 
 
 const healthOf = async ({ admin }: TestParley, id: string) => (await admin.call('GET', `/v1/agents/${id}`)).body.health;
 
-/** What was told of the agent's health so far. */
 const told = async (parley: TestParley, id: string): Promise<string[]> => {
   await settled(parley);
   const { events } = (await parley.admin.call('GET', '/v1/events?type=agent.online,agent.offline')).body;
@@ -44,120 +43,120 @@ const told = async (parley: TestParley, id: string): Promise<string[]> => {
 const isTold = (parley: TestParley, id: string, ...types: string[]) =>
   eventually(async () => assert.deepEqual(await told(parley, id), types));
 
-/** An agent that somebody looked at a second before it fell silent, so that the look may still be remembered. */
+/** An agent whose health was read a second before it went offline, so that the read may still be cached. */
 const silentAfterALook = async (t: TestContext) => {
   const parley = await testParley(t);
-  const galahad = await parley.agent('galahad');
-  await beats(parley, galahad);
+  const worker = await parley.agent('worker');
+  await beats(parley, worker);
   parley.clock.advance(SILENT_MS - 1000);
-  assert.equal((await healthOf(parley, 'galahad')).online, true);
+  assert.equal((await healthOf(parley, 'worker')).online, true);
   parley.clock.advance(1000);
-  await isTold(parley, 'galahad', 'agent.online', 'agent.offline');
-  return { parley, galahad };
+  await isTold(parley, 'worker', 'agent.online', 'agent.offline');
+  return { parley, worker };
 };
 
-describe('a heartbeat', () => {
-  it('is shown with everything that it said', async (t) => {
+describe('heartbeat', () => {
+  it('shows every field of a heartbeat in the health of its agent', async (t) => {
     const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
-    assert.deepEqual(await healthOf(parley, 'galahad'), {});
-    await beats(parley, galahad);
+    const worker = await parley.agent('worker');
+    assert.deepEqual(await healthOf(parley, 'worker'), {});
+    await beats(parley, worker);
     const lastSeen = new Date(parley.clock.now()).toISOString();
-    assert.deepEqual(await healthOf(parley, 'galahad'), { online: true, lastSeen, ...said });
+    assert.deepEqual(await healthOf(parley, 'worker'), { online: true, lastSeen, ...said });
     const { agents } = (await parley.admin.call('GET', '/v1/agents')).body;
     assert.deepEqual(agents[0].health, { online: true, lastSeen, ...said });
-    await isTold(parley, 'galahad', 'agent.online');
+    await isTold(parley, 'worker', 'agent.online');
   });
 
-  it('that is older than another changes nothing, in whatever order they arrive', async (t) => {
+  it('ignores a heartbeat that is older than the last one', async (t) => {
     const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
+    const worker = await parley.agent('worker');
     const now = parley.clock.now();
-    await galahad.send(heartbeat('galahad', now - 1000, { ...said, status: 'newest' }));
-    const older = await galahad.send(heartbeat('galahad', now - 2000, { ...said, status: 'older' }));
+    await worker.send(heartbeat('worker', now - 1000, { ...said, status: 'newest' }));
+    const older = await worker.send(heartbeat('worker', now - 2000, { ...said, status: 'older' }));
     assert.equal(older.status, 202);
-    assert.equal((await healthOf(parley, 'galahad')).status, 'newest');
+    assert.equal((await healthOf(parley, 'worker')).status, 'newest');
   });
 
-  it('from a clock that is ahead does not hide the later ones', async (t) => {
+  it('accepts later heartbeats after one from a clock that is ahead', async (t) => {
     const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
-    await galahad.send(heartbeat('galahad', parley.clock.now() + 3_600_000, { ...said, status: 'ahead' }));
+    const worker = await parley.agent('worker');
+    await worker.send(heartbeat('worker', parley.clock.now() + 3_600_000, { ...said, status: 'ahead' }));
     parley.clock.advance(PERIOD_MS);
-    await beats(parley, galahad, { ...said, status: 'right' });
-    assert.equal((await healthOf(parley, 'galahad')).status, 'right');
+    await beats(parley, worker, { ...said, status: 'right' });
+    assert.equal((await healthOf(parley, 'worker')).status, 'right');
   });
 
-  it('gives an agent no domain that an administrator did not give it', async (t) => {
+  it('gives an agent no domain because of the capabilities in its heartbeat', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad', {})];
-    const id = await tim.request();
-    await beats(parley, galahad);
-    assert.deepEqual(await galahad.claim(), []);
-    assert.equal((await galahad.call('GET', `/v1/tasks/${id}`)).status, 404);
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker', {})];
+    const id = await requester.request();
+    await beats(parley, worker);
+    assert.deepEqual(await worker.claim(), []);
+    assert.equal((await worker.call('GET', `/v1/tasks/${id}`)).status, 404);
   });
 
-  it('survives a restart', async (t) => {
+  it('keeps the health of an agent across a restart', async (t) => {
     const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
-    await beats(parley, galahad);
-    const before = await healthOf(parley, 'galahad');
+    const worker = await parley.agent('worker');
+    await beats(parley, worker);
+    const before = await healthOf(parley, 'worker');
     await parley.restart();
-    assert.deepEqual(await healthOf(parley, 'galahad'), before);
+    assert.deepEqual(await healthOf(parley, 'worker'), before);
     parley.clock.advance(SILENT_MS);
-    await isTold(parley, 'galahad', 'agent.online', 'agent.offline');
+    await isTold(parley, 'worker', 'agent.online', 'agent.offline');
   });
 });
 
-describe('an agent', () => {
-  it('is offline after three silent periods, and online with its next heartbeat', async (t) => {
+describe('agent health', () => {
+  it('sets an agent offline after three silent periods, and online with its next heartbeat', async (t) => {
     const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
-    await beats(parley, galahad);
+    const worker = await parley.agent('worker');
+    await beats(parley, worker);
     parley.clock.advance(SILENT_MS - 1);
-    assert.deepEqual(await told(parley, 'galahad'), ['agent.online']);
+    assert.deepEqual(await told(parley, 'worker'), ['agent.online']);
     parley.clock.advance(1);
-    await isTold(parley, 'galahad', 'agent.online', 'agent.offline');
+    await isTold(parley, 'worker', 'agent.online', 'agent.offline');
     parley.clock.advance(10_000);
-    assert.equal((await healthOf(parley, 'galahad')).online, false);
-    await beats(parley, galahad);
-    await isTold(parley, 'galahad', 'agent.online', 'agent.offline', 'agent.online');
-    assert.equal((await healthOf(parley, 'galahad')).online, true);
+    assert.equal((await healthOf(parley, 'worker')).online, false);
+    await beats(parley, worker);
+    await isTold(parley, 'worker', 'agent.online', 'agent.offline', 'agent.online');
+    assert.equal((await healthOf(parley, 'worker')).online, true);
   });
 
-  it('stays online while its heartbeats come', async (t) => {
+  it('keeps an agent online while its heartbeats arrive', async (t) => {
     const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
+    const worker = await parley.agent('worker');
     for (let period = 0; period < 10; period++) {
-      await beats(parley, galahad);
+      await beats(parley, worker);
       parley.clock.advance(PERIOD_MS);
-      assert.deepEqual(await told(parley, 'galahad'), ['agent.online']);
+      assert.deepEqual(await told(parley, 'worker'), ['agent.online']);
     }
   });
 
-  it('is online again with any call', async (t) => {
+  it('sets an offline agent online with any call', async (t) => {
     const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
-    await beats(parley, galahad);
+    const worker = await parley.agent('worker');
+    await beats(parley, worker);
     parley.clock.advance(SILENT_MS);
-    await isTold(parley, 'galahad', 'agent.online', 'agent.offline');
+    await isTold(parley, 'worker', 'agent.online', 'agent.offline');
     parley.clock.advance(10_000);
-    await galahad.claim();
-    assert.deepEqual(await told(parley, 'galahad'), ['agent.online', 'agent.offline', 'agent.online']);
+    await worker.claim();
+    assert.deepEqual(await told(parley, 'worker'), ['agent.online', 'agent.offline', 'agent.online']);
   });
 
-  it('is online again with its first call, although somebody looked at it shortly before it fell silent', async (t) => {
-    const { parley, galahad } = await silentAfterALook(t);
-    await galahad.claim();
-    assert.deepEqual(await told(parley, 'galahad'), ['agent.online', 'agent.offline', 'agent.online']);
+  it('sets an offline agent online with its first call, although its health was read shortly before', async (t) => {
+    const { parley, worker } = await silentAfterALook(t);
+    await worker.claim();
+    assert.deepEqual(await told(parley, 'worker'), ['agent.online', 'agent.offline', 'agent.online']);
   });
 
-  it('is shown offline as soon as it is, although somebody looked at it shortly before', async (t) => {
+  it('shows an agent offline at once, although its health was read shortly before', async (t) => {
     const { parley } = await silentAfterALook(t);
-    assert.equal((await healthOf(parley, 'galahad')).online, false);
+    assert.equal((await healthOf(parley, 'worker')).online, false);
   });
 
-  it('of Message Routing is not found silent while it calls, though it waits for long each time', async (t) => {
+  it('keeps a Message Routing agent online while it makes long-waiting calls', async (t) => {
     const parley = await testParley(t);
     const coder = await parley.agent('coder', messageRouting);
     await coder.send(mrMessage('heartbeat', 'coder', 'coordinator'));
@@ -171,22 +170,22 @@ describe('an agent', () => {
     await isTold(parley, 'coder', 'agent.online', 'agent.offline');
   });
 
-  it('that never sends a heartbeat is neither online nor offline', async (t) => {
+  it('gives no online state to an agent that never sends a heartbeat', async (t) => {
     const parley = await testParley(t);
-    const galahad = await parley.agent('galahad');
-    await galahad.claim();
+    const worker = await parley.agent('worker');
+    await worker.claim();
     parley.clock.advance(10 * SILENT_MS);
-    assert.deepEqual(await told(parley, 'galahad'), []);
-    assert.equal((await healthOf(parley, 'galahad')).online, undefined);
+    assert.deepEqual(await told(parley, 'worker'), []);
+    assert.equal((await healthOf(parley, 'worker')).online, undefined);
   });
 
-  it('that is offline is still queued for', async (t) => {
+  it('queues a task for an offline agent', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    await beats(parley, galahad);
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    await beats(parley, worker);
     parley.clock.advance(SILENT_MS);
-    await isTold(parley, 'galahad', 'agent.online', 'agent.offline');
-    const id = await tim.request({ to: 'galahad' });
-    assert.equal((await galahad.claim())[0].message.id, id);
+    await isTold(parley, 'worker', 'agent.online', 'agent.offline');
+    const id = await requester.request({ to: 'worker' });
+    assert.equal((await worker.claim())[0].message.id, id);
   });
 });

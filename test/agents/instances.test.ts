@@ -25,8 +25,8 @@ const inbox = async (agent: AgentOsAgent, instance?: string): Promise<string[]> 
   return body.messages.map((message: { replyTo?: string; id: string }) => message.replyTo ?? message.id);
 };
 
-describe('a message to one instance of an agent', () => {
-  it('is given to that one alone while it is live', async (t) => {
+describe('message to one instance', () => {
+  it('gives a task only to its named instance while that is live', async (t) => {
     const { ask, claim, scribe } = await start(t);
     assert.deepEqual([await claim('s1'), await claim('s2')], [[], []]);
     const [one, two] = [await ask('s1'), await ask('s2')];
@@ -36,7 +36,7 @@ describe('a message to one instance of an agent', () => {
     assert.equal((await scribe.respond('brain', one.id)).status, 202);
   });
 
-  it('is given to any where that one was never seen, or not lately', async (t) => {
+  it('gives a task to any instance if its named one was never or not lately seen', async (t) => {
     const { parley, ask, claim } = await start(t);
     const unseen = await ask('s9');
     assert.deepEqual(await claim(), [unseen.id]);
@@ -46,7 +46,7 @@ describe('a message to one instance of an agent', () => {
     assert.deepEqual(await claim('s2'), [gone.id]);
   });
 
-  it('is given to any once that one has gone', async (t) => {
+  it('gives a task to any instance once its named one is no longer live', async (t) => {
     const { parley, ask, claim, brain } = await start(t);
     await claim('s1');
     const query = await ask('s1');
@@ -56,7 +56,6 @@ describe('a message to one instance of an agent', () => {
     for (let seconds = 0; seconds < 300; seconds += 30) {
       parley.clock.advance(30_000);
       await settled(parley);
-      // It lives, and has other things to do.
       await inbox(brain);
       if (seconds < 120) await parley.admin.call('GET', '/v1/inbox?agent=scribe&instance=s1');
       if (seconds < 120) assert.deepEqual(await claim('s2'), []);
@@ -64,7 +63,7 @@ describe('a message to one instance of an agent', () => {
     assert.deepEqual(await claim('s2'), [next.id]);
   });
 
-  it('that needs no answer is read by that one while it is live', async (t) => {
+  it('shows a direct message only to its named instance while that is live', async (t) => {
     const { parley, brain, scribe } = await start(t);
     await inbox(scribe, 's1');
     const event = await brain.say('event', 'scribe', { to: { agentId: 'scribe', instanceId: 's1' }, ttl: 86_400 });
@@ -74,8 +73,8 @@ describe('a message to one instance of an agent', () => {
   });
 });
 
-describe('an answer', () => {
-  it('is read by the instance that asked while that is live, and else by any', async (t) => {
+describe('answer to an instance', () => {
+  it('shows an answer to the instance that asked while that is live, otherwise to any', async (t) => {
     const { parley, brain, scribe, ask } = await start(t);
     await inbox(brain, 'b1');
     const [done, failed] = [await ask('s1', 'b1'), await ask('s1', 'b1')];
@@ -95,8 +94,8 @@ describe('an answer', () => {
   });
 });
 
-describe('what the holder of a task must know', () => {
-  it('is read by the instance that claimed it while that is live, and else by any', async (t) => {
+describe('message to a holder', () => {
+  it('shows an answer or a cancellation to the instance that claimed the task while that is live, otherwise to any', async (t) => {
     const { parley, brain, ask, claim } = await start(t);
     const works = await parley.agent('clerk-of-works', { dialect: 'task-format' });
     const query = await ask('s1');
@@ -123,7 +122,7 @@ describe('what the holder of a task must know', () => {
     assert.deepEqual([await read('scribe', 'another'), await read('clerk-of-works', 'another')], [1, 1]);
   });
 
-  it('is for any where the task was claimed anew by one that did not name itself', async (t) => {
+  it('shows a cancellation to any instance if the last claim named none', async (t) => {
     const { parley, brain, ask, claim } = await start(t);
     const query = await ask('s1');
     await claim('s1');

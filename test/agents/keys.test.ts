@@ -16,18 +16,18 @@ const CLOSED: [method: string, path: string][] = [
   ['GET', '/v1/inbox'],
   ['POST', '/v1/inbox/ack'],
   ['GET', '/v1/agents'],
-  ['PUT', '/v1/agents/kay'],
-  ['DELETE', '/v1/agents/tim'],
-  ['POST', '/v1/agents/tim/key'],
+  ['PUT', '/v1/agents/new-worker'],
+  ['DELETE', '/v1/agents/worker'],
+  ['POST', '/v1/agents/worker/key'],
   ['GET', '/v1/events'],
   ['GET', '/v1/dead-letters'],
   ['GET', '/v1/domains'],
 ];
 
-describe('a call', () => {
-  it('without a key is refused, and changes nothing, but where the call is open to all', async (t) => {
+describe('authentication', () => {
+  it('rejects a call without a key without a trace, except on public paths', async (t) => {
     const parley = await testParley(t);
-    await parley.agent('tim');
+    await parley.agent('worker');
     const nobody = callerWith(parley.transport, undefined);
     for (const [method, path] of CLOSED) {
       await refusedWithoutTrace(parley, 401, 'unauthorized', () => nobody.call(method, path, {}));
@@ -35,36 +35,36 @@ describe('a call', () => {
     for (const path of OPEN) assert.equal((await nobody.call('GET', path)).status, 200);
   });
 
-  it('with a key that is not right is refused, and changes nothing', async (t) => {
+  it('rejects a call with a wrong key without a trace', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const worker = await parley.agent('worker');
     const wrong = [
-      generateKey('default', 'tim'),
+      generateKey('default', 'worker'),
       generateKey('default', 'nobody'),
       generateKey('default', '@admin'),
-      generateKey('elsewhere', 'tim'),
+      generateKey('elsewhere', 'worker'),
       generateKey('constructor', '@admin'),
-      tim.key.slice(0, -1),
-      `${tim.key}A`,
-      tim.key.toUpperCase(),
-      tim.key.replace('.tim.', '.@admin.'),
+      worker.key.slice(0, -1),
+      `${worker.key}A`,
+      worker.key.toUpperCase(),
+      worker.key.replace('.worker.', '.@admin.'),
       'an-admin-key-for-test',
       'prl_',
-      'prl_default.tim.',
+      'prl_default.worker.',
       'ключ',
       '__proto__',
     ];
     for (const key of wrong) {
       const caller = callerWith(parley.transport, key);
       await refusedWithoutTrace(parley, 401, 'unauthorized', () =>
-        caller.call('POST', '/v1/messages', taskRequest('tim')),
+        caller.call('POST', '/v1/messages', taskRequest('worker')),
       );
     }
   });
 
-  it('with a header that is no bearer key is refused', async (t) => {
+  it('rejects an Authorization header without a bearer key', async (t) => {
     const { agent, transport } = await testParley(t);
-    const { key } = await agent('tim');
+    const { key } = await agent('worker');
     for (const authorization of ['', 'Bearer', 'Bearer ', key, `Basic ${key}`, `Bearer ${key} x`, `Bearer: ${key}`]) {
       assertRefused(await transport('GET', '/v1/tasks', { authorization }, undefined), 401, 'unauthorized');
     }
@@ -74,44 +74,44 @@ describe('a call', () => {
   });
 });
 
-describe('a key', () => {
-  it('that was rotated stops working at once, and the new one works', async (t) => {
+describe('agent key', () => {
+  it('rejects a rotated key at once and accepts the new one', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const id = await tim.request();
-    const { status, body } = await parley.admin.call('POST', '/v1/agents/tim/key');
+    const worker = await parley.agent('worker');
+    const id = await worker.request();
+    const { status, body } = await parley.admin.call('POST', '/v1/agents/worker/key');
     assert.equal(status, 200);
-    await refusedWithoutTrace(parley, 401, 'unauthorized', () => tim.send(taskRequest('tim')));
-    assert.equal((await new TestAgent('tim', body.key, parley.transport).task(id)).id, id);
+    await refusedWithoutTrace(parley, 401, 'unauthorized', () => worker.send(taskRequest('worker')));
+    assert.equal((await new TestAgent('worker', body.key, parley.transport).task(id)).id, id);
   });
 
-  it('of a deleted agent stops working at once, also when the agent is registered again', async (t) => {
+  it('rejects the key of a deleted agent, also after the agent is registered again', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    await tim.request();
-    await parley.admin.call('DELETE', '/v1/agents/tim');
-    await refusedWithoutTrace(parley, 401, 'unauthorized', () => tim.send(taskRequest('tim')));
-    const again = await registered(parley.transport, parley.admin, 'tim', {}, '?inherit=true');
-    await refusedWithoutTrace(parley, 401, 'unauthorized', () => tim.send(taskRequest('tim')));
+    const worker = await parley.agent('worker');
+    await worker.request();
+    await parley.admin.call('DELETE', '/v1/agents/worker');
+    await refusedWithoutTrace(parley, 401, 'unauthorized', () => worker.send(taskRequest('worker')));
+    const again = await registered(parley.transport, parley.admin, 'worker', {}, '?inherit=true');
+    await refusedWithoutTrace(parley, 401, 'unauthorized', () => worker.send(taskRequest('worker')));
     await again.request();
   });
 
-  it('works after a restart', async (t) => {
+  it('accepts a key after a restart', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const worker = await parley.agent('worker');
     await parley.restart();
-    await tim.request();
+    await worker.request();
   });
 
-  it('is stored as a hash only', async (t) => {
+  it('stores a key only as a hash', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    await tim.request();
-    const { body } = await parley.admin.call('POST', '/v1/agents/tim/key');
+    const worker = await parley.agent('worker');
+    await worker.request();
+    const { body } = await parley.admin.call('POST', '/v1/agents/worker/key');
     const files = readdirSync(parley.dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     const stored = Buffer.concat(files.map(({ parentPath, name }) => readFileSync(join(parentPath, name))));
-    assert.ok(stored.includes('default#agent#tim'), 'the agent itself is found in the files');
-    for (const key of [tim.key, body.key]) {
+    assert.ok(stored.includes('default#agent#worker'), 'the agent itself is found in the files');
+    for (const key of [worker.key, body.key]) {
       const secret = key.split('.').at(-1);
       assert.equal(secret.length, 43);
       assert.ok(!stored.includes(secret));
@@ -120,10 +120,10 @@ describe('a key', () => {
     assert.ok(!stored.includes('an-admin-key-for-tests'));
   });
 
-  it('is shown by no call but the one that made it', async (t) => {
+  it('shows a key only in the reply that created it', async (t) => {
     const { agent, admin } = await testParley(t);
-    await agent('tim');
-    for (const path of ['/v1/agents', '/v1/agents/tim', '/v1/events']) {
+    await agent('worker');
+    for (const path of ['/v1/agents', '/v1/agents/worker', '/v1/events']) {
       const text = JSON.stringify((await admin.call('GET', path)).body);
       assert.doesNotMatch(text, /prl_|keyHash/);
     }

@@ -6,8 +6,8 @@ import { testParley } from '../support/test-parley.ts';
 
 const MINUTE_MS = 60_000;
 
-describe('a heartbeat that the relay brings late', () => {
-  it('is a sign of life of when it was said, and brings back nobody who has been silent since', async (t) => {
+describe('heartbeat from the relay', () => {
+  it('dates a late heartbeat by its publication and sets no silent agent online', async (t) => {
     const parley = await testParley(t);
     await parley.agent('nim', { transport: 'nats' });
     const relay = callerWith(parley.transport, (await parley.admin.call('POST', '/v1/relay/key')).body.key);

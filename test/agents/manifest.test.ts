@@ -17,8 +17,8 @@ const entry = (id: string, overrides: object = {}) => ({
   ...overrides,
 });
 
-describe('a manifest', () => {
-  it('registers all its agents with one call, each with a key that works and all that it says of it', async (t) => {
+describe('manifest', () => {
+  it('registers all agents of a manifest in one call, each with a key and its manifest entry', async (t) => {
     const { admin, transport } = await testParley(t);
     const reply = await admin.call('POST', '/v1/manifest', {
       version: '0',
@@ -34,7 +34,7 @@ describe('a manifest', () => {
     assert.equal((await new AgentOsAgent('scribe', scribe.key, transport).claim()).length, 1);
   });
 
-  it('changes agents that are there, and leaves them their keys', async (t) => {
+  it('updates existing agents from a manifest and keeps their keys', async (t) => {
     const parley = await testParley(t);
     const scribe = await agentOsAgent(parley, 'scribe');
     const file = { agents: [entry('scribe', { tier: 'gold' }), entry('new')] };
@@ -44,7 +44,7 @@ describe('a manifest', () => {
     assert.equal((await scribe.call('GET', '/v1/agents/scribe')).body.manifest.tier, 'gold');
   });
 
-  it('leaves agents that are there what it does not speak of', async (t) => {
+  it('keeps the fields of an existing agent that a manifest does not name', async (t) => {
     const { admin } = await testParley(t);
     const rest = { role: 'coordinator', inboxLimit: 7, overflow: 'refuse', limits: { messagesPerMinute: 5 } };
     await admin.call('PUT', '/v1/agents/scribe', { dialect: 'agent-os', capabilities: ['old'], ...rest });
@@ -54,7 +54,7 @@ describe('a manifest', () => {
     assert.deepEqual(capabilities, entry('scribe').capabilities);
   });
 
-  it('registers many side by side, so that a hundred do not take a hundred times as long as one', async (t) => {
+  it('registers the agents of a manifest concurrently, at most ten at a time', async (t) => {
     let [under, most] = [0, 0];
     const { admin } = await testParley(t, {
       wrapPorts: (ports) => ({
@@ -81,7 +81,7 @@ describe('a manifest', () => {
     assert.ok(most > 1 && most <= 10, `${most} at once`);
   });
 
-  it('tells why it refused an agent, and registers the others', async (t) => {
+  it('rejects a bad agent of a manifest with its reason and registers the others', async (t) => {
     const { admin } = await testParley(t);
     const { body } = await admin.call('POST', '/v1/manifest', { agents: [entry('parley'), entry('scribe')] });
     assert.deepEqual(
@@ -96,18 +96,18 @@ describe('a manifest', () => {
   const refused: [what: string, file: unknown, paths: string[]][] = [
     ['no agents', {}, ['agents']],
     ['an empty list', { agents: [] }, ['agents']],
-    ['too many', { agents: Array.from({ length: 101 }, (_, at) => entry(`a${at}`)) }, ['agents']],
-    ['one twice', { agents: [entry('a'), entry('a')] }, ['agents']],
+    ['too many agents', { agents: Array.from({ length: 101 }, (_, at) => entry(`a${at}`)) }, ['agents']],
+    ['one agent twice', { agents: [entry('a'), entry('a')] }, ['agents']],
     [
       'several mistakes',
       { agents: [entry('A B'), entry('b', { capabilities: 'all', dependencies: [1], tier: [] })] },
       ['agents[0].id', 'agents[1].dependencies[0]', 'agents[1].capabilities', 'agents[1].tier'],
     ],
   ];
-  it('that is not right is refused with everything that is wrong, and changes nothing', async (t) => {
+  it('rejects a bad manifest with all its issues and without a trace', async (t) => {
     const parley = await testParley(t);
     for (const [what, file, paths] of refused) {
-      await t.test(what, async () => {
+      await t.test(`rejects a manifest with ${what}`, async () => {
         const { body } = await refusedWithoutTrace(parley, 400, 'invalid_request', () =>
           parley.admin.call('POST', '/v1/manifest', file),
         );
@@ -119,7 +119,7 @@ describe('a manifest', () => {
     }
   });
 
-  it('is taken from an administrator only, and for a dialect that has such files', async (t) => {
+  it('accepts a manifest only from an administrator and for a dialect that has manifests', async (t) => {
     const parley = await testParley(t);
     const scribe = await agentOsAgent(parley, 'scribe');
     const file = { agents: [entry('a')] };

@@ -28,9 +28,9 @@ const start = async (t: Parameters<typeof testParley>[0], signing: string, type:
   return { parley, signer, reader, signed };
 };
 
-describe('an agent that signs', () => {
+describe('signed messages', () => {
   for (const type of ['ed25519', 'rsa'] as const) {
-    it(`is believed by its ${type} key, and its reader can check what it reads`, async (t) => {
+    it(`accepts a message signed with an ${type} key and delivers it unchanged to its reader`, async (t) => {
       const { signer, reader, signed } = await start(t, 'enforce', type);
       const message = signed();
       assert.equal((await signer.send(message)).status, 202);
@@ -38,7 +38,7 @@ describe('an agent that signs', () => {
     });
   }
 
-  it('is refused what is unsigned, changed, too old or of a dialect without signatures', async (t) => {
+  it('rejects a message that is unsigned, changed, too old or of a dialect without signatures', async (t) => {
     const { parley, signer, reader, signed } = await start(t, 'enforce');
     const { signature: _signature, ...unsigned } = signed();
     const changed = { ...signed(), sequence: 99 };
@@ -51,7 +51,7 @@ describe('an agent that signs', () => {
     assert.equal((await signer.send(signed(at(-59_999)))).status, 202);
   });
 
-  it('is only spoken of where it is to be warned', async (t) => {
+  it('logs a warning for an invalid signature that is not enforced', async (t) => {
     const { parley, signer, signed } = await start(t, 'warn');
     assert.equal((await signer.send(signed())).status, 202);
     const line = 'warn signature invalid (not enforced)';
@@ -60,7 +60,7 @@ describe('an agent that signs', () => {
     assert.ok(parley.logged.includes(line));
   });
 
-  it('never shows a private key, because it is refused as a public one, signing or not', async (t) => {
+  it('rejects a private key as the public key of an agent', async (t) => {
     const { parley } = await start(t, 'off');
     const pairs = [generateKeyPairSync('ed25519'), generateKeyPairSync('rsa', { modulusLength: 2048 })];
     const written = pairs.flatMap(({ privateKey }) => [
@@ -78,7 +78,7 @@ describe('an agent that signs', () => {
     }
   });
 
-  it('must have a key that can be read', async (t) => {
+  it('rejects a signing agent without a readable public key', async (t) => {
     const { parley } = await start(t, 'off');
     for (const publicKey of [undefined, 'no key', '-----BEGIN PUBLIC KEY-----']) {
       const registration = { ...messageRouting, publicKey, signing: 'enforce' };
@@ -87,25 +87,25 @@ describe('an agent that signs', () => {
   });
 });
 
-describe('an agent of CommonGround that signs', () => {
+describe('signed CommonGround messages', () => {
   const startGround = async (t: Parameters<typeof testParley>[0]) => {
     const parley = await testParley(t);
     const { publicKey, privateKey } = generateKeyPairSync('ed25519');
     const key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
-    const merlin = await groundAgent(parley, 'merlin', { publicKey: key, signing: 'enforce' });
+    const signer = await groundAgent(parley, 'signer', { publicKey: key, signing: 'enforce' });
     const now = (ms = 0) => new Date(parley.clock.now() + ms).toISOString();
     /** The signature covers subject, payload and the protocol's own headers. */
     const signed = (headers: Record<string, string> = { 'cg-timestamp': now() }, more: object = {}) => {
-      const subject = 'cg.v1r3.default.public.cmd.agent.merlin.turn';
+      const subject = 'cg.v1r3.default.public.cmd.agent.signer.turn';
       const message = { subject, headers, payload: { correlation_id: randomUUID(), mode: 'call', ...more } };
       const signature = sign(null, Buffer.from(toCanonicalJson(message)), privateKey).toString('base64');
       return { ...message, headers: { ...headers, 'cg-signature': signature } };
     };
-    return { parley, merlin, now, signed };
+    return { parley, signer, now, signed };
   };
 
-  it('is believed by CG-Signature, whatever becomes of the trace and the case of names on the way', async (t) => {
-    const { merlin, now, signed } = await startGround(t);
+  it('accepts CG-Signature whatever the trace headers and the case of header names', async (t) => {
+    const { signer, now, signed } = await startGround(t);
     const message = signed({ 'cg-timestamp': now(), 'cg-recursion-depth': '3' });
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const onTheWay = {
@@ -114,13 +114,13 @@ describe('an agent of CommonGround that signs', () => {
       'CG-Recursion-Depth': 3,
       traceparent,
     };
-    const sent = await merlin.send({ ...message, headers: onTheWay });
+    const sent = await signer.send({ ...message, headers: onTheWay });
     assert.equal(sent.status, 202, JSON.stringify(sent.body));
-    assert.equal((await new Worker(merlin).take()).inbox[0].recursion_depth, 3);
+    assert.equal((await new Worker(signer).take()).inbox[0].recursion_depth, 3);
   });
 
-  it('is refused what is unsigned, changed in any part, too old or without a time, and nothing follows', async (t) => {
-    const { merlin, now, signed } = await startGround(t);
+  it('rejects a message that is unsigned, changed in any part, too old or without a time', async (t) => {
+    const { signer, now, signed } = await startGround(t);
     const right = signed();
     const { 'cg-signature': _signature, ...unsigned } = right.headers;
     const faults = [
@@ -134,25 +134,25 @@ describe('an agent of CommonGround that signs', () => {
       signed({ 'cg-timestamp': 'today' }),
       signed({}),
     ];
-    for (const message of faults) assertRefused(await merlin.send(message), 403, 'bad_signature');
-    assert.equal(await new Worker(merlin).lease(), undefined);
-    assert.equal((await merlin.send(right)).status, 202);
+    for (const message of faults) assertRefused(await signer.send(message), 403, 'bad_signature');
+    assert.equal(await new Worker(signer).lease(), undefined);
+    assert.equal((await signer.send(right)).status, 202);
   });
 
-  it('streams without a signature, from which nothing follows', async (t) => {
-    const { parley, merlin } = await startGround(t);
-    await enqueued(parley.admin, 'merlin');
-    const { agent_turn_id } = await new Worker(merlin).take();
+  it('accepts a chunk without a signature', async (t) => {
+    const { parley, signer } = await startGround(t);
+    await enqueued(parley.admin, 'signer');
+    const { agent_turn_id } = await new Worker(signer).take();
     const payload = { agent_turn_id, step_id: 's', chunk_type: 'text', content: 'hm' };
     assert.equal(
-      (await merlin.send({ subject: 'cg.v1r3.default.public.str.agent.merlin.chunk', payload })).status,
+      (await signer.send({ subject: 'cg.v1r3.default.public.str.agent.signer.chunk', payload })).status,
       202,
     );
   });
 });
 
-describe('an agent with a limit of messages', () => {
-  it('is refused what is beyond it, until the next minute', async (t) => {
+describe('message limit', () => {
+  it('rejects messages beyond the limit of an agent until the next minute', async (t) => {
     const parley = await testParley(t);
     const sender = await parley.agent('sender', { ...messageRouting, limits: { messagesPerMinute: 2, other: 'kept' } });
     const reader = await parley.agent('reader', messageRouting);

@@ -8,8 +8,8 @@ import { taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 import { begun, complete, endsOf, fail, statuses, view } from './batch-of-cook.ts';
 
-describe('a batch', () => {
-  it('is a success when all are completed, and is told once, with every result', async (t) => {
+describe('batch', () => {
+  it('ends a batch with success when all items are completed, and sends its result once', async (t) => {
     const { parley, orchestrator, cook, batch, ids } = await begun(t, 3);
     for (const [n, id] of ids.entries()) {
       await settled(parley);
@@ -38,7 +38,7 @@ describe('a batch', () => {
     );
   });
 
-  it('is partial when some are completed, and failed when none is', async (t) => {
+  it('ends a batch as partial when some items are completed, and as failed when none is', async (t) => {
     const { orchestrator, cook, batch, ids } = await begun(t, 2);
     await fail(cook, ids[0]);
     await complete(cook, ids[1]);
@@ -54,7 +54,7 @@ describe('a batch', () => {
     assert.deepEqual([none.status, statuses(none)], ['failed', ['failed', 'cancelled']]);
   });
 
-  it('is a timeout at its deadline, to the second, and stops what is still running', async (t) => {
+  it('ends a batch with timeout at its deadline, to the second, and cancels its open items', async (t) => {
     const { parley, orchestrator, cook, batch, ids } = await begun(t, 3, { deadlineSeconds: 60 });
     await complete(cook, ids[1]);
     await settled(parley);
@@ -74,7 +74,7 @@ describe('a batch', () => {
     assert.equal((await orchestrator.inbox()).length, 1);
   });
 
-  it('that fails fast ends with the first failure, and stops the others', async (t) => {
+  it('ends a fail-fast batch with the first failure, and cancels the other items', async (t) => {
     const { parley, orchestrator, cook, batch, ids } = await begun(t, 12, { failFast: true });
     await complete(cook, ids[0]);
     await fail(cook, ids[1]);
@@ -86,7 +86,7 @@ describe('a batch', () => {
     assert.equal((await endsOf(parley)).length, 1);
   });
 
-  it('counts a task once, also when it is run again by hand', async (t) => {
+  it('counts an item of a batch once, also when it is retried', async (t) => {
     const { parley, orchestrator, cook, batch, ids } = await begun(t, 2);
     await fail(cook, ids[0]);
     await settled(parley);
@@ -99,7 +99,7 @@ describe('a batch', () => {
     assert.equal((await orchestrator.inbox()).length, 1);
   });
 
-  it('ends when a child dies', async (t) => {
+  it('ends a batch when an item becomes a dead letter', async (t) => {
     const { parley, orchestrator, cook, batch, ids } = await begun(t, 2);
     await complete(cook, ids[0]);
     for (let attempt = 0; attempt < 5; attempt++) {
@@ -111,8 +111,8 @@ describe('a batch', () => {
     assert.deepEqual([ended.status, statuses(ended)], ['partial', ['completed', 'failed']]);
   });
 
-  it('takes requests of every dialect at once, and is told in that of its requester', async (t) => {
-    // A call of CommonGround is a turn, and is forked by fork_join.
+  it('accepts a batch with requests of every dialect, and sends its result in the dialect of its requester', async (t) => {
+    // A CommonGround call is a turn, not a task.
     const asking = speakers.filter(({ dialect }) => dialect !== 'common-ground');
     for (const { dialect, readNote } of speakers) {
       const parley = await testParley(t);
@@ -128,7 +128,7 @@ describe('a batch', () => {
     }
   });
 
-  it('of tasks that wait for each other is refused', async (t) => {
+  it('rejects a batch whose tasks depend on each other', async (t) => {
     const parley = await testParley(t);
     const asker = await parley.agent('asker', messageRouting);
     await parley.agent('worker', messageRouting);
@@ -141,7 +141,7 @@ describe('a batch', () => {
     assert.deepEqual(reply.body.issues[0].path, 'tasks[0]');
   });
 
-  it('is accepted once, with or without an id of its own', async (t) => {
+  it('accepts a repeated batch once, with or without an id', async (t) => {
     const { parley, orchestrator, batch, cook } = await begun(t, 2);
     assert.equal((await orchestrator.call('POST', '/v1/batches', batch)).status, 200);
     assertRefused(await orchestrator.call('POST', '/v1/batches', { ...batch, failFast: true }), 409, 'id_reused');
@@ -156,7 +156,7 @@ describe('a batch', () => {
     assertRefused(await cook.call('GET', `/v1/batches/${batch.batchId}`), 404, 'batch_not_found');
   });
 
-  it('large results are named, not told', async (t) => {
+  it('refers to a large result of an item by its URI', async (t) => {
     const { orchestrator, cook, batch, ids } = await begun(t, 1);
     await complete(cook, ids[0], { text: 'x'.repeat(10_000) });
     const ended = await view(orchestrator, batch.batchId, 20);

@@ -14,7 +14,7 @@ import { type Random, seeded } from '../support/hostile-ports.ts';
 const SEEDS = process.env.HOSTILE_SEED ? [Number(process.env.HOSTILE_SEED)] : [1, 2, 3];
 const BATCHES = 20;
 
-/** Completes most of what it is given, fails some, and loses interest in some. */
+/** Completes most tasks, fails 10 %, and abandons 3 %. */
 const work = async (agent: TestAgent, random: Random, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     const { body } = await insist(() => agent.call('POST', '/v1/claims', { max: 5 }));
@@ -32,12 +32,12 @@ const work = async (agent: TestAgent, random: Random, signal: AbortSignal): Prom
 
 const liveThrough = async (t: TestContext, random: Random): Promise<void> => {
   const { truth, agent, errors } = await hostileParley(t, random);
-  const [requester, ...workers] = [await agent('arthur'), await agent('galahad'), await agent('gawain')];
+  const [requester, ...workers] = [await agent('requester'), await agent('worker'), await agent('helper')];
   const batches = Array.from({ length: BATCHES }, (_, n) => ({
     batchId: `batch-${n}`,
     failFast: n % 3 === 0,
     deadlineSeconds: n % 4 === 0 ? 5 : 86_400,
-    tasks: Array.from({ length: 1 + Math.floor(random() * 12) }, () => taskRequest('arthur')),
+    tasks: Array.from({ length: 1 + Math.floor(random() * 12) }, () => taskRequest('requester')),
   }));
   const stop = new AbortController();
   const working = workers.map((each) => work(each, random, stop.signal));
@@ -64,7 +64,7 @@ const allEnded = (truth: Ports, batches: { batchId: string }[]): Promise<void> =
     for (const { batchId } of batches) assert.notEqual((await batchOf(truth, batchId)).status, 'open', batchId);
   }, 30_000);
 
-/** The end follows from the ends of its parts, and none of them goes on after it. */
+/** The status follows from the ends of the items, and no item runs after it. */
 const checkEnd = async (truth: Ports, id: string): Promise<void> => {
   const batch = await batchOf(truth, id);
   const ends = batch.items.map((_, n) => batch.itemEnds[n]?.status ?? assert.fail(`${id} has no end of ${n}`));
@@ -82,7 +82,7 @@ const checkEnd = async (truth: Ports, id: string): Promise<void> => {
   });
 };
 
-/** Each is announced once, and stands in the inbox once; none of its parts does. */
+/** Each end is one event and one inbox entry; items have no inbox entry. */
 const checkTold = async (truth: Ports, requester: TestAgent): Promise<void> => {
   const told = await eventually(async () => {
     const events = new Map<string, ParleyEvent>();
@@ -107,9 +107,9 @@ const checkTold = async (truth: Ports, requester: TestAgent): Promise<void> => {
   assert.deepEqual(read.filter((id) => id.startsWith('batch-')).length, BATCHES);
 };
 
-describe('on an engine that does everything that it may', () => {
+describe('batches on a faulty engine', () => {
   for (const seed of SEEDS) {
-    it(`every batch ends once, as its parts did, and leaves none of them running (seed ${seed})`, (t) =>
+    it(`ends every batch once, as its items ended, and leaves no item running (seed ${seed})`, (t) =>
       liveThrough(t, seeded(seed)));
   }
 });

@@ -15,7 +15,6 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
   return { parley, coordinator, toMany };
 };
 
-/** How far it has come, once it has come to its end. */
 const finished = async (parley: TestParley, id: string): Promise<Wire> => {
   let body: Wire;
   await eventually(async () => {
@@ -28,12 +27,12 @@ const finished = async (parley: TestParley, id: string): Promise<Wire> => {
 
 const told = async (agent: TestAgent): Promise<string[]> => (await agent.inbox()).map(({ payload }) => payload.message);
 
-describe('a message to many', () => {
-  it('reaches all others, or those of a capability or domain, each in its own inbox and dialect', async (t) => {
+describe('broadcast', () => {
+  it('delivers a broadcast to all agents, or to those of a capability or domain, each in its own dialect', async (t) => {
     const { parley, coordinator, toMany } = await start(t);
     const coder = await parley.agent('coder', { ...messageRouting, capabilities: ['write_code'] });
     const guard = await parley.agent('guard', { ...messageRouting, domains: ['security'] });
-    const knight = await parley.agent('knight', { capabilities: ['security.briefing'] });
+    const analyst = await parley.agent('analyst', { capabilities: ['security.briefing'] });
     const say = async (audience: string) => {
       const message = mrMessage('status-update', 'coordinator', 'all', {
         payload: { status: 'blocked', message: audience },
@@ -55,7 +54,7 @@ describe('a message to many', () => {
     assert.deepEqual(counts, [3, 1, 1, 2, 0]);
     assert.deepEqual(await told(coder), ['all', 'capability:write_code']);
     assert.deepEqual(await told(guard), ['all', 'domain:security']);
-    const read = (await knight.inbox()).map(({ payload }) => payload.content.message);
+    const read = (await analyst.inbox()).map(({ payload }) => payload.content.message);
     assert.deepEqual(read, ['all', 'capability:security.briefing', 'domain:security']);
     assert.deepEqual(await coordinator.inbox(), []);
     const [first] = await guard.inbox();
@@ -63,7 +62,7 @@ describe('a message to many', () => {
     assert.equal((await coder.inbox()).length, 2);
   });
 
-  it('is sent once, however often it is repeated', async (t) => {
+  it('delivers a repeated broadcast once', async (t) => {
     const { parley, toMany } = await start(t);
     const reader = await parley.agent('reader', messageRouting);
     const message = mrMessage('status-update', 'coordinator', 'all');
@@ -77,7 +76,7 @@ describe('a message to many', () => {
     assert.deepEqual([read, more], [{ ...message, to: 'reader' }, []]);
   });
 
-  it('goes on where it was when the process ends on its way, and reaches each of 250 once', async (t) => {
+  it('continues a broadcast after a restart, and reaches each of 250 agents once', async (t) => {
     const { parley, toMany } = await start(t);
     const ids = Array.from({ length: 250 }, (_, index) => `agent-${String(index).padStart(3, '0')}`);
     for (const id of ids) await parley.agent(id, messageRouting);
@@ -91,7 +90,7 @@ describe('a message to many', () => {
     }
   });
 
-  it('may be an order for all, or a task for each', async (t) => {
+  it('delivers a broadcast control command to all agents, and a broadcast task to each', async (t) => {
     const { parley, coordinator, toMany } = await start(t);
     const [one, two] = [await parley.agent('one', messageRouting), await parley.agent('two', messageRouting)];
     const stop = { action: 'stop' };
@@ -112,7 +111,7 @@ describe('a message to many', () => {
     assert.equal((await coordinator.inbox()).length, 2);
   });
 
-  it('does not wait for an inbox that is full', async (t) => {
+  it('delivers a broadcast to the other agents when one inbox is full', async (t) => {
     const { parley, toMany } = await start(t);
     const full = await parley.agent('full', { ...messageRouting, inboxLimit: 1, overflow: 'refuse' });
     const free = await parley.agent('free', messageRouting);
@@ -123,7 +122,7 @@ describe('a message to many', () => {
     assert.deepEqual([(await full.inbox()).length, (await free.inbox()).length], [1, 2]);
   });
 
-  it('is for coordinators, names whom it is for, and says something', async (t) => {
+  it('rejects a broadcast from an agent without the role, to an unknown audience, or of a heartbeat', async (t) => {
     const { parley, toMany } = await start(t);
     const reader = await parley.agent('reader', messageRouting);
     const message = mrMessage('status-update', 'reader', 'all');
@@ -138,10 +137,10 @@ describe('a message to many', () => {
     assert.equal((await reader.call('GET', `/v1/broadcasts/${body.broadcastId}`)).status, 404);
   });
 
-  it('is none that names its agent in its subject: that one alone would have it, and so nobody has', async (t) => {
+  it('rejects a broadcast of a message whose subject names its agent', async (t) => {
     const { parley } = await start(t);
-    for (const id of ['merlin', 'kay']) await groundAgent(parley, id);
-    const call = callMessage('merlin');
+    for (const id of ['worker', 'helper']) await groundAgent(parley, id);
+    const call = callMessage('worker');
     const reply = await parley.admin.call('POST', '/v1/messages', call, { 'parley-broadcast': 'all' });
     assertRefused(reply, 400, 'invalid_request');
     assert.equal((await parley.admin.call('POST', '/v1/messages', call)).status, 202);

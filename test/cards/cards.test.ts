@@ -15,10 +15,10 @@ const DAY_MS = 86_400_000;
 const blobsOf = ({ dir }: TestParley) =>
   readdirSync(join(dir, 'blobs'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
 
-describe('a card', () => {
-  it('is what was put in, whatever JSON that is, with its type and who made it', async (t) => {
+describe('card', () => {
+  it('returns the JSON content, the type and the creator of a card', async (t) => {
     const { agent } = await testParley(t);
-    const [tim, kay] = [await agent('tim'), await agent('kay')];
+    const [writer, reader] = [await agent('writer'), await agent('reader')];
     for (const content of [
       'text',
       0,
@@ -30,37 +30,37 @@ describe('a card', () => {
       'x'.repeat(8190),
       'x'.repeat(8191),
     ]) {
-      const made = await tim.call('POST', '/v1/cards', { type: 'tool.result', content });
+      const made = await writer.call('POST', '/v1/cards', { type: 'tool.result', content });
       assert.equal(made.status, 201);
-      const { status, body } = await kay.call('GET', `/v1/cards/${made.body.card_id}`);
+      const { status, body } = await reader.call('GET', `/v1/cards/${made.body.card_id}`);
       assert.equal(status, 200);
       assert.deepEqual(body.content, content);
       assert.equal(body.card_id, made.body.card_id);
       assert.equal(body.type, 'tool.result');
-      assert.equal(body.created_by, 'tim');
+      assert.equal(body.created_by, 'writer');
       assert.equal(body.created_at, '2026-03-01T12:00:00.000Z');
     }
   });
 
-  it('is the same card where type and content are the same, and another where one of them differs', async (t) => {
+  it('gives cards of the same type and content the same id, and other cards another', async (t) => {
     const { agent } = await testParley(t);
-    const [tim, kay] = [await agent('tim'), await agent('kay')];
-    const first = await tim.call('POST', '/v1/cards', { type: 'tool.call', content: { a: 1, b: [1, 2] } });
-    const again = await kay.call('POST', '/v1/cards', { type: 'tool.call', content: { b: [1, 2], a: 1 } });
+    const [writer, reader] = [await agent('writer'), await agent('reader')];
+    const first = await writer.call('POST', '/v1/cards', { type: 'tool.call', content: { a: 1, b: [1, 2] } });
+    const again = await reader.call('POST', '/v1/cards', { type: 'tool.call', content: { b: [1, 2], a: 1 } });
     assert.deepEqual([first.status, again.status], [201, 201]);
     assert.equal(again.body.card_id, first.body.card_id);
-    assert.equal((await kay.call('GET', `/v1/cards/${first.body.card_id}`)).body.created_by, 'tim');
+    assert.equal((await reader.call('GET', `/v1/cards/${first.body.card_id}`)).body.created_by, 'writer');
     const others = [
-      await cardOf(tim, { a: 1, b: [2, 1] }, 'tool.call'),
-      await cardOf(tim, { a: 1, b: [1, 2] }, 'tool.result'),
-      await cardOf(tim, { a: '1', b: [1, 2] }, 'tool.call'),
+      await cardOf(writer, { a: 1, b: [2, 1] }, 'tool.call'),
+      await cardOf(writer, { a: 1, b: [1, 2] }, 'tool.result'),
+      await cardOf(writer, { a: '1', b: [1, 2] }, 'tool.call'),
     ];
     assert.equal(new Set([first.body.card_id, ...others]).size, 4);
   });
 
-  it('is one of the known types or a system card; any other is refused by name', async (t) => {
+  it('accepts cards of known and system types, and rejects other types by name', async (t) => {
     const { agent } = await testParley(t);
-    const tim = await agent('tim');
+    const writer = await agent('writer');
     const types = [
       'task.instruction',
       'agent.thought',
@@ -71,81 +71,81 @@ describe('a card', () => {
       'sys.a.b_2',
     ];
     for (const type of types)
-      assert.equal((await tim.call('POST', '/v1/cards', { type, content: 1 })).status, 201, type);
+      assert.equal((await writer.call('POST', '/v1/cards', { type, content: 1 })).status, 201, type);
     for (const type of ['tool.guess', 'sys', 'sys.', 'sys.A', 'system.x', 'Tool.call', `sys.${'x'.repeat(61)}`, 7]) {
-      const reply = await tim.call('POST', '/v1/cards', { type, content: 1 });
+      const reply = await writer.call('POST', '/v1/cards', { type, content: 1 });
       assertRefused(reply, 400, 'invalid_request');
       assert.match(JSON.stringify(reply.body.issues), new RegExp(`${String(type).slice(0, 40)}.*no type of card`));
     }
   });
 
-  it('is refused without content, with more than type and content, and where it is too large', async (t) => {
+  it('rejects a card without content, with unknown fields or with too much content', async (t) => {
     const { agent } = await testParley(t, { config: { limits: { ...config.limits, outputBytes: 1000 } } });
-    const tim = await agent('tim');
-    assertRefused(await tim.call('POST', '/v1/cards', { type: 'tool.call' }), 400, 'invalid_request');
+    const writer = await agent('writer');
+    assertRefused(await writer.call('POST', '/v1/cards', { type: 'tool.call' }), 400, 'invalid_request');
     assertRefused(
-      await tim.call('POST', '/v1/cards', { type: 'tool.call', content: 1, id: 'x' }),
+      await writer.call('POST', '/v1/cards', { type: 'tool.call', content: 1, id: 'x' }),
       400,
       'invalid_request',
     );
     assertRefused(
-      await tim.call('POST', '/v1/cards', { type: 'tool.call', content: 'x'.repeat(1000) }),
+      await writer.call('POST', '/v1/cards', { type: 'tool.call', content: 'x'.repeat(1000) }),
       413,
       'too_large',
     );
-    assert.equal((await tim.call('POST', '/v1/cards', { type: 'tool.call', content: 'x'.repeat(998) })).status, 201);
+    assert.equal((await writer.call('POST', '/v1/cards', { type: 'tool.call', content: 'x'.repeat(998) })).status, 201);
   });
 
-  it('that nobody made is not found, whatever its name', async (t) => {
+  it('returns card_not_found for a card that nobody created', async (t) => {
     const { admin } = await testParley(t);
     for (const id of ['x', `card_${'a'.repeat(43)}`, '%23', '..', `card_${'a'.repeat(42)}%23`]) {
       assertRefused(await admin.call('GET', `/v1/cards/${id}`), 404, 'card_not_found');
     }
   });
 
-  it('that is large leaves one blob, however often and at the same time it is made', async (t) => {
+  it('stores one blob for a large card that is created several times at once', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const writer = await parley.agent('writer');
     const content = { text: 'x'.repeat(20_000) };
     const made = await Promise.all(
-      Array.from({ length: 5 }, () => tim.call('POST', '/v1/cards', { type: 'tool.result', content })),
+      Array.from({ length: 5 }, () => writer.call('POST', '/v1/cards', { type: 'tool.result', content })),
     );
     assert.deepEqual(
       made.map(({ status }) => status),
       [201, 201, 201, 201, 201],
     );
     assert.equal(blobsOf(parley).length, 1);
-    assert.deepEqual((await tim.call('GET', `/v1/cards/${made[0]?.body.card_id}`)).body.content, content);
+    assert.deepEqual((await writer.call('GET', `/v1/cards/${made[0]?.body.card_id}`)).body.content, content);
   });
 
-  it('goes when its time is over, with its blob, and can then be made anew', async (t) => {
+  it('deletes an expired card with its blob, and accepts it again', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const writer = await parley.agent('writer');
     const content = 'y'.repeat(20_000);
-    const id = await cardOf(tim, content);
+    const id = await cardOf(writer, content);
     parley.clock.advance(30 * DAY_MS - 1000);
-    assert.equal((await tim.call('GET', `/v1/cards/${id}`)).status, 200);
+    assert.equal((await writer.call('GET', `/v1/cards/${id}`)).status, 200);
     parley.clock.advance(62_000);
-    assertRefused(await tim.call('GET', `/v1/cards/${id}`), 404, 'card_not_found');
+    assertRefused(await writer.call('GET', `/v1/cards/${id}`), 404, 'card_not_found');
     await eventually(() => assert.deepEqual(blobsOf(parley), []));
-    assert.equal(await cardOf(tim, content), id);
-    assert.deepEqual((await tim.call('GET', `/v1/cards/${id}`)).body.content, content);
+    assert.equal(await cardOf(writer, content), id);
+    assert.deepEqual((await writer.call('GET', `/v1/cards/${id}`)).body.content, content);
   });
 
-  it('that is made again stays for at least half its time from then on', async (t) => {
+  it('keeps a card that is created again for at least half its lifetime', async (t) => {
     const { agent, clock } = await testParley(t);
-    const tim = await agent('tim');
-    const id = await cardOf(tim, 'a thought');
+    const writer = await agent('writer');
+    const id = await cardOf(writer, 'a thought');
     for (let round = 0; round < 4; round++) {
       clock.advance(14 * DAY_MS);
-      const again = await tim.call('POST', '/v1/cards', { type: 'agent.thought', content: 'a thought' });
+      const again = await writer.call('POST', '/v1/cards', { type: 'agent.thought', content: 'a thought' });
       assert.deepEqual([again.status, again.body.card_id], [201, id]);
     }
     clock.advance(15 * DAY_MS - 1000);
-    assert.equal((await tim.call('GET', `/v1/cards/${id}`)).status, 200);
+    assert.equal((await writer.call('GET', `/v1/cards/${id}`)).status, 200);
   });
 
-  it('belongs to its project', async (t) => {
+  it('hides a card from other projects', async (t) => {
     const { default: project } = config.projects;
     assert.ok(project);
     const parley = await testParley(t, { config: { projects: { default: project, other: project } } });

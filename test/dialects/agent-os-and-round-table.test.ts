@@ -6,41 +6,41 @@ import { testParley } from '../support/test-parley.ts';
 
 const start = async (t: Parameters<typeof testParley>[0]) => {
   const parley = await testParley(t);
-  return { parley, brain: await agentOsAgent(parley, 'one-brain'), galahad: await parley.agent('galahad') };
+  return { parley, brain: await agentOsAgent(parley, 'one-brain'), worker: await parley.agent('worker') };
 };
 
-describe('a Round Table agent', () => {
-  it('is given a query as a task with everything that was said, and its result is a response', async (t) => {
-    const { brain, galahad } = await start(t);
-    const query = await brain.say('query', 'galahad', { priority: 'high', ttl: 90 });
-    const [{ message }] = await galahad.claim();
+describe('AgentOS request to a Round Table agent', () => {
+  it('gives an AgentOS query as a task with all its fields, and returns the result as a response', async (t) => {
+    const { brain, worker } = await start(t);
+    const query = await brain.say('query', 'worker', { priority: 'high', ttl: 90 });
+    const [{ message }] = await worker.claim();
     assert.deepEqual(
       [message.type, message.from, message.to, message.priority, message.ttl, message.payload.task],
-      ['task.request', 'one-brain', 'galahad', 'high', 90, 'agent-os.query'],
+      ['task.request', 'one-brain', 'worker', 'high', 90, 'agent-os.query'],
     );
     assert.deepEqual(message.payload.params, { question: 'How large was the harvest?' });
     assert.deepEqual(message.parley['agent-os'].context, query.context);
     assert.equal(`msg-${message.id}`, query.id);
-    assert.equal((await galahad.progress(message.id, { percent: 50, message: 'half' })).status, 202);
+    assert.equal((await worker.progress(message.id, { percent: 50, message: 'half' })).status, 202);
     const report = (await brain.call('GET', `/v1/tasks/${query.id}?dialect=agent-os`)).body;
     assert.deepEqual([report.type, report.replyTo, report.payload.content.percent], ['event', query.id, 50]);
-    await galahad.complete(message.id, { format: 'markdown', content: 'Large.' });
+    await worker.complete(message.id, { format: 'markdown', content: 'Large.' });
     const [response] = await brain.inbox();
     assert.deepEqual(
       [response.type, response.replyTo, response.from.agentId, response.to, response.context],
-      ['response', query.id, 'galahad', query.from, query.context],
+      ['response', query.id, 'worker', query.from, query.context],
     );
     assert.deepEqual(response.payload.content, { format: 'markdown', content: 'Large.' });
     assert.deepEqual([response.evidence.confidence, response.parley.envelope.version], [0, '1.0']);
     assert.equal(await brain.ack(response.id), 1);
   });
 
-  it('is given content that is no object as one', async (t) => {
-    const { brain, galahad } = await start(t);
-    await brain.say('query', 'galahad', { payload: content('كم؟', { format: 'text', language: 'ar' }) });
-    const [{ message }] = await galahad.claim();
+  it('wraps content that is not an object into one', async (t) => {
+    const { brain, worker } = await start(t);
+    await brain.say('query', 'worker', { payload: content('كم؟', { format: 'text', language: 'ar' }) });
+    const [{ message }] = await worker.claim();
     assert.deepEqual(message.payload.params, { content: 'كم؟' });
-    await galahad.complete(message.id, { n: 1 });
+    await worker.complete(message.id, { n: 1 });
     assert.equal((await brain.inbox())[0].payload.language, 'ar');
   });
 
@@ -53,12 +53,12 @@ describe('a Round Table agent', () => {
     ['internal_error', 'SOURCE_ERROR', true],
   ];
   for (const [said, read, recoverable] of codes) {
-    it(`fails with ${said}, which is read as ${read} with the code that was said`, async (t) => {
-      const { parley, brain, galahad } = await start(t);
-      const query = await brain.say('query', 'galahad', { ttl: 600_000 });
+    it(`returns the Round Table failure ${said} as ${read} with its original code`, async (t) => {
+      const { parley, brain, worker } = await start(t);
+      const query = await brain.say('query', 'worker', { ttl: 600_000 });
       for (let attempt = 0; attempt < 3; attempt++) {
-        const [task] = await galahad.claim();
-        if (task) await galahad.fail(task.message.id, { error: said, message: 'it broke' });
+        const [task] = await worker.claim();
+        if (task) await worker.fail(task.message.id, { error: said, message: 'it broke' });
         parley.clock.advance(60_000);
         await settled(parley);
       }
@@ -71,11 +71,11 @@ describe('a Round Table agent', () => {
   }
 });
 
-describe('an AgentOS agent', () => {
-  it('is given a Round Table task as a command, and its response is a result with the evidence', async (t) => {
-    const { parley, brain, galahad } = await start(t);
-    const tim = await parley.agent('tim');
-    const id = await tim.request({
+describe('Round Table request to an AgentOS agent', () => {
+  it('gives a Round Table task as a command, and returns the response as a result with its evidence', async (t) => {
+    const { parley, brain, worker } = await start(t);
+    const requester = await parley.agent('requester');
+    const id = await requester.request({
       to: 'one-brain',
       priority: 'critical',
       ttl: 90,
@@ -84,19 +84,19 @@ describe('an AgentOS agent', () => {
     const [{ message }] = await brain.claim();
     assert.deepEqual(
       [message.id, message.type, message.from, message.to.agentId, message.priority, message.ttl],
-      [id, 'command', { agentId: 'tim', instanceId: 'tim' }, 'one-brain', 'high', 90],
+      [id, 'command', { agentId: 'requester', instanceId: 'requester' }, 'one-brain', 'high', 90],
     );
     assert.deepEqual(message.payload.content, { command: 'security.briefing', parameters: { scope: 'daily' } });
     assert.equal(message.parley.priority, 'critical');
     assert.equal(message.parley.payload.responseFormat, 'markdown');
-    await brain.say('event', 'tim', { replyTo: id, payload: content({ percent: 10 }) });
-    assert.equal((await tim.task(id)).progress.percent, 10);
-    assert.equal((await brain.respond('tim', id)).status, 202);
-    const [result] = await tim.inbox();
+    await brain.say('event', 'requester', { replyTo: id, payload: content({ percent: 10 }) });
+    assert.equal((await requester.task(id)).progress.percent, 10);
+    assert.equal((await brain.respond('requester', id)).status, 202);
+    const [result] = await requester.inbox();
     assert.deepEqual([result.type, result.correlationId, result.from], ['task.result', id, 'one-brain']);
     assert.deepEqual(result.payload, { status: 'completed', result: { answer: 'Large.' } });
     assert.deepEqual(result.parley['agent-os'].evidence, evidence());
-    assert.deepEqual(await galahad.claim(), []);
+    assert.deepEqual(await worker.claim(), []);
   });
 
   const codes: [said: string, read: string, retryable: boolean][] = [
@@ -109,17 +109,17 @@ describe('an AgentOS agent', () => {
     ['UNAUTHORIZED', 'skill_missing', false],
   ];
   for (const [said, read, retryable] of codes) {
-    it(`fails with ${said}, which is read as ${read} with the code that was said`, async (t) => {
+    it(`returns the AgentOS error ${said} as ${read} with its original code`, async (t) => {
       const { parley, brain } = await start(t);
-      const tim = await parley.agent('tim');
-      const id = await tim.request({ to: 'one-brain', ttl: 600_000 });
+      const requester = await parley.agent('requester');
+      const id = await requester.request({ to: 'one-brain', ttl: 600_000 });
       for (let attempt = 0; attempt < 3; attempt++) {
         const [task] = await brain.claim();
-        if (task) await brain.err('tim', { code: said, message: 'it broke', suggestion: 'ask' }, { replyTo: id });
+        if (task) await brain.err('requester', { code: said, message: 'it broke', suggestion: 'ask' }, { replyTo: id });
         parley.clock.advance(60_000);
         await settled(parley);
       }
-      const [failure] = await tim.inbox();
+      const [failure] = await requester.inbox();
       const { error, message, retryable: can, parley: kept } = failure.payload;
       assert.deepEqual([error, message, can, kept.code], [read, 'it broke', retryable, said]);
       assert.equal(failure.parley['agent-os'].content.suggestion, 'ask');

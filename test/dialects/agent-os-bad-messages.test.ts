@@ -21,7 +21,7 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
   return { parley, brain };
 };
 
-describe('a validation rule of AgentOS', () => {
+describe('AgentOS validation rules', () => {
   const rules: [rule: string, message: object, paths: string[]][] = [
     ...['id', 'timestamp', 'version', 'type', 'payload', 'to'].map((field): [string, object, string[]] => [
       'required_fields',
@@ -46,12 +46,12 @@ describe('a validation rule of AgentOS', () => {
     ['confidence_range', query({ evidence: { confidence: -0.1 } }), ['evidence.confidence']],
   ];
 
-  it('that is broken is named, with its fields, and nothing changes', async (t) => {
+  it('rejects a bad message with the broken rule and its fields, without a trace', async (t) => {
     const { parley, brain } = await start(t);
     for (const [rule, message, paths] of rules) {
-      await t.test(`${rule}: ${paths}`, async () => {
+      await t.test(`rejects a message that breaks ${rule}: ${paths}`, async () => {
         const { body } = await refusedWithoutTrace(parley, 400, 'invalid_message', () =>
-          // Without a sender it has no dialect's shape but by its header.
+          // Without a sender only the header tells the dialect.
           brain.call('POST', '/v1/messages', message, { 'parley-dialect': 'agent-os' }),
         );
         assert.deepEqual(
@@ -63,7 +63,7 @@ describe('a validation rule of AgentOS', () => {
     }
   });
 
-  it('about agent ids is also that both must be registered, and the sender be whose key it is', async (t) => {
+  it('rejects an unregistered recipient or sender, and a sender other than the owner of the key', async (t) => {
     const { parley, brain } = await start(t);
     const unknown = await refusedWithoutTrace(parley, 422, 'unknown_agent', () =>
       brain.send(query({ to: { agentId: 'nobody' } })),
@@ -78,13 +78,13 @@ describe('a validation rule of AgentOS', () => {
   });
 });
 
-describe('an AgentOS message that is not right', () => {
+describe('AgentOS message validation', () => {
   const refused: [what: string, message: object, code: ParleyErrorCode, paths: string[]][] = [
     ['a timestamp that is a number', query({ timestamp: 5 }), 'invalid_message', ['timestamp']],
     ['a version of two numbers', query({ version: '1.0' }), 'invalid_message', ['version']],
     ['a version of another major', query({ version: '2.0.0' }), 'unsupported_version', []],
     ['an unknown type', query({ type: 'praise' }), 'unknown_type', []],
-    ['a type that objects are born with', query({ type: 'constructor' }), 'unknown_type', []],
+    ['a type named like an inherited property', query({ type: 'constructor' }), 'unknown_type', []],
     ['a type that is a number', query({ type: 7 }), 'invalid_message', ['type']],
     ['a sender without an id', query({ from: {} }), 'invalid_message', ['from.agentId']],
     ['an instance that is a number', query({ from: from({ instanceId: 1 }) }), 'invalid_message', ['from.instanceId']],
@@ -163,24 +163,24 @@ describe('an AgentOS message that is not right', () => {
     ],
   ];
 
-  it('is refused with everything that is wrong, and changes nothing', async (t) => {
+  it('rejects a bad message with all its issues and without a trace', async (t) => {
     const { parley, brain } = await start(t);
     for (const [what, message, code, paths] of refused) {
-      await t.test(what, async () => {
+      await t.test(`rejects ${what}`, async () => {
         const { body } = await refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, () => brain.send(message));
         assert.deepEqual((body.issues ?? []).map(({ path }: { path: string }) => path).sort(), paths.toSorted());
       });
     }
   });
 
-  it('is recognised by its sender, which is an object', async (t) => {
+  it('recognizes an AgentOS message by its sender object', async (t) => {
     const { brain } = await start(t);
     const answer = await brain.send({ from: from({}) });
     assertRefused(answer, 400, 'invalid_message');
     assert.match(answer.body.detail, /agent-os/);
   });
 
-  it('has defaults for all that the rules do not ask for', async (t) => {
+  it('fills the optional fields of a message with defaults', async (t) => {
     const parley = await testParley(t);
     const [brain, scribe] = [await agentOsAgent(parley, 'one-brain'), await agentOsAgent(parley, 'scribe')];
     const { id, timestamp, version, type } = query();

@@ -11,8 +11,8 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
 
 const unfounded = evidence({ sources: [] });
 
-describe('the law against fabrication', () => {
-  it('takes no source that has a blank for its name', async (t) => {
+describe('AgentOS law against fabrication', () => {
+  it('rejects a source with a blank name', async (t) => {
     const { brain, scribe } = await start(t);
     const query = await brain.say('query', 'scribe');
     await scribe.claim();
@@ -34,7 +34,7 @@ describe('the law against fabrication', () => {
     ['a plain yes', { accepted: true }],
   ];
   for (const [what, said] of claims) {
-    it(`refuses ${what} with confidence and without a source, keeps that it came, and leaves the task to its holder`, async (t) => {
+    it(`rejects ${what} with confidence and without a source, records the violation, and leaves the task to its holder`, async (t) => {
       const { parley, brain, scribe } = await start(t);
       const query = await brain.say('query', 'scribe');
       await scribe.claim();
@@ -63,7 +63,7 @@ describe('the law against fabrication', () => {
   }
 
   for (const type of ['validation', 'correction', 'event']) {
-    it(`holds for a ${type} that answers: it is refused without a source, and the task stays with its holder`, async (t) => {
+    it(`rejects a ${type} that answers without a source, and leaves the task to its holder`, async (t) => {
       const { parley, brain, scribe } = await start(t);
       const query = await brain.say('query', 'scribe');
       await scribe.claim();
@@ -78,7 +78,7 @@ describe('the law against fabrication', () => {
   }
 
   for (const type of ['event', 'evidence', 'gap', 'validation', 'correction']) {
-    it(`holds for a ${type} that answers nothing, and nobody is given it`, async (t) => {
+    it(`rejects a ${type} without a source that answers no task, and delivers it to nobody`, async (t) => {
       const { parley, brain, scribe } = await start(t);
       const overrides = { payload: content({ answer: 'Large.' }), evidence: unfounded };
       assertRefused(await scribe.send(scribe.message(type, 'one-brain', overrides)), 422, 'fabrication_detected');
@@ -94,7 +94,7 @@ describe('the law against fabrication', () => {
     ['an empty answer', { payload: content({ answer: '', data: {}, notes: [null] }), evidence: unfounded }],
   ];
   for (const [what, overrides] of honest) {
-    it(`lets pass ${what}`, async (t) => {
+    it(`accepts ${what}`, async (t) => {
       const { parley, brain, scribe } = await start(t);
       const query = await brain.say('query', 'scribe');
       await scribe.claim();
@@ -103,7 +103,7 @@ describe('the law against fabrication', () => {
     });
   }
 
-  it('keeps nothing under the name of an agent that did not break it', async (t) => {
+  it('records no violation under the name of another agent', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const forged = scribe.message('response', 'one-brain', {
       replyTo: scribe.message('query', 'x').id,
@@ -114,8 +114,8 @@ describe('the law against fabrication', () => {
   });
 });
 
-describe('the list of violations', () => {
-  it('is given newest first, page by page, to an administrator only', async (t) => {
+describe('list of violations', () => {
+  it('returns violations newest first, page by page, to administrators only', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const ids: string[] = [];
     for (let times = 0; times < 5; times++) {

@@ -8,7 +8,7 @@ import { testParley } from '../support/test-parley.ts';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 const name = fc.stringMatching(/^[a-z0-9-]{1,20}$/);
-/** New for every run, so that a smaller counterexample is not taken for the larger one sent again. */
+/** The id is new in every run, so that a shrunk counterexample is not a repetition. */
 const uuid = fc
   .constantFrom<(id: string) => string>(
     (id) => id,
@@ -16,7 +16,6 @@ const uuid = fc
     (id) => `msg-${id.toUpperCase()}`,
   )
   .map((spelling) => () => spelling(randomUUID()));
-/** Whatever any body may hold. */
 const json = fc
   .jsonValue({ maxDepth: 3, stringUnit: 'grapheme' })
   .filter((value) => findUnsafeJson(value) === undefined);
@@ -37,7 +36,6 @@ const sent = (unsent: Unsent, overrides: Record<string, unknown> = {}): Wire => 
 const source = fc.record({ id: name, name: text, type: text, url: fc.webUrl() });
 const party = (agentId: string) => fc.record({ agentId: fc.constant(agentId), instanceId: name });
 
-/** Any message of the type, with every field that the protocol has. */
 const message = (type: string, from: string, to: string, value: fc.Arbitrary<unknown> = json): fc.Arbitrary<Unsent> =>
   fc.record({
     id: uuid,
@@ -74,11 +72,11 @@ const message = (type: string, from: string, to: string, value: fc.Arbitrary<unk
     later: json,
   });
 
-/** As JSON sees it: without the difference between 0 and -0. */
+/** JSON does not distinguish 0 and -0. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-describe('any AgentOS message', () => {
-  it('comes out as it went in, be it a task, its answer or neither', async (t) => {
+describe('AgentOS round trip', () => {
+  it('delivers any request, answer or direct message unchanged', async (t) => {
     const parley = await testParley(t);
     const [brain, scribe] = [await agentOsAgent(parley, 'one-brain'), await agentOsAgent(parley, 'scribe')];
     const request = fc
@@ -105,7 +103,7 @@ describe('any AgentOS message', () => {
     );
   });
 
-  it('fails a task in its own words', async (t) => {
+  it('delivers any error that fails a task unchanged', async (t) => {
     const parley = await testParley(t);
     const [brain, scribe] = [await agentOsAgent(parley, 'one-brain'), await agentOsAgent(parley, 'scribe')];
     const said = fc.record(

@@ -10,9 +10,9 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
   return { parley, brain: await agentOsAgent(parley, 'one-brain'), scribe: await agentOsAgent(parley, 'scribe') };
 };
 
-describe('a query and a command', () => {
+describe('AgentOS request', () => {
   for (const type of ['query', 'command', 'validation', 'correction']) {
-    it(`are tasks for their addressee, given on as they were sent: ${type}`, async (t) => {
+    it(`gives a request unchanged to its recipient as a task: ${type}`, async (t) => {
       const { brain, scribe } = await start(t);
       const sent = await brain.say(type, 'scribe', { extra: { from: 'a later version' } });
       const [task] = await scribe.claim();
@@ -20,7 +20,7 @@ describe('a query and a command', () => {
     });
   }
 
-  it('are answered where they were asked, with the evidence, and the answer is acknowledged by the id that was read', async (t) => {
+  it('returns a response with its evidence to the instance that asked, and acknowledges it by its id', async (t) => {
     const { brain, scribe } = await start(t);
     const query = await brain.say('query', 'scribe', { from: { agentId: 'one-brain', instanceId: 'ob-7' } });
     await scribe.claim();
@@ -35,13 +35,13 @@ describe('a query and a command', () => {
     });
     assert.equal((await scribe.send({ ...response, to: { agentId: 'one-brain' } })).status, 202);
     const [answer] = await brain.inbox();
-    // It asked as ob-7, though the answer did not say so.
+    // The response did not name ob-7, the request did.
     assert.deepEqual(answer, response);
     assert.equal(await brain.ack(answer.id), 1);
     assert.deepEqual(await brain.inbox(), []);
   });
 
-  it('are known by their id in any spelling, and answered with the one that was sent', async (t) => {
+  it('recognizes a message id in any spelling, and answers with the spelling that was sent', async (t) => {
     const { brain, scribe } = await start(t);
     const uuid = randomUUID();
     const message = brain.message('query', 'scribe', { id: `msg-${uuid.toUpperCase()}` });
@@ -55,13 +55,13 @@ describe('a query and a command', () => {
     assert.equal(answer.replyTo, message.id);
   });
 
-  it('take any UUID of RFC 9562, such as those of the document', async (t) => {
+  it('accepts any UUID of RFC 9562', async (t) => {
     const { brain } = await start(t);
     await brain.say('query', 'scribe', { id: 'msg-123e4567-e89b-12d3-a456-426614174000' });
     await brain.say('query', 'scribe', { id: '0190b1de-7a3c-7def-8abc-123456789abc' });
   });
 
-  it('carry Arabic text byte for byte, with its language and format, both ways', async (t) => {
+  it('delivers Arabic text byte for byte in both directions, with its language and format', async (t) => {
     const { brain, scribe } = await start(t);
     const question = 'ما هو الناتج المحلي الإجمالي؟ ١٧٫٢٤ \u200f«مليار»\u200e e\u0301 \u{1F33E}';
     const payload = content(question, { format: 'text', language: 'ar' });
@@ -73,7 +73,7 @@ describe('a query and a command', () => {
     assert.deepEqual((await brain.inbox())[0].payload, told);
   });
 
-  it('expire after their TTL, and whoever asked is told with TIMEOUT', async (t) => {
+  it('expires a request after its TTL, and sends the requester an error TIMEOUT', async (t) => {
     const { parley, brain } = await start(t);
     const query = await brain.say('query', 'scribe', { ttl: 30 });
     parley.clock.advance(30_000);
@@ -84,7 +84,7 @@ describe('a query and a command', () => {
     assert.deepEqual([error.to, error.context], [query.from, query.context]);
   });
 
-  it('come in the order of their priorities', async (t) => {
+  it('gives requests in the order of their priorities', async (t) => {
     const { brain, scribe } = await start(t);
     const low = await brain.say('query', 'scribe', { priority: 'low' });
     const normal = await brain.say('query', 'scribe', { priority: 'normal' });
@@ -99,12 +99,12 @@ describe('a query and a command', () => {
   });
 });
 
-describe('an error', () => {
+describe('AgentOS error', () => {
   const RECOVERABLE = ['DATA_UNAVAILABLE', 'SOURCE_ERROR', 'TIMEOUT'];
   const FINAL = ['VALIDATION_FAILED', 'FABRICATION_DETECTED', 'SAFETY_VIOLATION', 'UNAUTHORIZED'];
 
   for (const code of RECOVERABLE) {
-    it(`that can be recovered from is tried again, with its suggestion: ${code}`, async (t) => {
+    it(`retries a task after a recoverable error, and delivers the suggestion: ${code}`, async (t) => {
       const { parley, brain, scribe } = await start(t);
       const query = await brain.say('query', 'scribe', { retryCount: 2 });
       await scribe.claim();
@@ -124,7 +124,7 @@ describe('an error', () => {
   }
 
   for (const code of FINAL) {
-    it(`that cannot be recovered from fails the task at once, whatever it says of itself: ${code}`, async (t) => {
+    it(`fails a task at once after an unrecoverable error, whatever its recoverable field says: ${code}`, async (t) => {
       const { parley, brain, scribe } = await start(t);
       const query = await brain.say('query', 'scribe');
       await scribe.claim();
@@ -138,7 +138,7 @@ describe('an error', () => {
     });
   }
 
-  it('that its sender gives up on is final though its code is not', async (t) => {
+  it('fails a task after an error that its sender calls unrecoverable', async (t) => {
     const { brain, scribe } = await start(t);
     const query = await brain.say('query', 'scribe');
     await scribe.claim();
@@ -146,7 +146,7 @@ describe('an error', () => {
     assert.equal((await brain.task(query.id)).state, 'failed');
   });
 
-  it('that names no message fails the one task of its request that its sender holds, once', async (t) => {
+  it('fails the one held task of the same request once after an error without replyTo', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const query = await brain.say('query', 'scribe');
     await scribe.claim();
@@ -162,7 +162,7 @@ describe('an error', () => {
     );
   });
 
-  it('that names no message and another request is delivered and fails nothing', async (t) => {
+  it('delivers an error without replyTo of another request, and fails no task', async (t) => {
     const { brain, scribe } = await start(t);
     const query = await brain.say('query', 'scribe');
     await scribe.claim();
@@ -174,7 +174,7 @@ describe('an error', () => {
     assert.equal((await brain.task(query.id)).state, 'claimed');
   });
 
-  it('that names no message, and could be about two tasks or none, is delivered and fails nothing', async (t) => {
+  it('delivers an error without replyTo that may be about two tasks, and fails neither', async (t) => {
     const { brain, scribe } = await start(t);
     const queries = [await brain.say('query', 'scribe'), await brain.say('query', 'scribe')];
     await scribe.claim({ max: 2 });
@@ -186,9 +186,9 @@ describe('an error', () => {
   });
 });
 
-describe('a validation and a correction', () => {
+describe('AgentOS validation and correction', () => {
   for (const type of ['validation', 'correction']) {
-    it(`with replyTo answer the task that their sender was given, and are requests otherwise: ${type}`, async (t) => {
+    it(`takes a message with replyTo to a held task as its answer, and any other as a request: ${type}`, async (t) => {
       const { parley, brain, scribe } = await start(t);
       const query = await brain.say('query', 'scribe');
       await scribe.claim();
@@ -207,8 +207,8 @@ describe('a validation and a correction', () => {
   }
 });
 
-describe('an event with replyTo', () => {
-  it('is progress from the agent that was given the task, and renews its lease', async (t) => {
+describe('AgentOS event with replyTo', () => {
+  it('takes an event with replyTo from the holder as progress, and renews the lease', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const query = await brain.say('query', 'scribe');
     const [{ lease }] = await scribe.claim();
@@ -225,7 +225,7 @@ describe('an event with replyTo', () => {
     assert.deepEqual([shown.payload, shown.replyTo, shown.to], [event.payload, query.id, query.from]);
   });
 
-  it('is delivered when it comes from anybody else', async (t) => {
+  it('delivers an event with replyTo from any other agent as a direct message', async (t) => {
     const { brain, scribe } = await start(t);
     const query = await brain.say('query', 'scribe');
     const event = await brain.say('event', 'scribe', { replyTo: query.id });

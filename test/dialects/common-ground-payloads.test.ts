@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { eventsOf, groundAgent, reports, Worker } from '../support/ground.ts';
 import { testParley } from '../support/test-parley.ts';
 
-const ofTurn = { agent_turn_id: 'turn_1', turn_epoch: 1, agent_id: 'merlin' };
+const ofTurn = { agent_turn_id: 'turn_1', turn_epoch: 1, agent_id: 'worker' };
 
 interface Family {
   section: string;
@@ -17,20 +17,19 @@ interface Family {
   whole: JsonObject;
   required: string[];
   forbidden?: string[];
-  /** Under which it is sent to Parley. */
+  /** Subjects of messages to Parley. */
   subjects?: string[];
-  /** As which Parley tells it. */
+  /** Event that Parley publishes. */
   event?: string;
 }
 
-/** Each payload of the document with what it requires and forbids. */
 const FAMILIES: Family[] = [
   {
     section: '5.1 wakeup',
     schema: payloads.WakeupPayload,
-    whole: { agent_id: 'merlin', inbox_id: 'i', reason: 'r', metadata: {} },
+    whole: { agent_id: 'worker', inbox_id: 'i', reason: 'r', metadata: {} },
     required: ['agent_id'],
-    subjects: ['cmd.agent.merlin.wakeup'],
+    subjects: ['cmd.agent.worker.wakeup'],
     event: 'cmd.agent.wakeup',
   },
   {
@@ -53,14 +52,14 @@ const FAMILIES: Family[] = [
       'tool_result_card_id',
     ],
     forbidden: ['result'],
-    subjects: ['cmd.agent.merlin.tool_result', 'cmd.agent.merlin.timeout'],
+    subjects: ['cmd.agent.worker.tool_result', 'cmd.agent.worker.timeout'],
   },
   {
     section: '5.3 stop',
     schema: payloads.StopPayload,
     whole: { ...ofTurn, reason: 'r' },
     required: ['agent_id', 'agent_turn_id', 'turn_epoch'],
-    subjects: ['cmd.agent.merlin.stop'],
+    subjects: ['cmd.agent.worker.stop'],
   },
   {
     section: '5.4 cmd.tool, and 5.5 cmd.sys.pmo.internal',
@@ -97,7 +96,7 @@ const FAMILIES: Family[] = [
     schema: payloads.ChunkPayload,
     whole: { agent_turn_id: 't', step_id: 's', chunk_type: 'text', content: 'x', index: 0, metadata: {} },
     required: ['agent_turn_id', 'step_id', 'chunk_type', 'content'],
-    subjects: ['str.agent.merlin.chunk'],
+    subjects: ['str.agent.worker.chunk'],
   },
   {
     section: '5.9 state',
@@ -139,9 +138,9 @@ const violationOf = (schema: z.ZodType, payload: JsonObject): ParleyError => {
   throw new Error('it was accepted');
 };
 
-describe('the payloads of the protocol', () => {
+describe('CommonGround payload schemas', () => {
   for (const { section, schema, whole, required, forbidden = [] } of FAMILIES) {
-    it(`${section}: accepted whole, and with the required fields alone, and with more than is known`, () => {
+    it(`accepts payload ${section} with all fields, with the required fields alone, and with unknown fields`, () => {
       parsePayload(schema, whole, 'It');
       parsePayload(
         schema,
@@ -151,7 +150,7 @@ describe('the payloads of the protocol', () => {
       parsePayload(schema, { ...whole, extra: 1 }, 'It');
     });
     for (const field of required) {
-      it(`${section}: ${field} is required, and is named where it is missing or of another kind`, () => {
+      it(`rejects payload ${section} without a valid ${field}, and names the field`, () => {
         const { [field]: _, ...rest } = whole;
         for (const payload of [rest, { ...whole, [field]: null }, { ...whole, [field]: [] }]) {
           const { code, issues = [] } = violationOf(schema, payload);
@@ -161,7 +160,7 @@ describe('the payloads of the protocol', () => {
       });
     }
     for (const field of forbidden) {
-      it(`${section}: ${field} is forbidden, and it is said where it belongs`, () => {
+      it(`rejects payload ${section} with the forbidden field ${field}, and names the field that replaces it`, () => {
         const { issues = [] } = violationOf(schema, { ...whole, [field]: {} });
         assert.deepEqual(
           issues.map(({ path }) => path),
@@ -173,10 +172,10 @@ describe('the payloads of the protocol', () => {
   }
 });
 
-describe('a message of the protocol', () => {
-  it('without a field that its payload requires, or with one that is forbidden, is refused with its name, and nothing comes of it', async (t) => {
+describe('CommonGround messages', () => {
+  it('rejects a message without a required field or with a forbidden one, without a trace', async (t) => {
     const parley = await testParley(t);
-    await groundAgent(parley, 'merlin');
+    await groundAgent(parley, 'worker');
     const refused = async (subject: string, field: string, payload: JsonObject) => {
       const sent = { subject: `cg.v1r3.default.public.${subject}`, headers: { 'CG-Recursion-Depth': '0' }, payload };
       const { status, body } = await parley.admin.call('POST', '/v1/messages', sent);
@@ -192,12 +191,12 @@ describe('a message of the protocol', () => {
     assert.deepEqual(await eventsOf(parley.admin, 'evt.*', 'cmd.*'), []);
   });
 
-  it('that Parley itself tells has every field that its payload requires', async (t) => {
+  it('publishes messages with every required field', async (t) => {
     const parley = await testParley(t);
     await parley.admin.call('PUT', '/v1/tools/search', { target_subject: 'cmd.tool.search.execute', ui_allowed: true });
-    const worker = new Worker(await groundAgent(parley, 'merlin', { workerTarget: 'ui_worker' }));
+    const worker = new Worker(await groundAgent(parley, 'worker', { workerTarget: 'ui_worker' }));
     const subject = 'cg.v1r3.default.public.cmd.sys.ui.action';
-    const payload = { agent_id: 'merlin', tool_name: 'search', args: {} };
+    const payload = { agent_id: 'worker', tool_name: 'search', args: {} };
     for (const action_id of ['a-1', 'a-2']) {
       const sent = { subject, payload: { ...payload, action_id } };
       assert.equal((await parley.admin.call('POST', '/v1/messages', sent)).status, 202);
@@ -205,7 +204,7 @@ describe('a message of the protocol', () => {
     const held = await worker.begin();
     await worker.ok(held, 'step', { step_id: 's1', phase: 'think' });
     await worker.suspend(held, ['c1']);
-    await reports(parley.admin, 'merlin', held, 'c1');
+    await reports(parley.admin, 'worker', held, 'c1');
     await worker.deliver(await worker.take());
     const told = await eventually(async () => {
       const events = await eventsOf(parley.admin, 'evt.*', 'cmd.*');

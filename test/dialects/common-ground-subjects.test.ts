@@ -41,11 +41,11 @@ const refusal = (ask: () => unknown): ParleyError => {
 const isWithin = (pattern: string, text: string): boolean =>
   new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+').replace(/>$/, '.+')}$`).test(text);
 
-describe('subjects', () => {
-  it('are read as they were built, also with suffixes of more than one token', () =>
+describe('CommonGround subjects', () => {
+  it('parses a subject as it was formatted, also with a suffix of several tokens', () =>
     fc.assert(fc.property(subject, (parts) => assert.deepEqual(parseSubject(formatSubject(parts)), parts))));
 
-  it('are within the pattern that leaves out any of their parts, and within none that names another', () =>
+  it('matches a subject with the pattern of any of its parts, and with no pattern of another target', () =>
     fc.assert(
       fc.property(
         subject,
@@ -59,7 +59,7 @@ describe('subjects', () => {
       ),
     ));
 
-  it('have the patterns of the streams of the protocol', () => {
+  it('formats the subject patterns of the streams in the protocol', () => {
     assert.equal(formatSubjectPattern({ category: 'cmd' }), 'cg.v1r3.*.*.cmd.>');
     assert.equal(formatSubjectPattern({ project: 'p', category: 'evt' }), 'cg.v1r3.p.*.evt.>');
     assert.equal(
@@ -76,18 +76,18 @@ describe('subjects', () => {
     ['an unknown channel', 'cg.v1r3.default.private.cmd.agent.a.wakeup', /channel private/],
     ['a wildcard', 'cg.v1r3.default.public.cmd.agent.*.wakeup', /token "\*"/],
     ['an empty token', 'cg.v1r3.default.public.cmd.agent..wakeup', /token ""/],
-    ['a project of somebody else', 'cg.v1r3.other.public.cmd.agent.a.wakeup', /project other/],
-    ['a suffix without end', `cg.v1r3.default.public.cmd.agent.a${'.x'.repeat(50)}`, /suffix/],
+    ['another project', 'cg.v1r3.other.public.cmd.agent.a.wakeup', /project other/],
+    ['a suffix that is too long', `cg.v1r3.default.public.cmd.agent.a${'.x'.repeat(50)}`, /suffix/],
   ];
   for (const [what, text, names] of flawed) {
-    it(`are refused for ${what}, by name`, () => {
+    it(`rejects a subject with ${what}, and names it`, () => {
       const { code, message } = refusal(() => parseProjectSubject(text, 'default'));
       assert.equal(code, 'protocol_violation');
       assert.match(message, names);
     });
   }
 
-  it('are refused for another version of the protocol', () => {
+  it('rejects a subject of another version of the protocol', () => {
     const { code, details } = refusal(() =>
       parseProjectSubject('cg.v1r2.default.public.cmd.agent.a.wakeup', 'default'),
     );
@@ -98,10 +98,10 @@ describe('subjects', () => {
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
-describe('headers', () => {
-  const missing = { at: Date.parse('2026-03-01T12:00:00Z'), type: 'cmd.tool.call', sender: 'merlin', depth: 0 };
+describe('CommonGround headers', () => {
+  const missing = { at: Date.parse('2026-03-01T12:00:00Z'), type: 'cmd.tool.call', sender: 'worker', depth: 0 };
 
-  it('are filled where they are missing, and left where they are there', () => {
+  it('fills in missing headers, and keeps present ones', () => {
     const trace = parseTrace(TRACE, 'vendor=1');
     assert.deepEqual(fillMissingHeaders({}, missing, trace), {
       traceparent: TRACE,
@@ -109,7 +109,7 @@ describe('headers', () => {
       'CG-Timestamp': '2026-03-01T12:00:00.000Z',
       'CG-Version': 'v1r3',
       'CG-Msg-Type': 'cmd.tool.call',
-      'CG-Sender': 'merlin',
+      'CG-Sender': 'worker',
       'CG-Recursion-Depth': '0',
     });
     const own = {
@@ -126,7 +126,7 @@ describe('headers', () => {
     assert.deepEqual(fillMissingHeaders(own, missing, trace), own);
   });
 
-  it('have a trace that is made where none can be read', () => {
+  it('replaces an invalid trace header by a new trace', () => {
     const made = parseTrace('nonsense', undefined);
     assert.match(
       String(fillMissingHeaders({ traceparent: '' }, missing, made).traceparent),
@@ -134,7 +134,7 @@ describe('headers', () => {
     );
   });
 
-  it('say a depth that is an integer and not negative, or none', () => {
+  it('reads a recursion depth that is a non-negative integer, and rejects any other', () => {
     assert.equal(parseDepthHeader({}), undefined);
     assert.equal(parseDepthHeader({ 'CG-Recursion-Depth': '19' }), 19);
     assert.equal(parseDepthHeader({ 'cg-recursion-depth': 3 }), 3);
@@ -147,11 +147,11 @@ describe('headers', () => {
     }
   });
 
-  it('are looked for in payloads, where they do not belong', () => {
+  it('detects header names in payloads', () => {
     assert.deepEqual(listHeaderLikeKeys({ 'CG-User-ID': 'u', 'cg-x': 1, other: 1 }), ['CG-User-ID', 'cg-x']);
   });
 
-  it('of Parley itself are whole', () => {
+  it('builds complete headers for messages from Parley', () => {
     const headers = buildHeaders({ ...parseTrace(TRACE, undefined), ...missing, depth: 4 });
     assert.deepEqual(
       Object.keys(headers).filter((name) => headers[name] !== undefined),

@@ -67,11 +67,15 @@ const REFUSED: [what: string, message: object, paths: string[]][] = [
   ['a negative duration', withPayload('result', { metrics: { duration_ms: -1 } }), ['payload.metrics.duration_ms']],
   ['issues in one text', withPayload('result', { issues: 'none' }), ['payload.issues']],
   ['an unknown action', withPayload('command', { action: 'restart' }), ['payload.action']],
-  ['no time at all', withPayload('command', { parameters: { timeout_ms: 0 } }), ['payload.parameters.timeout_ms']],
+  ['a timeout of 0', withPayload('command', { parameters: { timeout_ms: 0 } }), ['payload.parameters.timeout_ms']],
   ['an unknown health', withPayload('heartbeat', { health: 'fine' }), ['payload.health']],
-  ['two processors', withPayload('heartbeat', { metrics: { cpu_usage: 2 } }), ['payload.metrics.cpu_usage']],
+  ['a CPU usage of 2', withPayload('heartbeat', { metrics: { cpu_usage: 2 } }), ['payload.metrics.cpu_usage']],
   ['negative memory', withPayload('heartbeat', { metrics: { memory_mb: -1 } }), ['payload.metrics.memory_mb']],
-  ['half a task', withPayload('heartbeat', { metrics: { active_tasks: 0.5 } }), ['payload.metrics.active_tasks']],
+  [
+    'half an active task',
+    withPayload('heartbeat', { metrics: { active_tasks: 0.5 } }),
+    ['payload.metrics.active_tasks'],
+  ],
   ['a negative uptime', withPayload('heartbeat', { uptime_ms: -1 }), ['payload.uptime_ms']],
 ];
 
@@ -81,18 +85,18 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
   await parley.agent('reader', messageRouting);
   const refused = (code: ParleyErrorCode, message: object) =>
     refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, () =>
-      // Without an id it has no shape of this dialect but by its header.
+      // Without an id only the header tells the dialect.
       sender.call('POST', '/v1/messages', message, { 'parley-dialect': 'message-routing' }),
     );
   return { parley, sender, refused };
 };
 
-describe('a message-routing message that is not right', () => {
-  it('is refused in the words of the document too, logged, and changes nothing', async (t) => {
+describe('Message Routing message validation', () => {
+  it('rejects a bad message in the terms of the document, logs it, and leaves no trace', async (t) => {
     const { parley, refused } = await start(t);
     for (const [what, message, paths] of REFUSED) {
-      await t.test(what, async () => {
-        // One line an agent and minute.
+      await t.test(`rejects a message with ${what}`, async () => {
+        // The log takes one line per agent and minute.
         parley.clock.advance(60_000);
         const before = parley.logged.length;
         const { body } = await refused('invalid_message', message);
@@ -110,7 +114,7 @@ describe('a message-routing message that is not right', () => {
     }
   });
 
-  it('says what is missing as the document does', async (t) => {
+  it('reports missing and invalid fields as the document does', async (t) => {
     const { refused } = await start(t);
     const { body } = await refused('invalid_message', without('timestamp'));
     assert.deepEqual(body.messageRouting.issues, ['Missing required field: timestamp']);
@@ -123,7 +127,7 @@ describe('a message-routing message that is not right', () => {
     assert.match(type.body.messageRouting.issues[0], /^Invalid type: must be one of status-update, /);
   });
 
-  it('may be of another major version, for a stranger, from another, or too large', async (t) => {
+  it('rejects a message of another major version, to an unknown recipient, from another sender, or too large', async (t) => {
     const { refused } = await start(t);
     await refused('unsupported_version', update({ version: '2.0.0' }));
     await refused('unknown_agent', update({ to: 'nobody' }));
@@ -133,7 +137,7 @@ describe('a message-routing message that is not right', () => {
     assert.deepEqual([body.limit, body.messageRouting.error], [10_240, 'VALIDATION_FAILED']);
   });
 
-  it('is known as one of this dialect by its id, and may be just as large as is allowed', async (t) => {
+  it('recognizes a message by its id, and accepts one of exactly the maximum size', async (t) => {
     const { sender } = await start(t);
     const { body } = await sender.send({ msg_id: 5 });
     assert.equal(body.messageRouting.error, 'VALIDATION_FAILED');

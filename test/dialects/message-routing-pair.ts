@@ -6,7 +6,6 @@ export const start = async (t: Parameters<typeof testParley>[0]) => {
   const parley = await testParley(t);
   const coordinator = await parley.agent('coordinator-main', { ...messageRouting, role: 'coordinator' });
   const coder = await parley.agent('coder-1', messageRouting);
-  /** Delegates, and gives the message as its recipient must see it. */
   const delegate = async (overrides: Record<string, unknown> = {}): Promise<Wire> => {
     const message = mrMessage('task-delegation', 'coordinator-main', 'coder-1', overrides);
     const { status, body } = await coordinator.send(message);
@@ -23,5 +22,5 @@ export const start = async (t: Parameters<typeof testParley>[0]) => {
   return { parley, coordinator, coder, delegate, say };
 };
 
-/** As it is on the wire, without what the answer to it said. */
+/** The message without the task id of its response. */
 export const wire = ({ taskId: _taskId, ...message }: Wire): Wire => message;

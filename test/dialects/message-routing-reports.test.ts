@@ -4,8 +4,8 @@ import { settled } from '../http/refusal.ts';
 import { mrMessage, type Wire } from '../support/message-routing.ts';
 import { start, wire } from './message-routing-pair.ts';
 
-describe('a result', () => {
-  it('that is partial completes the task, and says so to readers of any dialect', async (t) => {
+describe('Message Routing result', () => {
+  it('completes a task with a partial result, and marks it as partial in other dialects', async (t) => {
     const { parley, coder } = await start(t);
     const asker = await parley.agent('asker', { dialect: 'agent-os' });
     const id = await asker.call('POST', '/v1/messages', {
@@ -29,7 +29,7 @@ describe('a result', () => {
     assert.deepEqual(read.evidence.sources, [{ id: read.from.agentId, name: read.from.agentId, type: 'agent' }]);
   });
 
-  it('that is a failure is final', async (t) => {
+  it('fails a task for good with a result of status failure', async (t) => {
     const { parley, coordinator, coder, delegate, say } = await start(t);
     const asked = await delegate();
     await coder.claim();
@@ -41,7 +41,7 @@ describe('a result', () => {
     assert.deepEqual(await coordinator.inbox(20), [wire(failure)]);
   });
 
-  it('without a correlation is about the only task that its sender holds for its recipient', async (t) => {
+  it('resolves a result without a correlation to the only task that its sender holds for its recipient', async (t) => {
     const { coordinator, coder, delegate, say } = await start(t);
     const asked = await delegate();
     const lonely = mrMessage('result', 'coder-1', 'coordinator-main');
@@ -56,8 +56,8 @@ describe('a result', () => {
   });
 });
 
-describe('a status update', () => {
-  it('that is blocked shows its blockers', async (t) => {
+describe('Message Routing status update', () => {
+  it('shows the blockers of a blocked status update', async (t) => {
     const { parley, coordinator, coder, delegate, say } = await start(t);
     const asked = await delegate();
     await coder.claim();
@@ -71,7 +71,7 @@ describe('a status update', () => {
     assert.deepEqual(told.data.blockers, ['a key']);
   });
 
-  it('that is completed announces the result, and one that is failed ends the task', async (t) => {
+  it('keeps a task in progress after a status update completed, and ends it after one failed', async (t) => {
     const { coordinator, coder, delegate, say } = await start(t);
     const asked = await delegate();
     await coder.claim();
@@ -84,7 +84,7 @@ describe('a status update', () => {
     assert.deepEqual(await coordinator.inbox(20), [{ ...wire(last) }]);
   });
 
-  it('that is about no task is about the agent, and stands in the inbox of its recipient', async (t) => {
+  it('takes a status update about no task as the status report of its agent and as a direct message', async (t) => {
     const { coordinator, parley, say } = await start(t);
     const update = await say('status-update', { payload: { status: 'blocked', blockers: ['nothing to do'] } });
     assert.deepEqual(await coordinator.inbox(), [wire(update)]);
@@ -93,8 +93,8 @@ describe('a status update', () => {
   });
 });
 
-describe('a heartbeat', () => {
-  it('feeds health, and a silence of 30 s is unhealthy', async (t) => {
+describe('Message Routing heartbeat', () => {
+  it('sets the health of an agent from its heartbeat, and unhealthy after 30 s of silence', async (t) => {
     const { parley, say } = await start(t);
     const health = async () => (await parley.admin.call('GET', '/v1/agents/coder-1')).body.health;
     await say('heartbeat', {

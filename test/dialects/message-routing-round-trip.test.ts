@@ -46,7 +46,6 @@ const PAYLOADS = {
   }),
 };
 
-/** Any message of the type, with every field that the protocol has. */
 const message = (type: keyof typeof PAYLOADS, from: string, to: string): fc.Arbitrary<Wire> =>
   fc.record({
     version: fc.constantFrom('1.0.0', '1.7.12'),
@@ -61,12 +60,12 @@ const message = (type: keyof typeof PAYLOADS, from: string, to: string): fc.Arbi
     later: json,
   });
 
-/** New for every run, so that a smaller counterexample is not taken for the larger one sent again. */
+/** The id is new in every run, so that a shrunk counterexample is not a repetition. */
 const sent = (unsent: Wire, more: object = {}): Wire =>
   JSON.parse(JSON.stringify({ ...unsent, msg_id: `msg_${randomBytes(4).toString('hex')}`, ...more }));
 
-describe('any message-routing message', () => {
-  it('comes out as it went in, be it a task, a report, its result or neither', async (t) => {
+describe('Message Routing round trip', () => {
+  it('delivers any task, status update, result or direct message unchanged', async (t) => {
     const parley = await testParley(t);
     const sender = await parley.agent('sender', messageRouting);
     const worker = await parley.agent('worker', messageRouting);
@@ -104,8 +103,8 @@ describe('any message-routing message', () => {
   });
 });
 
-describe('what is too large for a message here', () => {
-  it('is a card, be it a task, its result or a note, and other large things can be read elsewhere', async (t) => {
+describe('content beyond the Message Routing size limit', () => {
+  it('stores large content of a task, a result or a direct message as a card, and refers to a large error', async (t) => {
     const parley = await testParley(t);
     const cook = await parley.agent('cook', taskFormat);
     const reader = await parley.agent('reader', messageRouting);

@@ -35,13 +35,13 @@ const refused: [what: string, message: object, code: ParleyErrorCode, paths: str
   ['a version that is a number', request({ version: 1 }), 'invalid_message', ['version']],
   ['a version of another major', request({ version: '2.0' }), 'unsupported_version', []],
   ['an unknown type', request({ type: 'task.praised' }), 'unknown_type', []],
-  ['a type that objects are born with', request({ type: 'constructor' }), 'unknown_type', []],
+  ['a type named like an inherited property', request({ type: 'constructor' }), 'unknown_type', []],
   ['no type', request({ type: undefined }), 'invalid_message', ['type']],
   ['an addressee that is no agent id', request({ to: 'Sir Galahad' }), 'invalid_message', ['to']],
   ['an addressee that nobody is', request({ to: 'mordred' }), 'unknown_agent', []],
   ['a task without an action', request({ payload: { task: 'security' } }), 'invalid_message', ['payload.task']],
   ['a task of an unknown domain', request({ payload: { task: 'alchemy.gold' } }), 'unknown_domain', []],
-  ['a domain that objects are born with', request({ payload: { task: 'constructor.x' } }), 'unknown_domain', []],
+  ['a domain named like an inherited property', request({ payload: { task: 'constructor.x' } }), 'unknown_domain', []],
   ['params that are a list', request({ payload: { params: [] } }), 'invalid_message', ['payload.params']],
   ['maxTokens of 0', request({ payload: { maxTokens: 0 } }), 'invalid_message', ['payload.maxTokens']],
   ['a payload that is a text', { ...request({}), payload: 'do it' }, 'invalid_message', ['payload']],
@@ -83,13 +83,13 @@ const refused: [what: string, message: object, code: ParleyErrorCode, paths: str
   ],
 ];
 
-describe('a Round Table message that is not right', () => {
-  it('is refused and changes nothing', async (t) => {
+describe('Round Table message validation', () => {
+  it('rejects a bad message without a trace', async (t) => {
     const parley = await testParley(t);
     const tim = await parley.agent('tim');
     await parley.agent('galahad');
     for (const [what, message, code, paths] of refused) {
-      await t.test(what, async () => {
+      await t.test(`rejects ${what}`, async () => {
         const reply = await refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, () => tim.send(message));
         assert.deepEqual(
           (reply.body.issues ?? []).map(({ path }: { path: string }) => path),
@@ -99,7 +99,7 @@ describe('a Round Table message that is not right', () => {
     }
   });
 
-  it('is told everything that is wrong with it at once', async (t) => {
+  it('reports all issues of a message at once', async (t) => {
     const { agent } = await testParley(t);
     const tim = await agent('tim');
     const reply = await tim.send({ version: '1', type: 'task.request', from: 'tim', ttl: '1', payload: { params: 5 } });
@@ -109,7 +109,7 @@ describe('a Round Table message that is not right', () => {
     for (const { message } of reply.body.issues) assert.ok(message.length > 0);
   });
 
-  it('is told everything even where it does not say what it is', async (t) => {
+  it('reports all issues of a message without a type', async (t) => {
     const { agent } = await testParley(t);
     const tim = await agent('tim');
     const reply = await tim.send({ ...request({ ttl: 0, timestamp: 'now' }), type: undefined });
@@ -117,7 +117,7 @@ describe('a Round Table message that is not right', () => {
     assert.deepEqual(paths.sort(), ['timestamp', 'ttl', 'type']);
   });
 
-  it('is told what is missing where it names its dialect but has not its shape', async (t) => {
+  it('reports the missing fields of a message whose header names the dialect', async (t) => {
     const { agent } = await testParley(t);
     const tim = await agent('tim');
     const named = { 'parley-dialect': 'round-table' };
@@ -127,7 +127,7 @@ describe('a Round Table message that is not right', () => {
     assert.deepEqual(paths.sort(), ['from', 'id', 'payload', 'timestamp', 'version']);
   });
 
-  it('is refused in a dialect that does not exist', async (t) => {
+  it('rejects a message in an unknown dialect', async (t) => {
     const parley = await testParley(t);
     const tim = await parley.agent('tim');
     const named = { 'parley-dialect': 'latin' };
@@ -137,7 +137,7 @@ describe('a Round Table message that is not right', () => {
     assert.ok(reply.body.known.includes('round-table'));
   });
 
-  it('learns which domains and types there are', async (t) => {
+  it('lists the known domains and types in its errors', async (t) => {
     const { agent } = await testParley(t);
     const tim = await agent('tim');
     const { body: domains } = await tim.send(request({ payload: { task: 'alchemy.gold' } }));
@@ -148,7 +148,7 @@ describe('a Round Table message that is not right', () => {
     assert.deepEqual(types.known, known);
   });
 
-  it('is refused for an agent that is not registered, also with the admin key', async (t) => {
+  it('rejects a message from an unregistered agent, also with the admin key', async (t) => {
     const parley = await testParley(t);
     await refusedWithoutTrace(parley, 422, 'unknown_agent', () =>
       parley.admin.call('POST', '/v1/messages', taskRequest('mordred')),
@@ -156,8 +156,8 @@ describe('a Round Table message that is not right', () => {
   });
 });
 
-describe('the contract version', () => {
-  it('of another major is refused and logged', async (t) => {
+describe('Round Table contract version', () => {
+  it('rejects and logs a message of another major version', async (t) => {
     const { agent, logged } = await testParley(t);
     const tim = await agent('tim');
     const reply = await tim.send(request({ version: '2.0' }));
@@ -167,7 +167,7 @@ describe('the contract version', () => {
     assert.deepEqual(logged, ['warn message rejected: unsupported version']);
   });
 
-  it('of a later minor is accepted', async (t) => {
+  it('accepts a message of a later minor version', async (t) => {
     const { agent, logged } = await testParley(t);
     const tim = await agent('tim');
     assert.equal((await tim.send(request({ version: '1.7.3' }))).status, 202);

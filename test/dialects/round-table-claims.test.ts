@@ -10,8 +10,8 @@ const reports: [name: string, send: (agent: TestAgent, id: string) => ReturnType
   ['task.failed', (agent, id) => agent.fail(id)],
 ];
 
-describe('task.claimed', () => {
-  it('claims the task, and what it says is kept', async (t) => {
+describe('Round Table task.claimed', () => {
+  it('claims a task by task.claimed, and keeps the payload', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();
@@ -27,7 +27,7 @@ describe('task.claimed', () => {
     assert.deepEqual(await galahad.claim(), []);
   });
 
-  it('from the holder, late, adds what it says and changes nothing else', async (t) => {
+  it('adds the payload of task.claimed once to a task that the sender already holds, and changes nothing else', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -43,7 +43,7 @@ describe('task.claimed', () => {
     assert.deepEqual((await tim.task(id)).claim, { message: 'late' });
   });
 
-  it('from the holder counts once, too', async (t) => {
+  it('accepts a repeated task.claimed of the holder once, and rejects another payload under its id', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -56,7 +56,7 @@ describe('task.claimed', () => {
     await refusedWithoutTrace(parley, 409, 'id_reused', () => galahad.send(other));
   });
 
-  it('that comes after the result of its agent is taken without effect, and from anybody else refused', async (t) => {
+  it('ignores task.claimed from the agent that completed the task, and rejects it from any other', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
     const id = await tim.request();
@@ -67,7 +67,7 @@ describe('task.claimed', () => {
     await refusedWithoutTrace(parley, 409, 'task_ended', () => kay.claimed(id));
   });
 
-  it('takes back a claim that is made twice as the same one', async (t) => {
+  it('accepts a repeated task.claimed as the same claim', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();
@@ -80,9 +80,9 @@ describe('task.claimed', () => {
   });
 });
 
-describe('a report on a task that nobody holds', () => {
+describe('Round Table report on an unclaimed task', () => {
   for (const [name, send] of reports) {
-    it(`claims it for an eligible agent: ${name}`, async (t) => {
+    it(`claims an unclaimed task for an eligible agent that reports on it: ${name}`, async (t) => {
       const parley = await testParley(t);
       const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
       const id = await tim.request();
@@ -98,8 +98,8 @@ describe('a report on a task that nobody holds', () => {
   }
 });
 
-describe('a task that somebody else holds', () => {
-  it('cannot be claimed, and says by whom it is held', async (t) => {
+describe('Round Table task of another holder', () => {
+  it('rejects task.claimed for a task of another holder, and names the holder', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
     const id = await tim.request();
@@ -109,7 +109,7 @@ describe('a task that somebody else holds', () => {
   });
 
   for (const [name, send] of reports) {
-    it(`takes no report, and says by whom it is held: ${name}`, async (t) => {
+    it(`rejects a report from an agent that does not hold the task, and names the holder: ${name}`, async (t) => {
       const parley = await testParley(t);
       const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
       const id = await tim.request();
@@ -119,21 +119,21 @@ describe('a task that somebody else holds', () => {
     });
   }
 
-  it('cannot be renewed', async (t) => {
+  it('rejects a renewal by an agent that does not hold the task', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
     const id = await tim.request();
     await galahad.claim();
     const renew = () => kay.call('POST', `/v1/tasks/${id}/renew`);
-    // Who holds what it has no part in is none of its business.
+    // An agent without a part in the task does not learn of it.
     await refusedWithoutTrace(parley, 404, 'task_not_found', renew);
   });
 });
 
-describe('an agent of another domain', () => {
+describe('Round Table agent of another domain', () => {
   const all: typeof reports = [['task.claimed', (agent, id) => agent.claimed(id)], ...reports];
   for (const [name, send] of all) {
-    it(`learns nothing of a task that it says something of: ${name}`, async (t) => {
+    it(`rejects a report from an agent of another domain as task_not_found: ${name}`, async (t) => {
       const parley = await testParley(t);
       const tim = await parley.agent('tim');
       const bedivere = await parley.agent('bedivere', { capabilities: ['home.scene'] });
@@ -142,7 +142,7 @@ describe('an agent of another domain', () => {
     });
   }
 
-  it('cannot claim from a domain that it does not serve', async (t) => {
+  it('rejects a claim from a domain that the agent does not serve', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     await tim.request({ payload: { task: 'home.scene' } });
@@ -153,8 +153,8 @@ describe('an agent of another domain', () => {
   });
 });
 
-describe('a task for a named agent', () => {
-  it('is given to that agent only', async (t) => {
+describe('Round Table task for a named agent', () => {
+  it('gives a task for a named agent only to that agent', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
     const id = await tim.request({ to: 'galahad' });
@@ -164,14 +164,14 @@ describe('a task for a named agent', () => {
     assert.equal((await galahad.claim())[0].message.id, id);
   });
 
-  it('is given in any domain, also one that Parley does not know', async (t) => {
+  it('gives a task for a named agent in any domain, also an unknown one', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request({ to: 'galahad', payload: { task: 'alchemy.gold' } });
     assert.equal((await galahad.claim())[0].message.id, id);
   });
 
-  it('comes before tasks of its domains of the same priority, and after more urgent ones', async (t) => {
+  it('gives a task for a named agent before domain tasks of the same priority, and after more urgent ones', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const [normal, high] = [await tim.request(), await tim.request({ priority: 'high' })];
@@ -183,8 +183,8 @@ describe('a task for a named agent', () => {
   });
 });
 
-describe('a claim', () => {
-  it('takes only from the domains that it names', async (t) => {
+describe('Round Table claim', () => {
+  it('claims tasks only from the domains that the claim names', async (t) => {
     const { agent } = await testParley(t);
     const tim = await agent('tim');
     const galahad = await agent('galahad', { domains: ['security', 'home'] });
@@ -197,7 +197,7 @@ describe('a claim', () => {
     );
   });
 
-  it('repeated with its claimId brings the same tasks', async (t) => {
+  it('returns the same tasks for the same claimId', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     await Promise.all([tim.request(), tim.request(), tim.request()]);
@@ -207,7 +207,7 @@ describe('a claim', () => {
     assert.equal((await galahad.claim({ max: 2, claimId: 'twice' })).length, 1);
   });
 
-  it('that found nothing may find something under the same claimId', async (t) => {
+  it('returns a later task for the claimId of an empty claim', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     assert.deepEqual(await galahad.claim({ claimId: 'once' }), []);
@@ -215,7 +215,7 @@ describe('a claim', () => {
     assert.equal((await galahad.claim({ claimId: 'once' }))[0].message.id, id);
   });
 
-  it('is refused for the same reason when it is repeated', async (t) => {
+  it('rejects a repeated claim for the same reason', async (t) => {
     const { agent } = await testParley(t);
     const galahad = await agent('galahad');
     const claim = () => galahad.call('POST', '/v1/claims', { claimId: 'once', domains: ['home'] });
@@ -223,7 +223,7 @@ describe('a claim', () => {
     assertRefused(await claim(), 403, 'not_eligible');
   });
 
-  it('finds a task behind others that are no longer to be had', async (t) => {
+  it('claims a task behind cancelled ones', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     for (const id of [await tim.request(), await tim.request()]) await tim.call('POST', `/v1/tasks/${id}/cancel`);
@@ -234,7 +234,7 @@ describe('a claim', () => {
     );
   });
 
-  it('that waits is answered as soon as a task comes', async (t) => {
+  it('returns a task to a waiting agent as soon as it arrives', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const waiting = galahad.claim({ wait: 20 });
@@ -242,7 +242,7 @@ describe('a claim', () => {
     assert.equal((await waiting)[0].message.id, id);
   });
 
-  it('with the admin key is made for the agent that it names', async (t) => {
+  it('claims with the admin key for the agent that the claim names', async (t) => {
     const { agent, admin } = await testParley(t);
     const tim = await agent('tim');
     await agent('galahad');

@@ -12,8 +12,8 @@ const withTask = async (parley: TestParley) => {
 
 const result = { status: 'completed', result: { content: 'done' } };
 
-describe('the very same message', () => {
-  it('is a duplicate: a request makes one task', async (t) => {
+describe('repeated Round Table message', () => {
+  it('creates one task from a repeated request', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const { payload, ...envelope } = taskRequest('tim');
@@ -31,7 +31,7 @@ describe('the very same message', () => {
     assert.deepEqual(await galahad.claim(), []);
   });
 
-  it('is a duplicate when two arrive at once', async (t) => {
+  it('creates one task from eight concurrent copies of a request', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const request = taskRequest('tim', { payload: { params: { text: 'x'.repeat(10_000) } } });
@@ -52,7 +52,7 @@ describe('the very same message', () => {
     ['task.failed', { error: 'model_error' }],
   ];
   for (const [type, payload] of reports) {
-    it(`is a duplicate, and with other content a mistake: ${type} ${JSON.stringify(payload)}`, async (t) => {
+    it(`accepts a repeated report once, and rejects other content under its id: ${type} ${JSON.stringify(payload)}`, async (t) => {
       const parley = await testParley(t);
       const { galahad, id } = await withTask(parley);
       const message = about(type, 'galahad', id, payload);
@@ -67,7 +67,7 @@ describe('the very same message', () => {
     });
   }
 
-  it('with other content is a mistake: a request', async (t) => {
+  it('rejects a request with other content under the same id', async (t) => {
     const parley = await testParley(t);
     const tim = await parley.agent('tim');
     const request = taskRequest('tim');
@@ -77,7 +77,7 @@ describe('the very same message', () => {
     await refusedWithoutTrace(parley, 409, 'id_reused', () => tim.send({ ...request, priority: 'high' }));
   });
 
-  it('with the content of somebody else is a mistake', async (t) => {
+  it('rejects a request of another agent under the same id', async (t) => {
     const parley = await testParley(t);
     const [tim, kay] = [await parley.agent('tim'), await parley.agent('kay')];
     const request = taskRequest('tim');
@@ -85,7 +85,7 @@ describe('the very same message', () => {
     await refusedWithoutTrace(parley, 409, 'id_reused', () => kay.send({ ...request, from: 'kay' }));
   });
 
-  it('is a mistake where a report of another type had its id', async (t) => {
+  it('rejects a report of another type under the same id', async (t) => {
     const parley = await testParley(t);
     const { galahad, id } = await withTask(parley);
     const progress = about('task.progress', 'galahad', id, { percent: 10 });
@@ -96,7 +96,7 @@ describe('the very same message', () => {
     await refusedWithoutTrace(parley, 409, 'id_reused', () => galahad.send(completed));
   });
 
-  it('is a duplicate also after a restart', async (t) => {
+  it('recognizes a repeated report after a restart', async (t) => {
     const parley = await testParley(t);
     const { tim, galahad, id } = await withTask(parley);
     const message = about('task.result', 'galahad', id, result);
@@ -107,8 +107,8 @@ describe('the very same message', () => {
   });
 });
 
-describe('a task that has ended', () => {
-  it('takes no further report', async (t) => {
+describe('ended Round Table task', () => {
+  it('rejects any further report on an ended task', async (t) => {
     const parley = await testParley(t);
     const { galahad, id } = await withTask(parley);
     await galahad.complete(id);
@@ -119,7 +119,7 @@ describe('a task that has ended', () => {
     await refusedWithoutTrace(parley, 409, 'task_ended', () => galahad.call('POST', `/v1/tasks/${id}/renew`));
   });
 
-  it('is not retried or cancelled', async (t) => {
+  it('rejects a retry and a cancellation of a completed task', async (t) => {
     const parley = await testParley(t);
     const { tim, galahad, id } = await withTask(parley);
     await galahad.complete(id);
@@ -128,8 +128,8 @@ describe('a task that has ended', () => {
   });
 });
 
-describe('a task that was cancelled', () => {
-  it('tells its holder so in the inbox and on its next report', async (t) => {
+describe('cancelled Round Table task', () => {
+  it('notifies the holder of a cancelled task, and rejects the reports of the holder', async (t) => {
     const parley = await testParley(t);
     const { tim, galahad, id } = await withTask(parley);
     await galahad.claim();
@@ -144,7 +144,7 @@ describe('a task that was cancelled', () => {
     assert.deepEqual(await tim.inbox(), []);
   });
 
-  it('is never claimed, and cancelling it again changes nothing', async (t) => {
+  it('gives a cancelled task to nobody, and accepts another cancellation without effect', async (t) => {
     const parley = await testParley(t);
     const { tim, galahad, id } = await withTask(parley);
     await tim.call('POST', `/v1/tasks/${id}/cancel`);
@@ -156,7 +156,7 @@ describe('a task that was cancelled', () => {
     assert.deepEqual(await galahad.claim(), []);
   });
 
-  it('is cancelled by its requester or an administrator only', async (t) => {
+  it('rejects a cancellation by anyone but the requester of the task and administrators', async (t) => {
     const parley = await testParley(t);
     const { galahad, id } = await withTask(parley);
     const kay = await parley.agent('kay', { capabilities: ['home.scene'] });

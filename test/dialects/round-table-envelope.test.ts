@@ -9,8 +9,8 @@ const nextIn = async (agent: TestAgent) => {
   return message;
 };
 
-describe('a request', () => {
-  it('reaches the claimer with every field as it was sent', async (t) => {
+describe('Round Table request', () => {
+  it('delivers every field of a request unchanged to its holder', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const request = taskRequest('tim', {
@@ -33,7 +33,7 @@ describe('a request', () => {
     assert.deepEqual(claimed.message, request);
   });
 
-  it('has the defaults of the contract where it says nothing', async (t) => {
+  it('fills missing fields of a request with the defaults of the contract', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const request = taskRequest('tim', { payload: { params: undefined } });
@@ -43,7 +43,7 @@ describe('a request', () => {
     assert.deepEqual(claimed.message, { ...request, payload, priority: 'normal', ttl: 3600 });
   });
 
-  it('names its parent in correlationId', async (t) => {
+  it('reads the parent of a request from correlationId', async (t) => {
     const { agent } = await testParley(t);
     const tim = await agent('tim');
     const parent = await tim.request();
@@ -51,7 +51,7 @@ describe('a request', () => {
     assert.equal((await tim.task(child)).parentTaskId, parent);
   });
 
-  it('is found by its id however its letters are written', async (t) => {
+  it('finds a task by its id in upper or lower case', async (t) => {
     const { agent } = await testParley(t);
     const tim = await agent('tim');
     const id = 'ABCDEF00-E29B-41D4-A716-446655440000';
@@ -61,8 +61,8 @@ describe('a request', () => {
   });
 });
 
-describe('an outcome', () => {
-  it('brings a result to the requester with every field as it was sent', async (t) => {
+describe('Round Table outcome', () => {
+  it('delivers every field of a result unchanged to the requester', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request({ priority: 'high', ttl: 60 });
@@ -84,7 +84,7 @@ describe('an outcome', () => {
     assert.deepEqual((await tim.task(id)).result, payload.result);
   });
 
-  it('brings a failure to the requester with every field as it was sent', async (t) => {
+  it('delivers every field of a failure unchanged to the requester', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();
@@ -95,7 +95,7 @@ describe('an outcome', () => {
     assert.deepEqual(await nextIn(tim), { ...sent, priority: 'normal', ttl: 3600 });
   });
 
-  it('keeps what a failed result had found so far', async (t) => {
+  it('keeps the partial result of a failed task.result', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();
@@ -107,7 +107,7 @@ describe('an outcome', () => {
     assert.deepEqual(outcome.payload.result, payload.result);
   });
 
-  it('of a large result comes whole', async (t) => {
+  it('delivers a large result whole', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();
@@ -117,7 +117,7 @@ describe('an outcome', () => {
     assert.deepEqual((await tim.task(id)).result, result);
   });
 
-  it('comes from Parley itself where no agent sent it', async (t) => {
+  it('sends an outcome as Parley if no agent sent it', async (t) => {
     const { agent, admin } = await testParley(t);
     const tim = await agent('tim');
     const id = await tim.request();
@@ -143,8 +143,8 @@ describe('an outcome', () => {
   });
 });
 
-describe('a task in the words of the dialect', () => {
-  it('is what was last said about it', async (t) => {
+describe('task encoded for Round Table', () => {
+  it('shows a task as the last message about it', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const request = taskRequest('tim');

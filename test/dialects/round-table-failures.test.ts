@@ -7,7 +7,6 @@ import { type TestParley, testParley } from '../support/test-parley.ts';
 
 const SECOND_MS = 1000;
 
-/** Lets a repeated attempt come due and claims it. */
 const claimAfter = async ({ clock }: TestParley, agent: TestAgent, ms: number) => {
   clock.advance(ms);
   return eventually(async () => {
@@ -19,7 +18,7 @@ const claimAfter = async ({ clock }: TestParley, agent: TestAgent, ms: number) =
 
 const retryAt = async (agent: TestAgent, id: string): Promise<number> => Date.parse((await agent.task(id)).retryAt);
 
-/** How often each code is attempted in all, with three attempts allowed. */
+/** Attempts per code, of three allowed. */
 const attempts: [code: string, attempts: number][] = [
   ['rate_limited', 3],
   ['timeout', 3],
@@ -29,9 +28,9 @@ const attempts: [code: string, attempts: number][] = [
   ['invalid_params', 1],
 ];
 
-describe('a failure', () => {
+describe('Round Table failure', () => {
   for (const [error, allowed] of attempts) {
-    it(`of ${error} ends the task after ${allowed} attempts`, async (t) => {
+    it(`fails a task after ${allowed} attempts with ${error}`, async (t) => {
       const parley = await testParley(t);
       const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
       const id = await tim.request();
@@ -51,7 +50,7 @@ describe('a failure', () => {
     });
   }
 
-  it('of internal_error is tried once more, whatever went wrong before', async (t) => {
+  it('retries internal_error once, whatever other errors came before', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -70,7 +69,7 @@ describe('a failure', () => {
     }
   });
 
-  it('that its agent calls final ends the task', async (t) => {
+  it('fails a task at once if its agent calls the error final', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();
@@ -78,7 +77,7 @@ describe('a failure', () => {
     assert.equal((await tim.task(id)).state, 'failed');
   });
 
-  it('is not repeated because its agent says so where the code forbids it', async (t) => {
+  it('fails a task at once with a final code, although its agent calls it retryable', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();
@@ -86,7 +85,7 @@ describe('a failure', () => {
     assert.equal((await tim.task(id)).state, 'failed');
   });
 
-  it('told as a task.result is the same failure', async (t) => {
+  it('accepts a task.result with status failed as a failure', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();
@@ -97,7 +96,7 @@ describe('a failure', () => {
     assert.deepEqual(task.error, { code: 'skill_missing', message: 'cannot', recoverable: false });
   });
 
-  it('told as a task.result without a code is an internal_error, tried once more', async (t) => {
+  it('reads a failed task.result without a code as internal_error, and retries it once', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -110,8 +109,8 @@ describe('a failure', () => {
   });
 });
 
-describe('the next attempt', () => {
-  it('waits as long as the agent asked, to the millisecond', async (t) => {
+describe('next attempt of a Round Table task', () => {
+  it('starts the next attempt after the delay that the agent asked for, to the millisecond', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -127,7 +126,7 @@ describe('the next attempt', () => {
     assert.equal(claimed.attempt, 2);
   });
 
-  it('may be asked for at once', async (t) => {
+  it('starts the next attempt at once if the agent asks for it', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -135,7 +134,7 @@ describe('the next attempt', () => {
     assert.equal((await claimAfter(parley, galahad, 0)).message.id, id);
   });
 
-  it('waits ever longer where the agent names no time', async (t) => {
+  it('starts the next attempts after exponentially growing delays if the agent names none', async (t) => {
     const config = { tasks: { ...(await testParley(t)).parley.deps.config.tasks, maxAttempts: 12 } };
     const parley = await testParley(t, { config });
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
@@ -150,7 +149,7 @@ describe('the next attempt', () => {
     assert.deepEqual(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
   });
 
-  it('is forgotten when the task is cancelled meanwhile', async (t) => {
+  it('drops the next attempt when the task is cancelled meanwhile', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -162,7 +161,7 @@ describe('the next attempt', () => {
     assert.equal((await tim.task(id)).state, 'cancelled');
   });
 
-  it('has a fresh time to live', async (t) => {
+  it('gives the next attempt a new time to live', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request({ ttl: 30 });
@@ -171,8 +170,8 @@ describe('the next attempt', () => {
   });
 });
 
-describe('a task that failed for good', () => {
-  it('is a dead letter, and its requester is told', async (t) => {
+describe('Round Table task that failed for good', () => {
+  it('makes a failed task a dead letter, and sends its requester the failure', async (t) => {
     const { agent, admin } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();
@@ -192,7 +191,7 @@ describe('a task that failed for good', () => {
     assert.equal(outcome.payload.retryable, false);
   });
 
-  it('runs again when somebody retries it, with attempts of its own', async (t) => {
+  it('runs a failed task again after a manual retry, with new attempts', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -222,7 +221,7 @@ describe('a task that failed for good', () => {
     ]);
   });
 
-  it('is retried by its requester or an administrator only, and only once it has failed', async (t) => {
+  it('accepts a retry only of a failed task, and only from its requester or an administrator', async (t) => {
     const { agent, admin } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const id = await tim.request();

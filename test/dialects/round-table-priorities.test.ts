@@ -7,8 +7,8 @@ import { testParley } from '../support/test-parley.ts';
 const claimedIds = async (agent: TestAgent, options: object = {}): Promise<string[]> =>
   (await agent.claim(options)).map(({ message }) => message.id);
 
-describe('priorities', () => {
-  it('are claimed critical before high before normal before low', async (t) => {
+describe('Round Table priorities', () => {
+  it('gives tasks in the order critical, high, normal, low', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const ids: Record<string, string> = {};
@@ -22,7 +22,7 @@ describe('priorities', () => {
     assert.deepEqual(order, [ids.critical, ids.high, ids.normal, ids.low]);
   });
 
-  it('come in order across domains', async (t) => {
+  it('gives tasks in the order of priorities across domains', async (t) => {
     const { agent } = await testParley(t);
     const tim = await agent('tim');
     const galahad = await agent('galahad', { domains: ['security', 'home'] });
@@ -31,7 +31,7 @@ describe('priorities', () => {
     assert.deepEqual(await claimedIds(galahad, { max: 2 }), [critical, normal]);
   });
 
-  it('are first in, first out within one', async (t) => {
+  it('gives tasks of one priority in the order of their requests', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const ids: string[] = [];
@@ -40,7 +40,7 @@ describe('priorities', () => {
     assert.deepEqual(order, ids);
   });
 
-  it('give low work, one piece at a time, only to an agent that holds nothing', async (t) => {
+  it('gives low tasks one at a time, and only to an agent that holds nothing', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad, kay] = [await agent('tim'), await agent('galahad'), await agent('kay')];
     const normal = await tim.request();
@@ -53,7 +53,7 @@ describe('priorities', () => {
     assert.deepEqual(await claimedIds(galahad, { max: 10 }), [low[1]]);
   });
 
-  it('keep low work from a busy agent also where it is directed to it', async (t) => {
+  it('withholds a low task from a busy agent, also if it is addressed to that agent', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const normal = await tim.request();
@@ -64,7 +64,7 @@ describe('priorities', () => {
     assert.deepEqual(await claimedIds(galahad), [low]);
   });
 
-  it('let high and critical work be claimed beside what is held', async (t) => {
+  it('gives high and critical tasks to a busy agent', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const normal = await tim.request();
@@ -74,7 +74,7 @@ describe('priorities', () => {
     assert.equal((await tim.task(normal)).state, 'claimed');
   });
 
-  it('bring low work to a claim that was waiting when its agent became idle', async (t) => {
+  it('gives a low task to a waiting claim once its agent is idle', async (t) => {
     const { agent, clock } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const normal = await tim.request();

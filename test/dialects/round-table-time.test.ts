@@ -15,8 +15,8 @@ const inState = (agent: TestAgent, id: string, state: string) =>
     return task;
   });
 
-describe('the time to live', () => {
-  it('ends an unclaimed task on its second, and the requester is told', async (t) => {
+describe('Round Table time to live', () => {
+  it('expires an unclaimed task to the second, and notifies the requester', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request({ ttl: 90 });
@@ -39,7 +39,7 @@ describe('the time to live', () => {
     assert.equal(outcome.payload.retryable, true);
   });
 
-  it('counts although the timer is late', async (t) => {
+  it('expires a task although its timer is late', async (t) => {
     let now = Date.parse('2026-03-01T12:00:00Z');
     const { agent } = await testParley(t, { clock: { now: () => now, setAlarm: () => () => {} } });
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
@@ -51,7 +51,7 @@ describe('the time to live', () => {
     assert.equal((await tim.task(id)).state, 'requested');
   });
 
-  it('runs on while Parley is down', async (t) => {
+  it('counts the time to live on while Parley is down', async (t) => {
     const parley = await testParley(t);
     const tim = await parley.agent('tim');
     const id = await tim.request({ ttl: 90 });
@@ -60,7 +60,7 @@ describe('the time to live', () => {
     await inState(tim, id, 'expired');
   });
 
-  it('can be as long as a week', async (t) => {
+  it('accepts a time to live of a week', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request({ ttl: 604_800 });
@@ -72,7 +72,7 @@ describe('the time to live', () => {
     assert.equal(claimed.message.id, id);
   });
 
-  it('does not end a task that is held', async (t) => {
+  it('keeps a claimed task beyond its time to live', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request({ ttl: 90 });
@@ -83,7 +83,7 @@ describe('the time to live', () => {
     assert.equal((await galahad.complete(id)).status, 202);
   });
 
-  it('of an expired task begins anew when it is retried', async (t) => {
+  it('gives a retried task a new time to live', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request({ ttl: 90 });
@@ -95,8 +95,8 @@ describe('the time to live', () => {
   });
 });
 
-describe('a lease', () => {
-  it('that runs out brings the task back, and the next claim is the next attempt', async (t) => {
+describe('Round Table lease', () => {
+  it('returns a task to its queue when the lease ends, and counts the next claim as the next attempt', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad, kay] = [await parley.agent('tim'), await parley.agent('galahad'), await parley.agent('kay')];
     const id = await tim.request();
@@ -115,7 +115,7 @@ describe('a lease', () => {
     assert.equal(reply.body.holder, 'kay');
   });
 
-  it('that ran out makes reports of its attempt stale, also where the same agent holds the next one', async (t) => {
+  it('rejects reports of an ended attempt as stale, also if the same agent holds the next one', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -133,7 +133,7 @@ describe('a lease', () => {
     assert.equal((await galahad.progress(id, { percent: 10, attempt: 2 })).status, 202);
   });
 
-  it('is extended by progress and by renewal', async (t) => {
+  it('renews a lease by progress and by renewal', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -152,7 +152,7 @@ describe('a lease', () => {
     await inState(tim, id, 'requested');
   });
 
-  it('that runs out too often fails the task for good', async (t) => {
+  it('fails a task for good when its lease ends too often', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request();
@@ -167,7 +167,7 @@ describe('a lease', () => {
     assert.equal((await tim.task(id)).deadLettered, true);
   });
 
-  it('that runs out behind the time to live is a timeout, tried again with a fresh one', async (t) => {
+  it('retries a task with a new time to live when its lease ends after the old one', async (t) => {
     const parley = await testParley(t);
     const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
     const id = await tim.request({ ttl: 90 });

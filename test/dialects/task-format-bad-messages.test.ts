@@ -88,12 +88,12 @@ const refused: [what: string, message: object, paths: string[]][] = [
   ['a schema that is a text', response('input_required', { input: { prompt: 'x', schema: 'any' } }), ['input.schema']],
 ];
 
-describe('a message of the task format that is not right', () => {
-  it('is refused and changes nothing', async (t) => {
+describe('Task Format message validation', () => {
+  it('rejects a bad message by its field and without a trace', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     for (const [what, message, paths] of refused) {
-      await t.test(what, async () => {
+      await t.test(`rejects a message with ${what}`, async () => {
         const reply = await refusedWithoutTrace(parley, 400, 'invalid_message', () => orchestrator.send(message));
         assert.deepEqual(
           reply.body.issues.map(({ path }: { path: string }) => path),
@@ -104,7 +104,7 @@ describe('a message of the task format that is not right', () => {
     }
   });
 
-  it('is told everything that is wrong with it at once', async (t) => {
+  it('reports all issues of a message at once', async (t) => {
     const { orchestrator } = await kitchen(await testParley(t));
     const spoiled = {
       id: '',
@@ -125,7 +125,7 @@ describe('a message of the task format that is not right', () => {
     ]);
   });
 
-  it('is known by its keys: one more makes it a message of no dialect, unless it names its own', async (t) => {
+  it('rejects a message with an unknown field as unknown_dialect, unless the header names the dialect', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const message = { ...tfRequest(), colour: 'red' };
@@ -139,7 +139,7 @@ describe('a message of the task format that is not right', () => {
     assert.match(JSON.stringify(sent.body.issues), /colour/);
   });
 
-  it('is not mistaken for one of Round Table, nor the other way round', async (t) => {
+  it('distinguishes Task Format requests from Round Table requests', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const reply = await orchestrator.send(taskRequest('orchestrator'));
@@ -147,7 +147,7 @@ describe('a message of the task format that is not right', () => {
     assert.equal((await orchestrator.send(tfRequest())).body.dialect, 'task-format');
   });
 
-  it('is refused about a task that is not there', async (t) => {
+  it('rejects a message about an unknown task', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     await refusedWithoutTrace(parley, 404, 'task_not_found', () => orchestrator.send(response('pending')));

@@ -18,7 +18,7 @@ const object = fc
   .dictionary(fc.string(), json, { maxKeys: 3 })
   .map((value) => JSON.parse(JSON.stringify(value)))
   .filter((value) => !Object.hasOwn(value, '__proto__'));
-const agent = fc.constantFrom('tim', 'cook', 'orchestrator');
+const agent = fc.constantFrom('requester', 'cook', 'orchestrator');
 const time = fc.constantFrom('2025-01-05T10:30:00Z', '2026-02-08T15:00:00.123+02:00');
 const id = fc
   .string({ unit: fc.constantFrom(...'aB-_. #/~'), minLength: 1, maxLength: 128 })
@@ -38,7 +38,7 @@ const request = fc.record(
       priority: fc.constantFrom('low', 'normal', 'high', 'urgent'),
       more: json,
     }),
-    routing: some({ source: fc.constant('tim'), target: agent, delegationChain: fc.array(agent), more: json }),
+    routing: some({ source: fc.constant('requester'), target: agent, delegationChain: fc.array(agent), more: json }),
     observability: some({ traceId: hex(32), spanId: fc.oneof(hex(16), fc.string()), baggage: object, more: json }),
     retryPolicy: some({
       maxAttempts: fc.integer({ min: 1, max: 10 }),
@@ -92,11 +92,11 @@ const end = fc.oneof(
 const decoded = (wire: unknown, sender: string): Command =>
   taskFormatDialect.decode(JSON.parse(JSON.stringify(wire)), config, sender);
 
-/** All that a message says, but for what tells it from another. */
+/** The message without its identity. */
 const said = ({ messageId: _id, fingerprint: _print, ...rest }: Command): object => JSON.parse(JSON.stringify(rest));
 
 const taskFrom = (wire: object): { task: Task; input: JsonObject } => {
-  const command = decoded(wire, 'tim');
+  const command = decoded(wire, 'requester');
   assert.ok(command.kind === 'request');
   const {
     taskId,
@@ -135,7 +135,7 @@ const taskFrom = (wire: object): { task: Task; input: JsonObject } => {
 const outcomeFrom = (report: TaskReport): TaskOutcome => ({
   id: report.messageId,
   from: 'cook',
-  to: 'tim',
+  to: 'requester',
   happenedAt: 1_770_000_000_000,
   status: report.kind === 'complete' ? 'completed' : 'failed',
   task: { ...newTask({ id: report.taskId, holder: 'cook', attempt: 1, claimedAt: 1_769_999_999_000 }) },
@@ -143,20 +143,20 @@ const outcomeFrom = (report: TaskReport): TaskOutcome => ({
   extensions: report.kind === 'complete' || report.kind === 'fail' ? report.extensions : {},
 });
 
-describe('the codec of the task format', () => {
-  it('gives every request back as it was, but for the span, which is the next one', () =>
+describe('Task Format codec', () => {
+  it('encodes every decoded request as it was, except for the span', () =>
     fc.assert(
       fc.property(request, (wire) => {
         const { task, input } = taskFrom(wire);
         const back = encodeRequest(task, input);
-        const [was, is] = [decoded(wire, 'tim'), decoded(back, 'tim')];
+        const [was, is] = [decoded(wire, 'requester'), decoded(back, 'requester')];
         assert.ok(was.kind === 'request' && is.kind === 'request');
         const sameTrace = (command: typeof was) => command.trace?.traceparent.slice(0, 36);
         if (was.trace) assert.equal(sameTrace(is), sameTrace(was));
-        // What was not said is filled in: a time, the chain of the requester alone, and a trace.
+        // Missing fields are filled in: a timestamp, the chain of the requester alone, and a trace.
         const filled = (command: typeof was) => {
           const { context, ...carried } = Object(command.extensions['task-format']);
-          const { trace: _trace, delegationChain = ['tim'], ...rest } = command;
+          const { trace: _trace, delegationChain = ['requester'], ...rest } = command;
           const timestamp = new Date(task.createdAt).toISOString();
           return said({
             ...rest,
@@ -168,19 +168,19 @@ describe('the codec of the task format', () => {
       }),
     ));
 
-  it('gives every end back as it was', () =>
+  it('encodes every decoded outcome as it was', () =>
     fc.assert(
       fc.property(end, (wire) => {
         const was = decoded(wire, 'cook');
         assert.ok(was.kind === 'complete' || was.kind === 'fail');
         const { output, artifacts } = was.kind === 'complete' ? was : {};
         const back = encodeOutcome(outcomeFrom(was), output, artifacts);
-        // What Parley knows of the task is filled in where the agent said nothing.
+        // Missing metadata are filled in from the task.
         const { observability } = back;
         const metadata = { ...Object(back.metadata), ...wire.metadata, parley: undefined };
         const filled = { ...wire, metadata, observability };
         assert.deepEqual(said(decoded(back, 'cook')), said(decoded(filled, 'cook')));
-        // Whether an error can be retried is for its code to say.
+        // The code decides whether an error is recoverable.
         const {
           error: { recoverable: _recoverable, ...error } = {},
           ...rest

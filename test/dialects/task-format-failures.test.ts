@@ -26,7 +26,7 @@ const SYSTEM = [
   'RATE_LIMITED',
 ];
 
-/** The cook fails whenever it gets the task; how long it was kept from it in between, in milliseconds. */
+/** The cook fails every attempt. Returns the delays between the attempts, in milliseconds. */
 const delaysOf = async (parley: TestParley, error: object, overrides: Record<string, unknown> = {}) => {
   const { orchestrator, cook } = await kitchen(parley);
   const { id } = tfRequest();
@@ -56,9 +56,9 @@ const delaysOf = async (parley: TestParley, error: object, overrides: Record<str
   return { delays, outcome };
 };
 
-describe('an error of the task format', () => {
+describe('Task Format error', () => {
   for (const code of FINAL) {
-    it(`is final: ${code}`, async (t) => {
+    it(`fails a task at once with ${code}`, async (t) => {
       const { delays, outcome } = await delaysOf(await testParley(t), { code, recoverable: true });
       assert.deepEqual(delays, []);
       assert.deepEqual([outcome.status, outcome.error.code, outcome.error.recoverable], ['failed', code, false]);
@@ -66,7 +66,7 @@ describe('an error of the task format', () => {
   }
 
   for (const code of SYSTEM) {
-    it(`is tried three times again, after 1, 2 and 4 seconds: ${code}`, async (t) => {
+    it(`retries a task three times after 1, 2 and 4 seconds with ${code}`, async (t) => {
       const { delays, outcome } = await delaysOf(await testParley(t), { code });
       assert.deepEqual(delays, [1000, 2000, 4000]);
       assert.deepEqual([outcome.error.code, outcome.metadata.retryCount], [code, 3]);
@@ -74,32 +74,32 @@ describe('an error of the task format', () => {
   }
 
   for (const code of ['COORDINATION_FAILED', 'DELEGATION_FAILED']) {
-    it(`is tried twice again, after 1 and 2 seconds: ${code}`, async (t) => {
+    it(`retries a task twice after 1 and 2 seconds with ${code}`, async (t) => {
       assert.deepEqual((await delaysOf(await testParley(t), { code })).delays, [1000, 2000]);
     });
   }
 
-  it('is final where the agent says that it is not recoverable', async (t) => {
+  it('fails a task at once if its agent calls the error unrecoverable', async (t) => {
     const { delays, outcome } = await delaysOf(await testParley(t), { code: 'MCP_ERROR', recoverable: false });
     assert.deepEqual(delays, []);
     assert.equal(outcome.error.recoverable, false);
   });
 
-  it('that no table knows is tried again if the agent says that it is recoverable', async (t) => {
+  it('retries a task with an unknown code if its agent calls the error recoverable', async (t) => {
     const { delays } = await delaysOf(await testParley(t), { code: 'OVEN_COLD', recoverable: true });
     assert.deepEqual(delays, [1000, 2000, 4000]);
     const unsaid = await delaysOf(await testParley(t), { code: 'OVEN_COLD' });
     assert.deepEqual(unsaid.delays, []);
   });
 
-  it('of its own name stays what it is for readers of the dialect, though another dialect has that name too', async (t) => {
+  it('keeps the code of an error for Task Format readers, although another dialect has the same code', async (t) => {
     for (const code of ['SOURCE_ERROR', 'model_error']) {
       const { outcome } = await delaysOf(await testParley(t), { code });
       assert.deepEqual([outcome.error.code, outcome.metadata.parley.errorCode], [code, undefined]);
     }
   });
 
-  it('reaches the requester with all that it says', async (t) => {
+  it('delivers every field of an error to the requester', async (t) => {
     const error = {
       code: 'INVALID_INPUT',
       message: 'no url',
@@ -112,7 +112,7 @@ describe('an error of the task format', () => {
   });
 });
 
-describe('a retry policy', () => {
+describe('Task Format retry policy', () => {
   const policies: [policy: object, delays: number[]][] = [
     [{ maxAttempts: 1 }, []],
     [{ maxAttempts: 3, backoffType: 'fixed', initialDelay: 200 }, [200, 200]],
@@ -121,23 +121,23 @@ describe('a retry policy', () => {
     [{ initialDelay: 300_000 }, [300_000, 300_000, 300_000]],
   ];
   for (const [retryPolicy, delays] of policies) {
-    it(`is followed instead of the error's own rule: ${JSON.stringify(retryPolicy)}`, async (t) => {
+    it(`follows a retry policy instead of the rule of the error: ${JSON.stringify(retryPolicy)}`, async (t) => {
       assert.deepEqual((await delaysOf(await testParley(t), { code: 'MCP_ERROR' }, { retryPolicy })).delays, delays);
     });
   }
 
-  it('allows more attempts than the error would', async (t) => {
+  it('allows more attempts by a retry policy than by the rule of the error', async (t) => {
     const retryPolicy = { maxAttempts: 4 };
     const { delays } = await delaysOf(await testParley(t), { code: 'DELEGATION_FAILED' }, { retryPolicy });
     assert.deepEqual(delays, [1000, 2000, 3000]);
   });
 
-  it('retries nothing that is final', async (t) => {
+  it('retries no final error, whatever the retry policy', async (t) => {
     const retryPolicy = { maxAttempts: 5 };
     assert.deepEqual((await delaysOf(await testParley(t), { code: 'INVALID_INPUT' }, { retryPolicy })).delays, []);
   });
 
-  it('counts anew when the task is run again by hand', async (t) => {
+  it('allows the attempts of a retry policy again after a manual retry', async (t) => {
     const parley = await testParley(t);
     const { outcome } = await delaysOf(parley, { code: 'MCP_ERROR' }, { retryPolicy: { maxAttempts: 2 } });
     const retried = await parley.admin.call('POST', `/v1/tasks/${outcome.id}/retry`);

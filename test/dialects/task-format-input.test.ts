@@ -22,7 +22,7 @@ const asked = async (parley: TestParley, input: object = QUESTION) => {
 };
 
 const LEVELS = 100;
-/** Definitions of which each names the next one twice. */
+/** Each definition refers to the next one twice. */
 const doubling = (refTo: (name: string) => string) => ({
   ...Object.fromEntries(
     Array.from({ length: LEVELS }, (_, at) => {
@@ -33,8 +33,8 @@ const doubling = (refTo: (name: string) => string) => ({
   [`d${LEVELS}`]: { type: 'string' },
 });
 
-describe('an agent that asks for input', () => {
-  it('is answered by the requester, and goes on with the answer and its earlier state', async (t) => {
+describe('Task Format question', () => {
+  it('delivers a question to the requester, and its answer with the earlier state to the holder', async (t) => {
     const { orchestrator, cook, id, answer } = await asked(await testParley(t));
     const [question] = await orchestrator.inbox(20);
     assert.deepEqual([question.id, question.status, question.input], [id, 'input_required', QUESTION]);
@@ -48,7 +48,7 @@ describe('an agent that asks for input', () => {
     assert.equal((await orchestrator.task(id)).result, 'for four');
   });
 
-  it('is answered by a message of its requester as well', async (t) => {
+  it('accepts an answer as a message of the requester', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook, id } = await asked(parley, { prompt: 'Why?' });
     await refusedWithoutTrace(parley, 403, 'forbidden', () => cook.send({ id, input: 'because' }));
@@ -64,7 +64,7 @@ describe('an agent that asks for input', () => {
     assert.deepEqual(await cook.inbox(20), [{ id, input: { prompt: 'Why?', answer: ['because'] } }]);
   });
 
-  it('takes one answer: the same again is a duplicate, another is refused', async (t) => {
+  it('accepts one answer to a question, recognizes its repetition, and rejects another answer', async (t) => {
     const parley = await testParley(t);
     const { answer, id } = await asked(parley);
     assert.equal((await answer({ servings: 4 })).status, 202);
@@ -75,17 +75,17 @@ describe('an agent that asks for input', () => {
     assert.equal(messages.filter((message: { id: string }) => message.id === id).length, 1);
   });
 
-  it('is answered by nobody else but an administrator', async (t) => {
+  it('rejects an answer from an agent other than the requester, and accepts one from an administrator', async (t) => {
     const parley = await testParley(t);
     const { cook, id, answer } = await asked(parley);
-    const kay = await parley.agent('kay', taskFormat);
-    await refusedWithoutTrace(parley, 404, 'task_not_found', () => answer({ servings: 1 }, kay));
+    const other = await parley.agent('other', taskFormat);
+    await refusedWithoutTrace(parley, 404, 'task_not_found', () => answer({ servings: 1 }, other));
     await refusedWithoutTrace(parley, 403, 'forbidden', () => answer({ servings: 1 }, cook));
     const byAdmin = await parley.admin.call('POST', `/v1/tasks/${id}/input`, { input: { servings: 1 } });
     assert.equal(byAdmin.status, 202);
   });
 
-  it('gets only answers that have the shape it asked for', async (t) => {
+  it('rejects answers that do not match the schema of the question', async (t) => {
     const parley = await testParley(t);
     const { answer } = await asked(parley);
     for (const [given, path] of [
@@ -104,7 +104,7 @@ describe('an agent that asks for input', () => {
     assert.equal((await answer({ servings: 1 })).status, 202);
   });
 
-  it('is refused with a schema that nobody can read', async (t) => {
+  it('rejects a question with an invalid schema', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const { id } = tfRequest();
@@ -115,7 +115,7 @@ describe('an agent that asks for input', () => {
     assert.equal(reply.body.issues[0].path, 'input.schema');
   });
 
-  it('is refused with references that readers take for different places', async (t) => {
+  it('rejects a question with schema references that cannot be resolved or that form a loop', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const { id } = tfRequest();
@@ -130,7 +130,7 @@ describe('an agent that asks for input', () => {
     }
   });
 
-  it('is answered at once where its schema doubles with every reference', async (t) => {
+  it('checks an answer at once against a schema that doubles with every reference', async (t) => {
     const parley = await testParley(t);
     const schema = { $ref: '#/$defs/d0', $defs: doubling((name) => `#/$defs/${name}`) };
     const { answer } = await asked(parley, { prompt: 'Which?', schema });
@@ -138,7 +138,7 @@ describe('an agent that asks for input', () => {
     assert.equal((await answer('x')).status, 202);
   });
 
-  it('is given no answer that takes forever to be checked', async (t) => {
+  it('rejects an answer that takes too many steps to check', async (t) => {
     const parley = await testParley(t);
     const anyOf = Array.from({ length: 400 }, (_, at) => ({ const: `choice ${at}` }));
     const { answer } = await asked(parley, { prompt: 'Which?', schema: { type: 'array', items: { anyOf } } });
@@ -147,7 +147,7 @@ describe('an agent that asks for input', () => {
     assert.equal((await answer(['choice 7', 'choice 399'])).status, 202);
   });
 
-  it('keeps the task while it waits, however long: neither lease nor time to live runs', async (t) => {
+  it('suspends the lease and the time to live of a task that waits for input', async (t) => {
     const parley = await testParley(t);
     const { cook, id, answer } = await asked(parley);
     parley.clock.advance(3 * 86_400_000);
@@ -160,7 +160,7 @@ describe('an agent that asks for input', () => {
     assert.equal((await cook.send({ id, status: 'completed' })).status, 202);
   });
 
-  it('brings who waits for the end of the task the question at once', async (t) => {
+  it('returns a question at once to a caller that waits for the end of the task', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const request = tfRequest();
@@ -171,7 +171,7 @@ describe('an agent that asks for input', () => {
     assert.deepEqual([status, body.status, body.input], [200, 'input_required', { prompt: 'Why?' }]);
   });
 
-  it('cannot go on before it is answered, and is told so', async (t) => {
+  it('rejects progress and results of a task that waits for input', async (t) => {
     const parley = await testParley(t);
     const { cook, id } = await asked(parley);
     for (const said of [{ status: 'in_progress' }, { status: 'completed', result: 1 }]) {
@@ -180,7 +180,7 @@ describe('an agent that asks for input', () => {
     }
   });
 
-  it('may fail while it waits, and the task is tried again', async (t) => {
+  it('accepts a failure of a task that waits for input, and retries the task', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook, id, answer } = await asked(parley);
     const error = { code: 'MCP_ERROR', message: 'broken' };
@@ -198,14 +198,14 @@ describe('an agent that asks for input', () => {
     assert.ok(history.some(({ event, agent }: Record<string, string>) => event === 'released' && agent === 'cook'));
   });
 
-  it('may give up while it waits', async (t) => {
+  it('accepts a cancellation by the holder of a task that waits for input', async (t) => {
     const { orchestrator, cook, id } = await asked(await testParley(t));
     assert.equal((await cook.send({ id, status: 'cancelled' })).status, 202);
     const task = await orchestrator.task(id);
     assert.deepEqual([task.state, task.error.code, task.input], ['failed', 'CANCELLED', undefined]);
   });
 
-  it('is told where the task is cancelled meanwhile', async (t) => {
+  it('notifies the holder when a task that waits for input is cancelled', async (t) => {
     const { orchestrator, cook, id, answer } = await asked(await testParley(t));
     await orchestrator.call('POST', `/v1/tasks/${id}/cancel`);
     const [message] = await cook.inbox(20);
@@ -213,19 +213,19 @@ describe('an agent that asks for input', () => {
     assertRefused(await answer({ servings: 1 }), 409, 'cancelled');
   });
 
-  it('reaches a requester that speaks Round Table, in its own way', async (t) => {
+  it('delivers a question to a Round Table requester as progress', async (t) => {
     const parley = await testParley(t);
     const { cook } = await kitchen(parley);
-    const tim = await parley.agent('tim');
-    const id = await tim.request({ payload: { task: 'home.dinner' } });
+    const requester = await parley.agent('requester');
+    const id = await requester.request({ payload: { task: 'home.dinner' } });
     await cook.send({ id, status: 'input_required', input: { prompt: 'Why?' } });
-    const [question] = await tim.inbox(20);
+    const [question] = await requester.inbox(20);
     assert.deepEqual([question.type, question.correlationId, question.from], ['task.progress', id, 'cook']);
     assert.deepEqual(question.payload, {
       message: 'Why?',
       parley: { status: 'input_required', input: { prompt: 'Why?' } },
     });
-    assert.equal((await tim.call('POST', `/v1/tasks/${id}/input`, { input: 'hunger' })).status, 202);
+    assert.equal((await requester.call('POST', `/v1/tasks/${id}/input`, { input: 'hunger' })).status, 202);
     assert.equal((await cook.inbox(20))[0].input.answer, 'hunger');
   });
 });

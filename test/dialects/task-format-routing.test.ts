@@ -4,8 +4,8 @@ import { refusedWithoutTrace } from '../http/refusal.ts';
 import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
-describe('a request in the task format', () => {
-  it('goes to the agent that is its target, and to no other', async (t) => {
+describe('Task Format routing', () => {
+  it('gives a request only to its target', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const baker = await parley.agent('baker', { ...taskFormat, capabilities: ['parse_recipe'] });
@@ -15,7 +15,7 @@ describe('a request in the task format', () => {
     assert.equal((await baker.claim())[0].message.id, request.id);
   });
 
-  it('goes to whoever serves the domain of its type', async (t) => {
+  it('gives a request to a provider of the domain of its type', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const request = tfRequest({ type: 'home.dinner' });
     await orchestrator.send(request);
@@ -23,7 +23,7 @@ describe('a request in the task format', () => {
     assert.equal((await cook.claim({ domains: ['home'] }))[0].message.id, request.id);
   });
 
-  it('goes to one of those with its capability, by priority', async (t) => {
+  it('gives a request to a provider of its capability, by priority', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const baker = await parley.agent('baker', { dialect: 'round-table', capabilities: ['parse_recipe'] });
@@ -40,7 +40,7 @@ describe('a request in the task format', () => {
     assert.deepEqual(await cook.claim(), []);
   });
 
-  it('of a waiting agent comes at once', async (t) => {
+  it('gives a request to a waiting agent at once', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const waiting = cook.claim({ wait: 20 });
     const request = tfRequest();
@@ -48,7 +48,7 @@ describe('a request in the task format', () => {
     assert.equal((await waiting)[0].message.id, request.id);
   });
 
-  it('is refused where no agent has its capability, or had it', async (t) => {
+  it('rejects a request without a provider of its capability, also after a provider is gone', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const refused = async (type: string) => {
@@ -74,7 +74,7 @@ describe('a request in the task format', () => {
     assert.equal((await orchestrator.send(tfRequest())).status, 202);
   });
 
-  it('is refused for a target that nobody is', async (t) => {
+  it('rejects a request to an unknown target', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const reply = await refusedWithoutTrace(parley, 422, 'unknown_agent', () =>
@@ -83,7 +83,7 @@ describe('a request in the task format', () => {
     assert.equal(reply.body.error.code, 'AGENT_NOT_FOUND');
   });
 
-  it('is refused in the name of another', async (t) => {
+  it('rejects a request or a result in the name of another agent', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const request = tfRequest();
@@ -96,8 +96,8 @@ describe('a request in the task format', () => {
   });
 });
 
-describe('capabilities', () => {
-  it('without a domain are refused where a registration has too many at once', async (t) => {
+describe('capabilities without a domain', () => {
+  it('rejects a registration with more than 97 of them', async (t) => {
     const { admin } = await testParley(t);
     const capabilities = Array.from({ length: 98 }, (_, index) => `skill_${index}`);
     const put = (list: string[]) => admin.call('PUT', '/v1/agents/many', { ...taskFormat, capabilities: list });

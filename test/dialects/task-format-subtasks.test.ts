@@ -19,8 +19,8 @@ const delegated = async (parley: TestParley) => {
 
 const status = async (agent: TestAgent, { id }: { id: string }) => (await agent.task(id)).status;
 
-describe('a subtask', () => {
-  it('names its parent, and is found from it', async (t) => {
+describe('Task Format subtask', () => {
+  it('names the parent in a subtask, and lists the subtask in its parent', async (t) => {
     const { orchestrator, butcher, parent, child } = await delegated(await testParley(t));
     assert.deepEqual((await orchestrator.task(parent.id)).subtasks, [child.id]);
     const [{ message }] = await butcher.claim();
@@ -28,7 +28,7 @@ describe('a subtask', () => {
     assert.deepEqual(message.routing, { source: 'cook', delegationChain: ['orchestrator', 'cook'] });
   });
 
-  it('is made once, however often it is sent', async (t) => {
+  it('creates a subtask once when it is sent again', async (t) => {
     const { cook, butcher, parent, child } = await delegated(await testParley(t));
     assert.equal((await cook.send(child)).status, 200);
     assertRefused(await cook.send({ ...child, payload: {} }), 409, 'id_reused');
@@ -36,7 +36,7 @@ describe('a subtask', () => {
     assert.equal((await butcher.claim({ max: 10 })).length, 1);
   });
 
-  it('of a task that is not there, or not to be seen, is refused', async (t) => {
+  it('rejects a subtask whose parent is unknown or not visible to its sender', async (t) => {
     const parley = await testParley(t);
     const { butcher, parent } = await delegated(parley);
     const part = (parentTaskId: string) => butcher.send(tfRequest({ context: { parentTaskId } }));
@@ -44,7 +44,7 @@ describe('a subtask', () => {
     await refusedWithoutTrace(parley, 422, 'unknown_parent', () => part(parent.id));
   });
 
-  it('is refused where it would go back to an agent that had the work in hand', async (t) => {
+  it('rejects a subtask for an agent of the delegation chain', async (t) => {
     const parley = await testParley(t);
     const { butcher, child } = await delegated(parley);
     await butcher.claim();
@@ -61,7 +61,7 @@ describe('a subtask', () => {
     assert.equal((await butcher.send(onward)).status, 202);
   });
 
-  it('is cancelled with its parent, and so are its own, whoever has them in hand', async (t) => {
+  it('cancels a subtask and its own subtasks with its parent', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook, butcher, parent, child } = await delegated(parley);
     const done = tfRequest({ type: 'cut_meat', context: { parentTaskId: parent.id } });
@@ -87,7 +87,7 @@ describe('a subtask', () => {
     );
   });
 
-  it('of a cancelled task is refused', async (t) => {
+  it('rejects a subtask of a cancelled task', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook, parent } = await delegated(parley);
     await orchestrator.call('POST', `/v1/tasks/${parent.id}/cancel`);
@@ -96,7 +96,7 @@ describe('a subtask', () => {
     await refusedWithoutTrace(parley, 409, 'cancelled', () => cook.send(late));
   });
 
-  it('is never left open by a cancel that comes at the same moment', async (t) => {
+  it('cancels or rejects a subtask that races with the cancellation of its parent', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook, parent } = await delegated(parley);
     const children = Array.from({ length: 8 }, () => tfRequest({ context: { parentTaskId: parent.id } }));

@@ -11,7 +11,7 @@ const QUESTION = { prompt: 'How many servings?', state: { step: 3 } };
 const ARTIFACTS = [{ name: 'menu.md', type: 'text/markdown', content: '# Menu' }];
 const RETRY = { maxAttempts: 2, backoffType: 'fixed', initialDelay: 5 };
 
-/** Where dialects that have no word for it show what Task Format says. */
+/** Where other dialects show fields that only Task Format defines. */
 const PLACES = [
   {
     dialect: 'round-table',
@@ -48,8 +48,8 @@ const PLACES = [
 ];
 
 for (const { dialect, questionIn, question, answer, artifactsIn, extrasIn } of PLACES) {
-  describe(`what only Task Format has a word for, in ${dialect}`, () => {
-    it('is a question that the requester reads and answers, and artifacts', async (t) => {
+  describe(`Task Format fields in ${dialect}`, () => {
+    it(`shows a question and artifacts to a requester in ${dialect}, and accepts its answer`, async (t) => {
       const parley = await testParley(t);
       const requester = await parley.agent('requester', { dialect });
       const cook = await parley.agent('cook', taskFormat);
@@ -72,7 +72,7 @@ for (const { dialect, questionIn, question, answer, artifactsIn, extrasIn } of P
       assert.deepEqual(artifactsIn(result), ARTIFACTS);
     });
 
-    it('is the answer that its holder reads, and how the task came to it', async (t) => {
+    it(`shows the answer, the delegation chain and the retry policy to a holder in ${dialect}`, async (t) => {
       const parley = await testParley(t);
       const requester = await parley.agent('requester', taskFormat);
       const holder = await parley.agent('holder', { dialect });

@@ -9,7 +9,6 @@ import { testParley } from '../support/test-parley.ts';
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const traceparent = `00-${TRACE_ID}-b7ad6b7169203331-01`;
 
-/** A result and a failure, as their readers call them. */
 const KINDS: Record<string, [result: string, failure: string]> = {
   'round-table': ['task.result', 'task.failed'],
   'agent-os': ['response', 'error'],
@@ -18,7 +17,7 @@ const KINDS: Record<string, [result: string, failure: string]> = {
   'common-ground': ['success', 'failed'],
 };
 
-/** One code of each dialect that can be tried again and one that cannot, and what the readers of those make of it that have codes of their own. */
+/** A retryable and a final code of each dialect, and the codes into which they are translated. */
 const CODES: Record<string, { code: string; retryable: boolean; read: Record<string, string> }[]> = {
   'round-table': [
     { code: 'rate_limited', retryable: true, read: { 'agent-os': 'SOURCE_ERROR', 'task-format': 'RATE_LIMITED' } },
@@ -65,7 +64,6 @@ const CODES: Record<string, { code: string; retryable: boolean; read: Record<str
   ],
 };
 
-/** A task of one, given to the other. */
 const start = async (t: Parameters<typeof testParley>[0], asking: Speaker, doing: Speaker) => {
   const parley = await testParley(t);
   const requester = await parley.agent('requester', { dialect: asking.dialect });
@@ -78,7 +76,7 @@ const start = async (t: Parameters<typeof testParley>[0], asking: Speaker, doing
     assert.equal(status, 202, JSON.stringify(body));
     await settled(parley);
   };
-  // The call of an agent becomes a task a moment later.
+  // A CommonGround call becomes a task asynchronously.
   await settled(parley);
   const taskId: string = reply.body.taskId ?? reply.body.agentTurnId;
   return { parley, requester, worker, taskId, name: request.id ?? asking.nameOf(taskId), say };
@@ -86,8 +84,8 @@ const start = async (t: Parameters<typeof testParley>[0], asking: Speaker, doing
 
 for (const asking of speakers) {
   for (const doing of speakers.filter((speaker) => speaker !== asking)) {
-    describe(`a task given in ${asking.dialect} to an agent of ${doing.dialect}`, () => {
-      it('is claimed, reported on and completed, and its requester reads it all in its own dialect', async (t) => {
+    describe(`task from ${asking.dialect} to ${doing.dialect}`, () => {
+      it(`translates the claim, progress and result of a task from ${asking.dialect} to ${doing.dialect}`, async (t) => {
         const { requester, worker, taskId, name, say } = await start(t, asking, doing);
         const message = await doing.take(worker);
         assert.deepEqual(doing.readRequest(message), {
@@ -113,7 +111,7 @@ for (const asking of speakers) {
       });
 
       for (const { code, retryable, read } of CODES[doing.dialect] ?? []) {
-        it(`fails ${retryable ? 'after some tries' : 'at once'} with ${code}, of which nothing is lost`, async (t) => {
+        it(`fails a task from ${asking.dialect} ${retryable ? 'after retries' : 'at once'} with ${code} of ${doing.dialect}`, async (t) => {
           const { parley, requester, worker, name, say } = await start(t, asking, doing);
           let tries = 0;
           for (let round = 0; round < 5; round++) {
@@ -141,9 +139,9 @@ for (const asking of speakers) {
   }
 }
 
-describe('a note of AgentOS', () => {
+describe('AgentOS direct message', () => {
   for (const { dialect, readNote, idIn } of speakers) {
-    it(`is read in ${dialect}, whole, and acknowledged by the id that it has there`, async (t) => {
+    it(`delivers an AgentOS gap whole in ${dialect}, and acknowledges it by its id there`, async (t) => {
       const parley = await testParley(t);
       const brain = await agentOsAgent(parley, 'one-brain');
       const reader = await parley.agent('reader', { dialect });

@@ -7,7 +7,6 @@ import { graphOf, states } from '../support/graphs.ts';
 import { kitchen } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
-/** Two starters before a main course, and that before the bill. */
 const DINNER = { soup: [], salad: [], roast: ['soup', 'salad'], bill: ['roast'] };
 
 const submitted = async (
@@ -39,8 +38,8 @@ const reached = async ({ parley, orchestrator, graph }: Awaited<ReturnType<typeo
   await eventually(async () => assert.deepEqual(await states(orchestrator, graph.graphId), wanted));
 };
 
-describe('a task graph', () => {
-  it('starts each node when all that it depends on are completed, and not before', async (t) => {
+describe('task graph', () => {
+  it('queues a node when all its dependencies are completed, and not before', async (t) => {
     const dinner = await submitted(t, DINNER);
     const { cook, id, orchestrator, graph } = dinner;
     await reached(dinner, { soup: 'requested', salad: 'requested', roast: 'waiting', bill: 'waiting' });
@@ -63,7 +62,7 @@ describe('a task graph', () => {
     assert.deepEqual(told.toSorted(), ['bill', 'roast', 'salad', 'soup']);
   });
 
-  it('shows how far each node is, and what its agent asks', async (t) => {
+  it('shows the progress of each node and the question of its holder', async (t) => {
     const { cook, id, orchestrator, graph } = await submitted(t, { soup: [], salad: [] });
     await claimed(cook);
     await cook.send({ id: id('soup'), status: 'in_progress', metadata: { progress: 40, message: 'it simmers' } });
@@ -73,7 +72,7 @@ describe('a task graph', () => {
     assert.deepEqual([salad.status, salad.input], ['input_required', { prompt: 'Which oil?' }]);
   });
 
-  it('says by edges what it can say by dependencies', async (t) => {
+  it('accepts the dependencies of a graph as edges', async (t) => {
     const { graph, id } = graphOf({ roast: [], soup: [] });
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
@@ -85,12 +84,12 @@ describe('a task graph', () => {
     assert.deepEqual((await orchestrator.task(id('roast'))).dependencies, [id('soup')]);
   });
 
-  it('counts the time to live of a node from when it starts', async (t) => {
+  it('starts the time to live of a node when the node is queued', async (t) => {
     const dinner = await submitted(t, { soup: [], roast: ['soup'] });
     const { cook, id, parley, orchestrator } = dinner;
     await claimed(cook);
     for (let hours = 0; hours < 5; hours++) {
-      // Progress keeps the soup with its cook for longer than the roast could live.
+      // The soup is held for longer than the time to live of the roast.
       for (let minutes = 0; minutes < 60; minutes += 4) {
         parley.clock.advance(4 * 60_000);
         await cook.call('POST', `/v1/tasks/${id('soup')}/renew`);
@@ -104,7 +103,7 @@ describe('a task graph', () => {
     await reached(dinner, { soup: 'completed', roast: 'expired' });
   });
 
-  it('fails what depends on a failed node, and says of what', async (t) => {
+  it('fails the dependents of a failed node, and names the dependency in their errors', async (t) => {
     const dinner = await submitted(t, DINNER);
     const { cook, id, orchestrator } = dinner;
     await claimed(cook);
@@ -119,7 +118,7 @@ describe('a task graph', () => {
     assert.equal((await orchestrator.call('GET', '/v1/dead-letters')).body.tasks.length, 3);
   });
 
-  it('skips what depends on a failed node where that is asked for, of all nodes or of one', async (t) => {
+  it('skips the dependents of a failed node if the graph or the node asks for it', async (t) => {
     const dinner = await submitted(t, DINNER, { onFailure: 'skip' });
     await claimed(dinner.cook);
     await fail(dinner.cook, dinner.id('soup'));
@@ -133,7 +132,7 @@ describe('a task graph', () => {
     await reached({ ...dinner, graph }, { soup: 'failed', roast: 'failed', salad: 'cancelled' });
   });
 
-  it('goes on when a failed node is run again by hand, with all that had ended because of it', async (t) => {
+  it('reopens the dependents of a failed node when that is retried', async (t) => {
     for (const onFailure of ['fail', 'skip']) {
       const dinner = await submitted(t, DINNER, { onFailure });
       const { cook, id, orchestrator } = dinner;
@@ -151,7 +150,7 @@ describe('a task graph', () => {
     }
   });
 
-  it('ends a node again that is run again by hand while what it waits for is still failed', async (t) => {
+  it('fails a retried node again while its dependency is still failed', async (t) => {
     const dinner = await submitted(t, { soup: [], roast: ['soup'] });
     const { cook, id, orchestrator } = dinner;
     await claimed(cook);
@@ -162,7 +161,7 @@ describe('a task graph', () => {
     assert.deepEqual(await claimed(cook), []);
   });
 
-  it('treats a cancelled or expired node like a failed one, and lets a waiting one be cancelled', async (t) => {
+  it('fails the dependents of a cancelled or expired node, and cancels a waiting node on request', async (t) => {
     const dinner = await submitted(t, { soup: [], salad: [], roast: ['soup'], cheese: ['salad'], bill: ['cheese'] });
     const { id, orchestrator, parley } = dinner;
     const cancel = (name: string) => orchestrator.call('POST', `/v1/tasks/${id(name)}/cancel`);
@@ -173,7 +172,7 @@ describe('a task graph', () => {
     await reached(dinner, { ...after, salad: 'expired' });
   });
 
-  it('is accepted once, however often it is sent', async (t) => {
+  it('accepts a repeated graph once, and hides it from other agents', async (t) => {
     const { orchestrator, graph, cook, parley } = await submitted(t, DINNER);
     const stranger = await parley.agent('stranger', { dialect: 'task-format' });
     const again = await orchestrator.call('POST', '/v1/graphs', graph);
@@ -183,14 +182,14 @@ describe('a task graph', () => {
     assertRefused(await stranger.call('GET', `/v1/graphs/${graph.graphId}`), 404, 'graph_not_found');
   });
 
-  it('is not stopped by a failure that was undone while it was being noticed', async (t) => {
+  it('keeps a node waiting if its failed dependency is retried in the same moment', async (t) => {
     const undone = { retry: async () => {}, isForgotten: false };
     const parley = await testParley(t, {
       wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,
-          // From then on nobody tells the waiting node anything, as if all of that had come before.
+          // From then on no end of a dependency is propagated.
           query: async (query) =>
             undone.isForgotten && query.prefix === 'dependent#' ? [] : ports.records.query(query),
           update: async (ref, change, ...rest) => {
@@ -217,13 +216,12 @@ describe('a task graph', () => {
     );
   });
 
-  it('looks at a waiting node every day, should no news ever have come', async (t) => {
+  it('checks the dependencies of a waiting node every day, in case a notification is lost', async (t) => {
     const parley = await testParley(t, {
       wrapPorts: (ports) => ({
         ...ports,
         records: {
           ...ports.records,
-          // Whoever waits is forgotten.
           query: async (query) => (query.prefix === 'dependent#' ? [] : ports.records.query(query)),
         },
       }),

@@ -5,8 +5,8 @@ import { expandShortId, isDerivedId, uuidFromSeed } from '../../shared/kernel/id
 const withoutSeal = (id: string): string => id.slice(0, -12);
 const sealOf = (id: string): string => id.slice(-12);
 
-describe('an id that Parley makes', () => {
-  it('is known as such, whether or not its first digits were given', () => {
+describe('derived id', () => {
+  it('recognizes a derived id, with or without given first digits', () => {
     for (const id of [uuidFromSeed(['alias', 'build-42']), expandShortId('coder', 'msg_0a1b2c3d', 1_700_000_000_000)]) {
       assert.ok(isDerivedId(id), id);
       assert.ok(isDerivedId(`msg-${id.toUpperCase()}`), id);
@@ -14,10 +14,10 @@ describe('an id that Parley makes', () => {
     }
   });
 
-  it('with given first digits has another seal, so that no search for its other digits finds an alias', () => {
+  it('gives an id with given first digits another seal, so that it never equals an alias', () => {
     const digits = (id: string): string => id.slice(0, 8);
     const alias = uuidFromSeed(['alias', 'build-42']);
-    // The same parts and the same digits: what an attacker would find after some 2^42 tries.
+    // The same seed and digits, which an attacker finds after about 2^42 tries.
     const found = uuidFromSeed(['alias', 'build-42'], digits(alias));
     assert.equal(withoutSeal(found), withoutSeal(alias));
     assert.notEqual(sealOf(found), sealOf(alias));

@@ -21,8 +21,8 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
   return { parley, sender, reader, send, take, unacknowledged };
 };
 
-describe('an inbox', () => {
-  it('is read in the order of timestamps, then of sequences', async (t) => {
+describe('inbox delivery', () => {
+  it('orders messages by timestamp, then by sequence', async (t) => {
     const { reader, send } = await start(t);
     const at = (seconds: number) => `2026-02-08T15:00:0${seconds}.000Z`;
     const sent = [
@@ -38,7 +38,7 @@ describe('an inbox', () => {
     );
   });
 
-  it('keeps what is read until it is acknowledged, and gives what is taken once, to one of many', async (t) => {
+  it('keeps a read message until it is acknowledged, and gives a taken one to one of three racing readers', async (t) => {
     const { reader, send, take } = await start(t);
     const [one, two] = [await send(), await send()];
     assert.equal((await reader.inbox()).length, 2);
@@ -49,7 +49,7 @@ describe('an inbox', () => {
     assert.deepEqual(await take(), []);
   });
 
-  it('gives up nothing for a short id that several have, and says how each can be acknowledged', async (t) => {
+  it('rejects an acknowledgement with an ambiguous short id, and lists the full ids', async (t) => {
     const { parley, reader, send } = await start(t);
     const other = await parley.agent('other', messageRouting);
     const { msg_id } = await send({ timestamp: '2026-02-08T15:00:00.000Z' });
@@ -69,7 +69,7 @@ describe('an inbox', () => {
     assert.equal((await ack(msg_id, second)).body.acknowledged, 2);
   });
 
-  it('gives results once too', async (t) => {
+  it('gives a taken result once', async (t) => {
     const { sender, reader, send } = await start(t);
     const { msg_id } = await send({}, 'task-delegation');
     await reader.send(mrMessage('result', 'reader', 'sender', { correlation_id: msg_id }));
@@ -78,7 +78,7 @@ describe('an inbox', () => {
     assert.deepEqual(await sender.inbox(), []);
   });
 
-  it('answers whoever waits as soon as something comes', async (t) => {
+  it('returns a message to a waiting reader as soon as it arrives', async (t) => {
     const { reader, send } = await start(t);
     const waiting = reader.inbox(20);
     const { msg_id } = await send();
@@ -88,7 +88,7 @@ describe('an inbox', () => {
     );
   });
 
-  it('keeps what nobody reads, however long', async (t) => {
+  it('keeps an unread message without a time limit', async (t) => {
     const { parley, reader, send } = await start(t);
     const { msg_id } = await send();
     parley.clock.advance(100 * 86_400_000);
@@ -100,8 +100,8 @@ describe('an inbox', () => {
   });
 });
 
-describe('a message that requires an acknowledgement', () => {
-  it('is shown to its sender until it has one, and announced if that takes long', async (t) => {
+describe('message that requires an acknowledgement', () => {
+  it('shows an unacknowledged message to its sender, and publishes an event after a minute', async (t) => {
     const { parley, sender, reader, send, unacknowledged } = await start(t);
     const { msg_id } = await send({ requires_ack: true });
     await send();
@@ -132,7 +132,7 @@ describe('a message that requires an acknowledgement', () => {
     assert.equal((await stranger.call('GET', `/v1/messages/sender/${shown.id}`)).status, 404);
   });
 
-  it('stays among what is not acknowledged, though its reader would close it like a gap', async (t) => {
+  it('rejects closing an unacknowledged message like a gap', async (t) => {
     const { parley, reader, send, unacknowledged } = await start(t);
     await send({ requires_ack: true });
     const [shown] = await unacknowledged();
@@ -142,7 +142,7 @@ describe('a message that requires an acknowledgement', () => {
     assert.deepEqual(await unacknowledged(), [shown]);
   });
 
-  it('may be a task, which is acknowledged by a claim', async (t) => {
+  it('acknowledges a task by its claim', async (t) => {
     const { parley, reader, send, unacknowledged } = await start(t);
     const { taskId } = await send({ requires_ack: true }, 'task-delegation');
     const late = await send({ requires_ack: true }, 'task-delegation');

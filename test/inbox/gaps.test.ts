@@ -18,8 +18,8 @@ const listed = async (caller: Caller, query = ''): Promise<string[]> => {
 
 const bare = (id: string): string => id.replace('msg-', '');
 
-describe('a gap', () => {
-  it('stays on the list, read or not and whatever its TTL, until it is closed', async (t) => {
+describe('gap', () => {
+  it('lists a gap until it is closed, whether it is read and whatever its TTL', async (t) => {
     const { parley, scout, monitor } = await start(t);
     const said = { gapType: 'missing_data', priority: 'medium' };
     const gap = await scout.say('gap', 'monitor', { payload: content(said), ttl: 30, priority: 'low' });
@@ -48,7 +48,7 @@ describe('a gap', () => {
     assert.deepEqual(await listed(parley.admin, '?status=closed'), []);
   });
 
-  it('is named in no cursor of who may not see it', async (t) => {
+  it('names a gap in no cursor of an agent that may not see it', async (t) => {
     const { parley, scout } = await start(t);
     const other = await agentOsAgent(parley, 'other');
     const gap = await scout.say('gap', 'monitor');
@@ -58,7 +58,7 @@ describe('a gap', () => {
     assert.doesNotMatch(cursor, new RegExp(`scout|${bare(gap.id)}`));
   });
 
-  it('is listed newest first, page by page', async (t) => {
+  it('lists gaps newest first, page by page', async (t) => {
     const { parley, scout } = await start(t);
     const ids: string[] = [];
     for (let times = 0; times < 5; times++) {
@@ -75,7 +75,7 @@ describe('a gap', () => {
     assert.deepEqual(read, ids);
   });
 
-  it('is seen and closed by its sender, its recipient and an administrator, and by nobody else', async (t) => {
+  it('shows a gap to its sender, its recipient and administrators, and lets only them close it', async (t) => {
     const { parley, scout, monitor } = await start(t);
     const other = await agentOsAgent(parley, 'other');
     const { id } = await scout.say('gap', 'monitor');

@@ -8,7 +8,7 @@ const NAMES = ['a', 'b', 'c', 'd'];
 const name = fc.constantFrom(...NAMES);
 const ref = fc.record({ $ref: name.map((one) => `#/$defs/${one}`) });
 
-/** Schemas that refer to each other in every way that is allowed. */
+/** Random schemas that refer to each other. */
 const { schema } = fc.letrec<{ schema: object }>((tie) => {
   const few = fc.array(tie('schema'), { minLength: 1, maxLength: 3 });
   return {
@@ -44,7 +44,6 @@ const compiled = (given: object): Subschema | undefined => {
   }
 };
 
-/** Steps that a check took, which it may have given up. */
 const stepsOf = (part: Subschema, value: unknown): number => {
   const check = new ValueChecker();
   try {
@@ -55,11 +54,10 @@ const stepsOf = (part: Subschema, value: unknown): number => {
   return check.steps;
 };
 
-/** One list in the other, so deep. */
 const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
 
-describe('a schema of a stranger', () => {
-  it('is refused, or checks any value in a bounded number of steps', () => {
+describe('budget of a client schema', () => {
+  it('rejects a random schema, or checks any value with it in a bounded number of steps', () => {
     let checked = 0;
     fc.assert(
       fc.property(whole, fc.jsonValue({ maxDepth: 6 }), (given, value) => {
@@ -74,7 +72,7 @@ describe('a schema of a stranger', () => {
     assert.ok(checked > 100, `${checked} could be read`);
   });
 
-  it('that doubles with every reference is checked once for each of its parts', () => {
+  it('checks each part once in a schema that doubles with every reference', () => {
     const $defs = Object.fromEntries(
       Array.from({ length: 100 }, (_, at) => [`d${at}`, { allOf: [1, 2].map(() => ({ $ref: `#/$defs/d${at + 1}` })) }]),
     );
@@ -84,14 +82,14 @@ describe('a schema of a stranger', () => {
     assert.ok(stepsOf(part, 1) < 2000);
   });
 
-  it('that doubles with every level of the value is checked once for each level', () => {
+  it('checks each level once in a schema that doubles with every level of the value', () => {
     const both = [1, 2].map(() => ({ items: { $ref: '#' } }));
     const part = compiled({ anyOf: both, allOf: both });
     assert.ok(part);
     assert.ok(stepsOf(part, nested(60)) < 1000);
   });
 
-  it('is given up where parts times values are too many', () => {
+  it('aborts a check with too many parts times values', () => {
     const anyOf = Array.from({ length: 400 }, (_, at) => ({ const: at }));
     const part = compiled({ items: { anyOf } });
     assert.ok(part);
@@ -105,7 +103,7 @@ describe('a schema of a stranger', () => {
     );
   });
 
-  it('costs the length of texts, and of lists that must not repeat or must be one of some', () => {
+  it('counts the length of strings, of unique lists and of enumerated lists as steps', () => {
     const long = 'x'.repeat(64_000);
     const list = Array.from({ length: 1000 }, (_, at) => at);
     for (const [one, value] of [
@@ -120,10 +118,10 @@ describe('a schema of a stranger', () => {
   });
 });
 
-describe('a value with a very long name', () => {
+describe('value with a very long field name', () => {
   const key = 'é"'.repeat(15_000);
 
-  it('is written out once, however many parts it is compared with as a whole', () => {
+  it('serializes a value once, however many enums it is compared with', () => {
     const many = (parts: number) => compileJsonSchema({ anyOf: Array.from({ length: parts }, () => ({ enum: [1] })) });
     const stepsFor = (parts: number): number => stepsOf(many(parts), { [key]: 1 });
     const length = key.length >> 6;
@@ -131,7 +129,7 @@ describe('a value with a very long name', () => {
     assert.ok(stepsFor(400) < stepsFor(1) + 400 * 5, 'and counts once');
   });
 
-  it('is told of by the beginning of its name, in at most twenty issues', () => {
+  it('truncates very long field names in at most twenty issues', () => {
     const part = compileJsonSchema({
       additionalProperties: { allOf: Array.from({ length: 40 }, () => ({ type: 'string' })) },
     });

@@ -75,16 +75,16 @@ const ROWS: Row[] = [
   [{ properties: { inner: { $ref: '#' } }, required: ['x'] }, [{ x: 1 }], [{ x: 1, inner: {} }]],
 ];
 
-describe('a JSON Schema', () => {
+describe('JSON Schema', () => {
   for (const [schema, right, wrong] of ROWS) {
-    it(`tells right from wrong: ${JSON.stringify(schema).slice(0, 80)}`, () => {
+    it(`accepts valid values and rejects invalid ones: ${JSON.stringify(schema).slice(0, 80)}`, () => {
       const part = compileJsonSchema(schema);
       for (const value of right) assert.deepEqual(checkValue(part, value), [], JSON.stringify(value));
       for (const value of wrong) assert.notDeepEqual(checkValue(part, value), [], JSON.stringify(value));
     });
   }
 
-  it('says where a value is wrong and why', () => {
+  it('reports the path and the reason of each schema issue', () => {
     const issues = checkValue(compileJsonSchema(TREE), { name: 1, x: 1, children: [{ name: 'b' }, {}] }, ['input']);
     assert.deepEqual(issues, [
       { path: 'input.name', message: 'must be string' },
@@ -93,7 +93,7 @@ describe('a JSON Schema', () => {
     ]);
   });
 
-  it('tells at most twenty things', () => {
+  it('reports at most twenty schema issues', () => {
     assert.equal(checkValue(compileJsonSchema({ items: { type: 'string' } }), Array(5000).fill(1)).length, 20);
   });
 
@@ -101,17 +101,18 @@ describe('a JSON Schema', () => {
     ['a reference below a definition', { $ref: '#/$defs/a/x', $defs: { a: {} } }],
     ['a reference with an empty step', { $ref: '#//$defs/a', $defs: { a: {} } }],
     ['a reference to nothing', { $ref: '#/$defs/b', $defs: { a: {} } }],
-    ['a reference to what objects are born with', { $ref: '#/$defs/toString', $defs: {} }],
-    ['a reference elsewhere', { $ref: 'https://example.com/schema.json' }],
-    ['a definition that is itself', { $ref: '#/$defs/a', $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }] } } }],
-    ['a schema that is itself', { not: { $ref: '#' } }],
-    ['a type that there is not', { type: 'colour' }],
+    ['a reference to an inherited property', { $ref: '#/$defs/toString', $defs: {} }],
+    ['a reference to another document', { $ref: 'https://example.com/schema.json' }],
+    ['a definition that refers to itself', { $ref: '#/$defs/a', $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }] } } }],
+    ['a subschema that refers to the whole schema', { not: { $ref: '#' } }],
+    ['an unknown type', { type: 'colour' }],
     ['a keyword with a wrong value', { minLength: -1 }],
     ['a part that is no schema', { properties: { a: 5 } }],
-    ['what is not supported', { unevaluatedProperties: false }],
+    ['an unsupported keyword', { unevaluatedProperties: false }],
     ['501 parts', { allOf: Array(500).fill({}) }],
   ];
   for (const [what, schema] of refused) {
-    it(`is refused with ${what}`, () => assert.throws(() => compileJsonSchema(JSON.parse(JSON.stringify(schema)))));
+    it(`rejects a schema with ${what}`, () =>
+      assert.throws(() => compileJsonSchema(JSON.parse(JSON.stringify(schema)))));
   }
 });

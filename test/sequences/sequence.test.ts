@@ -27,8 +27,8 @@ const announced = async (parley: TestParley): Promise<[string, number][]> => {
     .map(({ type, data }: Wire) => [type, data.sequence]);
 };
 
-describe('the sequence of messages between two agents', () => {
-  it('has a next number, also before the first message', async (t) => {
+describe('message sequence', () => {
+  it('returns the next sequence number, also before the first message', async (t) => {
     const { send, count, parley } = await start(t);
     assert.deepEqual([(await count()).last, (await count()).next], [0, 1]);
     await send(1);
@@ -48,7 +48,7 @@ describe('the sequence of messages between two agents', () => {
     assert.deepEqual(await announced(parley), []);
   });
 
-  it('has a next number that a message may carry, also behind the highest one', async (t) => {
+  it('returns 1 as the next sequence number after the highest one', async (t) => {
     const { sender, send, count } = await start(t);
     await send(MAX_SEQUENCE - 1);
     assert.equal((await count()).next, MAX_SEQUENCE);
@@ -60,7 +60,7 @@ describe('the sequence of messages between two agents', () => {
     assert.equal((await sender.send(beyond)).body.code, 'invalid_message');
   });
 
-  it('shows and announces gaps, what fills them, repeats and resets', async (t) => {
+  it('shows and publishes gaps, late messages, repeats and resets of a sequence', async (t) => {
     const { send, count, parley } = await start(t);
     for (const sequence of [1, 5, 3, 6]) await send(sequence);
     assert.deepEqual((await count()).missing, [
@@ -78,13 +78,13 @@ describe('the sequence of messages between two agents', () => {
     ]);
   });
 
-  it('begins with 1: what comes before it is missing', async (t) => {
+  it('counts the numbers before a first message as missing', async (t) => {
     const { send, count } = await start(t);
     await send(3);
     assert.deepEqual((await count()).missing, [{ from: 1, to: 2 }]);
   });
 
-  it('does not count the same message twice, nor one that was refused', async (t) => {
+  it('counts neither a repeated nor a rejected message in its sequence', async (t) => {
     const { sender, send, count } = await start(t);
     const first = await send(1);
     const second = await send(2);
@@ -97,21 +97,21 @@ describe('the sequence of messages between two agents', () => {
     assert.deepEqual([last, gaps, repeats], [3, 0, 0]);
   });
 
-  it('is kept for agents that are there only', async (t) => {
+  it('creates no sequence record for an unknown recipient', async (t) => {
     const { parley, sender } = await start(t);
     const beat = mrMessage('heartbeat', 'sender', 'nobody', { sequence: 1 });
     assert.equal((await sender.send(beat)).status, 202);
     assert.equal(await parley.parley.deps.records.get(sequenceRef('default', 'sender', 'nobody')), undefined);
   });
 
-  it('is right when many come at once, in any order', async (t) => {
+  it('counts concurrent messages of a sequence in any order', async (t) => {
     const { send, count } = await start(t);
     await Promise.all([5, 3, 1, 4, 2].map(send));
     const { last, missing, repeats, resets } = await count();
     assert.deepEqual([last, missing, repeats, resets], [5, [], 0, 0]);
   });
 
-  it('is for the two and an administrator to know', async (t) => {
+  it('rejects a read of a sequence by an agent other than the sender and the recipient', async (t) => {
     const { parley, reader } = await start(t);
     const stranger = await parley.agent('stranger', messageRouting);
     const path = '/v1/agents/sender/sequence?to=reader';
@@ -123,8 +123,8 @@ describe('the sequence of messages between two agents', () => {
   });
 });
 
-describe('two agents', () => {
-  it('find the highest version that both speak', async (t) => {
+describe('version negotiation', () => {
+  it('returns the highest common version of two agents', async (t) => {
     const parley = await testParley(t);
     const agent = (id: string, versions?: string[]) => parley.agent(id, { ...messageRouting, versions });
     const one = await agent('one', ['1.0.0', '1.10.0', '1.9.1', 'draft']);

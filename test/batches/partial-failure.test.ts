@@ -6,7 +6,7 @@ import { kitchen, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 import { complete, view } from './batch-of-cook.ts';
 
-describe('a batch whose maker dies half-way', () => {
+describe('batch creation after a partial failure', () => {
   const dying = (death: number): Parameters<typeof testParley>[1] => {
     let left = death;
     return {
@@ -23,7 +23,7 @@ describe('a batch whose maker dies half-way', () => {
     };
   };
 
-  it('is begun whole a little later, and joined', async (t) => {
+  it('creates the missing tasks of an interrupted batch later, and ends the batch', async (t) => {
     for (const death of [1, 2, 3]) {
       const parley = await testParley(t, dying(death));
       const { orchestrator, cook } = await kitchen(parley);
@@ -43,7 +43,7 @@ describe('a batch whose maker dies half-way', () => {
     }
   });
 
-  it('makes no task any more once it has ended, also in the very same moment', async (t) => {
+  it('creates no task of a batch that ends while its tasks are created', async (t) => {
     let isFirst = true;
     const ending = { fail: async () => {} };
     const parley = await testParley(t, {
@@ -53,7 +53,6 @@ describe('a batch whose maker dies half-way', () => {
           ...ports.records,
           transact: async (writes, token) => {
             const isTask = writes.some((write) => write.kind === 'create' && write.item.sk === 'task');
-            // The first is made and fails before the others are.
             if (isTask && !isFirst) await ending.fail();
             if (isTask) isFirst = false;
             return ports.records.transact(writes, token);
@@ -75,7 +74,7 @@ describe('a batch whose maker dies half-way', () => {
     assert.equal((await orchestrator.call('GET', `/v1/tasks/${tasks[1]?.id}`)).status, 404);
   });
 
-  it('makes no task any more once it has ended', async (t) => {
+  it('creates no task of an interrupted batch after its end', async (t) => {
     const parley = await testParley(t, dying(2));
     const { orchestrator, cook } = await kitchen(parley);
     const batch = { batchId: 'half', deadlineSeconds: 10, tasks: [tfRequest(), tfRequest(), tfRequest()] };

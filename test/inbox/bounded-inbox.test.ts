@@ -14,7 +14,7 @@ const start = async (t: Parameters<typeof testParley>[0], registration: object =
     const message = mrMessage('status-update', 'sender', 'reader', overrides);
     const { status, body } = await sender.send(message);
     assert.equal(status, 202, JSON.stringify(body));
-    // Who arrived when is told by the clock.
+    // Eviction is by time of arrival.
     parley.clock.advance(1);
     return message;
   };
@@ -35,8 +35,8 @@ const blobsIn = (dir: string): string[] =>
 
 const idsOf = (messages: Wire[]): string[] => messages.map(({ msg_id }) => msg_id);
 
-describe('an inbox with a limit', () => {
-  it('gives up what arrived first for what arrives, whatever their own times are, and tells of it', async (t) => {
+describe('bounded inbox', () => {
+  it('evicts the message that arrived first from a full inbox, whatever its timestamp, and publishes an event', async (t) => {
     const { parley, send, waiting, inbox, events } = await start(t);
     const first = await send({ timestamp: '2026-02-08T19:00:00Z' });
     const rest = [
@@ -52,7 +52,7 @@ describe('an inbox with a limit', () => {
     assert.ok(parley.logged.includes('warn inbox full, oldest message evicted'));
   });
 
-  it('that is full fills no log: one line a minute, and an event for each that is evicted', async (t) => {
+  it('logs one line a minute for a full inbox, and publishes an event for each eviction', async (t) => {
     const { parley, send, events } = await start(t);
     const lines = () => parley.logged.filter((line) => line.startsWith('warn inbox full')).length;
     for (let n = 0; n < 8; n++) await send();
@@ -62,7 +62,7 @@ describe('an inbox with a limit', () => {
     assert.deepEqual([lines(), (await events('message.evicted')).length], [2, 8]);
   });
 
-  it('fills no log with what is refused', async (t) => {
+  it('logs one line for repeated invalid messages', async (t) => {
     const { parley, sender } = await start(t);
     const refuse = () => sender.send(mrMessage('status-update', 'sender', 'reader', { sequence: -1 }));
     for (let n = 0; n < 5; n++) assertRefused(await refuse(), 400, 'invalid_message');
@@ -70,7 +70,7 @@ describe('an inbox with a limit', () => {
     assert.equal(lines.length, 1);
   });
 
-  it('has room again for each that is read, taken or acknowledged', async (t) => {
+  it('frees room in a bounded inbox for each message that is taken or acknowledged', async (t) => {
     const { reader, send, waiting, inbox } = await start(t);
     const [one, two] = [await send(), await send(), await send()];
     assert.equal((await waiting()).length, 3);
@@ -86,7 +86,7 @@ describe('an inbox with a limit', () => {
     assert.deepEqual(await inbox(), { depth: 0, evicted: 0 });
   });
 
-  it('knows a message that was evicted or read, and does not let it in again', async (t) => {
+  it('recognizes an evicted or a read message when it is repeated', async (t) => {
     const { sender, reader, send, inbox } = await start(t, { inboxLimit: 1 });
     const evicted = await send();
     const read = await send();
@@ -96,7 +96,7 @@ describe('an inbox with a limit', () => {
     assert.deepEqual(await inbox(), { depth: 0, evicted: 1 });
   });
 
-  it('may refuse instead, and takes more once something is read', async (t) => {
+  it('rejects a message to a full inbox that is registered to refuse, until there is room', async (t) => {
     const { parley, sender, reader, send, inbox } = await start(t, { inboxLimit: 1, overflow: 'refuse' });
     const first = await send();
     const second = mrMessage('status-update', 'sender', 'reader');
@@ -116,17 +116,17 @@ describe('an inbox with a limit', () => {
     assert.equal((await sender.send(second)).status, 202);
   });
 
-  it('is 100 for an agent of this dialect, none for others, and does not count tasks or their results', async (t) => {
+  it('limits the inbox of Message Routing agents to 100 and that of others not at all, and counts no tasks', async (t) => {
     const { parley, sender, send, inbox } = await start(t, { inboxLimit: 1 });
     const shown = async (id: string) => (await parley.admin.call('GET', `/v1/agents/${id}`)).body.inboxLimit;
-    await parley.agent('knight');
-    assert.deepEqual([await shown('sender'), await shown('knight')], [100, undefined]);
+    await parley.agent('other');
+    assert.deepEqual([await shown('sender'), await shown('other')], [100, undefined]);
     await send();
     await sender.send(mrMessage('task-delegation', 'sender', 'reader'));
     assert.deepEqual(await inbox(), { depth: 1, evicted: 0 });
   });
 
-  it('counts what expires unread', async (t) => {
+  it('removes an expired unread message from the depth of a bounded inbox', async (t) => {
     const { parley, inbox } = await start(t);
     const brain = await parley.agent('brain', { dialect: 'agent-os' });
     const event = {
@@ -146,7 +146,7 @@ describe('an inbox with a limit', () => {
     assert.deepEqual(await inbox(), { depth: 0, evicted: 0 });
   });
 
-  it('never holds more, nor gives up two for one, with fifty senders at once', async (t) => {
+  it('never exceeds the inbox limit, and evicts one message for each new one, with fifty racing senders', async (t) => {
     const { parley, send, waiting, inbox, events } = await start(t, { inboxLimit: 20 });
     const early = [];
     for (let index = 0; index < 10; index++) early.push(await send());
@@ -165,17 +165,17 @@ describe('an inbox with a limit', () => {
   });
 });
 
-describe('what is measured', () => {
-  it('has the names of the document, for messages of its dialect', async (t) => {
+describe('inbox metrics', () => {
+  it('reports inbox metrics under the names of the Message Routing document, for messages of its dialect', async (t) => {
     const measured: [string, number][] = [];
     const parley = await testParley(t, { measure: (name, value) => measured.push([name, value]) });
     const sender = await parley.agent('sender', messageRouting);
     const reader = await parley.agent('reader', { ...messageRouting, inboxLimit: 1 });
     for (const _ of [1, 2]) await sender.send(mrMessage('status-update', 'sender', 'reader'));
     await reader.inbox();
-    const knight = await parley.agent('knight');
-    await knight.request();
-    await knight.inbox();
+    const other = await parley.agent('other');
+    await other.request();
+    await other.inbox();
     const of = (wanted: string) => measured.filter(([name]) => name === wanted).map(([, value]) => value);
     assert.deepEqual([of('inbox_depth'), of('eviction_count')], [[1, 1], [1]]);
     assert.deepEqual([of('message_write_latency_ms').length, of('message_read_latency_ms').length], [2, 1]);

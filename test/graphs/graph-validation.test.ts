@@ -6,7 +6,7 @@ import { graphOf } from '../support/graphs.ts';
 import { kitchen } from '../support/task-format.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
-describe('what is wrong with a task graph', () => {
+describe('graph validation', () => {
   const refused = async (
     parley: TestParley,
     orchestrator: TestAgent,
@@ -17,7 +17,7 @@ describe('what is wrong with a task graph', () => {
     return (await refusedWithoutTrace(parley, status, code, () => orchestrator.call('POST', '/v1/graphs', graph))).body;
   };
 
-  it('is told when it goes round, with the circle', async (t) => {
+  it('rejects a graph with a cycle, and names the cycle', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const { graph, id } = graphOf({
@@ -36,7 +36,7 @@ describe('what is wrong with a task graph', () => {
     assert.deepEqual(self.cycle, [alone.id('soup')]);
   });
 
-  it('is told all at once, and nothing of it remains', async (t) => {
+  it('rejects a graph with all its issues and without a trace', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const { graph, id } = graphOf({ soup: ['fish'], salad: ['roast'], roast: ['salad'], cheese: [], bread: [] });
@@ -56,7 +56,7 @@ describe('what is wrong with a task graph', () => {
     assert.match(JSON.stringify(issues), /nobody.*capability x/);
   });
 
-  it('is told for each field that is not what it must be', async (t) => {
+  it('rejects each malformed field of a graph by its path', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const { graph } = graphOf({ soup: [] });
@@ -85,7 +85,7 @@ describe('what is wrong with a task graph', () => {
     assertRefused(twice, 400, 'invalid_request');
   });
 
-  it('is told when a node has the id of another task', async (t) => {
+  it('rejects a graph with a node that has the id of an existing task', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const { graph } = graphOf({ soup: [] });

@@ -9,8 +9,8 @@ const delegation = (dependencies: string[] = []): Wire =>
     payload: { task: 'One of several', context: { dependencies } },
   });
 
-describe('a delegated task', () => {
-  it('is claimed, reported on and finished in the very words that were sent', async (t) => {
+describe('Message Routing delegated task', () => {
+  it('delivers the request, the status update and the result of a task unchanged', async (t) => {
     const { coordinator, coder, delegate, say } = await start(t);
     const asked = await delegate({ requires_ack: true, priority: 8, extra: { of: 'the sender' } });
     const [{ message }] = await coder.claim();
@@ -28,7 +28,7 @@ describe('a delegated task', () => {
     assert.deepEqual(await coordinator.inbox(), []);
   });
 
-  it('may be answered without a claim, and by nobody else', async (t) => {
+  it('accepts a result without a claim, and only from the recipient of the task', async (t) => {
     const { parley, coordinator, delegate, say } = await start(t);
     const asked = await delegate();
     const other = await parley.agent('coder-2', messageRouting);
@@ -39,7 +39,7 @@ describe('a delegated task', () => {
     assert.equal((await coordinator.task(asked.taskId)).state, 'completed');
   });
 
-  it('is the same one only by its sender, its id and its time together', async (t) => {
+  it('identifies a task by its sender, id and timestamp together', async (t) => {
     const { coordinator, delegate } = await start(t);
     const asked = await delegate();
     const { taskId, ...same } = asked;
@@ -52,7 +52,7 @@ describe('a delegated task', () => {
     assert.equal((await coordinator.task(taskId)).payload.task, asked.payload.task);
   });
 
-  it('is meant by its id as the newest that is open, and a repeated answer means the one that it ended', async (t) => {
+  it('resolves a short id to the newest open task, and a repeated result to the task that it ended', async (t) => {
     const { coordinator, coder, delegate, say } = await start(t);
     const msg_id = newMsgId();
     const older = await delegate({ msg_id });
@@ -67,7 +67,7 @@ describe('a delegated task', () => {
     assert.equal(await state(older), 'completed');
   });
 
-  it('is meant by its id as the one that its holder has, though another is newer', async (t) => {
+  it('resolves a short id to the task that the sender of a report holds', async (t) => {
     const { coordinator, coder, delegate, say } = await start(t);
     const msg_id = newMsgId();
     const older = await delegate({ msg_id });
@@ -78,7 +78,7 @@ describe('a delegated task', () => {
     assert.deepEqual(states, ['in_progress', 'requested']);
   });
 
-  it('has the deadline as its time to live, and nobody gets it later', async (t) => {
+  it('expires a task at its deadline', async (t) => {
     const { parley, coordinator, coder, delegate } = await start(t);
     const context = { deadline: '2026-02-08T15:02:00.000Z' };
     const asked = await delegate({ payload: { task: 'Be quick', context } });
@@ -90,13 +90,13 @@ describe('a delegated task', () => {
     assert.deepEqual([told.payload.status, told.payload.parley.status], ['failure', 'expired']);
   });
 
-  it('from another dialect has the deadline that it has now, though it waited for a second try', async (t) => {
+  it('gives a retried task from another dialect a new deadline', async (t) => {
     const { parley, coder } = await start(t);
-    const tim = await parley.agent('tim');
-    await tim.request({ to: 'coder-1', ttl: 60, payload: { task: 'security.briefing' } });
+    const requester = await parley.agent('requester');
+    await requester.request({ to: 'coder-1', ttl: 60, payload: { task: 'security.briefing' } });
     const deadline = async () => (await coder.claim())[0].message.payload.context.deadline;
     assert.equal(Date.parse(await deadline()), parley.clock.now() + 60_000);
-    // Its holder falls silent, and it is given out anew with all of its time.
+    // Its lease ends, and the next claim gets the whole time to live.
     parley.clock.advance(300_000);
     await settled(parley);
     parley.clock.advance(2000);
@@ -104,7 +104,7 @@ describe('a delegated task', () => {
     assert.ok(Date.parse(await deadline()) > parley.clock.now());
   });
 
-  it('knows who asked first, and does not go back to them', async (t) => {
+  it('keeps the original requester of a task, and rejects a delegation back to that agent', async (t) => {
     const { parley, coordinator, coder, delegate } = await start(t);
     const security = await parley.agent('security', messageRouting);
     const asked = await delegate();
@@ -121,7 +121,7 @@ describe('a delegated task', () => {
     assert.deepEqual(await coordinator.claim(), []);
   });
 
-  it('waits for what is asked for in the same call, before it or behind it', async (t) => {
+  it('queues a task after its dependencies in the same call, before or after it', async (t) => {
     const { coordinator, coder } = await start(t);
     const [first, last, about] = [delegation(), delegation(), delegation()];
     const [early, late] = [delegation([last.msg_id, about.msg_id]), delegation([first.msg_id])];
@@ -143,11 +143,11 @@ describe('a delegated task', () => {
     );
   });
 
-  it('is refused where it and others of the same call wait for each other; the others are not', async (t) => {
+  it('rejects the delegations of a call that form a cycle, and accepts the others', async (t) => {
     const { parley, coordinator, coder } = await start(t);
     const ring = [delegation(), delegation(), delegation(), delegation()];
     const ids = ring.map(({ msg_id }) => msg_id);
-    // The fourth is part of two circles, and reached first by a way that is none.
+    // The fourth is part of two cycles, and is visited first on a path that is none.
     const waits = [[1, 3], [0], [], [1]];
     for (const [at, message] of ring.entries()) {
       message.payload.context.dependencies = waits[at]?.map((other) => ids[other]);
@@ -160,7 +160,7 @@ describe('a delegated task', () => {
     assert.equal((await parley.admin.call('GET', '/v1/tasks')).body.tasks.length, 1);
   });
 
-  it('is told of what it names in vain, and does not wait for that', async (t) => {
+  it('reports the unknown dependencies of a task, and does not wait for them', async (t) => {
     const { coordinator, coder } = await start(t);
     const asked = delegation(['msg_00000000']);
     const itself = delegation();
@@ -176,7 +176,7 @@ describe('a delegated task', () => {
     assert.equal((await coder.claim({ max: 10 })).length, 2);
   });
 
-  it('is reported on in the call that asks for it', async (t) => {
+  it('accepts a result in the same call as its request', async (t) => {
     const { parley } = await start(t);
     const asked = mrMessage('task-delegation', 'coordinator-main', 'coder-1');
     const done = mrMessage('result', 'coder-1', 'coordinator-main', { correlation_id: asked.msg_id });
@@ -187,7 +187,7 @@ describe('a delegated task', () => {
     );
   });
 
-  it('waits for the tasks that it names as its dependencies, and for nothing that is none', async (t) => {
+  it('queues a task after the tasks among its dependencies, and delivers their results', async (t) => {
     const { coordinator, coder, delegate, say } = await start(t);
     const first = await delegate();
     const dependencies = [first.msg_id, 'msg_00000000', 'a review'];
@@ -200,7 +200,7 @@ describe('a delegated task', () => {
     assert.deepEqual(results, { [first.msg_id]: { taskId: first.taskId, agent: 'coder-1', result } });
   });
 
-  it('names so many that it waits for, and no more, be they tasks or not', async (t) => {
+  it('rejects a task with more than 48 dependencies', async (t) => {
     const { parley, coordinator } = await start(t);
     const waiting = (dependencies: string[]) =>
       mrMessage('task-delegation', 'coordinator-main', 'coder-1', {
@@ -213,7 +213,7 @@ describe('a delegated task', () => {
     assert.deepEqual([status, body.ignoredDependencies], [202, names.slice(1)]);
   });
 
-  it('is found by its short id by those two alone', async (t) => {
+  it('shows a task by its short id to its requester, its recipient and administrators only', async (t) => {
     const { parley, delegate } = await start(t);
     const asked = await delegate();
     const stranger = await parley.agent('stranger', messageRouting);

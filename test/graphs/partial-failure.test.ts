@@ -9,7 +9,7 @@ import { testParley } from '../support/test-parley.ts';
 const NEEDS = { soup: [], salad: [], roast: ['soup', 'salad'], bill: ['roast'] };
 const WANTED = { soup: 'requested', salad: 'requested', roast: 'waiting', bill: 'waiting' };
 
-/** A system that dies at the nth write to a task. */
+/** Rejects the nth write of a task. */
 const mortal = async (t: Parameters<typeof testParley>[0], death: number) => {
   let left = death;
   const dies = (sk: unknown): boolean => sk === 'task' && --left === 0;
@@ -30,9 +30,9 @@ const mortal = async (t: Parameters<typeof testParley>[0], death: number) => {
   return { parley, ...(await kitchen(parley)) };
 };
 
-describe('a graph whose maker dies half-way', () => {
+describe('graph creation after a partial failure', () => {
   for (const death of [1, 2, 3, 4]) {
-    it(`is whole a little later, by itself (at task ${death})`, async (t) => {
+    it(`creates the missing tasks of an interrupted graph later (interrupted at task ${death})`, async (t) => {
       const { parley, orchestrator } = await mortal(t, death);
       const { graph } = graphOf(NEEDS);
       assert.equal((await orchestrator.call('POST', '/v1/graphs', graph)).status, 500);
@@ -43,7 +43,7 @@ describe('a graph whose maker dies half-way', () => {
     });
   }
 
-  it('is whole at once where it is sent again', async (t) => {
+  it('creates the missing tasks at once when the interrupted graph is sent again', async (t) => {
     const { parley, orchestrator, cook } = await mortal(t, 3);
     const { graph } = graphOf(NEEDS);
     assert.equal((await orchestrator.call('POST', '/v1/graphs', graph)).status, 500);
@@ -54,7 +54,7 @@ describe('a graph whose maker dies half-way', () => {
     assert.equal((await cook.claim({ max: 10 })).length, 2);
   });
 
-  it('tells of a node that has become impossible meanwhile, and ends what waits for it', async (t) => {
+  it('fails a node that has no provider any more, and the nodes that depend on it', async (t) => {
     const { parley, orchestrator } = await mortal(t, 1);
     const { graph, id } = graphOf({ soup: [], roast: ['soup'] });
     await orchestrator.call('POST', '/v1/graphs', graph);

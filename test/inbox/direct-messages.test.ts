@@ -15,9 +15,9 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
 
 const idsIn = async (agent: AgentOsAgent): Promise<string[]> => (await agent.inbox()).map(({ id }) => id);
 
-describe('a message that is no task', () => {
+describe('direct message', () => {
   for (const type of ['event', 'evidence', 'gap']) {
-    it(`stands in its recipient's inbox as it was sent, until it is acknowledged: ${type}`, async (t) => {
+    it(`keeps a direct message unchanged in the inbox of its recipient until it is acknowledged: ${type}`, async (t) => {
       const { parley, scout, monitor } = await start(t);
       const message = await scout.say(type, 'monitor', { payload: content({ priority: 'medium', found: ['a'] }) });
       assert.deepEqual(await monitor.inbox(), [message]);
@@ -32,14 +32,14 @@ describe('a message that is no task', () => {
     });
   }
 
-  it('wakes a reader that waits', async (t) => {
+  it('returns a direct message to a waiting reader as soon as it arrives', async (t) => {
     const { scout, monitor } = await start(t);
     const inbox = monitor.inbox(20);
     const { id } = await scout.say('event', 'monitor');
     assert.equal((await inbox)[0].id, id);
   });
 
-  it('counts once, also after it was read, and refuses other content under its id', async (t) => {
+  it('accepts a repeated message once, also after it was read, and rejects other content under its id', async (t) => {
     const { parley, scout, monitor } = await start(t);
     const message = await scout.say('event', 'monitor');
     await monitor.ack(message.id);
@@ -49,7 +49,7 @@ describe('a message that is no task', () => {
     assert.deepEqual(await monitor.inbox(), []);
   });
 
-  it('is its own, though another sender used the same id', async (t) => {
+  it('keeps the messages of two senders with the same id apart', async (t) => {
     const { parley, scout, monitor } = await start(t);
     const other = await agentOsAgent(parley, 'other');
     const id = randomUUID();
@@ -60,7 +60,7 @@ describe('a message that is no task', () => {
     assert.equal(await monitor.ack(id), 1);
   });
 
-  it('leaves the inbox unread when its time is over, to the second, and is still known for a week', async (t) => {
+  it('removes an expired message from the inbox to the second, and knows its id for a week', async (t) => {
     const { parley, scout, monitor } = await start(t);
     const message = await scout.say('event', 'monitor', { ttl: 30 });
     const later = await scout.say('event', 'monitor', { ttl: 60 });
@@ -77,7 +77,7 @@ describe('a message that is no task', () => {
     assert.deepEqual(await monitor.inbox(), []);
   });
 
-  it('is not shown after its time though the timers are late', async (t) => {
+  it('hides an expired message although its timer is late', async (t) => {
     const parley = await testParley(t, {
       wrapPorts: (ports) => ({
         ...ports,
@@ -98,7 +98,7 @@ describe('a message that is no task', () => {
     assert.equal((await monitor.call('GET', '/v1/inbox?max=1')).body.messages[0].id, id);
   });
 
-  it('is announced when it is sent and when it is read, to its sender, its recipient and nobody else', async (t) => {
+  it('publishes the sending and the reading of a message to its sender and recipient only', async (t) => {
     const { parley, scout, monitor } = await start(t);
     const other = await agentOsAgent(parley, 'other');
     const message = await scout.say('gap', 'monitor', { priority: 'high' });
@@ -121,19 +121,19 @@ describe('a message that is no task', () => {
     assert.deepEqual((await other.call('GET', '/v1/events?type=message.sent')).body.events, []);
   });
 
-  it('to nobody is refused', async (t) => {
+  it('rejects a direct message to an unknown agent', async (t) => {
     const { parley, scout } = await start(t);
     await refusedWithoutTrace(parley, 422, 'unknown_agent', () => scout.send(scout.message('event', 'nobody')));
   });
 
-  it('stays accepted though its recipient is gone', async (t) => {
+  it('recognizes a repeated message whose recipient is removed', async (t) => {
     const { parley, scout } = await start(t);
     const message = await scout.say('event', 'monitor');
     await parley.admin.call('DELETE', '/v1/agents/monitor');
     assert.equal((await scout.send(message)).body.duplicate, true);
   });
 
-  it('may be large, and what it kept aside goes with it', async (t) => {
+  it('stores a large message in a blob, and deletes the blob with it', async (t) => {
     const { parley, scout, monitor } = await start(t);
     const message = await scout.say('evidence', 'monitor', { payload: content('x'.repeat(100_000)) });
     assert.deepEqual(await monitor.inbox(), [message]);
@@ -152,20 +152,23 @@ describe('a message that is no task', () => {
     assertRefused(tooLarge, 413, 'too_large');
   });
 
-  it('reaches an agent of another dialect whole', async (t) => {
+  it('delivers every field of a direct message to an agent of another dialect', async (t) => {
     const { parley, scout } = await start(t);
-    const tim = await parley.agent('tim');
-    const message = await scout.say('gap', 'tim', { payload: content({ gapType: 'missing_data' }), priority: 'low' });
-    const [told] = await tim.inbox();
+    const reader = await parley.agent('reader');
+    const message = await scout.say('gap', 'reader', {
+      payload: content({ gapType: 'missing_data' }),
+      priority: 'low',
+    });
+    const [told] = await reader.inbox();
     assert.deepEqual(
       [told.type, told.from, told.to, told.priority, told.ttl, told.payload],
-      ['message', 'scout', 'tim', 'low', 600, { type: 'agent-os.gap', content: { gapType: 'missing_data' } }],
+      ['message', 'scout', 'reader', 'low', 600, { type: 'agent-os.gap', content: { gapType: 'missing_data' } }],
     );
     const carried = told.parley['agent-os'];
     assert.deepEqual(
       [carried.id, carried.context, carried.evidence, carried.from],
       [message.id, message.context, message.evidence, message.from],
     );
-    assert.equal((await tim.call('POST', '/v1/inbox/ack', { ids: [told.id] })).body.acknowledged, 1);
+    assert.equal((await reader.call('POST', '/v1/inbox/ack', { ids: [told.id] })).body.acknowledged, 1);
   });
 });

@@ -7,8 +7,8 @@ import { MAX_DEPTH, MAX_VALUES, scanJson } from '../../shared/kernel/json/scan-j
 const scanned = (text: string) => scanJson(Buffer.from(text));
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 
-describe('a look over the bytes of a JSON text', () => {
-  it('finds what is too deep, and is not misled by brackets and quotes in texts', () => {
+describe('JSON scan', () => {
+  it('detects JSON that is too deep, and ignores brackets and quotes in strings', () => {
     assert.equal(scanned(nested(MAX_DEPTH)).problem, undefined);
     assert.equal(scanned(nested(MAX_DEPTH + 1)).problem, 'depth');
     for (const text of [
@@ -22,14 +22,14 @@ describe('a look over the bytes of a JSON text', () => {
     }
   });
 
-  it('finds what has too many values', () => {
+  it('detects JSON with too many values', () => {
     const list = (count: number): string => `[${'1,'.repeat(count - 1)}1]`;
     assert.equal(scanned(list(MAX_VALUES - 1)).problem, undefined);
     assert.equal(scanned(list(MAX_VALUES)).problem, 'values');
     assert.equal(scanned(JSON.stringify(','.repeat(MAX_VALUES))).problem, undefined);
   });
 
-  it('counts every value, and suspects all in which a closer look finds something', () => {
+  it('asks for an inspection of every text that holds unsafe JSON', () => {
     const number = fc.oneof(fc.double({ noNaN: true }), fc.bigInt({ min: 0n, max: 10n ** 20n }).map(Number), fc.nat());
     const key = fc.oneof(fc.string(), fc.constantFrom('__proto__', '\ud83d', '"', '\\'));
     const json = fc.letrec((tie) => ({
@@ -45,7 +45,7 @@ describe('a look over the bytes of a JSON text', () => {
     );
   });
 
-  it('takes any bytes', () => {
+  it('scans any bytes without an exception', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => void scanJson(bytes)));
     fc.assert(
       fc.property(

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { taskRef } from '../../shared/model/task.ts';
 import { testParley } from '../support/test-parley.ts';
 
-describe('a task for whoever has a capability', () => {
-  it('is offered to the one on NATS behind thirty who ask over HTTP', async (t) => {
+describe('providers on NATS', () => {
+  it('delivers a task to the one provider on NATS among thirty on HTTP', async (t) => {
     const { agent, parley } = await testParley(t);
     const chef = await agent('chef', { dialect: 'task-format' });
     const cooks = Array.from({ length: 30 }, (_, n) => agent(`a-${n}`, { capabilities: ['cook'] }));

@@ -4,7 +4,6 @@ import { settled } from '../http/refusal.ts';
 import { kitchen, tfRequest } from '../support/task-format.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
-/** A task that the cook has claimed, and what it says of it. */
 const begun = async (parley: TestParley) => {
   const { orchestrator, cook } = await kitchen(parley);
   const { id } = tfRequest();
@@ -27,8 +26,8 @@ const BROKEN = { status: 'failed', error: { code: 'MCP_ERROR', message: 'broken'
 const ALIVE = { status: 'in_progress' };
 const QUESTION = { status: 'input_required', input: { prompt: 'How many servings?' } };
 
-describe('the same words in a response of the task format', () => {
-  it('are another failure in another attempt, and the same one until its agent has claimed the task anew', async (t) => {
+describe('repeated Task Format response', () => {
+  it('takes a repeated failure as a duplicate until the next claim of its agent, and as a new failure after it', async (t) => {
     const { orchestrator, cook, id, say, pass } = await begun(await testParley(t));
     assert.deepEqual(await say(BROKEN), FRESH);
     assert.deepEqual(await say(BROKEN), REPEATED);
@@ -43,18 +42,18 @@ describe('the same words in a response of the task format', () => {
     assert.ok(task.retryAt);
   });
 
-  it('are no failure of whoever has it meanwhile', async (t) => {
+  it('fails no attempt of another agent because of a repeated failure', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, id, say, pass } = await begun(parley);
     await say(BROKEN);
-    const kay = await parley.agent('kay', { dialect: 'task-format', capabilities: ['parse_recipe'] });
+    const helper = await parley.agent('helper', { dialect: 'task-format', capabilities: ['parse_recipe'] });
     await pass(1000);
-    assert.equal((await kay.claim()).length, 1);
+    assert.equal((await helper.claim()).length, 1);
     assert.deepEqual(await say(BROKEN), REPEATED);
-    assert.equal((await orchestrator.task(id)).metadata.agent, 'kay');
+    assert.equal((await orchestrator.task(id)).metadata.agent, 'helper');
   });
 
-  it('keep a task alive whose holder has nothing new to say', async (t) => {
+  it('renews the lease of a task with repeated progress', async (t) => {
     const { orchestrator, id, say, pass } = await begun(await testParley(t));
     const until = async () => Date.parse((await orchestrator.task(id)).lease.until);
     assert.deepEqual(await say(ALIVE), FRESH);
@@ -69,7 +68,7 @@ describe('the same words in a response of the task format', () => {
     assert.equal(history.filter(({ event }: { event: string }) => event === 'progress').length, 1);
   });
 
-  it('are told as progress of another attempt', async (t) => {
+  it('takes repeated progress as new in another attempt', async (t) => {
     const { orchestrator, cook, id, say, pass } = await begun(await testParley(t));
     assert.deepEqual(await say(ALIVE), FRESH);
     await pass(300_001);
@@ -81,7 +80,7 @@ describe('the same words in a response of the task format', () => {
     assert.equal(history.filter(({ event }: { event: string }) => event === 'progress').length, 2);
   });
 
-  it('ask once more after an answer, and once until then', async (t) => {
+  it('takes a repeated question as new only after an answer', async (t) => {
     const { orchestrator, id, say } = await begun(await testParley(t));
     const answer = (servings: number) => orchestrator.call('POST', `/v1/tasks/${id}/input`, { input: { servings } });
     assert.deepEqual(await say(QUESTION), FRESH);
@@ -94,7 +93,7 @@ describe('the same words in a response of the task format', () => {
     assert.equal((await answer(4)).status, 202);
   });
 
-  it('stand in the inbox of the requester as often as they were asked', async (t) => {
+  it('adds a question to the inbox of the requester each time it is asked', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, id, say, pass } = await begun(parley);
     await say(QUESTION);

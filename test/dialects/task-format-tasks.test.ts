@@ -6,8 +6,8 @@ import { testParley } from '../support/test-parley.ts';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 
-describe('a task in the task format', () => {
-  it('comes to the agent with every block as it was sent, and its result comes back', async (t) => {
+describe('Task Format task', () => {
+  it('delivers every block of a request to its agent, and the result to the requester', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const request = tfRequest({
       context: {
@@ -58,7 +58,7 @@ describe('a task in the task format', () => {
     assert.deepEqual(await orchestrator.inbox(), []);
   });
 
-  it('can be acknowledged by the id that its messages have', async (t) => {
+  it('acknowledges a result by the id of its task', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const request = tfRequest();
     await orchestrator.send(request);
@@ -69,7 +69,7 @@ describe('a task in the task format', () => {
     assert.deepEqual(await orchestrator.inbox(), []);
   });
 
-  it('keeps a trace that is none of OpenTelemetry as it was', async (t) => {
+  it('keeps a trace that is not an OpenTelemetry trace', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const request = tfRequest({ observability: { traceId: 'my-trace', spanId: 'my-span' } });
     await orchestrator.send(request);
@@ -77,7 +77,7 @@ describe('a task in the task format', () => {
     assert.deepEqual(message.observability, request.observability);
   });
 
-  it('goes through pending and in progress, each told to who asks for it', async (t) => {
+  it('shows the statuses pending, in_progress and completed of a task', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const { id } = tfRequest();
     await orchestrator.send(tfRequest({ id }));
@@ -100,7 +100,7 @@ describe('a task in the task format', () => {
     assert.equal((await orchestrator.task(id)).metadata.agent, 'cook');
   });
 
-  it('takes the very same message once', async (t) => {
+  it('accepts a repeated message once, and rejects another message under its id', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const request = tfRequest();
@@ -122,11 +122,11 @@ describe('a task in the task format', () => {
     );
     await refusedWithoutTrace(parley, 409, 'task_ended', () => cook.send({ ...done, result: {} }));
     await refusedWithoutTrace(parley, 409, 'id_reused', () => orchestrator.send({ ...request, payload: {} }));
-    const kay = await parley.agent('kay', taskFormat);
-    await refusedWithoutTrace(parley, 409, 'id_reused', () => kay.send(request));
+    const other = await parley.agent('other', taskFormat);
+    await refusedWithoutTrace(parley, 409, 'id_reused', () => other.send(request));
   });
 
-  it('given up by its holder ends for good, and its requester reads that it was cancelled', async (t) => {
+  it('fails a task that its holder cancels, and sends its requester the status cancelled', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const request = tfRequest();
     await orchestrator.send(request);
@@ -137,7 +137,7 @@ describe('a task in the task format', () => {
     assert.equal((await orchestrator.task(request.id)).state, 'failed');
   });
 
-  it('expires unclaimed after an hour', async (t) => {
+  it('expires an unclaimed task after an hour', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const request = tfRequest();
@@ -149,7 +149,7 @@ describe('a task in the task format', () => {
     assert.deepEqual([message.status, message.error.code, message.error.recoverable], ['failed', 'TIMEOUT', true]);
   });
 
-  it('may be sent by an admin key that says for whom', async (t) => {
+  it('accepts a request with the admin key only if it names its source', async (t) => {
     const parley = await testParley(t);
     await kitchen(parley);
     const send = (message: object) => parley.admin.call('POST', '/v1/messages', message);

@@ -12,7 +12,7 @@ import { type Speaker, speakers, type Wire } from '../support/speakers.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const text = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.constant('x'.repeat(4000)));
-/** Longer than most dialects take. */
+/** Longer than most dialects allow. */
 const long = fc.oneof(text, fc.constant('x'.repeat(4001)));
 const json = fc
   .jsonValue({ maxDepth: 2, stringUnit: 'grapheme' })
@@ -36,7 +36,7 @@ const inAgentOs = (content: fc.Arbitrary<unknown>, types?: string[]) =>
     later: json,
   });
 
-/** What is asked for, reported, delivered and failed with, in each dialect, over what a message of it must have. */
+/** The optional fields of requests, progress, results and failures in each dialect. */
 type Words = Record<'request' | 'progress' | 'complete' | 'fail', fc.Arbitrary<object>>;
 
 const WORDS: Record<string, Words> = {
@@ -114,7 +114,7 @@ const wordsOf = ({ dialect }: Speaker): Words => {
   return words;
 };
 
-/** Under an id that is new for every run, so that no run takes its message for one sent again. */
+/** The id is new in every run, so that no message is a repetition. */
 const asked = (asking: Speaker, wanted: Wire): Wire => {
   const base: Wire = asking.request('requester', 'worker', {});
   if (base.subject) return { ...base, payload: { ...base.payload, ...wanted, correlation_id: randomUUID() } };
@@ -122,21 +122,20 @@ const asked = (asking: Speaker, wanted: Wire): Wire => {
   return { ...base, ...wanted, id: wanted.id?.() ?? base.id };
 };
 
-/** What Parley tells in a dialect is what an agent of that dialect could say. */
 const assertSayable = (name: string, message: Wire): void => {
   const dialect = getDialect(name);
   assert.deepEqual(dialect.validate(message), [], `${name}: ${JSON.stringify(message).slice(0, 1000)}`);
-  // What becomes of turns is told by Parley alone.
+  // Only Parley publishes turn events.
   if (!message.subject?.includes('.evt.')) dialect.decode(message, config, 'somebody');
 };
 
 const pairs = speakers.flatMap((asking) => speakers.map((doing): [Speaker, Speaker] => [asking, doing]));
-/** A turn of CommonGround for another of its agents is no task. */
+/** A CommonGround turn for a CommonGround agent is no task. */
 const isTask = ([asking, doing]: [Speaker, Speaker]) => asking !== doing || asking.dialect !== 'common-ground';
 
-describe('whatever is said of a task', () => {
+describe('messages about a task', () => {
   for (const [asking, doing] of pairs.filter(isTask)) {
-    it(`is right in every dialect, if ${asking.dialect} asks and ${doing.dialect} does it`, async (t) => {
+    it(`encodes valid messages in every dialect for a request in ${asking.dialect} and a worker in ${doing.dialect}`, async (t) => {
       const parley = await testParley(t);
       const requester = await parley.agent('requester', { dialect: asking.dialect });
       const worker = await parley.agent('worker', { dialect: doing.dialect });
@@ -188,9 +187,9 @@ describe('whatever is said of a task', () => {
   }
 });
 
-describe('what is told beside tasks', () => {
+describe('direct messages and batch results', () => {
   for (const { dialect } of speakers) {
-    it(`is right in ${dialect}, whatever it belongs to`, async (t) => {
+    it(`encodes valid direct messages and batch results in ${dialect}`, async (t) => {
       const parley = await testParley(t);
       const coordinator = await parley.agent('coordinator', { dialect: 'message-routing', role: 'coordinator' });
       const scout = await parley.agent('scout', { dialect: 'agent-os' });
@@ -220,7 +219,7 @@ describe('what is told beside tasks', () => {
       const messages = await reader.inbox();
       assert.equal(messages.length, 4);
       for (const message of messages) {
-        // Round Table's document has no type for it, and all else must be right.
+        // Round Table's document has no type for direct messages.
         assertSayable(dialect, message.type === 'message' ? { ...message, type: 'broadcast.alert' } : message);
       }
     });

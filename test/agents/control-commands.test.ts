@@ -19,8 +19,8 @@ const start = async (t: Parameters<typeof testParley>[0]) => {
   return { parley, coordinator, tester, order, claim, events };
 };
 
-describe('a command', () => {
-  it('to pause leaves the agent without work and with its inbox, and to resume gives it back', async (t) => {
+describe('control command', () => {
+  it('keeps tasks from a paused agent, leaves it its inbox, and gives it tasks again after resume', async (t) => {
     const { coordinator, tester, order, claim, events } = await start(t);
     assert.equal((await order('pause', { reason: 'a fix is on its way' })).status, 202);
     await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
@@ -41,7 +41,7 @@ describe('a command', () => {
     );
   });
 
-  it('to pause ends by itself after its timeout', async (t) => {
+  it('ends a pause after its timeout', async (t) => {
     const { parley, coordinator, order, claim, events } = await start(t);
     await order('pause', { timeout_ms: 300_000 });
     await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
@@ -55,7 +55,7 @@ describe('a command', () => {
     );
   });
 
-  it('to pause holds up a claim that waits, until the wait is over', async (t) => {
+  it('holds a waiting claim of a paused agent until the wait is over', async (t) => {
     const { parley, tester, order } = await start(t);
     await order('pause');
     const reply = tester.call('POST', '/v1/claims', { wait: 20 });
@@ -76,7 +76,7 @@ describe('a command', () => {
     ['resume', {}],
     ['its timeout', { timeout_ms: 10_000 }],
   ] as const) {
-    it(`to pause holds up a claim that waits, until ${ending}`, async (t) => {
+    it(`holds a waiting claim of a paused agent until ${ending}`, async (t) => {
       const { parley, coordinator, tester, order } = await start(t);
       await order('pause', parameters);
       await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
@@ -89,7 +89,7 @@ describe('a command', () => {
     });
   }
 
-  it('to pause is told to a claim that waited before it', async (t) => {
+  it('reports a pause to a claim that waited before it', async (t) => {
     const { parley, tester, order } = await start(t);
     const reply = tester.call('POST', '/v1/claims', { wait: 20 });
     await settled(parley);
@@ -99,7 +99,7 @@ describe('a command', () => {
     assert.deepEqual([tasks, paused.action], [[], 'pause']);
   });
 
-  it('to stop is undone by start alone', async (t) => {
+  it('ends a stop only with start', async (t) => {
     const { parley, coordinator, order, claim } = await start(t);
     await order('stop', { timeout_ms: 1000 });
     await coordinator.send(mrMessage('task-delegation', 'coordinator', 'tester'));
@@ -112,7 +112,7 @@ describe('a command', () => {
     assert.equal((await claim()).tasks.length, 1);
   });
 
-  it('that is repeated is carried out once', async (t) => {
+  it('executes a repeated control command once', async (t) => {
     const { coordinator, order, claim } = await start(t);
     const pause = mrMessage('command', 'coordinator', 'tester');
     await coordinator.send(pause);
@@ -121,7 +121,7 @@ describe('a command', () => {
     assert.equal((await claim()).paused, undefined);
   });
 
-  it('to check health finds an agent unhealthy that does not answer in time', async (t) => {
+  it('sets an agent unhealthy that does not answer a health check in time', async (t) => {
     const { parley, tester, order, events } = await start(t);
     const health = async () => (await parley.admin.call('GET', '/v1/agents/tester')).body.health.status;
     const beat = () =>
@@ -145,7 +145,7 @@ describe('a command', () => {
     );
   });
 
-  it('to check health does not put off an earlier check that nobody answers', async (t) => {
+  it('does not postpone an unanswered health check by a later one', async (t) => {
     const { parley, order, events } = await start(t);
     for (const timeout_ms of [30_000, 30_000, 60_000]) {
       assert.equal((await order('health_check', { timeout_ms })).status, 202);
@@ -162,7 +162,7 @@ describe('a command', () => {
     ['health_check', 60_000],
     ['pause', 300_000],
   ] as const) {
-    it(`to ${action} does not put off that an agent is found silent`, async (t) => {
+    it(`does not postpone the detection of a silent agent by ${action}`, async (t) => {
       const { parley, tester, order, events } = await start(t);
       await tester.send(mrMessage('heartbeat', 'tester', 'coordinator'));
       parley.clock.advance(25_000);
@@ -177,7 +177,7 @@ describe('a command', () => {
     });
   }
 
-  it('reaches an agent that waits for work', async (t) => {
+  it('pauses an agent that waits for work', async (t) => {
     const { coordinator, tester, order } = await start(t);
     const waiting = tester.call('POST', '/v1/claims', { wait: 20 });
     await order('pause');
@@ -188,33 +188,33 @@ describe('a command', () => {
     assert.equal((await tester.claim()).length, 1);
   });
 
-  it('to pause or stop keeps an agent from claiming by what it says, and not from ending what it holds', async (t) => {
+  it('rejects claiming reports of a paused or stopped agent, and accepts results of tasks that it holds', async (t) => {
     const { parley, coordinator } = await start(t);
-    const galahad = await parley.agent('galahad');
+    const worker = await parley.agent('worker');
     const order = (action: string, parameters: object = {}) =>
-      coordinator.send(mrMessage('command', 'coordinator', 'galahad', { payload: { action, parameters } }));
+      coordinator.send(mrMessage('command', 'coordinator', 'worker', { payload: { action, parameters } }));
     const [held, waiting] = [await coordinator.request(), await coordinator.request()];
-    await galahad.claimed(held);
+    await worker.claimed(held);
     await order('pause', { timeout_ms: 300_000 });
     const reports = [
-      () => galahad.claimed(waiting),
-      () => galahad.progress(waiting),
-      () => galahad.complete(waiting),
-      () => galahad.fail(waiting),
+      () => worker.claimed(waiting),
+      () => worker.progress(waiting),
+      () => worker.complete(waiting),
+      () => worker.fail(waiting),
     ];
     for (const report of reports) {
       const { body } = await refusedWithoutTrace(parley, 409, 'agent_paused', report);
-      assert.match(body.detail, /coordinator has paused galahad.* before "resume" or 2026-03-01T12:05:00/);
+      assert.match(body.detail, /coordinator has paused worker.* before "resume" or 2026-03-01T12:05:00/);
     }
-    assert.equal((await galahad.complete(held)).status, 202);
+    assert.equal((await worker.complete(held)).status, 202);
     await order('stop');
-    const { body } = await refusedWithoutTrace(parley, 409, 'agent_paused', () => galahad.claimed(waiting));
-    assert.match(body.detail, /coordinator has stopped galahad.* before "start"/);
+    const { body } = await refusedWithoutTrace(parley, 409, 'agent_paused', () => worker.claimed(waiting));
+    assert.match(body.detail, /coordinator has stopped worker.* before "start"/);
     await order('start');
-    assert.equal((await galahad.claimed(waiting)).status, 202);
+    assert.equal((await worker.claimed(waiting)).status, 202);
   });
 
-  it('is for coordinators and administrators to give', async (t) => {
+  it('accepts control commands only from coordinators and administrators', async (t) => {
     const { parley, tester, claim } = await start(t);
     const other = await parley.agent('other', messageRouting);
     assertRefused(await tester.send(mrMessage('command', 'tester', 'other')), 403, 'forbidden');

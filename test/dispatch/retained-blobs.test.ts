@@ -11,7 +11,7 @@ import { type TestParley, testParley } from '../support/test-parley.ts';
 const LARGE = 'x'.repeat(20_000);
 const DAY_MS = 86_400_000;
 
-/** A system that notes which blobs were put, which of them are left, and which of these are owned. */
+/** Tracks which blobs were put, which are left, and which are retained. */
 const watched = async (t: TestContext) => {
   const [put, left, owned] = [new Set<string>(), new Set<string>(), new Set<string>()];
   const parley = await testParley(t, {
@@ -43,7 +43,7 @@ const accepted = async (asked: Promise<{ status: number; body: unknown }>): Prom
   assert.ok(status < 300, JSON.stringify(body));
 };
 
-/** What is large of each kind of record, and how many blobs that is. */
+/** Large content of each record kind, and the number of its blobs. */
 const KINDS: Record<string, { blobs: number; make: (parley: TestParley) => Promise<void> }> = {
   'a task, its result and its artifacts': {
     blobs: 4,
@@ -56,7 +56,7 @@ const KINDS: Record<string, { blobs: number; make: (parley: TestParley) => Promi
       await accepted(cook.send({ id: request.id, status: 'completed', result: { LARGE }, artifacts }));
     },
   },
-  'a note': {
+  'a direct message': {
     blobs: 1,
     make: async ({ agent }) => {
       const speaker = await agent('speaker', messageRouting);
@@ -94,15 +94,15 @@ const KINDS: Record<string, { blobs: number; make: (parley: TestParley) => Promi
   },
 };
 
-describe('blobs', () => {
+describe('blob retention', () => {
   for (const [kind, { blobs, make }] of Object.entries(KINDS)) {
-    it(`are owned by ${kind}`, async (t) => {
+    it(`retains the blobs of ${kind}`, async (t) => {
       const { parley, put, left, owned } = await watched(t);
       await make(parley);
       assert.equal(put.size, blobs);
-      const isSown = kind.includes('until');
+      const isPending = kind.includes('until');
       await eventually(() => {
-        assert.equal(left.size, isSown ? blobs - 1 : blobs);
+        assert.equal(left.size, isPending ? blobs - 1 : blobs);
         assert.deepEqual(
           [...left].filter((key) => !owned.has(key)),
           [],
@@ -111,12 +111,12 @@ describe('blobs', () => {
     });
   }
 
-  it('of a task that is removed go with it', async (t) => {
+  it('deletes the blobs of a removed task', async (t) => {
     const { parley, put, left } = await watched(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    const request = taskRequest('tim', { payload: { params: { LARGE } } });
-    await accepted(tim.send(request));
-    await accepted(galahad.complete(request.id, { format: 'markdown', content: LARGE }));
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    const request = taskRequest('requester', { payload: { params: { LARGE } } });
+    await accepted(requester.send(request));
+    await accepted(worker.complete(request.id, { format: 'markdown', content: LARGE }));
     await settled(parley);
     assert.deepEqual([put.size, left.size], [2, 2]);
     parley.clock.advance(400 * DAY_MS);

@@ -4,8 +4,8 @@ import { assertRefused, refusedWithoutTrace } from '../http/refusal.ts';
 import { kitchen, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
-describe('what is wrong with a batch', () => {
-  it('is told of all its tasks at once, and nothing of it remains', async (t) => {
+describe('batch validation', () => {
+  it('rejects a batch with the issues of all its tasks and without a trace', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const there = tfRequest();
@@ -36,7 +36,7 @@ describe('what is wrong with a batch', () => {
     assert.ok(paths(shapeless.body.issues).includes('tasks[6]'));
   });
 
-  it('is told where it is no batch at all', async (t) => {
+  it('rejects a malformed batch without a trace', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const task = tfRequest();

@@ -26,14 +26,13 @@ const submitted = async (t: Parameters<typeof testParley>[0], needs: Record<stri
   return { parley, orchestrator, cook, graph, id, path, finish, fail, shown, reached };
 };
 
-/** How the graph was told to have ended, each time. */
 const ends = async ({ admin }: TestParley): Promise<string[]> =>
   (await admin.call('GET', '/v1/events?type=graph.ended&limit=100')).body.events.map(
     ({ data }: { data: { status: string } }) => data.status,
   );
 
-describe('the end of a graph', () => {
-  it('is told once, when its last node has ended', async (t) => {
+describe('graph end', () => {
+  it('publishes the end of a graph once, when its last node has ended', async (t) => {
     const { parley, finish, shown, reached } = await submitted(t);
     await finish('soup');
     await reached({ soup: 'completed', roast: 'requested', bill: 'waiting' });
@@ -48,7 +47,7 @@ describe('the end of a graph', () => {
     assert.deepEqual(await ends(parley), ['completed']);
   });
 
-  it('is told again where a node that failed was run again', async (t) => {
+  it('publishes the end of a graph again after a retry of a failed node', async (t) => {
     const { parley, orchestrator, id, fail, finish, shown, reached } = await submitted(t, {
       soup: [],
       roast: ['soup'],
@@ -64,7 +63,7 @@ describe('the end of a graph', () => {
     await eventually(async () => assert.deepEqual(await ends(parley), ['failed', 'completed']));
   });
 
-  it('is told where its nodes were cancelled one by one, the first of them last', async (t) => {
+  it('publishes the end of a graph whose nodes are cancelled one by one, dependents first', async (t) => {
     const { parley, orchestrator, id } = await submitted(t);
     for (const name of ['bill', 'roast', 'soup']) {
       assert.equal((await orchestrator.call('POST', `/v1/tasks/${id(name)}/cancel`)).status, 200);
@@ -73,8 +72,8 @@ describe('the end of a graph', () => {
   });
 });
 
-describe('a graph that is cancelled', () => {
-  it('has no open node any more, and whoever works on one learns of it', async (t) => {
+describe('graph cancellation', () => {
+  it('cancels every open node of a cancelled graph, and notifies the holder of a claimed one', async (t) => {
     const { parley, orchestrator, cook, path, id, finish, reached } = await submitted(t);
     await finish('soup');
     await reached({ soup: 'completed', roast: 'requested', bill: 'waiting' });
@@ -88,7 +87,7 @@ describe('a graph that is cancelled', () => {
       (await cook.inbox()).map(({ id: about, status }) => [about, status]),
       [[id('roast'), 'cancelled']],
     );
-    // Only how the first was completed: who cancelled is not told of it.
+    // Only the result of the first node: the canceller is not notified.
     assert.equal((await orchestrator.inbox()).length, 1);
     await eventually(async () => assert.deepEqual(await ends(parley), ['cancelled']));
     const again = await orchestrator.call('POST', `${path}/cancel`);
@@ -96,7 +95,7 @@ describe('a graph that is cancelled', () => {
     assert.deepEqual(await ends(parley), ['cancelled']);
   });
 
-  it('cancels what waits before what it waits for, so that nothing fails for want of it', async (t) => {
+  it('cancels a dependent before its dependency, so that no node fails because of it', async (t) => {
     const order: string[] = [];
     const parley = await testParley(t, {
       wrapPorts: (ports) => ({
@@ -117,7 +116,7 @@ describe('a graph that is cancelled', () => {
     assert.deepEqual(order.slice(0, 3), ['bill', 'roast', 'soup']);
   });
 
-  it('is one of whoever asked for it, and still open', async (t) => {
+  it('rejects the cancellation of an unknown graph, of an ended one, or by another agent', async (t) => {
     const { parley, orchestrator, cook, path, finish } = await submitted(t, { soup: [] });
     await refusedWithoutTrace(parley, 404, 'graph_not_found', () => cook.call('POST', `${path}/cancel`));
     assertRefused(await orchestrator.call('POST', '/v1/graphs/none/cancel'), 404, 'graph_not_found');
@@ -129,7 +128,7 @@ describe('a graph that is cancelled', () => {
     assert.equal((await parley.admin.call('POST', `${path}/cancel`)).status, 409);
   });
 
-  it('makes no more tasks, and leaves none running that was made meanwhile', async (t) => {
+  it('cancels the tasks that are created during the cancellation of a graph, and creates no more', async (t) => {
     let cancels: (() => Promise<unknown>) | undefined;
     let made = 0;
     const parley = await testParley(t, {

@@ -10,86 +10,87 @@ import { eventually } from '../support/eventually.ts';
 import { enqueued, groundAgent, Worker } from '../support/ground.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
-const CONSUMERS = { watch: { project: 'default', channels: ['public'], types: ['task.requested'], agents: ['eve'] } };
+const CONSUMERS = {
+  watch: { project: 'default', channels: ['public'], types: ['task.requested'], agents: ['caller'] },
+};
 
 interface Scene {
   parley: TestParley;
-  eve: TestAgent;
-  tim: TestAgent;
+  caller: TestAgent;
+  requester: TestAgent;
   worker: TestAgent;
 }
 
 const scene = async (t: { after(cleanUp: () => unknown): void }, dialect = 'round-table'): Promise<Scene> => {
   const parley = await testParley(t, { config: { consumers: CONSUMERS } });
-  const eve = await parley.agent('eve', { dialect, capabilities: ['security.briefing'] });
-  const [tim, worker] = [await parley.agent('tim', {}), await parley.agent('worker', {})];
+  const caller = await parley.agent('caller', { dialect, capabilities: ['security.briefing'] });
+  const [requester, worker] = [await parley.agent('requester', {}), await parley.agent('worker', {})];
   await settled(parley);
-  return { parley, eve, tim, worker };
+  return { parley, caller, requester, worker };
 };
 
-/** A call that waits, and what it waits for. */
 interface Wait {
   dialect?: string;
   begin(scene: Scene): Promise<{ waiting: Promise<Reply>; come: () => Promise<unknown> }>;
-  /** What came is still there for whoever has a valid key. */
-  remains?(scene: Scene, eve: TestAgent): Promise<unknown>;
+  /** The new key still gets what arrived. */
+  remains?(scene: Scene, caller: TestAgent): Promise<unknown>;
 }
 
 const WAITS: Record<string, Wait> = {
   'a claim': {
-    begin: async ({ eve, tim }) => ({
-      waiting: eve.call('POST', '/v1/claims', { wait: 10 }),
-      come: () => tim.request({ to: 'eve' }),
+    begin: async ({ caller, requester }) => ({
+      waiting: caller.call('POST', '/v1/claims', { wait: 10 }),
+      come: () => requester.request({ to: 'caller' }),
     }),
-    remains: async (_scene, eve) => assert.equal((await eve.claim()).length, 1),
+    remains: async (_scene, caller) => assert.equal((await caller.claim()).length, 1),
   },
   'a claim of a domain': {
-    begin: async ({ eve, tim }) => ({
-      waiting: eve.call('POST', '/v1/claims', { wait: 10 }),
-      come: () => tim.request(),
+    begin: async ({ caller, requester }) => ({
+      waiting: caller.call('POST', '/v1/claims', { wait: 10 }),
+      come: () => requester.request(),
     }),
-    remains: async (_scene, eve) => assert.equal((await eve.claim()).length, 1),
+    remains: async (_scene, caller) => assert.equal((await caller.claim()).length, 1),
   },
   'a look into the inbox': {
-    begin: async ({ eve, worker }) => {
-      const id = await eve.request({ to: 'worker' });
-      return { waiting: eve.call('GET', '/v1/inbox?wait=10'), come: () => worker.complete(id) };
+    begin: async ({ caller, worker }) => {
+      const id = await caller.request({ to: 'worker' });
+      return { waiting: caller.call('GET', '/v1/inbox?wait=10'), come: () => worker.complete(id) };
     },
-    remains: async (_scene, eve) => assert.equal((await eve.inbox()).length, 1),
+    remains: async (_scene, caller) => assert.equal((await caller.inbox()).length, 1),
   },
   'a look that takes from the inbox': {
-    begin: async ({ eve, worker }) => {
-      const id = await eve.request({ to: 'worker' });
-      return { waiting: eve.call('GET', '/v1/inbox?wait=10&mode=take'), come: () => worker.complete(id) };
+    begin: async ({ caller, worker }) => {
+      const id = await caller.request({ to: 'worker' });
+      return { waiting: caller.call('GET', '/v1/inbox?wait=10&mode=take'), come: () => worker.complete(id) };
     },
-    remains: async (_scene, eve) => assert.equal((await eve.inbox()).length, 1),
+    remains: async (_scene, caller) => assert.equal((await caller.inbox()).length, 1),
   },
   'a wait for a task': {
-    begin: async ({ eve, worker }) => {
-      const id = await eve.request({ to: 'worker' });
-      return { waiting: eve.call('GET', `/v1/tasks/${id}?wait=10`), come: () => worker.complete(id) };
+    begin: async ({ caller, worker }) => {
+      const id = await caller.request({ to: 'worker' });
+      return { waiting: caller.call('GET', `/v1/tasks/${id}?wait=10`), come: () => worker.complete(id) };
     },
   },
   'a request that waits for its outcome': {
-    begin: async ({ eve, worker }) => {
-      const request = taskRequest('eve', { to: 'worker' });
-      return { waiting: eve.call('POST', '/v1/messages?wait=10', request), come: () => worker.complete(request.id) };
+    begin: async ({ caller, worker }) => {
+      const request = taskRequest('caller', { to: 'worker' });
+      return { waiting: caller.call('POST', '/v1/messages?wait=10', request), come: () => worker.complete(request.id) };
     },
   },
   'a wait for a batch': {
-    begin: async ({ eve, worker }) => {
-      const request = taskRequest('eve', { to: 'worker' });
-      const made = await eve.call('POST', '/v1/batches', { batchId: 'b-1', tasks: [request] });
+    begin: async ({ caller, worker }) => {
+      const request = taskRequest('caller', { to: 'worker' });
+      const made = await caller.call('POST', '/v1/batches', { batchId: 'b-1', tasks: [request] });
       assert.equal(made.status, 202, JSON.stringify(made.body));
-      return { waiting: eve.call('GET', '/v1/batches/b-1?wait=10'), come: () => worker.complete(request.id) };
+      return { waiting: caller.call('GET', '/v1/batches/b-1?wait=10'), come: () => worker.complete(request.id) };
     },
   },
   'a look for events as a consumer': {
-    begin: async ({ parley, eve, tim }) => {
+    begin: async ({ parley, caller, requester }) => {
       await parley.admin.call('POST', '/v1/consumers/watch/rewind', { to: 'end' });
       return {
-        waiting: eve.call('POST', '/v1/consumers/watch/events', { wait: 10 }),
-        come: () => tim.request({ to: 'worker' }),
+        waiting: caller.call('POST', '/v1/consumers/watch/events', { wait: 10 }),
+        come: () => requester.request({ to: 'worker' }),
       };
     },
     remains: async ({ parley }) => {
@@ -100,81 +101,81 @@ const WAITS: Record<string, Wait> = {
   },
   'a lease': {
     dialect: 'common-ground',
-    begin: async ({ parley, eve }) => {
-      const arthur = await groundAgent(parley, 'arthur');
+    begin: async ({ parley, caller }) => {
+      const coordinator = await groundAgent(parley, 'coordinator');
       return {
-        waiting: eve.call('POST', '/v1/turns/lease', { agent_id: 'eve', wait: 10 }),
-        come: () => enqueued(arthur, 'eve'),
+        waiting: caller.call('POST', '/v1/turns/lease', { agent_id: 'caller', wait: 10 }),
+        come: () => enqueued(coordinator, 'caller'),
       };
     },
-    remains: async (_scene, eve) => assert.ok(await new Worker(eve).lease()),
+    remains: async (_scene, caller) => assert.ok(await new Worker(caller).lease()),
   },
   'a lease of a task': {
     dialect: 'common-ground',
-    begin: async ({ eve, tim }) => ({
-      waiting: eve.call('POST', '/v1/turns/lease', { agent_id: 'eve', wait: 10 }),
-      come: () => tim.request(),
+    begin: async ({ caller, requester }) => ({
+      waiting: caller.call('POST', '/v1/turns/lease', { agent_id: 'caller', wait: 10 }),
+      come: () => requester.request(),
     }),
-    remains: async (_scene, eve) => assert.ok(await new Worker(eve).lease()),
+    remains: async (_scene, caller) => assert.ok(await new Worker(caller).lease()),
   },
 };
 
-describe('a new key ends the calls that wait with the old one, and hands them nothing', () => {
+describe('waiting calls after a key replacement', () => {
   for (const [name, { dialect, begin, remains }] of Object.entries(WAITS)) {
-    it(name, async (t) => {
+    it(`rejects ${name} once the key of its caller is replaced, and gives it nothing`, async (t) => {
       const on = await scene(t, dialect);
       const { waiting, come } = await begin(on);
       await settled(on.parley);
-      const { body } = await on.parley.admin.call('POST', '/v1/agents/eve/key');
+      const { body } = await on.parley.admin.call('POST', '/v1/agents/caller/key');
       await come();
       assertRefused(await waiting, 401, 'unauthorized');
-      await remains?.(on, new TestAgent('eve', body.key, on.parley.transport));
+      await remains?.(on, new TestAgent('caller', body.key, on.parley.transport));
     });
   }
 });
 
-describe('the removal of an agent ends the calls that wait with its key, and hands them nothing', () => {
+describe('waiting calls after the removal of an agent', () => {
   for (const [name, { dialect, begin }] of Object.entries(WAITS)) {
-    it(name, async (t) => {
+    it(`rejects ${name} once its caller is removed, and gives it nothing`, async (t) => {
       const on = await scene(t, dialect);
       const { waiting } = await begin(on);
       await settled(on.parley);
-      assert.equal((await on.parley.admin.call('DELETE', '/v1/agents/eve')).status, 204);
+      assert.equal((await on.parley.admin.call('DELETE', '/v1/agents/caller')).status, 204);
       assertRefused(await waiting, 401, 'unauthorized');
     });
   }
 
-  it('and leaves the task to another who serves its domain', async (t) => {
-    const { parley, eve, tim } = await scene(t);
+  it('leaves the task of a removed agent to another provider of its domain', async (t) => {
+    const { parley, caller, requester } = await scene(t);
     const other = await parley.agent('other');
-    const waiting = eve.call('POST', '/v1/claims', { wait: 10 });
+    const waiting = caller.call('POST', '/v1/claims', { wait: 10 });
     await settled(parley);
-    await parley.admin.call('DELETE', '/v1/agents/eve');
-    const id = await tim.request();
+    await parley.admin.call('DELETE', '/v1/agents/caller');
+    const id = await requester.request();
     assertRefused(await waiting, 401, 'unauthorized');
     assert.equal((await other.claim())[0].message.id, id);
   });
 
-  it('and gives nothing to an administrator who waits in its name', async (t) => {
-    const { parley, tim } = await scene(t);
+  it('gives nothing to an administrator who waits in the name of a removed agent', async (t) => {
+    const { parley, requester } = await scene(t);
     const other = await parley.agent('other');
-    const waiting = parley.admin.call('POST', '/v1/claims', { agent: 'eve', wait: 10 });
+    const waiting = parley.admin.call('POST', '/v1/claims', { agent: 'caller', wait: 10 });
     await settled(parley);
-    await parley.admin.call('DELETE', '/v1/agents/eve');
-    const id = await tim.request();
+    await parley.admin.call('DELETE', '/v1/agents/caller');
+    const id = await requester.request();
     assert.deepEqual((await waiting).body.tasks, []);
     assert.equal((await other.claim())[0].message.id, id);
   });
 });
 
-describe('a claim whose key ends while it is written', () => {
+describe('claim during a key revocation', () => {
   const ends = {
-    'by a new key': (admin: Caller) => admin.call('POST', '/v1/agents/eve/key'),
-    'with its agent': (admin: Caller) => admin.call('DELETE', '/v1/agents/eve'),
+    'by a new key': (admin: Caller) => admin.call('POST', '/v1/agents/caller/key'),
+    'with its agent': (admin: Caller) => admin.call('DELETE', '/v1/agents/caller'),
   };
   for (const [how, end] of Object.entries(ends)) {
     for (const asking of [{ wait: 0 }, { wait: 10 }, { wait: 10, claimId: 'c-1' }]) {
-      it(`${how} is refused, and its task is another's at once: ${JSON.stringify(asking)}`, async (t) => {
+      it(`rejects a claim whose key ends ${how} while it is written, and frees its task: ${JSON.stringify(asking)}`, async (t) => {
         let onClaimed: (() => Promise<unknown>) | undefined;
         const through = (ports: Ports): Ports => ({
           ...ports,
@@ -189,15 +190,19 @@ describe('a claim whose key ends while it is written', () => {
         });
         const parley = await testParley(t, { wrapPorts: through });
         const { admin, agent } = parley;
-        const [eve, other, tim] = [await agent('eve'), await agent('other'), await agent('tim', { capabilities: [] })];
-        const id = await tim.request();
+        const [caller, other, requester] = [
+          await agent('caller'),
+          await agent('other'),
+          await agent('requester', { capabilities: [] }),
+        ];
+        const id = await requester.request();
         let isEnded = false;
         onClaimed = () => {
           onClaimed = undefined;
           isEnded = true;
           return end(admin);
         };
-        const reply = await eve.call('POST', '/v1/claims', asking);
+        const reply = await caller.call('POST', '/v1/claims', asking);
         assert.ok(isEnded);
         assertRefused(reply, 401, 'unauthorized');
         await settled(parley);
@@ -208,8 +213,8 @@ describe('a claim whose key ends while it is written', () => {
   }
 });
 
-describe('where other processes may end a key', () => {
-  it('a replaced key of an administrator is noticed within 5 s, and a valid one is not disturbed', async (t) => {
+describe('key revocation by another process', () => {
+  it('ends a replaced administrator key within 5 s and keeps a valid one', async (t) => {
     const { parley, clock } = await testParley(t);
     const { records } = parley.deps;
     const directory = createDirectory(records, clock);
@@ -235,7 +240,7 @@ describe('where other processes may end a key', () => {
   });
 });
 
-describe('a key that ends while the body of its call is on its way', () => {
+describe('key revocation while a request body arrives', () => {
   const LATE_MS = 600;
 
   for (const [what, method, path, query] of [
@@ -243,26 +248,26 @@ describe('a key that ends while the body of its call is on its way', () => {
     ['reads nothing', 'GET', '/v1/inbox', ''],
     ['does not wait', 'GET', '/v1/inbox', 'wait=20'],
   ] as const) {
-    it(`${what} any more`, async (t) => {
-      const { parley, eve } = await scene(t);
+    it(`${what} with a key that ends while the body of the call arrives`, async (t) => {
+      const { parley, caller } = await scene(t);
       const { promise, resolve } = Promise.withResolvers<Uint8Array>();
       const call = parley.parley.handle({
         method,
         path,
         query,
-        headers: { authorization: `Bearer ${eve.key}` },
+        headers: { authorization: `Bearer ${caller.key}` },
         readBody: () => promise,
       });
-      await parley.admin.call('POST', '/v1/agents/eve/key');
+      await parley.admin.call('POST', '/v1/agents/caller/key');
       await pause(LATE_MS);
-      resolve(Buffer.from(method === 'POST' ? JSON.stringify(taskRequest('eve')) : ''));
+      resolve(Buffer.from(method === 'POST' ? JSON.stringify(taskRequest('caller')) : ''));
       assert.equal((await call).status, 401);
     });
   }
 });
 
-describe('a key that ends in the moment in which something is taken for it', () => {
-  it('is still handed what was taken, for nobody else would get it', async (t) => {
+describe('key revocation during a take from the inbox', () => {
+  it('delivers a taken message although the key of its reader ends, because nobody else would get it', async (t) => {
     let isEnding = false;
     const through = (ports: Ports): Ports => ({
       ...ports,
@@ -272,17 +277,17 @@ describe('a key that ends in the moment in which something is taken for it', () 
           const written = await ports.records.update(ref, change, ...more);
           if (isEnding && change.unset?.includes('byList')) {
             isEnding = false;
-            await parley.admin.call('POST', '/v1/agents/eve/key');
+            await parley.admin.call('POST', '/v1/agents/caller/key');
           }
           return written;
         },
       },
     });
     const parley = await testParley(t, { wrapPorts: through });
-    const [eve, worker] = [await parley.agent('eve', {}), await parley.agent('worker', {})];
-    const id = await eve.request({ to: 'worker' });
+    const [caller, worker] = [await parley.agent('caller', {}), await parley.agent('worker', {})];
+    const id = await caller.request({ to: 'worker' });
     await worker.claim();
-    const taking = eve.call('GET', '/v1/inbox?wait=20&mode=take');
+    const taking = caller.call('GET', '/v1/inbox?wait=20&mode=take');
     isEnding = true;
     await worker.complete(id);
     const { status, body } = await taking;

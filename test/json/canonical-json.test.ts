@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { toCanonicalJson } from '../../shared/kernel/json/fingerprint.ts';
 import { isObject } from '../../shared/kernel/json/json.ts';
 
-/** As it reads in words: keys sorted at every level. */
 const sorted = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(sorted).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value) ?? 'null';
@@ -25,15 +24,15 @@ const { value } = fc.letrec((tie) => ({
   ),
 }));
 
-describe('the canonical text of a value', () => {
-  it('has all keys in their order, and is otherwise as JSON writes it', () => {
+describe('canonical JSON', () => {
+  it('sorts all keys of a value and otherwise writes it like JSON.stringify', () => {
     fc.assert(
       fc.property(value, (one) => assert.equal(toCanonicalJson(one), sorted(one))),
       { numRuns: 5000 },
     );
   });
 
-  it('is the same whatever the order of the keys', () => {
+  it('gives the same canonical text for every order of keys', () => {
     assert.equal(toCanonicalJson({ b: [{ d: 1, c: 2 }], a: 1 }), '{"a":1,"b":[{"c":2,"d":1}]}');
     assert.equal(toCanonicalJson({ 10: 1, 9: 2, a: undefined }), '{"10":1,"9":2}');
   });
