@@ -6,27 +6,22 @@ import type { Item, Key } from '../../ports/records.ts';
 
 export type Attributes = Record<string, AttributeValue>;
 
-/**
- * How the fields of a record are stored where nothing but the record's readers looks at them. DynamoDB bills every write by
- * the size of the whole item, so that what is packed is paid for at about half its size.
- */
+/** DynamoDB bills a write by the size of the whole item; compression halves it. */
 export interface StorageSchema {
-  /** Given when the record is made, never part of a condition, never unset: packed together. */
+  /** Set at creation, never in a condition, never unset. Compressed together. */
   immutable: readonly string[];
-  /** Never part of a condition: each by itself, as JSON, packed where it is large. */
+  /** Never in a condition. Each one is JSON, compressed if large. */
   compressed: readonly string[];
 }
 
-/** The attribute that holds the fixed fields. */
 const PACKED_ATTRIBUTE = 'z';
-/** Stands for what the key says already. No fixed field is ever zero. */
+/** Marks a value that the key implies. No immutable field is ever zero. */
 const IMPLIED_BY_KEY = 0;
 const parseKeyFields = ({ pk }: Pick<Key, 'pk'>): Record<string, unknown> => {
   const [project, , id] = pk.split('#');
   return { project, id };
 };
 
-/** Below this, packing gains nothing. */
 const MIN_COMPRESSED_BYTES = 64;
 
 export const INDEX_ATTRIBUTES = {
@@ -36,13 +31,10 @@ export const INDEX_ATTRIBUTES = {
 
 const isIndexField = (field: string): field is keyof typeof INDEX_ATTRIBUTES => Object.hasOwn(INDEX_ATTRIBUTES, field);
 
-/** The due-index is read shard by shard; a record stays in its shard. */
+/** A record never changes its shard. */
 export const DUE_SHARDS = 16;
 
-/**
- * A partition takes 1,000 write units a second. The places of an index are spread over four each, so that a busy agent has
- * four times that for its inbox and as much for what it holds.
- */
+/** A partition takes 1,000 write units per second: four shards give an agent 4,000. */
 export const INDEX_SHARDS = 4;
 export const listShardKeys = (p: string): string[] =>
   Array.from({ length: INDEX_SHARDS }, (_, shard) => `${p}#${shard}`);
@@ -52,10 +44,8 @@ const fromShardKey = (p: string | undefined): string | undefined => p?.slice(0, 
 
 const hashKey = ({ pk, sk }: Key): number => hash('sha256', `${pk} ${sk}`, 'buffer').readUInt32BE();
 
-/** What is stored for one field that is set. An attribute without a value is to be removed. */
 export type StoredField = [attribute: string, value: AttributeValue | undefined][];
 
-/** Between the records of the port and the items of the table. */
 export class ItemCodec {
   readonly #immutable: ReadonlySet<string>;
   readonly #compressed: ReadonlySet<string>;
@@ -65,7 +55,6 @@ export class ItemCodec {
     this.#compressed = new Set(compressed);
   }
 
-  /** A whole new item. */
   encode(record: Key & object): Attributes {
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
     const implied = parseKeyFields(record);
@@ -84,7 +73,6 @@ export class ItemCodec {
     return item;
   }
 
-  /** They are stored without their names, in their order. */
   #decodeImmutable(values: unknown, pk: string): object {
     const all: unknown[] = Array.isArray(values) ? values : [];
     const implied = parseKeyFields({ pk });
@@ -95,7 +83,6 @@ export class ItemCodec {
     return Object.fromEntries(named.filter(([, value]) => value !== null && value !== undefined));
   }
 
-  /** The attributes of one top-level field. */
   encodeField(key: Key, field: string, value: unknown): StoredField {
     if (isIndexField(field)) {
       const { pk: p, sk: s } = INDEX_ATTRIBUTES[field];
@@ -106,7 +93,7 @@ export class ItemCodec {
       ];
     }
     if (field === 'due') return [...toPlainField(field, value), ['dueShard', { S: String(hashKey(key) % DUE_SHARDS) }]];
-    // DynamoDB removes by seconds, and only some time after; until then the record itself tells that it has expired.
+    // DynamoDB's TTL has seconds and deletes late.
     if (field === 'expires')
       return [...toPlainField(field, value), ['ttl', { N: String(Math.ceil(Number(value) / 1000)) }]];
     if (this.#compressed.has(field)) return [[field, isLarge(value) ? compress(value) : { S: JSON.stringify(value) }]];
@@ -114,7 +101,6 @@ export class ItemCodec {
     return toPlainField(field, value);
   }
 
-  /** The attributes that go with a field that is unset. */
   listAttributes(field: string): string[] {
     if (isIndexField(field)) return Object.values(INDEX_ATTRIBUTES[field]);
     return field === 'expires' ? ['expires', 'ttl'] : [field];
@@ -139,14 +125,13 @@ export class ItemCodec {
 
 const INDEX_ATTRIBUTE_NAMES = new Set<string>(Object.values(INDEX_ATTRIBUTES).flatMap(({ pk: p, sk: s }) => [p, s]));
 
-/** The table holds what this engine wrote, and nothing else writes to it. */
 export const toRecord = <T extends Item>(record: Record<string, unknown>): T => record as unknown as T;
 
 const toPlainField = (field: string, value: unknown): StoredField => [[field, marshall(value)]];
 const toOptionalString = (value: unknown): AttributeValue | undefined =>
   typeof value === 'string' ? { S: value } : undefined;
 
-/** Maps and lists are walked here: the SDK stumbles over keys that callers chose and that every object has, such as `constructor`. */
+/** The SDK fails on caller-chosen keys such as `constructor`. */
 export const marshall = (value: unknown): AttributeValue => {
   if (typeof value === 'number' && !isStorableNumber(value)) return { SS: [String(value)] };
   if (Array.isArray(value)) return { L: value.filter((one) => one !== undefined).map(marshall) };
@@ -162,17 +147,17 @@ const unmarshall = (value: AttributeValue): unknown => {
   return Object.fromEntries(Object.entries(value.M).map(([key, one]) => [decodeMapKey(key), unmarshall(one)]));
 };
 
-/** The SDK takes no larger ones, and DynamoDB none that are nearer to zero: those are sets of one text, which nothing else is. */
+/** Beyond the range of the SDK or DynamoDB; stored as a string set, a type not used otherwise. */
 const isStorableNumber = (value: number): boolean =>
   value === 0 || (Math.abs(value) <= Number.MAX_SAFE_INTEGER && Math.abs(value) >= MIN_NUMBER);
 const MIN_NUMBER = 1e-130;
 
-/** DynamoDB takes no empty key in a map, and the SDK loses `__proto__`: those, and what looks like them, have one `_` more there. */
+/** DynamoDB rejects an empty map key and the SDK loses `__proto__`: such keys get a `_`. */
 export const encodeMapKey = (key: string): string => (RESERVED_MAP_KEY.test(key) ? `_${key}` : key);
 const decodeMapKey = (key: string): string => (RESERVED_MAP_KEY.test(key) ? key.slice(1) : key);
 const RESERVED_MAP_KEY = /^_*(__proto__)?$/;
 
-/** Quality 5 in text mode: 100 µs and 53 % of a kilobyte of JSON; more effort hardly gains. */
+/** Quality 5 in text mode: 100 µs and 53 % for 1 KB of JSON; higher levels gain little. */
 const BROTLI = {
   params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT },
 };
