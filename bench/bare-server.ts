@@ -2,10 +2,7 @@ import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 
-/**
- * The least that a server can do for a life of four calls: it parses what it is sent, syncs a page for the request with its claim
- * and one for the result, and checks nothing. What a life takes here is what this machine asks for HTTP, processes and disk.
- */
+/** A lower bound: parses, syncs one page for request and claim and one for the result, and checks nothing. */
 const log = openSync(join(process.argv[2] ?? '.', 'log'), 'w');
 const page = Buffer.alloc(16_384, 'x');
 const requested: string[] = [];

@@ -1,6 +1,5 @@
 import type { Records } from '../shared/ports/records.ts';
 
-/** What one call asks of the records, as `query 1, transact 1`. */
 export class Calls {
   #counts = new Map<string, number>();
 

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
 
-/** What the command line of a bench asks for. */
 export interface Chosen<Section, Counts> {
   sections: readonly Section[];
   quick: boolean;

@@ -5,10 +5,7 @@ export interface Reply {
   body: string;
 }
 
-/**
- * One kept connection with one request under way: as little HTTP as measures the server, because whoever makes the load
- * shares the cores with it.
- */
+/** One keep-alive connection with minimal HTTP, because the load generator shares the cores with the server. */
 export class Connection {
   readonly #socket: Socket;
   readonly #headers: string;
@@ -23,7 +20,6 @@ export class Connection {
     this.#socket.on('close', () => this.#pending?.reject(new Error('the server closed the connection')));
   }
 
-  /** The body of the answer, which must have the expected status. */
   async call(method: string, path: string, body: string, expected: number): Promise<string> {
     const reply = await this.#send(method, path, body);
     if (reply.status === expected) return reply.body;

@@ -1,4 +1,4 @@
-/** What the server's time can go to; the first row that fits a file counts. */
+/** The first matching row counts. */
 const PARTS = [
   ['validation', /\/zod\/|\/shared\/(json|dialects)\//],
   ['http', /^node:(_http|http|net|events)|^node:internal\/(http|streams|stream_base|event_target|abort|url)/],

@@ -8,12 +8,12 @@ interface Node {
   callFrame: { functionName: string; url: string; lineNumber: number };
   hitCount: number;
   children?: number[];
-  /** Where in the function its samples fell; lines are counted from 1. */
+  /** Lines count from 1. */
   positionTicks?: { line: number; ticks: number }[];
 }
 
 export interface CpuShares {
-  /** Of the main thread's time that was not idle. */
+  /** Share of the main thread's time that was not idle. */
   parts: { part: Part; share: number }[];
   functions: { name: string; part: Part; share: number }[];
 }
@@ -47,13 +47,13 @@ export const sharesIn = (folder: string): CpuShares => {
   };
 };
 
-/** Native functions have no place in a source file: they count for the function that called them. */
+/** Native functions have no source file and count for their caller. */
 const ownerOf = (node: Node, parents: Map<number, Node>): Node => {
   const parent = parents.get(node.id);
   return node.callFrame.url === '' && parent ? ownerOf(parent, parents) : node;
 };
 
-/** SQLite and JSON have no frames of their own; only the line in which the samples fell tells that they were at work. */
+/** SQLite and JSON have no frames of their own; only the sampled line identifies them. */
 const splitByLine = (node: Node, owner: Node): { part: Part; ticks: number }[] => {
   const part = partOf(node.callFrame.functionName, owner.callFrame.url);
   if (node !== owner || !node.callFrame.url.startsWith('file:')) return [{ part, ticks: node.hitCount }];

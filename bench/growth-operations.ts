@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { requestOf, resultOf } from './wire.ts';
 
-/** Calls the system as one agent, and sees the answer to be what it should. */
 export type CallAs = (agent: string, method: string, path: string, body?: string, wanted?: number) => Promise<unknown>;
 
-/** What is done again and again beside whatever else is stored. Each leaves the others something to do. */
 export interface Operation {
   name: string;
-  /** Makes what it needs, unmeasured. */
   prepare?: (call: CallAs) => Promise<unknown>;
   run: (call: CallAs, prepared: string) => Promise<unknown>;
 }

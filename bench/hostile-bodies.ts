@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { toJsonSchema } from '../shared/http/openapi.ts';
 import type { Route } from '../shared/http/route.ts';
 
-/** JSON of about so many bytes that costs as much as it can, each in its own way. */
+/** Each shape is JSON with maximal cost per byte. */
 export const SHAPES: Readonly<Record<string, (bytes: number) => string>> = {
   ones: (bytes) => repeated('[', '1,', '1]', bytes),
-  // As many values as are let in, and no more.
   'ones in 1 MB': (bytes) => repeated('[', '1,', '1]', Math.min(bytes, 1_000_000)),
   'empty lists': (bytes) => repeated('[', '[],', '1]', Math.min(bytes, 750_000)),
   'small objects': (bytes) => repeated('[', '{"a":1},', '1]', Math.min(bytes, 2_000_000)),
@@ -30,7 +29,7 @@ const taskFormat = (payload: string): string =>
 const messageRouting = (files: string): string =>
   `{"version":"1.0.0","msg_id":"msg_0a0b0c0d","from":"asker","to":"asker","timestamp":"${new Date().toISOString()}","sequence":1,"type":"result","payload":{"status":"success","deliverables":{"files_modified":${files}}}}`;
 
-/** Bodies that are right but for what stands in one place, so that it is looked at by all that would. */
+/** Valid bodies except for one value, so that every check runs on it. */
 const RIGHT: Readonly<Record<string, readonly string[]>> = {
   'POST /v1/messages': [
     roundTable(`{"x":${HERE}}`),
@@ -61,7 +60,6 @@ export interface Place {
   shapes: readonly string[];
 }
 
-/** The places in a body of the route at which anything could stand; in a field that takes something else, of the costliest shapes. */
 export const placesOf = (route: Route): Place[] => {
   const { properties = {} } = toJsonSchema(route.body, 'input');
   const fields = Object.keys(properties).map((name) => `{${JSON.stringify(name)}:${HERE}}`);
@@ -74,7 +72,6 @@ export const placesOf = (route: Route): Place[] => {
   ];
 };
 
-/** The body with as much in its place as the limit leaves. */
 export const filled = (carrier: string, shape: (bytes: number) => string, limit: number): string => {
   const around = Buffer.byteLength(carrier) - HERE.length;
   return carrier.replace(HERE, () => shape(limit - around));

@@ -2,11 +2,10 @@ import type { Connection } from './connection.ts';
 import type { Inbox } from './wire.ts';
 
 export interface InboxReader {
-  /** To be called before the request is sent, so that a fast result finds somebody waiting. */
+  /** Call it before the request is sent: a fast result must find a waiter. */
   resultOf(taskId: string): Promise<void>;
 }
 
-/** Reads an inbox in batches, acknowledges them, and tells whoever waits for one of their tasks. */
 export const inboxReader = (connection: Connection): InboxReader => {
   const waiting = new Map<string, () => void>();
   const readForever = async (): Promise<never> => {

@@ -4,16 +4,14 @@ import { cpuOf, machineCpuMs, residentMb } from './process-usage.ts';
 import type { ServerProcess } from './server.ts';
 import { type Job, type Lived, WAYS, type Way } from './ways.ts';
 
-/** Some lives, and what they cost the server. */
 export interface Measured extends Lived {
   livesPerSecond: number;
   serverCpuMsPerLife: number;
-  /** The part of it that was spent in the kernel. */
   systemCpuMsPerLife: number;
-  /** How busy the server's main thread was; near 1, nothing more fits in. */
+  /** Near 1, the main thread is saturated. */
   mainThreadBusy: number;
   residentMb: number;
-  /** How many cores something else kept busy: where it is not near 0, the figures are those of a smaller machine. */
+  /** Cores used by other processes. If not near 0, the figures are those of a smaller machine. */
   coresTaken: number;
 }
 
@@ -24,7 +22,6 @@ export interface Load {
 
 let loads = 0;
 
-/** A submitter and an agent, each a process of its own, that live lives on the server. */
 export const startLoad = async (server: ServerProcess, way: Way): Promise<Load> => {
   const name = `${way.toLowerCase()}-${++loads}`;
   const start = async (role: 'submitter' | 'agent') => {

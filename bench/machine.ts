@@ -10,9 +10,9 @@ export interface Machine {
   commit: string;
   cores: number;
   cpu: string;
-  /** Of the last minute before the bench: what else was running. */
+  /** Load average of the last minute before the bench. */
   loadBefore: number;
-  /** A write of 4 KB and its sync. A life has three of them one after the other. */
+  /** A 4 KB write with its sync. A task cycle has three in sequence. */
   syncMs: number;
 }
 

@@ -15,7 +15,6 @@ export interface DialectSpeed {
 
 const BYTES = 2048;
 
-/** How long it takes to recognise, check and decode a request of 2 KB, for every dialect that there is. */
 export const measureDialects = ({ decoded }: { decoded: number }): DialectSpeed[] =>
   DIALECTS.map((dialect) => {
     const text = requestIn(dialect);
@@ -30,13 +29,13 @@ const timesOf = (dialect: Dialect, text: string, count: number): number[] =>
     const begun = performance.now();
     const { kind } = resolveDialect(message, undefined).decode(message, config, 'asker');
     const ms = performance.now() - begun;
-    // What asks an agent for something in CommonGround calls it.
+    // CommonGround requests work with a protocol message, not a request.
     if (kind !== 'request' && kind !== 'protocol')
       throw new Error(`a request of ${dialect.name} was understood as ${kind}`);
     return ms;
   });
 
-/** As the dialect itself would hand it on, with as much in it as makes 2 KB. */
+/** Padded to 2 KB. */
 const requestIn = (dialect: Dialect): string => {
   const written = (fill: number): string => JSON.stringify(getEncoder(dialect).encodeRequest(TASK, contentOf(fill)));
   return written(BYTES - written(0).length);

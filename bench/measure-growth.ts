@@ -17,7 +17,6 @@ export interface Growth {
 
 const ADMIN_KEY = 'an-admin-key-for-the-bench';
 
-/** What each operation asks of the engine and how long it takes, in this process, beside ever more of everything. */
 export const measureGrowth = async ({ sizes, operations }: Counts): Promise<Growth[]> => {
   const growth: Growth[] = OPERATIONS.map(({ name }) => ({ operation: name, at: [] }));
   for (const size of sizes) {
@@ -47,7 +46,7 @@ export const measureGrowth = async ({ sizes, operations }: Counts): Promise<Grow
   return growth;
 };
 
-/** Only what the handler of a call asks for itself; what follows from it is carried out meanwhile, and has its own ports. */
+/** Counts only what the handler asks for; effects have their own ports. */
 const counting = (ports: Ports, asked: { calls: number; rows: number }): Ports => {
   const counted = async <T>(answer: Promise<T>, rowsIn: (answered: T) => number): Promise<T> => {
     asked.calls += 1;
@@ -93,7 +92,7 @@ const opened = async (
     config,
     adminKey: ADMIN_KEY,
     log: () => {},
-    // The first is the domain's, the second the dispatcher's.
+    // The first ports are the domain's, the second the dispatcher's.
     wrapPorts: (ports) => (seen++ === 0 ? (through?.(ports) ?? ports) : ports),
   });
   const call: CallAs = async (agent, method, target, body = '', wanted = 200) => {
@@ -108,7 +107,6 @@ const opened = async (
 
 const keys = new Map([['admin', ADMIN_KEY]]);
 
-/** A store with so many agents, ended tasks, and messages that stand unread in one inbox. */
 const stored = async (size: number): Promise<string> => {
   const dir = temporaryFolder();
   const { call, stop } = await opened(dir);

@@ -7,7 +7,7 @@ import type { Way } from './ways.ts';
 export interface Lives {
   twoCalls: Measured;
   inBatches: Measured;
-  /** On the same server one after the other; each says how many lives the server has then behind it. */
+  /** `after`: how many task cycles the server has completed before. */
   oneByOne: (Measured & { after: number })[];
 }
 
@@ -29,11 +29,10 @@ export const measureLives = async ({ warmUp, milestones }: Counts): Promise<Live
 };
 
 export interface Idle extends Record<'idle' | 'idleTwoCalls', Measured> {
-  /** The four calls on a server that only takes, syncs and hands over. */
   bare: Measured;
 }
 
-/** Request sent to result seen, one life at a time. */
+/** Request sent to result seen, one task cycle at a time. */
 export const measureIdle = async ({ idle }: Counts): Promise<Idle> => {
   const quietly = (way: Way, start = startServer) =>
     onFreshServer(

@@ -4,7 +4,6 @@ import { type Opened, opened } from './opened.ts';
 import type { Counts } from './options.ts';
 
 export interface Messages {
-  /** Around so many messages in other inboxes. */
   inboxes: { stored: number; sendMs: number; sendCalls: string; readMs: number; readCalls: string }[];
   broadcast: { agents: number; ms: number; msPerAgent: number; callsPerAgent: number };
 }

@@ -14,7 +14,6 @@ export interface Million {
   databaseGb: number;
   empty: Measured[];
   full: Measured[];
-  /** By round, throughput on the full store by that on an empty one. */
   ratios: number[];
 }
 
@@ -26,7 +25,7 @@ export const measureMillion = async ({ stored, rounds, livesPerRound, warmUp }: 
   const million: Million = { stored, databaseGb, empty: [], full: [], ratios: [] };
   for (const side of ['empty', 'full'] as const) await sides[side].load.run(warmUp);
   for (let round = 0; round < rounds; round++) {
-    // Whoever comes second in a round comes first in the next, so that a drift of the machine favours neither.
+    // The order alternates, so that a drift of the machine favours neither.
     const order = round % 2 === 0 ? (['empty', 'full'] as const) : (['full', 'empty'] as const);
     for (const side of order) million[side].push(await sides[side].load.run(livesPerRound));
   }
@@ -46,7 +45,6 @@ const openSide = async (dir: string) => {
   return { server, load: await startLoad(server, 'oneByOne') };
 };
 
-/** A life with its result read and acknowledged, as the pattern of those that are stored. Gives its task id. */
 const oneLife = async (dir: string): Promise<string> => {
   const server = await startServer(dir);
   const asker = new Connection(server.port, await server.register('asker'));

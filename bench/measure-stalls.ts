@@ -6,24 +6,22 @@ import { opened } from './opened.ts';
 export interface Stall {
   route: string;
   limit: number;
-  /** The most work without a pause in which something else could be done, of all bodies. */
+  /** The longest work without a turn of the event loop, over all bodies. */
   stallMs: number;
-  /** What JSON.parse takes for the same bytes, and how often that goes into it. */
   parseMs: number;
   ratio: number;
   shape: string;
   at: string;
 }
 
-/** Whatever the machine does beside it is not in the quickest of so many. */
+/** The fastest of three runs excludes other load of the machine. */
 const TIMES = 3;
 const LARGER_THAN_ANY_BYTES = 8 * 1024 * 1024;
-/** Stalls that nobody notices are not compared. */
+/** Shorter stalls are not compared. */
 const NOTICED_MS = 2;
 
 type Answer = Awaited<ReturnType<typeof opened>>['handle'];
 
-/** For each call that takes a body, the worst that one request does to all others: by what it takes, and beside JSON.parse. */
 export const measureStalls = async (): Promise<Stall[]> => {
   const { handle, call, close } = await opened();
   try {
@@ -78,7 +76,7 @@ const limitOf = async (handle: Answer, method: string, path: string): Promise<nu
   return Number(JSON.parse(String(body)).limit);
 };
 
-/** What this thread has worked: whatever else the machine does is not in it. */
+/** CPU time of this thread, independent of other load. */
 const workedMs = (): number => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
@@ -90,7 +88,6 @@ const parsingOf = (text: string): number => {
   return workedMs() - begun;
 };
 
-/** The most work between two turns of the event loop while the request is answered. */
 const stallOf = async (request: () => Promise<unknown>): Promise<number> => {
   let longest = 0;
   let last = workedMs();

@@ -5,7 +5,7 @@ import type { Counts } from './options.ts';
 import { ended, forked, removeFolder, temporaryFolder } from './own-processes.ts';
 import { startServer } from './server.ts';
 
-/** Lives while streams of events are open, each against lives without any on the same server, in turn. */
+/** Alternates with runs without streams on the same server. */
 export interface StreamCost {
   label: string;
   streams: number;
@@ -13,7 +13,6 @@ export interface StreamCost {
   withStreams: Measured[];
 }
 
-/** The keys of so many streams, each key with no more than it may have. */
 const shared = (keys: string[], streams: number): string[] =>
   Array.from({ length: streams }, (_, at) => keys[Math.floor(at / config.limits.streamsPerKey)] ?? '');
 

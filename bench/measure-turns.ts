@@ -3,12 +3,10 @@ import { type Opened, opened } from './opened.ts';
 import type { Counts } from './options.ts';
 
 export interface Turns {
-  /** What each call asks of the records before it is answered. */
   calls: { call: string; asks: string; p50Ms: number }[];
-  /** Whole turns: enqueued, leased, started, one step, one tool waited for and reported, taken up, delivered. */
   oneAgent: { turns: number; perSecond: number };
   manyAgents: { agents: number; turns: number; perSecond: number; cpuMsPerTurn: number };
-  /** From the call to the answer of a worker that waits. */
+  /** From the call to the answer of a waiting worker. */
   enqueuedToLeasedMs: number;
 }
 
@@ -18,7 +16,6 @@ type Observe = (name: string, run: () => Promise<unknown>) => Promise<unknown>;
 
 let turns = 0;
 
-/** One whole turn of an agent; `observe` sees each of its calls. */
 const live = async ({ call }: Opened, agent_id: string, card: string, observe: Observe): Promise<void> => {
   await observe('enqueue', () =>
     call('POST', '/v1/turns', { agent_id, correlation_id: `c${turns++}`, payload: { ask: 1 } }),

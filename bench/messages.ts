@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { toShortId } from '../shared/kernel/ids.ts';
 import type { JsonObject } from '../shared/kernel/json/json.ts';
 
-/** With what is around it, a message has about 2 KB. */
+/** About 2 KB per message with its envelope. */
 const TEXT = 'A paragraph of what one agent tells another. '.repeat(38);
 
-/** A message-routing message that is no task. */
 export const noteOf = (sequence: number, to = 'reader'): JsonObject => ({
   version: '1.0.0',
   msg_id: toShortId(randomUUID()),

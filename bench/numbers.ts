@@ -3,7 +3,7 @@ export const percentile = (values: number[], percent: number): number => {
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN;
 };
 
-/** Of an even number of values the mean of the two in the middle, so that neither of two is favoured. */
+/** The mean of the two middle values if the count is even. */
 export const median = (values: number[]): number => {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.slice(Math.ceil(sorted.length / 2) - 1, Math.floor(sorted.length / 2) + 1);

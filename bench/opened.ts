@@ -6,7 +6,7 @@ import { removeFolder, temporaryFolder } from './own-processes.ts';
 
 const ADMIN_KEY = 'an-admin-key-for-the-bench';
 
-/** The whole system in this process, without a socket, so that what is measured is what a call does. */
+/** In one process without sockets, to measure the call alone. */
 export const opened = async () => {
   const dir = temporaryFolder();
   const calls = new Calls();
@@ -17,7 +17,7 @@ export const opened = async () => {
     adminKey: ADMIN_KEY,
     log: () => {},
     wrapPorts: (ports) => {
-      // The second are those of the dispatcher.
+      // The first ports are the domain's, the second the dispatcher's.
       const records = isFirst ? calls.counting(ports.records) : ports.records;
       isFirst = false;
       return { ...ports, records };
@@ -36,7 +36,6 @@ export const opened = async () => {
     if (status >= 400 || typeof text !== 'string') throw new Error(`${method} ${target}: ${status} ${text}`);
     return text === '' ? undefined : JSON.parse(text);
   };
-  /** As it comes, and as it is answered. */
   const handle = (method: string, path: string, body: Uint8Array) =>
     parley.handle({
       method,

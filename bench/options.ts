@@ -13,22 +13,18 @@ const SECTIONS = [
   'stalls',
 ] as const;
 
-/** How much of everything is measured. */
 export interface Counts {
   warmUp: number;
-  /** The lives after which throughput and memory are looked at, on one server. */
+  /** Task cycles after which throughput and memory are measured, on one server. */
   milestones: number[];
   idle: number;
   stored: number;
   rounds: number;
   livesPerRound: number;
   profiled: number;
-  /** How many messages of each dialect are decoded. */
   decoded: number;
-  /** How many agents, tasks and messages there are, and how often each operation is then measured. */
   sizes: number[];
   operations: number;
-  /** How many agents are told something at once. */
   audience: number;
 }
 

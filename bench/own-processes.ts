@@ -6,10 +6,10 @@ import { join } from 'node:path';
 const children = new Set<ChildProcess>();
 const folders = new Set<string>();
 
-/** A server that was just ended may still be writing. */
+/** A server that just ended may still be writing. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 5 };
 
-/** Whatever was started or made is gone when the bench ends, however it ends. */
+/** Runs however the bench ends. */
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
   for (const folder of folders) rmSync(folder, REMOVAL);

@@ -1,4 +1,3 @@
-/** The first row has the headings. */
 export const printTable = (title: string, rows: string[][]): void => {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length))) ?? [];
   console.log(`\n${title}`);

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 
-/** The unit of /proc/<pid>/stat on every Linux that Node runs on. */
+/** The unit of /proc/<pid>/stat on every Linux that Node supports. */
 const TICK_MS = 10;
 
 interface CpuMs {
   user: number;
   system: number;
-  /** Of both, what the main thread took; the rest is syncs, garbage collection and compilation. */
+  /** The rest is syncs, garbage collection and compilation. */
   mainThread: number;
 }
 
@@ -18,12 +18,12 @@ export const cpuOf = (pid: number): CpuMs => {
 
 const ticksIn = (file: string): { user: number; system: number } => {
   const stat = readFileSync(file, 'utf8');
-  // The name of the process, in parentheses, may contain spaces; utime and stime are the 12th and 13th field after it.
+  // The process name in parentheses may contain spaces. utime and stime are fields 12 and 13 after it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return { user: Number(fields[11]) * TICK_MS, system: Number(fields[12]) * TICK_MS };
 };
 
-/** What all processes together have taken of all cores, and what the host has taken from this machine. */
+/** Includes steal time of the host. */
 export const machineCpuMs = (): number => {
   const [user, nice, system, , , irq, softirq, steal] =
     /^cpu +(.*)/.exec(readFileSync('/proc/stat', 'utf8'))?.[1]?.split(' ').map(Number) ?? [];

@@ -12,7 +12,7 @@ export const printDialects = (speeds: DialectSpeed[]): void =>
     ...speeds.map(({ dialect, bytes, p50Ms, p99Ms }) => [dialect, String(bytes), ms(p50Ms), ms(p99Ms)]),
   ]);
 
-/** Calls and rows are what the domain asked of its records and events; both are medians. */
+/** Medians of the domain's calls and rows. */
 export const printGrowth = (growth: Growth[]): void => {
   const sizes = growth[0]?.at.map(({ size }) => size.toLocaleString('en')) ?? [];
   printTable('What an operation costs beside so many agents, stored tasks and unread messages (target: the same)', [
@@ -26,7 +26,6 @@ export const printGrowth = (growth: Growth[]): void => {
   ]);
 };
 
-/** The longest stall of each call, and the one that is longest beside JSON.parse. */
 export const printStalls = (stalls: Stall[]): void =>
   printTable('The longest stall by one request, at the size that its call allows (target: 3 × JSON.parse)', [
     ['', 'bytes', 'stall', 'JSON.parse', 'ratio', 'of', 'at'],

@@ -11,7 +11,7 @@ import { median, rounded } from './numbers.ts';
 import { printTable } from './print-table.ts';
 import { WAYS } from './ways.ts';
 
-/** Measured on another machine with 2 cores, each behind HTTP and durable. They are no ratio of this run. */
+/** Measured on another machine with 2 cores, behind HTTP and durable; not comparable with this run. */
 const ELSEWHERE = [
   ['Restate with fsync, four partitions', '1,170', '5 ms'],
   ['pg-boss, fetching in batches', '1,110', '11 ms'],

@@ -3,7 +3,6 @@ import { lookAtMachine } from './machine.ts';
 import { printMachine } from './report.ts';
 import { writeResults } from './write-results.ts';
 
-/** A section of a bench: it measures, prints a table, and gives what is written down. */
 type Measured<Counts> = (counts: Counts) => Promise<unknown>;
 
 export const measured =
@@ -18,11 +17,9 @@ interface Bench<Section extends string, Counts> {
   help: string;
   optionsFrom: (args: string[]) => Chosen<Section, Counts> | 'help';
   sections: Record<Section, Measured<Counts>>;
-  /** What stands behind the time in the name of the file with the results. */
   suffix?: string;
 }
 
-/** Runs what the command line asks for, and ends the process. */
 export const runSections = async <Section extends string, Counts>({
   help,
   optionsFrom,

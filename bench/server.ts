@@ -11,10 +11,9 @@ export interface ServerProcess {
   pid: number;
   port: number;
   adminKey: string;
-  /** Registers an agent and gives its key. */
   register(id: string): Promise<string>;
   stop(): Promise<void>;
-  /** Ends it as a crash would. */
+  /** SIGKILL, like a crash. */
   kill(): Promise<void>;
 }
 

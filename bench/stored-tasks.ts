@@ -5,24 +5,19 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 const TRANSACTION = 10_000;
 
-/** A row that one life left behind, cut into pieces at the ids that differ from life to life. */
+/** A row of one task cycle, split at the ids that differ between cycles. */
 interface Template {
   insert: StatementSync;
-  /** By column; what is no text is the same in every row. */
   columns: ((ids: string[]) => SQLInputValue)[];
 }
 
-/** Stores as many ended tasks again as are wanted, with everything that one of them left in the database. */
 export const storeTasks = (dir: string, taskId: string, wanted: number): Promise<void> =>
   storeAgain(dir, (db) => [taskId, resultIdOf(db, taskId)], wanted);
 
-/**
- * Stores again, as often as is wanted, every row in which one of the ids stands: a record and its events, each time under new
- * random ids. The server must be down.
- */
+/** Copies every row that contains one of the ids, under new random ids. The server must be down. */
 export const storeAgain = async (dir: string, idsIn: (db: DatabaseSync) => string[], wanted: number): Promise<void> => {
   const db = new DatabaseSync(join(dir, 'parley.db'));
-  // What is lost in a power failure here is made again by the next run.
+  // The next run restores what a power failure loses here.
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -4194304');
   const ids = idsIn(db);
   const templates = tablesOf(db).flatMap((table) => templatesIn(db, table, ids));
@@ -33,14 +28,13 @@ export const storeAgain = async (dir: string, idsIn: (db: DatabaseSync) => strin
       for (const { insert, columns } of templates) insert.run(...columns.map((column) => column(fresh)));
     }
     db.exec('COMMIT');
-    // Ctrl-C is heard in between.
+    // Lets Ctrl-C through.
     await turn();
   }
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   db.close();
 };
 
-/** The message that ended the task is a second id that belongs to this life only. */
 const resultIdOf = (db: DatabaseSync, taskId: string): string => {
   const row = db.prepare(`SELECT body ->> '$.endedBy.id' AS id FROM records WHERE sk = 'task' AND pk LIKE ?`);
   const id = row.get(`%${taskId}`)?.id;
@@ -56,7 +50,7 @@ const tablesOf = (db: DatabaseSync): string[] =>
 
 const templatesIn = (db: DatabaseSync, table: string, ids: string[]): Template[] => {
   const info = db.prepare(`PRAGMA table_info(${table})`).all();
-  // An integer primary key numbers the rows by itself.
+  // SQLite assigns an integer primary key itself.
   const names = info.filter(({ pk, type }) => !(pk === 1 && type === 'INTEGER')).map(({ name }) => String(name));
   const insert = db.prepare(`INSERT INTO ${table} (${names.join()}) VALUES (${names.map(() => '?').join()})`);
   const rows = db.prepare(`SELECT ${names.join()} FROM ${table}`).all();

@@ -1,6 +1,5 @@
 import { connect, type Socket } from 'node:net';
 
-/** The keys of the streams to open, each as often as it has streams. */
 interface Opening {
   port: number;
   keys: string[];
@@ -8,7 +7,6 @@ interface Opening {
 
 let sockets: Socket[] = [];
 
-/** Resolves when its stream has begun. What comes is read and thrown away. */
 const opened = (port: number, key: string): Promise<void> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => {

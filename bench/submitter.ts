@@ -8,13 +8,12 @@ import { requestOf } from './wire.ts';
 
 const job: Job = JSON.parse(process.argv[2] ?? '');
 const { inFlight, together, sees } = WAYS[job.way];
-/** Long enough for the agent to be waiting again. */
+/** Long enough for the agent to wait again. */
 const IDLE_PAUSE_MS = 5;
 
 const connections = Array.from({ length: inFlight / together }, () => new Connection(job.port, job.key));
 const inbox = sees === 'inbox' ? inboxReader(new Connection(job.port, job.key)) : undefined;
 
-/** One life after the other, or several side by side, on one connection. */
 const live = async (connection: Connection): Promise<void> => {
   if (inbox) return liveTogether(connection, inbox);
   const id = randomUUID();

@@ -1,6 +1,5 @@
-/** How a life goes over HTTP. */
 export const WAYS = {
-  /** Four calls a life: request, claim, result, and a wait for the task. */
+  /** Four calls: request, claim, result, and a wait for the task. */
   oneByOne: {
     label: 'one by one',
     inFlight: 64,
@@ -10,7 +9,7 @@ export const WAYS = {
     reports: 'alone',
     sees: 'task',
   },
-  /** A request that waits for its outcome, and a claim that brings the last result along. */
+  /** A request that waits for its outcome, and a claim with the previous result. */
   twoCalls: {
     label: 'in two calls',
     inFlight: 64,
@@ -20,7 +19,7 @@ export const WAYS = {
     reports: 'with claim',
     sees: 'answer',
   },
-  /** Requests 16 at a time, claims of 10 with the last results, and the inbox in as large pieces as there are. */
+  /** Requests in groups of 16, claims of 10 with the previous results, inbox pages as large as possible. */
   inBatches: {
     label: 'in batches',
     inFlight: 64,
@@ -52,7 +51,6 @@ export const WAYS = {
 
 export type Way = keyof typeof WAYS;
 
-/** What a submitter or an agent process is started with. */
 export interface Job {
   port: number;
   id: string;
@@ -60,11 +58,10 @@ export interface Job {
   way: Way;
 }
 
-/** What the submitter answers to each number of lives that it is sent. */
 export interface Lived {
   lives: number;
   seconds: number;
-  /** From the request being sent to the result being seen. */
+  /** From request sent to result seen. */
   p50Ms: number;
   p99Ms: number;
 }

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 
-/** Requests and results have about 1 KB each. */
+/** About 1 KB for each request and result. */
 const TEXT = 'A paragraph of what one agent tells another. '.repeat(17);
 const TIMESTAMP = '2026-02-08T15:00:00Z';
 
 export const CAPABILITY = 'security.briefing';
 
-/** The agents serve the whole domain; with BENCH_DECLARES=capability the one capability, which then has a queue of its own. */
 export const DECLARED =
   process.env.BENCH_DECLARES === 'capability' ? { capabilities: [CAPABILITY] } : { domains: ['security'] };
 

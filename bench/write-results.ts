@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Writes what was measured as JSON, under the time and what kind of run it was. Says where. */
 export const writeResults = (results: object, kind: string): string => {
   const folder = join(import.meta.dirname, 'results');
   mkdirSync(folder, { recursive: true });

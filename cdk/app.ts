@@ -7,7 +7,6 @@ import config from '../parley.config.ts';
 import { withBundles } from './bundle.ts';
 import { addSecurityChecks, createParleyApp } from './parley-app.ts';
 
-/** Built by the CDK when it deploys; `.dockerignore` says what it is built from. */
 const createRelayImage = () =>
   ContainerImage.fromAsset(join(import.meta.dirname, '..'), {
     file: 'relay/Dockerfile',

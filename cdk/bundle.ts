@@ -8,7 +8,6 @@ const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
 const BUNDLE_FOLDER = join(DIST, 'functions');
 
-/** Puts another configuration in the place of `parley.config.ts`, on which it may build. */
 const replaceConfigPlugin = (file: string): Plugin => ({
   name: 'another-configuration',
   setup: ({ onResolve }) => {
@@ -24,8 +23,8 @@ const OPTIONS = {
 } satisfies BuildOptions;
 
 /**
- * What the SDK imports when it finds no credentials, which Lambda gives in the environment, when an answer is a stream of
- * events, which none of ours is, or in a browser.
+ * The SDK imports these only without credentials in the environment, for event streams, or in a browser. None of that
+ * occurs on Lambda.
  */
 const NEVER_IMPORTED = [
   '@aws-sdk/credential-provider-http',
@@ -47,7 +46,7 @@ const externalUnusedPlugin: Plugin = {
   },
 };
 
-/** A client of the SDK imports the whole description of its package, and tells nothing of it but the version. */
+/** SDK clients import their package.json for its version alone. */
 const versionOnlyPlugin: Plugin = {
   name: 'version-alone',
   setup: ({ onLoad }) => {
@@ -58,10 +57,9 @@ const versionOnlyPlugin: Plugin = {
   },
 };
 
-/** Serves the API's documents, and so describes schemas. */
 const SCHEMA_FUNCTION = 'api';
 
-/** Every zod schema brings the 18 KB that describe it as JSON Schema. They become functions that return nothing. */
+/** Every zod schema includes 18 KB for JSON Schema; all functions but one never use them. */
 const dropJsonSchemaPlugin: Plugin = {
   name: 'without-json-schema',
   setup: ({ onLoad }) => {
@@ -73,12 +71,12 @@ const dropJsonSchemaPlugin: Plugin = {
 };
 
 /**
- * A module that is imported only when it is needed, and takes more of a package than the rest does. Each gets a bundle of its own, with
- * its own copy of the package: a shared one would be loaded at the function's start, with all of it that either uses.
+ * A module loaded on demand. Its bundle has its own copy of each package, because a shared chunk would be loaded at
+ * cold start.
  */
 const LAZY_SUFFIX = '.lazy.ts';
 
-/** A second copy of our own code would not know the first one's errors. */
+/** With a second copy of Parley's code, `instanceof` would fail for its errors. */
 const packagesOnlyPlugin: Plugin = {
   name: 'only-packages',
   setup: ({ onResolve }) => {
@@ -99,7 +97,6 @@ const separateBundlePlugin = (found: Set<string>): Plugin => ({
   },
 });
 
-/** Each function becomes a folder: `index.mjs`, what it imports, and a file for each module that is imported only when it is needed. */
 const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): Promise<void> => {
   const outdir = join(folder, name);
   const needed = new Set<string>();
@@ -136,10 +133,7 @@ export const bundleAll = async (): Promise<void> => {
   await bundleFunctions(BUNDLE_FOLDER);
 };
 
-/**
- * Bundles into a folder that is there only while it is used, so that two that run at once do not take each other's away.
- * It is as deep as any other, because the source maps hold relative paths.
- */
+/** Concurrent runs get separate folders. The depth stays the same, because source maps hold relative paths. */
 export const withBundles = async <T>(use: (folder: string) => T, config?: string): Promise<T> => {
   await mkdir(DIST, { recursive: true });
   const folder = await mkdtemp(join(DIST, 'functions-'));

@@ -1,4 +1,3 @@
-/** The indexes of the table by what they are for. */
 export const INDEXES = ['byList', 'byHolder', 'due'] as const;
 export type TableIndexName = (typeof INDEXES)[number];
 
@@ -13,21 +12,17 @@ type TableAction =
 type QueueAction = 'SendMessage' | 'ReceiveMessage' | 'DeleteMessage' | 'ChangeMessageVisibility';
 type ObjectAction = 'GetObject' | 'PutObject' | 'PutObjectTagging' | 'DeleteObject' | 'DeleteObjectTagging';
 
-/** All that a function may do, beside writing its own log. */
 export interface FunctionAccess {
   table?: readonly TableAction[];
-  /** Which indexes it may query. */
   indexes?: readonly TableIndexName[];
-  /** Whoever sends to a lane also writes to the table that the lane is in use, and so may update items. */
+  /** A sender also records queue activity in the table, so it may update items. */
   queues?: readonly QueueAction[];
-  /** What goes to NATS. */
   relayQueues?: readonly QueueAction[];
-  /** What may be lost on its way there: the queue of the lowest priority, and no other. */
+  /** Only the queue of the lowest priority: chunks may be lost. */
   relayChunkQueues?: readonly QueueAction[];
   delayQueue?: readonly QueueAction[];
   bus?: readonly 'PutEvents'[];
   content?: readonly ObjectAction[];
-  /** What the stream could not process. */
   failures?: readonly ObjectAction[];
 }
 
@@ -39,10 +34,9 @@ export interface FunctionSpec {
 
 const READ_ACTIONS = ['GetItem', 'BatchGetItem', 'Query'] as const;
 
-/** What is put has a tag until the dispatcher finds the record that owns it. */
+/** New objects are tagged until the dispatcher finds a record that retains them. */
 const CONTENT_ACTIONS = ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'] as const;
 
-/** What a message may bring about, whatever it says: whoever takes messages in may do all of it. */
 const INGEST_ACCESS = {
   table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
   indexes: ['byHolder'],
@@ -51,7 +45,7 @@ const INGEST_ACCESS = {
   content: CONTENT_ACTIONS,
 } as const satisfies FunctionAccess;
 
-/** The HTTP API gives up after 30 s; a function that ends before it can still say why. */
+/** API Gateway gives up after 30 s. A function that ends earlier can still send an error. */
 const HTTP_TIMEOUT_S = 29;
 
 const DISPATCH_ACCESS: FunctionAccess = {
@@ -63,14 +57,14 @@ const DISPATCH_ACCESS: FunctionAccess = {
   content: [...CONTENT_ACTIONS, 'DeleteObjectTagging'],
 };
 
-/** Each is `functions/<name>.ts`. Claims, tasks and inbox take 80 MB once they are loaded, so that 128 MB would be too tight for them. */
+/** `claims`, `tasks` and `inbox` use 80 MB after load: too close to 128 MB. */
 export const FUNCTIONS = {
   ingest: {
     memoryMB: 512,
     timeoutS: HTTP_TIMEOUT_S,
     access: INGEST_ACCESS,
   },
-  /** A claim may bring messages with it. */
+  /** A claim request may contain messages. */
   claims: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
@@ -132,13 +126,12 @@ export const FUNCTIONS = {
   },
   api: { memoryMB: 256, timeoutS: HTTP_TIMEOUT_S, access: { table: ['GetItem', 'Query', 'UpdateItem'] } },
   dispatch: { memoryMB: 256, timeoutS: 60, access: DISPATCH_ACCESS },
-  /** It runs every minute and ends before the next. */
+  /** Runs every minute and ends before the next run. */
   sweep: {
     memoryMB: 128,
     timeoutS: 55,
     access: { indexes: ['due'], delayQueue: ['SendMessage'] },
   },
-  /** It also moves tasks to the queue of a capability that somebody has come to declare, makes the tasks of a graph or a batch whose maker died half-way, and tells many agents what is for all of them. */
   due: {
     memoryMB: 256,
     timeoutS: 30,
@@ -161,7 +154,7 @@ export const FUNCTIONS = {
 export type FunctionName = keyof typeof FUNCTIONS;
 export const FUNCTION_NAMES = Object.keys(FUNCTIONS).filter((name): name is FunctionName => name in FUNCTIONS);
 
-/** An operator alone calls these and sees their answer: no alarm watches them. */
+/** No alarm: the operator who calls them sees the result. */
 export const MANUAL_FUNCTIONS: readonly FunctionName[] = ['admin-key'];
 
 export interface RouteSpec {
@@ -170,7 +163,6 @@ export interface RouteSpec {
   to: FunctionName;
 }
 
-/** What no route takes goes to `DEFAULT_ROUTE_TO`, which also says 404 and 405. */
 export const DEFAULT_ROUTE_FUNCTION: FunctionName = 'api';
 export const ROUTES: readonly RouteSpec[] = [
   { method: 'POST', path: '/v1/messages', to: 'ingest' },

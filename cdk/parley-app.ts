@@ -4,7 +4,7 @@ import { AwsSolutionsChecks } from 'cdk-nag';
 import { type Config, ConfigError } from '../shared/config/config.ts';
 import { DEPLOY_TARGETS, type DeployTarget, ParleyStack, type ParleyStackProps } from './parley-stack.ts';
 
-/** Given here and not in `cdk.json`, so that a test sees the same template. */
+/** Here instead of `cdk.json`, so that tests synthesize the same template. */
 const CONTEXT = {
   '@aws-cdk/aws-iam:minimizePolicies': true,
   '@aws-cdk/core:enablePartitionLiterals': true,
@@ -13,11 +13,8 @@ const CONTEXT = {
 export interface ParleyAppProps {
   config: Config;
   code: ParleyStackProps['code'];
-  /** What `-c target=…` says where it is given. */
   target?: DeployTarget;
-  /** The image of the relay, for `-c relay=fargate`. */
   relayImage?: () => ContainerImage;
-  /** What `-c relay=…` says where it is given. */
   relay?: string;
 }
 
@@ -44,7 +41,6 @@ export const createParleyApp = ({
   return { app, stack };
 };
 
-/** From here on, the app's synthesis fails where a rule of AwsSolutions is broken without a reason. */
 export const addSecurityChecks = (app: App): void => Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
 
 const getTarget = (app: App): DeployTarget => {

@@ -29,24 +29,21 @@ export type DeployTarget = (typeof DEPLOY_TARGETS)[number];
 export interface ParleyStackProps {
   config: Config;
   aws: AwsConfig;
-  /** LocalStack gets only what its free tier has. */
   target: DeployTarget;
   code: (name: FunctionName) => Code;
-  /** Relays run on Fargate, from this image. */
   relayImage?: () => ContainerImage;
 }
 
-/** Of a queue's batches: a burst of due times must not take all of the account's concurrency. Lambda takes 2 or more. */
+/** A burst of timers must not use up the account's concurrency. Lambda's minimum is 2. */
 const DUE_CONCURRENCY = 20;
 const MIN_CONCURRENCY = 2;
 
-/** One deployment of Parley. */
 export class ParleyStack extends Stack {
   constructor(scope: Construct, id: string, props: ParleyStackProps) {
     super(scope, id, {
       stackName: `parley-${props.aws.stage}`,
       description: 'Parley: AI agents hand each other work',
-      // The CDK's command line checks the bootstrap's version by itself.
+      // The CDK command line checks the bootstrap version itself.
       synthesizer: new DefaultStackSynthesizer({ generateBootstrapVersionRule: false }),
     });
     const { aws, code, target } = props;
@@ -54,7 +51,7 @@ export class ParleyStack extends Stack {
     const surroundings = createResources(this, props, onAws);
     const functions = createFunctions(this, { aws, code, resources: surroundings });
     const enabled = !aws.paused;
-    // Left out and not switched off: a restored table has another stream, and so it needs another mapping and grant.
+    // Omitted, not disabled: a restored table has another stream, which needs another mapping and grant.
     const stream = enabled
       ? addStreamMapping(functions.dispatch, {
           table: surroundings.table,
@@ -95,7 +92,7 @@ export class ParleyStack extends Stack {
       ContentBucketName: surroundings.content.bucketName,
       FailureBucketName: surroundings.failures.bucketName,
       AdminKeyCommand: buildInvokeCommand(functions['admin-key']),
-      // It may run for longer than the command line waits by itself, which would then call it again.
+      // A replay may exceed the AWS CLI's read timeout, after which the CLI would invoke it again.
       ReplayCommand: buildInvokeCommand(functions.replay, '--cli-read-timeout 0'),
     });
   }

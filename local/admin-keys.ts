@@ -12,14 +12,12 @@ import { StartError } from './cli-options.ts';
 const MIN_KEY_LENGTH = 16;
 export const DEFAULT_PROJECT = 'default';
 
-/** The administrator's key of one project, and where whoever needs it finds it: a variable of the environment, or a file. */
 export interface AdminKey {
   project: string;
   key: string;
   source: { variable: string } | { file: string };
 }
 
-/** That of `default` first, then those of the other projects. */
 export const loadAdminKeys = (
   dir: string,
   projects: Iterable<string>,
@@ -32,7 +30,7 @@ export const loadAdminKeys = (
   ];
 };
 
-/** The key that the environment sets, the one that an earlier start made, or a new one. Only its owner can read the file. */
+/** Order: environment, file of an earlier start, new key. The file has mode 0600. */
 const loadAdminKey = (dir: string, project: string, environment: Record<string, string | undefined>): AdminKey => {
   const variable = buildKeyVariable(project);
   const chosen = environment[variable];
@@ -45,11 +43,10 @@ const loadAdminKey = (dir: string, project: string, environment: Record<string, 
   };
 };
 
-/** No two projects share one: their names have no underscore. */
+/** Unique: project names contain no underscore. */
 const buildKeyVariable = (project: string): string =>
   project === DEFAULT_PROJECT ? 'PARLEY_ADMIN_KEY' : `PARLEY_ADMIN_KEY_${project.toUpperCase().replaceAll('-', '_')}`;
 
-/** The names are those from before there were several projects. */
 export const buildKeyFileName = (name: string, project: string): string =>
   project === DEFAULT_PROJECT ? name : `${name}.${project}`;
 
@@ -71,7 +68,6 @@ const assertChosenKey = (variable: string, project: string, chosen: string): str
   );
 };
 
-/** The key in the file, which is made on the first start. */
 export const loadOrCreateKey = (dir: string, name: string, make: () => string): string => {
   const file = join(dir, name);
   try {

@@ -1,7 +1,6 @@
 import type { Ports } from '../shared/ports/ports.ts';
 import type { BoundedAdmission } from './bounded-admission.ts';
 
-/** The same ports, through which a request gives its slot back for as long as it waits. */
 export const wrapPortsForAdmission = (ports: Ports, admission: BoundedAdmission): Ports => ({
   ...ports,
   records: {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type AdminKey, DEFAULT_PROJECT } from './admin-keys.ts';
 
-/** What a start says once it takes calls. No key: what is printed ends in logs and in the histories of terminals. */
+/** Prints no key: output ends up in logs and terminal history. */
 export const formatBanner = (
   address: string,
   [main, ...others]: [AdminKey, ...AdminKey[]],
@@ -23,7 +23,6 @@ const formatKeySource = ({ project, source }: AdminKey): string => {
   return `${whose} is ${'file' in source ? `in ${source.file}` : `that of ${source.variable}`}`;
 };
 
-/** Between double quotes. */
 const toShellExpression = ({ source }: AdminKey): string =>
   'file' in source ? `$(cat '${source.file.replaceAll("'", `'\\''`)}')` : `$${source.variable}`;
 

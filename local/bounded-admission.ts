@@ -7,26 +7,25 @@ import type { Log } from '../shared/kernel/log.ts';
 import { type Clock, sleep, systemClock } from '../shared/ports/clock.ts';
 import { InFlightSlot, type Usage } from './in-flight-slot.ts';
 
-/** What is in flight is done within a tenth of this, and whole seconds are all that `Retry-After` can say. */
+/** Requests in flight end within a tenth of this; `Retry-After` has whole seconds. */
 const RETRY_AFTER_SECONDS = 1;
-/** So many refusals are told at once in each second: at some 50 µs each, they take 1 % of a core. */
+/** At about 50 µs each, 200 rejections take 1 % of a core. */
 const MAX_IMMEDIATE_REJECTIONS = 200;
 const SECOND_MS = 1000;
 const LOG_MS = 60_000;
 
 interface KeyUsage extends Usage {
-  /** How many calls there are, those that wait among them. */
   calls: number;
 }
 
 /**
- * Bounds the requests that one process works on at once, and the bytes of their bodies, by key and in all. One key may have as many
- * in flight as are left for others: of 256, one key gets 128, and four that want more get 51 each and leave 52.
+ * One key may have as many requests in flight as remain free. Of 256, one key gets 128; four busy keys get 51 each and
+ * leave 52.
  */
 export class BoundedAdmission implements Admission {
   readonly #limits: Config['limits']['inFlight'];
   readonly #log: Log;
-  /** Refusals are paced by real time, also where a test owns the other. */
+  /** Rejections follow real time, even if a test controls the other clock. */
   readonly #clock: Clock;
   readonly #all: Usage = { requests: 0, bytes: 0 };
   readonly #byKey = new Map<string, KeyUsage>();
@@ -67,7 +66,6 @@ export class BoundedAdmission implements Admission {
     }
   }
 
-  /** Whatever a request waits for that is no work of this process. */
   releaseWhileWaiting<T>(wait: () => Promise<T>): Promise<T> {
     const slot = this.#current.getStore();
     return slot ? slot.releaseWhileWaiting(wait) : wait();
@@ -86,7 +84,7 @@ export class BoundedAdmission implements Admission {
     return request;
   }
 
-  /** One that is alone is never too large here. */
+  /** A single request is never too large. */
   #assertBytes(own: Usage, bytes: number): void {
     const { bytes: most, bytesPerKey } = this.#limits;
     const free = most - this.#all.bytes;
@@ -95,8 +93,8 @@ export class BoundedAdmission implements Admission {
   }
 
   /**
-   * Whoever comes again at once, instead of when it was told to, waits for that answer on its
-   * connection: three thousand callers that ignore `Retry-After` would otherwise keep the process busy with refusing alone.
+   * A client that ignores `Retry-After` waits for its rejection. Otherwise 3,000 such clients would occupy the process
+   * with rejections.
    */
   async delayRejection(signal: () => AbortSignal | undefined): Promise<void> {
     const now = this.#clock.now();
@@ -106,7 +104,7 @@ export class BoundedAdmission implements Admission {
     }
     this.#refusedInSecond += 1;
     if (this.#refusedInSecond <= MAX_IMMEDIATE_REJECTIONS) return;
-    // Spread over a second, so that those who came together do not come again together.
+    // Spread over a second, so that callers do not return together.
     await sleep(this.#clock, SECOND_MS + (this.#refusedInSecond % SECOND_MS), signal()).done;
   }
 
@@ -128,7 +126,6 @@ export class BoundedAdmission implements Admission {
     );
   }
 
-  /** One line a minute says how many were refused since the last. */
   #recordRejection(): void {
     this.#rejected += 1;
     const now = this.#clock.now();
@@ -140,6 +137,6 @@ export class BoundedAdmission implements Admission {
   }
 }
 
-/** A body that does not say how long it is may become as long as it is allowed to. */
+/** A body without a declared length counts as the maximum. */
 const getDeclaredBytes = ({ headers }: HttpRequest, limit: number): number =>
   headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : limit;

@@ -5,9 +5,7 @@ export interface ServerOptions {
   port: number;
   host: string;
   dir: string;
-  /** The address of a NATS server, or `off`; absent where one on the path is to be used. */
   nats?: string;
-  /** Whether to go on with what can be read of a damaged storage. */
   acceptsDamage?: boolean;
 }
 
@@ -67,7 +65,7 @@ export const LOCALSTACK_HELP = `Starts LocalStack with Docker, deploys Parley in
                     (otherwise one is made and kept in <folder>/admin-key.<project>)
 `;
 
-/** A mistake that the person who started it can mend: it is told in one line. */
+/** A mistake that the operator can correct; printed as one line. */
 export class StartError extends Error {}
 
 export const parseOptions = (args: string[]): ServerOptions | 'help' => {
@@ -82,7 +80,6 @@ export const parseAwsOptions = (args: string[]): (ServerOptions & { reportsGrant
   return options === 'help' ? options : { ...options, reportsGrants: values['report-grants'] };
 };
 
-/** No relay stands beside LocalStack. */
 export const parseLocalstackOptions = (args: string[]): ServerOptions | 'help' =>
   validateOptions(parseArguments(args, COMMON_OPTIONS));
 
@@ -113,7 +110,6 @@ const parseArguments = <T extends ParseArgsOptionsConfig>(args: string[], option
   try {
     return parseArgs({ args, options }).values;
   } catch (cause) {
-    // The parser's message may have several lines, and ends with or without a full stop.
     const [said = ''] = String(cause instanceof Error ? cause.message : cause).split('\n');
     throw new StartError(`${said.replace(/\.$/, '')}. Try --help.`, { cause });
   }

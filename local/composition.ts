@@ -25,17 +25,13 @@ export interface ParleyOptions {
   clock?: Clock;
   measure?: RecordMetric;
   natsState?: Deps['natsState'];
-  /** Called once, when the storage fails and nothing more can be done with it. */
+  /** Called once, when the storage has failed for good. */
   onFailure?: (error: unknown) => void;
-  /** Goes on with what can be read of a damaged storage. */
   acceptDamage?: boolean;
-  /** For tests: stands between the domain and the engine. */
   wrapPorts?: (ports: Ports) => Ports;
-  /** For tests: stands between the engine and the dispatcher. */
   wrapHandler?: (changes: EngineHandlers['onChanges']) => EngineHandlers['onChanges'];
 }
 
-/** The whole system in this process, on the embedded engine. */
 export interface RunningParley {
   deps: Deps;
   handle: HttpHandler;
@@ -62,7 +58,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     kinds: CHANGE_FEED_KINDS,
     eventRetentionMs: config.events.retentionMs,
   });
-  // A queue message follows from a record's change, also on the fast path: the dispatcher would send it again.
+  // A lost queue message is sent again by the dispatcher, so an eager enqueue does not wait for the disk.
   const admission = new BoundedAdmission(config.limits.inFlight, log);
   const ports = wrapPortsForAdmission(wrapPorts({ ...engine.ports, queues: engine.effectPorts.queues }), admission);
   const measure = options.measure ?? (() => {});
@@ -78,7 +74,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     natsState: options.natsState,
   };
   await ensureKey(engine.ports.records, 'default', 'admin', options.adminKey);
-  // What follows from a change is done again should it be lost, so that nothing there waits for the disk.
+  // A lost effect is executed again, so effects do not wait for the disk.
   const following: Deps = { ...deps, ...wrapPorts(engine.effectPorts) };
   engine.start({
     onChanges: wrapHandler((changes) => dispatchChanges(following, changes)),

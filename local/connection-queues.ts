@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 
 type ServeRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
-/** Of all connections together; some 3 KB each. Node parses what came in one piece to its end, which are 64 KB: 2,600 requests at the most. */
+/** Over all connections, about 3 KB each. Node parses one 64 KB read to its end: up to 2,600 requests. */
 const MAX_QUEUED = 10_000;
 
 interface ConnectionQueue {
@@ -13,8 +13,8 @@ interface ConnectionQueue {
 }
 
 /**
- * Serves the requests of one connection one after the other, and reads no more of it while some are held: answers go out in that order
- * anyhow, and whoever sends faster than he is answered is slowed by TCP instead of being kept in memory.
+ * Serves requests of a connection in order and pauses the socket meanwhile. TCP slows down a fast sender; nothing piles
+ * up in memory.
  */
 export class ConnectionQueues {
   readonly #serve: ServeRequest;
@@ -27,14 +27,14 @@ export class ConnectionQueues {
 
   readonly enqueue: ServeRequest = (incoming, outgoing) => {
     const { socket } = incoming;
-    // Node goes on with what it has read when the connection is gone.
+    // Node continues to parse its buffer after the connection is gone.
     if (socket.destroyed) return;
     const line = this.#lines.get(socket) ?? this.#openQueue(socket);
     if (!line.serving) this.#serveNow(line, incoming, outgoing);
     else this.#queueRequest(line, incoming, outgoing);
   };
 
-  /** Whether the request that is being served has come whole, so that whatever comes now belongs to a later one. */
+  /** True if the current request is complete, so further bytes belong to a later one. */
   isServingComplete(socket: Duplex): boolean {
     return this.#lines.get(socket)?.serving?.complete ?? false;
   }
@@ -42,8 +42,8 @@ export class ConnectionQueues {
   #openQueue(socket: Socket): ConnectionQueue {
     const line: ConnectionQueue = { queued: [] };
     this.#lines.set(socket, line);
-    // Node resumes the connection at the end of each request that it parses, and then reads even if it was paused again
-    // meanwhile; what stops that is its own listener for the event.
+    // Node resumes the socket after each parsed request, even if it was paused meanwhile. Only a `resume` listener
+    // prevents that.
     socket.on('resume', () => {
       if (line.queued.length === 0) return;
       socket.pause();

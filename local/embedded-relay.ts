@@ -6,31 +6,24 @@ import type { Log } from '../shared/kernel/log.ts';
 import { findNatsServer, type NatsServer, startNatsServer } from './nats-server.ts';
 import { parseNatsUrl } from './nats-url.ts';
 
-/** Where agents on NATS take part, in a line for whoever started this. */
 export interface EmbeddedRelay {
   summary: string;
-  /** How it stands now; undefined where there is no relay. */
   getState(): NatsState | undefined;
   stop(): Promise<void>;
 }
 
-/** What the relays are for. */
 export interface RelayHost {
   config: Config;
   address: string;
   log: Log;
-  /** Of the relay of the project; asked for once. */
   loadRelayKey(project: string): Promise<string>;
-  /** Where what goes to NATS waits. Most starts have no NATS, and need not load what reads it. */
+  /** Loaded on demand: most starts have no NATS. */
   openSource(project: string): Promise<import('../relay/egress-source.ts').EgressSource>;
 }
 
 const NATS_OFF = 'off';
 
-/**
- * Starts a relay for each project that has one, against the NATS that was named, or against a server of its own where there is one
- * on the path. Whatever NATS does or does not do, calls over HTTP are taken: it is waited for.
- */
+/** HTTP calls are served regardless of NATS; the relay keeps trying to connect. */
 export const startEmbeddedRelay = async (
   cloud: RelayHost,
   { nats, dir }: { nats?: string | undefined; dir: string },
@@ -74,11 +67,9 @@ const MAX_PAUSE_MS = 5000;
 
 interface RelayAttempt {
   relay?: RunningRelay;
-  /** What was in its way last. */
   lastError?: string;
 }
 
-/** Starts the relay of a project as soon as that is possible; `tried` resolves after the first attempt. */
 const startProjectRelay = (
   cloud: RelayHost,
   project: string,

@@ -10,7 +10,7 @@ import type { Records } from '../shared/ports/records.ts';
 
 const KEY_SETTERS = { admin: setAdminKey, relay: setRelayKey };
 
-/** A key that is known needs no write, for which there may be no room. */
+/** A known key needs no write: the disk may be full. */
 export const ensureKey = async (records: Records, project: string, office: SystemRole, key: string): Promise<void> => {
   const known = await records.get(systemRoleKeyRef(project, office));
   if (!matchesKeyHash(key, known?.keyHash)) await KEY_SETTERS[office](records, project, key, generateId());

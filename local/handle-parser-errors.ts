@@ -4,14 +4,14 @@ import { toProblem } from '../shared/http/problem.ts';
 import { ParleyError, type ParleyErrorCode } from '../shared/kernel/errors.ts';
 import type { ConnectionQueues } from './connection-queues.ts';
 
-/** What Node's parser refuses, by its own codes; all else is no HTTP. */
+/** Error codes of Node's HTTP parser. */
 const PARSER_ERRORS: Readonly<Record<string, [code: ParleyErrorCode, detail: string]>> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The headers are larger than the 16 KB that are allowed.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['too_large', 'The chunk extensions are larger than the 16 KB that are allowed.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not come whole in time. Send it again.'],
 };
 
-/** A problem, as for any other refusal, where Node itself would answer with an empty body. */
+/** Node itself would answer with an empty body. */
 export const handleParserErrors = (server: Server, lines: ConnectionQueues): void => {
   server.on('clientError', (error: Error & { code?: string }, socket) => {
     const [code, detail] = PARSER_ERRORS[error.code ?? ''] ?? [
@@ -19,10 +19,10 @@ export const handleParserErrors = (server: Server, lines: ConnectionQueues): voi
       'The request is not HTTP/1.1 as RFC 9112 has it.',
     ];
     const isLater = lines.isServingComplete(socket);
-    // The next request is late only because it is not read yet.
+    // The next request times out only because the socket is paused.
     if (isLater && error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.isPaused()) return;
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    // Before or behind the answer to an earlier request, another would be read as that or as its end.
+    // A client would take a second answer for part of the first one.
     else if (isLater || hasSentHeaders(socket)) socket.destroy();
     else socket.end(encodeRawProblem(new ParleyError(code, detail)), () => socket.destroy());
   });
@@ -31,7 +31,7 @@ export const handleParserErrors = (server: Server, lines: ConnectionQueues): voi
   );
 };
 
-/** RFC 9112 3.2: refused with 400. */
+/** RFC 9112 3.2 requires 400. */
 export const isMissingHost = ({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean =>
   headers.host === undefined && httpVersionMajor === 1 && httpVersionMinor >= 1;
 
@@ -58,7 +58,7 @@ const encodeRawProblem = (error: ParleyError): string => {
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...headers, '', text].join('\r\n');
 };
 
-/** Node keeps the answer under way with its socket. */
+/** Node keeps the current response in this private field. */
 const hasSentHeaders = (socket: Duplex): boolean => {
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   return typeof answer === 'object' && answer !== null && Reflect.get(answer, 'headersSent') === true;

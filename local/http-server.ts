@@ -10,21 +10,20 @@ import { cutOffUnread, PIECE_BYTES, writeAll } from './response-body.ts';
 
 interface RunningServer {
   port: number;
-  /** Ends the waits of all callers, answers what is under way, and closes. */
+  /** Aborts long polls, finishes requests in flight, then closes. */
   close(): Promise<void>;
 }
 
-/** A request's headers come in one or two packets, and 4 MB in a minute over half a megabit a second. */
+/** Headers fit into two packets. 4 MB in a minute are half a megabit per second. */
 const HEADERS_MS = 15_000;
 const REQUEST_MS = 60_000;
 const CHECK_MS = 5000;
 const LOG_MS = 60_000;
-/** As many as Linux keeps by default: of 3,000 that connect at once, those beyond Node's 511 come again after a second or more. */
+/** Linux's default limit. Of 3,000 simultaneous connections, those beyond Node's 511 retry after a second or more. */
 const BACKLOG = 4096;
-/** An answer takes its way in less, and a reader of events comes back with the last that it has. */
+/** A response needs less, and an event reader reconnects with its last event id. */
 const UNREAD_MS = 30_000;
 
-/** Serves the handler over plain HTTP. */
 export const startHttpServer = async (
   handle: HttpHandler,
   port: number,
@@ -39,10 +38,10 @@ export const startHttpServer = async (
       rejectMissingHost(outgoing);
       return;
     }
-    // A connection that was busy when the server stopped is idle only now.
+    // A connection that was busy at the stop becomes idle only now.
     outgoing.on('finish', () => waiting.isStopping && setImmediate(() => server.closeIdleConnections()));
     handleRequest(handle, incoming, outgoing, waiting).catch((error) => {
-      // Of a request that was cut off half-way, there is nobody left to tell.
+      // The client is already gone.
       if (!outgoing.destroyed) log('error', 'response aborted', { path: incoming.url, error: String(error) });
       outgoing.destroy();
     });
@@ -51,7 +50,7 @@ export const startHttpServer = async (
   const server = createServer({ requireHostHeader: false, ...times }, lines.enqueue);
   handleParserErrors(server, lines);
   cutOffUnread(server, unreadMs);
-  // A client that asks first is told to go on once its body is wanted, and not before.
+  // With `Expect: 100-continue`, the client sends its body only after it is wanted.
   server.on('checkContinue', lines.enqueue);
   // Agents keep their connections between polls.
   server.keepAliveTimeout = 65_000;
@@ -104,7 +103,6 @@ interface OpenWaits {
   isStopping: boolean;
 }
 
-/** Most requests wait for nothing; one that does is told when its caller has hung up or the server stops. */
 class ServerRequest implements HttpRequest {
   readonly method: string;
   readonly path: string;

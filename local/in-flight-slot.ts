@@ -1,10 +1,9 @@
-/** How much is in flight, of one key or in all. */
 export interface Usage {
   requests: number;
   bytes: number;
 }
 
-/** What one request takes of the bounds. While it only waits it takes nothing. */
+/** Uses no capacity while the request waits. */
 export class InFlightSlot {
   readonly #usages: readonly Usage[];
   #bytes = 0;
@@ -20,7 +19,7 @@ export class InFlightSlot {
     for (const use of this.#usages) use.bytes += bytes;
   }
 
-  /** Whoever goes on after a wait is counted again, and not refused: its work is half done. */
+  /** After a wait the request is counted again but never rejected: its work is half done. */
   async releaseWhileWaiting<T>(wait: () => Promise<T>): Promise<T> {
     if (this.#state !== 'working') return wait();
     this.#state = 'waiting';

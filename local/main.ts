@@ -12,7 +12,7 @@ import { formatStartupError } from './startup-errors.ts';
 
 const startEmbedded = async (options: ServerOptions): Promise<void> => {
   const { dir, port, host, nats } = options;
-  // Here, so that a mistake in it is told like any other.
+  // Imported here, so that a mistake in it is reported like any other.
   const { default: config } = await import('../parley.config.ts');
   createDataFolder(dir);
   const isStorageGone = lacksStorage(dir);

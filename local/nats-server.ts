@@ -12,19 +12,17 @@ export interface NatsServer {
   stop(): Promise<void>;
 }
 
-/** Where clients look for NATS unless they are told otherwise. */
 const DEFAULT_NATS_PORT = 4222;
 const START_TIMEOUT_MS = 5000;
 
 /**
- * Runs a program until it ends or the standard input does. That is a pipe from here, which the system closes however this process
- * ends: what it started never outlives it, to write into a folder that the next start uses.
+ * Stdin is a pipe from this process, which the kernel closes however the process ends. So the server never outlives
+ * Parley and its data folder.
  */
 const RUN_UNTIL_STDIN_CLOSES = `exec 3<&0; "$0" "$@" 3<&- & program=$!
 { read -r _ <&3; kill $program; } & reader=$!
 wait $program; code=$?; kill $reader; exit $code`;
 
-/** The program, if it is on the path. */
 export const findNatsServer = (path = process.env.PATH ?? ''): string | undefined =>
   path
     .split(delimiter)
@@ -38,18 +36,17 @@ export const findNatsServer = (path = process.env.PATH ?? ''): string | undefine
       }
     });
 
-/** Starts it with JetStream, keeping what it has in the folder. */
 export const startNatsServer = async (program: string, dir: string): Promise<NatsServer> => {
   const folder = join(dir, 'nats');
   mkdirSync(folder, { recursive: true });
   const port = (await isPortFree(DEFAULT_NATS_PORT)) ? DEFAULT_NATS_PORT : await findFreePort();
   const settings = join(folder, 'nats.conf');
-  // A result of Round Table may have 4 MiB.
+  // Round Table results may have 4 MiB.
   writeFileSync(
     settings,
     `host: 127.0.0.1\nport: ${port}\nmax_payload: 8MB\njetstream { store_dir: ${JSON.stringify(folder)} }\n`,
   );
-  // Detached: a Ctrl-C in the terminal is for Parley, which ends it when its own connections are closed.
+  // Detached: Ctrl-C must not reach it before Parley has closed its connections.
   const child = spawn('/bin/sh', ['-c', RUN_UNTIL_STDIN_CLOSES, program, '-c', settings], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
@@ -84,7 +81,7 @@ const isPortFree = async (port: number): Promise<boolean> => {
   return isIt;
 };
 
-/** A NATS server speaks first. */
+/** A NATS server sends INFO first. */
 export const assertNatsAnswers = async (port: number): Promise<void> => {
   const socket = connect(port, '127.0.0.1');
   try {

@@ -1,6 +1,5 @@
 import type { NatsOptions } from '../relay/connect.ts';
 
-/** What `--nats` names: how to connect, and the same without its secrets, to be shown. */
 export const parseNatsUrl = (url: string): { options: NatsOptions; shown: string } => {
   const { protocol, host, username, password } = new URL(url);
   const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)];
@@ -9,14 +8,11 @@ export const parseNatsUrl = (url: string): { options: NatsOptions; shown: string
   return { options: { servers: `${protocol}//${host}`, ...tls, ...account }, shown: `${protocol}//${host}` };
 };
 
-/** What is wrong with it, if anything. */
 export const checkNatsUrl = (url: string): string | undefined => {
   try {
     const { protocol, hostname, pathname, search } = new URL(url);
     const isPlain = (pathname === '' || pathname === '/') && search === '';
     if ((protocol === 'nats:' || protocol === 'tls:') && hostname !== '' && isPlain) return undefined;
-  } catch {
-    // It is no URL at all.
-  }
+  } catch {}
   return `--nats must be an address such as nats://127.0.0.1:4222, or off, not "${url}".`;
 };

@@ -1,7 +1,6 @@
 import type { RunningTemplate } from './cloudformation-runner/index.ts';
 import { RoleAccess } from './cloudformation-runner/index.ts';
 
-/** What a relay beside the stack is told of it, and under which key it calls: it may read the relay queues of its project, and nothing else. */
 interface RelayAccess {
   queueUrlPrefix: string;
   endpoint: string;

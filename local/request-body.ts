@@ -2,16 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { bodyTooLargeError } from '../shared/http/read-body.ts';
 import { ParleyError } from '../shared/kernel/errors.ts';
 
-/** So long, and so many bytes, the rest of a body is listened to that nobody wants: who is cut off while sending reads no answer. */
+/**
+ * A client that is cut off while it sends reads no answer, so the rest of its body is discarded within these limits.
+ */
 const DISCARD_TIMEOUT_MS = 5000;
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 
-/** A rest that is no longer than this is awaited on a connection that goes on. */
+/** Up to this, the rest is read to keep the connection. */
 const MAX_SHORT_BODY_BYTES = 64 * 1024;
 
 const EMPTY_BODY = new Uint8Array();
 
-/** Rejects at the first byte beyond the limit, or before the first one where the length is declared; none of it is kept then. */
+/** Rejects before the first byte if the declared length exceeds the limit, else at the first byte beyond it. */
 export const readBody = (incoming: IncomingMessage, limit: number): Promise<Uint8Array> => {
   const { 'content-length': declared, 'transfer-encoding': encoding } = incoming.headers;
   if (encoding === undefined && (declared === undefined || declared === '0')) return Promise.resolve(EMPTY_BODY);
@@ -45,14 +47,12 @@ export const readBody = (incoming: IncomingMessage, limit: number): Promise<Uint
 export const isExpectingContinue = ({ headers }: IncomingMessage): boolean =>
   headers.expect?.toLowerCase() === '100-continue';
 
-/** Whether so much of the body may still come that the connection is better closed behind the answer. */
 export const hasUnreadBody = (incoming: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean =>
   !incoming.complete && !(shouldKeepAlive && isShortBody(incoming));
 
 const isShortBody = (incoming: IncomingMessage): boolean =>
   !isExpectingContinue(incoming) && Number(incoming.headers['content-length'] ?? Infinity) <= MAX_SHORT_BODY_BYTES;
 
-/** Reads on without keeping anything, until the body ends, its sender hangs up, or it was enough. */
 export const discardBody = (incoming: IncomingMessage): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>();
   let bytes = 0;

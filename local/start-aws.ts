@@ -45,7 +45,6 @@ const startAws = async ({ dir, port, host, nats, reportsGrants }: AwsStartOption
 
   const { template, assets } = await loadOrSynthesize(ROOT, (line) => process.stdout.write(`${line}\n`));
   const onTrouble = (line: string): void => {
-    // What is cut off by the end is no trouble.
     if (!isStopping) process.stderr.write(`parley: ${line}\n`);
   };
   const started = await startTemplate({ template, assets, dir: folder, port, host, onTrouble });

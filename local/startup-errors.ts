@@ -4,7 +4,6 @@ import { isNoSpaceError } from '../shared/engines/embedded/no-space-error.ts';
 import { StorageFormatError } from '../shared/engines/embedded/sql-schema.ts';
 import { StartError } from './cli-options.ts';
 
-/** A failure while starting or running, as one line that says what to do. */
 export const formatStartupError = (error: unknown, { dir, port }: { dir: string; port: number }): string => {
   if (error instanceof StartError || error instanceof ConfigError) return error.message;
   const { code, syscall, errcode, message } = getErrorFacts(error);
@@ -35,7 +34,7 @@ export const formatStartupError = (error: unknown, { dir, port }: { dir: string;
   return `The storage in ${dir} failed: ${message}. Mend it and start again; nothing acknowledged is lost.`;
 };
 
-/** The primary result codes of SQLite that a person can do something about. */
+/** SQLite's primary result codes. */
 const SQLITE = { busy: 5, readOnly: 8, corrupt: 11, cannotOpen: 14, notADatabase: 26 };
 
 const DAMAGE_REMEDY =

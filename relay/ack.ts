@@ -12,7 +12,7 @@ export interface AckContext {
   log: Log;
 }
 
-/** Tells JetStream what has become of a message. Whatever fails on the way, the message comes again. */
+/** If a step fails, the message stays unacknowledged and JetStream delivers it again. */
 export const applyDisposition = async (
   settling: AckContext,
   message: JsMsg,
@@ -51,7 +51,6 @@ export const nakWithBackoff = ({ metrics }: AckContext, message: JsMsg): void =>
   message.nak(computeBackoffMs(message.info.deliveryCount));
 };
 
-/** For another relay, at once. */
 export const nakNow = ({ metrics }: AckContext, message: JsMsg): void => {
   metrics.increment('ingress', 'retries');
   message.nak();

@@ -6,11 +6,10 @@ interface AuthBackoffOptions {
   api: ParleyApi;
   log: Log;
   signal: AbortSignal;
-  /** The key does not open anything any more, or does again. */
   onKeyChange: (isGood: boolean) => void;
 }
 
-/** Nothing is taken until a call is allowed again: a key that is being rotated must cost no message. */
+/** Stops taking messages until a call is authorized again: a key rotation must lose no message. */
 export class AuthBackoff {
   readonly #options: AuthBackoffOptions;
   #isOn = false;
@@ -23,7 +22,6 @@ export class AuthBackoff {
     return this.#isOn;
   }
 
-  /** Resolves when it is over. */
   async wait(why: string | undefined): Promise<void> {
     const { api, log, signal, onKeyChange } = this.#options;
     this.#isOn = true;

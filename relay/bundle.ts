@@ -4,7 +4,6 @@ import { ESBUILD_OPTIONS } from '../shared/kernel/esbuild-options.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** The whole relay as one file; for the bench, another beginning of it. */
 export const bundleRelay = async (folder: string, entry = join(ROOT, 'relay', 'main.ts')): Promise<string> => {
   const outfile = join(folder, 'relay.mjs');
   await build({

@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nkeys } from '@nats-io/transport-node';
 
-/** What is wrong with the files that the environment names, each with its variable. */
 export const checkFiles = (environment: Record<string, string | undefined>): [variable: string, mistake: string][] => [
   ...FILE_VARIABLES.flatMap((variable): [string, string][] => {
     const file = environment[variable];

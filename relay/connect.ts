@@ -21,7 +21,7 @@ export const buildNatsOptions = (settings: RelaySettings): NatsOptions => ({
   token: settings.NATS_TOKEN,
 });
 
-/** Of `ca.pem`, `cert.pem` and `key.pem`, those that are there. Without any, the machine's own authorities count. */
+/** Without any of the three files, Node's default CAs apply. */
 const buildTlsOptions = (folder: string | undefined): NonNullable<NodeConnectionOptions['tls']> => {
   if (folder === undefined) return {};
   const found = (name: string): string | undefined => {
@@ -41,10 +41,9 @@ const loadAuthenticator = (settings: RelaySettings): Authenticator | undefined =
 };
 
 const RECONNECT_MS = 250;
-/** A server that says nothing for twice this long is taken for gone. */
+/** The client closes a connection after two unanswered pings. */
 const PING_MS = 10_000;
 
-/** Connected once, it connects again for as long as it lives. */
 export const connectToNats = async (options: NatsOptions, name: string, withinMs: number): Promise<NatsConnection> => {
   const until = Date.now() + withinMs;
   for (;;) {

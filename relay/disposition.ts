@@ -1,13 +1,9 @@
 import type { MessageResponse } from './parley-api.ts';
 
-/**
- * What becomes of a message that Parley has answered:
- * `ack`, or `reject` where another agent was first; `deadLetter` where it can never be accepted; `retry` where it may be;
- * `pause` where nothing can be sent until the key is accepted again.
- */
+/** `reject`: another agent was first. `pause`: the key is not accepted. */
 export type Disposition = 'ack' | 'reject' | 'deadLetter' | 'retry' | 'pause';
 
-/** A task may be on its way here by another stream. With growing pauses, so many deliveries take five minutes. */
+/** The task may still arrive on another stream. With the backoff, 12 deliveries take five minutes. */
 const MAX_UNKNOWN_TASK_DELIVERIES = 12;
 
 export const toDisposition = ({ status, body: { code } }: MessageResponse, deliveries: number): Disposition => {
@@ -18,11 +14,10 @@ export const toDisposition = ({ status, body: { code } }: MessageResponse, deliv
   return status === 429 || status >= 500 ? 'retry' : 'deadLetter';
 };
 
-/** The same for a call that was refused as a whole, where it brought one message only. */
 export const toCallDisposition = (result: MessageResponse): Disposition => {
   const { status, body } = result;
   if (status === 401 || status === 403) return 'pause';
-  // An address that knows no such call is not Parley's, or not yet.
+  // An address without this route is not Parley, or not yet.
   if (status === 404 || status === 405) return 'retry';
   return body.code === undefined ? 'retry' : toDisposition(result, 0);
 };

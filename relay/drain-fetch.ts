@@ -1,16 +1,13 @@
 import type { ConsumerMessages } from '@nats-io/jetstream';
 import type { NatsClient } from './nats-client.ts';
 
-/**
- * Nothing more is asked for, and what is on its way still arrives. The client's own way to stop drops it, and nobody would have it
- * until its ack wait is over.
- */
+/** The client's `stop` drops messages in flight, which then wait for the ack timeout. */
 export const drainFetch = (messages: ConsumerMessages, { isConnected }: NatsClient): void => {
   if (isConnected && isDrainable(messages)) messages.sub.drain().catch(() => {});
   else messages.stop();
 };
 
-/** The client has it so, and does not say so. */
+/** The client has this field, but its types do not declare it. */
 interface DrainableMessages {
   sub: { drain(): Promise<void> };
 }

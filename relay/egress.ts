@@ -15,32 +15,27 @@ export interface EgressOptions {
   source: EgressSource;
   metrics: RelayMetrics;
   log: Log;
-  /** Fires when nothing more is to be taken. */
   signal: AbortSignal;
 }
 
-/** As `shared/nats/relay-item.ts` makes it; what is asked is between Parley and itself. */
 const QueueBody = z
   .object({ at: z.number() })
   .and(z.union([z.object({ publish: NatsMessage }), z.object({ id: z.string(), item: z.looseObject({}) })]));
 
-/** What goes to core NATS is told to whoever listens at the time: after this, nobody does any more. */
+/** Core NATS reaches only current subscribers, so an older message is dropped. */
 const CORE_MAX_AGE_MS = 60_000;
 
-/** The longest that SQS lets a receive wait, and the cheapest. */
+/** The maximum of SQS. Longer waits mean fewer paid receives. */
 export const RECEIVE_WAIT_MS = 20_000;
-/** A receive that takes longer than it was to wait, by this much, has no answer. */
 const RECEIVE_GRACE_MS = 5000;
 
-/** So many receives are worked off at the same time. */
 const MAX_CONCURRENT_BATCHES = 4;
 
-/** Brings what waits in the lane of one priority to NATS. Whatever ends it, nothing is deleted that NATS has not taken. */
+/** Deletes a queue message only after NATS has stored it. */
 export class Egress {
   readonly #options: EgressOptions;
   readonly #priority: Priority;
   readonly #underWay = new Set<Promise<void>>();
-  /** Of receives and batches, one after the other. */
   #failures = 0;
   #wasAnswered = false;
   #askedAt: number | undefined;
@@ -50,13 +45,12 @@ export class Egress {
     this.#options = options;
   }
 
-  /** Whether its queue answers. */
   get isReceiving(): boolean {
     const waitedMs = this.#askedAt === undefined ? 0 : Date.now() - this.#askedAt;
     return this.#wasAnswered && waitedMs < RECEIVE_WAIT_MS + RECEIVE_GRACE_MS;
   }
 
-  /** Runs until the signal fires and everything that was taken is settled. */
+  /** Resolves after the signal, when every received message is settled. */
   async run(): Promise<void> {
     const { site, signal, log } = this.#options;
     while (!signal.aborted) {
@@ -83,7 +77,7 @@ export class Egress {
 
   async #receive(): Promise<ReceivedMessage[]> {
     const { source, signal } = this.#options;
-    // Whether a queue answers at all is not waited for.
+    // The first receive does not wait: `isReceiving` must be known at once.
     const waitMs = this.#wasAnswered ? RECEIVE_WAIT_MS : 0;
     this.#askedAt = Date.now();
     try {
@@ -113,12 +107,11 @@ export class Egress {
       this.#failures++;
       metrics.increment('egress', 'retries', received.length);
       log('warn', 'batch publish failed', { messages: received.length, error: String(error) });
-      // Should this fail too, they come back when their time is over.
+      // If the release fails, the messages return when their visibility timeout ends.
       await source.release(received).catch(() => {});
     }
   }
 
-  /** In one call, and in as many more as large messages need. */
   async #renderAll(received: ReceivedMessage[]): Promise<Map<ReceivedMessage, RenderResult>> {
     const results = new Map<ReceivedMessage, RenderResult>();
     const asking = received.filter((message) => {
@@ -135,7 +128,7 @@ export class Egress {
     return results;
   }
 
-  /** One after the other. What comes behind one that could not be published waits with it. */
+  /** Sequential: a failed publish holds back the rest of its group. */
   async #publishGroup(
     group: ReceivedMessage[],
     results: Map<ReceivedMessage, RenderResult>,
@@ -190,7 +183,6 @@ export class Egress {
     }
   }
 
-  /** What Parley puts into results, it can say with large content as a card. */
   async #publishReduced(message: ReceivedMessage): Promise<boolean> {
     const [result] = await this.#options.api.render([{ ...parseRelayItem(message.body), isTooLarge: true }]);
     return result !== undefined && isRenderedItem(result) && this.#publishOne(message, result, true);

@@ -19,17 +19,14 @@ export interface IngressOptions {
   batchSize: number;
   maxInflight: number;
   fetchMs: number;
-  /** What is held in memory stays below this, as far as the sizes of the last messages tell. */
+  /** Estimated from the sizes of the last messages. */
   heldBytes: number;
-  /** Makes the streams and consumers that are gone. */
   provisionMissing: () => Promise<unknown>;
-  /** Fires when nothing more is to be taken. */
   signal: AbortSignal;
-  /** The key does not open anything any more, or does again. */
   onKeyChange: (isGood: boolean) => void;
 }
 
-/** A call holds no more than this, unless one message does. */
+/** A single larger message is still sent. */
 const MAX_BATCH_BYTES = 1024 * 1024;
 const MAX_CONCURRENT_POSTS = 8;
 
@@ -37,13 +34,11 @@ interface HeldMessage extends IngressMessage {
   message: JsMsg;
 }
 
-/** Brings what stands in one durable consumer to Parley. Whatever ends it, nothing is acknowledged that Parley has not taken. */
+/** Acknowledges a message only after Parley has accepted it. */
 export class Ingress {
   readonly #options: IngressOptions;
   readonly #durable: DurableConsumer;
-  /** Taken, and not sent yet. */
   readonly #waiting: HeldMessage[] = [];
-  /** Taken, and not settled yet. */
   readonly #held = new Set<JsMsg>();
   #posts = 0;
   #averageBytes = 1024;
@@ -59,15 +54,14 @@ export class Ingress {
     this.#key = new AuthBackoff(options);
   }
 
-  /** Whether its consumer is there, as far as is known. */
   get isReading(): boolean {
     return this.#consumer !== undefined;
   }
 
-  /** Runs until the signal fires and everything that was taken is settled. */
+  /** Resolves after the signal, when every message taken is settled. */
   async run(): Promise<void> {
     const { site, signal, log } = this.#options;
-    // A server that was restarted has forgotten that it was asked.
+    // A restarted server has lost the pull request.
     site.onReconnect(() => {
       this.#consumer = undefined;
       this.#fetching?.stop();
@@ -89,7 +83,6 @@ export class Ingress {
     while (this.#held.size > 0) await this.#waitForChange();
   }
 
-  /** Leaves to others what is not settled yet. */
   nakHeld(): void {
     for (const message of this.#held) nakNow(this.#options, message);
   }
@@ -99,9 +92,9 @@ export class Ingress {
     this.#notify();
   }
 
-  /** What was not sent is for others. */
   async #releaseWaiting(): Promise<void> {
-    // Older servers think of who asked no more only when they are looked at, and would lose sight of the first that is given back.
+    // Older servers notice a cancelled pull only on `info`. Without it, the first returned message goes to that dead
+    // pull.
     if (this.#options.site.isConnected) await this.#consumer?.info().catch(() => {});
     for (const { message } of this.#waiting.splice(0)) {
       nakNow(this.#options, message);
@@ -125,7 +118,7 @@ export class Ingress {
     for await (const message of messages) this.#accept(message);
   }
 
-  /** A server that is restarted has lost the streams that it had in memory. */
+  /** A restarted server has lost its in-memory streams. */
   async #getConsumer(): Promise<Consumer> {
     const { site, provisionMissing } = this.#options;
     const { stream, durable } = this.#durable;
@@ -153,7 +146,6 @@ export class Ingress {
       return;
     }
     this.#waiting.push({ message, ...arrived });
-    // What arrives in one go is sent in one go.
     if (this.#waiting.length === 1) setImmediate(() => this.#sendWaiting());
   }
 
@@ -200,7 +192,7 @@ export class Ingress {
     }
   }
 
-  /** One message that no call can carry must not keep the others of its batch from being taken. */
+  /** A message that no call can carry must not block the others of its batch. */
   async #applyToBatch(batch: HeldMessage[], error: unknown): Promise<void> {
     const result: MessageResponse =
       error instanceof ParleyResponseError ? { status: error.status, body: error.problem } : NO_RESPONSE;
@@ -211,7 +203,6 @@ export class Ingress {
     }
     if (disposition === 'retry') {
       this.#options.log('warn', 'batch send failed', { messages: batch.length, error: String(error) });
-      // Whoever is in trouble is not asked by all at once.
       await sleepUntilAborted(computeBackoffMs(Math.min(this.#failures++, 4)), this.#options.signal);
     }
     await Promise.all(batch.map((held) => this.#applyDisposition(held, disposition, result)));
@@ -226,7 +217,6 @@ export class Ingress {
   #pauseForAuth(why: string | undefined): void {
     if (this.#key.isActive) return;
     this.#key.wait(why).then(() => this.#notify());
-    // What was not sent yet waits its turn on NATS.
     for (const { message } of this.#waiting.splice(0)) {
       nakWithBackoff(this.#options, message);
       this.#release(message);
@@ -250,5 +240,5 @@ export class Ingress {
 
 const NOT_AN_OBJECT_PROBLEM = { code: 'invalid_json', detail: 'The message is not a JSON object.' };
 const NO_RESPONSE: MessageResponse = { status: 503, body: {} };
-/** Two of them missed, and the server is asked anew. */
+/** After two missed heartbeats the client sends its pull request again. */
 const IDLE_HEARTBEAT_MS = 2500;

@@ -9,7 +9,7 @@ import { serveStatus } from './status-server.ts';
 
 const log = createJsonLog((line) => process.stdout.write(line), Date.now);
 
-/** A file is read every time: whoever rotates the key writes the file, and the relay goes on. */
+/** Reads the file for each call, so that a rotated key takes effect without a restart. */
 const createKeyReader =
   ({ PARLEY_RELAY_KEY: key, PARLEY_RELAY_KEY_FILE: file }: RelaySettings) =>
   (): string =>

@@ -1,6 +1,5 @@
 export type RelayDirection = 'ingress' | 'egress';
 
-/** What the relay counts, each way. */
 const COUNTER_HELP = {
   messages: 'messages that were carried over',
   bytes: 'bytes of their payloads',
@@ -11,11 +10,8 @@ const COUNTER_HELP = {
 } as const;
 type RelayCounter = keyof typeof COUNTER_HELP;
 
-/** What is asked for when somebody looks. */
 export interface RelayGauges {
-  /** Messages that wait, by what they wait for. */
   lag: Record<string, number>;
-  /** How long the oldest of them has. */
   waitingSeconds: Record<string, number>;
   isConnected: boolean;
 }
@@ -38,7 +34,6 @@ export class RelayMetrics {
     return this.#counts.get(`${counter} ${direction}`) ?? 0;
   }
 
-  /** How old the message was that was carried over last. */
   recordAge(direction: RelayDirection, sentAt: number): void {
     this.#oldest[direction] = { sentAt, seenAt: Date.now() };
   }

@@ -5,21 +5,17 @@ import type { NatsMessage } from '../shared/nats/nats-message.ts';
 import { isResolvedWithin, waitForAbort } from './backoff.ts';
 import type { MessageResponse } from './parley-api.ts';
 
-/** On every message that a relay brought: it is not sent up again. */
+/** Marks messages that a relay published. Ingress ignores them. */
 export const RELAY_HEADER = 'Parley-Relay';
-/** On a dead message: why it was given up. */
 const PROBLEM_HEADER = 'Parley-Problem';
 
-/** Trying again cannot help: no server here will ever take it. */
 export class UnpublishableError extends Error {}
 
 const PUBLISH_TIMEOUT_MS = 5000;
-/** A server that is well answers in a few milliseconds. */
 const PING_TIMEOUT_MS = 2000;
-/** JetStream's number for a message that is larger than its stream allows. */
+/** JetStream: the message is larger than its stream allows. */
 const MESSAGE_TOO_LARGE = 10054;
 
-/** NATS, as the relay uses it. */
 export class NatsClient {
   readonly connection: NatsConnection;
   readonly js: JetStreamClient;
@@ -40,14 +36,12 @@ export class NatsClient {
     return this.#isConnected && !this.connection.isClosed();
   }
 
-  /** Whether the server answers at this moment. */
   async isResponsive(): Promise<boolean> {
     return this.isConnected && (await isResolvedWithin(PING_TIMEOUT_MS, this.connection.rtt()));
   }
 
-  /** Resolves at once while it is connected, and when the signal fires. */
   async waitForConnection(signal: AbortSignal): Promise<void> {
-    // A race with what does not happen for months is kept in memory for as long: none for every message.
+    // A race with a promise that stays open for months would keep one closure per message in memory.
     if (!this.#isConnected) await Promise.race([this.#reconnected.promise, waitForAbort(signal)]);
   }
 
@@ -55,7 +49,7 @@ export class NatsClient {
     this.#onReconnect.push(callback);
   }
 
-  /** Resolves when JetStream has it on disk; `str` and its like go to whoever listens. */
+  /** Resolves when JetStream has the message on disk. */
   async publish({ subject, headers: given = {}, payload, id, core }: NatsMessage): Promise<number> {
     const data = JSON.stringify(payload);
     const extensions = headers();
@@ -72,7 +66,7 @@ export class NatsClient {
     }
   }
 
-  /** Keeps a message that came in here and that Parley refused, as it came; one that is too large to be kept with the problem, without its content. */
+  /** If the message is too large together with the problem, its content is left out. */
   async publishDeadLetter(
     subject: string,
     given: MsgHdrs | undefined,
@@ -82,7 +76,7 @@ export class NatsClient {
   ): Promise<void> {
     const extensions = headers();
     for (const name of given?.keys() ?? []) {
-      // What JetStream was told about the first place does not hold for this one.
+      // JetStream's own headers refer to the original stream.
       if (name.toLowerCase().startsWith('nats-')) continue;
       for (const value of given?.values(name) ?? []) extensions.append(name, value);
     }
@@ -123,6 +117,6 @@ const isPermanentPublishError = (error: unknown): boolean =>
   error instanceof errors.InvalidArgumentError ||
   (error instanceof JetStreamApiError && error.code === MESSAGE_TOO_LARGE);
 
-/** A header is one line of ASCII, and a problem may quote anything. */
+/** A NATS header is one line of ASCII; a problem may quote any text. */
 const toHeaderLine = (problem: object): string =>
   JSON.stringify(problem).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -6,7 +6,6 @@ import { NatsMessage } from '../shared/nats/nats-message.ts';
 import { RelayPlan } from '../shared/nats/relay-plan.ts';
 import { RenderResult } from '../shared/nats/render-result.ts';
 
-/** What Parley said of one message. */
 export const MessageResponse = z.object({
   status: z.number(),
   body: z.looseObject({
@@ -20,7 +19,6 @@ export type MessageResponse = z.output<typeof MessageResponse>;
 const MessageResponses = z.object({ results: z.array(MessageResponse) });
 const RenderResponse = z.object({ results: z.array(RenderResult) });
 
-/** Parley answered with something else than what was asked for. */
 export class ParleyResponseError extends Error {
   readonly status: number;
   readonly problem: MessageResponse['body'];
@@ -33,32 +31,28 @@ export class ParleyResponseError extends Error {
 }
 
 export interface ParleyApi {
-  /** Whether it answers at this moment. Where no call has told lately, one is made. */
   isResponsive(): Promise<boolean>;
   getPlan(): Promise<RelayPlan>;
-  /** Each message is the text of a JSON object; what is sent is put together from these as they are. */
+  /** Each message is the text of a JSON object. */
   sendMessages(messages: string[], envelopes: NatsEnvelope[]): Promise<MessageResponse[]>;
   render(items: unknown[]): Promise<RenderResult[]>;
   close(): void;
 }
 
-/** Longer than Parley takes for any call: its functions end after 29 s. */
+/** Longer than any call of Parley: its functions end after 29 s. */
 const TIMEOUT_MS = 35_000;
 const MAX_SOCKETS = 32;
 const PLAN_PATH = '/v1/relay/plan';
-/** For so long an answer tells that the next call will have one. */
 const RECENT_MS = 1000;
-/** A call that takes longer has no answer, as far as anybody can tell. */
 const HUNG_CALL_MS = 5000;
-/** As long as whoever asks how a relay is may be kept waiting. */
 const PING_TIMEOUT_MS = 2000;
 
-/** Parley over HTTP. The key is asked for with every call, because it may be rotated. */
+/** The key may be rotated, so each call reads it. */
 export const createParleyApi = (address: string, key: () => string): ParleyApi => {
   const isHttps = address.startsWith('https:');
   const agent = new (isHttps ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: MAX_SOCKETS });
   let answeredAt = Number.NEGATIVE_INFINITY;
-  /** The oldest first. */
+  /** Oldest first. */
   const underWay = new Set<{ begunAt: number }>();
   const call = async (method: string, path: string, body?: string, timeoutMs = TIMEOUT_MS): Promise<unknown> => {
     const own = { begunAt: Date.now() };

@@ -14,27 +14,23 @@ import type { Log } from '../shared/kernel/log.ts';
 import type { RelayPlan, StreamSpec, SubscriptionSpec } from '../shared/nats/relay-plan.ts';
 import { RelayStartError } from './settings.ts';
 
-/** A durable consumer that the relay reads. */
 export interface DurableConsumer {
   stream: string;
   durable: string;
   filter: string;
 }
 
-/** JetStream's own numbers for what a relay can do something about. */
+/** JetStream API error codes. */
 const SUBJECTS_OVERLAP = 10065;
 const STREAM_NOT_FOUND = 10059;
 const CONSUMER_NOT_FOUND = 10014;
 
-/** A publish that is repeated after a crash comes well within this. */
+/** A publish repeated after a crash arrives well within this window. */
 const DUPLICATE_WINDOW_SECONDS = 600;
-/** What waits to be tried again counts as well, and must not keep the rest from coming. */
+/** Messages in backoff count as pending and must not block new ones. */
 const MAX_ACK_PENDING = 20_000;
 
-/**
- * Makes what is missing of the streams and durable consumers of the plan, and leaves the rest as it is. Two relays may do so at the
- * same time.
- */
+/** Never changes existing streams. Two relays may run it concurrently. */
 export const provisionStreams = async (
   jsm: JetStreamManager,
   plan: RelayPlan,
@@ -54,7 +50,6 @@ export const provisionStreams = async (
 
 const isApiError = (error: unknown, code: number): boolean => error instanceof JetStreamApiError && error.code === code;
 
-/** Of a stream or a consumer. */
 export const isStreamOrConsumerMissing = (error: unknown): boolean =>
   isApiError(error, STREAM_NOT_FOUND) || isApiError(error, CONSUMER_NOT_FOUND);
 
@@ -75,7 +70,6 @@ const provisionStream = async (jsm: JetStreamManager, stream: StreamSpec, log: L
     return { name: stream.name, isNew: true, isWorkqueue };
   } catch (error) {
     if (!isApiError(error, SUBJECTS_OVERLAP)) throw error;
-    // Somebody has the subjects in a stream of another name.
     const name = await jsm.streams.find(stream.subjects[0] ?? '').catch(() => undefined);
     if (name === undefined) throw new RelayStartError(`The stream ${stream.name} cannot be made: ${String(error)}.`);
     const { config } = await jsm.streams.info(name);
@@ -126,10 +120,7 @@ interface ConsumerSpec {
   filter: string;
 }
 
-/**
- * A workqueue has one consumer for each subject. One that agents read on-prem must be declared as theirs; a durable that the relay
- * no longer needs must make room for them.
- */
+/** A workqueue stream allows one consumer per subject, so an agent's or an old consumer blocks the relay's. */
 const assertNoOverlaps = async (
   jsm: JetStreamManager,
   { project }: RelayPlan,
@@ -159,7 +150,6 @@ const assertNoOverlaps = async (
   );
 };
 
-/** Whether some subject matches both. */
 export const isOverlapping = (one: string, other: string): boolean => {
   const [a, b] = [one.split('.'), other.split('.')];
   for (let at = 0; ; at++) {
@@ -196,7 +186,7 @@ const provisionConsumer = async (
     });
     log('info', 'consumer created', { stream, consumer: durable, filter });
   } catch (error) {
-    // Another relay may have made it meanwhile.
+    // Another relay may have created it meanwhile.
     if (!(await jsm.consumers.info(stream, durable).catch(() => undefined))) throw error;
   }
 };
@@ -210,7 +200,7 @@ const buildConsumerConfig = (durable: string, filter: string, ackWaitMs: number)
   max_ack_pending: MAX_ACK_PENDING,
 });
 
-/** What was said long before there was a relay is over, but for work that still waits. */
+/** Messages from before the first relay are skipped, except work in workqueues. */
 const buildDeliverPolicy = ({ isNew, isWorkqueue }: ConsumerSpec): Partial<ConsumerConfig> =>
   isNew || isWorkqueue
     ? { deliver_policy: DeliverPolicy.All }
@@ -219,9 +209,8 @@ const buildDeliverPolicy = ({ isNew, isWorkqueue }: ConsumerSpec): Partial<Consu
         opt_start_time: new Date(Date.now() - LOOK_BACK_MS).toISOString(),
       };
 
-/** Another relay may have made the stream just now. */
+/** Another relay may have created the stream moments ago. */
 const LOOK_BACK_MS = 60_000;
 
-/** Those of the sources that are heard on core NATS. */
 export const listCoreSubjects = (sources: SubscriptionSpec[]): string[] =>
   sources.flatMap(({ stream, filter }) => (stream === undefined ? [filter] : []));

@@ -23,27 +23,23 @@ export interface RelayOptions {
   batchSize?: number;
   maxInflight?: number;
   fetchMs?: number;
-  /** After this, a message that a relay took and did not settle is given to another. */
+  /** JetStream redelivers a message that was not settled in this time. */
   ackWaitMs?: number;
   warmupMs?: number;
 }
 
-/** A relay at work. */
 export interface RunningRelay {
   metrics: RelayMetrics;
-  /** To NATS, as far as that is known without asking. */
   isConnected(): boolean;
-  /** Whether it carries messages both ways at this moment. */
   isReady(): Promise<boolean>;
   getGauges(): Promise<RelayGauges>;
-  /** Takes nothing more, settles what it has taken, and disconnects. */
   stop(): Promise<void>;
 }
 
-/** A call that is still under way then comes again, here or elsewhere. */
+/** A call that is still open after this is repeated after redelivery. */
 const DRAIN_TIMEOUT_MS = 15_000;
 
-/** Of messages that were taken from NATS and are not settled, over all consumers; each may hold a few of any size. */
+/** Over all consumers. */
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 const MIN_HELD_BYTES = 2 * 1024 * 1024;
 
@@ -66,7 +62,7 @@ export const startRelay = async (options: RelayOptions): Promise<RunningRelay> =
   }
 };
 
-/** Parley may still be starting; a key that it does not know is a mistake. */
+/** Parley may still be starting, but an unknown key fails at once. */
 const loadPlan = async (api: ParleyApi, until: number): Promise<RelayPlan> => {
   for (let attempts = 0; ; attempts++) {
     try {
@@ -82,7 +78,6 @@ const loadPlan = async (api: ParleyApi, until: number): Promise<RelayPlan> => {
   }
 };
 
-/** Whoever asks while it runs shares what comes of it. */
 const shareInFlight = <T>(work: () => Promise<T>): (() => Promise<T>) => {
   let running: Promise<T> | undefined;
   return () => {
@@ -94,7 +89,6 @@ const shareInFlight = <T>(work: () => Promise<T>): (() => Promise<T>) => {
 };
 
 interface RelayRunOptions extends RelayOptions {
-  /** Makes the streams and consumers that are gone. */
   provisionMissing: () => Promise<unknown>;
 }
 
@@ -150,7 +144,6 @@ const runRelay = (
   };
 };
 
-/** What waits in each consumer, and for how long; one that cannot be asked says nothing. */
 const loadGauges = async (site: NatsClient, durables: DurableConsumer[]): Promise<RelayGauges> => {
   const { isConnected } = site;
   const gauges: RelayGauges = { isConnected, lag: {}, waitingSeconds: {} };

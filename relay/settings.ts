@@ -10,7 +10,6 @@ const flag = z
   .transform((value) => value === 'true' || value === '1');
 const url = z.url({ protocol: /^https?$/, error: 'must be an address such as https://parley.example.com' });
 
-/** Everything that a relay is told by its environment. `docs/guides/nats.md` has a line for each. */
 export const RelaySettings = z.object({
   PARLEY_URL: url.transform((address) => address.replace(/\/$/, '')),
   PARLEY_RELAY_KEY: text.optional(),
@@ -35,10 +34,10 @@ export const RelaySettings = z.object({
 });
 export type RelaySettings = z.output<typeof RelaySettings>;
 
-/** A mistake that whoever runs the relay can mend: it is told in a few lines, without a stack. */
+/** Logged without a stack. */
 export class RelayStartError extends Error {}
 
-/** The settings, or one error that names everything wrong with them. What is empty counts as not set. */
+/** Empty variables count as unset. */
 export const parseSettings = (environment: Record<string, string | undefined>): RelaySettings => {
   const said = Object.fromEntries(Object.entries(environment).filter(([, value]) => value?.trim()));
   const { data, error } = RelaySettings.safeParse(said);
@@ -56,7 +55,6 @@ export const parseSettings = (environment: Record<string, string | undefined>): 
 
 type SettingIssue = [variable: string, mistake: string];
 
-/** What cannot be said together, or only together. */
 const checkCombinations = (said: Record<string, string | undefined>): SettingIssue[] => {
   const has = (name: string): boolean => said[name] !== undefined;
   const isTls = ['true', '1'].includes(said.NATS_TLS_ENABLED ?? '');

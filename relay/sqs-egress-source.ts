@@ -6,7 +6,6 @@ import { buildQueueSuffix } from '../shared/ports/queue-names.ts';
 import { RECEIVE_WAIT_MS } from './egress.ts';
 import { type EgressSource, MAX_RECEIVE } from './egress-source.ts';
 
-/** The queues of a deployment on AWS. */
 export const createSqsSource = (
   urlPrefix: string,
   project: string,
@@ -17,7 +16,7 @@ export const createSqsSource = (
     sqs: new SQSClient({
       ...client,
       useQueueUrlAsEndpoint: false,
-      // A receive says nothing for as long as it waits.
+      // A long poll sends no bytes while it waits, so the socket timeout must exceed the wait.
       requestHandler: {
         connectionTimeout: 5000,
         requestTimeout: RECEIVE_WAIT_MS + 10_000,

@@ -6,14 +6,13 @@ export interface StatusServer {
   close(): void;
 }
 
-/** `/healthz`, `/readyz` and `/metrics`, for whoever runs the relay. */
 export const serveStatus = async (
   host: string,
   port: number,
   relay: () => RunningRelay | undefined,
 ): Promise<StatusServer> => {
   const server = createServer((request, response) => {
-    // Whoever asks must not be able to end the relay.
+    // An unhandled rejection would end the process.
     handleStatusRequest(relay(), request, response).catch((error) =>
       sendJson(response, 500, { status: String(error) }),
     );

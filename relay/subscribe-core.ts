@@ -3,10 +3,9 @@ import { type IngressMessage, toIngressMessage } from './envelope.ts';
 import type { IngressOptions } from './ingress.ts';
 import { RELAY_HEADER } from './nats-client.ts';
 
-/** More than this that nobody has taken yet is dropped, as core NATS drops what nobody hears. */
 const MAX_WAITING = 1000;
 
-/** Brings what is said on core NATS to Parley. It is told once: whatever Parley does not take is lost. */
+/** Delivery is at most once: a message that Parley does not accept is lost. */
 export const subscribeCore = (subject: string, { site, api, metrics, batchSize, signal }: IngressOptions): void => {
   const waiting: IngressMessage[] = [];
   let isSending = false;
@@ -31,7 +30,7 @@ export const subscribeCore = (subject: string, { site, api, metrics, batchSize, 
     waiting.push(arrived);
     if (!isSending) setImmediate(send);
   };
-  // One of the relays of a project hears each message.
+  // In a queue group, each message reaches one of the project's relays.
   const heard = site.connection.subscribe(subject, { queue: `parley-${site.project}`, callback: take });
   signal.addEventListener('abort', () => heard.unsubscribe(), { once: true });
 };

@@ -6,7 +6,6 @@ const MILLION = 1_000_000;
 export const PARTS = ['HTTP API', 'Lambda', 'DynamoDB writes', 'DynamoDB reads', 'SQS', 'EventBridge'] as const;
 export type Part = (typeof PARTS)[number];
 
-/** One thing that is paid for. */
 export interface Line {
   part: Part;
   what: string;
@@ -14,7 +13,6 @@ export interface Line {
   dollarsPerMillion: number;
 }
 
-/** What a reading of the meter comes to for each of the lives that it covers. */
 export const billOf = (reading: Reading, lives: number): Line[] => {
   const line = (part: Part, what: string, units: number, price: number): Line => ({
     part,
@@ -52,7 +50,6 @@ const callLine = (
   throw new Error(`a life of this size should not need ${service}:${operation}, which has no price here`);
 };
 
-/** `table`, or the name of the index. */
 export const placeOf = (resource: string): string => resource.split('/index/')[1] ?? 'table';
 
 const merged = (lines: Line[]): Line[] =>
@@ -73,7 +70,7 @@ export const totalOf = (lines: Line[], part?: Part): Total => {
   };
 };
 
-/** Without the polls of the mappings, which go on whether or not anything happens, and are part of an idle hour. */
+/** Without the polls of event source mappings, which belong to the idle cost. */
 export const withoutPolls = (reading: Reading): Reading => ({
   ...reading,
   calls: reading.calls.filter((call) => !isPoll(call)),

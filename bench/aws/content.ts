@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { noise, sentences, type Text } from './texts.ts';
 
-/** What the messages of a life have in them. */
 export interface Content {
   label: string;
   text: Text;
@@ -22,7 +21,6 @@ export const CAPABILITY = 'security.briefing';
 
 const envelope = (from: string) => ({ version: '1.0', from, timestamp: new Date().toISOString() });
 
-/** A payload of so many bytes in all. */
 const filled = <T extends object>(bytes: number, text: Text, payload: (text: string) => T): T =>
   payload(text(bytes - JSON.stringify(payload('')).length));
 

@@ -14,7 +14,7 @@ const request = async ({ requester }: Site, connection: Connection, content: Con
 };
 
 const claim = async (connection: Connection, max: number): Promise<string[]> => {
-  // What is claimed was requested before, so that there is nothing to wait for.
+  // The request came first, so no claim has to wait.
   for (;;) {
     const answer = await connection.call('POST', '/v1/claims', JSON.stringify({ max }), 200);
     const { tasks } = Claims.parse(JSON.parse(answer));
@@ -22,14 +22,13 @@ const claim = async (connection: Connection, max: number): Promise<string[]> => 
   }
 };
 
-/** Runs the work on so many connections side by side, and closes them. */
 const together = async (many: number, connect: () => Connection, work: (connection: Connection) => Promise<void>) => {
   const connections = Array.from({ length: many }, connect);
   await Promise.all(connections.map(work));
   for (const connection of connections) connection.close();
 };
 
-/** Three calls a life. `between` is awaited after each of them. */
+/** Three calls per task cycle; `between` is awaited after each. */
 const lifeByLife =
   (inFlight: number) =>
   async (site: Site, lives: number, content: Content, between?: () => Promise<void>): Promise<void> => {
@@ -40,7 +39,7 @@ const lifeByLife =
           begun += 1;
           await request(site, requesting, content);
           await between?.();
-          // Whose life it is does not matter: each claims as many as it asked for.
+          // Any task will do: each agent claims as many as it requested.
           const [taskId = ''] = await claim(working, 1);
           await between?.();
           await working.call('POST', '/v1/messages', resultOf(site.worker.id, taskId, content), 202);
@@ -53,7 +52,6 @@ const lifeByLife =
 export const oneByOne = lifeByLife(IN_FLIGHT);
 export const alone = lifeByLife(1);
 
-/** Requests one by one, claims of ten, results 25 at a time. */
 export const inBatches = async (site: Site, lives: number, content: Content): Promise<void> => {
   let requested = 0;
   await together(IN_FLIGHT, site.requester.connect, async (connection) => {

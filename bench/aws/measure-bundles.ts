@@ -9,17 +9,15 @@ import { median } from '../numbers.ts';
 
 export interface Bundle {
   name: string;
-  /** What is loaded at the start: the entry and what it imports. */
+  /** The entry and its static imports. */
   loadedBytes: number;
-  /** What is loaded only when it is needed. */
   lazyBytes: number;
   importMs: number;
   fastestImportMs: number;
-  /** Of all threads. Unlike the time, it does not grow much with what else the machine does. */
+  /** CPU of all threads: unlike wall time, it hardly depends on the machine's other load. */
   importCpuMs: number;
 }
 
-/** The bundles that a template is synthesized with. */
 export const measureBundles = (processes: number): Promise<Bundle[]> =>
   withBundles((bundles) => FUNCTION_NAMES.map((name) => measureBundle(join(bundles, name), name, processes)));
 
@@ -39,7 +37,7 @@ const measureBundle = (folder: string, name: string, processes: number): Bundle 
   };
 };
 
-/** As esbuild writes them; what is imported by a call is not among them. */
+/** esbuild's output format; dynamic imports do not match. */
 const STATIC_IMPORT = /(?:from|import)"\.\/([^"]+)"/g;
 
 const importedFrom = (folder: string, file: string, seen = new Set<string>()): Set<string> => {
@@ -68,7 +66,7 @@ const ENVIRONMENT = {
 
 const Imported = z.object({ ms: z.number(), cpuMs: z.number() });
 
-/** In a process of its own, from the first byte that is read to the handler being there. */
+/** In a new process: from the first byte read to the handler. */
 const imported = (file: string): z.output<typeof Imported> => {
   const code = `
     const begun = performance.now();

@@ -4,14 +4,14 @@ import { billOf, isPoll, totalOf } from './bill.ts';
 import { PRICES } from './prices.ts';
 import { metered, type Site, startSite } from './site.ts';
 
-/** Lambda asks a queue with five long polls of 20 s side by side, for as long as it is empty. */
+/** Lambda polls an empty queue with five concurrent long polls of 20 s. */
 const POLLS_AN_HOUR = (5 * 3600) / 20;
 const SWEEPS_AN_HOUR = 60;
 const HOURS_A_MONTH = 730;
 
 export interface IdleHour {
   seconds: number;
-  /** What else was called while nothing happened: should be nothing. */
+  /** Should be empty. */
   otherCalls: string[];
   sweep: { dollars: number; readUnits: number; cpuMs: number };
   polls: { queue: string; requests: number; dollars: number }[];

@@ -7,17 +7,16 @@ import { quiet } from './quiet.ts';
 import { type RoundTrips, roundTripsOf } from './round-trips.ts';
 import { metered, type Site, startSite } from './site.ts';
 
-/** A request, a claim and a result each announce one event. */
+/** Request, claim and result publish one event each. */
 const EVENTS_PER_LIFE = 3;
 
 export interface MeasuredLives {
   label: string;
   lives: number;
   lines: Line[];
-  /** The issue's own measure: memory × CPU, as if each function had a whole core. */
+  /** Memory × CPU, as if each function had a whole core. */
   cpuGbSecondsPerLife: number;
   logBytesPerLife: number;
-  /** By function. */
   invocationsPerLife: Record<string, number>;
 }
 
@@ -47,7 +46,7 @@ export const measureRow = async (site: Site, label: string, lives: number, conte
   return measured;
 };
 
-/** Every step of a life is dispatched before the next: what a deployment with little to do pays. */
+/** Each step is dispatched before the next one: the cost at low load. */
 const sparse: Live = (site, lives, content) => {
   let calls = 0;
   return alone(site, lives, content, () => {

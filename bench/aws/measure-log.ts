@@ -13,7 +13,6 @@ export interface LogCost {
 
 const LOGGING: App = { file: 'bench/aws/logging-app/app.ts', out: '.cache/logging-template' };
 
-/** The same lives, with and without an entry in the log of messages for each of their messages. */
 export const measureLog = async (counts: Counts): Promise<LogCost> => ({
   without: await measured('not logged', counts),
   with: await measured('logged', counts, LOGGING),

@@ -13,7 +13,6 @@ export interface Stored {
   inBatches: MeasuredLives;
 }
 
-/** The same lives beside ever more tasks of the same agents, all of them unread in the requester's inbox. */
 export const measureStored = async (sizes: number[], lives: number, warmUp: number): Promise<Stored[]> => {
   const dir = temporaryFolder();
   const measured: Stored[] = [];
@@ -22,13 +21,13 @@ export const measureStored = async (sizes: number[], lives: number, warmUp: numb
     for (const [index, size] of sizes.entries()) {
       if (index > 0) {
         await storeTasks(dir, size - there);
-        // Nothing is left in the queues: they are made anew.
+        // The queues are created again, without leftover messages.
         rmSync(join(dir, 'sqs-s3'), { recursive: true, force: true });
       }
       console.error(`  … ${size} tasks stored`);
       const site = await startSite(dir);
       try {
-        // The smallest size is what the warming up leaves behind.
+        // The warm-up leaves the smallest size behind.
         const warmingUp = index === 0 ? size : warmUp;
         await measureRow(site, 'to warm up', warmingUp, CONTENTS.text, oneByOne);
         measured.push({

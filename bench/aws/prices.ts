@@ -1,6 +1,6 @@
 const MILLION = 1_000_000;
 
-/** Dollars for each, in us-east-1. */
+/** Dollars per unit in us-east-1. */
 export const PRICES = {
   httpRequest: 1.0 / MILLION,
   invocation: 0.2 / MILLION,
@@ -10,16 +10,16 @@ export const PRICES = {
   writeUnit: 0.625 / MILLION,
   readUnit: 0.125 / MILLION,
   event: 1.0 / MILLION,
-  /** Not in the sums: how much is logged is the deployment's choice. */
+  /** Not in the sums: each deployment chooses its log level. */
   logGb: 0.5,
 } as const;
 
-/** A function has as much of a core as its memory is of this, so that a second of a core costs the same in any of them. */
+/** Lambda gives a full core at 1,769 MB and proportionally less below. */
 const CORE_GB = 1769 / 1024;
 
 export const gbSecondsOfCpu = (cpuMs: number): number => (cpuMs / 1000) * CORE_GB;
 
-/** What the same life costs elsewhere, in dollars a million. */
+/** Dollars per million task cycles. */
 export const ELSEWHERE = [
   { name: 'Temporal Cloud, 5 actions', dollars: 5 * 50 },
   { name: 'Inngest, 4 executions', dollars: 4 * 50 },

@@ -4,10 +4,9 @@ import type { Site } from './site.ts';
 
 const PATIENCE_MS = 120_000;
 const LOOK_MS = 25;
-/** The last calls of a batch end this soon after it has announced its events. */
+/** The last calls of a batch end within this time after its events. */
 const STILL_MS = 400;
 
-/** Waits until so many events were announced since the meter was reset, and all calls that go with them are over. */
 export const quiet = async ({ running }: Site, events: number): Promise<void> => {
   const { meter } = running.gateway;
   const until = Date.now() + PATIENCE_MS;

@@ -9,7 +9,6 @@ import type { Stored } from './measure-stored.ts';
 import { ELSEWHERE, PRICES } from './prices.ts';
 import type { Step } from './round-trips.ts';
 
-/** What an entry for each message adds to a life. */
 export const printLog = ({ without, with: logged }: LogCost): void => {
   const parts = [...PARTS, undefined];
   const costs = ({ lines }: MeasuredLives): number[] => parts.map((part) => totalOf(lines, part).dollarsPerMillion);
@@ -23,10 +22,7 @@ export const printLog = ({ without, with: logged }: LogCost): void => {
 };
 
 const number = (value: number): string => rounded(value).toLocaleString('en');
-/**
- * Two ways to count a function's CPU: memory × CPU, as if each had a whole core; and by the share of a core that its memory buys,
- * which is nearer to the bill of a function that never waits.
- */
+/** Counts the share of a core that the memory buys, which is close to the bill of a function that never waits. */
 const coreShare = (lines: Line[]): number =>
   lines.find(({ what }) => what === 'GB-seconds of CPU')?.dollarsPerMillion ?? 0;
 

@@ -6,7 +6,6 @@ import { alone } from './lives.ts';
 import { quiet } from './quiet.ts';
 import { metered, type Site } from './site.ts';
 
-/** A call to AWS, by when it began and ended. */
 interface Call {
   accessKey: string;
   operation: string;
@@ -14,17 +13,15 @@ interface Call {
   ended: number;
 }
 
-/** What one message of a life makes its function do. */
 export interface Step {
-  /** The calls that it waits for: those in one group go out together. */
+  /** Calls of one group run concurrently. */
   groups: string[][];
-  /** Write units by table and index, with those of the dispatcher. */
   writeUnits: Record<string, number>;
 }
 
 export type RoundTrips = Record<'request' | 'claim' | 'result' | 'requestAfterAPause', Step>;
 
-/** Longer than a key is believed. */
+/** Longer than an authenticated key is cached. */
 const PAUSE_MS = 6000;
 
 export const roundTripsOf = async (site: Site): Promise<RoundTrips> => {
@@ -79,7 +76,7 @@ const recordCalls = (gateway: Gateway): { taken(): Call[]; stop(): void } => {
   };
 };
 
-/** What begins before the earliest of a group has ended went out together with it. */
+/** A call that starts before the earliest of its group ends ran concurrently with it. */
 const groupsOf = (calls: Call[]): string[][] => {
   const groups: { ends: number; operations: string[] }[] = [];
   for (const { begun, ended, operation } of calls.toSorted((a, b) => a.begun - b.begun)) {

@@ -14,7 +14,7 @@ import { DECLARED } from '../wire.ts';
 export const ROOT = resolve(import.meta.dirname, '../..');
 
 const ADMIN_KEY = 'the-admin-key-of-the-bench';
-/** The sweep is measured by itself: in the time of a measurement it must not run. */
+/** The sweep must not run during a measurement; it is measured alone. */
 const NEVER_MS = 24 * 3_600_000;
 
 export interface Agent {
@@ -22,12 +22,10 @@ export interface Agent {
   connect(): Connection;
 }
 
-/** The deployment on this machine, with one agent that asks and one that works. */
 export interface Site {
   running: RunningTemplate;
   requester: Agent;
   worker: Agent;
-  /** What the functions have logged so far. */
   logBytes(): number;
   stop(): Promise<void>;
 }
@@ -62,7 +60,7 @@ const setAdminKey = async (running: RunningTemplate): Promise<void> => {
   if (set.ok !== true) throw new Error(`the admin key could not be set: ${JSON.stringify(set)}`);
 };
 
-/** A site that is started again on the same folder has the agent already; it gets a new key. */
+/** A site restarted on the same folder has the agent already; it gets a new key. */
 const registered = async (address: string, id: string): Promise<string> => {
   const headers = { authorization: `Bearer ${ADMIN_KEY}` };
   const registration = JSON.stringify({ dialect: 'round-table', ...DECLARED });
@@ -74,7 +72,6 @@ const registered = async (address: string, id: string): Promise<string> => {
 
 const Key = z.object({ key: z.string() });
 
-/** What the meter counts while something runs. */
 export const metered = async (site: Site, work: () => Promise<void>): Promise<Reading> => {
   const { meter } = site.running.gateway;
   meter.reset();

@@ -14,7 +14,7 @@ const shelf = new ItemCodec(RECORDS);
 
 const api = (operation: string): string => `DynamoDB_20120810.${operation}`;
 const Tables = z.object({ TableNames: z.tuple([z.string()]) });
-/** Only top-level values are ever binary, and JSON has them as base64. */
+/** Only top-level values are binary; JSON has them as base64. */
 const StoredValue = z.union([
   z.object({ B: z.string() }).transform(({ B }) => ({ B: Buffer.from(B, 'base64') })),
   z.custom<AttributeValue>((value) => typeof value === 'object'),
@@ -25,20 +25,16 @@ interface EventBatch extends Item {
   batch: ParleyEvent[];
 }
 
-/** What a life left in the table, to be left there again by others. */
 interface Left {
   task: Task;
   log: EventBatch;
 }
 
-/** What one write of DynamoDB takes, and what an item of the log holds at most. */
+/** DynamoDB's limit for a batch write. */
 const BATCH = 25;
 const EVENTS_IN_ITEM = 240;
 
-/**
- * Stores as many completed tasks again as are wanted, under new ids, with their events. The site must be down. The stream is
- * read past all of it, so that nothing of it is dispatched.
- */
+/** The site must be down. The stream position moves past the new records, so nothing is dispatched. */
 export const storeTasks = async (dir: string, wanted: number): Promise<void> => {
   const dynamodb = await startDynamoDbLocal(join(dir, 'dynamodb'), 'us-east-1');
   try {
@@ -85,7 +81,7 @@ const passStream = async (dynamodb: DynamoDbLocal, table: string, file: string):
 
 const Position = z.object({ after: z.string() });
 
-/** The newest item of the log with the task that it tells of; its three events are those of a whole life. */
+/** The newest event batch with its task: its three events are one task cycle. */
 const leftByALife = async (dynamodb: DynamoDbLocal, table: string): Promise<Left> => {
   const found = async <T extends Item>(pk: string): Promise<T[]> => {
     const query = {

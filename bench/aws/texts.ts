@@ -1,7 +1,6 @@
-/** Makes a text of so many bytes, each time another one. */
 export type Text = (bytes: number) => string;
 
-/** Of ordinary words: what agents write to each other compresses about as well. */
+/** Ordinary words compress about as well as real messages. */
 const WORDS =
   `the a of and to in is that for it as was with be by on not this are from at which or an have they one had but all were
 when there can more if no out so said what up its about than into them only some could time these two may then do first any now such
@@ -24,7 +23,7 @@ receive agree support hit produce eat cover catch draw choose cause point listen
     .split(/\s+/)
     .filter((word, index, all) => all.indexOf(word) === index);
 
-/** Mulberry32: numbers from 0 to 1 that are the same for the same seed. */
+/** Mulberry32, a seeded generator. */
 const numbersFrom = (seed: number) => (): number => {
   seed = (seed + 0x6d2b79f5) | 0;
   let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
@@ -50,7 +49,7 @@ export const sentences = (seed: number): Text => {
   };
 };
 
-/** Nothing makes this smaller than three quarters, which is what base64 adds. */
+/** Compresses to no less than 75 %, which is the share that base64 adds. */
 export const noise = (seed: number): Text => {
   const next = numbersFrom(seed);
   return (bytes) => {

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Tally } from './tally.ts';
 
-/** What the server does not read stays with the kernel and in here: beyond this, nothing more is written. */
+/** Unread data stays in the kernel and in Node's buffer; beyond this, nothing is written. */
 const UNREAD_BYTES = 256 * 1024;
 
 interface Sent {
@@ -9,7 +9,6 @@ interface Sent {
   at: number;
 }
 
-/** A connection of one who sends without regard for the answers, which are counted as they come. */
 export class FloodConnection {
   readonly #port: number;
   readonly #tally: Tally;
@@ -53,7 +52,7 @@ export class FloodConnection {
     return socket;
   }
 
-  /** Nobody knows what became of those that were not answered. */
+  /** The outcome of unanswered requests is unknown. */
   #lost(): void {
     this.#tally.unanswered += this.outstanding;
     this.#outstanding = [];

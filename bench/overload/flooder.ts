@@ -10,15 +10,14 @@ export interface FloodJob {
   senders: { id: string; key: string }[];
   connections: number;
   perSecond: number;
-  /** Without it, a connection has one request under way. */
+  /** Otherwise one request in flight per connection. */
   isPipelined: boolean;
   seconds: number;
-  /** Where the ids go that were acknowledged, one a line. */
+  /** File with one acknowledged id per line. */
   acknowledged: string;
 }
 
 const TICK_MS = 5;
-/** How long answers are waited for when the flood is over. */
 const LAST_ANSWERS_MS = 10_000;
 
 const job: FloodJob = JSON.parse(process.argv[2] ?? '');
@@ -30,7 +29,6 @@ const senders = Array.from({ length: job.connections }, (_, n) => {
 });
 
 let next = 0;
-/** Whoever can send is sought in turn; false where nobody can. */
 const sendOne = (): boolean => {
   for (let tried = 0; tried < senders.length; tried++) {
     const sender = senders[next++ % senders.length];

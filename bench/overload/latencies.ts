@@ -5,11 +5,11 @@ export interface Spread {
   max: number;
 }
 
-/** Steps of 5 %: from 0.01 ms, 400 of them reach beyond a day. */
+/** Steps of 5 %: from 0.01 ms, 400 steps exceed a day. */
 const STEP = Math.log(1.05);
 const FIRST_MS = 0.01;
 
-/** Any number of latencies in the same space, each known to 5 %; the largest exactly. */
+/** Constant memory; precise to 5 %, the maximum exact. */
 export class Latencies {
   readonly #counts = new Array<number>(500).fill(0);
   #count = 0;

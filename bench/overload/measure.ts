@@ -27,7 +27,7 @@ const CAPACITY_CALLERS = 64;
 const QUIET_MS = 3000;
 const SAMPLE_MS = 250;
 const READERS = 32;
-/** Recovered is who answers as quickly as before, twice in a row, within this. */
+/** Recovered: twice in a row as fast as before, within this time. */
 const RECOVERY_MS = 60_000;
 
 export const measureOverload = async (mode: Mode, { seconds, factor }: OverloadOptions): Promise<Overloaded> => {
@@ -82,7 +82,6 @@ const recovery = async (observer: Observer, before: Observed): Promise<number | 
   return undefined;
 };
 
-/** An administrator may see every task. */
 const countLost = async (port: number, ids: string[]): Promise<number> => {
   let [next, lost] = [0, 0];
   const readers = Array.from({ length: READERS }, async () => {

@@ -30,7 +30,7 @@ const base = `http://127.0.0.1:${port}`;
 let [healthz, cycles] = [new Latencies(), new Latencies()];
 let [healthzFailed, cyclesRefused, cyclesFailed] = [0, 0, 0];
 
-/** On a connection of its own each time, as those who watch a server do. */
+/** On a new connection each time, like a monitoring probe. */
 const probe = async (): Promise<void> => {
   const begun = performance.now();
   try {
@@ -70,7 +70,7 @@ const message = ({ id }: Agent, type: string, payload: object, more: object): ob
   ...more,
 });
 
-/** A task for one agent alone, so that no other stands before it in a queue. */
+/** For one agent alone, so that no other task is ahead in its queue. */
 const cycle = async (): Promise<void> => {
   const taskId = randomUUID();
   const begun = performance.now();
@@ -96,7 +96,6 @@ const forever = async (act: () => Promise<void>, restMs: number): Promise<void> 
 void forever(probe, PROBE_MS);
 void forever(cycle, PAUSE_MS);
 
-/** Tells what was seen since it was last asked. */
 process.on('message', () => {
   const seen: Observed = {
     healthz: healthz.spread,

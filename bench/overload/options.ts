@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
 
-/** Who floods, and how. */
 export interface Mode {
   label: string;
   keys: number;
@@ -8,7 +7,7 @@ export interface Mode {
   isPipelined: boolean;
 }
 
-/** Three thousand callers, each with one request under way; or forty that send without regard for the answers. */
+/** 3,000 callers with one request in flight each, or 40 that ignore the answers. */
 const MODES: Mode[] = [
   { label: 'one key, pipelined', keys: 1, connections: 40, isPipelined: true },
   { label: 'one key', keys: 1, connections: 3000, isPipelined: false },

@@ -16,7 +16,6 @@ export const flood = async (job: FloodJob): Promise<FloodResult> => {
 };
 
 export interface Observer {
-  /** What it saw since it was last asked. */
   seen(): Promise<Observed>;
   stop(): Promise<void>;
 }

@@ -2,20 +2,16 @@ import { Latencies, type Spread } from './latencies.ts';
 
 export interface FloodResult {
   sent: number;
-  /** What was due and could not be sent, because the server did not read or all callers waited for their answer. */
+  /** Due but not sent: the server did not read, or all callers waited. */
   withheld: number;
   accepted: number;
-  /** How often each refusal came. */
   refused: Record<string, number>;
-  /** Refusals that do not say when to come again. */
   withoutRetryAfter: number;
   unanswered: number;
-  /** Connections that the server closed. */
   closed: number;
   acceptedMs: Spread;
 }
 
-/** What came of a flood. */
 export class Tally {
   readonly acknowledged: string[] = [];
   readonly #latencies = new Latencies();

@@ -43,7 +43,6 @@ const perSecond = async (count: number, work: () => Promise<void>): Promise<numb
   return Math.round((count * 1000) / (now() - begun));
 };
 
-/** What a client alone takes out of a stream, acknowledging each. */
 const consumedRaw = async (client: NatsConnection, count: number): Promise<void> => {
   const consumer = await jetstream(client).consumers.get('RAW', 'raw');
   const messages = await consumer.consume({ max_messages: 500 });
@@ -66,7 +65,7 @@ const run = async (quick: boolean, counts: (typeof COUNTS)['full']): Promise<voi
   const owner = { after: (cleanUp: () => unknown) => cleanUps.push(cleanUp) };
   const children: ChildProcess[] = [];
   const start = async (file: string, args: string[] = []): Promise<[ChildProcess, unknown]> => {
-    // As the image starts it.
+    // The flags of the relay image.
     const child = fork(file, args, { execArgv: ['--max-semi-space-size=4', '--max-old-space-size=96'] });
     children.push(child);
     const [said] = await once(child, 'message');
@@ -91,7 +90,7 @@ const run = async (quick: boolean, counts: (typeof COUNTS)['full']): Promise<voi
     const bundle = await bundleRelay(dir, join(import.meta.dirname, 'relay-under-test.ts'));
     const [relay] = await start(bundle, [nats.url, address, TEXT]);
     const pid = relay.pid ?? 0;
-    /** What was published while it stood still is what it takes as fast as it can. */
+    /** Published while the relay is stopped, so that it then runs at full speed. */
     const up = async (count: number, meanwhile: () => void = () => {}): Promise<number> => {
       const before = (await seen()).count;
       relay.kill('SIGSTOP');
@@ -144,7 +143,6 @@ const run = async (quick: boolean, counts: (typeof COUNTS)['full']): Promise<voi
   }
 };
 
-/** From publishing to a consumer that waits, and to Parley through the relay; one at a time. */
 const latencies = async (
   client: NatsConnection,
   count: number,

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { RelayPlan } from '../../shared/nats/relay-plan.ts';
 
-/** Takes every message and does nothing with it. Says when the last of them came, and how long each was on its way. */
 const plan: RelayPlan = {
   project: 'bench',
   streams: ['UP', 'DOWN'].map((name) => ({

@@ -3,7 +3,6 @@ import { createParleyApi } from '../../relay/parley-api.ts';
 import { startRelay } from '../../relay/relay.ts';
 import type { Priority, ReceivedMessage } from '../../shared/ports/queues.ts';
 
-/** A relay whose queue gives it as many messages as it is told to bring down, at once. */
 const [natsUrl = '', address = '', payload = ''] = process.argv.slice(2);
 let left = 0;
 let wake = Promise.withResolvers<void>();

@@ -28,7 +28,6 @@ import {
 } from './parley-metrics.ts';
 
 interface AlarmRule {
-  /** Also the heading in the runbook. */
   runbookAnchor: string;
   description: string;
   metrics: IMetric[];
@@ -39,18 +38,18 @@ interface AlarmRule {
   missing?: TreatMissingData;
 }
 
-/** Longer than the six timeouts for which a batch that failed stays hidden. */
+/** A failed batch stays hidden for six function timeouts; this is longer. */
 const DEAD_LETTER_AGE_S = 15 * 60;
-/** A relay takes what is there within a second, and starts anew within a minute. */
+/** A relay receives within a second and restarts within a minute. */
 const RELAY_AGE_S = 5 * 60;
-/** A record is normally worked off within a second, and the stream keeps it for a day: there are 24 hours left to act. */
+/** Normally a record takes a second. The stream keeps it for 24 h, which leaves almost a day to act. */
 const STREAM_AGE_MS = 5 * 60 * 1000;
-/** The thresholds of the message routing protocol: twice its targets, and four fifths of an inbox. */
+/** From the Message Routing protocol: twice its latency targets, and 80 % of an inbox. */
 const SLOW_WRITE_MS = 100;
 const SLOW_READ_MS = 200;
 const INBOX_ALMOST_FULL = 80;
 const MAX_SERVER_ERRORS = 5;
-/** The SDK tries each again by itself, so that a few reach nobody. */
+/** The SDK retries each fault, so a few have no consequence. */
 const MAX_TABLE_FAULTS = 10;
 
 const buildAlarmRules = (watched: MonitoredResources, { alarms, stage }: AwsConfig): AlarmRule[] => {
@@ -191,7 +190,6 @@ const toComparison = ({
     : { threshold: minimum, comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD };
 };
 
-/** What somebody should get up for. Each alarm names the heading of the runbook that says what to do. */
 export class Alarms extends Construct {
   constructor(scope: Construct, id: string, { aws, watched }: { aws: AwsConfig; watched: MonitoredResources }) {
     super(scope, id);
@@ -217,7 +215,7 @@ export class Alarms extends Construct {
 
   private addTopic({ stage, alarms }: AwsConfig): Topic {
     const topic = new Topic(this, 'Topic', { topicName: `parley-${stage}-alarms`, enforceSSL: true });
-    // A policy, and `enforceSSL` makes one, takes the place of the one by which the whole account may publish.
+    // The policy made by `enforceSSL` replaces SNS's default policy, which lets the whole account publish.
     topic.addToResourcePolicy(
       new PolicyStatement({
         principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],

@@ -8,21 +8,19 @@ import { METRIC_PERIOD } from './metric-period.ts';
 import type { ParleyFunction } from './parley-function.ts';
 import type { TaskQueues } from './task-queues.ts';
 
-/** What alarms and dashboard look at. */
 export interface MonitoredResources {
   functions: Record<FunctionName, ParleyFunction>;
   table: Table;
   queues: TaskQueues;
   delayQueue: DelayQueue;
-  /** There is none while the deployment is paused. */
+  /** Undefined while the deployment is paused. */
   stream?: EventSourceMapping;
   api: HttpApi;
 }
 
-/** CloudWatch takes ten metrics into one expression of an alarm. */
+/** CloudWatch allows ten metrics in one alarm expression. */
 const MAX_METRICS_PER_EXPRESSION = 10;
 
-/** As few expressions as hold all metrics. What says nothing counts as 0. */
 export const combineMetrics = (how: 'MAX' | 'SUM', label: string, metrics: IMetric[]): MathExpression[] => {
   const chunks = Array.from({ length: Math.ceil(metrics.length / MAX_METRICS_PER_EXPRESSION) }, (_, at) =>
     metrics.slice(at * MAX_METRICS_PER_EXPRESSION, (at + 1) * MAX_METRICS_PER_EXPRESSION),
@@ -42,7 +40,7 @@ export const SCHEDULED_FUNCTIONS = FUNCTION_NAMES.filter((name) => !MANUAL_FUNCT
 
 export const buildOldestMessageMetrics = ({ queues }: MonitoredResources): IMetric[] =>
   queues.domainQueues
-    // Low priority waits for an agent that has nothing else to do.
+    // Low priority may wait long without a fault.
     .filter(({ priority }) => priority !== 'low')
     .map(({ queue }) => queue.metricApproximateAgeOfOldestMessage({ period: METRIC_PERIOD, statistic: Stats.MAXIMUM }));
 
@@ -64,7 +62,6 @@ export const buildRelayDeadLetterMetrics = ({ queues }: MonitoredResources): IMe
 export const buildIteratorAgeMetric = ({ functions }: MonitoredResources): IMetric =>
   functions.dispatch.lambda.metric('IteratorAge', { period: METRIC_PERIOD, statistic: Stats.MAXIMUM });
 
-/** Of the stream's records: those that went to the failure bucket, and those that were lost. */
 export const buildFailedRecordMetrics = ({ stream }: MonitoredResources): IMetric[] =>
   stream === undefined
     ? []
@@ -79,7 +76,7 @@ export const buildFailedRecordMetrics = ({ stream }: MonitoredResources): IMetri
           }),
       );
 
-/** 1 where messages came in and the stream brought none of what followed from them. */
+/** 1 if messages arrived but the stream invoked nothing. */
 export const buildStreamNotReadMetric = ({ functions }: MonitoredResources): IMetric => {
   const buildInvocationMetric = ({ lambda }: ParleyFunction) =>
     lambda.metricInvocations({ period: METRIC_PERIOD, statistic: Stats.SUM });
@@ -94,10 +91,9 @@ export const buildStreamNotReadMetric = ({ functions }: MonitoredResources): IMe
   });
 };
 
-/** DynamoDB counts these by operation only. */
+/** DynamoDB reports these metrics only per operation. */
 const OPERATIONS = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'TransactWriteItems'];
 
-/** Calls that the table refused as too many, and those that failed inside DynamoDB. */
 export const buildTableFaultMetrics = ({ table }: MonitoredResources): IMetric[] =>
   ['ThrottledRequests', 'SystemErrors'].flatMap((name) =>
     OPERATIONS.map((operation) =>

@@ -9,13 +9,15 @@ export interface BucketProps {
   key?: IKey;
 }
 
-/** The longest that anybody may take to find out why a record failed. */
 const FAILURE_RETENTION = Duration.days(90);
 
-/** A change that failed is played back for as long as it is kept, and may name content that nobody owns yet. */
+/**
+ * A replayed change may refer to content that no record retains yet, so that content outlives the failure records by
+ * ten days.
+ */
 const UNRETAINED_RETENTION = FAILURE_RETENTION.plus(Duration.days(10));
 
-/** As long as the table can be restored to an earlier moment, its content can be too. */
+/** DynamoDB's point-in-time recovery reaches 35 days back; the content must reach as far. */
 const DELETED_RETENTION = Duration.days(35);
 
 const createBucket = (
@@ -44,7 +46,6 @@ const createBucket = (
   return bucket;
 };
 
-/** Content that is too large for a record. It is deleted when its record goes, or if none ever owned it, and is really gone some weeks later. */
 export const createContentBucket = (scope: Construct, props: BucketProps): Bucket =>
   createBucket(scope, 'Content', props, {
     versioned: true,
@@ -54,6 +55,5 @@ export const createContentBucket = (scope: Construct, props: BucketProps): Bucke
     ],
   });
 
-/** What the stream's function could not process, whole, until it is played back. */
 export const createFailureBucket = (scope: Construct, props: BucketProps): Bucket =>
   createBucket(scope, 'Failures', props, { versioned: false, rules: [{ expiration: FAILURE_RETENTION }] });

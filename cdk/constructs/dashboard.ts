@@ -27,7 +27,6 @@ import {
 const createGraph = (title: string, left: IMetric[], right: IMetric[] = []): IWidget =>
   new GraphWidget({ title, left, right, width: 8, height: 6, period: METRIC_PERIOD });
 
-/** The way of a task from left to right and from top to bottom: calls, functions, lanes, stream, timers. */
 export const createDashboard = (scope: Construct, stage: string, watched: MonitoredResources): Dashboard => {
   const { functions, queues, delayQueue, api } = watched;
   const buildFunctionMetrics = (names: typeof SCHEDULED_FUNCTIONS, metric: string, statistic: string): IMetric[] =>

@@ -5,10 +5,10 @@ import { buildQueuePrefix } from '../../shared/config/aws-config.ts';
 import { FUNCTIONS } from '../function-specs.ts';
 import { computeVisibility, createQueue } from './queues.ts';
 
-/** Ten times six timeouts of `due` are half an hour; the sweep sends what is still overdue again all the while. */
+/** Ten receives at six timeouts of `due` each are half an hour. Meanwhile the sweep sends overdue timers again. */
 const MAX_RECEIVES = 10;
 
-/** What fires within the next minutes. A time that is lost here is still in its record, where the sweep finds it. */
+/** A lost message delays its timer: `due` stays in the record, where the sweep finds it. */
 export class DelayQueue extends Construct {
   readonly queue: Queue;
   readonly deadLetters: Queue;

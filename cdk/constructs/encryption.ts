@@ -3,7 +3,6 @@ import { ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
 
-/** What whoever reads and writes table, queues and buckets does with the key. */
 export const KEY_ACTIONS = [
   'kms:Decrypt',
   'kms:DescribeKey',
@@ -13,7 +12,7 @@ export const KEY_ACTIONS = [
   'kms:ReEncryptTo',
 ];
 
-/** The deployment's own key. It is kept when the stack goes: without it, what was retained could not be read. */
+/** Retained when the stack is deleted: without the key, the retained data is unreadable. */
 export const createCustomerKey = (scope: Construct, stage: string): IKey => {
   const key = new Key(scope, 'Key', {
     alias: `parley-${stage}`,

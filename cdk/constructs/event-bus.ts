@@ -11,7 +11,6 @@ export interface BusProps {
   archive: boolean;
 }
 
-/** What happened, for others to follow; nothing inside depends on it. */
 export const createEventBus = (scope: Construct, { stage, keepMs: retentionMs, archive }: BusProps): EventBus => {
   const bus = new EventBus(scope, 'Bus', { eventBusName: `parley-${stage}` });
   if (archive) {

@@ -4,10 +4,7 @@ import type { Construct } from 'constructs';
 import { DEFAULT_ROUTE_FUNCTION, type FunctionName, ROUTES } from '../function-specs.ts';
 import type { ParleyFunction } from './parley-function.ts';
 
-/**
- * For LocalStack, whose free tier has no HTTP APIs: each function behind a route gets an address of its own. The answer is the
- * routes as JSON, `{"POST /v1/messages": "http://…"}`, for whoever puts one address in front of them.
- */
+/** LocalStack's free tier has no HTTP APIs, so each function gets its own URL. The output maps route to URL as JSON. */
 export const createFunctionUrls = (scope: Construct, functions: Record<FunctionName, ParleyFunction>): string => {
   const urls = new Map<FunctionName, string>();
   const getFunctionUrl = (name: FunctionName): string => {

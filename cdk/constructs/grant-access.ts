@@ -10,7 +10,6 @@ import type { DelayQueue } from './delay-queue.ts';
 import { KEY_ACTIONS } from './encryption.ts';
 import type { TaskQueue, TaskQueues } from './task-queues.ts';
 
-/** What functions can be given access to. */
 export interface FunctionResources {
   table: Table;
   queues: TaskQueues;
@@ -30,7 +29,7 @@ const buildStatements = (
     ? []
     : [new PolicyStatement({ actions: actions.map((action) => `${service}:${action}`), resources })];
 
-/** The objects of one bucket. Below a named resource, this is the only wildcard that a policy here may have. */
+/** The only wildcard that a policy may have below a named resource. */
 export const getObjectsArn = (bucket: Bucket, role: Role): string => {
   const { defaultChild } = bucket.node;
   if (!CfnElement.isCfnElement(defaultChild)) throw new Error(`${bucket.node.path} is no bucket of this stack`);
@@ -41,7 +40,7 @@ export const getObjectsArn = (bucket: Bucket, role: Role): string => {
   return bucket.arnForObjects('*');
 };
 
-/** Whoever may not list a bucket is told 403 for an object that is not there, so that a missing one would look like a missing grant. */
+/** Without ListBucket, S3 answers 403 for a missing object, which looks like a missing grant. */
 const buildBucketStatements = (
   bucket: Bucket,
   role: Role,
@@ -54,13 +53,11 @@ const buildBucketStatements = (
         ...buildStatements('s3', actions, [getObjectsArn(bucket, role)]),
       ];
 
-/** A deployment need not have any. */
 const buildRelayStatements = (queueKeys: TaskQueue[], actions: readonly string[] | undefined): PolicyStatement[] => {
   const arns = queueKeys.map(({ queue }) => queue.queueArn);
   return arns.length > 0 ? buildStatements('sqs', actions, arns) : [];
 };
 
-/** A function's whole policy, action by action and resource by resource. */
 export const grantAccess = (role: Role, access: FunctionAccess, to: FunctionResources): void => {
   const statements = [
     ...buildStatements('dynamodb', access.table, [to.table.tableArn]),

@@ -25,7 +25,7 @@ export interface HttpApiProps {
   key?: IKey;
 }
 
-/** Who called what, when, and how it ended: neither headers nor bodies, because keys and payloads are in them. */
+/** No headers and no bodies: they contain keys and payloads. */
 const ACCESS_LOG = {
   time: '$context.requestTime',
   requestId: '$context.requestId',
@@ -43,11 +43,9 @@ const ACCESS_LOG = {
 
 const METHODS = { ANY: HttpMethod.ANY, POST: HttpMethod.POST };
 
-/** One HTTPS endpoint in front of all functions. */
 export class ParleyHttpApi extends Construct {
   readonly api: HttpApi;
   readonly url: string;
-  /** What the custom domain's name must point to. */
   readonly domainTarget?: string;
 
   constructor(scope: Construct, id: string, props: HttpApiProps) {
@@ -56,7 +54,7 @@ export class ParleyHttpApi extends Construct {
     this.api = new HttpApi(this, 'Api', { apiName: `parley-${stage}`, createDefaultStage: false });
     this.addRoutes(props.functions);
     const log = new LogGroup(this, 'AccessLog', {
-      // API Gateway lets itself write to groups of this prefix without a line for each in the account's one log policy.
+      // Log groups under `/aws/vendedlogs/` need no entry in the account's log resource policy, whose size is limited.
       logGroupName: `/aws/vendedlogs/parley-${stage}-access`,
       retention: logDays,
       encryptionKey: props.key,

@@ -24,7 +24,6 @@ export interface ParleyFunctionProps {
   resources: FunctionResources;
 }
 
-/** How every function is built: its role may do what `FUNCTIONS` says and write its own log, nothing else. */
 export class ParleyFunction extends Construct {
   readonly lambda: LambdaFunction;
   readonly role: Role;
@@ -53,7 +52,7 @@ export class ParleyFunction extends Construct {
       architecture: Architecture.ARM_64,
       memorySize: spec.memoryMB,
       timeout: Duration.seconds(spec.timeoutS),
-      // Parley carries `traceparent` itself and logs it; X-Ray would cost more than the call and need a grant on everything.
+      // Parley propagates and logs `traceparent` itself. X-Ray costs more than the call and needs a grant on `*`.
       tracing: Tracing.DISABLED,
       logGroup: log,
       loggingFormat: LoggingFormat.JSON,

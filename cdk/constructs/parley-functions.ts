@@ -12,7 +12,6 @@ export interface FunctionsProps {
   resources: FunctionResources;
 }
 
-/** All functions. Each is told where everything is, and may reach what its row in `FUNCTIONS` says. */
 export const createFunctions = (
   scope: Construct,
   { aws, code, resources }: FunctionsProps,

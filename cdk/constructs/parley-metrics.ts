@@ -3,7 +3,6 @@ import { METRICS_SERVICE, type MetricName } from '../../shared/kernel/metrics.ts
 import type { FunctionName } from '../function-specs.ts';
 import { METRIC_PERIOD } from './metric-period.ts';
 
-/** Of the metrics that functions write themselves, by `functions/runtime/metrics.lazy.ts`. */
 export const METRIC_NAMESPACE = 'Parley';
 
 type ParleyMetricName =
@@ -27,7 +26,7 @@ const buildParleyMetric = (
   new Metric({
     namespace: METRIC_NAMESPACE,
     metricName,
-    // CloudWatch finds a metric only by all the dimensions that it was written with.
+    // CloudWatch finds a metric only under the exact set of its dimensions.
     dimensionsMap: { service, stage },
     statistic,
     period: METRIC_PERIOD,
@@ -42,25 +41,22 @@ export const buildTaskCountMetrics = (stage: string): IMetric[] =>
 export const buildChangesDispatchedMetric = (stage: string): IMetric =>
   buildParleyMetric(stage, 'dispatch', 'ChangesDispatched');
 
-/** Both carry out changes, and so announce them. */
+/** These two functions execute effects and therefore publish events. */
 export const buildUnpublishedEventMetrics = (stage: string): IMetric[] =>
   (['dispatch', 'replay'] as const).map((service) => buildParleyMetric(stage, service, 'EventsNotPublished'));
 
 export const buildDueSweptMetric = (stage: string): IMetric => buildParleyMetric(stage, 'sweep', 'DueSwept');
 
-/** One slow call in twenty is an accident, more are a state. */
 const LATENCY_STATISTIC = Stats.percentile(95);
 
 const buildMessageMetric = (stage: string, name: MetricName, statistic?: string): IMetric =>
   buildParleyMetric(stage, METRICS_SERVICE, name, statistic);
 
-/** How long messages of the message routing protocol take to be written and read. */
 export const buildWriteLatencyMetric = (stage: string): IMetric =>
   buildMessageMetric(stage, 'message_write_latency_ms', LATENCY_STATISTIC);
 export const buildReadLatencyMetric = (stage: string): IMetric =>
   buildMessageMetric(stage, 'message_read_latency_ms', LATENCY_STATISTIC);
 
-/** Of the fullest inbox that has a limit. */
 export const buildInboxDepthMetric = (stage: string): IMetric =>
   buildMessageMetric(stage, 'inbox_depth', Stats.MAXIMUM);
 

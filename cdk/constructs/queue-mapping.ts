@@ -3,10 +3,10 @@ import { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { ParleyFunction } from './parley-function.ts';
 
-/** Also the most that a FIFO queue gives. */
+/** The maximum of a FIFO queue. */
 const BATCH_SIZE = 10;
 
-/** A queue to its function. What the function reports as failed is given again, the rest of the batch is done. */
+/** With partial batch responses, only the messages reported as failed are delivered again. */
 export const addQueueMapping = (
   reader: ParleyFunction,
   queue: Queue,

@@ -5,12 +5,11 @@ import type { Construct } from 'constructs';
 
 const RETENTION = Duration.days(14);
 
-/** What every queue has: encryption, and no way in but TLS. */
 export const createQueue = (scope: Construct, id: string, key: IKey | undefined, props: QueueProps): Queue =>
   new Queue(scope, id, {
     enforceSSL: true,
     retentionPeriod: RETENTION,
-    // A data key for each call of each queue would cost more than the queues do.
+    // Without data key reuse, one KMS call per request would cost more than SQS itself.
     ...(key
       ? { encryption: QueueEncryption.KMS, encryptionMasterKey: key, dataKeyReuse: Duration.hours(1) }
       : { encryption: QueueEncryption.SQS_MANAGED }),
@@ -25,5 +24,5 @@ export const createFifoQueue = (scope: Construct, id: string, key: IKey | undefi
     ...props,
   });
 
-/** What a mapping reads must stay hidden for six times the function's timeout, or a slow batch is given out twice. */
+/** AWS recommends six times the function timeout; with less, a slow batch is delivered twice. */
 export const computeVisibility = (spec: { timeoutS: number }): Duration => Duration.seconds(6 * spec.timeoutS);

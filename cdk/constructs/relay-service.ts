@@ -32,13 +32,12 @@ export interface RelayServiceProps {
   key?: IKey;
 }
 
-/** What Fargate has as its smallest that leaves the relay's 150 MB room. */
+/** The smallest Fargate size with room for the relay's 150 MB. */
 const CPU = 256;
 const MEMORY_MIB = 512;
 /** The relay drains within 20 s. */
 const STOP_TIMEOUT = Duration.seconds(30);
 
-/** Where relays run: a network from which calls go out and into which none come. */
 export const createRelayNetwork = (scope: Construct, stage: string): { vpc: Vpc; cluster: Cluster } => {
   const subnet = { name: 'relay', subnetType: SubnetType.PUBLIC, cidrMask: 24 };
   const vpc = new Vpc(scope, 'RelayNetwork', { maxAzs: 2, natGateways: 0, subnetConfiguration: [subnet] });
@@ -54,7 +53,6 @@ export const createRelayNetwork = (scope: Construct, stage: string): { vpc: Vpc;
   return { vpc, cluster };
 };
 
-/** The relay of one project. It may read the project's relay queues and its own key, and nothing else. */
 export class RelayService extends Construct {
   readonly service: FargateService;
   readonly keySecret: Secret;
@@ -88,7 +86,7 @@ export class RelayService extends Construct {
       desiredCount: aws.paused ? 0 : relay.count,
       assignPublicIp: true,
       securityGroups: [securityGroup],
-      // One more starts before one stops, and one that does not start takes none of the others away.
+      // Starts one more task before it stops one, so a failed deployment takes no relay away.
       minHealthyPercent: 100,
       maxHealthyPercent: 200,
       circuitBreaker: { rollback: true },

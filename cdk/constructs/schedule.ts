@@ -9,13 +9,10 @@ export interface ScheduleProps {
   enabled: boolean;
 }
 
-/** Neither the rule nor Lambda itself, which takes the event and tries it by its own settings, comes back with a run that failed. */
+/** Both EventBridge and Lambda's asynchronous invocation retry by default. The next run does the work instead. */
 const NO_RETRY = { retryAttempts: 0, maxEventAge: Duration.minutes(1) };
 
-/**
- * A rule and not EventBridge Scheduler: it costs nothing, needs no role, and LocalStack really runs it. A run that could not be
- * started is not worth starting late, because the next one does its work.
- */
+/** A rule, not EventBridge Scheduler: it is free, needs no role, and LocalStack executes it. */
 export const addSchedule = (runs: ParleyFunction, { description, every, enabled }: ScheduleProps): void => {
   runs.lambda.configureAsyncInvoke(NO_RETRY);
   new Rule(runs, 'Every', {

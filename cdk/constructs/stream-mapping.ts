@@ -11,14 +11,10 @@ export interface StreamMappingProps {
   table: Table;
   failures: Bucket;
   parallelism: number;
-  /** Counts of what was given up, for the alarm. */
   withMetrics: boolean;
 }
 
-/**
- * The stream to `dispatch`. A record that fails again and again blocks its shard, so that it is singled out by halving, tried
- * 10 times, and then kept whole in a bucket, from where `replay` plays it back.
- */
+/** A failing record blocks its shard. So the batch is bisected, the record tried 10 times and stored for `replay`. */
 export const addStreamMapping = (
   dispatch: ParleyFunction,
   { table, failures, parallelism, withMetrics }: StreamMappingProps,
@@ -40,15 +36,15 @@ export const addStreamMapping = (
     eventSourceArn,
     startingPosition: StartingPosition.TRIM_HORIZON,
     batchSize: 100,
-    // What agents wait for does not go this way; packed together, events cost a fraction of a write each.
+    // No agent waits for this path. In larger batches, an event costs a fraction of a write.
     maxBatchingWindow: Duration.seconds(1),
     parallelizationFactor: parallelism,
     reportBatchItemFailures: true,
     bisectBatchOnError: true,
     retryAttempts: 10,
-    // The stream itself keeps a record for a day.
+    // The retention of DynamoDB streams.
     maxRecordAge: Duration.days(1),
-    // The rest of the stream is not paid for.
+    // Filtered records cause no invocation.
     filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: FilterRule.or(...CHANGE_FEED_KINDS) } } } })],
     onFailure: { bind: () => ({ destination: failures.bucketArn }) },
     supportS3OnFailureDestination: true,

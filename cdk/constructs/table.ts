@@ -28,7 +28,6 @@ const INDEX_KEYS: Record<TableIndexName, IndexKeys> = {
   due: { partition: 'dueShard', sort: { name: 'due', type: AttributeType.NUMBER } },
 };
 
-/** Everything that Parley knows, and the stream of its changes. */
 export const createParleyTable = (scope: Construct, { removal, protect, key }: TableProps): Table => {
   const table = new Table(scope, 'Table', {
     partitionKey: { name: 'pk', type: AttributeType.STRING },

@@ -8,10 +8,7 @@ import { listQueues, type NamedQueue } from '../../shared/ports/queue-names.ts';
 import { FUNCTIONS } from '../function-specs.ts';
 import { computeVisibility, createFifoQueue } from './queues.ts';
 
-/**
- * A claim receives, writes and deletes within seconds, and a message that it could not take goes back at once. So a message
- * may be received often without anything being wrong with it.
- */
+/** A claim takes seconds and returns refused messages at once, so a high receive count is no sign of a fault. */
 const QUEUE_VISIBILITY = Duration.seconds(30);
 const MAX_RECEIVES = 1000;
 
@@ -19,16 +16,12 @@ export interface TaskQueue extends NamedQueue {
   queue: Queue;
 }
 
-/**
- * One FIFO queue for each project, domain and priority, and one for the dead letters of each project. A project with a relay has one
- * for each priority of what goes to NATS, and one for what the relay could not publish.
- */
 export class TaskQueues extends Construct {
   readonly domainQueues: TaskQueue[];
   readonly relayQueues: TaskQueue[];
   readonly deadLetters: Queue[];
   readonly relayDeadLetters: Queue[];
-  /** What the URL of every lane begins with, taken from a real one, so that no account's form of URL is assumed. */
+  /** Taken from a real URL, so that no form of URL is assumed. */
   readonly urlPrefix: string;
   readonly namePrefix: string;
 
@@ -44,7 +37,7 @@ export class TaskQueues extends Construct {
         createDeadLetterQueue(`${project}-dead`, computeVisibility(FUNCTIONS['dead-letters'])),
       ]),
     );
-    // Nobody reads it by itself: a task is sent again by its own timer, and the rest an operator moves back.
+    // Without a consumer: a task's timer requeues it, and an operator moves the rest back.
     const ofRelays = new Map(
       Object.keys(projects)
         .filter((project) => projects[project]?.relay)

@@ -10,7 +10,6 @@ import { type PlannedFunction, parseFunctions } from './lambda/functions.ts';
 import { type PlannedMapping, parseMappings } from './mappings/mappings.ts';
 import type { ResourceContext } from './resource-type.ts';
 
-/** All that a template runs, with nothing left to find out. */
 export interface Deployment {
   plan: ResourceGraph;
   functions: PlannedFunction[];
@@ -20,7 +19,7 @@ export interface Deployment {
   mappings: PlannedMapping[];
 }
 
-/** Reads and checks a template whole; all mistakes are thrown as one TemplateError. */
+/** Reports all mistakes in one TemplateError. */
 export const buildDeployment = (template: unknown, site: ResourceContext, assets: string): Deployment => {
   const plan = buildResourceGraph(template, site);
   const roles = loadRoles(plan);

@@ -1,4 +1,4 @@
-/** What must be stopped, in the opposite order of its start. */
+/** Stops in the reverse order of the start. */
 export class Disposer {
   readonly #steps: (() => unknown)[] = [];
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Keeps a folder for one process; whatever ends the process frees it. */
+/** The lock ends with the process, however that ends. */
 export const lockFolder = (dir: string): { release(): void } => {
   const lock = new DatabaseSync(join(dir, 'lock.db'));
   try {
@@ -16,7 +16,6 @@ export const lockFolder = (dir: string): { release(): void } => {
 
 const ASK_AGAIN_MS = 100;
 
-/** The same, once whoever has it is done. */
 export const lockFolderWhenFree = async (dir: string, patienceMs: number): Promise<{ release(): void }> => {
   for (const until = Date.now() + patienceMs; ; await pause(ASK_AGAIN_MS)) {
     try {

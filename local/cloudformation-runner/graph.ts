@@ -6,7 +6,6 @@ import { buildPhysicalName, createScope } from './scope.ts';
 import { type RawResource, Template } from './template.ts';
 import { TemplateIssues, unknownResourceIssue } from './template-error.ts';
 
-/** A resource with its properties checked, its name, and what Fn::GetAtt says of it. */
 export interface Resource<Properties> {
   logicalId: string;
   name: string;
@@ -16,7 +15,6 @@ export interface Resource<Properties> {
   properties: Properties;
 }
 
-/** The template with every reference resolved: what is to be run. */
 export interface ResourceGraph {
   site: ResourceContext;
   mistakes: TemplateIssues;
@@ -24,7 +22,7 @@ export interface ResourceGraph {
   resolveOutputs(): Record<string, unknown>;
 }
 
-/** Reads a template and finds all that is wrong with it: `mistakes` has it, and nothing is thrown. */
+/** Collects mistakes in `mistakes`, never throws. */
 export const buildResourceGraph = (source: unknown, site: ResourceContext): ResourceGraph => {
   const mistakes = new TemplateIssues();
   const template = parseTemplate(source, mistakes);
@@ -78,7 +76,7 @@ const parseTemplate = (source: unknown, mistakes: TemplateIssues): Template => {
   throw parsed.error;
 };
 
-/** Property by property, so that one that cannot be resolved hides no mistake in the others. */
+/** Per property, so that an unresolved one hides no mistake in the others. */
 const parseProperties = (
   logicalId: string,
   kind: ResourceType,

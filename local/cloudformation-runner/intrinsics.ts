@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { unknownResourceIssue } from './template-error.ts';
 
-/** What a template's functions can refer to. */
 export interface Scope {
   resolveRef(name: string): unknown;
   resolveAttribute(logicalId: string, attribute: string): unknown;
@@ -9,12 +8,11 @@ export interface Scope {
   resolveMapping(map: string, key: string, second: string): unknown;
 }
 
-/** `AWS::NoValue`: the property that has it is not there. */
+/** `AWS::NoValue` removes the property. */
 export const NO_VALUE = Symbol('AWS::NoValue');
 
 export class UnresolvableError extends Error {}
 
-/** The value with every intrinsic function in it carried out. */
 export const resolveIntrinsics = (value: unknown, scope: Scope): unknown => {
   if (Array.isArray(value))
     return value.map((each) => resolveIntrinsics(each, scope)).filter((each) => each !== NO_VALUE);
@@ -90,7 +88,6 @@ const substitute = (name: string, own: Record<string, unknown>, scope: Scope): s
   return text.parse(dot < 0 ? scope.resolveRef(name) : scope.resolveAttribute(name.slice(0, dot), name.slice(dot + 1)));
 };
 
-/** Whether a condition of the template holds. */
 export const evaluateTemplateCondition = (condition: unknown, scope: Scope): boolean => {
   const entries = Object.entries(z.record(z.string(), z.unknown()).parse(condition));
   const [name = '', argument] = entries[0] ?? [];

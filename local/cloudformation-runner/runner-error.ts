@@ -1,2 +1,2 @@
-/** Why a template could not be started on this machine, in one line for the person who started it. */
+/** A mistake that the operator can correct; printed as one line. */
 export class RunnerError extends Error {}

@@ -4,7 +4,6 @@ import { KINDS } from './resources/resource-types.ts';
 import type { RawResource, Template } from './template.ts';
 import { unknownResourceIssue } from './template-error.ts';
 
-/** The name that the template gives, or one made from the logical id. */
 export const buildPhysicalName = (
   logicalId: string,
   raw: RawResource,
@@ -18,7 +17,6 @@ export const buildPhysicalName = (
   return kind.madeName?.(logicalId, site, raw.Properties) ?? `${site.stackName}-${logicalId}`;
 };
 
-/** What the functions of a template can refer to: its resources, parameters, conditions and mappings. */
 export const createScope = (template: Template, site: ResourceContext): Scope => {
   const pseudo: Record<string, unknown> = {
     'AWS::Region': site.region,

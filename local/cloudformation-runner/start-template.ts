@@ -19,18 +19,14 @@ import { runMapping } from './mappings/run-mapping.ts';
 import { StreamPositions } from './mappings/stream-positions.ts';
 
 export interface TemplateOptions {
-  /** What `cdk synth` wrote, parsed. */
   template: unknown;
-  /** The folder that the template's assets are in. */
   assets: string;
-  /** Where tables, queues, buckets and logs are kept. */
   dir: string;
   port?: number;
   host?: string;
   stackName?: string;
-  /** What would otherwise be seen nowhere: refused calls, failed invocations, records given up. */
+  /** Refused calls, failed invocations and abandoned records, which have no caller that would see them. */
   onTrouble?(line: string): void;
-  /** For tests: how long a minute of the schedules lasts. */
   scheduleMinuteMs?: number;
 }
 
@@ -38,33 +34,24 @@ export interface UnusedGrant extends Grant {
   functionName: string;
 }
 
-/** A template that runs on this machine. */
 export interface RunningTemplate {
-  /** Of the HTTP API. */
   address: string;
-  /** Of each function URL, by its logical id. */
   urls: Record<string, string>;
   gateway: Gateway;
-  /** The gateway's own address, for clients that sign with an access key of a function. */
   gatewayAddress: string;
   region: string;
   account: string;
   outputs: Record<string, unknown>;
-  /** Invokes a function by its name or logical id and waits for what it returns. */
   invoke(nameOrLogicalId: string, payload: unknown): Promise<InvocationResult>;
-  /** The name of the function that ends in this, after the names of product and stage. */
   findFunctionName(ending: string): string;
-  /** The access key under which a function calls AWS. */
   createAccessKey(nameOrLogicalId: string): string;
-  /** The grants that no call has needed so far. */
   listUnusedGrants(): UnusedGrant[];
   stop(): Promise<void>;
 }
 
 const REGION = 'us-east-1';
-/** The one that the local SQS uses. */
+/** Hard-coded in the local SQS. */
 const ACCOUNT = '000000000000';
-/** So long may a function take for its last batch when all is stopped. */
 const LAST_BATCH_MS = 3000;
 
 export const startTemplate = async (options: TemplateOptions): Promise<RunningTemplate> => {
@@ -93,7 +80,7 @@ const startResources = async (options: TemplateOptions, undo: Disposer): Promise
   };
   const { plan, functions, api, rules, schedules, mappings } = buildDeployment(template, site, assets);
 
-  // The first to start is the last to stop, and what calls others stops before them.
+  // Stops in reverse order: callers stop before the services that they call.
   const { dynamodb, storage, sendMessage } = await startBackends(plan, dir, undo);
 
   const stopping = new AbortController();

@@ -8,23 +8,19 @@ import { RunnerError } from './runner-error.ts';
 const SOURCES = ['{cdk,functions,shared}/**/*.ts', 'parley.config.ts', 'package-lock.json', 'cdk.json'];
 const STACK = 'Parley';
 
-/** The template that was synthesized, and the folder that its assets are in. */
 export interface Synthesized {
   template: unknown;
   assets: string;
 }
 
-/** Which app makes the template, and into which folder. */
 export interface App {
   file: string;
   out: string;
 }
 
 const APP: App = { file: 'cdk/app.ts', out: 'cdk.out' };
-/** How long another process may take to synthesize the same. */
 const PATIENCE_MS = 120_000;
 
-/** The template in `cdk.out`, synthesized anew if it is missing, older than its sources, or made for another target. */
 export const loadOrSynthesize = async (
   root: string,
   onProgress: (line: string) => void,
@@ -51,7 +47,7 @@ export const loadOrSynthesize = async (
   }
 };
 
-/** Runs the CDK app as the CDK's own command does, without that command: it would ask the network for its version. */
+/** Without the CDK command, which asks the network for its version. */
 const synthesize = async (root: string, app: string, assets: string): Promise<void> => {
   const context = { 'aws:cdk:enable-asset-metadata': true, 'aws:cdk:enable-path-metadata': true };
   const child = spawn(process.execPath, [app], {

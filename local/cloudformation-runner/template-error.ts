@@ -1,6 +1,5 @@
 import { RunnerError } from './runner-error.ts';
 
-/** Everything that the local runner cannot run as it stands in the template, by logical id. */
 export class TemplateError extends RunnerError {
   readonly mistakes: readonly string[];
 

@@ -6,7 +6,6 @@ const RawResource = z.strictObject({
   Type: z.string(),
   Properties: Values.default({}),
   Condition: z.string().optional(),
-  // What follows is about deploying, not about running.
   DependsOn: z.unknown().optional(),
   Metadata: Values.optional(),
   DeletionPolicy: z.string().optional(),
@@ -14,7 +13,6 @@ const RawResource = z.strictObject({
 });
 export type RawResource = z.output<typeof RawResource>;
 
-/** A CloudFormation template as `cdk synth` writes it. */
 export const Template = z.strictObject({
   Resources: z.record(z.string(), RawResource),
   Parameters: z
@@ -33,7 +31,7 @@ export const Template = z.strictObject({
       }),
     )
     .default({}),
-  /** The one rule that CDK writes looks at the version of the bootstrap stack, which is not needed here. */
+  /** CDK's only rule checks the bootstrap version, which is irrelevant here. */
   Rules: z.strictObject({ CheckBootstrapVersion: z.unknown().optional() }).optional(),
   AWSTemplateFormatVersion: z.string().optional(),
   Description: z.string().optional(),

@@ -6,7 +6,7 @@ import { StartError } from '../cli-options.ts';
 /** The last version that runs without a token. */
 const IMAGE = 'localstack/localstack:4.14.0';
 const CONTAINER_NAME = 'parley-localstack';
-/** The first start fetches a gigabyte. */
+/** The first start downloads a gigabyte. */
 const START_TIMEOUT_MS = 300_000;
 
 const runDocker = (...args: string[]): Promise<{ stdout: string }> => promisify(execFile)('docker', args);
@@ -24,9 +24,9 @@ export const startContainer = async (port: number): Promise<Container> => {
   });
   await runDocker(
     ...['run', '--detach', '--rm', '--name', CONTAINER_NAME, '--publish', `127.0.0.1:${port}:4566`],
-    // LocalStack runs each function in a container of its own.
+    // LocalStack runs each function in a container.
     ...['--volume', '/var/run/docker.sock:/var/run/docker.sock'],
-    // A type that it does not have must be an error, not something that only looks deployed.
+    // An unsupported resource type must fail the deployment.
     ...['--env', 'CFN_IGNORE_UNSUPPORTED_RESOURCE_TYPES=0'],
     IMAGE,
   );

@@ -12,9 +12,7 @@ const Outputs = z.record(z.string(), z.object({ Routes: z.string(), AdminKeyComm
 const Routes = z.record(z.string(), z.url());
 
 interface DeployedStack {
-  /** Which address has which route. */
   routes: Record<string, string>;
-  /** The function that sets the admin key. */
   adminKeyFunction: string;
 }
 
@@ -38,7 +36,6 @@ const runCdklocal = async (root: string, endpoint: string, args: string[]): Prom
   if (code !== 0) throw new StartError(`cdklocal ${args[0]} ended with ${code}; what it said is above.`);
 };
 
-/** Those of all projects, as an operator would set them. */
 export const setAdminKeys = async (
   endpoint: string,
   functionName: string,

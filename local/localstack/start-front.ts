@@ -1,10 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { createRouteFinder, getPort } from '../cloudformation-runner/index.ts';
 
-/** Not for whoever is behind: they are about one connection. */
 const HOP_BY_HOP = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'expect']);
 
-/** One address in front of many: each request goes where its route says. */
 export const startFront = async (routes: Record<string, string>, port: number, host: string) => {
   const find = createRouteFinder(Object.keys(routes).map((key) => ({ key, functionName: key, timeoutMs: 0 })));
   const server = createServer(async (incoming, outgoing) => {

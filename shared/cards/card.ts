@@ -18,13 +18,12 @@ export const isCardType = (type: unknown): type is CardType =>
 
 export const CARD_TYPES_TEXT = `${CARD_TYPES.join(', ')} or sys.<name>`;
 
-/** Content that never changes, known by itself: the same content of the same type is the same card. */
+/** Identified by its content: the same content and type is the same card. */
 export interface Card extends Item {
   sk: 'card';
   project: string;
   id: string;
   type: CardType;
-  /** Who made it first. */
   from: string;
   createdAt: number;
   content: StoredContent;
@@ -33,7 +32,7 @@ export interface Card extends Item {
 
 export const CARD_ID_PATTERN = /^card_[\w.-]{43,64}$/;
 
-/** An id tells without a look at the card that it was made in this project, and what the result in it wants to happen. */
+/** The id alone proves the project and contains what the result wants to happen. */
 export const computeCardId = (project: string, type: CardType, content: Json): string => {
   const name = computeDigest([type, content]);
   return formatCardId(project, name, parseAfterExecutionControl(isObject(content) ? content.result : undefined));
@@ -44,10 +43,10 @@ const formatCardId = (project: string, name: string, wanted: AfterExecution | un
   return `card_${name}.${seal}${wanted === undefined ? '' : `.${wanted}`}`;
 };
 
-/** 48 bits: no id is right by mistake. */
+/** 48 bits against accidental matches. */
 const CHECK_DIGITS = 8;
 
-/** What a card of this id wants to happen; undefined for an id that no card of the project was ever given. */
+/** Undefined for an id that no card of the project can have. */
 export const parseCardControl = (project: string, id: string): { wanted?: AfterExecution } | undefined => {
   const [, name = '', word] = /^card_([\w-]{43})\.[\w-]{8}(?:\.(\w+))?$/.exec(id) ?? [];
   const wanted = parseAfterExecution(word);

@@ -13,7 +13,7 @@ export interface CreateBoxResult {
   isNew: boolean;
 }
 
-/** A context box is known by its content, as a card is: the same cards in the same order are the same box. */
+/** Identified by its content: the same cards in the same order are the same box. */
 export const createContextBox = async (
   deps: Deps,
   project: string,
@@ -31,7 +31,6 @@ export interface OutputBoxInput {
   cards?: string[];
 }
 
-/** For whoever makes it with other records in one transaction. */
 const buildOutputBox = (
   deps: Deps,
   project: string,
@@ -39,7 +38,7 @@ const buildOutputBox = (
   { id, writer, turn, cards = [] }: OutputBoxInput,
 ): NewItem<Box> => ({ ...buildBox(deps, project, id, from), kind: 'output', cards, writer, turn });
 
-/** The same box again is the same box, whatever has been appended to it since. */
+/** Idempotent, whatever was appended since. */
 export const createOutputBox = async (
   deps: Deps,
   project: string,
@@ -53,7 +52,7 @@ export const createOutputBox = async (
   throw new ParleyError('id_reused', `There is another box with the id ${wanted.id}. Give a new one a new id.`);
 };
 
-/** The turn's one writer is its agent. The head knows it first, and the turn's own record for longer. */
+/** The agent state knows the turn first; the turn's own record keeps it longer. */
 const assertTurnWriter = async ({ records }: Deps, project: string, agent: string, id: string): Promise<void> => {
   if ((await records.get(agentStateRef(project, agent)))?.turn === id) return;
   const turn = await records.get(turnRef(project, id));

@@ -3,16 +3,15 @@ import type { Box } from './box.ts';
 import { type Card, cardRef } from './card.ts';
 import { INLINE_CARD_BYTES } from './put-card.ts';
 
-/** An answer of a function has 6 MB at the most. */
+/** A Lambda response holds 6 MB. */
 const MAX_PAGE_BYTES = 3 * 1024 * 1024;
 
 export interface CardPage {
   cards: Card[];
-  /** The place of the first card that did not fit. */
   next?: number;
 }
 
-/** Some cards of a box in their order, as many as fit into an answer. Those that have expired are left out. */
+/** Expired cards are left out. */
 export const listBoxCards = async (deps: Deps, box: Box, from: number, limit: number): Promise<CardPage> => {
   const ids = box.cards.slice(from, from + limit);
   const found = await deps.records.getMany([...new Set(ids)].map((id) => cardRef(box.project, id)));

@@ -4,7 +4,6 @@ import type { Json, JsonObject } from '../kernel/json/json.ts';
 import type { CardType } from './card.ts';
 import { putCard } from './put-card.ts';
 
-/** What a message carries instead of content that is too large for it. */
 export interface CardReference extends JsonObject {
   card_id: string;
   type: CardType;
@@ -12,7 +11,6 @@ export interface CardReference extends JsonObject {
   uri: string;
 }
 
-/** What a reader of the dialect is given: the content itself, or a card where its messages have no room for that much. */
 export const offloadForDialect = (
   deps: Deps,
   { maxContentBytes: fits }: Pick<Dialect, 'maxContentBytes'>,
@@ -22,7 +20,6 @@ export const offloadForDialect = (
 
 const buildCardUri = (id: string): string => `/v1/cards/${id}`;
 
-/** The content itself, or where it has more bytes than fit, a card that holds it. The same content is always the same card. */
 export const offloadIfLarge = async (
   deps: Deps,
   { project, from, type, fits }: { project: string; from: string; type: CardType; fits: number },

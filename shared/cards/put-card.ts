@@ -8,13 +8,11 @@ import { deleteOrphans, storeContent } from '../storage/content.ts';
 import { CARD_ID_PATTERN, type Card, type CardType, cardRef, computeCardId } from './card.ts';
 
 /**
- * A card is written once and read about twice. Inside its record a KB costs 0.63 dollars a million to write, 0.06 to read and 0.25
- * to keep for a month, all of it halved by packing; a blob costs 6.2 to put, own and get twice, whatever its size. They meet at 12 KB,
- * and at 6 for what cannot be packed.
+ * Per million cards in dollars: a KB in a record costs 0.63 to write, 0.06 per read (two), 0.25 per month; compression
+ * halves it. A blob costs 6.2 at any size. Break-even: 12 KB, or 6 KB incompressible.
  */
 export const INLINE_CARD_BYTES = 8192;
 
-/** Makes the card, or finds that it is there already. */
 export const putCard = async (
   deps: Deps,
   project: string,
@@ -45,7 +43,7 @@ export const putCard = async (
   return { id, isNew: false };
 };
 
-/** The cards, all of them there and to stay for a while: whoever refers to one counts on it. */
+/** Renews them: the caller relies on the cards for a while. */
 export const getRequiredCards = async (deps: Deps, project: string, ids: readonly string[]): Promise<Card[]> => {
   const wanted = [...new Set(ids)];
   const found = await deps.records.getMany(
@@ -62,7 +60,7 @@ export const unknownCardsError = ([first = '', ...others]: readonly string[]): P
     details: { unknown: [first, ...others].slice(0, 20).map((id) => id.slice(0, 80)) },
   });
 
-/** Only what has less than half its time left, so that a card which is used every day is not written every day. */
+/** Only in the second half of its lifetime, so that a card used daily is not written daily. */
 const renewCard = async ({ records, clock, config, newId }: Deps, { project, id, expires }: Card): Promise<void> => {
   const { retentionMs } = config.cards;
   const until = clock.now() + retentionMs;

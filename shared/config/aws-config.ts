@@ -3,24 +3,23 @@ import { listQueues, type NamedQueue } from '../ports/queue-names.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** SQS's own bound, `.fifo` included. */
+/** SQS's limit, `.fifo` included. */
 const MAX_QUEUE_NAME_LENGTH = 80;
 
 /**
- * A role's own policies hold 10,240 characters together, and each lane is named in them by its ARN: at most 54 characters
- * (`arn:aws-us-gov:sqs:ap-southeast-1:123456789012:`, quotes, comma) before its name. The other statements take up to 3,000.
+ * IAM allows 10,240 characters of inline policies per role. Each queue takes its ARN: 54 characters plus its name.
+ * Other statements take up to 3,000.
  */
 const POLICY_CHARACTERS_FOR_QUEUES = 10_240 - 3_000;
 const ARN_CHARACTERS_BEFORE_NAME = 54;
 
-/** What CloudWatch accepts. */
+/** The values that CloudWatch accepts. */
 const LOG_RETENTION_DAYS = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ];
 
 const positive = z.number().int().positive();
 
-/** Settings of a deployment to AWS. One deployment is one stage. */
 export const AwsConfig = z.strictObject({
   stage: z
     .string()
@@ -106,7 +105,7 @@ export const AwsConfig = z.strictObject({
 });
 export type AwsConfig = z.output<typeof AwsConfig>;
 
-/** As much of a configuration as the lanes' names need, so that they are checked even where the rest is wrong. */
+/** Only these fields, so that names are checked even if the rest is invalid. */
 const QueueNameConfig = z.object({
   projects: z.record(
     z.string(),
@@ -117,7 +116,6 @@ const QueueNameConfig = z.object({
 
 export const buildQueuePrefix = (stage: string): string => `parley-${stage}-`;
 
-/** What is wrong with the names of the queues, and with how many there are. */
 export const checkQueueNames = (values: unknown): string[] => {
   const { data } = QueueNameConfig.safeParse(values);
   if (data === undefined) return [];

@@ -30,12 +30,12 @@ const ProjectConfig = z
     error: "has a domain with via: 'nats' and needs relay: true",
   });
 
-/** The settings of a deployment. `parley.config.ts` gives the values; `npm run docs` writes docs/reference/configuration.md. */
+/** `npm run docs` writes docs/reference/configuration.md from this schema. */
 export const Config = z.strictObject({
   projects: z
     .record(name, ProjectConfig)
     .describe('Each project has its own domains, agents, keys and tasks.')
-    // parley.dead-letters.> on NATS has what the cloud refused.
+    // `parley.dead-letters.>` on NATS holds rejected messages.
     .refine((projects) => projects['dead-letters']?.relay !== true, {
       error: 'a project with a relay cannot be called dead-letters',
     }),
@@ -71,7 +71,7 @@ export const Config = z.strictObject({
         .describe(
           'How long a box is stored after its last write, and a card after its last use. A card may keep only half of this time.',
         ),
-      // A box is one record and names each of its cards in 50 bytes: 2,000 of them take 100 of the 400 KB that DynamoDB allows.
+      // 50 bytes per card: 2,000 take 100 KB of the 400 KB of a DynamoDB item.
       perBox: positive.max(2000).default(500).describe('How many cards a box may have.'),
     })
     .prefault({}),
@@ -152,7 +152,7 @@ export const Config = z.strictObject({
       batch: positive.default(25).describe('How many messages one call of `POST /v1/messages` may send.'),
       streamsPerKey: positive.default(16).describe('How many event streams and turn streams one key may have open.'),
       waitsPerKey: positive.default(256).describe('How many calls of one key may wait at the same time.'),
-      // At 3,500 requests a second, 256 take 75 ms and the 128 of one key 40 ms. A higher limit adds latency, not throughput.
+      // At 3,500 requests per second, 256 take 75 ms and the 128 of one key 40 ms. More adds latency, not throughput.
       inFlight: z
         .strictObject({
           requests: positive.default(256).describe('All requests in flight.'),
@@ -180,7 +180,7 @@ export type Config = z.output<typeof Config>;
 
 export class ConfigError extends Error {}
 
-/** The configuration, or one error that names everything wrong with it. */
+/** Throws one error that lists every mistake. */
 export const defineConfig = (values: z.input<typeof Config>): Config => {
   const parsed = Config.safeParse(values);
   const issues = parsed.error?.issues ?? [];
@@ -209,6 +209,5 @@ export const listDomains = (config: Config, project: string): string[] =>
 
 export const hasRelay = (config: Config, project: string): boolean => config.projects[project]?.relay ?? false;
 
-/** Whether agents on NATS serve the domain. */
 export const isServedOverNats = (config: Config, project: string, domain: string | undefined): boolean =>
   domain !== undefined && config.projects[project]?.domains[domain]?.transport === 'nats';

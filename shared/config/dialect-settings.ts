@@ -21,7 +21,6 @@ const RoundTableSettings = z.strictObject({
     .describe('The protocol version. Messages of another major version are rejected.'),
 });
 
-/** Settings of single dialects. */
 export const DialectSettings = z.strictObject({
   'message-routing': MessageRoutingSettings.prefault({}),
   'round-table': RoundTableSettings.prefault({}),

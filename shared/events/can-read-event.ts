@@ -3,7 +3,6 @@ import { canUseChannel } from '../identity/channels.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import { canReadTask } from '../tasks/queries/can-read-task.ts';
 
-/** An agent hears of tasks what it may see of them, of other agents' health, and of turns what is said on its channels. */
 export const canReadEvent = (caller: Caller, { type, data }: ParleyEvent): boolean => {
   if (caller.role === 'admin' || isAgentEvent(type)) return true;
   if (typeof data.channel === 'string') return canUseChannel(caller, data.channel);
@@ -13,7 +12,7 @@ export const canReadEvent = (caller: Caller, { type, data }: ParleyEvent): boole
 
 const isAgentEvent = (type: string): boolean => type.startsWith('agent.');
 
-/** The only agents that may hear of it; undefined where that is not decided by who it names. */
+/** Undefined if the event's own fields do not decide it. */
 export const listNamedAgents = ({ type, data }: ParleyEvent): unknown[] | undefined => {
   if (isAgentEvent(type) || typeof data.channel === 'string') return undefined;
   if (data.status === 'requested' && data.to === undefined) return undefined;

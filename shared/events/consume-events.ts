@@ -15,7 +15,6 @@ import {
 
 export interface TakeOptions {
   max: number;
-  /** For how long what is given out belongs to whoever took it. */
   leaseMs: number;
   waitMs: number;
   signal?: AbortSignal;
@@ -23,22 +22,20 @@ export interface TakeOptions {
 
 export interface TakenEvents {
   events: ParleyEvent[];
-  /** Acknowledges them; absent where there are none. */
   receipt?: string;
   until?: number;
 }
 
-/** So many spans are in hand at once at the most, so that the record stays small. */
+/** Bounds the size of the consumer's record. */
 const MAX_IN_FLIGHT_RANGES = 64;
-/** No span has more events. */
 export const MAX_EVENTS = 500;
-/** Of instances that take at the same time, one is first and the others look again. */
+/** Of concurrent instances one wins; the others retry. */
 const MAX_CONFLICTS = 20;
 const FULL_RECHECK_MS = 1000;
-/** Of a thousand events each, where few are of the wanted types: the next call goes on. */
+/** 20 reads of 1,000 events; the next call continues. */
 const MAX_READS = 20;
 
-/** The next events of the consumer, for this instance alone until its lease is over. Waits where there are none. */
+/** Exclusive to this instance until its lease ends. Waits if there are none. */
 export const takeEvents = async (
   deps: Deps,
   caller: Caller,
@@ -58,17 +55,15 @@ export const takeEvents = async (
   }
 };
 
-/** Nothing to take before something is published behind the end, or a lease lapses. */
 interface NoEvents {
   end: string;
   nextCheckAt: number;
-  /** Nothing was among what was looked at, and there is more to look at. */
+  /** None matched so far, but there is more to read. */
   hasMore?: true;
 }
 
 type ConsumerState = Pick<Consumer, 'generation' | 'next' | 'inFlight' | 'lastRangeId'>;
 
-/** What is to be written before it is answered, and the answer. */
 interface ConsumerDecision<T> {
   change?: ConsumerState;
   answer: T;
@@ -76,7 +71,7 @@ interface ConsumerDecision<T> {
 
 const NEW_CONSUMER: ConsumerState = { generation: 1, inFlight: [], lastRangeId: 0 };
 
-/** What lapsed comes before what nobody has seen. */
+/** Lapsed ranges come before new ones. */
 const readNext = async (
   deps: Deps,
   declared: ConsumerConfig,
@@ -98,7 +93,7 @@ const redeliver = async (
   const page = await events.read(project, { after: lapsed.from, until: lapsed.to, types, limit: MAX_EVENTS });
   const others = seen.inFlight.filter(({ id }) => id !== lapsed.id);
   const state = { ...seen, inFlight: others };
-  // Their time in the log is over.
+  // If none is left, the events have expired from the log.
   const heard = page.events.filter(isOnChannels(channels));
   if (heard.length === 0) return { change: state, answer: { end: lapsed.to, nextCheckAt: 0, hasMore: true } };
   const span = { ...lapsed, lease: lapsed.lease + 1, until: clock.now() + leaseMs };
@@ -113,7 +108,7 @@ const readNew = async (
 ): Promise<ConsumerDecision<TakenEvents | NoEvents>> => {
   const nextCheckAt = Math.min(...seen.inFlight.map(({ until }) => until));
   if (seen.inFlight.length >= MAX_IN_FLIGHT_RANGES) {
-    // An acknowledgement makes room, and nobody is told of it.
+    // An acknowledgement frees a range without a wake-up, so the wait is short.
     return {
       answer: { end: await events.getEnd(project), nextCheckAt: Math.min(nextCheckAt, clock.now() + FULL_RECHECK_MS) },
     };
@@ -132,20 +127,19 @@ const readNew = async (
   return { change, answer: toTakenEvents(seen, span, heard) };
 };
 
-/** What is said on no channel is for every consumer. */
 const isOnChannels =
   (channels: string[]) =>
   ({ data }: ParleyEvent): boolean =>
     typeof data.channel !== 'string' || channels.includes(data.channel);
 
-/** The log may tell of one event twice, next to each other for the most part. */
+/** The log may contain an event twice, usually in sequence. */
 const toTakenEvents = (state: ConsumerState, span: InFlightRange, events: ParleyEvent[]): TakenEvents => ({
   events: [...new Map(events.map((event) => [event.id, event])).values()],
   receipt: formatReceipt(state, span),
   until: span.until,
 });
 
-/** What this instance took has been dealt with, and comes to nobody again. Acknowledging twice is the same as once. */
+/** Idempotent. */
 export const acknowledgeEvents = async (
   deps: Deps,
   caller: Caller,
@@ -172,7 +166,7 @@ const staleReceiptError = (name: string): ParleyError =>
 
 export type SeekTarget = 'start' | 'end' | Date;
 
-/** From now on the consumer reads from there; what was given out before can no longer be acknowledged. Other consumers go on as they were. */
+/** Ranges taken before can no longer be acknowledged. */
 export const seekConsumer = async (deps: Deps, caller: Caller, name: string, to: SeekTarget): Promise<void> => {
   const { project } = getConsumerConfig(deps, caller, name);
   const next = await resolveSeekTarget(deps, project, to);
@@ -187,7 +181,7 @@ const resolveSeekTarget = async ({ events }: Deps, project: string, to: SeekTarg
   return to === 'end' ? events.getEnd(project) : events.findPositionAt(project, to.getTime());
 };
 
-/** Looks, decides, and writes if nobody wrote in between; otherwise looks again. */
+/** Optimistic: reads again if another write came first. */
 const updateConsumer = async <T>(
   { records, newId }: Deps,
   project: string,

@@ -5,28 +5,26 @@ import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import type { Item, Ref } from '../ports/records.ts';
 
-/** A stretch of the log that one instance has in hand. */
 export interface InFlightRange {
   id: number;
-  /** Rises whenever it is given out again. */
+  /** Rises each time the range is given out again. */
   lease: number;
-  /** Places in the log; without a beginning, from the oldest on. */
+  /** Log positions; without `from`, the oldest. */
   from?: string;
   to: string;
-  /** Given to another instance after this, in epoch milliseconds. */
+  /** Epoch milliseconds. */
   until: number;
 }
 
-/** How far a durable consumer is. All its instances share this one record. */
+/** One record shared by all instances of the consumer. */
 export interface Consumer extends Item {
   sk: 'consumer';
-  /** Rises with every rewind: what was given out before it can no longer be acknowledged. */
+  /** Rises with each seek; older receipts become invalid. */
   generation: number;
-  /** Where the next span begins; absent at the oldest event. */
+  /** Absent at the oldest event. */
   next?: string;
-  /** What was given out and not acknowledged, oldest first. */
+  /** Oldest first. */
   inFlight: InFlightRange[];
-  /** The id of the last span that was given out. */
   lastRangeId: number;
 }
 
@@ -37,7 +35,6 @@ export const consumerRef = (project: string, name: string): Ref<Consumer> => ({
   sk: 'consumer',
 });
 
-/** Which consumers the caller may read as. Declaring one is what opens it to the agents that it names. */
 export const listConsumers = ({ config }: Deps, caller: Caller): [name: string, ConsumerConfig][] =>
   Object.entries(config.consumers).filter(
     ([, { project, agents }]) =>
@@ -47,7 +44,7 @@ export const listConsumers = ({ config }: Deps, caller: Caller): [name: string, 
 export const getConsumerConfig = (deps: Deps, caller: Caller, name: string): ConsumerConfig => {
   const [, declared] = listConsumers(deps, caller).find(([known]) => known === name) ?? [];
   if (declared) {
-    // Its instances share one cursor, and so must hear the same.
+    // Instances share one cursor, so all must have the same channels.
     if (caller.role !== 'admin') for (const one of declared.channels) assertChannelAccess(caller.registered.agent, one);
     return declared;
   }
@@ -57,7 +54,7 @@ export const getConsumerConfig = (deps: Deps, caller: Caller, name: string): Con
   );
 };
 
-/** `generation.span.lease`: says what is acknowledged, and whether it is still in the hands of whoever acknowledges it. */
+/** `generation.range.lease`. */
 export const formatReceipt = ({ generation }: Pick<Consumer, 'generation'>, { id, lease }: InFlightRange): string =>
   `${generation}.${id}.${lease}`;
 

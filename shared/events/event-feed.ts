@@ -4,13 +4,12 @@ import type { EventPage, Events } from '../ports/events.ts';
 import { COALESCE_MS, Waiters } from '../storage/waiters.ts';
 import { EventSegment } from './event-segment.ts';
 
-/** Of the log's tail, so many stretches are at hand. Whoever is further behind reads the log by itself until it is no longer. */
+/** Segments of the log's tail in memory. Slower readers read the log themselves. */
 const MAX_SEGMENTS = 4;
-/** Of one stretch, as many as one read looks at. */
 const MAX_EVENTS_PER_READ = 1000;
 const RECHECK_MS = 15_000;
 
-/** The end of a project's log, read once for all who follow it. */
+/** The end of a project's log, read once for all followers. */
 export class EventFeed {
   readonly #events: Events;
   readonly #project: string;
@@ -26,7 +25,7 @@ export class EventFeed {
     this.#waiters = new Waiters(clock);
   }
 
-  /** Returns what leaves it. Without followers nothing is read. */
+  /** Returns a leave function. Without followers nothing is read. */
   join(): () => void {
     this.#followers += 1;
     return () => {
@@ -35,33 +34,29 @@ export class EventFeed {
     };
   }
 
-  /** How far it has read; undefined while nobody has begun it. */
   get cursor(): string | undefined {
     return this.#run?.cursor;
   }
 
-  /** What comes behind a place in the log, if that is at hand. */
   getSegmentAfter(cursor: string): EventSegment | undefined {
     return this.#segments.get(cursor);
   }
 
-  /** Reads on from here, unless it reads already. */
   startAt(cursor: string): void {
     if (this.#run) return;
     const run = { stop: new AbortController(), cursor };
     this.#run = run;
-    // Whoever follows reads by itself then, and is told of the failure.
+    // Followers then read the log themselves and see the error.
     this.#readLoop(run).catch(() => this.#run === run && this.#stop());
   }
 
-  /** Resolves when it has read more, after `ms` at the latest. */
   waitForMore(ms: number, signal?: AbortSignal): Promise<void> {
     return this.#waiters.wait(ms, signal);
   }
 
   /**
-   * A page for one who is behind. Those are read one after the other, and each after whatever else the process has to do: a log in
-   * memory is read without waiting for anything, and one of 300,000 events held the process for 4 s.
+   * Sequential, with a turn of the event loop between pages: otherwise 300,000 events in memory block the process for 4
+   * s.
    */
   readBehind(query: Parameters<Events['read']>[1]): Promise<EventPage> {
     const page = this.#lastOfBehind.then(() => letOthersRun()).then(() => this.#events.read(this.#project, query));

@@ -2,17 +2,16 @@ import type { Caller } from '../identity/auth/authenticate.ts';
 import { matchesTypes, type ParleyEvent } from '../ports/events.ts';
 import { canReadEvent, listNamedAgents } from './can-read-event.ts';
 
-/** Some events that follow each other in the log, as all who follow it are told of them: each is put into words once. */
+/** Encoded once for all followers. */
 export class EventSegment {
-  /** Where it begins in the log, and where one is behind it. */
   readonly from: string;
   readonly to: string;
   readonly #events: ParleyEvent[];
   readonly #frames: string[] = [];
-  /** The places of those that only some named agents may hear of, by agent; and of all others. */
+  /** Positions by agent for restricted events, and of all others. */
   readonly #named = new Map<unknown, number[]>();
   readonly #others: number[] = [];
-  /** Streams of the same agent that ask for the same types are told the same. */
+  /** Streams of one agent with the same types share one text. */
   readonly #texts = new Map<unknown, Map<string, string>>();
 
   constructor(from: string, to: string, events: ParleyEvent[]) {
@@ -26,9 +25,8 @@ export class EventSegment {
     }
   }
 
-  /** As server-sent events, those of them that the caller may hear of and asks for; empty if there are none. */
   renderForCaller(caller: Caller, types: readonly string[] | undefined): string {
-    // What an agent may hear of depends on its registration, which is read anew where it has changed.
+    // Keyed by the registration, which is read again when it changes.
     const hearer = caller.role === 'admin' ? caller.role : caller.registered;
     const texts = this.#texts.get(hearer) ?? new Map<string, string>();
     this.#texts.set(hearer, texts);
@@ -49,7 +47,7 @@ export class EventSegment {
       const event = this.#events[at];
       return event !== undefined && matchesTypes(types, event.type) && canReadEvent(caller, event);
     });
-    // Only the last carries its place: whoever comes back in the middle of a stretch gets the stretch again.
+    // Only the last event has an id: a reader that reconnects within a segment gets it again.
     return heard
       .map((at, index) => (index === heard.length - 1 ? `id: ${this.to}\n` : '') + this.#getFrame(at))
       .join('');
@@ -69,7 +67,7 @@ export class EventSegment {
   }
 }
 
-/** The log may tell of one event twice, next to each other for the most part. */
+/** The log may contain an event twice, usually in sequence. */
 export const deduplicateEvents = (events: ParleyEvent[]): ParleyEvent[] => {
   const seen = new Set<string>();
   return events.filter(({ id }) => !seen.has(id) && seen.add(id));

@@ -11,19 +11,15 @@ export interface EventFilter {
   limit: number;
 }
 
-/** The event log as far as the caller may know it. */
 export const readEvents = async (deps: Deps, caller: Caller, filter: EventFilter): Promise<EventPage> => {
   const page = await deps.events.read(caller.project, filter);
   return { events: deduplicateEvents(page.events).filter((event) => canReadEvent(caller, event)), cursor: page.cursor };
 };
 
-/** Often enough that no proxy takes the stream for dead. */
+/** Shorter than the idle timeouts of common proxies. */
 export const KEEP_ALIVE_MS = 15_000;
 
-/**
- * Events as they come, as server-sent events; a reader that comes back says how far it was. Whoever has caught up with the log is told
- * by its feed; whoever is behind, or falls behind because it reads slowly, reads the log by itself until it has caught up.
- */
+/** A reader at the end of the log follows the shared feed; a slower one reads the log until it has caught up. */
 export async function* streamEvents(
   deps: Deps,
   caller: Caller,
@@ -55,7 +51,6 @@ export async function* streamEvents(
     leave();
   }
 
-  /** Up to where the feed is, to go on with it from there. */
   async function readSegment(from: string, until: string | undefined): Promise<EventSegment | undefined> {
     const page = await feed.readBehind({ after: from, until, types, limit });
     return page.cursor === from ? undefined : new EventSegment(from, page.cursor, page.events);

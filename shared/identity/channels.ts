@@ -7,7 +7,7 @@ import type { Deps } from './deps.ts';
 
 export const getChannels = ({ channels = [PUBLIC_CHANNEL] }: Pick<Agent, 'channels'>): readonly string[] => channels;
 
-/** All that the caller may use; undefined for every one. */
+/** Undefined: all channels. */
 export const listUsableChannels = (caller: Caller): readonly string[] | undefined =>
   caller.role === 'admin' ? undefined : getChannels(caller.registered.agent);
 
@@ -26,7 +26,6 @@ export const assertChannelAccess = (agent: Agent, channel: string): void => {
   );
 };
 
-/** Some of the agents that have the capability and may use the channel. */
 export const listChannelMembers = async (
   deps: Deps,
   project: string,
@@ -39,6 +38,5 @@ export const listChannelMembers = async (
   return agents.map(({ id }) => id);
 };
 
-/** One of them, so that their work is shared out. */
 export const pickRandomMember = (members: string[]): string | undefined =>
   members[Math.floor(Math.random() * members.length)];

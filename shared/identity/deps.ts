@@ -5,10 +5,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Directory } from './agents/directory.ts';
 
-/** Of a relay in this process: it carries messages, or waits for its NATS server. */
 export type NatsState = 'connected' | 'waiting';
 
-/** What the domain is given. */
 export interface Deps extends Ports {
   clock: Clock;
   config: Config;
@@ -16,6 +14,6 @@ export interface Deps extends Ports {
   log: Log;
   recordMetric: RecordMetric;
   newId: () => string;
-  /** Absent where relays are elsewhere; undefined while there is none. */
+  /** Absent if relays run elsewhere; returns undefined without a relay. */
   natsState?: () => NatsState | undefined;
 }

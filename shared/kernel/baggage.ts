@@ -1,14 +1,14 @@
 import type { JsonObject } from './json/json.ts';
 
-/** What W3C Baggage asks everybody to carry on; what is beyond may be left out. */
+/** W3C Baggage: the minimum that every participant must propagate. */
 const MAX_MEMBERS = 64;
 const MAX_BYTES = 8192;
 
 const KEY = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** All that is printable but blanks, quotes, commas, semicolons and backslashes. */
+/** W3C Baggage: printable ASCII without space, quote, comma, semicolon, backslash. */
 const VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/;
 
-/** The members of a `baggage` header that are valid, as many as fit, each with its properties; undefined where there is none. */
+/** Keeps the valid members that fit, with their properties. */
 export const parseBaggage = (header: string | undefined): string | undefined =>
   header === undefined ? undefined : joinWithinLimits(header.split(',').flatMap((member) => parseMember(member) ?? []));
 
@@ -38,7 +38,7 @@ const joinWithinLimits = (members: string[]): string | undefined => {
   return kept.length === 0 ? undefined : kept.join(',');
 };
 
-/** The same of an object: what is no text stands in it as JSON. A name that no header can carry is left out. */
+/** Non-string values become JSON. Names that no header can carry are left out. */
 export const encodeBaggage = (members: JsonObject): string | undefined =>
   joinWithinLimits(
     Object.entries(members).flatMap(([key, value]) =>
@@ -48,7 +48,7 @@ export const encodeBaggage = (members: JsonObject): string | undefined =>
     ),
   );
 
-/** The members as an object, without their properties. */
+/** Without properties. */
 export const decodeBaggage = (baggage: string | undefined): Record<string, string> | undefined => {
   if (baggage === undefined) return undefined;
   const members = baggage.split(',').map((member): [string, string] => {
@@ -59,7 +59,7 @@ export const decodeBaggage = (baggage: string | undefined): Record<string, strin
   return Object.fromEntries(members);
 };
 
-/** What is not percent-encoded as it should be stays as it is. */
+/** Invalid percent-encoding stays as it is. */
 const decodeValue = (value: string): string => {
   try {
     return decodeURIComponent(value);
@@ -68,7 +68,6 @@ const decodeValue = (value: string): string => {
   }
 };
 
-/** Whether nothing of the members was lost. */
 export const isLosslessBaggage = (baggage: string | undefined, members: JsonObject): boolean => {
   const auditEntry = decodeBaggage(baggage) ?? {};
   const said = Object.entries(members);

@@ -1,4 +1,4 @@
-/** Who may see a turn and all that is said of it: everybody, one user, or one thread. */
+/** Everybody, one user, or one thread. */
 export const CHANNEL_ID = /^(?:public|[ut]_[A-Za-z0-9_-]{1,64})$/;
 
 export const PUBLIC_CHANNEL = 'public';

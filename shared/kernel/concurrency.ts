@@ -1,4 +1,4 @@
-/** Does the work for all of them, so many at once, and says what came of each in their order. */
+/** Results keep the order of the input. */
 export const mapConcurrent = async <T, R>(all: T[], atOnce: number, work: (one: T) => Promise<R>): Promise<R[]> => {
   const done: R[] = [];
   for (let at = 0; at < all.length; at += atOnce) {

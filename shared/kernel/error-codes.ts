@@ -1,10 +1,8 @@
-/** An error that callers can see. */
 export interface ErrorCodeRow {
   status: number;
-  /** Whether the same request can succeed later. A thrower that knows better says so. */
+  /** Whether the same request can succeed later. The thrower may override it. */
   retryable?: boolean;
   meaning: string;
-  /** What the caller should do. */
   action: string;
 }
 

@@ -11,12 +11,11 @@ export interface Issue {
   message: string;
 }
 
-/** Every refusal and failure that a caller is meant to see. The thrower decides whether trying again can help. */
 export class ParleyError extends Error {
   readonly code: ParleyErrorCode;
   readonly retryable: boolean;
   readonly issues: Issue[] | undefined;
-  /** Facts that explain the error, such as the holder of a task: they become members of the problem. */
+  /** Become members of the problem document. */
   readonly details: JsonObject;
 
   constructor(
@@ -34,5 +33,4 @@ export class ParleyError extends Error {
   }
 }
 
-/** Trying the same again cannot help. What is not a refusal of ours may pass. */
 export const isPermanent = (error: unknown): error is ParleyError => error instanceof ParleyError && !error.retryable;

@@ -1,4 +1,4 @@
-/** Parts of the packages are CommonJS and call `require` for Node's own modules, which an ES module does not have. */
+/** Some packages are CommonJS and call `require`, which an ES module lacks. */
 const REQUIRE_BANNER = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
 const MAIN_FIELDS: string[] = ['module', 'main'];

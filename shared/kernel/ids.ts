@@ -1,6 +1,6 @@
 import { hash, randomFillSync } from 'node:crypto';
 
-/** Random bytes are fetched for many at once: each time costs more than the bytes. */
+/** One call for 64 KB: each call costs more than its bytes. */
 const randomPool = Buffer.alloc(65_536);
 let randomPoolUsed = randomPool.length;
 
@@ -13,30 +13,29 @@ export const generateRandomText = (bytes: number, encoding: 'hex' | 'base64url')
   return randomPool.toString(encoding, randomPoolUsed - bytes, randomPoolUsed);
 };
 
-/** 96 random bits: names a write or a file. It stands in every record, and records are billed by their size. */
+/** 96 random bits: each record stores one and is billed by size. */
 export const generateId = (): string => generateRandomText(12, 'base64url');
 
-/** An id that its sender makes. It stands in addresses, where `.` and `..` mean something else, however they are written. */
+/** Without `.` and `..`, which URLs resolve as path segments. */
 export const CLIENT_ID = /^(?!\.\.?$)[ -~]{1,128}$/;
 export const CLIENT_ID_RULE = 'must be 1 to 128 printable characters, and not . or .. alone, which no address can name';
 
 const UUID = /^(?:msg-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
-/** A UUID is the same in upper and lower case, and behind the `msg-` that some put before it; any other id is what it is. */
+/** UUIDs are case-insensitive and may have the prefix `msg-`. */
 export const toCanonicalId = (id: string): string => UUID.exec(id)?.[1]?.toLowerCase() ?? id;
 
-/** The id where only UUIDs can be said: itself, or one that is always made of it. */
+/** For dialects that know only UUIDs. */
 export const toUuid = (id: string): string => (UUID.test(id) ? id : uuidFromSeed(['alias', id]));
 
-/** The id where no blanks can be said. */
 export const toIdWithoutBlanks = (id: string): string => (id.includes(' ') ? toUuid(id) : id);
 
-/** 48 bits: a random UUID looks derived once in 281 million million. */
+/** 48 bits: a random UUID looks derived once in 2.8 × 10^14. */
 const CHECK_DIGITS = 12;
 
 /**
- * Whose first digits are given has 42 bits of its own, which can be searched for: it is sealed otherwise, so that it never is an id
- * that was made for something else.
+ * With given first digits only 42 bits remain, which can be searched. A separate seal keeps such ids apart from other
+ * derived ids.
  */
 type Seal = 'parley' | 'parley/given';
 
@@ -44,9 +43,8 @@ const computeCheckDigits = (name: string, seal: Seal): string =>
   hash('sha256', `${seal}/${name}`, 'hex').slice(0, CHECK_DIGITS);
 
 /**
- * A UUID with the shape of version 4 that is always the same for the same parts, of which the first says what it is for. It may have
- * to begin with 8 given digits. Its last 12 digits follow from the others, and no sender may use an id for which that holds: anybody
- * can compute it, and nobody can take it.
+ * Deterministic, in the form of UUID version 4, optionally with 8 given first digits. The last 12 digits are a checksum
+ * of the others. Senders may not use such ids, so no sender can take one in advance.
  */
 export const uuidFromSeed = (parts: readonly [string, ...(string | number)[]], head?: string): string => {
   const hex = hash('sha256', JSON.stringify(parts), 'hex');
@@ -55,7 +53,6 @@ export const uuidFromSeed = (parts: readonly [string, ...(string | number)[]], h
   return `${name}-${computeCheckDigits(name, head === undefined ? 'parley' : 'parley/given')}`;
 };
 
-/** Whether an id is one that only Parley makes. */
 export const isDerivedId = (id: string): boolean => {
   const uuid = toCanonicalId(id);
   if (!UUID.test(uuid)) return false;
@@ -63,11 +60,10 @@ export const isDerivedId = (id: string): boolean => {
   return seal === computeCheckDigits(name, 'parley') || seal === computeCheckDigits(name, 'parley/given');
 };
 
-/** Eight digits are unique for a sender and a day at most: with the sender and the time they are an id. */
+/** Eight digits are unique per sender and day at most, so sender and time are added. */
 export const expandShortId = (from: string, short: string, at: number): string =>
   uuidFromSeed(['short', from, short, at], short.slice('msg_'.length));
 
 export const SHORT_ID = /^msg_[a-f0-9]{8}$/;
 
-/** What an id is called where there is no room for it: by the digits that it begins with as a UUID. */
 export const toShortId = (id: string): string => `msg_${toCanonicalId(toUuid(id)).slice(0, 8)}`;

@@ -1,18 +1,17 @@
 import type { Log } from './log.ts';
 
 const MINUTE_MS = 60_000;
-/** More of them than this in a minute lose the count of what was not written, and no line. */
+/** Beyond this, counts are lost, but no lines. */
 const MAX_KEYS = 10_000;
 
 interface LoggedLine {
   minute: number;
-  /** How many of the same were not written since. */
   suppressed: number;
 }
 
 const loggedLines = new WeakMap<Log, Map<string, LoggedLine>>();
 
-/** One line a minute about each, such as an agent, for what any caller can cause at will; the next line says how many were left out. */
+/** One line a minute per key, because callers can cause these at will. */
 export const logRateLimited = (
   { log, clock }: { log: Log; clock: { now(): number } },
   about: Readonly<Record<string, string>>,

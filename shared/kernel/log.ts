@@ -1,4 +1,4 @@
-/** Structured lines about what happened inside. Never a key, never a payload. */
+/** Never logs a key or a payload. */
 export type Log = (level: 'info' | 'warn' | 'error', message: string, facts?: Record<string, unknown>) => void;
 
 export const createJsonLog =

@@ -1,10 +1,10 @@
 import { ParleyError } from './errors.ts';
 import { isDerivedId } from './ids.ts';
 
-/** A turn may become a task under its own id, which everybody on its channel is told before that task is there. */
+/** A turn may become a task under its own id, which its channel sees before the task exists. */
 const TURN_ID_PREFIX = 'turn_';
 
-/** Parley makes these of other ids, and whoever gave one of them to something else would be taken for what it stands for. */
+/** Derived ids: with one of them a sender could impersonate another record. */
 export const isReservedId = (id: string): boolean => id.startsWith(TURN_ID_PREFIX) || isDerivedId(id);
 
 export const assertNotReserved = (what: string, id: string): void => {

@@ -1,2 +1,1 @@
-/** What the sender is called where Parley itself speaks. */
 export const SYSTEM_SENDER = 'parley';

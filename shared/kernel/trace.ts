@@ -2,18 +2,16 @@ import { hash } from 'node:crypto';
 import { parseBaggage } from './baggage.ts';
 import { generateRandomText } from './ids.ts';
 
-/** W3C trace context and baggage, as they travel in headers and are kept with a task. */
 export interface Trace {
   traceparent: string;
   tracestate?: string;
   baggage?: string;
-  /** Nobody named it: it was begun for the call that has it. */
   isGenerated?: true;
 }
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** The caller's trace, or a new one where it sent none that can be read. */
+/** Starts a new trace if the header is missing or invalid. */
 export const parseTrace = (traceparent: string | undefined, tracestate?: string, baggage?: string): Trace =>
   traceparent !== undefined && TRACEPARENT.test(traceparent)
     ? { traceparent, tracestate: parseTraceState(tracestate), baggage: parseBaggage(baggage) }
@@ -26,7 +24,7 @@ export const parseTrace = (traceparent: string | undefined, tracestate?: string,
 const MAX_STATE_LENGTH = 512;
 const STATE_MEMBER = /^[a-z0-9][a-z0-9_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{1,256}$/;
 
-/** The first members of a `tracestate` that fit; one that cannot be read goes as a whole, as W3C has it. */
+/** W3C: an invalid `tracestate` is dropped as a whole. */
 const parseTraceState = (tracestate: string | undefined): string | undefined => {
   const members = (tracestate ?? '').split(',').map((member) => member.trim());
   const said = members.filter((member) => member !== '');
@@ -36,23 +34,19 @@ const parseTraceState = (tracestate: string | undefined): string | undefined => 
   return kept.length === 0 ? undefined : kept.join(',');
 };
 
-/** What is kept of the trace of a call whose tasks are made later: also whether it was named. */
 export const pickCallTrace = (trace: Trace): Trace => ({ ...pickTraceFields(trace), isGenerated: trace.isGenerated });
 
-/** What a record or a message keeps of its trace. */
 export const pickTraceFields = ({ traceparent, tracestate, baggage }: Trace): Trace => ({
   traceparent,
   tracestate,
   baggage,
 });
 
-/** What the one that is made in a call belongs to: the trace that was named, or that of what it is a part of. */
 export const inheritTrace = (trace: Trace, parent: Trace | undefined): Trace => ({
   ...pickTraceFields(trace.isGenerated && parent ? parent : trace),
   baggage: trace.baggage ?? parent?.baggage,
 });
 
-/** A trace and a span by their ids, where both are what OpenTelemetry makes. */
 export const buildTrace = (traceId: string | undefined, spanId: string | undefined): Trace | undefined => {
   const traceparent = `00-${traceId}-${spanId}-01`;
   return TRACEPARENT.test(traceparent) ? { traceparent } : undefined;
@@ -63,19 +57,21 @@ export const parseTraceIds = (traceparent: string): { traceId: string; spanId: s
   spanId: traceparent.slice(SPAN_ID_OFFSET, SPAN_ID_OFFSET + 16),
 });
 
-/** The same trace, one span further down. */
 export const createChildSpan = ({ traceparent, tracestate, baggage }: Trace): Trace => ({
   traceparent: `${traceparent.slice(0, SPAN_ID_OFFSET)}${generateRandomText(8, 'hex')}${traceparent.slice(SPAN_ID_OFFSET + 16)}`,
   tracestate,
   baggage,
 });
 
-/** The same for what is made anew whenever it is told: the span follows from its name. Baggage is for who works, not for who is told. */
+/**
+ * The span id is derived from the name, so that a repeated message has the same one. Without baggage, which is for
+ * workers only.
+ */
 export const deriveChildSpan = ({ traceparent, tracestate }: Trace, name: string): Trace => ({
   traceparent: `${traceparent.slice(0, SPAN_ID_OFFSET)}${hash('sha256', name, 'hex').slice(0, 16)}${traceparent.slice(SPAN_ID_OFFSET + 16)}`,
   tracestate,
 });
 
-/** Behind `00-`, the trace id and a dash. */
+/** After `00-`, 32 digits and a dash. */
 const SPAN_ID_OFFSET = 36;
 const TRACE_ID_OFFSET = 3;

@@ -1,23 +1,20 @@
 import { ParleyError } from '../kernel/errors.ts';
 
-/** Time, so that tests can own it. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
-  /** Calls `ring` once, at or after `at`; before it where the clock is set back meanwhile. Returns what cancels it. */
+  /** Calls `ring` once, at or after `at`; earlier if the clock is set back meanwhile. Returns a cancel function. */
   setAlarm(at: number, ring: () => void): () => void;
 }
 
 /**
- * No timer runs longer than this. A timer counts the time in which the machine runs, while due times are times of day: when the
- * clock is set, or the machine was suspended, an alarm rings late by so much at the most. All that are further away share one timer.
+ * Node timers ignore clock changes and suspended time, while `due` is a time of day. So an alarm is at most this late.
  */
 const MAX_TIMER_MS = 2000;
 
-/** One for a later time. */
 interface Alarm {
   at: number;
-  /** As `performance.now()` counts, which no setting of the clock changes: it rings then at the latest. */
+  /** On the scale of `performance.now()`, which ignores clock changes. */
   latestAt: number;
   fire: () => void;
   timer?: NodeJS.Timeout;
@@ -62,10 +59,7 @@ export const systemClock: Clock = {
   },
 };
 
-/**
- * A wait that ends after `ms`, when the signal fires, or when somebody ends it. Where the signal fires with a refusal, the wait throws
- * it, so that whoever waited neither looks again nor takes anything.
- */
+/** If the signal's reason is a ParleyError, the wait throws it. */
 export interface CancellableDelay {
   done: Promise<void>;
   endEarly: () => void;

@@ -1,6 +1,5 @@
 /**
- * Conditions and changes as data: simple enough for a DynamoDB ConditionExpression and for a check in memory, so that a
- * rule is written once and means the same on every engine. A field is a top-level name or one level of map: `waiting.call-1`.
+ * One meaning as a DynamoDB expression and in memory. A field is a top-level name or one map level: `waiting.call-1`.
  */
 export type Scalar = string | number | boolean;
 
@@ -16,7 +15,7 @@ export type Condition =
 
 export interface Change {
   if?: Condition;
-  /** A field set to undefined is left as it is. */
+  /** A field with value undefined is left unchanged. */
   set?: Record<string, unknown>;
   unset?: string[];
   add?: Record<string, number>;
@@ -32,7 +31,7 @@ export const equalsAny = (field: string, ...values: Scalar[]): Condition => ({ f
 export const exists = (field: string): Condition => ({ field, present: true });
 export const notExists = (field: string): Condition => ({ field, present: false });
 
-/** As in DynamoDB, a comparison with a field that is not there is false, but for `notEquals`, which is true. */
+/** As in DynamoDB, a comparison with an absent field is false, except `notEquals`, which is true. */
 export const evaluateCondition = (condition: Condition, record: object): boolean => {
   if ('all' in condition) return condition.all.every((part) => evaluateCondition(part, record));
   if ('any' in condition) return condition.any.some((part) => evaluateCondition(part, record));
@@ -60,7 +59,6 @@ const getField = (record: object, path: string): unknown => {
 const getOwnField = (record: object, name: string): unknown =>
   Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined;
 
-/** The record after the change. Nothing of the given record is touched. */
 export const applyChange = (record: object, change: Change): Record<string, unknown> => {
   const { set = {}, unset = [], add = {} } = change;
   const after = omitFields(record, unset);
@@ -73,7 +71,7 @@ export const applyChange = (record: object, change: Change): Record<string, unkn
   return after;
 };
 
-/** A copy. Fields are left out on copying, not deleted afterwards: an object that some were deleted from stays slow for good. */
+/** Copies without the fields: V8 keeps objects slow after `delete`. */
 const omitFields = (record: object, unset: string[]): Record<string, unknown> => {
   const copy: Record<string, unknown> = { ...record };
   if (!unset.some((field) => Object.hasOwn(copy, field))) return copy;
@@ -97,13 +95,13 @@ const setField = (record: Record<string, unknown>, path: string, value: unknown)
 
 const setOwnField = (record: Record<string, unknown>, name: string, value: unknown): void => {
   if (value === undefined) delete record[name];
-  // Assigning would set the prototype instead of making a field, and callers choose names in maps.
+  // Assignment would set the prototype, and callers choose map keys.
   else if (name === '__proto__')
     Object.defineProperty(record, name, { value, configurable: true, enumerable: true, writable: true });
   else record[name] = value;
 };
 
-/** One change that does what the given ones do one after the other, under the condition of the first. */
+/** Applies the changes in order, under the condition of the first. */
 export const mergeChanges = (...changes: Change[]): Change => {
   const set: Record<string, unknown> = {};
   const unset = new Set<string>();

@@ -1,11 +1,9 @@
 import type { Item, RecordChange } from './records.ts';
 
-/**
- * What an engine calls by itself. A call that fails is made again later; one that succeeded may be made again as well.
- */
+/** A failed call is repeated later; a successful call may be repeated too. */
 export interface EngineHandlers {
-  /** Some changes, in order for each record. */
+  /** In order for each record. */
   onChanges(changes: RecordChange[]): Promise<void>;
-  /** A record whose `due` has been reached. It is called again until `due` has moved or gone. */
+  /** Called again until `due` has moved or is unset. */
   onTimer(record: Item): Promise<void>;
 }

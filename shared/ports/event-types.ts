@@ -1,4 +1,4 @@
-/** Every event type, with its meaning. `npm run docs` writes docs/reference/events.md from this table. */
+/** `npm run docs` writes docs/reference/events.md from this table. */
 export const EVENT_TYPES = {
   'task.requested': 'A requester created a task, or somebody retried it.',
   'task.ready': 'All dependencies of a waiting task are completed, and the task is queued.',

@@ -3,7 +3,6 @@ import type { Events } from './events.ts';
 import type { Queues } from './queues.ts';
 import type { Records } from './records.ts';
 
-/** An engine, as the domain sees it. */
 export interface Ports {
   records: Records;
   queues: Queues;

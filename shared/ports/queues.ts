@@ -3,11 +3,7 @@ import type { Json } from '../kernel/json/json.ts';
 export const PRIORITIES = ['critical', 'high', 'normal', 'low'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/**
- * Where tasks of one priority wait: for whoever serves a whole domain, for one agent, or for whoever has a capability. In the lanes of
- * the relay waits whatever is on its way to NATS. Who receives from a domain's lane is given what waits in those of its
- * capabilities, too: `security` stands for `security.briefing`.
- */
+/** A receive from a domain's queue includes the queues of its capabilities. */
 export interface QueueKey {
   project: string;
   kind: 'domain' | 'agent' | 'capability' | 'relay';
@@ -15,7 +11,7 @@ export interface QueueKey {
   priority: Priority;
 }
 
-/** `security` of `security.briefing`; a capability without a dot belongs to no domain. */
+/** A capability without a dot has no domain. */
 export const getDomain = (capability: string): string | undefined => {
   const dot = capability.indexOf('.');
   return dot > 0 ? capability.slice(0, dot) : undefined;
@@ -23,11 +19,11 @@ export const getDomain = (capability: string): string | undefined => {
 
 export interface QueueMessage {
   queueKey: QueueKey;
-  /** Messages of one group are received in the order in which they were sent, one at a time. */
+  /** Messages of a group are received in order, one at a time. */
   group: string;
-  /** A message whose id was sent within the last minutes is not queued again. */
+  /** A repeated id within the last minutes is not queued again. */
   dedupId: string;
-  /** When it was first queued, in epoch milliseconds: the same for every sending of the same message. */
+  /** When it was first queued, in epoch milliseconds; the same for each repetition. */
   at: number;
   body: Json;
 }
@@ -42,24 +38,18 @@ export interface ReceivedMessage {
 export interface ReceiveOptions {
   max: number;
   waitMs: number;
-  /** How long what is received stays hidden from others. Without a delete or a release it then comes again. */
+  /** After this, a message that was neither deleted nor released is delivered again. */
   visibilityMs: number;
   signal?: AbortSignal;
-  /**
-   * What the receiver has no use for. It stays for others, and what stands behind it is received; who waits looks at it again
-   * once a second at most.
-   */
+  /** Skipped messages stay for other receivers. A waiting receiver checks them at most once a second. */
   skip?: (body: Json) => boolean;
 }
 
-/**
- * Work on its way. Every message comes at least once; it may come twice, and a receive may come back empty by mistake, so
- * that whoever receives must check the record.
- */
+/** Delivery is at least once, and a receive may be empty by mistake, so receivers must check the record. */
 export interface Queues {
   /** Resolves when all are durable. */
   send(messages: QueueMessage[]): Promise<void>;
-  /** Empties earlier lanes first. Waits until something arrives in any of them, for `waitMs` at most. */
+  /** Empties earlier queues first. Waits up to `waitMs` for a message in any of them. */
   receive(queueKeys: QueueKey[], options: ReceiveOptions): Promise<ReceivedMessage[]>;
   delete(messages: ReceivedMessage[]): Promise<void>;
   /** Makes them visible again at once, in their old order. */

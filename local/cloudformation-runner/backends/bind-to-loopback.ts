@@ -3,12 +3,12 @@ import { Server } from 'node:net';
 const LOOPBACK = '127.0.0.1';
 const ALL = '0.0.0.0';
 
-/** One after the other: what is replaced must be what was there before. */
+/** Sequential, so that each restore puts back the original function. */
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Starts a server in this process that listens on all addresses and cannot be told otherwise. Until it has started, whoever here
- * asks for all addresses gets that of this machine alone.
+ * The server always listens on all addresses. Until it has started, `listen` in this process is patched to bind to
+ * loopback.
  */
 export const bindToLoopback = <T extends { address: string; stop(): Promise<unknown> }>(
   start: () => Promise<T>,

@@ -1,6 +1,5 @@
 import type { AwsRequest, AwsResponse } from '../gateway/aws-call.ts';
 
-/** A call to a service of AWS's JSON protocol, signed by name only. */
 export const buildJsonRequest = (
   accessKey: string,
   region: string,

@@ -9,7 +9,6 @@ import { buildJsonRequest, parseJsonResponse } from './call-json.ts';
 import { NO_JAVA, spawnDynamoDbLocal } from './dynamodb-process.ts';
 import { createForwarder, type Forward } from './forward.ts';
 
-/** Amazon's DynamoDB for one machine, in a process of its own. */
 export interface DynamoDbLocal {
   forward: Forward;
   call(target: string, body: unknown, signal?: AbortSignal): Promise<unknown>;
@@ -23,7 +22,7 @@ export const startDynamoDbLocal = async (dir: string, region: string): Promise<D
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const port = await findFreePort();
   const child = await spawnDynamoDbLocal(port, dir);
-  // Whatever ends this process must end that one too.
+  // The child must not outlive this process.
   const onExit = (): void => void child.kill('SIGKILL');
   process.on('exit', onExit);
   child.once('exit', () => process.off('exit', onExit));
@@ -46,7 +45,6 @@ export const startDynamoDbLocal = async (dir: string, region: string): Promise<D
   return { forward, call, stop };
 };
 
-/** For a template without tables. */
 export const NO_DYNAMODB: DynamoDbLocal = {
   forward: async () =>
     buildErrorResponse('dynamodb', { status: 400, code: 'ResourceNotFoundException', message: 'No tables' }),

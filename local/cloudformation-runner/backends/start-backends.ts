@@ -9,11 +9,9 @@ import { createTables, hasTables } from './tables.ts';
 interface StartedBackends {
   dynamodb: DynamoDbLocal;
   storage: QueuesAndBuckets;
-  /** For a service that sends by itself, such as EventBridge. */
   sendMessage(queueUrl: string, body: string, groupId: string | undefined): Promise<unknown>;
 }
 
-/** Starts what keeps the state, with the tables, queues and buckets of the plan in it. */
 export const startBackends = async (plan: ResourceGraph, dir: string, undo: Disposer): Promise<StartedBackends> => {
   const { region } = plan.site;
   const stopAll = <T extends { stop(): Promise<void> }>(running: T): T => {
@@ -24,7 +22,7 @@ export const startBackends = async (plan: ResourceGraph, dir: string, undo: Disp
     dynamodb: hasTables(plan) ? startDynamoDbLocal(join(dir, 'dynamodb'), region) : Promise.resolve(NO_DYNAMODB),
     storage: startQueuesAndBuckets(plan, join(dir, 'sqs-s3')),
   };
-  // Should one fail, the other must have started before it can be stopped.
+  // If one fails, the other must finish its start before it can be stopped.
   await Promise.allSettled(Object.values(starting));
   const [dynamodb, storage] = await Promise.all([starting.dynamodb.then(stopAll), starting.storage.then(stopAll)]);
   await createTables(plan, dynamodb);

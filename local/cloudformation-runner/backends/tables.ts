@@ -8,7 +8,6 @@ const callDynamo = (operation: string): string => `DynamoDB_20120810.${operation
 export const hasTables = (plan: ResourceGraph): boolean =>
   plan.listResources(DynamoTableType).length + plan.listResources(GlobalTable).length > 0;
 
-/** Makes the tables of the plan that are not there yet. */
 export const createTables = async (plan: ResourceGraph, dynamodb: DynamoDbLocal): Promise<void> => {
   for (const { name, properties } of [...plan.listResources(DynamoTableType), ...plan.listResources(GlobalTable)]) {
     const { StreamSpecification: stream, TimeToLiveSpecification: ttl, GlobalSecondaryIndexes: indexes } = properties;

@@ -10,7 +10,6 @@ import { compilePattern, type Matches, PatternError } from './event-pattern.ts';
 type RuleResource = Resource<z.output<typeof EventRuleType.properties>>;
 export type RuleTarget = RuleResource['properties']['Targets'][number];
 
-/** A rule that looks at events, ready to be asked. */
 export interface PatternRule {
   logicalId: string;
   arn: string;
@@ -19,7 +18,6 @@ export interface PatternRule {
   targets: RuleTarget[];
 }
 
-/** The rules of the plan; patterns that cannot be understood, also those of archives, become mistakes. */
 export const parseRules = (plan: ResourceGraph): PatternRule[] => {
   const compileRule = (logicalId: string, pattern: unknown): Matches => {
     try {
@@ -58,7 +56,6 @@ const Entry = z.object({
 });
 const PutEvents = z.object({ Entries: z.array(z.unknown()).min(1).max(10) });
 
-/** What EventBridge hands to a target. */
 export interface BusEvent {
   id: string;
   detail: unknown;
@@ -67,7 +64,6 @@ export interface BusEvent {
 
 type Deliver = (rule: PatternRule, target: RuleTarget, event: BusEvent) => void;
 
-/** The buses of the plan: an event goes to the targets of every rule that it matches. */
 export const createBus = (plan: ResourceGraph, rules: readonly PatternRule[], deliver: Deliver) => {
   const buses = new Set([
     buildBusArn('default', plan.site),

@@ -6,10 +6,10 @@ export class PatternError extends Error {}
 
 export type Matches = (event: unknown) => boolean;
 
-/** Tests one value; `undefined` stands for a field that is not there. */
+/** `undefined` is an absent field. */
 type Test = (value: unknown) => boolean;
 
-/** An event pattern of EventBridge's, as rules and event source mappings use it. What it does not know, it refuses. */
+/** Throws on operators that it does not know. */
 export const compilePattern = (pattern: unknown): Matches => {
   const fields = Fields.safeParse(pattern);
   if (!fields.success) throw new PatternError('a pattern must be an object');
@@ -32,7 +32,7 @@ const Fields = z.record(z.string(), z.unknown());
 
 const compileFieldTest = (event: unknown, name: string): unknown => Fields.safeParse(event).data?.[name];
 
-/** A field that is a list matches if one of its elements does. */
+/** EventBridge: a list matches if one of its elements does. */
 const combineTests =
   (tests: Test[]): Test =>
   (value) =>
@@ -87,7 +87,6 @@ const COMPARISONS: Record<string, (value: number, wanted: number) => boolean> = 
   '>=': (value, wanted) => value >= wanted,
 };
 
-/** `[">", 0, "<=", 5]`: all of its comparisons hold. */
 const compileNumericTest = (argument: (string | number)[]): Test => {
   const tests: ((value: number) => boolean)[] = [];
   for (let at = 0; at < argument.length; at += 2) {

@@ -2,12 +2,11 @@ import { unknownResourceIssue } from '../template-error.ts';
 
 export class ScheduleError extends Error {}
 
-/** Whether a schedule is due in the given minute, counted from 1970 in UTC. */
+/** `minute` counts from 1970 in UTC. */
 export type IsDue = (minute: number) => boolean;
 
 const UNIT_MINUTES: Record<string, number> = { minute: 1, hour: 60, day: 24 * 60 };
 
-/** `rate(…)` and `cron(…)`, which both count in whole minutes. */
 export const compileSchedule = (expression: string): IsDue => {
   const rate = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression);
   if (rate) {
@@ -27,7 +26,7 @@ export const compileSchedule = (expression: string): IsDue => {
   const fields = ranges.map(([least, most], index) => compileField(cron[index] ?? '', least, most, expression));
   return (minute) => {
     const at = new Date(minute * 60_000);
-    // Sunday is the first day of AWS's week.
+    // AWS counts days of the week from Sunday = 1.
     const values = [
       at.getUTCMinutes(),
       at.getUTCHours(),

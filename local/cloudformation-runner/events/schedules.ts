@@ -2,7 +2,6 @@ import type { ResourceGraph } from '../graph.ts';
 import { EventRuleType, Schedule } from '../resources/messaging.ts';
 import { compileSchedule, type IsDue, ScheduleError } from './schedule-expression.ts';
 
-/** Something that runs by the clock. */
 export interface Scheduled {
   isDue: IsDue;
   fire(minute: number): void;
@@ -10,10 +9,6 @@ export interface Scheduled {
 
 const MINUTE_MS = 60_000;
 
-/**
- * Fires each schedule in the minutes in which it is due. For tests, a minute may be shorter; the schedules then see the
- * minutes pass that much faster.
- */
 export const runSchedules = (all: readonly Scheduled[], minuteMs = MINUTE_MS): { stop(): void } => {
   let timer: NodeJS.Timeout | undefined;
   const begun = Date.now();
@@ -30,7 +25,6 @@ export const runSchedules = (all: readonly Scheduled[], minuteMs = MINUTE_MS): {
   return { stop: () => clearTimeout(timer) };
 };
 
-/** The schedules of rules and of the scheduler, each with whom it calls. */
 export interface PlannedSchedule {
   logicalId: string;
   isDue: IsDue;

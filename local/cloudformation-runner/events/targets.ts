@@ -10,7 +10,6 @@ import { Queue } from '../resources/messaging.ts';
 import type { BusEvent, PatternRule, RuleTarget } from './bus.ts';
 import type { PlannedSchedule } from './schedules.ts';
 
-/** Finds what keeps rules and schedules from reaching their targets. */
 export const checkTargets = (
   plan: ResourceGraph,
   functions: readonly PlannedFunction[],
@@ -54,7 +53,7 @@ interface TargetResources {
 
 const RETRIES = 2;
 
-/** Hands events to functions and queues. A dead-letter queue of a target is for a target that is gone: here, none is. */
+/** A target's dead-letter queue is for deleted targets, which do not occur here. */
 export const createTargets = ({ plan, functions, sendMessage, onError, signal }: TargetResources) => {
   const configs = plan.listResources(EventInvokeConfig);
   const invoke = (arn: string, payload: unknown): void => {
@@ -85,7 +84,6 @@ const buildTargetInput = ({ Input, InputPath }: RuleTarget, event: BusEvent): un
   return path.reduce<unknown>((value, name) => Object(value)[name], event);
 };
 
-/** What EventBridge and the scheduler hand to a target that asks for nothing of its own. */
 export const buildScheduledEvent = ({ site }: ResourceGraph, { source, input }: PlannedSchedule): unknown => {
   if (input !== undefined) return JSON.parse(input);
   if (source.service === 'scheduler.amazonaws.com') return {};

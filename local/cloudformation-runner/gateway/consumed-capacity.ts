@@ -12,13 +12,11 @@ const Consumed = z.object({
 const Answer = z.object({ ConsumedCapacity: z.union([Consumed.transform((one) => [one]), z.array(Consumed)]) });
 
 interface Capacity {
-  /** `table` or `table/index/name`. */
   resource: string;
   kind: 'read' | 'write';
   units: number;
 }
 
-/** What DynamoDB Local says that a call has consumed; it is asked for with ReturnConsumedCapacity. */
 export const computeConsumedCapacity = (operation: string, request: unknown, answer: unknown): Capacity[] => {
   const kind = isWrite(operation) ? 'write' : 'read';
   const said = Answer.safeParse(answer);
@@ -40,8 +38,8 @@ const TableOf = z.object({ TableName: z.string() });
 const Parts = z.object({ TransactItems: z.array(z.record(z.string(), TableOf)) });
 
 /**
- * DynamoDB Local says nothing of a refused write, which is billed: by the item that was met, as far as the answer shows
- * it, and at least as one unit; twice that in a transaction.
+ * AWS bills a rejected write, but DynamoDB Local reports none. Computed from the returned item: at least one unit,
+ * doubled in a transaction.
  */
 const computeRejectedWrite = (request: unknown, answer: unknown): Capacity[] => {
   const table = TableOf.safeParse(request).data?.TableName;

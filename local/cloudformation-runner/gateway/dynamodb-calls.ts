@@ -17,7 +17,6 @@ const PART_ACTIONS: Record<string, string> = {
 
 const ON_ONE_TABLE = ['GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'Query', 'Scan', 'DescribeTable'];
 
-/** What a call to DynamoDB needs, or nothing if the operation is not known. */
 export const listDynamoPermissions = (operation: string, body: unknown, site: ResourceContext): Need[] | undefined => {
   const toPermission = (action: string, table: string, index?: string): Need => ({
     action: `dynamodb:${action}`,

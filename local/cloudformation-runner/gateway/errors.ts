@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AwsCall, AwsResponse, AwsService } from './aws-call.ts';
 
-/** An error as AWS answers with it. */
 export interface AwsError {
   status: number;
   code: string;
@@ -39,14 +38,13 @@ const buildResponse = (status: number, type: string, text: string, headers: Reco
 const escapeXml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** DynamoDB and EventBridge answer with 400 where the others say 403. */
+/** DynamoDB and EventBridge answer 400, the other services 403. */
 export const accessDeniedError = (service: AwsService, who: string, action: string, resource: string): AwsError => ({
   status: service === 's3' || service === 'sqs' ? 403 : 400,
   code: service === 's3' ? 'AccessDenied' : 'AccessDeniedException',
   message: `User: ${who} is not authorized to perform: ${action} on resource: ${resource} because no identity-based policy allows the ${action} action`,
 });
 
-/** Errors to inject: what each service says when it is asked too much. */
 export const throttledError = ({ service }: Pick<AwsCall, 'service'>): AwsError => {
   if (service === 'dynamodb') {
     return {

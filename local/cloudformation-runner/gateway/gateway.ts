@@ -6,7 +6,6 @@ import { type AwsError, accessDeniedError, buildErrorResponse } from './errors.t
 import { identifyCall, parseBody, parseSigner, UnmappedOperationError } from './identify-call.ts';
 import { Meter } from './meter.ts';
 
-/** Decides before a call is carried out: an error answers it, nothing lets it pass. It may wait first. */
 type GatewayFaults = (call: AwsCall) => Promise<AwsError | undefined> | AwsError | undefined;
 
 interface Backends {
@@ -18,13 +17,11 @@ interface Backends {
 interface GatewayOptions {
   site: ResourceContext;
   backends: Backends;
-  /** What a permission needs of the key that its resource is encrypted with. */
   listKeyPermissions(need: Need): Need[];
-  /** Told of what was refused or not understood, because the function that made the call may keep it to itself. */
+  /** Called for each refused or unknown call, because the function may swallow the error. */
   onRefusal(line: string): void;
 }
 
-/** The one endpoint for all calls of the functions to AWS: who may do what is decided here. */
 export class Gateway {
   readonly meter = new Meter();
   faults: GatewayFaults | undefined;
@@ -46,7 +43,6 @@ export class Gateway {
     this.#callers.set(accessKey, caller);
   }
 
-  /** Calls back after each write to the table, so that its stream need not be asked all the time. */
   onWrite(table: string, listener: () => void): void {
     this.#writeListeners.set(table, [...(this.#writeListeners.get(table) ?? []), listener]);
   }
@@ -101,7 +97,7 @@ export class Gateway {
       : response;
   }
 
-  /** S3 tells only those that may list a bucket that an object is not there; the others are refused. */
+  /** Without ListBucket, S3 answers 403 for a missing object. */
   #missingObjectError(call: AwsCall, response: AwsResponse, caller: AwsCaller): AwsResponse {
     const bucketArn = `arn:aws:s3:::${call.resource}`;
     if (!['GetObject', 'HeadObject'].includes(call.operation)) return response;

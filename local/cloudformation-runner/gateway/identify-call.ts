@@ -6,7 +6,7 @@ import { identifyS3Call, listEventsPermissions, listSqsPermissions } from './oth
 
 export class UnmappedOperationError extends Error {}
 
-/** The signature itself is not checked: the access key alone says who calls. */
+/** The signature is not verified; the access key identifies the caller. */
 export const parseSigner = (authorization: string): { accessKey: string; service: AwsService | undefined } => {
   const [, accessKey = '', named] = /Credential=([^/]+)\/\d+\/[^/]+\/([^/]+)\/aws4_request/.exec(authorization) ?? [];
   return { accessKey, service: SERVICES.find((service) => service === named) };
@@ -34,7 +34,6 @@ const NEEDS: Partial<Record<AwsService, typeof listDynamoPermissions>> = {
   events: listEventsPermissions,
 };
 
-/** `table`, `table/index/name`, a queue's name, a bus's name, or a bucket's without the object. */
 const parseResourceName = (arn: string): string => {
   const own = arn.split(':').slice(5).join(':');
   if (arn.startsWith('arn:aws:s3')) return own.split('/')[0] ?? '';

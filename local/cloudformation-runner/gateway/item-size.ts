@@ -3,7 +3,7 @@ import { z } from 'zod';
 const Value = z.record(z.string(), z.unknown());
 const Values = z.record(z.string(), Value);
 
-/** The bytes of an item by DynamoDB's rule: its names, and its values by their type. */
+/** DynamoDB's rule: UTF-8 bytes of the names plus the values by type. */
 export const computeItemBytes = (item: unknown): number => {
   const parsed = Values.safeParse(item);
   if (!parsed.success) return 0;
@@ -17,7 +17,7 @@ const computeValueBytes = (value: Record<string, unknown>): number => {
   const [type = '', content] = Object.entries(value)[0] ?? [];
   if (type === 'S') return Buffer.byteLength(String(content));
   if (type === 'B') return Buffer.byteLength(String(content), 'base64');
-  // Two digits a byte, one byte for the rest, one for a sign.
+  // Two digits per byte, one byte overhead, one for a sign.
   if (type === 'N')
     return Math.ceil(String(content).replace(/[-.]/g, '').length / 2) + 1 + (String(content)[0] === '-' ? 1 : 0);
   if (type === 'BOOL' || type === 'NULL') return 1;

@@ -11,7 +11,7 @@ export interface CallCount {
   operation: string;
   resource: string;
   calls: number;
-  /** As they are billed: requests or events in steps of 64 KB for SQS and EventBridge, calls for the rest. */
+  /** In billing units: 64 KB steps for SQS and EventBridge, calls for the rest. */
   billed: number;
 }
 
@@ -25,12 +25,12 @@ export interface InvocationCount {
   functionName: string;
   invocations: number;
   failures: number;
-  /** Of the function's own thread, with its start. */
+  /** CPU of the function's own thread, with its cold start. */
   cpuMs: number;
   durationMs: number;
-  /** Memory × the CPU that it took: what it would cost if it never waited. */
+  /** Memory × CPU time: the cost if it never waited. */
   cpuGbSeconds: number;
-  /** Memory × the time that it took here. */
+  /** Memory × wall time on this machine. */
   gbSeconds: number;
 }
 
@@ -41,7 +41,6 @@ export interface Reading {
   httpRequests: number;
 }
 
-/** Counts what would be billed. While it is off it costs nothing. */
 export class Meter {
   isOn = false;
   readonly #calls = new Map<string, CallCount>();

@@ -4,7 +4,7 @@ import type { AwsRequest, Need } from './aws-call.ts';
 
 const OfQueue = z.object({ QueueUrl: z.string() });
 
-/** A batch needs the permission of its single call. */
+/** IAM checks a batch call under the action of the single call. */
 const QUEUE_ACTIONS: Record<string, string> = {
   SendMessage: 'SendMessage',
   SendMessageBatch: 'SendMessage',
@@ -48,7 +48,7 @@ const OBJECT_OPERATIONS: Record<string, string> = {
 };
 const HARMLESS_QUERY = ['x-id', 'versionId', 'partNumber'];
 
-/** Buckets are addressed by path: the SDK does so for an endpoint that is an IP address. */
+/** The SDK uses path-style addresses for an endpoint that is an IP address. */
 export const identifyS3Call = (request: AwsRequest): { operation: string; needs: Need[] | undefined } => {
   const { pathname, searchParams } = new URL(request.path, 'http://s3');
   const [, bucket = '', key = ''] = /^\/([^/]+)\/?(.*)$/.exec(pathname) ?? [];

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { getPort } from '../http/listen.ts';
 import type { AwsRequest, AwsResponse } from './aws-call.ts';
 
-/** Takes calls to AWS on a free port of this machine. */
 export const serveGateway = async (
   handle: (request: AwsRequest) => Promise<AwsResponse>,
 ): Promise<{ address: string; close(): Promise<void> }> => {
@@ -15,7 +14,7 @@ export const serveGateway = async (
       outgoing.writeHead(status, { ...headers, 'content-length': getContentLength(incoming, headers, body) });
       outgoing.end(body);
     } catch {
-      // As AWS does when it is out of reach: the SDK tries again.
+      // Like an unreachable AWS: the SDK retries.
       outgoing.destroy();
     }
   });

@@ -2,16 +2,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { getPort } from './listen.ts';
 import type { ApiResponse } from './payload-v2.ts';
 
-/** API Gateway takes 10 MB; Lambda takes less, which the API says in its own way. */
+/** The limit of API Gateway. */
 const MOST_BYTES = 10 * 1024 * 1024;
 
 export type ApiAnswer = (incoming: IncomingMessage, body: Buffer) => Promise<ApiResponse>;
 
-/** An address that is known before there is anything behind it. */
 export interface ApiServer {
   address: string;
   port: number;
-  /** From now on requests are answered; those that came before have waited. */
+  /** Requests that arrived before `open` have waited. */
   open(answer: ApiAnswer): void;
   close(): Promise<void>;
 }

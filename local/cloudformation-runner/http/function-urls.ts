@@ -7,7 +7,6 @@ import { FunctionUrl } from '../resources/compute.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
 import { answerRequest } from './http-api.ts';
 
-/** A server for each function URL, on a port of its own. */
 export interface RunningUrls {
   addresses: Record<string, string>;
   open(plan: ResourceGraph, functions: ReadonlyMap<string, LambdaFunction>, meter: Meter): void;
@@ -16,7 +15,7 @@ export interface RunningUrls {
 
 const Types = z.object({ Resources: z.record(z.string(), z.object({ Type: z.string() })) });
 
-/** Without a permission for everybody, Lambda refuses every call. */
+/** Lambda refuses every call to a URL without a permission for `*`. */
 export const checkUrls = (plan: ResourceGraph): void => {
   for (const { logicalId, properties } of plan.listResources(FunctionUrl)) {
     const name = parseFunctionName(properties.TargetFunctionArn);
@@ -25,7 +24,7 @@ export const checkUrls = (plan: ResourceGraph): void => {
   }
 };
 
-/** Their addresses must be known before the template is read, because functions may be told them. */
+/** Before the template is read, because functions may get the URLs as variables. */
 export const reserveUrls = async (template: unknown, host: string): Promise<RunningUrls> => {
   const resources = Object.entries(Types.safeParse(template).data?.Resources ?? {});
   const servers = new Map<string, ApiServer>();

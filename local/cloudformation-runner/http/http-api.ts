@@ -8,7 +8,7 @@ import { type ApiFacts, type ApiResponse, buildEvent, toApiResponse } from './pa
 import { type ApiRoute, createRouteFinder } from './routes.ts';
 import { createTokenBucket } from './token-bucket.ts';
 
-/** What Lambda takes and gives in one call. */
+/** Lambda's limit for request and response. */
 const LAMBDA_BYTES = 6 * 1024 * 1024;
 
 export interface PlannedApi {
@@ -18,7 +18,6 @@ export interface PlannedApi {
   mayPass: (routeKey: string) => boolean;
 }
 
-/** The one HTTP API of the plan; what keeps it from running, such as a missing permission, becomes a mistake. */
 export const parseHttpApi = (plan: ResourceGraph): PlannedApi | undefined => {
   const [api, ...more] = plan.listResources(Api);
   for (const { logicalId } of more) plan.mistakes.add(logicalId, 'the local runner runs one HTTP API');
@@ -48,7 +47,6 @@ export const parseHttpApi = (plan: ResourceGraph): PlannedApi | undefined => {
   };
 };
 
-/** `…/functions/<arn>/invocations`, or the function's ARN itself. */
 const createInvoker = (uri: string): string => /functions\/(arn:.+)\/invocations$/.exec(uri)?.[1] ?? uri;
 
 const buildSourcePath = (key: string): string => {
@@ -64,7 +62,6 @@ const resolveThrottle = (common: Throttling | undefined, own: Record<string, Thr
   return (routeKey) => (buckets.get(routeKey) ?? shared)();
 };
 
-/** Answers requests as an HTTP API does: what Lambda cannot answer is told in the API's own words. */
 export const answerRequest = (
   api: PlannedApi,
   functions: ReadonlyMap<string, LambdaFunction>,

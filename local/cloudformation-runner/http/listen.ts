@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:net';
 
-/** Listens, and says on which port: 0 takes any that is free. */
 export const getPort = (server: Server, port: number, host: string): Promise<number> =>
   new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -11,7 +10,6 @@ export const getPort = (server: Server, port: number, host: string): Promise<num
     });
   });
 
-/** A port for a process that cannot choose one by itself. */
 export const findFreePort = async (): Promise<number> => {
   const probe = createServer();
   const port = await getPort(probe, 0, '127.0.0.1');

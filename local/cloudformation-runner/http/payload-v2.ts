@@ -3,17 +3,16 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { RouteMatch } from './routes.ts';
 
-/** Everything else comes in base64, also a form, which is what curl says of its data. */
+/** All other types are sent in base64, also form data, curl's default. */
 const TEXT_TYPES = /^(text\/|application\/(json|javascript|xml|[\w.-]+\+(json|xml))\b)/;
 
 export interface ApiFacts {
   apiId: string;
   account: string;
-  /** A function's own URL hands the path over as it came; an HTTP API decodes it. */
+  /** A function URL passes the raw path; an HTTP API decodes it. */
   isFunctionUrl?: true;
 }
 
-/** The event of payload format 2.0 for a request. */
 export const buildEvent = (
   incoming: IncomingMessage,
   body: Buffer,
@@ -77,7 +76,7 @@ const joinHeaders = ({ headers }: IncomingMessage): Record<string, string> =>
     ),
   );
 
-/** A name that comes more than once has its values joined. */
+/** Repeated names are joined with a comma. */
 const parseQueryParameters = (query: string): Record<string, string> => {
   const parameters: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(query)) {
@@ -102,7 +101,7 @@ export interface ApiResponse {
   body: Buffer;
 }
 
-/** A function's answer in format 2.0; without a status code, all of it is the body of a 200. */
+/** Without a status code, the whole result is the body of a 200. */
 export const toApiResponse = (result: string): ApiResponse | undefined => {
   const answer: unknown = JSON.parse(result);
   if (typeof answer !== 'object' || answer === null || !('statusCode' in answer)) {

@@ -1,6 +1,4 @@
-/** A route of an HTTP API. */
 export interface ApiRoute {
-  /** `GET /v1/tasks/{id}` or `$default`. */
   key: string;
   functionName: string;
   timeoutMs: number;
@@ -16,11 +14,10 @@ interface CompiledRoute {
   method: string;
   pattern: RegExp;
   names: string[];
-  /** Fewer variables are more exact, `{proxy+}` is less exact than any variable, ANY than a method. */
+  /** API Gateway: fewer variables win; `{proxy+}` loses to any variable, ANY to a method. */
   rank: number;
 }
 
-/** Finds the route of a request as API Gateway does: the most exact one, at last `$default`. */
 export const createRouteFinder = (routes: readonly ApiRoute[]) => {
   const compiled = routes.filter(({ key }) => key !== '$default').map(compileRoute);
   compiled.sort((a, b) => a.rank - b.rank);

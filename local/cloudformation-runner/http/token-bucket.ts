@@ -1,4 +1,3 @@
-/** Lets a burst pass at once and then so many a second, as a stage's throttling does. */
 export const createTokenBucket = (
   burst: number,
   perSecond: number,

@@ -1,4 +1,3 @@
-/** Whether the text fits a pattern of IAM's, in which `*` stands for any characters. */
 export const matchesGlob = (pattern: string, text: string): boolean => {
   const parts = pattern.split('*');
   const [first = ''] = parts;

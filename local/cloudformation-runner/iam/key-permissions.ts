@@ -3,7 +3,7 @@ import type { ResourceGraph } from '../graph.ts';
 import { Queue } from '../resources/messaging.ts';
 import { Bucket, DynamoTableType } from '../resources/storage.ts';
 
-/** What a service does with a customer's key in the name of the caller. */
+/** The KMS calls that each service makes on behalf of its caller. */
 const KEY_ACTIONS: readonly [action: RegExp, needed: readonly string[]][] = [
   [/^sqs:SendMessage$/, ['kms:GenerateDataKey', 'kms:Decrypt']],
   [/^sqs:ReceiveMessage$/, ['kms:Decrypt']],
@@ -15,7 +15,6 @@ const KEY_ACTIONS: readonly [action: RegExp, needed: readonly string[]][] = [
   ],
 ];
 
-/** Says for a need what it needs of the key that its table, queue or bucket is encrypted with. */
 export const listKeyPermissions = (plan: ResourceGraph): ((need: Need) => Need[]) => {
   const keys = [
     ...plan.listResources(Queue).map(({ attributes, properties }) => [attributes.Arn, properties.KmsMasterKeyId]),

@@ -2,7 +2,6 @@ import type { Statement } from './policy-document.ts';
 
 const buildStatement = (...actions: string[]): Statement[] => [{ Effect: 'Allow', Action: actions, Resource: ['*'] }];
 
-/** The policies of Amazon's own that a role may name, with what they say. */
 export const MANAGED_POLICIES: Record<string, readonly Statement[]> = {
   'arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole': buildStatement(
     'logs:CreateLogGroup',
@@ -18,5 +17,5 @@ export const MANAGED_POLICIES: Record<string, readonly Statement[]> = {
   ),
 };
 
-/** The services that Lambda itself calls in a function's name, which the gateway does not see. */
+/** Lambda makes these calls itself; the gateway does not see them. */
 export const DONE_BY_LAMBDA = ['logs:', 'xray:'] as const;

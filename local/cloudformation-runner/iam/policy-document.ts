@@ -4,9 +4,8 @@ import { matchesGlob } from './glob.ts';
 
 const oneOrMore = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
 
-/** What is known of a call beside its action and resource. */
 interface CallContext {
-  /** On AWS every call of a function is over TLS, and so these count as if they were here too. */
+  /** Always true on AWS, where functions call over TLS. */
   'aws:SecureTransport': 'true';
   's3:TlsVersion': '1.3';
   'aws:SourceArn'?: string;
@@ -34,7 +33,7 @@ const Condition = z.record(z.string(), z.record(z.string(), conditionValue)).sup
   }
 });
 
-/** A wildcard stands at the end of a named resource, or for all of them: anything else says more than it seems to. */
+/** A wildcard elsewhere than at the end matches more than it seems to. */
 const resourcePattern = z.string().refine((pattern) => !pattern.slice(0, -1).includes('*'), {
   error: ({ input }) => unknownResourceIssue(`a wildcard that is not at the end, as in ${String(input)},`),
 });
@@ -59,7 +58,7 @@ export const PolicyDocument = z.strictObject({
 
 export const OVER_TLS = { 'aws:SecureTransport': 'true', 's3:TlsVersion': '1.3' } as const satisfies CallContext;
 
-/** All operators and all keys must hold; of the values of one key, one must. */
+/** IAM: all operators and keys must match, and one value of each key. */
 export const isConditionMet = (condition: Statement['Condition'], context: CallContext): boolean =>
   Object.entries(condition ?? {}).every(([operator, keys]) =>
     Object.entries(keys).every(([key, values]) => {

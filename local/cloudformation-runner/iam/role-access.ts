@@ -1,7 +1,6 @@
 import { matchesGlob } from './glob.ts';
 import { isConditionMet, OVER_TLS, type Statement } from './policy-document.ts';
 
-/** One action on one resource pattern that a role's policies allow. */
 export interface Grant {
   action: string;
   resource: string;
@@ -12,7 +11,6 @@ interface CountedGrant extends Grant {
   statement: Statement;
 }
 
-/** What one role may do, and which of its grants have been needed. */
 export class RoleAccess {
   readonly roleName: string;
   readonly #grants: CountedGrant[];
@@ -30,7 +28,7 @@ export class RoleAccess {
       );
   }
 
-  /** An allowed call uses every grant that allows it: any of them could be the one that is needed. */
+  /** Marks every matching grant as used, because any of them may be the needed one. */
   isAllowed(action: string, resource: string): boolean {
     const isDenied = this.#denials.some(
       (statement) =>
@@ -49,7 +47,6 @@ export class RoleAccess {
     return allowing.length > 0;
   }
 
-  /** Counts all grants of these services as used. */
   recordUse(prefixes: readonly string[]): void {
     for (const grant of this.#grants) grant.isUsed ||= prefixes.some((prefix) => grant.action.startsWith(prefix));
   }

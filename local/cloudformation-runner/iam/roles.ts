@@ -4,7 +4,6 @@ import { unknownResourceIssue } from '../template-error.ts';
 import { MANAGED_POLICIES } from './managed-policies.ts';
 import { RoleAccess } from './role-access.ts';
 
-/** Every role of the template by its ARN, with all that is attached to it. */
 export const loadRoles = (plan: ResourceGraph): Map<string, RoleAccess> => {
   const policies = plan.listResources(Policy);
   const managed = plan.listResources(ManagedPolicy);
@@ -27,7 +26,6 @@ export const loadRoles = (plan: ResourceGraph): Map<string, RoleAccess> => {
   return new Map(roles);
 };
 
-/** Whether the service may act in the role's name. */
 export const canAssume = (plan: ResourceGraph, roleArn: string, service: string): boolean =>
   plan
     .listResources(Role)

@@ -4,11 +4,9 @@ import { QueuePolicy } from '../resources/permissions.ts';
 import { matchesGlob } from './glob.ts';
 import { appliesToService, isConditionMet, OVER_TLS } from './policy-document.ts';
 
-/** The function's name from its ARN, its ARN with a qualifier, or its name. */
 export const parseFunctionName = (arnOrName: string): string =>
   arnOrName.startsWith('arn:') ? (arnOrName.split(':')[6] ?? '') : arnOrName;
 
-/** Whether a Lambda permission of the template lets the service invoke the function on behalf of the source. */
 export const canInvoke = (plan: ResourceGraph, functionName: string, service: string, sourceArn: string): boolean =>
   plan
     .listResources(Permission)
@@ -29,7 +27,6 @@ export const hasOpenUrl = (plan: ResourceGraph, functionName: string): boolean =
         Action === 'lambda:InvokeFunctionUrl' && parseFunctionName(FunctionName) === functionName && Principal === '*',
     );
 
-/** Whether a policy of the queue lets the service send to it on behalf of the source. */
 export const canSendToQueue = (
   plan: ResourceGraph,
   queueUrl: string,

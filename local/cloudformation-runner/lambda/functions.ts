@@ -8,7 +8,6 @@ import { canAssume } from '../iam/roles.ts';
 import { LambdaFunctionType as FunctionKind } from '../resources/compute.ts';
 import { LambdaFunction } from './lambda-function.ts';
 
-/** A function of the plan with what it runs from and whose rights it has. */
 export interface PlannedFunction {
   logicalId: string;
   name: string;
@@ -19,7 +18,6 @@ export interface PlannedFunction {
   properties: ReturnType<typeof FunctionKind.properties.parse>;
 }
 
-/** The functions of the plan; a missing bundle or a role that is not there becomes a mistake. */
 export const parseFunctions = (
   plan: ResourceGraph,
   roles: ReadonlyMap<string, RoleAccess>,
@@ -48,7 +46,6 @@ interface FunctionRuntimeResources {
   onFailure(line: string): void;
 }
 
-/** The function, ready to be invoked; what it writes goes to a file of its name. */
 export const runFunction = (planned: PlannedFunction, surroundings: FunctionRuntimeResources): LambdaFunction => {
   const { name, arn, folder, access, accessKey, properties } = planned;
   const { gateway, logs, onFailure } = surroundings;
@@ -77,7 +74,7 @@ const buildEnvironment = (planned: PlannedFunction, { plan, gatewayAddress }: Fu
   const { region } = plan.site;
   const own = Object.entries(properties.Environment?.Variables ?? {});
   return {
-    // The SDK calls a queue at the host of its address, and there the gateway must be.
+    // The SDK takes the host from the queue URL, so the URL must point to the gateway.
     ...Object.fromEntries(
       own.map(([key, value]) => [key, value.replace(`https://sqs.${region}.amazonaws.com/`, `${gatewayAddress}/`)]),
     ),

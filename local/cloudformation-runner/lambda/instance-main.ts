@@ -4,8 +4,6 @@ import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FromInstance, InstanceData, Invocation, InvocationOutcome } from './instance-messages.ts';
 
-/** One execution environment of a function: loads the bundle, then runs one event at a time. */
-
 const data: InstanceData = workerData;
 const postToParent = (message: FromInstance): void => parentPort?.postMessage(message);
 
@@ -61,7 +59,7 @@ const run = async (handler: Handler, invocation: Invocation): Promise<Invocation
   }
 };
 
-// The CPU of loading belongs to the first invocation, that of the thread's own start to nobody.
+// Load time counts for the first invocation; the thread's own start does not count.
 let countedMs = getCpuMs();
 const loading = load().then(
   (handler) => ({ handler, failure: undefined }),
@@ -75,6 +73,6 @@ parentPort?.on('message', async (invocation: Invocation) => {
   const usedMs = getCpuMs() - countedMs;
   countedMs += usedMs;
   postToParent({ outcome, cpuMs: usedMs });
-  // Lambda starts anew what could not be loaded.
+  // Lambda replaces an environment that failed to load.
   if (!handler) process.exit(1);
 });

@@ -1,4 +1,3 @@
-/** What an instance is told when it starts. */
 export interface InstanceData {
   folder: string;
   handler: string;
@@ -9,9 +8,8 @@ export interface InstanceData {
 
 export interface Invocation {
   requestId: string;
-  /** JSON. */
   event: string;
-  /** When Lambda ends it, in ms since 1970. */
+  /** In ms since 1970. */
   deadline: number;
 }
 
@@ -24,5 +22,4 @@ export interface Answer {
   cpuMs: number;
 }
 
-/** What an instance says: first that it has loaded, or could not, and then one answer for each invocation. */
 export type FromInstance = 'loaded' | Answer;

@@ -11,12 +11,11 @@ export interface InstanceOptions {
 }
 
 /**
- * An execution environment in a thread of its own: it has its own globals, modules and environment variables, starts in
- * a third of a process's time, can be ended in the middle of a loop, and its CPU is counted apart from all else.
+ * A worker thread: own globals and variables, a third of a process's start time, can be terminated inside a loop, own
+ * CPU count.
  */
 export class LambdaInstance {
   readonly #worker: Worker;
-  /** Once its bundle is loaded, or it ended before. */
   readonly loaded: Promise<void>;
   #isGone = false;
   #onAnswer: (answer: Answer) => void = () => {};
@@ -26,7 +25,7 @@ export class LambdaInstance {
       env,
       workerData: data,
       name: data.functionName,
-      // Nothing that this process was started with reaches a function.
+      // Flags of this process must not reach the function.
       execArgv: ['--enable-source-maps'],
       stdout: true,
       stderr: true,
@@ -49,7 +48,6 @@ export class LambdaInstance {
     return this.#isGone;
   }
 
-  /** The answer, or what ended the environment before there was one. */
   async run(invocation: Invocation, timeoutMs: number): Promise<Answer> {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     this.#onAnswer = resolve;

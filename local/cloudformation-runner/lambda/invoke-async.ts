@@ -1,10 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LambdaFunction } from './lambda-function.ts';
 
-/** Lambda waits one minute before the first retry of an asynchronous event, and two before the second. */
+/** Lambda retries an asynchronous event after one minute, then after two. */
 const RETRY_AFTER_MS = [60_000, 120_000] as const;
 
-/** Invokes for a service that does not wait for the answer; whether it succeeded in the end. */
 export const invokeAsync = async (
   target: LambdaFunction,
   event: unknown,

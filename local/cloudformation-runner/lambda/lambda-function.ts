@@ -8,20 +8,18 @@ interface FunctionOptions extends InstanceOptions {
   /** Above it, Lambda throttles. */
   reservedConcurrency: number | undefined;
   meter: Meter;
-  /** Told of each failure, because the caller may keep it to itself. */
   onFailure(line: string): void;
 }
 
 export type InvocationResult = InvocationOutcome | { ok: 'throttled' };
 
-/** Without a reserved concurrency a burst waits here for its turn: a machine has fewer cores than a region. */
+/** Without reserved concurrency, a burst waits here: a machine has fewer cores than a region. */
 const MOST_INSTANCES = 64;
-/** One that gets free in this time answers sooner than one that must start. */
+/** An instance that is free within this time answers sooner than a new one. */
 const WORTH_WAITING_MS = 60;
-/** Started all at once, they would only slow each other down. */
+/** More concurrent starts slow each other down. */
 const MOST_STARTING = 2;
 
-/** A function with its instances, each of which runs one event at a time. */
 export class LambdaFunction {
   readonly name: string;
   readonly #options: FunctionOptions;
@@ -45,7 +43,7 @@ export class LambdaFunction {
     try {
       const instance = await this.#acquireInstance();
       if (!instance) return { ok: 'throttled' };
-      // Loading has its own time on Lambda, and does not count against the function's.
+      // Lambda does not count the load against the function's timeout.
       await instance.loaded;
       const begun = performance.now();
       const requestId = randomUUID();

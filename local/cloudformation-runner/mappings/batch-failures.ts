@@ -5,10 +5,10 @@ const Response = z.object({
   batchItemFailures: z.array(z.object({ itemIdentifier: z.string().min(1) })).nullish(),
 });
 
-/** What became of a batch: all of it failed, or only these; `throttled` if it was never tried. */
+/** `throttled`: the batch was not tried. */
 type BatchResult = 'all failed' | 'throttled' | Set<string>;
 
-/** Reads a function's answer as Lambda does: one that names no item of the batch is a failure of the whole. */
+/** Lambda: an answer that names an unknown item fails the whole batch. */
 export const parseBatchResult = (
   result: InvocationResult,
   reportsFailures: boolean,

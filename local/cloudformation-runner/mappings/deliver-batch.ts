@@ -19,10 +19,8 @@ const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5000;
 
 /**
- * Hands a batch over until all of it is done or given up. It throws if it is stopped before.
- *
- * A failed batch is tried again from its first failed record on. With bisecting, one that fails at its first record is
- * split in two, which uses up no retry, so that a poison record ends up alone and the others pass.
+ * Retries from the first failed record. A bisect spends no retry, so a poison record ends up alone. Throws if stopped
+ * earlier.
  */
 export const deliverBatch = async (delivery: BatchDelivery, batch: readonly TableStreamRecord[]): Promise<void> => {
   const { properties, target, signal, storeFailure } = delivery;
@@ -42,7 +40,7 @@ export const deliverBatch = async (delivery: BatchDelivery, batch: readonly Tabl
         await deliverBatch(delivery, remaining.slice(middle));
         return;
       }
-      // Another record than before has its own number of attempts.
+      // Another first failed record starts a new count.
       attempts = failedAt === 0 ? attempts + 1 : 1;
       waits = attempts;
       records = remaining;
@@ -64,7 +62,7 @@ const dropTooOld = async (
   const oldestSeconds = properties.MaximumRecordAgeInSeconds;
   if (oldestSeconds < 0) return records;
   const since = Date.now() / 1000 - oldestSeconds;
-  // DynamoDB Local tells the minute of a change only: a record may pass for up to a minute too long.
+  // DynamoDB Local has minute precision: a record may stay a minute too long.
   const isTooOld = ({ dynamodb }: TableStreamRecord): boolean => dynamodb.ApproximateCreationDateTime + 60 < since;
   const tooOld = records.filter(isTooOld);
   if (tooOld.length > 0) await storeFailure({ condition: 'RecordAgeExceeded', attempts: 0, records: tooOld });

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { TableStreamRecord } from './stream-records.ts';
 
-/** A batch that a stream mapping has given up. */
 export interface FailedBatch {
   condition: 'RetryAttemptsExhausted' | 'RecordAgeExceeded';
   attempts: number;
@@ -15,7 +14,7 @@ interface FailureSource {
   streamArn: string;
 }
 
-/** The object's key and body, as Lambda writes them to a bucket: the whole event is in `payload`, as text. */
+/** Lambda's format: `payload` has the whole event as text. */
 export const buildFailureObject = (
   source: FailureSource,
   givenUp: FailedBatch,

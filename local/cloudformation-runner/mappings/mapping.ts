@@ -4,13 +4,11 @@ import type { EventSourceMapping } from '../resources/compute.ts';
 
 export type MappingProperties = z.output<typeof EventSourceMapping.properties>;
 
-/** A mapping that runs until it is stopped. */
 export interface RunningMapping {
-  /** Finishes what is under way and takes nothing new. */
+  /** Finishes the current batch and takes no other. */
   stop(): Promise<void>;
 }
 
-/** Whether a record passes one of the mapping's filters; without filters, all do. */
 export const parseFilter = ({ FilterCriteria }: MappingProperties): Matches => {
   const filters = (FilterCriteria?.Filters ?? []).map(({ Pattern }) => compilePattern(JSON.parse(Pattern)));
   return (record) => filters.length === 0 || filters.some((matches) => matches(record));

@@ -17,7 +17,6 @@ const STREAM_ACTIONS = ['dynamodb:GetRecords', 'dynamodb:GetShardIterator', 'dyn
 const DEFAULT_VISIBILITY_SECONDS = 30;
 const S3_ARN = 'arn:aws:s3:::';
 
-/** The mappings of the plan. What Lambda would refuse, such as a role that may not read the source, is a mistake. */
 export const parseMappings = (plan: ResourceGraph, functions: readonly PlannedFunction[]): PlannedMapping[] =>
   plan.listResources(EventSourceMapping).flatMap(({ logicalId, name, properties }): PlannedMapping[] => {
     const checkMapping = (what: string): void => plan.mistakes.add(logicalId, what);
@@ -63,7 +62,7 @@ export const parseMappings = (plan: ResourceGraph, functions: readonly PlannedFu
       return [];
     }
     listMappingPermissions(STREAM_ACTIONS, properties.EventSourceArn);
-    // Streams can be listed all together only.
+    // ListStreams has no resource-level permission.
     listMappingPermissions(
       ['dynamodb:ListStreams'],
       target.access.isAllowed('dynamodb:ListStreams', '*') ? '*' : properties.EventSourceArn,

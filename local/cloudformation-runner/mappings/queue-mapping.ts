@@ -20,18 +20,17 @@ interface QueueMappingOptions {
   properties: MappingProperties;
   queue: { name: string; url: string; arn: string; region: string };
   target: LambdaFunction;
-  /** A call to SQS in the name of the function's role. */
   sqs(operation: string, body: object, signal?: AbortSignal): Promise<unknown>;
   onError(line: string): void;
 }
 
 const LONG_POLL_SECONDS = 20;
-/** Lambda begins with five pollers; two are enough to show that batches run beside each other. */
+/** Lambda starts with five; two already show concurrent batches. */
 const POLLERS = 2;
 const AFTER_ERROR_MS = 1000;
 const MOST_AT_ONCE = 10;
 
-/** Reads a queue for a function. What fails stays in the queue until its visibility ends, as on AWS. */
+/** A failed message stays in the queue until its visibility timeout ends, as on AWS. */
 export const runQueueMapping = (options: QueueMappingOptions): RunningMapping => {
   const stopping = new AbortController();
   const pollers = Array.from({ length: POLLERS }, () => poll(options, stopping.signal));
@@ -56,7 +55,6 @@ const poll = async (options: QueueMappingOptions, signal: AbortSignal): Promise<
   }
 };
 
-/** One receive, or as many as fit into the batching window. */
 const collectBatch = async (options: QueueMappingOptions, signal: AbortSignal): Promise<Message[]> => {
   const { BatchSize = 10, MaximumBatchingWindowInSeconds: windowSeconds } = options.properties;
   const messages = await receive(options, BatchSize, LONG_POLL_SECONDS, signal);
@@ -100,7 +98,7 @@ const handle = async (options: QueueMappingOptions, messages: Message[]): Promis
           reportsFailures(properties),
           wanted.map(({ MessageId }) => MessageId),
         );
-  // What a filter leaves out is deleted.
+  // Lambda deletes messages that the filter excludes.
   const done = messages.filter(
     (message) => !wanted.includes(message) || (failed instanceof Set && !failed.has(message.MessageId)),
   );
@@ -116,7 +114,6 @@ const remove = async ({ sqs, queue }: QueueMappingOptions, messages: Message[]):
   }
 };
 
-/** A filter may look into the body where it is JSON. */
 const toFilterView = ({ Body, ...rest }: Message): object => {
   try {
     return { ...rest, body: JSON.parse(Body) };

@@ -23,7 +23,7 @@ interface MappingResources {
 
 const AFTER_ERROR_MS = 1000;
 
-/** Lambda reads and writes in the name of the function's role, and its calls go through the gateway like any other. */
+/** Lambda reads with the function's role, so these calls pass the gateway too. */
 export const runMapping = (mapping: PlannedMapping, surroundings: MappingResources): RunningMapping => {
   const { site, gateway, dynamodb, target, onError, positions } = surroundings;
   const { properties, mappingId } = mapping;

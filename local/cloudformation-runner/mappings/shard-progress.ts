@@ -1,4 +1,3 @@
-/** Which records of a shard are done, and up to where all are. */
 export class ShardProgress {
   readonly #open: { sequenceNumber: string; isDone: boolean }[] = [];
   readonly #onProgress: (sequenceNumber: string) => void;
@@ -22,7 +21,6 @@ export class ShardProgress {
     if (this.#open.length < this.#below) this.#onBelow();
   }
 
-  /** Waits until fewer than so many records are open. */
   hasFewerThan(count: number, signal: AbortSignal): Promise<void> {
     if (this.#open.length < count || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {

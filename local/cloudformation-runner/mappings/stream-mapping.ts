@@ -10,25 +10,22 @@ import type { TableStream, TableStreamRecord } from './stream-records.ts';
 interface StreamMappingOptions {
   mappingId: string;
   properties: MappingProperties;
-  /** As functions see it in `eventSourceARN`. */
   streamArn: string;
   region: string;
   target: LambdaFunction;
   stream: TableStream;
   partitionKey: string;
   positions: StreamPositions;
-  /** Calls back when there may be new records. */
   onWrite(listener: () => void): void;
   storeFailure(batch: FailedBatch): Promise<void>;
   onError(line: string): void;
 }
 
-/** As often as Lambda asks; a write through the gateway is seen at once. */
+/** Lambda's interval; a write through the gateway wakes the reader at once. */
 const ASK_EVERY_MS = 250;
 const AFTER_ERROR_MS = 1000;
 const MOST_OPEN = 1000;
 
-/** Reads a table's stream for a function, shard by shard, and each shard in as many lanes as the mapping says. */
 export const runStreamMapping = (options: StreamMappingOptions): RunningMapping => {
   const stopping = new AbortController();
   const bell = new WakeSignal();
@@ -59,15 +56,14 @@ const follow = async (options: StreamMappingOptions, bell: WakeSignal, signal: A
   }
 };
 
-/** Reads until the shard ends; where it stopped, the next call goes on. */
 const readShard = async (options: StreamMappingOptions, shardId: string, bell: WakeSignal, signal: AbortSignal) => {
   const { mappingId, stream, positions, properties } = options;
   const progress = new ShardProgress((after) => positions.setPosition(mappingId, shardId, { after }));
   const lanes = partitionByKey(options, shardId, progress, signal);
   const passes = parseFilter(properties);
   let iterator: string | undefined = await resolveStartPosition(options, shardId);
-  // DynamoDB Local begins the shard of a new stream behind all earlier writes, but after its next start numbers records from the last
-  // one that a stream has: until the first has come, an iterator passes over what is numbered below the shard's beginning.
+  // After a restart, DynamoDB Local may number records below the start of the shard. An iterator skips them until the
+  // first record has arrived.
   let isUnread = properties.StartingPosition === 'TRIM_HORIZON';
   while (iterator !== undefined && !signal.aborted) {
     const { getRecords, next }: Awaited<ReturnType<TableStream['getRecords']>> = await stream.getRecords(iterator);
@@ -94,12 +90,12 @@ const resolveStartPosition = async (
 ) => {
   const position = positions.getPosition(mappingId, shardId);
   if (position === undefined) {
-    // From now on the mapping is known to have begun, also if nothing is written before the next start.
+    // Stored even if nothing is written before the next start.
     positions.setPosition(mappingId, shardId, 'start');
     return stream.getIterator(shardId, properties.StartingPosition ?? 'LATEST');
   }
   if (typeof position === 'string') return stream.getIterator(shardId, 'TRIM_HORIZON');
-  // After a day without a start, the record that it stopped at is gone.
+  // After a day, the record at this position is gone.
   return stream.getIterator(shardId, position).catch(() => stream.getIterator(shardId, 'TRIM_HORIZON'));
 };
 
@@ -114,7 +110,7 @@ const toFunctionRecord = (
   eventSourceARN: streamArn,
 });
 
-/** Records with the same partition key stay in one lane, in order; lanes run beside each other. */
+/** Records with the same partition key stay in order; the partitions run concurrently. */
 const partitionByKey = (
   { properties, target, storeFailure, partitionKey }: StreamMappingOptions,
   shardId: string,
@@ -164,7 +160,7 @@ const partitionByKey = (
 
 const hash = (text: string): number => [...text].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) >>> 0, 7);
 
-/** Wakes who waits; what rings while nobody waits is not forgotten. */
+/** A wake-up without a waiter is remembered. */
 class WakeSignal {
   #isRung = false;
   #wake: () => void = () => {};

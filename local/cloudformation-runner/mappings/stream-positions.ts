@@ -1,17 +1,13 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** How far a shard has been read: up to this sequence number, or to its end. */
 const Position = z.union([z.object({ after: z.string() }), z.literal('start'), z.literal('end')]);
 type Position = z.output<typeof Position>;
 const Positions = z.record(z.string(), Position);
 
 const WRITE_EVERY_MS = 100;
 
-/**
- * How far the streams have been read, in a file that lags a little: after a crash the last records come again, as they
- * may on AWS.
- */
+/** The file lags: after a crash the last records arrive again, as they may on AWS. */
 export class StreamPositions {
   readonly #file: string;
   readonly #positions: Record<string, Position>;
@@ -43,7 +39,7 @@ const loadPositions = (file: string): Record<string, Position> => {
   try {
     return Positions.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    // Without it, the streams are read from their beginning, and everything comes again.
+    // Without the file, the streams are read from the start and everything arrives again.
     return {};
   }
 };

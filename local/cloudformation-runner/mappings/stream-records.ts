@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-/** A record of a stream, as Lambda hands it to a function. */
 const TableStreamRecord = z
   .object({
     dynamodb: z
@@ -34,7 +33,6 @@ const OfTable = z.object({ Table: z.object({ LatestStreamArn: z.string() }) });
 
 export type Call = (target: string, body: unknown, signal?: AbortSignal) => Promise<unknown>;
 
-/** The stream of one table of DynamoDB Local. */
 export class TableStream {
   readonly #call: Call;
   readonly #table: string;
@@ -52,7 +50,7 @@ export class TableStream {
     return this.#arn;
   }
 
-  /** All shards, oldest first: DynamoDB Local has one at a time, and closes it after some hours. */
+  /** Oldest first. DynamoDB Local has one open shard and closes it after some hours. */
   async listShards(): Promise<Shard[]> {
     const StreamArn = await this.#getStreamArn();
     const answer = await this.#call('DynamoDBStreams_20120810.DescribeStream', { StreamArn });
@@ -75,7 +73,7 @@ export class TableStream {
   }
 }
 
-/** DynamoDB Local leaves the type of an empty map out of its stream, which DynamoDB does not. */
+/** DynamoDB Local omits the type of an empty map in its stream; DynamoDB does not. */
 const restoreEmptyMaps = <T>(record: T): T =>
   JSON.parse(JSON.stringify(record), (key, value) => (key !== 'M' && isEmpty(value) ? { M: value } : value));
 

@@ -7,7 +7,6 @@ export const LambdaFunctionType = defineResourceType(
   'AWS::Lambda::Function',
   z.strictObject({
     FunctionName: z.string().optional(),
-    /** An asset; the local runner finds its folder through the resource's metadata. */
     Code: z.strictObject({ S3Bucket: z.string(), S3Key: z.string(), SourceKMSKeyArn: noEffectHere }),
     Handler: z.string().regex(/^[\w./-]+\.\w+$/),
     Runtime: z.enum(['nodejs22.x', 'nodejs24.x']),
@@ -50,7 +49,7 @@ export const EventSourceMapping = defineResourceType(
     ScalingConfig: z.strictObject({ MaximumConcurrency: z.number().int().min(2) }).optional(),
     StartingPosition: z.enum(['TRIM_HORIZON', 'LATEST']).optional(),
     ParallelizationFactor: z.number().int().min(1).max(10).default(1),
-    /** -1 is for ever, which Lambda takes when nothing else is said. */
+    /** -1, Lambda's default, is unlimited. */
     MaximumRetryAttempts: z.number().int().min(-1).max(10_000).default(-1),
     MaximumRecordAgeInSeconds: z.number().int().min(-1).default(-1),
     BisectBatchOnFunctionError: z.boolean().default(false),

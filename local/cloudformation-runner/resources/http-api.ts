@@ -63,7 +63,6 @@ export const ApiRouteType = defineResourceType(
   }),
 );
 
-/** A domain of one's own needs DNS; the local address does without. */
 export const DomainName = defineResourceType(
   'AWS::ApiGatewayV2::DomainName',
   z.strictObject({ DomainName: z.string(), DomainNameConfigurations: noEffectHere, Tags: noEffectHere }),

@@ -11,10 +11,7 @@ const alarmArn = buildArn('cloudwatch', (name) => `alarm:${name}`);
 const logGroupArn = ({ name, site }: Named): string =>
   `arn:aws:logs:${site.region}:${site.account}:log-group:${name}:*`;
 
-/**
- * These are looked at in the account and change nothing about what the functions do: the local runner checks their
- * properties by name, gives their names and ARNs to whoever refers to them, and runs nothing for them.
- */
+/** Their properties are checked and their names and ARNs resolved. They change nothing for the functions. */
 export const WITHOUT_EFFECT: readonly ResourceType[] = [
   defineResourceType('AWS::CDK::Metadata', defineInertType('Analytics')),
   defineResourceType(

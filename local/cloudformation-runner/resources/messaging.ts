@@ -4,7 +4,6 @@ import { buildArn, defineResourceType, getPhysicalName } from '../resource-type.
 const noEffectHere = z.unknown().optional();
 const seconds = z.number().int().nonnegative();
 
-/** The address of a queue, as SQS makes it. The gateway takes calls for it under any host. */
 export const buildQueueUrl = (region: string, account: string, name: string): string =>
   `https://sqs.${region}.amazonaws.com/${account}/${name}`;
 
@@ -92,7 +91,7 @@ export const EventRuleType = defineResourceType(
   },
 );
 
-/** Archives are kept by EventBridge for a replay by hand; here an archive is checked and keeps nothing. */
+/** Checked only; nothing is archived here. */
 export const Archive = defineResourceType(
   'AWS::Events::Archive',
   z.strictObject({
@@ -123,7 +122,6 @@ export const Schedule = defineResourceType(
     Description: noEffectHere,
     ScheduleExpression: z.string(),
     ScheduleExpressionTimezone: z.enum(['UTC', 'Etc/UTC']).optional(),
-    /** Within a flexible window, the first moment is as good as any. */
     FlexibleTimeWindow: z.strictObject({
       Mode: z.enum(['OFF', 'FLEXIBLE']),
       MaximumWindowInMinutes: noEffectHere,

@@ -22,7 +22,7 @@ const tableProperties = {
   TableName: z.string().optional(),
   KeySchema,
   AttributeDefinitions: z.array(z.strictObject({ AttributeName: z.string(), AttributeType: z.enum(['S', 'N', 'B']) })),
-  /** Local tables are always on demand: a provisioned one would be throttled in the account and not here. */
+  /** Provisioned capacity throttles on AWS and not here, so it is not accepted. */
   BillingMode: z.literal('PAY_PER_REQUEST'),
   GlobalSecondaryIndexes: z.array(Index).default([]),
   StreamSpecification: z.strictObject({ StreamViewType: z.string(), ResourcePolicy: noEffectHere }).optional(),
@@ -39,7 +39,7 @@ const tableProperties = {
 
 const tableAttributes = {
   Arn: buildArn('dynamodb', (name) => `table/${name}`),
-  // DynamoDB Local names its streams by their time of birth; this name does not change with it.
+  // DynamoDB Local names a stream by its creation time; this name is stable.
   StreamArn: buildArn('dynamodb', (name) => `table/${name}/stream/local`),
 };
 
@@ -88,7 +88,7 @@ const EncryptionRule = z.strictObject({
   BlockedEncryptionTypes: noEffectHere,
 });
 
-/** Object rules that delete by age run in the account only: here, nobody pays for what stays. */
+/** Lifecycle rules do not run here. */
 export const Bucket = defineResourceType(
   'AWS::S3::Bucket',
   z.strictObject({

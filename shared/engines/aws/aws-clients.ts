@@ -2,11 +2,9 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 
-/** The services that the engine stands on. One set lives as long as its function's instance, so that connections are kept. */
 export interface AwsClients {
   dynamo: DynamoDBClient;
   sqs: SQSClient;
-  /** Loaded when it is first needed. */
   s3: () => Promise<S3Client>;
 }
 
@@ -17,8 +15,8 @@ export interface ClientOptions {
 }
 
 /**
- * A call is answered within milliseconds, a receive within the second that it waits: who says nothing for longer is gone, as a
- * connection often is that was kept while its function slept. Four attempts end well before a function's 29 s.
+ * A connection kept while its Lambda was frozen is often dead, so timeouts are short. Four attempts end well before the
+ * function's 29 s.
  */
 export const CLIENT_DEFAULTS = {
   maxAttempts: 4,
@@ -33,7 +31,7 @@ export const createAwsClients = (options: ClientOptions = {}): AwsClients => {
     sqs: new SQSClient({ ...common, useQueueUrlAsEndpoint: false }),
     s3: () => {
       s3 ??= import('./s3-client.lazy.ts').then(
-        // Where a server stands in for S3, buckets have no host names of their own.
+        // Local S3 servers have no host names for buckets.
         ({ S3Client }) => new S3Client({ ...common, forcePathStyle: isLocalEndpoint(options) }),
       );
       return s3;

@@ -22,7 +22,6 @@ export interface AwsEngineOptions {
   queueUrlPrefix: string;
   toQueueSuffix: (queueKey: QueueKey) => string;
   delayQueueUrl: string;
-  /** Which domains' lanes the deployment has. */
   hasQueue: (queueKey: QueueKey) => boolean;
   log: Log;
   storageSchema: StorageSchema;
@@ -31,7 +30,6 @@ export interface AwsEngineOptions {
   newId: () => string;
 }
 
-/** All ports on DynamoDB, SQS, EventBridge and S3. It runs nothing by itself: functions are called. */
 export interface AwsEngine {
   ports: Ports;
   timers: AwsTimers;

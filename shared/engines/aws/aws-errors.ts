@@ -1,10 +1,7 @@
 import { ParleyError } from '../../kernel/errors.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 
-/**
- * What AWS calls it when it, or the key that it encrypts with, is asked too often, or when it has no answer in time. Nothing was
- * decided, and later it may work.
- */
+/** AWS's names for throttling, also by KMS, and for timeouts: a retry may succeed. */
 const TRANSIENT = new Set([
   'ProvisionedThroughputExceededException',
   'RequestLimitExceeded',
@@ -17,7 +14,6 @@ const TRANSIENT = new Set([
   'TimeoutError',
 ]);
 
-/** A failure of a service as the domain knows it: the caller is told to come again, and no more. */
 const toStorageError = (error: unknown): unknown =>
   isTransient(error)
     ? new ParleyError('storage_unavailable', 'The storage is too busy at the moment. Try again.', {
@@ -26,7 +22,6 @@ const toStorageError = (error: unknown): unknown =>
       })
     : error;
 
-/** What a call to a service answers, or why it failed in the domain's words. */
 export const mapAwsErrors = async <T>(call: Promise<T>): Promise<T> => {
   try {
     return await call;
@@ -35,12 +30,12 @@ export const mapAwsErrors = async <T>(call: Promise<T>): Promise<T> => {
   }
 };
 
-/** Others end with the same records within milliseconds; after so many attempts something else is wrong. */
+/** Conflicts end within milliseconds; after eight attempts the cause is another one. */
 const MAX_ATTEMPTS = 8;
 const PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 
-/** Asks again, after pauses that grow and differ, while others are in the way: `undefined` says that they were. */
+/** `undefined` from `attempt` is a conflict. */
 export const retryOnConflict = async <T>(clock: Clock, attempt: () => Promise<T | undefined>): Promise<T> => {
   for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
     const done = await attempt();
@@ -52,18 +47,17 @@ export const retryOnConflict = async <T>(clock: Clock, attempt: () => Promise<T 
   });
 };
 
-/** A single write met a transaction on its record. */
 export const isTransactionConflict = (error: unknown): boolean =>
   error instanceof Error && error.name === 'TransactionConflictException';
 
 const isTransient = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
-  // By the status: what stands before a service may answer with something that is not even an error of the service.
+  // By status: a proxy in front of the service may send a body that is no AWS error.
   const isServerFault = '$metadata' in error && Object(error.$metadata).httpStatusCode >= 500;
   const isNetwork = 'code' in error && typeof error.code === 'string' && /^E([A-Z]+|AI_AGAIN)$/.test(error.code);
   return TRANSIENT.has(error.name) || isServerFault || isNetwork;
 };
 
-/** An update wrote into a map that is not there. */
+/** DynamoDB's answer to an update of a path inside a missing map. */
 export const isMissingMapError = (error: unknown): boolean =>
   error instanceof Error && error.name === 'ValidationException' && error.message.includes('document path');

@@ -12,12 +12,14 @@ import {
 import { QueueActivityIndex, type QueueActivityStore } from './queue-activity-index.ts';
 import { deleteFromSqs, receiveSkipping, releaseToSqs, type SqsQueues, sendToSqs } from './sqs-queue.ts';
 
-/** One round of waiting asks every lane, for as long as the shortest long poll takes. */
+/** The shortest long poll of SQS. */
 const LONG_POLL_SECONDS = 1;
-/** Where there are only lists to look at, a round is as long as this. */
 const TABLE_POLL_MS = 250;
 
-/** Domains' lanes and the relay's are FIFO queues; those of agents and capabilities, of which there may be any number, lists in the table. */
+/**
+ * Domains and relays have SQS queues. Agents and capabilities are unbounded in number, so their queues are in the
+ * table.
+ */
 export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queues => {
   const activityIndex = new QueueActivityIndex(lists);
   const sendQueued = coalesce((messages: QueueMessage[]) => sendToSqs(sqs, messages));
@@ -32,7 +34,6 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
     },
     receive: async (queueKeys, options) => {
       const until = sqs.clock.now() + options.waitMs;
-      // The first round does not wait, so that what is there comes at once.
       for (let isWaiting = false; ; isWaiting = true) {
         const received = await receiveOnce(queueKeys, options, isWaiting);
         if (options.signal?.aborted) {
@@ -52,10 +53,7 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
     },
   };
 
-  /**
-   * What waits in the lists is seen without taking it, so that no queue is asked in vain: only those that come before what was seen, and
-   * the others where that is not enough. Queues that come one after the other are asked at once.
-   */
+  /** Reads table queues first. Asks SQS only for queues ranked before the items found, or if these are too few. */
   const receiveOnce = async (
     queueKeys: QueueKey[],
     options: ReceiveOptions,
@@ -88,7 +86,6 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
         failures.push(error);
       }
     }
-    // What others brought is not lost for one that failed.
     if (failures.length > 0 && received.length === 0) throw failures[0];
     if (waits && !inUse.some(isSqsQueue)) await sleep(sqs.clock, TABLE_POLL_MS, options.signal).done.catch(() => {});
     return received;
@@ -101,7 +98,7 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
     failures: unknown[],
   ): Promise<ReceivedMessage[]> => {
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
-    // None of the receives is given up: what one finds after that would be hidden for nobody.
+    // No receive is abandoned: its messages would stay hidden without a receiver.
     const outcomes = await Promise.allSettled(
       queueKeys.map((lane) => receiveSkipping(sqs, lane, { max, waitSeconds, visibilityMs, skip })),
     );
@@ -115,14 +112,12 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
   return queues;
 };
 
-/** The lanes of one name are one list. */
 const groupByTableQueue = (queueKeys: QueueKey[]): Iterable<QueueKey[]> =>
   Map.groupBy(
     queueKeys.filter((queueKey) => !isSqsQueue(queueKey)),
     ({ project, kind, name }) => `${project}/${kind}/${name}`,
   ).values();
 
-/** Where in the order of lanes something stands that was seen: of one priority, what waits for capabilities stands together. */
 const rankQueues = (queueKeys: QueueKey[]): ((seen: VisibleItem) => number) => {
   const places = new Map(queueKeys.map((queueKey, place) => [queueKey, place]));
   const together = new Map<string, number>();

@@ -9,24 +9,21 @@ import type { DynamoTable } from './dynamo-table.ts';
 import { type Attributes, DUE_SHARDS } from './item-codec.ts';
 import { sendInBatches } from './sqs-queue.ts';
 
-/** A record that must be looked at at a time, as the delay queue carries it. */
 export interface DueMessage extends Key {
   due: number;
 }
 
-/** The sweep comes every minute; it looks this far ahead, so that a late one misses nothing. */
+/** The sweep runs every 60 s; 15 s more cover a late one. */
 export const SWEEP_LOOKAHEAD_MS = 75_000;
-/** What is due sooner than two sweeps from now does not wait for one. */
+/** Two sweep intervals. A timer due sooner is sent at once. */
 const SOON_MS = 120_000;
-/** How much of a delay is left to be waited for by whoever receives the message: the clocks of two machines differ. */
+/** Clocks differ: the receiver waits for the rest of a delay up to this. */
 const MAX_EARLY_MS = 2000;
 
 export interface AwsTimers {
-  /** Sends everything that is due by `until` to the delay queue, each to arrive on its second. Says how many. */
   sweep(until: number): Promise<number>;
-  /** The same for what became due soon with these changes. */
   scheduleSoonDue(changes: RecordChange[]): Promise<void>;
-  /** Hands the record over if its time has come and was not moved since. */
+  /** Does nothing if the timer was moved since. */
   fire(message: DueMessage, due: EngineHandlers['onTimer']): Promise<void>;
 }
 
@@ -66,13 +63,13 @@ const pickSoonDue = ({ before, after }: RecordChange, now: number): DueMessage[]
 const toDueMessage = ({ pk, sk }: Item, due: number): DueMessage => ({ pk, sk, due });
 
 /**
- * What is overdue by more than this had its message, which waits or was in vain. Should whatever receives them stand still, a
- * sweep every minute would pile up messages; those that were lost come with every tenth.
+ * An older timer already has a message. While the consumer is down, messages must not pile up, so every tenth sweep
+ * resends.
  */
 const RESEND_AFTER_MS = 120_000;
 const isLateSweepMinute = (now: number): boolean => Math.floor(now / 60_000) % 10 === 0;
 
-/** A request that waits for one of the client's connections uses up its time: so many of a shard are sent side by side, in ten requests. */
+/** A request waiting for a connection uses up its timeout: 100 messages are ten requests. */
 const SEND_CONCURRENCY = 100;
 
 const sweepShard = async (

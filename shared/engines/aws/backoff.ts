@@ -5,7 +5,6 @@ const FIRST_DELAY_MS = 25;
 const MAX_DELAY_MS = 1000;
 const MAX_ATTEMPTS = 6;
 
-/** The pause before another attempt at what a batch left undone: longer each time, and never the same for all who wait. */
 export const waitBeforeRetry = async (clock: Clock, attempt: number, service: string): Promise<void> => {
   if (attempt > MAX_ATTEMPTS) {
     throw new ParleyError('storage_unavailable', `${service} is too busy at the moment. Try again.`, {
@@ -16,7 +15,7 @@ export const waitBeforeRetry = async (clock: Clock, attempt: number, service: st
   await sleep(clock, most * (0.5 + Math.random() / 2)).done;
 };
 
-/** So many in each at the most, and so many bytes, unless one alone has more. */
+/** A single element may exceed the byte limit. */
 export const splitIntoChunks = <T>(
   all: readonly T[],
   most: number,

@@ -1,7 +1,4 @@
-/**
- * Makes many small sends few: what is to be sent while a send is under way goes together with the next one. A send that is
- * alone does not wait.
- */
+/** Calls during a running send share the next one. A lone call does not wait. */
 export const coalesce = <T>(send: (all: T[]) => Promise<void>): ((some: T[]) => Promise<void>) => {
   let underWay: Promise<void> | undefined;
   let next: { all: T[]; sent: Promise<void> } | undefined;

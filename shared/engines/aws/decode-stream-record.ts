@@ -2,13 +2,13 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Item, RecordChange } from '../../ports/records.ts';
 import type { ItemCodec } from './item-codec.ts';
 
-/** One record of the table's stream, as a function is given it: binary values are base64 text there. */
+/** As Lambda receives it: binary values are base64. */
 export interface StreamRecord {
   OldImage?: Record<string, unknown>;
   NewImage?: Record<string, unknown>;
 }
 
-/** The writes that a stream record tells of: one, or two where a new record took the place of an expired one. */
+/** Two changes if a new record replaced an expired one. */
 export const decodeStreamRecord = (codec: ItemCodec, { OldImage, NewImage }: StreamRecord): RecordChange[] => {
   const before = OldImage && codec.decode<Item>(decodeImage(OldImage));
   const after = NewImage && codec.decode<Item>(decodeImage(NewImage));
@@ -19,7 +19,6 @@ export const decodeStreamRecord = (codec: ItemCodec, { OldImage, NewImage }: Str
 const decodeImage = (image: Record<string, unknown>): Record<string, AttributeValue> =>
   Object.fromEntries(Object.entries(image).map(([name, value]) => [name, decodeAttribute(value)]));
 
-/** Only top-level values are ever binary: the engine packs whole fields. */
 const decodeAttribute = (value: unknown): AttributeValue => {
   const binary = typeof value === 'object' && value !== null && 'B' in value ? value.B : undefined;
   if (typeof binary === 'string') return { B: Buffer.from(binary, 'base64') };

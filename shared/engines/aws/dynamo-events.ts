@@ -20,7 +20,6 @@ import {
 import { splitIntoChunks } from './backoff.ts';
 import { coalesce } from './coalesce.ts';
 
-/** Tells the world outside. */
 export type PublishExternally = (events: ParleyEvent[]) => Promise<void>;
 
 export interface EventLogOptions {
@@ -30,15 +29,13 @@ export interface EventLogOptions {
   retentionMs: number;
 }
 
-/** Some events that were published together. */
 interface StoredEventBatch extends Item {
   batch: ParleyEvent[];
 }
 
-/** The log is this engine's own; the bus is for others, and nothing here depends on it. */
 export const createDynamoEvents = (log: EventLogOptions, announce: PublishExternally): Events => {
   const appenders = new Map<string, (events: ParleyEvent[]) => Promise<void>>();
-  /** One at a time in each instance: writers of one log stand in each other's way. */
+  /** One append at a time per instance: concurrent appends to one log conflict. */
   const getAppender = (project: string) => {
     const appender = appenders.get(project) ?? coalesce(createAppender(log, project));
     appenders.set(project, appender);
@@ -73,13 +70,12 @@ const eventBatchRef = (project: string, seq: number): Ref<StoredEventBatch> => (
   sk: formatSeq(seq),
 });
 
-/** The last number in use, or the one that the log begins behind. */
 const getLastSeq = async (log: EventLogOptions, project: string): Promise<number> => {
   const [last] = await log.records.query<StoredEventBatch>({ pk: logPk(project), newestFirst: true, limit: 1 });
   return last ? Number(last.sk) : ((await log.records.get(logStartRef(project)))?.seq ?? 0);
 };
 
-/** Where a log begins of which nothing is left: at the time, so that no earlier reader's cursor lies ahead of it. */
+/** A new log starts at the current time, so no old cursor lies ahead of it. */
 interface EventLogStart extends Item {
   seq: number;
 }
@@ -87,7 +83,6 @@ interface EventLogStart extends Item {
 const logStartRef = (project: string): Ref<EventLogStart> => ({ pk: `${project}#events-start`, sk: 'start' });
 const HOUR_MS = 3_600_000;
 
-/** All who begin at once agree on one beginning, so that nobody numbers what comes later before what is there. */
 const createLogStart = async (log: EventLogOptions, project: string): Promise<number> => {
   const now = log.clock.now();
   const start = { ...logStartRef(project), seq: now, expires: now + log.retentionMs - HOUR_MS };
@@ -96,19 +91,14 @@ const createLogStart = async (log: EventLogOptions, project: string): Promise<nu
   return made.existing?.seq ?? now;
 };
 
-/** An item holds 400 KB. Most events are small, and all are packed, to a fifth for the most part. */
+/** A DynamoDB item holds 400 KB; events compress to about a fifth. */
 const MAX_BATCH_EVENTS = 250;
 const MAX_BATCH_BYTES = 380 * 1024;
 const getEventBytes = (event: ParleyEvent): number => Buffer.byteLength(JSON.stringify(event));
-/** Others may be faster, but not for ever. */
 const MAX_ATTEMPTS = 50;
 
-/**
- * Behind the last one, whoever wrote that: where somebody else took the number, the next is tried. So nobody can write
- * before a place that a reader has passed.
- */
+/** On a conflict it tries the next number, so no event appears behind a reader's cursor. */
 const createAppender = (log: EventLogOptions, project: string): ((events: ParleyEvent[]) => Promise<void>) => {
-  /** The last number that this instance knows; others may have gone on. */
   let known: number | undefined;
   const appendBatch = async (batch: ParleyEvent[]): Promise<void> => {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
@@ -120,7 +110,7 @@ const createAppender = (log: EventLogOptions, project: string): ((events: Parley
       );
       known = last + 1;
       if (created.outcome === 'written') return;
-      // Others are ahead: by one, or by many.
+      // Others may be far ahead.
       if (attempt % 3 === 0) known = undefined;
       await sleep(log.clock, Math.random() * PAUSE_MS * Math.min(attempt, 10)).done;
     }
@@ -134,9 +124,8 @@ const createAppender = (log: EventLogOptions, project: string): ((events: Parley
 
 const PAUSE_MS = 10;
 
-/** How many events one read looks at, whatever its filter lets through, and how many batches it fetches at a time. */
 const MAX_SCANNED = 1000;
-/** An answer of a function has 6 MB at the most. */
+/** A Lambda response holds 6 MB. */
 const PAGE_BYTES = 3 * 1024 * 1024;
 const BATCHES_PER_QUERY = 20;
 
@@ -148,7 +137,6 @@ const readPage = async (log: EventLogOptions, project: string, options: EventRea
     options.after === undefined ? START_POSITIONS[newestFirst ? 'newest' : 'oldest'] : parseCursor(options.after);
   let [looked, bytes] = [0, 0];
   for (;;) {
-    // The batch that the place lies in is read once more.
     const after = newestFirst ? formatSeq(place.seq + 1) : formatSeq(Math.max(0, place.seq - 1));
     const batches = await log.records.query<StoredEventBatch>({
       pk: logPk(project),
@@ -174,7 +162,7 @@ const readPage = async (log: EventLogOptions, project: string, options: EventRea
   }
 };
 
-/** Instances' clocks differ a little, and so do the times of batches from their order. */
+/** Clocks differ, so batch times may deviate from their order. */
 const CLOCK_SKEW_MS = 5000;
 
 const findPositionAt = async (log: EventLogOptions, project: string, time: number): Promise<string> => {
@@ -189,7 +177,6 @@ const findPositionAt = async (log: EventLogOptions, project: string, time: numbe
 
 const START_POSITIONS = { oldest: OLDEST_POSITION, newest: { seq: 10 ** 15 - 1, index: 0 } };
 
-/** The events of a batch that lie behind a place in the direction of the read, each with the place behind it. */
 const listEventsFrom = (seq: number, batch: ParleyEvent[], from: LogPosition, newestFirst: boolean) => {
   const isHere = seq === from.seq;
   const numbered = batch.map((event, index) => ({ event, index }));

@@ -12,11 +12,9 @@ import {
 import type { Item, Records, Ref } from '../../ports/records.ts';
 import { INDEX_SHARDS, listShardKeys } from './item-codec.ts';
 
-/** A task that waits for one agent, or for one of those with a capability. */
 interface QueuedItem extends Item {
   group: string;
   body: Json;
-  /** Hidden from others until then, in epoch milliseconds. */
   hiddenUntil: number;
 }
 
@@ -26,18 +24,17 @@ export interface DynamoQueueStore {
   newId: () => string;
 }
 
-/** No agent's name has the sign that parts a kind from a name. */
+/** Unique: agent names cannot contain the separator. */
 const queuePk = ({ project, kind, name }: QueueKey): string =>
   kind === 'agent' ? `${project}#queue#${name}` : `${project}#queue#${kind}#${name}`;
-/** As for the places of an index: a busy agent's list is spread. */
 const toQueueShard = (queueKey: QueueKey, dedup: string): string =>
   `${queuePk(queueKey)}#${(dedup.codePointAt(0) ?? 0) % INDEX_SHARDS}`;
 const getPriorityPrefix = ({ priority }: QueueKey): string => `${PRIORITIES.indexOf(priority)}#`;
 
-/** Longer than a task can wait to be claimed: 7 days. */
+/** A task waits at most 7 days for a claim. */
 const RETENTION_MS = 8 * 86_400_000;
 
-/** The time is the task's own, so that the fast path and the dispatcher write the same record. */
+/** The task's own time: eager enqueue and dispatcher write the same record. */
 export const enqueueItems = async (
   { records, clock, newId }: DynamoQueueStore,
   messages: QueueMessage[],
@@ -54,16 +51,14 @@ export const enqueueItems = async (
   await Promise.all(added);
 };
 
-/** How many a receive looks at beyond what it wants, past those that others are working on. */
 const EXTRA_READ = 25;
 
-/** What was seen in a list, and nobody has taken. */
 export interface VisibleItem {
   item: QueuedItem;
   lane: QueueKey;
 }
 
-/** What waits in the lanes of one name, which are one list: those of higher priority come first in it. */
+/** Priorities of one name share a list; higher ones sort first. */
 export const listVisible = async (
   { records, clock }: DynamoQueueStore,
   queueKeys: QueueKey[],
@@ -80,7 +75,6 @@ export const listVisible = async (
   });
 };
 
-/** The first of what was seen, but for what others were faster to take. */
 export const claimVisible = async (
   { records, clock, newId }: DynamoQueueStore,
   seen: VisibleItem[],
@@ -103,10 +97,8 @@ export const claimVisible = async (
   return taken;
 };
 
-/** How often a list is read on, past what is left to others. */
 const MAX_READS = 10;
 
-/** The first of a list, but for what is left to others. */
 const queryShard = async (
   records: Records,
   p: string,
@@ -133,7 +125,6 @@ export const deleteQueued = async ({ records }: DynamoQueueStore, messages: Rece
   await Promise.all(messages.map((message) => records.delete(parseReceipt(message).ref)));
 };
 
-/** Only what is still this receiver's: its token is the last one written. */
 export const releaseQueued = async (
   { records, newId }: DynamoQueueStore,
   messages: ReceivedMessage[],

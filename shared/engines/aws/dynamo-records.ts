@@ -50,7 +50,6 @@ const createItem = async <T extends Item>(
   return toRejectedResult<T>(table, met, token);
 };
 
-/** A single write, made again where a transaction was in its way. */
 const writeWithConflictRetry = <T>(table: DynamoTable, write: () => Promise<T>): Promise<T> =>
   retryOnConflict(table.clock, () =>
     mapAwsErrors(write()).catch((error: unknown) => {
@@ -59,7 +58,6 @@ const writeWithConflictRetry = <T>(table: DynamoTable, write: () => Promise<T>):
     }),
   );
 
-/** The item that kept it from being written, if there was one. */
 const putItem = async (
   table: DynamoTable,
   item: Attributes,
@@ -82,7 +80,7 @@ const putItem = async (
   }
 };
 
-/** A write that meets its own token has succeeded. */
+/** A record with the write's own token means success: the first answer was lost. */
 const toRejectedResult = <T extends Item>(
   table: DynamoTable,
   met: Attributes | undefined,
@@ -128,10 +126,10 @@ const updateItem = async <T extends Item>(
   }
 };
 
-/** A record that is not there is judged as one without fields. */
+/** An absent record is evaluated as one without fields. */
 const isAllowedWhenAbsent = (change: Change): boolean => !change.if || evaluateCondition(change.if, {});
 
-/** The same as DynamoDB makes of it, so that one answer tells both sides of the change. */
+/** Must equal DynamoDB's result. */
 const computeUpdated = <T extends Item>(
   { pk, sk }: Ref<T>,
   before: T | undefined,
@@ -142,7 +140,7 @@ const computeUpdated = <T extends Item>(
   return toRecord({ ...after, v: (before?.v ?? 0) + 1, ...stamp });
 };
 
-/** Where no single expression can say it: a map is missing that the change writes into, or the record has expired. */
+/** For a missing map or an expired record, which no single expression covers. */
 const replaceItem = async <T extends Item>(
   table: DynamoTable,
   ref: Ref<T>,

@@ -5,7 +5,6 @@ import { mapAwsErrors } from './aws-errors.ts';
 import { splitIntoChunks, waitBeforeRetry } from './backoff.ts';
 import { type Attributes, ItemCodec, type StorageSchema } from './item-codec.ts';
 
-/** One table, as everything that reads or writes it needs it. */
 export interface DynamoTable {
   dynamo: DynamoDBClient;
   name: string;
@@ -27,7 +26,7 @@ export const createDynamoTable = (
 
 export const toAttributeKey = ({ pk, sk }: Key): Attributes => ({ pk: { S: pk }, sk: { S: sk } });
 
-/** What is stored counts until its time is over, whether or not DynamoDB has removed it by then. */
+/** DynamoDB deletes expired items late, so `expires` is checked on read. */
 export const decodeUnlessExpired = <T extends Item>(
   table: DynamoTable,
   item: Attributes | undefined,
@@ -45,7 +44,7 @@ export const getMany = async <T extends Item>(table: DynamoTable, refs: Ref<T>[]
   return chunks.flat();
 };
 
-/** DynamoDB may leave some for another request: the answer was too large, or it is too busy. */
+/** DynamoDB may return unprocessed keys: the answer was too large, or it throttled. */
 const getChunk = async <T extends Item>(table: DynamoTable, keys: Attributes[]): Promise<T[]> => {
   const found: T[] = [];
   let left: Attributes[] = keys;

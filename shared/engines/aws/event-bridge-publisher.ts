@@ -6,11 +6,10 @@ import { mapAwsErrors } from './aws-errors.ts';
 import { splitIntoChunks, waitBeforeRetry } from './backoff.ts';
 import type { PublishExternally } from './dynamo-events.ts';
 
-/** What one request to the bus takes: ten entries, and 256 KB of them; the rest of an entry is small. */
+/** EventBridge takes ten entries and 256 KB per request. */
 const MAX_ENTRIES = 10;
 const MAX_REQUEST_BYTES = 240 * 1024;
 
-/** Announces on a bus of EventBridge. */
 export const createBusPublisher = (bus: string, clock: Clock, options: ClientOptions = {}): PublishExternally => {
   const eventBridge = new EventBridgeClient({ ...CLIENT_DEFAULTS, ...options });
   return async (events) => {

@@ -3,13 +3,11 @@ import type { Change, Condition } from '../../ports/conditions.ts';
 import type { Key } from '../../ports/records.ts';
 import { encodeMapKey, INDEX_ATTRIBUTES, type ItemCodec, marshall } from './item-codec.ts';
 
-/** The names and values of one request's expressions. */
 export class ExpressionBuilder {
   readonly names: Record<string, string> = {};
   readonly values: Record<string, AttributeValue> = {};
   readonly #placeholders = new Map<string, string>();
 
-  /** A path of the port, `status` or `waiting.call-1`, as the expression writes it. */
   addPath(path: string): string {
     const dot = path.indexOf('.');
     if (dot < 0) return this.#addName(path);
@@ -38,7 +36,7 @@ export class ExpressionBuilder {
     return placeholder;
   }
 
-  /** As a request takes them: an empty map of values is refused. */
+  /** DynamoDB rejects an empty map of values. */
   build(): {
     ExpressionAttributeNames?: Record<string, string>;
     ExpressionAttributeValues?: Record<string, AttributeValue>;
@@ -50,7 +48,6 @@ export class ExpressionBuilder {
   }
 }
 
-/** The condition in DynamoDB's words. */
 export const buildCondition = (on: ExpressionBuilder, condition: Condition): string => {
   if ('all' in condition) return joinConditions(on, condition.all, ' AND ', ALWAYS);
   if ('any' in condition) return joinConditions(on, condition.any, ' OR ', NEVER);
@@ -69,14 +66,14 @@ export const buildCondition = (on: ExpressionBuilder, condition: Condition): str
   return lists.length === 1 ? lists.join() : `(${lists.join(' OR ')})`;
 };
 
-/** DynamoDB compares with no more in one list. */
+/** DynamoDB's limit for IN. */
 const MAX_IN_LIST = 100;
 
-/** `pk` is in every item, and in none where there is no item. */
+/** True for every item and for no item. */
 const ALWAYS = '(attribute_exists(pk) OR attribute_not_exists(pk))';
 const NEVER = '(attribute_exists(pk) AND attribute_not_exists(pk))';
 
-/** DynamoDB refuses parentheses that are not needed. */
+/** DynamoDB rejects redundant parentheses. */
 const joinConditions = (on: ExpressionBuilder, parts: Condition[], word: string, ofNone: string): string => {
   const [only] = parts;
   if (!only) return ofNone;
@@ -90,7 +87,6 @@ export interface WriteStamp {
   at: number;
 }
 
-/** The change in DynamoDB's words; every write raises the version and leaves its token and its time. */
 export const buildUpdate = (
   on: ExpressionBuilder,
   codec: ItemCodec,
@@ -118,14 +114,13 @@ export const buildUpdate = (
     else for (const name of codec.listAttributes(path)) remove.push(on.addPath(name));
   }
   for (const [path, amount] of Object.entries({ v: 1, ...change.add })) {
-    // ADD would be shorter, but takes top-level attributes only.
+    // ADD would be shorter but accepts only top-level attributes.
     const name = on.addPath(path);
     set.push(`${name} = if_not_exists(${name}, ${on.addValue(0)}) + ${on.addValue(amount)}`);
   }
   return [`SET ${set.join(', ')}`, ...(remove.length > 0 ? [`REMOVE ${remove.join(', ')}`] : [])].join(' ');
 };
 
-/** A record that is there and has not expired keeps another from being made. */
 export const buildAbsentCondition = (on: ExpressionBuilder, now: number): string =>
   `(attribute_not_exists(pk) OR ${on.addPath('expires')} <= ${on.addValue(now)})`;
 
@@ -134,7 +129,7 @@ export const buildPresentCondition = (on: ExpressionBuilder, now: number): strin
   return `attribute_exists(pk) AND (attribute_not_exists(${expires}) OR ${expires} > ${on.addValue(now)})`;
 };
 
-/** A change meets the record that it is for, and not its own success: an answer may be lost, and the SDK tries again. */
+/** Excludes its own token: a retry after a lost answer must not apply twice. */
 export const buildUpdateCondition = (on: ExpressionBuilder, change: Change, { token, at }: WriteStamp): string => {
   const fresh = `${buildPresentCondition(on, at)} AND ${on.addPath('token')} <> ${on.addValue(token)}`;
   return change.if ? `${fresh} AND ${buildCondition(on, change.if)}` : fresh;

@@ -4,7 +4,7 @@ import type { Watcher } from '../../ports/records.ts';
 const FIRST_POLL_MS = 100;
 const MAX_POLL_MS = 1000;
 
-/** Nobody tells a function of a write elsewhere: whoever waits looks again, soon at first and then less often. */
+/** A Lambda gets no notice of writes elsewhere. */
 export const createPollingWatcher = (clock: Clock): Watcher => {
   let pauseMs = FIRST_POLL_MS;
   return {

@@ -18,18 +18,14 @@ const queryPartition = async <T extends Item>(table: DynamoTable, query: RecordQ
   return found;
 };
 
-/** The most that is asked for again where what an index points at turned out to be gone. */
 const MAX_BATCH = 100;
 
-/**
- * The indexes hold keys only, so that a write which does not move a record costs nothing there. The keys of all shards are put
- * in order first, so that only records are fetched that are wanted; what has moved on since is left out.
- */
+/** Indexes project keys only: an update that moves no key costs nothing there. */
 const queryIndex = async <T extends Item>(table: DynamoTable, query: RecordQuery, index: IndexName): Promise<T[]> => {
   const shards = listShardKeys(query.pk).map((shard) => iterateItems(table, query, shard));
   const entries = mergeSorted(shards, (item) => getSortKey(item, query), query.newestFirst);
   const found: T[] = [];
-  // Of an old list much may have expired: more is looked at each time, so that few requests pass all of it.
+  // Many entries may have expired.
   for (let wanted = query.limit; found.length < query.limit; wanted = Math.min(wanted * 2, MAX_BATCH)) {
     const some = await takeNext(entries, wanted);
     found.push(...(await loadRecords<T>(table, query, index, some)));
@@ -38,7 +34,6 @@ const queryIndex = async <T extends Item>(table: DynamoTable, query: RecordQuery
   return found.slice(0, query.limit);
 };
 
-/** What stands in one place, in its order, read page by page as it is asked for. */
 async function* iterateItems(table: DynamoTable, query: RecordQuery, place: string): AsyncGenerator<Attributes> {
   let start: Attributes | undefined;
   do {
@@ -92,7 +87,7 @@ const readPage = async (table: DynamoTable, query: RecordQuery, place: string, s
         IndexName: query.index,
         KeyConditionExpression: `${on.addPath(names.pk)} = ${on.addValue(place)}${buildSortCondition(on, names.sk, query)}`,
         ScanIndexForward: !query.newestFirst,
-        // One more, because the range includes the key that it begins behind.
+        // One more: the range includes the start key.
         Limit: query.limit + 1,
         ConsistentRead: query.index === undefined,
         ExclusiveStartKey: start,
@@ -103,10 +98,9 @@ const readPage = async (table: DynamoTable, query: RecordQuery, place: string, s
   return { items, next };
 };
 
-/** The largest character: no sort key that begins with a prefix comes after the prefix and this. */
 const LAST_CHARACTER = '\u{10ffff}';
 
-/** A query takes one condition on its sort key, so that a prefix and a beginning become one range. */
+/** A query allows one condition on the sort key. */
 const buildSortCondition = (
   on: ExpressionBuilder,
   name: string,
@@ -118,7 +112,7 @@ const buildSortCondition = (
   if (prefix === undefined) return ` AND ${sort} ${newestFirst ? '<=' : '>='} ${on.addValue(after)}`;
   const end = `${prefix}${LAST_CHARACTER}`;
   const [low, high] = newestFirst ? [prefix, after] : [after, end];
-  // DynamoDB refuses a range that is the wrong way round: there is nothing in it, and no key is where all with the prefix end.
+  // DynamoDB rejects an inverted range. No key equals `end`, so this one is empty.
   const [from, to] = low > high ? [end, end] : [low, high];
   return ` AND ${sort} BETWEEN ${on.addValue(from)} AND ${on.addValue(to)}`;
 };

@@ -4,13 +4,11 @@ import { getDomain, PRIORITIES, type Priority, type QueueKey } from '../../ports
 import type { Item, Records, Ref } from '../../ports/records.ts';
 
 /**
- * When something was last sent to the lanes of a domain with its capabilities, an agent, or a capability that belongs to none. Asking an
- * empty queue costs four times as much as reading this, and most use one priority: a lane that nothing was sent to for long is
- * not asked. A domain's normal lane always is.
+ * An empty SQS receive costs four times this read. So queues without recent sends are skipped, except a domain's normal
+ * queue.
  */
 interface QueueActivity extends Item, Partial<Record<Priority, number>> {}
 
-/** Who serves a whole domain looks at so many of its capabilities' lists in one round, and at others in the next. */
 const QUEUES_PER_ROUND = 8;
 
 export interface QueueActivityStore {
@@ -19,9 +17,8 @@ export interface QueueActivityStore {
   newId: () => string;
 }
 
-/** Longer than a message can wait: a task lives 7 days unclaimed. */
+/** A task waits at most 7 days for a claim. */
 const ACTIVE_MS = 8 * 86_400_000;
-/** It is written anew this often at most. */
 const REWRITE_AFTER_MS = 86_400_000;
 
 const queueActivityRef = ({ project, kind, name }: Omit<QueueKey, 'priority'>): Ref<QueueActivity> => {
@@ -30,7 +27,7 @@ const queueActivityRef = ({ project, kind, name }: Omit<QueueKey, 'priority'>): 
   return { pk: `${project}#queue-activity#${whose}`, sk: 'queue-activity' };
 };
 
-/** In the record of a domain the lanes of its capabilities have fields of their own. A path would end at the first dot. */
+/** No dots in the field: a path would end at the first one. */
 const toActivityField = ({ kind, name, priority }: QueueKey): string =>
   kind === 'capability' && getDomain(name) !== undefined
     ? `${priority}/${encodeURIComponent(name).replaceAll('.', '%2E')}`
@@ -49,7 +46,6 @@ const getLastSentAt = (activityIndex: object, field: string): number => {
 
 export class QueueActivityIndex {
   readonly #store: QueueActivityStore;
-  /** What this instance wrote itself, and when. */
   readonly #writtenAt = new Map<string, number>();
   #rounds = 0;
 
@@ -57,7 +53,7 @@ export class QueueActivityIndex {
     this.#store = memory;
   }
 
-  /** Must be on record before whoever sent to the lane is answered. */
+  /** Must be stored before the sender is answered; otherwise receivers skip the queue. */
   async recordActivity(queueKeys: QueueKey[]): Promise<void> {
     const { records, clock, newId } = this.#store;
     const now = clock.now();
@@ -81,7 +77,6 @@ export class QueueActivityIndex {
     );
   }
 
-  /** Capabilities come and go: what nothing was sent to for long is not kept for ever. */
   async #deleteInactive(activityIndex: QueueActivity): Promise<void> {
     const { records, clock, newId } = this.#store;
     const since = clock.now() - ACTIVE_MS;
@@ -94,7 +89,6 @@ export class QueueActivityIndex {
     );
   }
 
-  /** Those of the lanes that may hold something, and with those of a whole domain those of its capabilities. */
   async listActive(queueKeys: QueueKey[]): Promise<QueueKey[]> {
     const books = await this.#read(queueKeys);
     const since = this.#store.clock.now() - ACTIVE_MS;
@@ -110,7 +104,7 @@ export class QueueActivityIndex {
       const within = this.#pickCapabilityQueues(queueKey, activityIndex, since).filter(({ name }) =>
         inTurn.get(queueActivityRef(queueKey).pk)?.has(name),
       );
-      // Neither those who wait for anybody nor those who wait for a capability starve behind the others.
+      // The order alternates, so that neither kind of queue starves.
       return this.#rounds % 2 === 0 ? [...within, ...own] : [...own, ...within];
     });
   }
@@ -129,7 +123,6 @@ export class QueueActivityIndex {
     return new Map(books.map((activityIndex) => [activityIndex.pk, activityIndex]));
   }
 
-  /** The same for all priorities: the lanes of one name are one list. */
   #capabilitiesInTurn(activityIndex: QueueActivity, since: number): Set<string> {
     const names = PRIORITIES.flatMap((priority) => this.#capabilities(activityIndex, priority, since));
     const all = [...new Set(names)].toSorted();

@@ -39,7 +39,7 @@ export const createS3Blobs = (s3: () => Promise<S3Client>, bucket: string): Blob
 
 const UNRETAINED_TAGGING = `${UNRETAINED_TAG.key}=${UNRETAINED_TAG.value}`;
 
-/** The second is what S3 says of the tags of an object in whose place it keeps the mark of its deletion. */
+/** S3's error for the tags of an object under a delete marker. */
 const isMissingObject = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'MethodNotAllowed');
 
@@ -53,6 +53,6 @@ const callS3 = async <T>(
   return mapAwsErrors(act(client, commands));
 };
 
-/** A key has 1,024 bytes, and some characters mean something on the way; an id may have any. */
+/** S3 keys have at most 1,024 bytes and special characters; ids may contain anything. */
 const toObjectKey = (key: string): string =>
   /^[\w-]+(\/[\w-]+)*$/.test(key) && key.length < 900 ? key : `named/${hash('sha256', key, 'base64url')}`;

@@ -1,4 +1,4 @@
-/** What is needed of S3, in a module of its own: most requests need no blob, and this client is as large as all others. */
+/** As large as all other clients together, and few requests need it. */
 export {
   DeleteObjectCommand,
   DeleteObjectTaggingCommand,

@@ -15,12 +15,11 @@ import { splitIntoChunks, waitBeforeRetry } from './backoff.ts';
 
 export interface SqsQueues {
   sqs: SQSClient;
-  /** A queue's address is this and what its lane is called. */
   urlPrefix: string;
   toSuffix: (queueKey: QueueKey) => string;
-  /** Whether the deployment has this lane's queue. A domain may be gone while some of its tasks are not. */
+  /** False if the domain was removed while tasks for it remain. */
   hasQueue: (queueKey: QueueKey) => boolean;
-  /** Told of what was sent to a lane that is gone: the task waits in vain, and expires. */
+  /** The task will expire unclaimed. */
   onUndeliverable: (message: QueueMessage) => void;
   clock: Clock;
   newId: () => string;
@@ -28,14 +27,13 @@ export interface SqsQueues {
 
 const getQueueUrl = ({ urlPrefix, toSuffix }: SqsQueues, queueKey: QueueKey): string => urlPrefix + toSuffix(queueKey);
 
-/** What a queue carries. The project is for whoever finds it in the dead-letter queue. */
 export interface QueueMessageBody {
   project: string;
   group: string;
   body: Json;
 }
 
-/** What a batch of SQS takes: ten messages, and 1 MiB in all. */
+/** SQS takes ten messages and 1 MiB per batch. */
 const MAX_BATCH_ENTRIES = 10;
 const MAX_BATCH_BYTES = 1024 * 1024;
 
@@ -54,7 +52,7 @@ export const sendToSqs = async (queueKeys: SqsQueues, messages: QueueMessage[]):
   }
 };
 
-/** The first of each group, then the second of each: batches go side by side, and a part of one may have to go again. */
+/** One message per group and round: concurrent batches may fail in part, which would break the order. */
 const splitIntoRounds = (messages: QueueMessage[]): QueueMessage[][] => {
   const rounds: QueueMessage[][] = [];
   const sent = new Map<string, number>();
@@ -68,7 +66,7 @@ const splitIntoRounds = (messages: QueueMessage[]): QueueMessage[][] => {
   return rounds;
 };
 
-/** Group and deduplication id may have 128 characters of few kinds, and a task's id may have others. */
+/** SQS allows 128 characters of a limited set; task ids may have others. */
 export const toSqsEntry = (message: QueueMessage, index: number) => ({
   Id: String(index),
   MessageGroupId: computeFingerprint(message.group),
@@ -79,17 +77,13 @@ export const toSqsEntry = (message: QueueMessage, index: number) => ({
 const encodeBody = ({ queueKey: { project }, group, body }: QueueMessage): string =>
   encodeAscii({ project, group, body });
 
-/** SQS takes few control characters, and not every server every other one. */
+/** SQS rejects most control characters, and local servers reject more. */
 const encodeAscii = (message: QueueMessageBody): string =>
   JSON.stringify(message).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** How often a lane is asked on, past what is left to others. */
 const MAX_SKIP_READS = 5;
 
-/**
- * A queue gives whatever comes first. What is left to others is kept only for as long as it takes to see what stands behind it;
- * who waits then waits on, for it would be given the same again.
- */
+/** SQS returns whatever is first. Skipped messages stay hidden only while later ones are read. */
 export const receiveSkipping = async (
   queueKeys: SqsQueues,
   queueKey: QueueKey,
@@ -133,7 +127,7 @@ const receiveMessages = async (
         MaxNumberOfMessages: Math.min(options.max, MAX_BATCH_ENTRIES),
         WaitTimeSeconds: options.waitSeconds,
         VisibilityTimeout: Math.ceil(options.visibilityMs / 1000),
-        // Where the answer is lost and the SDK asks again, it gets the same messages.
+        // With the same attempt id, a retried receive returns the same messages.
         ReceiveRequestAttemptId: queueKeys.newId(),
       }),
       { abortSignal: options.signal },
@@ -182,13 +176,13 @@ const sendReceiptBatches = (
   send: (url: string, batch: ReceivedMessage[]) => Promise<FailedBatchEntry[] | undefined>,
 ): Promise<void> => {
   const byQueue = Map.groupBy(messages, ({ queueKey }) => getQueueUrl(queueKeys, queueKey));
-  // A receipt that is no longer good is not this caller's any more: the message comes again, to somebody.
+  // An expired receipt is ignored.
   return sendInBatches(queueKeys, byQueue, async (url, batch) =>
     (await send(url, batch))?.filter(({ SenderFault: isOurs }) => !isOurs),
   );
 };
 
-/** A batch may succeed in part: what failed is sent again by itself. */
+/** A batch may fail in part. */
 export const sendInBatches = async <T>(
   { clock }: { clock: Clock },
   byQueue: Map<string, T[]>,

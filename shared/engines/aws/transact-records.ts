@@ -43,7 +43,7 @@ const sendTransaction = async (
   }
 };
 
-/** Undefined where nothing was decided: others were in the way. */
+/** Undefined on a conflict. */
 const toTransactionResult = (
   table: DynamoTable,
   reasons: CancellationReason[],
@@ -99,7 +99,7 @@ const buildTransactItem = (table: DynamoTable, write: TransactionWrite, stamp: W
   }
 };
 
-/** What is absent or has expired is judged as a record without fields. */
+/** An absent or expired record is evaluated as one without fields. */
 const buildConditionOrAbsent = (on: ExpressionBuilder, condition: Condition, now: number): string => {
   const whenPresent = `(${buildPresentCondition(on, now)} AND ${buildCondition(on, condition)})`;
   return evaluateCondition(condition, {}) ? `${buildAbsentCondition(on, now)} OR ${whenPresent}` : whenPresent;

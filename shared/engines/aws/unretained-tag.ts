@@ -1,2 +1,2 @@
-/** The tag of a blob that no record owns yet: the bucket removes what has it for long. */
+/** On blobs without an owning record; a lifecycle rule deletes them. */
 export const UNRETAINED_TAG = { key: 'unowned', value: 'true' } as const;

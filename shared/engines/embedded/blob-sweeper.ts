@@ -3,14 +3,12 @@ import { type Clock, sleep } from '../../ports/clock.ts';
 import type { Database } from './database.ts';
 import type { FileBlobs } from './file-blobs.ts';
 
-/** Whoever puts a blob writes the record that names it within seconds. */
 const UNRETAINED_MS = 86_400_000;
 const SWEEP_INTERVAL_MS = 3_600_000;
 
 /**
- * Removes blobs that no record has come to own for a day. Clocks jump, and a change that has not been carried out may name one of
- * them: only what was found an hour before is removed, once all changes from before it was found have been carried out, and nothing
- * while one is put aside.
+ * Clocks jump, and a pending change may refer to a blob. So deletion waits an hour and for all earlier changes, parked
+ * ones included.
  */
 export class BlobSweeper {
   readonly #blobs: FileBlobs;
@@ -46,7 +44,6 @@ export class BlobSweeper {
 
   async #sweepForever(): Promise<void> {
     const { signal } = this.#stop;
-    // What the life before left is in nobody's hands, and need not be found twice.
     await this.#logFailure(() => this.#findCandidates());
     while (!signal.aborted) {
       await this.#logFailure(() => this.#sweep(signal));

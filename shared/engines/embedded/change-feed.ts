@@ -9,27 +9,23 @@ import type { RecordTable } from './record-table.ts';
 import type { RecordedStatement } from './sqlite-file.ts';
 import { restoreChanges, toUndoChange } from './undo-change.ts';
 
-/** Changes of one group that are handed over together. */
 interface ChangeBatch {
   changes: RecordChange[];
-  /** Under which it is kept; it has none before its group is in the journal. */
+  /** Unset until the group is in the journal. */
   seq?: number;
   isDone?: true;
 }
 
-/** How many changes are handed over together, give or take a group. */
 const MAX_BATCH_CHANGES = 128;
-/** So many changes may wait before whoever writes waits as well: some 40 MB where each is of 10 KB. */
+/** Beyond this, requests wait: 4,096 changes of 10 KB are 40 MB. */
 const MAX_PENDING = 4096;
-/** Where the disk is full. */
 const STORAGE_FULL_RETRY_MS = 1000;
-/** A change that fails so often is a bug, not bad luck: it is put aside, so that it cannot block the others. */
+/** Eight failures are a bug: the change is parked and does not block the others. */
 const MAX_ATTEMPTS = 8;
 
 /**
- * Hands every change of a watched record to the follower, in order, until it has been acknowledged; also after a crash. It does
- * so at once, while the group is still open: what follows from a change is then written with it, and only what has not
- * been carried out by then is kept.
+ * Delivers each change in order until acknowledged, also after a crash. Delivery starts while the group is open:
+ * effects are written with their change, and only unfinished changes are stored.
  */
 export class ChangeFeed {
   readonly #db: Database;
@@ -41,16 +37,10 @@ export class ChangeFeed {
   readonly #park: RecordedStatement;
   readonly #unpark: RecordedStatement;
   #lastSeq: number;
-  /** What waits to be handed over. */
   readonly #waiting: ChangeBatch[];
-  /**
-   * For requests: where too much waits to be handed over, they wait as well. Whatever follows from a change never does, or
-   * nobody would ever make room.
-   */
+  /** For requests only. Effects never wait, because they free the places. */
   readonly backPressure = new BackPressure(MAX_PENDING);
-  /** What the open group has brought. */
   #uncommitted: ChangeBatch[] = [];
-  /** The last of these, until it is handed over. */
   #gathering: ChangeBatch | undefined;
   #pumping: Promise<void> | undefined;
   #retrying: Promise<void> | undefined;
@@ -76,7 +66,6 @@ export class ChangeFeed {
     this.backPressure.increase(changes.length);
   }
 
-  /** In the group of the write itself. */
   append(change: RecordChange): void {
     const item = change.after ?? change.before;
     if (!item || !this.#kinds.has(item.sk)) return;
@@ -85,7 +74,6 @@ export class ChangeFeed {
     this.backPressure.increase(1);
   }
 
-  /** What one turn of the event loop brings goes together. */
   #startBatch(): ChangeBatch {
     const batch: ChangeBatch = { changes: [] };
     if (this.#uncommitted.length === 0) this.#db.onBeforeCommit(() => this.#storeUncommitted());
@@ -124,7 +112,7 @@ export class ChangeFeed {
     this.backPressure.disable();
   }
 
-  /** What was put aside is tried once after each start: the bug may be gone, and every effect is safe to be late. */
+  /** Retried once per start: the bug may be fixed, and effects may be late. */
   async #retryParked(follow: EngineHandlers['onChanges']): Promise<void> {
     for (const { seq, change } of this.#db.sql.prepare('SELECT seq, change FROM parked_changes').all()) {
       try {
@@ -143,7 +131,7 @@ export class ChangeFeed {
         this.#pumping = undefined;
         if (this.#waiting.length > 0) this.#startPump();
       },
-      // It fails only where everything stops or the storage has failed: what is left comes again after the next start.
+      // The rest is delivered after the next start.
       (error) => {
         this.#pumping = undefined;
         this.#stopDelivering();
@@ -161,7 +149,7 @@ export class ChangeFeed {
     }
   }
 
-  /** A full disk is no fault of a change: it waits, and all behind it. Requests do not: they are refused. */
+  /** On a full disk the feed waits, while requests are rejected. */
   async #retryWhileFull<T>(act: () => T): Promise<Awaited<T>> {
     for (;;) {
       try {
@@ -176,7 +164,6 @@ export class ChangeFeed {
     }
   }
 
-  /** Some of what waits. */
   #takeBatches(): ChangeBatch[] {
     this.#gathering = undefined;
     const together: ChangeBatch[] = [];

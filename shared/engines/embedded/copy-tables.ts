@@ -7,7 +7,7 @@ import { type DatabaseState, withoutWal } from './read-database.ts';
 
 interface Copied {
   rows: number;
-  /** What could not be read, in words. Where there is any, rows may have other numbers than they had. */
+  /** If not empty, rows may have new numbers. */
   unread: string[];
 }
 
@@ -19,7 +19,7 @@ const TABLES: Omit<CopiedTable, 'columns'>[] = [
   { name: 'events', key: ['seq'], index: { name: 'events_project', by: ['project', 'seq'] } },
 ];
 
-/** All that can be read of a database: from the file with its WAL and, where that is not all or not the newest, from the file alone. */
+/** If the WAL is incomplete or older, the file alone is read too. */
 export const copyTables = (to: DatabaseSync, path: string, database: DatabaseState): Copied => {
   const unread: string[] = [];
   const views = listViews(path, database, unread);
@@ -38,10 +38,9 @@ export const copyTables = (to: DatabaseSync, path: string, database: DatabaseSta
   return { rows, unread };
 };
 
-/** The newer first. */
+/** Newest first. */
 const listViews = (path: string, { state }: DatabaseState, unread: string[]): DatabaseSync[] => {
   if (!['unreadable', 'of another store', 'readable'].includes(state)) return [];
-  // The WAL of another folder is left out.
   const withWal = state === 'of another store' || !existsSync(`${path}-wal`) ? [] : [path];
   const views = [...withWal, withoutWal(path)].flatMap((place) => {
     const view = attempt(() => new DatabaseSync(place, { readOnly: true }));
@@ -65,7 +64,7 @@ const listColumns = (sql: DatabaseSync, table: string): string[] =>
     .all()
     .map(({ name }) => String(name));
 
-/** `more` is what another view has besides: of each record the newest counts, whatever number it has there. */
+/** The newest version of a record wins, whatever its row number. */
 const copyTable = (
   from: DatabaseSync,
   to: DatabaseSync,
@@ -81,14 +80,13 @@ const copyTable = (
   return { rows, why };
 };
 
-/** Also where the end of the table itself is damaged. */
 const findHighest = (from: DatabaseSync, { name, key, index }: CopiedTable): number | undefined => {
   if (!index) return undefined;
   const row = attempt(() => from.prepare(`SELECT max(${key[0]}) AS key FROM ${name} INDEXED BY ${index.name}`).get());
   return typeof row === 'object' ? Number(row.key) : undefined;
 };
 
-/** Events that are gone have had numbers too. */
+/** Deleted events have used numbers too. */
 const raiseSequence = (from: DatabaseSync, to: DatabaseSync): void => {
   const row = attempt(() => from.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'events'`).get());
   const seq = typeof row === 'object' ? Number(row.seq) : 0;

@@ -1,7 +1,7 @@
-/** How many places at the front may be empty before they are cut off: each element is moved once or twice in all. */
+/** Compacting at 1,024 empty places moves each element at most twice. */
 const COMPACT_AT = 1024;
 
-/** First in, first out, each at the same cost however many wait. `Array.shift` moves all others where there are many. */
+/** `Array.shift` is O(n) on long arrays. */
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
   #front = 0;

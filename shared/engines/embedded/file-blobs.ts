@@ -8,39 +8,35 @@ import type { Database } from './database.ts';
 import { isNoSpaceError } from './no-space-error.ts';
 import type { Durability } from './sqlite-records.ts';
 
-/** Each blob is a file. It appears under its name only when all of it is on the disk. */
+/** A blob appears under its name only when it is completely on disk. */
 export interface FileBlobs extends Blobs {
-  /** The files of what was put before then and has no owner, and of what a crash left half written. */
+  /** Includes partial files of a crash. */
   listUnretained(before: number): Promise<string[]>;
-  /** Removes such a file, unless somebody has come to own it. */
   deleteUnretained(file: string): Promise<void>;
 }
 
 interface FileBlobOptions {
   now: () => number;
   newId: () => string;
-  /** What to throw where the disk does not take what is written. */
   toError: (error: unknown) => unknown;
-  /** Called when there is no room for a blob, and when there is again. */
   onCapacityChange: (hasRoom: boolean) => void;
   log: Log;
 }
 
-/** So many damaged blobs are logged once each. */
 const MAX_REPORTED_DAMAGED = 1000;
 
 export const createFileBlobs = (
   root: string,
   { now, newId, toError, onCapacityChange, log }: FileBlobOptions,
 ): FileBlobs => {
-  // A key may contain anything and be long; its hash is a name on every file system. The folders stay: they are 257 at most.
+  // Keys are arbitrary; a hash is valid on every file system.
   const hashKey = (key: string): string => hash('sha256', key, 'hex');
   const unowned = join(root, 'new');
   const buildUnretainedPath = (key: string): string => join(unowned, hashKey(key));
   const buildRetainedPath = (key: string): string => join(root, hashKey(key).slice(0, 2), hashKey(key));
 
   const folders = new Map<string, Promise<void>>();
-  /** Once in a process, so that a folder which another is just making is not used before it is durable. */
+  /** No caller may use a folder before its creation is durable. */
   const ensureFolder = (folder: string): Promise<void> => {
     const making = folders.get(folder) ?? createDurableFolder(folder);
     folders.set(folder, making);
@@ -48,7 +44,7 @@ export const createFileBlobs = (
     return making;
   };
 
-  /** Somebody may delete the folder while this process runs: it is made again, once. */
+  /** The folder may be deleted at run time. */
   const inFolder = async (folder: string, act: () => Promise<void>): Promise<void> => {
     await ensureFolder(folder);
     await act().catch(async (error) => {
@@ -73,7 +69,7 @@ export const createFileBlobs = (
     throw contentDamagedError(key, 'damaged');
   };
 
-  /** Of the smallest content for which there was no room: less may have some, and says nothing of it. */
+  /** A smaller put that succeeds proves nothing. */
   let refusedBytes = Infinity;
   const recordCapacity = (bytes: number): void => {
     if (bytes < refusedBytes) return;
@@ -102,7 +98,6 @@ export const createFileBlobs = (
         throw toError(error);
       }
     },
-    // Where it moves meanwhile, it is found in its new place.
     get: async (key) => {
       const content =
         (await readVerified(key, buildUnretainedPath(key))) ?? (await readVerified(key, buildRetainedPath(key)));
@@ -114,7 +109,7 @@ export const createFileBlobs = (
       try {
         await inFolder(dirname(path), async () => {
           await rename(buildUnretainedPath(key), path).catch(ignoreMissing);
-          // Also where another has just moved it: whoever is told that it is owned may rely on it.
+          // Also if another call just moved it: `retain` must be durable on return.
           await syncFolderAsync(dirname(path));
         });
       } catch (error) {
@@ -137,7 +132,7 @@ export const createFileBlobs = (
   };
 };
 
-/** What follows from a change is done to files only once that is on the disk: they cannot be taken back with it. */
+/** Files cannot be rolled back, so effects touch them only after their change is on disk. */
 export const createEmbeddedBlobs = (db: Database, files: Blobs, care: Durability): Blobs => {
   if (care === 'durable') return files;
   const runAfterSync = (act: (key: string) => Promise<void>) => (key: string) =>
@@ -162,7 +157,7 @@ const createDurableFolder = async (folder: string): Promise<void> => {
   await syncFolderAsync(dirname(dirname(folder)));
 };
 
-/** A new name in a folder is durable only when the folder is. */
+/** POSIX: a new directory entry is durable only after an fsync of the directory. */
 const syncFolderAsync = async (folder: string): Promise<void> => {
   const handle = await open(folder, 'r');
   try {
@@ -174,7 +169,6 @@ const syncFolderAsync = async (folder: string): Promise<void> => {
 
 const readFileIfExists = (path: string): Promise<Buffer | undefined> => readFile(path).catch(ignoreMissing);
 
-/** The first line of each file tells whether the rest is what was put. */
 const buildChecksumLine = (content: string | Buffer): string =>
   `parley-blob ${Buffer.byteLength(content)} ${crc32(content).toString(16)}\n`;
 

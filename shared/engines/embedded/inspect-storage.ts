@@ -12,11 +12,11 @@ import {
   storeInHead,
 } from './read-database.ts';
 
-/** Beside the database: whose folder this is. It has another name than the database, so that they do not go together. */
+/** Named unlike the database, so that both are not deleted together. */
 export const STORE_ID_FILE = 'store-id';
 
 export interface JournalTail {
-  /** Not committed by SQLite, in their order. */
+  /** Not yet committed by SQLite, in order. */
   entries: JournalEntry[];
   position: JournalPosition;
 }
@@ -29,12 +29,11 @@ interface NamedJournalContent extends JournalContent {
   name: string;
 }
 
-/** What was acknowledged is no longer all there. Nothing has been changed. */
 export class StorageDamageError extends Error {
   readonly database: DatabaseState;
-  /** To be run as they are, behind what SQLite has committed. */
+  /** Can run on top of what SQLite has committed. */
   readonly entries: JournalEntry[];
-  /** Whole, but with something missing before them. */
+  /** Intact, but entries before them are missing. */
   readonly unreachableEntries: JournalEntry[];
 
   constructor(found: string[], database: DatabaseState, entries: JournalEntry[], unreachableEntries: JournalEntry[]) {
@@ -47,7 +46,7 @@ export class StorageDamageError extends Error {
   }
 }
 
-/** How the storage goes on, or undefined where there is none yet. Throws `StorageDamageError`, and changes nothing. */
+/** Changes nothing. Throws `StorageDamageError`. */
 export const inspectStorage = (path: string): StorageInspection | undefined => {
   const [one, other] = buildJournalPaths(path);
   const journals = [readNamedJournal(one), readNamedJournal(other)] as const;
@@ -60,12 +59,9 @@ export const inspectStorage = (path: string): StorageInspection | undefined => {
   throw new StorageDamageError([describeDatabase(path, database, traces)], database, [], entries);
 };
 
-/**
- * Reads all of the database, which takes a second for each 300 MB: for whoever says that it may be damaged. Also runs what the
- * journal holds, without keeping it.
- */
+/** One second per 300 MB. Also runs the journal entries and rolls them back. */
 export const checkPages = (path: string, { committed, entries }: StorageInspection): void => {
-  // While it is open, SQLite does not put a WAL into the database that may be damaged.
+  // A writable connection could checkpoint a damaged WAL.
   const sql = new DatabaseSync(path, { readOnly: true });
   try {
     const why = findProblem(sql) ?? problemWithRunning(path, entries);
@@ -78,11 +74,10 @@ export const checkPages = (path: string, { committed, entries }: StorageInspecti
   }
 };
 
-/** `quick_check` does not compare the rows with the indexes that name them. */
+/** `quick_check` does not compare rows with indexes. */
 const findProblem = (sql: DatabaseSync): string | undefined => {
   try {
     const [{ integrity_check: said } = {}] = sql.prepare('PRAGMA integrity_check(1)').all();
-    // The first line names the database.
     return said === 'ok' ? undefined : String(said).split('\n').at(-1);
   } catch (error) {
     if (isDamaged(error)) return error.message;
@@ -109,7 +104,6 @@ const problemWithRunning = (path: string, entries: JournalEntry[]): string | und
   return undefined;
 };
 
-/** The entries of a part that follow each other, from the checksum on that the database or the part before names. */
 export const followJournalPart = (
   { entries, mark }: JournalContent,
   { store, part, checksum }: Pick<Committed, 'store' | 'part' | 'checksum'>,
@@ -126,11 +120,11 @@ export const followJournalPart = (
     position.runs += decodeRuns(entry).length;
   }
   const rest = own.slice(followed.length);
-  // A power failure may leave an entry without the one before it; but not where that one had been synced.
+  // A power failure may lose an unsynced entry before a later one, but never a synced one.
   const isMissed =
     rest.some(({ synced }) => synced > position.end) ||
     (mark?.store === store && mark.part === part && mark.synced > position.end);
-  // The first entry of a part is written when all before it is on the disk.
+  // A part starts only when everything before it is on disk.
   const isElsewhere = followed.length === 0 && rest[0]?.offset === FIRST_ENTRY_OFFSET;
   return { entries: followed, position, rest, isDamaged: isMissed || isElsewhere };
 };
@@ -183,7 +177,6 @@ const holds = ({ entries }: JournalContent, isMeant: (entry: JournalEntry) => bo
 
 const getFileIndex = (part: number): 0 | 1 => (part % 2 === 0 ? 0 : 1);
 
-/** A part is always written into the same one of the two files. */
 const findMisplaced = (journals: readonly [NamedJournalContent, NamedJournalContent], store: number): string[] =>
   journals.flatMap((journal, at) =>
     holds(journal, (entry) => entry.store === store && getFileIndex(entry.part) !== at)
@@ -191,7 +184,6 @@ const findMisplaced = (journals: readonly [NamedJournalContent, NamedJournalCont
       : [],
   );
 
-/** Where the files were exchanged, the one that holds it. */
 const getJournal = (
   journals: readonly [NamedJournalContent, NamedJournalContent],
   store: number,
@@ -206,7 +198,7 @@ const describeGap = (name: string, { position, rest }: { position: JournalPositi
   return `${name} is damaged from byte ${position.end} to ${after ? after.offset : 'its end'}${lost}`;
 };
 
-/** Each once, also where a file was copied over the other. */
+/** One file may have been copied over the other. */
 const sortEntries = (entries: JournalEntry[]): JournalEntry[] =>
   entries
     .toSorted((a, b) => a.part - b.part || a.offset - b.offset)
@@ -215,7 +207,7 @@ const sortEntries = (entries: JournalEntry[]): JournalEntry[] =>
 const isSame = (one: JournalEntry, other: JournalEntry | undefined): boolean =>
   one.part === other?.part && one.offset === other.offset && one.checksum === other.checksum;
 
-/** Where nothing tells whose the folder is: the entries of whoever wrote the most. */
+/** Without a store id, the store with the most entries wins. */
 const pickLargestStore = (journals: readonly JournalContent[]): JournalEntry[] => {
   const byStore = Map.groupBy(
     journals.flatMap(({ entries }) => entries),
@@ -224,7 +216,6 @@ const pickLargestStore = (journals: readonly JournalContent[]): JournalEntry[] =
   return sortEntries([...byStore.values()].toSorted((a, b) => b.length - a.length)[0] ?? []);
 };
 
-/** What only a Parley that has run leaves in its folder. */
 const listStoreTraces = (path: string, entries: number): string[] => {
   const folder = dirname(path);
   const traces = existsSync(folder)
@@ -243,7 +234,6 @@ const describeDatabase = (path: string, database: DatabaseState, traces: string[
   return `${name} is ${database.state} beside ${traces.join(', ')}`;
 };
 
-/** Neither its head nor its tables are of the folder that the journals and `store-id` are of. */
 const isStranger = (path: string, journals: readonly JournalContent[]): boolean => {
   const id = readStoreId(path);
   const headers = journals.flatMap(({ header }) => header ?? []);
@@ -255,7 +245,6 @@ const isStranger = (path: string, journals: readonly JournalContent[]): boolean 
 const WAL_HEAD_BYTES = 32;
 const FRAME_HEAD_BYTES = 24;
 
-/** A page is in the file or in the WAL. */
 const checkFileSize = (path: string, { pages, pageBytes }: Committed): string[] => {
   const bytes = getFileSize(path);
   const inWal = Math.max(0, Math.floor((getFileSize(`${path}-wal`) - WAL_HEAD_BYTES) / (pageBytes + FRAME_HEAD_BYTES)));
@@ -264,7 +253,7 @@ const checkFileSize = (path: string, { pages, pageBytes }: Committed): string[] 
     : [];
 };
 
-/** SQLite syncs its WAL before it puts that into the file: one that says less than the file has lost its end, and hides what is newer. */
+/** SQLite syncs the WAL before a checkpoint, so a WAL older than the file has lost its end. */
 const behindFile = (path: string, { store, part }: Committed): string[] => {
   const alone = readAlone(path);
   return alone && alone.store === store && alone.part > part
@@ -275,7 +264,7 @@ const behindFile = (path: string, { store, part }: Committed): string[] => {
 const checkStoreId = (path: string, store: number): string[] =>
   (readStoreId(path) ?? store) === store ? [] : [`${basename(path)} is the database of another folder`];
 
-/** Undefined also where a crash left it half written. */
+/** A crash may leave it half written. */
 export const readStoreId = (path: string): number | undefined => {
   const file = join(dirname(path), STORE_ID_FILE);
   const [, id] = /^(\d+)\n$/.exec(existsSync(file) ? readFileSync(file, 'utf8') : '') ?? [];

@@ -12,9 +12,9 @@ import {
 } from 'node:fs';
 import { crc32 } from 'node:zlib';
 
-/** Two headers, written in turns so that one is always whole, and the mark: a page of its own before the first entry. */
+/** Two alternating headers, so that one is always intact, and the sync mark. */
 export const FIRST_ENTRY_OFFSET = 4096;
-/** Checksum, length, part, store, synced, checksum before, number, magic. */
+/** Checksum, length, part, store, synced, previous checksum, number, magic. */
 const ENTRY_HEADER_BYTES = 44;
 const ENTRY_MAGIC_OFFSET = 40;
 
@@ -24,17 +24,15 @@ const FILE_MAGIC = Buffer.from('PARLEYJ5');
 const ENTRY_MAGIC = Buffer.from('PjEn');
 const ZEROS = Buffer.alloc(64 * 1024);
 
-/** An entry that is whole by itself. */
 export interface JournalEntry {
   offset: number;
   endOffset: number;
   part: number;
   store: number;
-  /** Of the group within its part, from 0 on. */
   sequence: number;
-  /** Up to here its part was on the disk when it was written: whatever is missing before that is damage, and no torn write. */
+  /** On disk up to here at the time of the write: a gap before it is damage, not a torn write. */
   synced: number;
-  /** The checksum of all entries before it, of earlier parts too. */
+  /** Checksum over all earlier entries, also of earlier parts. */
   previousChecksum: number;
   checksum: number;
   body: Buffer;
@@ -43,10 +41,9 @@ export interface JournalEntry {
 export interface JournalContent {
   state: 'missing' | 'empty' | 'unreadable' | 'readable';
   size: number;
-  /** Whose journal it is, and how long the file was when that was last said. */
   header?: { store: number; bytes: number; sequence: number };
   mark?: { part: number; store: number; synced: number };
-  /** In the order of their places, also those behind damage and those of earlier parts. */
+  /** Includes entries behind damage and of earlier parts. */
   entries: JournalEntry[];
 }
 
@@ -65,7 +62,7 @@ export const readJournalFile = (path: string): JournalContent => {
   };
 };
 
-/** The one file of the two that a part is in. Its room is there, on the disk, before anything is written into it. */
+/** Space is allocated on disk before any entry is written. */
 export class JournalFile {
   readonly descriptor: number;
   readonly #store: number;
@@ -98,7 +95,7 @@ export class JournalFile {
     return this.#bytes;
   }
 
-  /** All of it is on the disk before the header says so: a file that is shorter than its header says has been cut. */
+  /** Allocated before the header says so: a file shorter than its header was truncated. */
   growTo(bytes: number): void {
     try {
       for (let at = this.#bytes; at < bytes; )
@@ -125,7 +122,6 @@ export class JournalFile {
     }
   }
 
-  /** How far a part is on the disk, for the time in which no later entry says so. */
   writeMark(part: number, synced: number): void {
     const mark = Buffer.alloc(28);
     mark.writeDoubleLE(part, 4);
@@ -170,7 +166,7 @@ export const encodeEntry = (
 
 export const readChecksum = (block: Buffer): number => block.readUInt32LE(0);
 
-/** A new name in a folder is durable only when the folder is. */
+/** POSIX: a new directory entry is durable only after an fsync of the directory. */
 export const syncFolder = (folder: string): void => {
   const descriptor = openSync(folder, 'r');
   try {

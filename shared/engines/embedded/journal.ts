@@ -11,35 +11,28 @@ import {
   syncFolder,
 } from './journal-file.ts';
 
-/** A statement that wrote something, and its values. */
 export type RecordedRun = [statement: string, ...values: SQLInputValue[]];
 
-/** After a crash so much is done again, give or take a group: some tenths of a second's work. */
+/** Replayed after a crash: some tenths of a second for 4 MB. */
 const ROTATE_BYTES = 4 * 1024 * 1024;
 const ROTATE_RUNS = 8192;
-/** A file grows by so much at a time, and is synced when it does. */
 const GROW_BYTES = 256 * 1024;
-/** Room is made for no more of one part than this: where SQLite cannot commit for long, somebody has to make room. */
+/** The limit of one part if SQLite cannot commit for long. */
 const MAX_BYTES = 4 * ROTATE_BYTES;
 
-/** Of a new database. */
 export const FIRST_POSITION = { part: 1, checksum: 0, end: FIRST_ENTRY_OFFSET, groups: 0, runs: 0 };
 
 export const buildJournalPaths = (database: string): [string, string] => [`${database}-log-0`, `${database}-log-1`];
 
-/** Where the journal goes on. */
 export interface JournalPosition {
   store: number;
   part: number;
-  /** Of everything before it. */
   checksum: number;
   end: number;
-  /** How many groups, and how many statements, the part has so far. */
   groups: number;
   runs: number;
 }
 
-/** What was written, for whoever syncs it. */
 export interface JournalTip {
   descriptor: number;
   part: number;
@@ -47,9 +40,8 @@ export interface JournalTip {
 }
 
 /**
- * What has been written to the database since it was last committed, one entry for each group. The parts of the journal, from one
- * commit to the next, stand in two files in turns: a part is overwritten by the one after the next. Only the part that the
- * database names and the one after it count; what else is found in the files is old.
+ * The writes since SQLite's last commit, one entry per group. Parts alternate between two files. Only the part that the
+ * database names and the following one count.
  */
 export class Journal {
   readonly #files: readonly [JournalFile, JournalFile];
@@ -77,7 +69,6 @@ export class Journal {
     this.#count = runs;
   }
 
-  /** Two empty files, in the place of whatever was there. */
   static create(database: string, store: number): Journal {
     const [one, other] = buildJournalPaths(database);
     const files = [JournalFile.create(one, store), JournalFile.create(other, store)] as const;
@@ -85,7 +76,7 @@ export class Journal {
     return new Journal(files, { ...FIRST_POSITION, store });
   }
 
-  /** What was read may be in no more than the memory of the system that was to write it: it is on the disk now. */
+  /** Syncs first: the data read may so far be only in the page cache. */
   static resume(database: string, position: JournalPosition): Journal {
     const [one, other] = buildJournalPaths(database);
     const files = [JournalFile.open(one, position.store), JournalFile.open(other, position.store)] as const;
@@ -101,12 +92,10 @@ export class Journal {
     return this.#checksum;
   }
 
-  /** How many groups the current part has. */
   get groups(): number {
     return this.#groups;
   }
 
-  /** What the current part is in, and how far it goes. */
   get tip(): JournalTip {
     return { descriptor: this.#file.descriptor, part: this.#part, end: this.#end };
   }
@@ -119,19 +108,18 @@ export class Journal {
     return this.#end + bytes <= this.#file.bytes;
   }
 
-  /** Makes room for so many bytes in the current part, or throws and changes nothing. */
+  /** Throws and changes nothing if there is no space. */
   reserve(bytes: number): void {
     growFile(this.#file, this.#end + bytes);
   }
 
-  /** The same in the file of the next part. */
   reserveNext(bytes: number): void {
     growFile(this.#getFile(this.#part + 1), FIRST_ENTRY_OFFSET + bytes);
   }
 
   append(runs: RecordedRun[]): void {
     const file = this.#file;
-    // What stands there is void, and a group that was far too large need not be kept room for.
+    // A huge group need not keep its space.
     if (this.#end === FIRST_ENTRY_OFFSET && file.bytes > 2 * ROTATE_BYTES) file.shrinkTo(ROTATE_BYTES);
     const { part, checksum: before } = this;
     const block = encodeEntry(serialize(runs), {
@@ -149,19 +137,16 @@ export class Journal {
     this.#checksum = readChecksum(block);
   }
 
-  /** What was appended is on the disk. */
   markSynced({ part, end }: JournalTip): void {
     if (part === this.#part) this.#synced = Math.max(this.#synced, end);
   }
 
-  /** Tells the file how far it is on the disk, where no entry has told it yet. */
   writeSyncMark(): void {
     if (this.#marked === this.#synced) return;
     this.#file.writeMark(this.#part, this.#synced);
     this.#marked = this.#synced;
   }
 
-  /** The next part begins, in the other file. Gives back where this one ended. */
   rotate(): JournalPosition {
     const { part, checksum } = this;
     const ended = { store: this.#store, part, checksum, end: this.#end, groups: this.#groups, runs: this.#count };
@@ -169,7 +154,7 @@ export class Journal {
     return ended;
   }
 
-  /** The next part does not begin after all; nothing has been written into it. */
+  /** Allowed only if nothing has been written into the new part. */
   undoRotation(ended: JournalPosition): void {
     this.#setPosition(ended);
   }
@@ -204,7 +189,6 @@ const growFile = (file: JournalFile, end: number, most = MAX_BYTES): void => {
   file.growTo(Math.ceil(end / GROW_BYTES) * GROW_BYTES);
 };
 
-/** There is no room for what is to be written, and nothing of it has been. */
 export class JournalFullError extends Error {
   readonly code = 'ENOSPC';
 }

@@ -3,7 +3,6 @@ import { putIfNewer } from './put-if-newer.ts';
 import { attempt, type Row, type Table } from './read-around.ts';
 
 export interface CopiedTable extends Table {
-  /** Which names its rows too, by these columns. */
   index?: { name: string; by: [string, string] };
 }
 
@@ -13,7 +12,6 @@ export const insertInto = (to: DatabaseSync, { name, columns }: Table): ((row: R
   return (row) => Number(insert.run(...columns.map((column) => row[column] ?? null)).changes);
 };
 
-/** Reads each row that the index names and that is not there yet, and counts those that cannot be. */
 export const lookForMissing = (from: DatabaseSync, to: DatabaseSync, table: CopiedTable): string[] => {
   if (!table.index) return [];
   const { name, by } = table.index;
@@ -27,7 +25,7 @@ export const lookForMissing = (from: DatabaseSync, to: DatabaseSync, table: Copi
   const look = (key: SQLInputValue): void => {
     const row = attempt(() => read.get(key));
     if (typeof row === 'string') missing += 1;
-    // Its number may have been given to a record that was put there since.
+    // Another record may have this row number by now.
     else if (row && insert(row) === 0 && table.name === 'records') putIfNewer(to, row.body ?? null);
   };
   const listNamedRows = (order: string): string | undefined => {

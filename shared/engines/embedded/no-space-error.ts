@@ -1,9 +1,8 @@
-/** SQLITE_FULL. */
 const SQLITE_FULL = 13;
-/** SQLITE_IOERR_SHMSIZE: no room for the file that SQLite makes beside a WAL. */
+/** SQLite found no space for the WAL's shared-memory file. */
 const SQLITE_IOERR_SHMSIZE = 4874;
 
-/** Whether a write failed because the disk, or the quota of its user, is full. */
+/** Also true if the user's quota is exhausted. */
 export const isNoSpaceError = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   if ('code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')) return true;

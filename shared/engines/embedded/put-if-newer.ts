@@ -2,7 +2,6 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Item } from '../../ports/records.ts';
 import { INSERT_RECORD, toColumns } from './record-table.ts';
 
-/** Puts a record in the place of an older version of it. One whose text is damaged is left out. */
 export const putIfNewer = (sql: DatabaseSync, body: SQLInputValue | undefined): void => {
   const item = parseItem(body);
   if (!item) return;

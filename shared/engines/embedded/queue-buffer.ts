@@ -1,25 +1,20 @@
-/** A message as it waits in a lane. */
 export interface QueuedMessage {
   seq: number;
   group: string;
   body: string;
 }
 
-/** What waits in memory as well as in the file; the rest of a long lane is read when its turn comes. */
 const MAX_BUFFERED = 1024;
-/** How many messages a receiver looks past because it leaves them to others. */
 const MAX_SKIPPED = 1000;
 
-/** Which messages of one lane can be given out, and which are out. A crash forgets the latter, and they are there again. */
+/** Messages in flight are known only in memory: a crash makes them available again. */
 export class QueueBuffer {
-  /** Reads some more messages behind a place in the lane. */
   readonly #read: (after: number, limit: number) => QueuedMessage[];
-  /** In order; nothing between them is missing. */
+  /** In order, without gaps. */
   readonly #ready: QueuedMessage[] = [];
   readonly #inFlight = new Map<number, { message: QueuedMessage; until: number }>();
   readonly #busyGroups = new Set<string>();
   #readUpTo = 0;
-  /** Whether the file may hold more than is here. */
   #hasMore: boolean;
 
   constructor(read: (after: number, limit: number) => QueuedMessage[], hasMore: boolean) {
@@ -27,7 +22,6 @@ export class QueueBuffer {
     this.#hasMore = hasMore;
   }
 
-  /** A message that has just been written behind all others. */
   add(message: QueuedMessage): void {
     if (message.seq <= this.#readUpTo) return;
     if (this.#hasMore || this.#ready.length >= MAX_BUFFERED) {
@@ -38,7 +32,6 @@ export class QueueBuffer {
     this.#readUpTo = message.seq;
   }
 
-  /** The next message whose group has none out, and that is not left to others. */
   take(until: number, isLeft: (message: QueuedMessage) => boolean): QueuedMessage | undefined {
     let left = 0;
     for (let at = 0; left < MAX_SKIPPED && (at < this.#ready.length || this.#readMore()); at++) {
@@ -56,7 +49,7 @@ export class QueueBuffer {
     return undefined;
   }
 
-  /** It will not come back. Says whether it was out. */
+  /** Returns true if the message was in flight. */
   delete(seq: number): boolean {
     const out = this.#inFlight.get(seq);
     if (!out) return false;
@@ -65,17 +58,16 @@ export class QueueBuffer {
     return true;
   }
 
-  /** Which message stands first; those of all lanes are counted together. */
+  /** Numbers are shared by all queues. */
   get firstSeq(): number {
     return this.#ready[0]?.seq ?? (this.#hasMore ? this.#readUpTo : Infinity);
   }
 
-  /** Whether it holds nothing, and the file does not either. */
   get isEmpty(): boolean {
     return this.#ready.length === 0 && this.#inFlight.size === 0 && !this.#hasMore;
   }
 
-  /** It waits again in its old place. Says whether it was out. */
+  /** True if the message was in flight. */
   release(seq: number): boolean {
     const message = this.#inFlight.get(seq)?.message;
     if (!message || !this.delete(seq)) return false;

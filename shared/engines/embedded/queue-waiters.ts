@@ -6,11 +6,10 @@ export interface QueueWaiter {
   queueNames: readonly string[];
   skip?: ReceiveOptions['skip'];
   sleep: CancellableDelay;
-  /** In the order in which they began to wait. */
   order: number;
 }
 
-/** Whoever waits for a message, by lane: a message costs the same however many wait in other lanes. */
+/** By queue: the cost is independent of waiters on other queues. */
 export class QueueWaiters {
   readonly #byQueue = new Map<string, Set<QueueWaiter>>();
   #added = 0;
@@ -33,7 +32,6 @@ export class QueueWaiters {
     }
   }
 
-  /** One message is for one of those who wait in any of these lanes, the one that has waited longest and does not leave it. */
   wakeOne(queueKeys: readonly string[], body?: Json): void {
     let first: QueueWaiter | undefined;
     for (const queueKey of queueKeys) {

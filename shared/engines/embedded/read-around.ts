@@ -5,7 +5,6 @@ export type Row = Record<string, SQLOutputValue>;
 export interface Table {
   name: string;
   columns: string[];
-  /** By which its rows are ordered: a number, or a text and a number. */
   key: [number: string] | [text: string, number: string];
 }
 
@@ -14,23 +13,19 @@ interface Place {
   number: number;
 }
 
-/** Neither end belongs to it. */
+/** Both ends are exclusive. */
 interface Range {
   after: Place;
   before: Place;
 }
 
-/** So often is looked behind a damaged page: some seconds at the most. */
+/** Bounds the search behind damaged pages to some seconds. */
 const MOST_STEPS = 50_000;
-/** Where the end of a table is damaged and no index tells how far it goes, its rows are looked for so far behind the last one that was read. */
 const BEYOND = 8192;
 const FIRST = { text: '', number: -1 };
 const LAST = { text: '~', number: Number.MAX_SAFE_INTEGER };
 
-/**
- * Gives out each row that can be read, some twice. A damaged page ends a scan: what is behind it is read from the other end, and
- * what is between two of them by halves, down to single rows. Gives back why not all could be read.
- */
+/** Yields some rows twice. Damage ends a scan, so it continues from the other end, then bisects the gap. */
 export const readAround = (
   from: DatabaseSync,
   table: Table,
@@ -45,7 +40,7 @@ export const readAround = (
   const end = Math.max(highest ?? 0, first.highest) + (highest === undefined ? BEYOND : 1);
   const isNumbered = table.key.length === 1;
   const ranges = [{ after, before: before === LAST && isNumbered ? { ...after, number: end } : before }];
-  // The widest first, so that what is left out in the end is the least.
+  // Widest gap first: the limit leaves out the least.
   for (let at = 0; at < Math.min(ranges.length, MOST_STEPS); at++) {
     const range = ranges[at];
     const { gap } = range ? passThrough(scan, range) : {};
@@ -54,7 +49,7 @@ export const readAround = (
   return first.why;
 };
 
-/** What reading gives, or why it cannot be done. Writing is left out of it: a disk that is full damages nothing. */
+/** Never wraps writes: a full disk must not look like damage. */
 export const attempt = <T>(read: () => T): T | string => {
   try {
     return read();
@@ -81,7 +76,7 @@ const prepareScan = (from: DatabaseSync, { name, columns, key }: Table, take: (r
     for (;;) {
       const next = attempt(() => rows.next());
       if (typeof next === 'string') {
-        // A statement that has failed says so once more when it is used again.
+        // A failed statement reports its error once more on the next use.
         attempt(() => statements[order].get(...listValues(after), ...listValues(after)));
         return { last, highest, why: next };
       }
@@ -94,7 +89,6 @@ const prepareScan = (from: DatabaseSync, { name, columns, key }: Table, take: (r
   };
 };
 
-/** From both ends of a range to the damage in it, if there is any. */
 const passThrough = (scan: Scan, range: Range): { gap?: Range; why?: string; highest: number } => {
   const forth = scan(range, 'ASC');
   if (forth.why === undefined) return forth;
@@ -126,7 +120,6 @@ const splitInHalves = ({ after, before }: Range, end: number): Range[] => {
     : cuts.concat(before).map((place, at) => ({ after: places[at] ?? after, before: place }));
 };
 
-/** Of printable characters. */
 const textBetween = (one: string, other: string): string | undefined => {
   let at = 0;
   while (at < one.length && one[at] === other[at]) at += 1;

@@ -4,12 +4,10 @@ import { pathToFileURL } from 'node:url';
 import { isNoSpaceError } from './no-space-error.ts';
 import { STORAGE_FORMAT, StorageFormatError } from './sql-schema.ts';
 
-/** What SQLite has committed, and where the journal goes on from there. */
 export interface Committed {
   store: number;
   part: number;
   checksum: number;
-  /** Of the database, with what is in its WAL. */
   pages: number;
   pageBytes: number;
 }
@@ -21,7 +19,7 @@ export type DatabaseState =
 
 const SQLITE_MAGIC = 'SQLite format 3\u0000';
 const HEAD_BYTES = 100;
-/** Of the head of the file: where `PRAGMA application_id` stands. */
+/** Offset of `PRAGMA application_id` in the SQLite header. */
 const STORE_AT = 68;
 /** SQLITE_CORRUPT and SQLITE_NOTADB. */
 const DAMAGED = [11, 26];
@@ -34,7 +32,6 @@ export const readDatabase = (path: string): DatabaseState => {
   try {
     const committed = readCommitted(path);
     if (!committed) return { state: 'without tables' };
-    // What stands in the file itself, whatever a WAL lays over it.
     return { state: head.readInt32BE(STORE_AT) === committed.store ? 'readable' : 'of another store', committed };
   } catch (error) {
     if (isDamaged(error)) return { state: 'unreadable', why: error.message };
@@ -42,7 +39,7 @@ export const readDatabase = (path: string): DatabaseState => {
   }
 };
 
-/** What stands in the file itself, and not in its WAL. A crash may leave that unreadable without the WAL. */
+/** `immutable=1` ignores the WAL. */
 export const withoutWal = (path: string): string => `${pathToFileURL(path).href}?immutable=1`;
 
 export const readAlone = (path: string): Committed | undefined => {
@@ -54,7 +51,6 @@ export const readAlone = (path: string): Committed | undefined => {
   }
 };
 
-/** Undefined where it has none. */
 export const storeInHead = (path: string): number | undefined => {
   const head = existsSync(path) ? readHead(path) : Buffer.alloc(0);
   return isDatabase(head) ? head.readInt32BE(STORE_AT) : undefined;
@@ -76,7 +72,7 @@ const readHead = (path: string): Buffer => {
   }
 };
 
-/** Opened for reading, so that SQLite does not put a damaged or foreign WAL into the database when it is closed. */
+/** A writable connection could checkpoint a damaged or foreign WAL on close. */
 const readCommitted = (path: string): Committed | undefined => {
   const hasWal = existsSync(`${path}-wal`);
   try {
@@ -85,7 +81,7 @@ const readCommitted = (path: string): Committed | undefined => {
     return committed;
   } catch (error) {
     if (!isNoSpaceError(error)) throw error;
-    // Beside a WAL a reader needs a file of 32 KB, for which there is no room; whoever has the database alone does not.
+    // A WAL reader needs a 32 KB file, which a full disk refuses; exclusive access does without.
     const sql = new DatabaseSync(path);
     sql.exec('PRAGMA locking_mode = EXCLUSIVE');
     return readRow(sql);

@@ -13,20 +13,19 @@ import { STORE_ID_FILE } from './inspect-storage.ts';
 import { syncFolder } from './journal-file.ts';
 import type { SalvageReport } from './salvage-storage.ts';
 
-/** Within the folder as long as something is to be moved, and then with the old files. */
+/** Exists while files remain to be moved. */
 const NOTE = 'salvaged.json';
 
 const buildRebuildingPath = (path: string): string => `${path}-rebuilding`;
 const buildRebuiltPath = (path: string): string => `${path}-rebuilt`;
 
-/** Where a new storage is made, beside the old one. What was begun there earlier was not finished, and is gone. */
 export const beginRebuilding = (path: string): string => {
   rmSync(buildRebuildingPath(path), { recursive: true, force: true });
   mkdirSync(buildRebuildingPath(path));
   return join(buildRebuildingPath(path), basename(path));
 };
 
-/** One step makes the new storage the one that counts: before it the old one is as it was, and behind it any start can go on. */
+/** The commit point: before it the old storage is intact, after it any start can finish. */
 export const declareRebuilt = (path: string, salvaged: SalvageReport): void => {
   writeFileSync(join(buildRebuildingPath(path), NOTE), `${JSON.stringify(salvaged, undefined, 2)}\n`, { flush: true });
   syncFolder(buildRebuildingPath(path));
@@ -34,13 +33,12 @@ export const declareRebuilt = (path: string, salvaged: SalvageReport): void => {
   syncFolder(dirname(path));
 };
 
-/** Moves the old files aside and the new ones to their place, also where an earlier start was stopped at that. */
 export const putInPlace = (path: string): SalvageReport | undefined => {
   const rebuilt = buildRebuiltPath(path);
   if (!existsSync(rebuilt)) return undefined;
   const salvaged = existsSync(join(rebuilt, NOTE)) ? exchange(path) : undefined;
   rmdirSync(rebuilt);
-  // Should the power bring it back, a later WAL would be taken for the old one.
+  // If a power failure restored the folder, a later WAL would be taken for the old one.
   syncFolder(dirname(path));
   return salvaged;
 };
@@ -48,11 +46,11 @@ export const putInPlace = (path: string): SalvageReport | undefined => {
 const exchange = (path: string): SalvageReport => {
   const [folder, rebuilt] = [dirname(path), buildRebuiltPath(path)];
   const noted: SalvageReport = JSON.parse(readFileSync(join(rebuilt, NOTE), 'utf8'));
-  // The folder may have another name by now.
+  // The folder may have been renamed.
   const aside = join(folder, basename(noted.aside));
   mkdirSync(aside, { recursive: true });
   const fresh = readdirSync(rebuilt).filter((name) => name !== NOTE);
-  // A file whose successor has left its place is that successor; those that have none are of the old storage.
+  // On resume, a file that has left `rebuilt` is already the new one.
   for (const name of new Set([...fresh, `${basename(path)}-wal`, `${basename(path)}-shm`, STORE_ID_FILE])) {
     if (existsSync(join(folder, name))) renameSync(join(folder, name), join(aside, name));
   }

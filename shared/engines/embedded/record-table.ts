@@ -3,18 +3,17 @@ import type { Item, Key, RecordQuery, Ref } from '../../ports/records.ts';
 import type { Database } from './database.ts';
 import type { RecordedStatement } from './sqlite-file.ts';
 
-/** A stored record with the row that it is in. */
 export interface RecordRow<T extends Item = Item> {
   id: number;
   item: T;
 }
 
-/** Records of late, which are the ones asked for next: a task is changed soon after it was made. */
+/** A task is changed soon after its creation, so recent records are cached. */
 const MAX_CACHED = 4096;
-/** A record with a longer text is not remembered: what is, takes some tens of MB at the most. */
+/** Keeps the cache at some tens of MB. */
 const MAX_CACHED_LENGTH = 16_384;
 
-/** The table of records. An item that was given out is never changed in place; this process is the only writer. */
+/** Items are immutable; this process is the only writer. */
 export class RecordTable {
   readonly #db: Database;
   readonly #readers = new Map<string, StatementSync>();
@@ -32,7 +31,7 @@ export class RecordTable {
     return row && this.#cacheRow<T>(toRow(row), String(row.body));
   }
 
-  /** Undefined where a row with that key is there. */
+  /** Undefined if the key exists. */
   insert<T extends Item>(item: T): RecordRow<T> | undefined {
     if (this.#cache.has(formatCacheKey(item.pk, item.sk))) return undefined;
     const text = JSON.stringify(item);
@@ -41,7 +40,6 @@ export class RecordTable {
     return changes === 0 ? undefined : this.#cacheRow({ id: Number(lastInsertRowid), item }, text);
   }
 
-  /** Touches only those indexes in which the record moves. */
   replace<T extends Item>({ id, item: before }: RecordRow<T>, item: T): RecordRow<T> {
     const [old, now] = [toColumns(before), toColumns(item)];
     const moved = INDEXED_COLUMNS.filter((column) => old[column] !== now[column]);
@@ -57,7 +55,6 @@ export class RecordTable {
     this.#prepareWrite('DELETE FROM records WHERE id = ?').run(id);
   }
 
-  /** Of those that have not expired by now. */
   query<T extends Item>({ index, pk: p, prefix = '', after, newestFirst, limit }: RecordQuery, now: number): T[] {
     const [pColumn, sColumn] = index ? INDEX_COLUMNS[index] : ['pk', 'sk'];
     const [beyond, order, start] = newestFirst ? ['<', 'DESC', LAST_CHARACTER] : ['>', 'ASC', ''];
@@ -69,7 +66,6 @@ export class RecordTable {
     return rows.map(({ pk, sk, body }) => this.#getCached<T>(String(pk), String(sk))?.item ?? parseItem<T>(body));
   }
 
-  /** The records whose due time has come, the most overdue first. */
   listDue(now: number, limit: number): Item[] {
     const statement = this.#prepareRead('SELECT body FROM records WHERE due <= ? ORDER BY due LIMIT ?');
     return statement.all(now, limit).map(({ body }) => parseItem<Item>(body));
@@ -119,10 +115,8 @@ export class RecordTable {
   }
 }
 
-/** Sorts behind every key: keys are printable text. */
 const LAST_CHARACTER = '\u{10ffff}';
 
-/** The columns of each index's partition and sort key. */
 const INDEX_COLUMNS = {
   byList: ['by_list_pk', 'by_list_sk'],
   byHolder: ['by_holder_pk', 'by_holder_sk'],
@@ -131,7 +125,6 @@ const INDEX_COLUMNS = {
 const INDEXED_COLUMNS = ['due', 'expires', 'by_list_pk', 'by_list_sk', 'by_holder_pk', 'by_holder_sk'] as const;
 export const INSERT_RECORD = `INSERT OR IGNORE INTO records (pk, sk, body, ${INDEXED_COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** What stands beside the text for the sake of an index, in the order of the columns. */
 export const toColumns = ({
   due,
   expires,

@@ -9,20 +9,15 @@ import { beginRebuilding, declareRebuilt, putInPlace } from './rebuilt-storage.t
 import { INSERT_RECORD } from './record-table.ts';
 
 export interface SalvageReport {
-  /** Where the damaged files are now. */
   aside: string;
-  /** Rows of the old database that could be read. */
   rows: number;
-  /** Groups of writes that followed from it, and those that were read behind a gap. */
   groups: number;
   groupsBehind: number;
-  /** What could not be read. */
   missing: string;
 }
 
 /**
- * Makes a new storage of what can be read, and puts the damaged files aside. Until the new one is whole and on the disk, nothing is
- * moved: a start that ends half-way finds the damage again. One that ends later is finished by the next.
+ * Moves nothing before the new storage is on disk: an interrupted start finds the damage again, a later one finishes.
  */
 export const salvageStorage = (path: string, damage: StorageDamageError): SalvageReport => {
   const fresh = beginRebuilding(path);
@@ -50,8 +45,7 @@ const buildAsidePath = (folder: string): string => {
 };
 
 /**
- * A statement behind a gap cannot be run as it is: the row that it means by number may be another. But it holds the whole record,
- * and the newest of each record is what it is. What a lost change would have led to is not made up for.
+ * Behind a gap, a row number may mean another row, but the statement holds the whole record. The newest version wins.
  */
 const replayStatement = (sql: DatabaseSync, [text, ...values]: RecordedRun): void => {
   if (text === INSERT_RECORD) putIfNewer(sql, values[2]);

@@ -17,16 +17,13 @@ import type { RecordedStatement } from './sqlite-file.ts';
 import type { Durability } from './sqlite-records.ts';
 import { Watchers } from './watchers.ts';
 
-/** How many events one read looks at, whatever its filter lets through. */
 const MAX_SCANNED = 1000;
 
-/** An event, and the place where one is after it. */
 interface EventStep {
   event: ParleyEvent;
   next: LogPosition;
 }
 
-/** Events are kept in the batches in which they were published. */
 export class EventStore {
   readonly watchers: Watchers;
   readonly #db: Database;
@@ -53,22 +50,21 @@ export class EventStore {
     this.#forwards = db.sql.prepare(`${select} >= ? ORDER BY seq`);
     this.#backwards = db.sql.prepare(`${select} <= ? ORDER BY seq DESC`);
     this.#last = db.sql.prepare('SELECT max(seq) AS seq FROM events WHERE project = ?');
-    // Of any project, and of events that are gone too.
+    // Over all projects, deleted events included.
     this.#highest = db.sql.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'events'`);
     this.#first = db.sql.prepare('SELECT seq, at FROM events WHERE project = ? AND seq >= ? ORDER BY seq LIMIT 1');
-    // The oldest come first, so that those whose time is over stand together at the front.
     this.#deleteExpired = db.prepareWrite(
       'DELETE FROM events WHERE seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?) AND expires <= ?',
     );
     try {
       db.writeSync(() => this.#skipSequenceOnce());
     } catch (error) {
-      // Where the disk is full, it is done with the first event that there is room for.
+      // On a full disk, the first publish that succeeds does it.
       if (!(error instanceof ParleyError && error.code === 'storage_full')) throw error;
     }
   }
 
-  /** After a power failure the newest events come again, perhaps in other batches: no place given out may mean another. */
+  /** After a power failure, events are published again in other batches: old cursors must not point at them. */
   #skipSequenceOnce(): void {
     if (this.#hasSkipped) return;
     this.#skipSequence.run();

@@ -16,11 +16,10 @@ import { QueueWaiters } from './queue-waiters.ts';
 import type { RecordedStatement } from './sqlite-file.ts';
 import type { Durability } from './sqlite-records.ts';
 
-/** As many deduplication ids as are remembered: what follows a fast path within milliseconds needs far fewer. */
+/** The dispatcher repeats an eager enqueue within milliseconds. */
 const MAX_DEDUP_IDS = 20_000;
-/** As long as SQS does. */
+/** The window of SQS. */
 const DEDUP_WINDOW_MS = 5 * 60_000;
-/** A receive that found nothing looks again this often, for what has lapsed meanwhile. */
 const MAX_WAIT_MS = 1000;
 
 export class QueueStore {
@@ -29,9 +28,7 @@ export class QueueStore {
   readonly #select: StatementSync;
   readonly #delete: RecordedStatement;
   readonly #buffers = new Map<string, QueueBuffer>();
-  /** Of each domain's lane those of its capabilities that hold something. */
   readonly #capabilityQueues = new Map<string, Set<string>>();
-  /** When each deduplication id was sent. */
   readonly #sentAt = new Map<string, number>();
   readonly #waiters = new QueueWaiters();
   #lastSeq: number;
@@ -48,12 +45,11 @@ export class QueueStore {
     this.#lastSeq = Number(db.sql.prepare('SELECT max(seq) AS seq FROM messages').get()?.seq ?? 0);
   }
 
-  /** Those that were not sent before. */
   filterNew(messages: QueueMessage[]): QueueMessage[] {
     return messages.filter(({ queueKey, dedupId }) => this.#markNew(`${formatQueueName(queueKey)}#${dedupId}`));
   }
 
-  /** Whoever waits is woken at once: what he writes comes behind this in the journal, and is answered after it. */
+  /** At once: a receiver's write follows the message in the journal and is answered after it. */
   send(messages: QueueMessage[]): void {
     for (const { queueKey, group, body } of messages) {
       const name = formatQueueName(queueKey);
@@ -101,9 +97,8 @@ export class QueueStore {
     for (const { queueKey, receipt, body } of messages) {
       const name = formatQueueName(queueKey);
       const buffer = this.#buffers.get(name);
-      // What stands behind it in its group is about the same.
       if (buffer?.delete(Number(receipt))) this.#wakeOne(queueKey, body);
-      // Every agent and each of its instances has lanes: only those in use are held.
+      // There is a queue per agent and instance.
       if (buffer?.isEmpty) this.#closeBuffer(queueKey);
       this.#delete.run(name, Number(receipt));
     }
@@ -116,14 +111,12 @@ export class QueueStore {
     }
   }
 
-  /** A wait that ends when something is sent to one of the lanes, or after a moment. */
   waitForMessage(queueKeys: QueueKey[], ms: number, { skip, signal }: ReceiveOptions): Promise<void> {
     const rest = sleep(this.#clock, Math.min(ms, MAX_WAIT_MS), signal);
     const waiter = this.#waiters.add({ queueNames: queueKeys.map(formatQueueName), skip, sleep: rest });
     return waiter.sleep.done.finally(() => this.#waiters.delete(waiter));
   }
 
-  /** Wakes others in place of one who was woken and no longer wants anything. */
   wakeOthers(queueKeys: QueueKey[]): void {
     for (const queueKey of queueKeys) {
       this.#wakeOne(queueKey);
@@ -184,7 +177,6 @@ interface NamedBuffer {
   buffer: QueueBuffer;
 }
 
-/** From the lane whose next message is the oldest. */
 const takeOldest = (
   stocks: NamedBuffer[],
   until: number,
@@ -209,19 +201,18 @@ const parseQueueName = (name: string): QueueKey => {
 
 const QUEUE_KINDS = ['domain', 'agent', 'capability', 'relay'] as const;
 
-/** The lane of the domain that the capability belongs to. */
 const getDomainQueueName = ({ project, kind, name, priority }: QueueKey): string | undefined => {
   const domain = kind === 'capability' ? getDomain(name) : undefined;
   return domain === undefined ? undefined : formatQueueName({ project, kind: 'domain', name: domain, priority });
 };
 
 /**
- * A message follows from a record, and is sent again from the record's change should a power failure take it back. A claim is
- * answered after its own write, which comes behind the message in the journal; the relay writes nothing, and waits for the disk.
+ * A lost message is sent again from its record's change. A claim's write follows the message in the journal. The relay
+ * writes nothing, so it waits for the disk.
  */
 export const createSqliteQueues = (db: Database, store: QueueStore, clock: Clock, care: Durability): Queues => ({
   send: async (messages) => {
-    // What is refused was not sent, and may come again.
+    // A rejected message must not count as a duplicate later.
     db.assertCapacity('following');
     const fresh = store.filterNew(messages);
     if (fresh.length === 0) return;
@@ -237,7 +228,7 @@ export const createSqliteQueues = (db: Database, store: QueueStore, clock: Clock
     const until = clock.now() + options.waitMs;
     while (!options.signal?.aborted) {
       const left = until - clock.now();
-      // Looking and beginning to wait are one step, so that nothing can arrive unnoticed in between.
+      // One step: no message arrives unnoticed between check and wait.
       const received = db.readUnsynced(() => store.receive(queueKeys, options));
       if (received.length === 0 && left > 0) {
         await store.waitForMessage(queueKeys, left, options);

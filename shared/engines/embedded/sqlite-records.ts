@@ -16,11 +16,10 @@ import type { Database } from './database.ts';
 import type { RecordRow, RecordTable } from './record-table.ts';
 import { Watchers } from './watchers.ts';
 
-/** Conditional writes, each with its change in the same group. Nothing here waits. */
+/** Each write and its change share a group. */
 export class RecordStore {
   readonly table: RecordTable;
   readonly watchers: Watchers;
-  /** Told of every new due time, so that the timers wake in time. */
   onDue: (due: number) => void = () => {};
   readonly #db: Database;
   readonly #clock: Clock;
@@ -34,7 +33,6 @@ export class RecordStore {
     this.watchers = new Watchers(clock);
   }
 
-  /** What has expired is gone to callers, though its row may still be there. */
   find<T extends Item>(ref: Ref<T>): RecordRow<T> | undefined {
     const row = this.table.find(ref);
     return row && this.#isLive(row.item) ? row : undefined;
@@ -89,14 +87,13 @@ export class RecordStore {
     this.#notifyWatchers(row.item);
   }
 
-  /** Removes some of the records whose time is over. */
   deleteExpired(limit: number): number {
     const expired = this.table.listExpired(this.#clock.now(), limit);
     for (const row of expired) this.delete(row);
     return expired.length;
   }
 
-  /** Undefined where a record is there that has not expired. */
+  /** Undefined if an unexpired record exists. */
   #insertRow<T extends Item>(fields: object, token: string): T | undefined {
     const item = this.#stamp<T>(fields, 1, token);
     let row = this.table.insert(item);
@@ -116,7 +113,6 @@ export class RecordStore {
     return row.item;
   }
 
-  /** `fields` is a whole record but for the stamps: a new one, or a stored one with a change applied. */
   #stamp<T extends Item>(fields: object, v: number, token: string): T {
     return { ...fields, v, token, at: this.#clock.now() } as T;
   }
@@ -127,7 +123,6 @@ export class RecordStore {
     this.#notifyWatchers(item);
   }
 
-  /** Readers wait for what stands under a record's own key, and for what appears in a place of an index. */
   #notifyWatchers({ pk, byList }: Item): void {
     this.#db.onAfterCommit(() => {
       this.watchers.notify(pk);
@@ -151,13 +146,13 @@ const isAllowed = (write: TransactionWrite, current: Item | undefined): boolean 
   return isSatisfied(current ?? {}, write.if);
 };
 
-/** How a port writes: `durable`, or `soon` for what follows from another write and would be repeated should it be lost. */
+/** `soon`: an effect, which is repeated if the write is lost. */
 export type Durability = 'durable' | 'soon';
 
 export const createSqliteRecords = (db: Database, store: RecordStore, feed: ChangeFeed, care: Durability): Records => {
   const runWrite = async <T>(operation: () => T): Promise<T> => {
     if (care === 'soon') return db.writeAsync(operation);
-    // Before it waits: what follows from others may go on for long where requests find no room.
+    // Before the wait: effects may go on for long while requests have no space.
     db.assertCapacity('request');
     return feed.backPressure.waitForCapacity(() => db.write(operation));
   };

@@ -8,16 +8,13 @@ import type { EventStore } from './sqlite-events.ts';
 import type { RecordStore } from './sqlite-records.ts';
 
 const TIMER_BATCH = 64;
-/** A record that stays due although it was handled is tried again after this, not at once. */
 const PAUSE_MS = 100;
-/** One that cannot be handled is left alone for this long, so that it does not stand in the way of others. */
+/** A failing record must not block others. */
 const FAILED_RETRY_MS = 10_000;
-/** Where the disk is full. */
 const STORAGE_FULL_RETRY_MS = 1000;
 const SWEEP_INTERVAL_MS = 60_000;
 const SWEEP_BATCH = 256;
 
-/** Calls the follower for each record on its due time, and removes what has expired. */
 export class TimerLoop {
   readonly #db: Database;
   readonly #records: RecordStore;
@@ -28,7 +25,6 @@ export class TimerLoop {
   #handler: EngineHandlers['onTimer'] | undefined;
   #alarm: { at: number; cancel: () => void } | undefined;
   #firing: Promise<void> | undefined;
-  /** The records that could not be handled, and until when they are left alone. */
   readonly #failing = new Map<string, number>();
   #sweeping: Promise<void> | undefined;
 
@@ -55,7 +51,7 @@ export class TimerLoop {
   }
 
   #setNextAlarm(): void {
-    // Those left alone are overdue: beside them, what counts is what comes due from now on.
+    // Failing records are overdue; the next wake-up depends on the others.
     const after = this.#failing.size === 0 ? 0 : this.#clock.now();
     const first = this.#read(() => this.#records.table.findNextDue(after), undefined);
     const next = Math.min(first ?? Number.POSITIVE_INFINITY, ...this.#failing.values());
@@ -92,7 +88,6 @@ export class TimerLoop {
     return due.filter((record) => !this.#failing.has(formatKey(record)));
   }
 
-  /** Nobody waits for the timers: where they cannot read, the storage tells of it, and nothing comes due any more. */
   #read<T>(operation: () => T, otherwise: T): T {
     try {
       return this.#db.readUnsynced(operation);
@@ -138,7 +133,7 @@ export class TimerLoop {
     }
   }
 
-  /** A little at a time, found by index: removing what is old never holds up what is new. */
+  /** In small steps, so that deletes never delay writes. */
   #sweep(): Promise<number> {
     return this.#db.writeUnsynced(() =>
       Math.max(this.#records.deleteExpired(SWEEP_BATCH), this.#events.deleteExpired(SWEEP_BATCH)),

@@ -1,19 +1,14 @@
 import type { Item, Key, RecordChange } from '../../ports/records.ts';
 
-/**
- * A change as it is kept until it is acknowledged: not both sides of it, only how to undo it. The record itself, or
- * the next change of the same record, tells what it led to. That is a tenth of the writing.
- */
+/** A tenth of the bytes of both sides; the current record or its next change has the other side. */
 export interface UndoChange extends Key {
-  /** The record that is no longer there. */
   removed?: Item;
-  /** What the changed fields were; absent where the record itself is new, or gone. */
+  /** Absent if the record is new or deleted. */
   previousValues?: Record<string, unknown>;
-  /** The fields that were not there before. */
   addedFields?: string[];
 }
 
-/** Fields that a change left alone are the same value on both sides, not only an equal one. */
+/** Unchanged fields are the identical value on both sides, so `!==` suffices. */
 export const toUndoChange = ({ before, after }: RecordChange): UndoChange => {
   const { pk, sk } = after ?? before ?? { pk: '', sk: '' };
   if (!before || !after) return { pk, sk, removed: before };
@@ -27,9 +22,7 @@ export const toUndoChange = ({ before, after }: RecordChange): UndoChange => {
 
 const toFields = (item: object): Record<string, unknown> => item as Record<string, unknown>;
 
-/** The changes as they were, in their order, from the records as they are now. */
 export const restoreChanges = (changes: UndoChange[], current: (key: Key) => Item | undefined): RecordChange[] => {
-  /** What each record was before the changes that have been looked at, which are the later ones. */
   const earlier = new Map<string, Item | undefined>();
   const newestFirst = changes.toReversed().map((change) => {
     const key = `${change.pk}\u0000${change.sk}`;

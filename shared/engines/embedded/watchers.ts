@@ -1,7 +1,7 @@
 import { type CancellableDelay, type Clock, sleep } from '../../ports/clock.ts';
 import type { Watcher } from '../../ports/records.ts';
 
-/** Wakes whoever waits for a key, and remembers for each listener whether it rang while nobody waited. */
+/** Remembers a wake-up that comes while a listener does not wait. */
 export class Watchers {
   readonly #clock: Clock;
   readonly #byKey = new Map<string, Set<() => void>>();

@@ -5,21 +5,19 @@ import type { Caller } from '../auth/authenticate.ts';
 import type { Deps } from '../deps.ts';
 import { type AgentHealth, healthRef, type RegisteredAgent } from './agent.ts';
 
-/** What an agent can be told to do. */
 export interface ControlCommand {
   action: 'start' | 'pause' | 'resume' | 'stop' | 'health_check';
   reason?: string;
-  /** How long a pause lasts at most, and how soon a sign of health must come. */
+  /** The maximum length of a pause, or the deadline of a health check. */
   timeoutMs?: number;
 }
 
-/** Why an agent is given no work for the time being. */
 export interface AgentPause {
   action: 'pause' | 'stop';
   by: string;
   reason?: string;
   since: number;
-  /** Absent where only another order ends it. */
+  /** Absent if only another command ends it. */
   until?: number;
 }
 
@@ -38,12 +36,11 @@ export const getActivePause = ({ health }: RegisteredAgent, now: number): AgentP
   return pause && (pause.until === undefined || pause.until > now) ? pause : undefined;
 };
 
-/** Where the order says nothing else. */
 const HEALTH_CHECK_MS = 30_000;
 
 /**
- * What the order does to its recipient, to be written together with the message that says it. The timer may be needed for something
- * else, such as silence, before the order's own time: it looks at once, and finds out itself.
+ * Written in one transaction with the message. Sets the timer to now, because an earlier deadline, such as silence, may
+ * exist.
  */
 export const buildControlWrite = (
   deps: Deps,
@@ -80,13 +77,13 @@ const buildControlChange = ({ action, reason, timeoutMs }: ControlCommand, by: s
 
 const NOT_STOPPED = or(notExists('pause'), notEquals('pause.action', 'stop'));
 
-/** Why the order was not written; none where it is a check, and an earlier one that waits for its answer ends no later. */
+/** None for a health check: the earlier one still pending ends no later. */
 export const checkControlApplied = ({ action }: ControlCommand, to: string): ParleyError | undefined =>
   action === 'health_check'
     ? undefined
     : new ParleyError('agent_stopped', `${to} has been stopped. Only "start" lets it work again.`);
 
-/** What time alone does: a pause ends, and a check that nobody answered finds the agent unhealthy. */
+/** A pause ends; an unanswered health check makes the agent unhealthy. */
 export const buildControlExpiry = ({ pause, checkBy }: AgentHealth, now: number): Change => {
   const isRestOver = pause?.until !== undefined && pause.until <= now;
   const isUnanswered = checkBy !== undefined && checkBy <= now;
@@ -98,6 +95,5 @@ export const buildControlExpiry = ({ pause, checkBy }: AgentHealth, now: number)
 
 export const UNHEALTHY = 'unhealthy';
 
-/** When the timers must look at it because of an order. */
 export const computeControlDue = ({ pause, checkBy }: AgentHealth, now: number): number =>
   Math.min(...[pause?.until, checkBy].map((at) => (at !== undefined && at > now ? at : Infinity)));

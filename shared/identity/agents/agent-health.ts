@@ -22,7 +22,7 @@ export interface Heartbeat {
   instance?: string;
 }
 
-/** What a heartbeat may say; what the newest one does not say is no longer known. */
+/** Fields missing in the newest heartbeat are unset. */
 const HEARTBEAT_FIELDS = [
   'capabilities',
   'uptime',
@@ -38,7 +38,7 @@ const HEARTBEAT_FIELDS = [
 const getSilenceMs = ({ agents }: Config, { silentMs }: Pick<AgentHealth, 'silentMs'> = {}): number =>
   silentMs ?? agents.heartbeatMs * agents.silentPeriods;
 
-/** Keeps the newest of an agent's heartbeats, whatever order they arrive in. One that comes late is a sign of life of when it was said. */
+/** Keeps the newest by send time, whatever the order of arrival. */
 export const recordHeartbeat = async (
   deps: Deps,
   { agent }: RegisteredAgent,
@@ -47,7 +47,7 @@ export const recordHeartbeat = async (
 ): Promise<{ duplicate: boolean }> => {
   const { messageId: id, fingerprint, heartbeat } = message;
   const now = deps.clock.now();
-  // A sender whose clock is ahead must not outdate its own later heartbeats.
+  // A sender with a fast clock must not outdate its own later heartbeats.
   const sentAt = Math.min(heartbeat.sentAt, now);
   const at = Math.min(publishedAt, now);
   const set = { ...heartbeat, sentAt, lastSeen: at, lastHeartbeat: { id, fingerprint, at } };
@@ -55,7 +55,7 @@ export const recordHeartbeat = async (
   const newer = and(or(notExists('sentAt'), lessThan('sentAt', sentAt)), notEquals('lastHeartbeat.id', id));
   const seenBefore = or(notExists('lastSeen'), lessThan('lastSeen', at + 1));
   let duplicate = false;
-  // While it is online, the timer that looks for silence runs already, and moving it would cost an index write.
+  // While the agent is online its timer already runs; moving it would cost an index write.
   const online: Change = { if: and(equals('online', true), newer, seenBefore), set, unset };
   await updateWithRetry(deps.records, healthRef(agent.project, agent.id), deps.newId(), online, (health) => {
     if (!health) throw new ParleyError('agent_not_found', `The agent ${agent.id} is no longer registered.`);
@@ -72,7 +72,6 @@ export const recordHeartbeat = async (
   return { duplicate };
 };
 
-/** Keeps what an agent says of itself where that is about no task. */
 export const recordStatusReport = async (
   deps: Deps,
   { agent }: RegisteredAgent,
@@ -88,13 +87,13 @@ const markOnline = (config: Config, health: Pick<AgentHealth, 'silentMs'> | unde
   due: now + getSilenceMs(config, health),
 });
 
-/** A sign of life so soon after another is not written down. With a call of 20 s after it, that is still less than any silence. */
+/** With a long poll of 20 s on top, still shorter than any allowed silence. */
 const getActivityWriteInterval = (config: Config, health: AgentHealth): number =>
   Math.min(config.agents.heartbeatMs / 4, getSilenceMs(config, health) / 6);
 
 /**
- * Any call is a sign of life of an agent that sends heartbeats; it is written down a few times a period at most. A message is one
- * of when it was said: what the relay brings again and again says nothing new.
+ * Written at most a few times per period. A message counts at its send time: redeliveries by the relay are no sign of
+ * life.
  */
 export const shouldRecordActivity = (
   { clock, config }: Deps,
@@ -107,7 +106,7 @@ export const shouldRecordActivity = (
   return at > (health.lastSeen ?? 0) && clock.now() - at < getSilenceMs(config, health);
 };
 
-/** A full disk keeps nobody from reading: the next sign of life is noted. */
+/** A full disk must not prevent reads. */
 export const recordActivity = async (
   deps: Deps,
   known: RegisteredAgent,
@@ -129,7 +128,6 @@ const writeActivity = async (deps: Deps, { agent, health }: RegisteredAgent, now
   deps.directory.invalidate(agent.project, agent.id);
 };
 
-/** What time alone does to the health of an agent: too long a silence is offline, and orders lapse. */
 const buildHealthTimerChange = (health: AgentHealth, config: Config, now: number): Change => {
   const silentAt = (health.lastSeen ?? 0) + getSilenceMs(config, health);
   const isSilent = health.online && silentAt <= now;

@@ -3,7 +3,7 @@ import type { Item, Ref } from '../../ports/records.ts';
 import type { Deps } from '../deps.ts';
 import type { Agent } from './agent.ts';
 
-/** One of the processes that an agent runs as. It is there for as long as its signs of life keep what it holds. */
+/** Expires without heartbeats or calls. */
 interface AgentInstance extends Item {
   lastSeen: number;
 }
@@ -14,7 +14,6 @@ const instanceRef = (project: string, agent: string, instance: string): Ref<Agen
   sk: instance,
 });
 
-/** A call in its name is a sign of life. It is written down a few times a period at most. */
 export const recordInstanceActivity = async (
   deps: Deps,
   { project, id }: Agent,
@@ -32,7 +31,7 @@ export const recordInstanceActivity = async (
   await deps.records.update(ref, change, deps.newId(), 'orCreate');
 };
 
-/** When it last gave a sign of life, in epoch milliseconds; 0 for never. */
+/** Epoch milliseconds; 0 for never. */
 export const getInstanceLastSeen = async (
   deps: Deps,
   project: string,
@@ -46,7 +45,6 @@ export const isInstanceLive = async (deps: Deps, project: string, agent: string,
 const isWithinLiveWindow = ({ clock, config }: Deps, lastSeen: number): boolean =>
   lastSeen + config.agents.instanceMs > clock.now();
 
-/** More than these are not told apart. */
 const MAX_INSTANCES = 100;
 
 export const listLiveInstances = async (deps: Deps, { project, id }: Agent): Promise<string[]> => {

@@ -3,47 +3,42 @@ import { getDomain } from '../../ports/queues.ts';
 import type { Item, Ref } from '../../ports/records.ts';
 import type { AgentPause } from './agent-control.ts';
 
-/** Agent ids become parts of subjects, queue names and keys. */
+/** Part of NATS subjects, queue names and keys. */
 export const AGENT_ID = /^[a-z0-9_-]{1,64}$/;
 
-/** A registered agent. */
 export interface Agent extends Item {
   sk: 'agent';
   project: string;
   id: string;
   dialect: string;
   capabilities: string[];
-  /** The domains that it serves as a whole, beside those of which it has a capability such as `security.*`. */
+  /** In addition to capabilities such as `security.*`. */
   domains?: string[];
   transport: 'http' | 'nats';
   versions?: string[];
   publicKey?: string;
-  /** What becomes of its messages that are not signed with that key. */
   signing?: 'off' | 'warn' | 'enforce';
   limits?: JsonObject;
   manifest?: JsonObject;
-  /** A coordinator may give orders to other agents, and speak to all of them at once. */
   role?: string;
-  /** How many messages wait in its inbox at most, and what becomes of the next one. */
   inboxLimit?: number;
   overflow?: 'evict' | 'refuse';
-  /** The channels that it may use; absent for `public` alone. */
+  /** Absent: `public` only. */
   channels?: string[];
-  /** What kind of worker runs its turns: only a `ui_worker` takes actions of a user interface. */
+  /** Only a `ui_worker` executes user interface actions. */
   workerTarget?: string;
   keyHash: string;
   registeredAt: number;
 }
 
-/** What an agent says of itself from time to time. It changes often, so it is a record of its own. */
+/** A separate record, because it changes often. */
 export interface AgentHealth extends Item {
   sk: 'health';
   project: string;
   agent: string;
   online: boolean;
-  /** Of the newest heartbeat; absent until the first one. */
+  /** Absent until the first heartbeat. */
   sentAt?: number;
-  /** Which one that was, and when it came. */
   lastHeartbeat?: { id: string; fingerprint: string; at?: number };
   lastSeen?: number;
   status?: string;
@@ -52,21 +47,18 @@ export interface AgentHealth extends Item {
   activeTaskCount?: number;
   model?: string;
   version?: string;
-  /** The share of a processor, 0 to 1. */
+  /** 0 to 1. */
   cpuUsage?: number;
   memoryMb?: number;
-  /** How long a silence its dialect allows, where that is not what the configuration says. */
+  /** Allowed silence of its dialect, if it differs from the configuration. */
   silentMs?: number;
-  /** Which of its instances the newest heartbeat was of, where they name one. */
   instance?: string;
-  /** What it said of itself last, beside its heartbeats. */
   statusReport?: StatusReport & { at: number };
   pause?: AgentPause;
-  /** When it must have shown that it is well. */
+  /** Deadline of a pending health check. */
   checkBy?: number;
 }
 
-/** What an agent says it is doing, where that is about no task. */
 export interface StatusReport {
   status: string;
   /** 0 to 1. */
@@ -78,10 +70,7 @@ export interface StatusReport {
 
 export const isAgentHealth = (item: Item): item is AgentHealth => item.sk === 'health';
 
-/**
- * That an agent of this name was removed. What was sent to it and what it asked for is known by its name, and kept for a time: as long
- * this stays, so that nobody gets it who is registered under the name by chance.
- */
+/** Stays as long as messages to the removed agent do, so that a new agent of the same name cannot read them. */
 export interface RemovedAgent extends Item {
   sk: 'agent-tombstone';
   removedAt: number;
@@ -100,19 +89,16 @@ export const healthRef = (project: string, id: string): Ref<AgentHealth> => ({
 });
 export const agentsKey = (project: string): string => `${project}#agents`;
 
-/** An agent with its health, as far as it is known. */
 export interface RegisteredAgent {
   agent: Agent;
   health?: AgentHealth;
 }
 
-/** What a registration declares. An administrator made it; what heartbeats say decides nothing. */
+/** Set by an administrator; heartbeats do not change it. */
 export type DeclaredCapabilities = Pick<Agent, 'capabilities' | 'domains'>;
 
-/** The capability that stands for all of a domain. */
 export const buildDomainWildcard = (domain: string): string => `${domain}.*`;
 
-/** The domains of which the agent is handed everything. */
 export const listWholeDomains = ({ capabilities, domains = [] }: DeclaredCapabilities): string[] => {
   if (!capabilities.some(isDomainWildcard)) return domains;
   return [...new Set([...domains, ...capabilities.filter(isDomainWildcard).map((star) => star.slice(0, -2))])];
@@ -121,7 +107,6 @@ export const listWholeDomains = ({ capabilities, domains = [] }: DeclaredCapabil
 const isDomainWildcard = (capability: string): boolean =>
   capability.endsWith('.*') && getDomain(capability)?.length === capability.length - 2;
 
-/** The capabilities that the agent has in domains of which it is handed those alone. */
 export const listExactCapabilities = (declared: DeclaredCapabilities): string[] => {
   const whole = listWholeDomains(declared);
   const exact = declared.capabilities.filter((capability) => {
@@ -131,7 +116,6 @@ export const listExactCapabilities = (declared: DeclaredCapabilities): string[] 
   return [...new Set(exact)];
 };
 
-/** The domains of which the agent is handed anything. */
 export const listServedDomains = ({ agent }: RegisteredAgent): string[] => [
   ...new Set([
     ...listWholeDomains(agent),
@@ -139,12 +123,10 @@ export const listServedDomains = ({ agent }: RegisteredAgent): string[] => [
   ]),
 ];
 
-/** Whether work of this kind, addressed to nobody, may be claimed by the agent. */
 export const canServe = ({ agent }: RegisteredAgent, work: { domain?: unknown; capability?: unknown }): boolean =>
   listWholeDomains(agent).some((domain) => domain === work.domain) ||
   agent.capabilities.some((capability) => capability === work.capability);
 
-/** The capabilities that belong to no domain, each with a queue of its own. */
 export const listUnscopedCapabilities = (capabilities: readonly string[]): string[] => [
   ...new Set(capabilities.filter((capability) => getDomain(capability) === undefined)),
 ];

@@ -2,7 +2,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import type { Item, Key, Records, TransactionWrite } from '../../ports/records.ts';
 import { listUnscopedCapabilities } from './agent.ts';
 
-/** That an agent has a capability which belongs to no domain. One look says whether anybody has it, however many agents there are. */
+/** One record per agent and capability without a domain: one query answers whether there is a provider. */
 const capabilityOfferKey = (project: string, capability: string, agent: string): Key => ({
   pk: capabilityOffersPk(project, capability),
   sk: agent,
@@ -18,7 +18,6 @@ export const hasCapabilityProviders = async (
   return offers.length > 0;
 };
 
-/** Some of those who have the capability, by their ids. */
 export const listProviderIds = async (
   records: Records,
   project: string,
@@ -30,10 +29,9 @@ export const listProviderIds = async (
   return offers.map(({ sk }) => sk);
 };
 
-/** A transaction of DynamoDB takes 100 writes, of which the agent, its health and the name of a removed one are three. */
+/** A DynamoDB transaction takes 100 writes; the agent, its health and a removed name use three. */
 const MAX_CAPABILITY_WRITES = 97;
 
-/** What a registration changes in who offers what, to be written with it. */
 export const buildOfferWrites = (
   project: string,
   agent: string,

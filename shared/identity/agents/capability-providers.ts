@@ -2,18 +2,16 @@ import type { Deps } from '../deps.ts';
 import type { Agent } from './agent.ts';
 import { listProviderIds } from './capability-offers.ts';
 
-/** So many are looked at together, and so many are enough to choose from. */
+/** Page size, and enough to choose from. */
 const PROVIDER_PAGE = 25;
-/** Whoever comes after these is not found. */
+/** Providers beyond these are not found. */
 const MAX_SCANNED = 500;
 
 export interface CapabilityProviders {
   agents: Agent[];
-  /** Nobody else has the capability. */
   isExhaustive: boolean;
 }
 
-/** Some of those who have a capability and are wanted, page by page until there are enough. */
 export const findProviders = async (
   { records, directory }: Deps,
   project: string,

@@ -6,21 +6,20 @@ import { type Tool, toolRef } from '../tools/tool.ts';
 import { type Agent, type AgentHealth, agentPk, isAgentHealth, type RegisteredAgent } from './agent.ts';
 import { type DomainProviders, domainProvidersRef } from './domain-providers.ts';
 
-/** How long a lookup is believed: a key that was revoked elsewhere works for this long at most. */
+/** A key revoked in another process works at most this long. */
 const CACHE_TTL_MS = 5000;
 const MAX_ENTRIES = 10_000;
 
-/** Agents, offices and tools by name, without a read for each request. What is absent is asked for every time. */
+/** Caches what exists; absent owners are read every time. */
 export interface Directory {
   getAgent(project: string, id: string): Promise<RegisteredAgent | undefined>;
   getSystemRoleKey(project: string, getSystemRoleKey: SystemRole): Promise<SystemRoleKey | undefined>;
-  /** Whoever changed an agent or an office forgets it here, so that this process sees the change at once. */
+  /** Call it after a change, so that this process sees the change at once. */
   invalidate(project: string, owner: string): void;
-  /** Whoever removed an owner or gave it a new key says so here instead: it is forgotten, and whoever waits with an earlier key hears at once. */
+  /** Call it after a removal or a new key: also ends waits with the old key. */
   revokeKey(project: string, owner: string): void;
-  /** Calls `ended` when the key with this hash is no longer the owner's: at once, or as soon as this process can know. Returns what gives the watch up. */
+  /** Calls `ended` as soon as this process can know. Returns an unwatch function. */
   watchKey(project: string, owner: string, keyHash: string, ended: () => void): () => void;
-  /** Who serves a domain. */
   getDomainProviders(project: string, domain: string): Promise<DomainProviders | undefined>;
   invalidateDomain(project: string, domain: string): void;
   getTool(project: string, name: string): Promise<Tool | undefined>;
@@ -28,7 +27,7 @@ export interface Directory {
 }
 
 export interface DirectoryOptions {
-  /** Whether no other process writes to the records, so that a key ends only where this one says so. */
+  /** Then keys end only in this process. */
   isSingleProcess?: boolean;
 }
 
@@ -73,7 +72,7 @@ export const createDirectory = (
     watchKey: (project, owner, keyHash, ended) => {
       const look = (): Promise<CachedKey> => getCachedKey(project, owner);
       const giveUp = keys.watch(`${project}/${owner}`, keyHash, ended, isSingleProcess ? undefined : look);
-      // It may have ended after its call was let in, and before it was watched.
+      // The key may have ended between authentication and watch.
       if (isSingleProcess)
         look()
           .then((key) => key.keyHash !== keyHash && ended())
@@ -104,7 +103,7 @@ const isAgentRecord = (item: Item): item is Agent => item.sk === 'agent';
 
 const createTtlCache = <T>(clock: Clock) => {
   const entries = new Map<string, { found: Promise<T | undefined>; until: number }>();
-  /** Those under way, so that all who ask at once share one look. */
+  /** Concurrent lookups share one read. */
   const looks = new Map<string, Promise<T | undefined>>();
   const storeEntry = (key: string, found: Promise<T | undefined>): void => {
     const [oldest] = entries.keys();
@@ -116,7 +115,7 @@ const createTtlCache = <T>(clock: Clock) => {
     const found = find();
     looks.set(key, found);
     const isCurrentLoad = (): boolean => looks.get(key) === found && looks.delete(key);
-    // What was forgotten meanwhile may be older than what it was forgotten for.
+    // A lookup that was invalidated meanwhile may be stale.
     found.then(
       (value) => isCurrentLoad() && value !== undefined && storeEntry(key, found),
       () => isCurrentLoad(),

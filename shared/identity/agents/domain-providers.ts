@@ -5,18 +5,17 @@ import type { Item, Ref, TransactionWrite } from '../../ports/records.ts';
 import type { Deps } from '../deps.ts';
 import { type Agent, agentsKey, type DeclaredCapabilities, listExactCapabilities, listWholeDomains } from './agent.ts';
 
-/** Who serves a domain, in one record that says where its tasks go, however many agents and tasks there are. */
+/** One record decides the destination of a domain's tasks, however many agents there are. */
 export interface DomainProviders extends Item {
   sk: 'domain-providers';
   project: string;
   domain: string;
-  /** How many agents are handed everything of it. */
   wholeDomain: number;
-  /** How many agents have each capability and are not handed everything. */
+  /** Without the agents that serve the whole domain. */
   byCapability: Record<string, number>;
-  /** What was declared of late, and when: tasks that nobody could do before are then moved to its queue. */
+  /** Recent declarations: tasks that waited for them move to the new queue. */
   declaredAt: Record<string, number>;
-  /** Agents may have been registered before there was this record, and are yet to be counted. */
+  /** Agents registered before this record existed are not counted yet. */
   isUncounted?: true;
 }
 
@@ -25,7 +24,6 @@ export const domainProvidersRef = (project: string, domain: string): Ref<DomainP
   sk: 'domain-providers',
 });
 
-/** Whether somebody declares the very capability, which then has a queue of its own. */
 export const isCapabilityDeclared = ({ byCapability }: DomainProviders, capability: string): boolean =>
   (getOwnCount(byCapability, capability) ?? 0) > 0;
 
@@ -35,7 +33,7 @@ export const countProviders = ({ wholeDomain, byCapability }: DomainProviders, c
 const getOwnCount = (counts: Record<string, number>, name: string): number | undefined =>
   Object.hasOwn(counts, name) ? counts[name] : undefined;
 
-/** As it was at most 5 seconds ago. */
+/** At most 5 s old. */
 export const getDomainProviders = async (deps: Deps, project: string, domain: string): Promise<DomainProviders> =>
   (await deps.directory.getDomainProviders(project, domain)) ?? loadDomainProviders(deps, project, domain);
 
@@ -59,7 +57,6 @@ export const loadDomainProviders = async (deps: Deps, project: string, domain: s
   throw new ParleyError('conflict', `Who serves the domain ${domain} is being changed. Try again.`);
 };
 
-/** The same with all agents in it, also those that were registered before there was such a record: they are counted once. */
 const loadCountedProviders = async (deps: Deps, project: string, domain: string): Promise<DomainProviders> => {
   for (let tries = 0; tries < MAX_COUNT_ATTEMPTS; tries++) {
     const served = await loadDomainProviders(deps, project, domain);
@@ -69,10 +66,10 @@ const loadCountedProviders = async (deps: Deps, project: string, domain: string)
   throw new ParleyError('conflict', `Who serves the domain ${domain} is being counted. Try again.`);
 };
 
-/** Others who register at the same time count too, and the first of them is enough. */
+/** Under contention one winner is enough. */
 const MAX_COUNT_ATTEMPTS = 5;
 
-/** What waits for any of the capabilities is then moved to its queue. Undefined if somebody wrote in between. */
+/** Undefined on a conflict. Waiting tasks are then moved to the queue. */
 export const recountProviders = async (
   deps: Deps,
   { project, domain, v }: DomainProviders,
@@ -118,14 +115,14 @@ const countAgents = async (
   return { wholeDomain: whole, byCapability: Object.fromEntries(exact) };
 };
 
-/** A record of DynamoDB has 400 KB, and a name 128 characters in both maps. */
+/** A DynamoDB item holds 400 KB; both maps have names of up to 128 characters. */
 const MAX_CAPABILITIES_PER_DOMAIN = 500;
-/** A transaction of DynamoDB takes 100 writes, some of which are the agent's own. */
+/** A DynamoDB transaction takes 100 writes, some for the agent itself. */
 const MAX_DOMAINS_PER_CHANGE = 64;
-/** By then every process knows what was declared, so that nothing more is sent past the new queue. */
+/** 5 s cache plus 1 s: then every process sends to the new queue. */
 const CACHE_SETTLE_MS = 6000;
 
-/** What a registration changes in who serves which domains, to be written with it. */
+/** Written in one transaction with the registration. */
 export const buildProviderWrites = async (
   deps: Deps,
   project: string,
@@ -191,7 +188,7 @@ const diffDomains = (before: DeclaredCapabilities, after: DeclaredCapabilities):
     .filter(({ whole, added, removed }) => whole !== 0 || added.length > 0 || removed.length > 0);
 };
 
-/** After the registration is written: this process sees it at once, and names that nobody declares any more go. */
+/** Runs after the registration is written. */
 export const cleanUpProviders = async (
   deps: Deps,
   project: string,

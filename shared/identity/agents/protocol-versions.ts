@@ -1,14 +1,13 @@
 import type { Agent } from './agent.ts';
 
-/** Every protocol here is in its first version. */
 const FIRST_VERSION = '1.0.0';
 
 export const getProtocolVersions = ({ versions }: Agent): string[] => (versions?.length ? versions : [FIRST_VERSION]);
 
-/** As the protocols write them: `1.0.0`, `1.0`, `v1r3`. */
+/** `1.0.0`, `1.0`, `v1r3`. */
 const VERSION = /^v?(\d{1,6})[.r](\d{1,6})(?:\.(\d{1,6}))?$/;
 
-/** `1.0` and `1.0.0` are the same; what is no version is like none other. */
+/** `1.0` equals `1.0.0`; an invalid version equals none. */
 const parseVersion = (version: string): number[] | undefined => {
   const [, major, minor, patch] = VERSION.exec(version) ?? [];
   return major === undefined ? undefined : [major, minor, patch ?? 0].map(Number);
@@ -20,7 +19,6 @@ const compareVersions = (a: string, b: string): number => {
   return at < 0 ? 0 : (left[at] ?? 0) - (right[at] ?? 0);
 };
 
-/** The highest version that is in all of the lists. */
 export const pickHighestCommonVersion = ([first = [], ...others]: string[][]): string | undefined =>
   first
     .filter((version) => parseVersion(version) !== undefined)

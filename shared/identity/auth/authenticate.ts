@@ -3,10 +3,9 @@ import { AGENT_ID, type RegisteredAgent } from '../agents/agent.ts';
 import type { Deps } from '../deps.ts';
 import { matchesKeyHash, parseKeyOwner, parseSystemRole } from './keys.ts';
 
-/** Whoever sent a request and may be answered in its own name. */
 export type Caller =
   | AdminCaller
-  /** `byRelay` where the relay brought what the agent said on NATS. */
+  /** `viaRelay`: the relay sent it for an agent on NATS. */
   | { project: string; role: 'agent'; registered: RegisteredAgent; viaRelay?: true };
 
 export interface AdminCaller {
@@ -14,7 +13,6 @@ export interface AdminCaller {
   role: 'admin';
 }
 
-/** The relay of a project: it brings messages of agents on NATS, and acts in the name of each of them. */
 export interface RelayCaller {
   project: string;
   role: 'relay';
@@ -42,16 +40,16 @@ const authenticateKey = async (deps: Deps, key: string, isRenewed = false): Prom
     isKnown = known !== undefined;
     if (matchesKeyHash(key, known?.agent.keyHash) && known) return { project, role: 'agent', registered: known };
   }
-  // Nobody remembers what is absent: it was read just now, as it is below for one that is there.
+  // An absent owner is never cached, so it was just read.
   if (isRenewed || !isKnown) {
     throw new ParleyError('unauthorized', 'The key is not valid. It may have been rotated or its agent removed.');
   }
-  // What is remembered may be older than the key.
+  // The cache may be older than the key.
   deps.directory.invalidate(project, owner);
   return authenticateKey(deps, key, true);
 };
 
-/** A stream ends with the key that opened it, and follows what its agent serves. */
+/** A stream ends with its key and follows changes of the registration. */
 export const revalidateCaller = async (deps: Deps, caller: Caller): Promise<Caller | undefined> => {
   if (caller.role === 'admin') return caller;
   const { id, keyHash } = caller.registered.agent;
@@ -59,7 +57,6 @@ export const revalidateCaller = async (deps: Deps, caller: Caller): Promise<Call
   return known?.agent.keyHash === keyHash ? { ...caller, registered: known } : undefined;
 };
 
-/** The agent that the caller is, or that it speaks for. */
 export const resolveActor = (
   deps: Deps,
   caller: Caller | RelayCaller,
@@ -93,7 +90,6 @@ const actAs = async (
   return known;
 };
 
-/** Under what name its doings are remembered. */
 export const getCallerName = (caller: Caller | RelayCaller): string =>
   caller.role === 'agent' ? caller.registered.agent.id : caller.role;
 

@@ -7,11 +7,10 @@ interface KeyWatcher {
 
 interface WatchedOwner {
   watchers: Set<KeyWatcher>;
-  /** Of the next look. */
   cancel?: () => void;
 }
 
-/** The key that an owner has, if any, and until when that is believed, in epoch milliseconds. */
+/** `until` in epoch milliseconds. */
 export interface CachedKey {
   keyHash: string | undefined;
   until: number;
@@ -19,12 +18,11 @@ export interface CachedKey {
 
 type LoadKey = () => Promise<CachedKey>;
 
-/** After a look that failed. */
 const RECHECK_MS = 1000;
 
 /**
- * Tells those who wait with a key when it ends: at once where this process ended it. Where others may, the key is looked at whenever
- * what is known of it is no longer believed, once for all who wait with it.
+ * Notifies at once if this process ended the key. Otherwise the key is read when its cache entry expires, once for all
+ * watchers.
  */
 export class KeyWatchers {
   readonly #clock: Clock;
@@ -34,7 +32,7 @@ export class KeyWatchers {
     this.#clock = clock;
   }
 
-  /** Calls `onEnd` once, when it does. Returns what gives the watch up. */
+  /** Calls `onEnd` once. Returns an unwatch function. */
   watch(owner: string, keyHash: string, onEnd: () => void, look?: LoadKey): () => void {
     const watched = this.#byOwner.get(owner) ?? this.#startWatching(owner, look);
     const watcher = { keyHash, onEnd };
@@ -47,7 +45,6 @@ export class KeyWatchers {
     };
   }
 
-  /** Every key that the owner has had but this one. */
   endExcept(owner: string, but?: string): void {
     const { watchers } = this.#byOwner.get(owner) ?? {};
     for (const watcher of watchers ?? []) {

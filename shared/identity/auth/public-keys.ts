@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 
-/** The key in PEM, or in base64 as DER; undefined where it is neither. */
+/** PEM, or DER in base64. */
 export const parsePublicKey = (text: string): KeyObject | undefined => {
   try {
     const isPem = text.startsWith('-----BEGIN');
@@ -12,7 +12,6 @@ export const parsePublicKey = (text: string): KeyObject | undefined => {
   }
 };
 
-/** Whether it is the half that nobody else may see, in any form that keys are written in. */
 export const isPrivateKey = (text: string): boolean => {
   if (/PRIVATE KEY|"d"\s*:/.test(text)) return true;
   const key = Buffer.from(text, 'base64');

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 
 /**
- * A list whose length is looked at before its items: zod looks at each of them first, and keeps an issue for each wrong one. Two
- * million wrong ones in 4 MB held the process for 13 s and took 1 GB.
+ * Zod checks every item before the length. Two million wrong items in 4 MB blocked the process for 13 s and took 1 GB.
  */
 export const boundedArray = <T extends z.ZodType>(item: T, { min, max }: { min?: number; max: number }) => {
   const list = z.array(item).max(max);
@@ -16,7 +15,6 @@ export const boundedArray = <T extends z.ZodType>(item: T, { min, max }: { min?:
   );
 };
 
-/** Likewise for an object of any fields. */
 export const boundedRecord = <K extends z.ZodString, V extends z.ZodType>(
   name: K,
   value: V,

@@ -38,7 +38,7 @@ export const checkNumber = (schema: SchemaKeywords, value: number): KeywordIssue
   return undefined;
 };
 
-/** 0.3 is three times 0.1, though not in binary. */
+/** With a tolerance: 0.3 is not a multiple of 0.1 in binary. */
 const isMultipleWithin = (value: number, of: number): boolean => {
   const times = value / of;
   return Math.abs(times - Math.round(times)) <= Number.EPSILON * Math.max(1, Math.abs(times));
@@ -55,7 +55,7 @@ export const checkString = (schema: SchemaKeywords, value: string): KeywordIssue
     : undefined;
 };
 
-/** In characters, as the standard counts: those outside the basic plane have two units. */
+/** JSON Schema counts code points, not UTF-16 units. */
 const countCharacters = (text: string): number => {
   let length = 0;
   for (const _ of text) length++;

@@ -6,7 +6,6 @@ import { formatPath, MAX_ISSUES } from './parse-or-throw.ts';
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer'];
 export const MAX_SUBSCHEMAS = 500;
 
-/** How a keyword's value is made up: of other schemas, or what else must hold. */
 type KeywordForm = 'schema' | 'schemas' | 'named' | ((value: unknown) => boolean);
 
 const isString = (value: unknown): boolean => typeof value === 'string';
@@ -17,7 +16,7 @@ const isStringArray = (value: unknown): boolean => Array.isArray(value) && value
 const isWithinRange = (value: number, least: number, most: number): boolean => value >= least && value <= most;
 const isTypeName = (value: unknown): boolean => isString(value) && TYPES.includes(String(value));
 
-/** What JSON Schema 2020-12 asks of its keywords; what it does not know may be anything. */
+/** From JSON Schema 2020-12; unknown keywords may have any value. */
 const KEYWORDS: Readonly<Record<string, KeywordForm>> = {
   type: (value) =>
     isTypeName(value) ||
@@ -71,7 +70,7 @@ const KEYWORDS: Readonly<Record<string, KeywordForm>> = {
 
 type SchemaPath = PropertyKey[];
 
-/** What keeps the value from being a JSON Schema of at most MAX_PARTS parts; the first twenty such things. */
+/** Returns at most twenty issues. */
 export const checkSchema = (root: unknown): Issue[] => {
   const search = new SchemaChecker();
   if (isObject(root)) search.checkSubschema(root, []);
@@ -122,7 +121,6 @@ class SchemaChecker {
   }
 }
 
-/** A JSON Schema of objects, as tools describe their parameters. */
 export const JsonSchema = z
   .custom<JsonObject>()
   .superRefine((value, context) => {

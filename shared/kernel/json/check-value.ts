@@ -13,34 +13,30 @@ import { toCanonicalJson } from './fingerprint.ts';
 import { isObject } from './json.ts';
 import { formatPath, MAX_ISSUE_TEXT, MAX_ISSUES, REQUIRED_MESSAGE } from './parse-or-throw.ts';
 
-/** A value takes so many steps that nobody else should wait for them. */
 export class TooManyStepsError extends Error {}
 
-/** Each takes some tenths of a microsecond: a few milliseconds in all. */
+/** Some tenths of a microsecond each: a few milliseconds in total. */
 export const MAX_STEPS = 50_000;
 
-/** What deciding a format costs. */
 const FORMAT_STEPS = 10;
 
-/** Parts within parts, of values within values: far from the depth that overflows the stack. */
+/** Far below the depth that overflows the stack. */
 const MAX_NESTING = 500;
 
-/** What is wrong with the value; nothing, if it has the shape. Throws a TooManyStepsError. */
+/** Throws TooManyStepsError. */
 export const checkValue = (whole: Subschema, value: unknown, path: PropertyKey[] = []): Issue[] => {
   const check = new ValueChecker();
   return check.isValid(whole, value) ? [] : check.listIssues(whole, value, path);
 };
 
 /**
- * One value held against one schema. Whether a part holds for a value is found out once, so that there are no more steps than
- * parts times values, whatever the references; and no more than MAX_STEPS.
+ * Caches each result per subschema and value, so there are at most subschemas × values steps, whatever the references.
  */
 export class ValueChecker {
   steps = 0;
   #nested = 0;
-  /** Lists and objects by what they are, the rest by their value. */
+  /** Lists and objects by identity, scalars by value. */
   readonly #results = new Map<unknown, Map<Subschema, boolean>>();
-  /** Of what is compared as a whole, which many parts may do. */
   readonly #texts = new Map<unknown, string>();
 
   isValid(part: Subschema, value: unknown): boolean {
@@ -62,7 +58,7 @@ export class ValueChecker {
     return isRight;
   }
 
-  /** For a value that does not hold: the innermost reasons, at most twenty. */
+  /** The innermost issues, at most twenty. */
   listIssues(whole: Subschema, value: unknown, path: PropertyKey[]): Issue[] {
     const issues: Issue[] = [];
     const seen = new Map<string, Set<Subschema>>();
@@ -123,7 +119,6 @@ export class ValueChecker {
     return count >= Number(minContains) && count <= Number(maxContains);
   }
 
-  /** What the keywords say that look at this value alone. */
   #checkKeywords(part: Subschema, value: unknown): KeywordIssue | undefined {
     const { schema, choices } = part;
     if (typeof schema === 'boolean') return schema ? undefined : toKeywordIssue('is not allowed');
@@ -189,7 +184,6 @@ export class ValueChecker {
   }
 }
 
-/** What stands in a list or object, and what it is held against. */
 const iterateChildren = function* (part: Subschema, value: unknown): Generator<[PropertyKey, unknown, Subschema]> {
   if (Array.isArray(value)) {
     const { prefixItems = [], items } = part;

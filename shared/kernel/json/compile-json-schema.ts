@@ -2,9 +2,8 @@ import { checkSchema } from './check-schema.ts';
 import { toCanonicalJson } from './fingerprint.ts';
 import { isObject } from './json.ts';
 
-/** One schema of those that a schema is made of. References are resolved: parts make a graph. */
+/** References are resolved, so subschemas form a graph. */
 export interface Subschema {
-  /** The keywords that look at one value alone are read from here. */
   schema: Readonly<Record<string, unknown>> | boolean;
   ref?: Subschema | undefined;
   allOf?: Subschema[] | undefined;
@@ -21,16 +20,15 @@ export interface Subschema {
   prefixItems?: Subschema[] | undefined;
   items?: Subschema | undefined;
   contains?: Subschema | undefined;
-  /** Of `enum` and `const`, as canonical JSON. */
+  /** `enum` and `const` as canonical JSON. */
   choices?: { all: Set<string>; text: string } | undefined;
 }
 
-/** What changes the meaning of others, and nobody needs to describe an answer. */
 const UNSUPPORTED = ['unevaluatedProperties', 'unevaluatedItems', '$dynamicRef', '$recursiveRef', 'additionalItems'];
 
 /**
- * The graph of a JSON Schema. Throws where it cannot be read. References may go to the whole (`#`) and to what is defined
- * (`#/$defs/name`), also in circles, as long as each round goes deeper into the value.
+ * References may point to `#` and `#/$defs/name`, also in cycles, if each cycle descends into the value. Throws
+ * otherwise.
  */
 export const compileJsonSchema = (root: object): Subschema => {
   const [issue] = checkSchema(root);
@@ -39,7 +37,7 @@ export const compileJsonSchema = (root: object): Subschema => {
   const refs: [from: Subschema, ref: string][] = [];
   const compileSubschema = (schema: unknown): Subschema => {
     const part: Subschema = { schema: isObject(schema) ? schema : schema === true };
-    // Each true and false is a part of its own.
+    // `true` and `false` need separate entries.
     parts.set(isObject(schema) ? schema : part, part);
     if (!isObject(schema)) return part;
     const unsupported = UNSUPPORTED.find((keyword) => schema[keyword] !== undefined);
@@ -63,7 +61,7 @@ export const compileJsonSchema = (root: object): Subschema => {
       part[keyword] = compileOne(keyword);
     }
     for (const keyword of ['properties', 'dependentSchemas'] as const) part[keyword] = compileNamed(keyword);
-    // What a pattern allows cannot be told from what it does not: patterns are not looked at.
+    // Patterns are not evaluated, so additional properties are unknown.
     if (schema.patternProperties === undefined) part.additionalProperties = compileOne('additionalProperties');
     part.choices = buildChoices(schema);
     if (typeof schema.$ref === 'string') refs.push([part, schema.$ref]);
@@ -84,7 +82,7 @@ const buildChoices = (schema: Record<string, unknown>): Subschema['choices'] => 
 
 const DEFINITION_REF = /^#\/(\$defs|definitions)\/([^/]+)$/;
 
-/** No other form: two readers may take a pointer for two places, and what one counts the other then does not. */
+/** No other pointers: readers resolve them differently. */
 const resolveRef = (root: object, ref: string, parts: ReadonlyMap<unknown, Subschema>): Subschema => {
   const [, place = '', name = ''] = DEFINITION_REF.exec(ref) ?? [];
   const defined: unknown = place === '' ? undefined : Reflect.get(root, place);
@@ -96,7 +94,6 @@ const resolveRef = (root: object, ref: string, parts: ReadonlyMap<unknown, Subsc
   throw new Error(`${ref.slice(0, 64)} refers to nothing: it must be # or #/$defs/ and a name that is defined there`);
 };
 
-/** The parts that look at the same value as the part itself. */
 const listInPlaceSubschemas = (part: Subschema): Subschema[] =>
   [
     part.ref,

@@ -6,8 +6,8 @@ export interface UnsafeJson {
 }
 
 /**
- * Finds what is legal JSON and still harmful: nesting that overflows the stack of whoever serialises it again, objects whose
- * fields take seconds to check, keys that pollute prototypes in careless readers, and what no store gives back unchanged: lone surrogates, and integers beyond 2^53.
+ * Rejects legal but harmful JSON: nesting that overflows the stack, objects with too many fields, prototype keys, lone
+ * surrogates, integers beyond 2^53.
  */
 export const findUnsafeJson = (value: unknown, depth = 0): UnsafeJson | undefined => {
   if (typeof value === 'string') {
@@ -44,7 +44,7 @@ const findUnsafeField = (value: object, depth: number): UnsafeJson | undefined =
   return undefined;
 };
 
-/** JSON writes integers below 10^21 with all their digits, of which a reader keeps the first sixteen. */
+/** JSON writes integers below 10^21 with all digits; readers keep about sixteen. */
 const isExactNumber = (value: number): boolean =>
   Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value) || Math.abs(value) >= 1e21);
 

@@ -1,24 +1,23 @@
 import { hash } from 'node:crypto';
 import { isObject } from './json.ts';
 
-/** The same for two values that differ only in the order of their keys, as a message may after a detour over another wire. */
+/** Independent of key order, which another transport may change. */
 export const computeFingerprint = (value: unknown): string =>
-  // 132 of SHA-256's 256 bits: no two messages meet by chance, in a third less of a record that is billed by its size.
+  // 132 of 256 bits exclude accidental collisions and save a third; records are billed by size.
   computeDigest(value).slice(0, 22);
 
-/** All 256 bits, for what is known by its content alone: nobody can make two values that share it. */
+/** All 256 bits, for content-addressed values: collision-resistant. */
 export const computeDigest = (value: unknown): string => hash('sha256', toCanonicalJson(value), 'base64url');
 
-/** One text for a value, whatever the order of its keys: sorted, without white space. It takes about as long as JSON.parse does. */
+/** Sorted keys, no white space. Takes about as long as JSON.parse. */
 export const toCanonicalJson = (value: unknown): string => {
   const writer = new CanonicalWriter();
   writer.write(value);
   return writer.text;
 };
 
-/** Sorting so few by hand takes a quarter of what Array.sort does. */
+/** For up to 16 keys an insertion sort takes a quarter of Array.sort's time. */
 const FEW_KEYS = 16;
-/** A message has few names, and many objects with the same ones. */
 const MOST_QUOTED = 1000;
 
 class CanonicalWriter {

@@ -1,4 +1,3 @@
-/** None of them is longer. */
 const MAX_LENGTH = 2048;
 
 const DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
@@ -10,7 +9,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const isDate = (text: string): boolean => DATE.test(text) && new Date(text).toISOString().startsWith(text);
 
-/** Decided by patterns that are linear, and never by one that a client gives. */
+/** All patterns run in linear time. */
 const FORMAT_PREDICATES: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': (text) => isDate(text.slice(0, 10)) && /^[Tt ]$/.test(text[10] ?? '') && TIME.test(text.slice(11)),
   date: isDate,
@@ -22,7 +21,7 @@ const FORMAT_PREDICATES: Readonly<Record<string, (text: string) => boolean>> = {
   uuid: (text) => UUID.test(text),
 };
 
-/** Formats that are not known here are not looked at, as the standard has it. */
+/** JSON Schema: unknown formats are ignored. */
 export const matchesFormat = (format: string, text: string): boolean => {
   const isRight = Object.hasOwn(FORMAT_PREDICATES, format) ? FORMAT_PREDICATES[format] : undefined;
   return isRight === undefined || (text.length <= MAX_LENGTH && isRight(text));

@@ -1,4 +1,3 @@
-/** A moment as JSON tells it. */
 export function toIso(at: number): string;
 export function toIso(at: number | undefined): string | undefined;
 export function toIso(at: number | undefined): string | undefined {

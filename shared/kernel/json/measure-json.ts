@@ -1,6 +1,5 @@
 import { ParleyError } from '../errors.ts';
 
-/** A value with its JSON, which is made once for all who ask how long it is, or write it. */
 export interface MeasuredJson<T> {
   value: T;
   json: string;

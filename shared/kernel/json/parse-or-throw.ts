@@ -2,13 +2,12 @@ import * as z from 'zod';
 import { type Issue, ParleyError, type ParleyErrorCode } from '../errors.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 
-/** Any object. What came as JSON is JSON all the way down, so that nothing inside needs a look. */
+/** Parsed JSON needs no check below the top level. */
 export const jsonObject = z.custom<JsonObject>(isObject, 'must be an object').meta({ type: 'object' });
 
-/** Any value at all, as long as there is one. */
 export const jsonValue = z.custom<Json>((value) => value !== undefined, 'must be there').meta({});
 
-/** The value in the schema's shape, or one error with everything that is wrong with it. */
+/** One error lists every issue. */
 export const parseOrThrow = <T>(schema: z.ZodType<T>, value: unknown, code: ParleyErrorCode, what: string): T => {
   const parsed = schema.safeParse(value, { error: formatZodIssue });
   if (parsed.success) return parsed.data;
@@ -18,15 +17,14 @@ export const parseOrThrow = <T>(schema: z.ZodType<T>, value: unknown, code: Parl
   throw new ParleyError(code, `${what} is not valid: ${fields}.`, { issues, details: facts });
 };
 
-/** What is wrong with the value; nothing, if it has the schema's shape. */
 export const validate = (schema: z.ZodType, value: unknown): Issue[] => {
   const parsed = schema.safeParse(value, { error: formatZodIssue });
   return parsed.success ? [] : toIssues(parsed.error);
 };
 
-/** The first twenty are enough to mend a message by; a hostile one could have thousands. */
+/** A hostile message could have thousands. */
 export const MAX_ISSUES = 20;
-/** Paths and messages quote what was sent, which may be of any length. */
+/** Paths and messages quote input of any length. */
 export const MAX_ISSUE_TEXT = 200;
 
 const toIssues = ({ issues }: z.ZodError): Issue[] =>
@@ -44,7 +42,6 @@ const toIssues = ({ issues }: z.ZodError): Issue[] =>
 
 export const REQUIRED_MESSAGE = 'is required';
 
-/** What is wrong, for whoever wrote the value, where its schema has no words of its own for that. */
 const formatZodIssue = (issue: z.core.$ZodRawIssue): string | undefined => {
   if (issue.input === undefined) return REQUIRED_MESSAGE;
   switch (issue.code) {
