@@ -5,6 +5,9 @@ import { after } from 'node:test';
 import { build } from 'esbuild';
 import { type RunningTemplate, startTemplate, type TemplateOptions } from '../../local/template/start-template.ts';
 import { atEndOf, type Owner } from '../support/server-process.ts';
+import { SHORT_LIVED_JAVA } from '../support/short-lived-java.ts';
+
+Object.assign(process.env, SHORT_LIVED_JAVA);
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
