@@ -6,6 +6,7 @@ import { after, describe, it } from 'node:test';
 import type { UnusedGrant } from '../../local/cloudformation-runner/index.ts';
 import config from '../../parley.config.ts';
 import { listQueues } from '../../shared/ports/queue-names.ts';
+import { isLong } from '../support/scale.ts';
 import { atEndOf, tempDir } from '../support/server-process.ts';
 import { SHORT_LIVED_JAVA } from '../support/short-lived-java.ts';
 import { BY_CHANCE, needlessGrants, PROVEN_ALONE } from './needless-grants.ts';
@@ -81,7 +82,7 @@ describe('npm run start:aws', () => {
     const tests = join('test', 'e2e', '*.test.ts');
     const { said, ended } = started(
       ['--test', '--test-concurrency=2', '--test-reporter=spec', '--test-timeout=300000', tests],
-      { PARLEY_URL: address },
+      { PARLEY_URL: address, PARLEY_TESTS: isLong ? 'long' : 'short' },
     );
     assert.equal(await ended, 0, said.text);
     assert.match(said.text, /^ℹ fail 0$/m);

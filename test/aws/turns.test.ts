@@ -10,7 +10,7 @@ import { type AwsWorld, startWorlds } from './worlds.ts';
 
 /** Beside each other, so that none waits for another's answers. */
 const WORLDS = 10;
-const RUNS = isLong ? 1000 : 100;
+const RUNS = isLong ? 1000 : 40;
 
 const { worlds } = await startWorlds({ after }, WORLDS, 'head', 'turn');
 

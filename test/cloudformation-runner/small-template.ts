@@ -9,6 +9,9 @@ import {
   type TemplateOptions,
 } from '../../local/cloudformation-runner/start-template.ts';
 import { atEndOf, type Owner } from '../support/server-process.ts';
+import { SHORT_LIVED_JAVA } from '../support/short-lived-java.ts';
+
+Object.assign(process.env, SHORT_LIVED_JAVA);
 
 const ROOT = resolve(import.meta.dirname, '../..');
 

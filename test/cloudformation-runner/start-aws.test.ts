@@ -15,12 +15,16 @@ import { LOOPBACK, listeningOf } from '../support/listening-sockets.ts';
 import { natsServer } from '../support/nats-server.ts';
 import { consumerOf, nextOf } from '../support/relay-site.ts';
 import { atEndOf, tempDir } from '../support/server-process.ts';
+import { SHORT_LIVED_JAVA } from '../support/short-lived-java.ts';
 
 const START = resolve(import.meta.dirname, '../../local/start-aws.ts');
 
 const launch = (t: TestContext, args: string[], env: Record<string, string> = {}) => {
   const { PARLEY_ADMIN_KEY: _key, NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
-  const child = spawn(process.execPath, [START, ...args], { env: { ...inherited, ...env }, stdio: 'pipe' });
+  const child = spawn(process.execPath, [START, ...args], {
+    env: { ...inherited, ...SHORT_LIVED_JAVA, ...env },
+    stdio: 'pipe',
+  });
   const said = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text) => {
     said.stdout += text;

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import type { TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { messageRouting, mrMessage, newMsgId, type Wire } from '../support/message-routing.ts';
+import { isShort, searchRuns } from '../support/scale.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';
 import { deployment } from './deployment.ts';
 
@@ -123,7 +124,7 @@ describe('an acknowledgement', { concurrency: 4 }, () => {
           assert.deepEqual(await orchestrator.inbox(), []);
         });
       }),
-      { numRuns: 12 },
+      searchRuns(isShort ? 4 : 12, 12),
     );
   });
 });

@@ -27,13 +27,16 @@ const instance = async (isOver: () => boolean, hear: (event: Told) => void): Pro
   }
 };
 
+/** Five states, a step and the end: each record's changes are told in their order, but the end of a turn may be told before its agent's last state. */
+const EVENTS_OF_TURN = 7;
+
 /** All that two instances, which share the consumer, are told of a turn up to its end. */
 const heardOf = async (turn: () => string | undefined): Promise<Told[]> => {
   const events: Told[] = [];
   const hear = (event: Told): void => {
     if (event.data.payload?.agent_turn_id === turn()) events.push(event);
   };
-  const isOver = () => events.some(({ type }) => type === 'evt.agent.task');
+  const isOver = () => events.length >= EVENTS_OF_TURN && events.some(({ type }) => type === 'evt.agent.task');
   await Promise.all([instance(isOver, hear), instance(isOver, hear)]);
   return events;
 };

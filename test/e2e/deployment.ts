@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after } from 'node:test';
 import { type Caller, callerWith, httpTransport, registered, type TestAgent, type Transport } from '../support/api.ts';
+import { inTurns } from '../support/in-turns.ts';
 import { startServer, tempDir } from '../support/server-process.ts';
 
 /**
@@ -27,7 +28,7 @@ export const deployment = async (): Promise<Deployment> => {
   const run = randomBytes(4).toString('hex');
   const ids: string[] = [];
   after(async () => {
-    if (url) await Promise.all(ids.map((id) => admin.call('DELETE', `/v1/agents/${id}`)));
+    if (url) await inTurns(ids, (id) => admin.call('DELETE', `/v1/agents/${id}`));
   });
   return {
     address,

@@ -8,6 +8,7 @@ import { about, type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { enqueued, groundAgent, headOf, madeCard, reports, Worker } from '../support/ground.ts';
 import { messageRouting, mrMessage, newMsgId, type Wire } from '../support/message-routing.ts';
+import { isShort } from '../support/scale.ts';
 import { speakers } from '../support/speakers.ts';
 import { taskFormat, tfRequest } from '../support/task-format.ts';
 import { deployment } from './deployment.ts';
@@ -161,6 +162,8 @@ describe('the command of a tool call', { concurrency: 4 }, () => {
 });
 
 describe('a short id', { concurrency: 2 }, () => {
+  /** More than a page of an index. */
+  const MANY = isShort ? 16 : 110;
   const speaker = (name: string) => agent(name, messageRouting);
   const delegated = async (from: TestAgent, to: TestAgent, overrides: Record<string, unknown> = {}): Promise<Wire> => {
     const message = mrMessage('task-delegation', from.id, to.id, overrides);
@@ -173,12 +176,12 @@ describe('a short id', { concurrency: 2 }, () => {
   };
   const at = (n: number) => ({ timestamp: new Date(Date.UTC(2026, 0, 1, 0, 0, n)).toISOString() });
 
-  it('is not hidden by a hundred messages of others under the same digits', async () => {
+  it(`is not hidden by ${MANY} messages of others under the same digits`, async () => {
     // The id of whoever hides it sorts before.
     const [evil, victim, expert] = [await speaker('a-evil'), await speaker('victim'), await speaker('expert')];
     const own = await delegated(victim, expert, at(0));
     const { msg_id } = own;
-    for (let n = 1; n <= 102; n += 2) {
+    for (let n = 1; n <= MANY; n += 2) {
       await Promise.all([
         delegated(evil, expert, { msg_id, ...at(n) }),
         delegated(evil, victim, { msg_id, ...at(n + 1) }),
@@ -194,7 +197,7 @@ describe('a short id', { concurrency: 2 }, () => {
   it('means the newest of those that its sender gave it to, however many', async () => {
     const [victim, one, other] = [await speaker('victim'), await speaker('one'), await speaker('other')];
     const msg_id = newMsgId();
-    for (let n = 0; n < 110; n += 2) {
+    for (let n = 0; n < MANY; n += 2) {
       await Promise.all([
         delegated(victim, one, { msg_id, ...at(n) }),
         delegated(victim, other, { msg_id, ...at(n + 1) }),

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Reply, type TestAgent, taskRequest } from '../support/api.ts';
+import { inTurns } from '../support/in-turns.ts';
+import { isShort } from '../support/scale.ts';
 import { deployment } from './deployment.ts';
 
 const { agent } = await deployment();
 
+const [RACERS, TIMES] = isShort ? [20, 40] : [50, 100];
 const DOMAIN = 'home';
 const task = { task: `${DOMAIN}.status` };
 const several = (count: number): Promise<TestAgent[]> =>
-  Promise.all(Array.from({ length: count }, () => agent('racer', { domains: [DOMAIN] })));
+  inTurns(Array(count).fill('racer'), (name: string) => agent(name, { domains: [DOMAIN] }));
 
 const counted = (replies: Reply[]): Record<string, number> => {
   const counts: Record<string, number> = {};
@@ -38,9 +41,9 @@ const claimUntilHeld = async (tim: TestAgent, racer: TestAgent, id: string): Pro
 };
 
 describe('a race', () => {
-  it('for one task among 50 claiming agents has one winner', async () => {
+  it(`for one task among ${RACERS} claiming agents has one winner`, async () => {
     const tim = await agent('tim');
-    const racers = await several(50);
+    const racers = await several(RACERS);
     const waiting = racers.map((racer) => racer.claim({ wait: 1 }).then((tasks) => ({ racer, tasks })));
     const id = await tim.request({ priority: 'critical', payload: task });
     const early = await Promise.all(waiting);
@@ -53,12 +56,12 @@ describe('a race', () => {
     await Promise.all(early.map(({ racer, tasks }) => giveBack(racer, tasks, id)));
   });
 
-  it('for one task among 50 agents that announce task.claimed has one winner', async () => {
+  it(`for one task among ${RACERS} agents that announce task.claimed has one winner`, async () => {
     const tim = await agent('tim');
-    const racers = await several(50);
+    const racers = await several(RACERS);
     const id = await tim.request({ payload: task });
     const replies = await Promise.all(racers.map((racer) => racer.claimed(id)));
-    assert.deepEqual(counted(replies), { '202 duplicate:false': 1, '409 already_claimed': 49 });
+    assert.deepEqual(counted(replies), { '202 duplicate:false': 1, '409 already_claimed': RACERS - 1 });
     const winner = racers[replies.findIndex(({ status }) => status === 202)];
     assert.equal((await tim.task(id)).metadata.agent, winner?.id);
     const finishes = await Promise.all(racers.map((racer) => racer.complete(id, { content: racer.id })));
@@ -66,11 +69,11 @@ describe('a race', () => {
     assert.equal((await tim.task(id)).result.content, winner?.id);
   });
 
-  it('of one request with itself, 100 times at once, makes one task', async () => {
+  it(`of one request with itself, ${TIMES} times at once, makes one task`, async () => {
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];
     const message = taskRequest(tim.id, { to: galahad.id });
-    const replies = await Promise.all(Array.from({ length: 100 }, () => tim.send(message)));
-    assert.deepEqual(counted(replies), { '202 duplicate:false': 1, '200 duplicate:true': 99 });
+    const replies = await Promise.all(Array.from({ length: TIMES }, () => tim.send(message)));
+    assert.deepEqual(counted(replies), { '202 duplicate:false': 1, '200 duplicate:true': TIMES - 1 });
     const claimed = await galahad.claim({ max: 10, wait: 10 });
     assert.deepEqual(
       claimed.map((each) => each.message.id),

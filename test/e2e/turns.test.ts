@@ -264,7 +264,10 @@ describe('turns', { concurrency: 4 }, async () => {
     const low = await ask('low');
     const other = await worker.lease({ wait: 1 });
     assert.notEqual(other?.inbox[0].correlation_id, low);
-    if (other) await worker.deliver(other);
+    if (other) {
+      await worker.ok(other, 'start');
+      await worker.deliver(other);
+    }
     await helper.deliver(await leased(helper, low), { content: 'done' });
     assert.equal((await tim.task(low, 20)).state, 'completed');
   });

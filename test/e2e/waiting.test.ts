@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type TestAgent, taskRequest } from '../support/api.ts';
+import { isShort } from '../support/scale.ts';
 import { deployment } from './deployment.ts';
 
 const { admin, agent } = await deployment();
@@ -62,6 +63,7 @@ describe('whoever waits is woken', () => {
   });
 });
 
+const TASKS = isShort ? 12 : 28;
 const PRIORITIES = ['critical', 'high', 'normal', 'low'];
 
 describe('priority', () => {
@@ -81,7 +83,7 @@ describe('priority', () => {
     });
     try {
       const sent: { id: string; rank: number }[] = [];
-      for (let n = 0; n < 28; n++) {
+      for (let n = 0; n < TASKS; n++) {
         const rank = (n * 7) % 4;
         sent.push({ id: await tim.request({ to: galahad.id, priority: PRIORITIES[rank] }), rank });
       }

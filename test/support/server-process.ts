@@ -9,7 +9,7 @@ import { type Caller, callerWith, httpTransport, registered, type TestAgent, typ
 const MAIN = resolve(import.meta.dirname, '../../local/main.ts');
 const START_MS = 20_000;
 /** Reading the sources is most of what a start costs, and the tests start often. */
-const COMPILED = join(tmpdir(), 'parley-compiled');
+const COMPILED = process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), 'parley-compiled');
 
 /** A test, or a suite through its `after`: when it ends, so does what was started for it. */
 export interface Owner {

@@ -1,0 +1,3 @@
+import { importTests } from '../support/groups.ts';
+
+await importTests('dialects');
