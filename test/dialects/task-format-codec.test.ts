@@ -9,7 +9,7 @@ import { createChildSpan } from '../../shared/kernel/trace.ts';
 import type { Command, TaskReport } from '../../shared/model/command.ts';
 import type { TaskOutcome } from '../../shared/model/delivery.ts';
 import type { Task } from '../../shared/model/task.ts';
-import { newTask } from '../tasks/random-lives.ts';
+import { newTask } from '../tasks/random-task-cycles.ts';
 
 const hex = (length: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length });

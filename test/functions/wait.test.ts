@@ -6,11 +6,11 @@ import { AwsConfig } from '../../shared/config/aws-config.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
-describe('waiting in a function', () => {
-  it('is for as many calls of a project as there are seats, until one of them leaves or its time is over', async (t) => {
+describe('long polls in Lambda', () => {
+  it('gives each project a limited number of wait slots until they are released or expire', async (t) => {
     const { parley, clock } = await testParley(t);
     const seat = (project = 'default') =>
-      acquireSlot(parley.deps, { project, owner: 'tim', slots: 1, ownSlots: 1 }, 20_000);
+      acquireSlot(parley.deps, { project, owner: 'requester', slots: 1, ownSlots: 1 }, 20_000);
     const first = await seat();
     assert.ok(first);
     assert.equal(await seat(), undefined);
@@ -25,7 +25,7 @@ describe('waiting in a function', () => {
     assert.equal(await seat(), undefined, 'who left long ago does not free the seat of another');
   });
 
-  it('is for one key in some of the seats only, so that it leaves some for others', async (t) => {
+  it('limits the wait slots of one key so that others get some', async (t) => {
     const { parley } = await testParley(t);
     const seat = (owner: string) =>
       acquireSlot(parley.deps, { project: 'default', owner, slots: 40, ownSlots: 10 }, 20_000);
@@ -34,21 +34,21 @@ describe('waiting in a function', () => {
       for (let n = 0; n < 100; n++) seats += (await seat(owner)) ? 1 : 0;
       return seats;
     };
-    assert.equal(await taken('eve'), 10);
-    assert.equal(await taken('eve'), 0);
-    const others = ['tim', 'kay', 'lance', 'gawain', 'bors'].map((owner) => seat(owner));
+    assert.equal(await taken('greedy'), 10);
+    assert.equal(await taken('greedy'), 0);
+    const others = ['owner-1', 'owner-2', 'owner-3', 'owner-4', 'owner-5'].map((owner) => seat(owner));
     assert.ok((await Promise.all(others)).some((found) => found));
   });
 
-  it('ends at once where there is no seat, and says when to come again', async (t) => {
+  it('ends a wait at once without a free slot and returns Retry-After', async (t) => {
     const { parley } = await testParley(t);
     const { config } = parley.deps;
     const aws = AwsConfig.parse({ stage: 'test', longPollSlots: 1 });
     const deps = { ...parley.deps, config: { ...config, aws } };
     const [seated, refused] = [new LambdaLongPoll(deps, 20_000), new LambdaLongPoll(deps, 20_000)];
-    const signal = seated.startWait('default', 'tim');
+    const signal = seated.startWait('default', 'requester');
     await eventually(async () => assert.ok(await parley.deps.records.get({ pk: 'default#long-poll#0', sk: 'slot' })));
-    const none = refused.startWait('default', 'tim');
+    const none = refused.startWait('default', 'requester');
     await eventually(() => assert.ok(none.aborted));
     assert.deepEqual(
       [signal.aborted, seated.buildHeaders(), refused.buildHeaders()],
@@ -56,12 +56,12 @@ describe('waiting in a function', () => {
     );
     await seated.end();
     const next = new LambdaLongPoll(deps, 20_000);
-    next.startWait('default', 'tim');
+    next.startWait('default', 'requester');
     await next.end();
     assert.deepEqual(next.buildHeaders(), {});
   });
 
-  it('costs nothing where nobody waits', async (t) => {
+  it('writes no slot when nobody waits', async (t) => {
     const { parley } = await testParley(t);
     await new LambdaLongPoll(parley.deps, 20_000).end();
     assert.equal(await parley.deps.records.get({ pk: 'default#long-poll#0', sk: 'slot' }), undefined);

@@ -10,7 +10,7 @@ const NEEDS = { soup: [], salad: [], roast: ['soup', 'salad'], bill: ['roast'] }
 const WANTED = { soup: 'requested', salad: 'requested', roast: 'waiting', bill: 'waiting' };
 
 /** Rejects the nth write of a task. */
-const mortal = async (t: Parameters<typeof testParley>[0], death: number) => {
+const withFailingStore = async (t: Parameters<typeof testParley>[0], death: number) => {
   let left = death;
   const dies = (sk: unknown): boolean => sk === 'task' && --left === 0;
   const parley = await testParley(t, {
@@ -33,7 +33,7 @@ const mortal = async (t: Parameters<typeof testParley>[0], death: number) => {
 describe('graph creation after a partial failure', () => {
   for (const death of [1, 2, 3, 4]) {
     it(`creates the missing tasks of an interrupted graph later (interrupted at task ${death})`, async (t) => {
-      const { parley, orchestrator } = await mortal(t, death);
+      const { parley, orchestrator } = await withFailingStore(t, death);
       const { graph } = graphOf(NEEDS);
       assert.equal((await orchestrator.call('POST', '/v1/graphs', graph)).status, 500);
       await parley.restart();
@@ -44,7 +44,7 @@ describe('graph creation after a partial failure', () => {
   }
 
   it('creates the missing tasks at once when the interrupted graph is sent again', async (t) => {
-    const { parley, orchestrator, cook } = await mortal(t, 3);
+    const { parley, orchestrator, cook } = await withFailingStore(t, 3);
     const { graph } = graphOf(NEEDS);
     assert.equal((await orchestrator.call('POST', '/v1/graphs', graph)).status, 500);
     assert.equal((await orchestrator.call('POST', '/v1/graphs', graph)).status, 200);
@@ -55,7 +55,7 @@ describe('graph creation after a partial failure', () => {
   });
 
   it('fails a node that has no provider any more, and the nodes that depend on it', async (t) => {
-    const { parley, orchestrator } = await mortal(t, 1);
+    const { parley, orchestrator } = await withFailingStore(t, 1);
     const { graph, id } = graphOf({ soup: [], roast: ['soup'] });
     await orchestrator.call('POST', '/v1/graphs', graph);
     await parley.admin.call('DELETE', '/v1/agents/cook');

@@ -9,8 +9,8 @@ export interface AccessRow {
   /** Where it goes, if that is not the path of the route; `:held` stands for the id of that name. */
   at?: string;
   body?: (ids: Ids) => object;
-  /** Whose call it is, if not tim's; and what that one and an administrator are answered, if not 200. */
-  by?: 'galahad' | 'merlin' | 'scout' | 'admin';
+  /** The caller if not the requester; the status for that caller and an administrator if not 200. */
+  by?: 'holder' | 'executor' | 'scout' | 'admin';
   status?: number;
   /** What another agent of the project is answered. */
   stranger: string;
@@ -25,12 +25,11 @@ const MANIFEST = {
   agents: [{ id: 'scribe', name: 'S', version: '1.0.0', category: 'c', description: 'd', capabilities: ['x.y'] }],
 };
 
-const toCook = () => tfRequest({ routing: { source: 'tim', target: 'cook' } });
+const toCook = () => tfRequest({ routing: { source: 'requester', target: 'cook' } });
 
-/** What a worker says of its turn. */
 const said = (more: (ids: Ids) => object = () => ({})) => ({
-  body: (ids: Ids) => ({ turn_epoch: ids.epoch, agent_id: 'merlin', ...more(ids) }),
-  by: 'merlin' as const,
+  body: (ids: Ids) => ({ turn_epoch: ids.epoch, agent_id: 'executor', ...more(ids) }),
+  by: 'executor' as const,
 });
 
 /** Every route that asks for a key. Those that read come first; those that change something in an order in which each can. */
@@ -42,27 +41,27 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/tasks/{id}/artifacts/{name}': { at: '/v1/tasks/:done/artifacts/dish', stranger: '404 task_not_found' },
   'GET /v1/graphs/{id}': { at: '/v1/graphs/:graph', stranger: '404 graph_not_found' },
   'GET /v1/batches/{id}': { at: '/v1/batches/:batch', stranger: '404 batch_not_found' },
-  'GET /v1/inbox': { at: '/v1/inbox?agent=tim', stranger: '403 from_mismatch', foreign: '200' },
+  'GET /v1/inbox': { at: '/v1/inbox?agent=requester', stranger: '403 from_mismatch', foreign: '200' },
   'GET /v1/messages/unacknowledged': {
-    at: '/v1/messages/unacknowledged?agent=tim',
+    at: '/v1/messages/unacknowledged?agent=requester',
     stranger: '403 from_mismatch',
     foreign: '200',
   },
   'GET /v1/messages/{from}/{id}': { at: '/v1/messages/scout/:gap', by: 'scout', stranger: '404 not_found' },
   'GET /v1/broadcasts/{id}': { at: '/v1/broadcasts/:broadcast', stranger: '404 not_found' },
   'GET /v1/agents': { stranger: '200' },
-  'GET /v1/agents/{id}': { at: '/v1/agents/galahad', stranger: '200', foreign: '404 agent_not_found' },
+  'GET /v1/agents/{id}': { at: '/v1/agents/holder', stranger: '200', foreign: '404 agent_not_found' },
   'GET /v1/agents/{id}/sequence': {
-    at: '/v1/agents/tim/sequence?to=galahad',
+    at: '/v1/agents/requester/sequence?to=holder',
     stranger: '403 forbidden',
     foreign: '200',
   },
   'GET /v1/agents/{id}/version': {
-    at: '/v1/agents/tim/version?with=galahad',
+    at: '/v1/agents/requester/version?with=holder',
     stranger: '200',
     foreign: '404 agent_not_found',
   },
-  'GET /v1/agents/{id}/head': { at: '/v1/agents/merlin/head', stranger: '200', foreign: '404 agent_not_found' },
+  'GET /v1/agents/{id}/head': { at: '/v1/agents/executor/head', stranger: '200', foreign: '404 agent_not_found' },
   'GET /v1/turns/{agent_turn_id}': { at: '/v1/turns/:active', stranger: '404 turn_not_found' },
   'GET /v1/turns/{agent_turn_id}/stream': { at: '/v1/turns/:active/stream', stranger: '404 turn_not_found' },
   'GET /v1/events': { at: '/v1/events?limit=500', stranger: '200' },
@@ -88,7 +87,7 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '403 forbidden',
   },
   'POST /v1/messages': {
-    body: () => taskRequest('tim', { to: 'galahad' }),
+    body: () => taskRequest('requester', { to: 'holder' }),
     status: 202,
     stranger: '403 from_mismatch',
     foreign: '422 unknown_agent',
@@ -96,14 +95,14 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/tasks': { body: toCook, status: 202, stranger: '403 from_mismatch', foreign: '422 unknown_agent' },
   'POST /v1/tasks/{id}/renew': {
     at: '/v1/tasks/:held/renew',
-    body: () => ({ agent: 'galahad' }),
-    by: 'galahad',
+    body: () => ({ agent: 'holder' }),
+    by: 'holder',
     stranger: '403 from_mismatch',
   },
   'POST /v1/tasks/{id}/release': {
     at: '/v1/tasks/:held/release',
-    body: () => ({ agent: 'galahad' }),
-    by: 'galahad',
+    body: () => ({ agent: 'holder' }),
+    by: 'holder',
     stranger: '403 from_mismatch',
   },
   'POST /v1/tasks/{id}/input': {
@@ -116,7 +115,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/tasks/{id}/cancel': { at: '/v1/tasks/:open/cancel', stranger: '404 task_not_found' },
   'POST /v1/dead-letters/retry': { body: ({ failed }) => ({ ids: [failed] }), stranger: '200' },
   'POST /v1/graphs': {
-    at: '/v1/graphs?agent=tim',
+    at: '/v1/graphs?agent=requester',
     body: () => ({
       graphId: randomUUID(),
       nodes: [{ taskId: randomUUID(), agent: 'cook', capability: 'parse_recipe', payload: {} }],
@@ -128,15 +127,19 @@ export const ACCESS: Record<string, AccessRow> = {
   },
   'POST /v1/graphs/{id}/cancel': { at: '/v1/graphs/:graph/cancel', stranger: '404 graph_not_found' },
   'POST /v1/batches': {
-    at: '/v1/batches?agent=tim',
+    at: '/v1/batches?agent=requester',
     body: () => ({ tasks: [toCook()] }),
 
     status: 202,
     stranger: '403 from_mismatch',
     foreign: '422 unknown_agent',
   },
-  'POST /v1/claims': { body: () => ({ agent: 'galahad' }), by: 'galahad', stranger: '403 from_mismatch' },
-  'POST /v1/inbox/ack': { body: () => ({ agent: 'tim', ids: ['x'] }), stranger: '403 from_mismatch', foreign: '200' },
+  'POST /v1/claims': { body: () => ({ agent: 'holder' }), by: 'holder', stranger: '403 from_mismatch' },
+  'POST /v1/inbox/ack': {
+    body: () => ({ agent: 'requester', ids: ['x'] }),
+    stranger: '403 from_mismatch',
+    foreign: '200',
+  },
   'POST /v1/gaps/{from}/{id}/close': { at: '/v1/gaps/scout/:gap/close', by: 'scout', stranger: '404 not_found' },
   'POST /v1/consumers/{name}/events': {
     at: '/v1/consumers/mine/events',
@@ -156,7 +159,7 @@ export const ACCESS: Record<string, AccessRow> = {
   },
   'POST /v1/cards': { body: () => ({ type: 'tool.result', content: { x: 1 } }), status: 201, stranger: '201' },
   'POST /v1/boxes': {
-    body: () => ({ kind: 'output', agent_id: 'tim' }),
+    body: () => ({ kind: 'output', agent_id: 'requester' }),
     status: 201,
     stranger: '403 from_mismatch',
     foreign: '201',
@@ -168,7 +171,7 @@ export const ACCESS: Record<string, AccessRow> = {
     foreign: '422 unknown_card',
   },
   'POST /v1/turns': {
-    body: () => called('merlin', { channel_id: 't_inner' }),
+    body: () => called('executor', { channel_id: 't_inner' }),
     status: 201,
     stranger: '403 channel_forbidden',
     foreign: '422 unknown_agent',
@@ -199,7 +202,7 @@ export const ACCESS: Record<string, AccessRow> = {
     stranger: '403 forbidden',
     foreign: '200',
   },
-  'POST /v1/turns/lease': { body: () => ({ agent_id: 'merlin' }), by: 'merlin', stranger: '403 from_mismatch' },
+  'POST /v1/turns/lease': { body: () => ({ agent_id: 'executor' }), by: 'executor', stranger: '403 from_mismatch' },
   'POST /v1/turns/{agent_turn_id}/deliver': {
     at: '/v1/turns/:active/deliver',
     ...said(({ card }) => ({ status: 'success', deliverable_card_id: card })),
@@ -226,7 +229,7 @@ export const ACCESS: Record<string, AccessRow> = {
     status: 201,
     stranger: '403 forbidden',
   },
-  'POST /v1/agents/{id}/key': { at: '/v1/agents/galahad/key', by: 'admin', stranger: '403 forbidden' },
+  'POST /v1/agents/{id}/key': { at: '/v1/agents/holder/key', by: 'admin', stranger: '403 forbidden' },
   'DELETE /v1/agents/{id}': { at: '/v1/agents/monitor', by: 'admin', status: 204, stranger: '403 forbidden' },
   'POST /v1/relay/key': { by: 'admin', stranger: '403 forbidden' },
 };

@@ -22,36 +22,36 @@ const INNER = 't_inner';
 export const accessScene = async (t: TestContext) => {
   const { default: project } = baseConfig.projects;
   assert.ok(project);
-  const mine = { project: 'default', types: ['task.*'], agents: ['tim'], channels: ['public'] };
+  const mine = { project: 'default', types: ['task.*'], agents: ['requester'], channels: ['public'] };
   const config = { projects: { default: project, other: { ...project, relay: false } }, consumers: { mine } };
   const parley = await testParley(t, { config });
   const { admin, transport, agent } = parley;
 
   const channels = ['public', INNER];
-  const tim = await agent('tim', { role: 'coordinator', channels });
-  const galahad = await agent('galahad');
+  const requester = await agent('requester', { role: 'coordinator', channels });
+  const holder = await agent('holder');
   const cook = await agent('cook', { dialect: 'task-format', capabilities: ['parse_recipe'] });
-  const merlin = await groundAgent(parley, 'merlin', { channels });
+  const executor = await groundAgent(parley, 'executor', { channels });
   const scout = await agentOsAgent(parley, 'scout');
   await agentOsAgent(parley, 'monitor');
-  const stranger = await agent('mordred', { capabilities: ['home.scene'] });
+  const stranger = await agent('intruder', { capabilities: ['home.scene'] });
 
   const key = generateKey('other', ADMIN_OWNER);
   await setAdminKey(parley.parley.deps.records, 'other', key, 'the-admin-of-other');
   const foreignAdmin = callerWith(transport, key);
-  const foreigner = await registered(transport, foreignAdmin, 'tim', { role: 'coordinator', channels });
+  const foreigner = await registered(transport, foreignAdmin, 'requester', { role: 'coordinator', channels });
 
   const asks = async (): Promise<string> => {
-    const request = tfRequest({ payload: secret, routing: { source: 'tim', target: 'cook' } });
-    assert.equal((await tim.send(request)).status, 202);
+    const request = tfRequest({ payload: secret, routing: { source: 'requester', target: 'cook' } });
+    assert.equal((await requester.send(request)).status, 202);
     return request.id;
   };
-  const held = await tim.request({ to: 'galahad', payload: { params: secret } });
-  assert.equal((await galahad.claim()).length, 1);
-  await galahad.progress(held, { percent: 1, message: SECRET });
-  const open = await tim.request({ to: 'galahad', payload: { params: secret } });
-  const failed = await tim.request({ to: 'galahad', payload: { params: secret } });
-  await galahad.fail(failed, { error: 'skill_missing', message: SECRET });
+  const held = await requester.request({ to: 'holder', payload: { params: secret } });
+  assert.equal((await holder.claim()).length, 1);
+  await holder.progress(held, { percent: 1, message: SECRET });
+  const open = await requester.request({ to: 'holder', payload: { params: secret } });
+  const failed = await requester.request({ to: 'holder', payload: { params: secret } });
+  await holder.fail(failed, { error: 'skill_missing', message: SECRET });
   const [done, asking] = [await asks(), await asks()];
   assert.equal((await cook.claim({ max: 2 })).length, 2);
   const artifacts = [{ name: 'dish', type: 'text/plain', content: SECRET }];
@@ -59,29 +59,29 @@ export const accessScene = async (t: TestContext) => {
   await cook.send({ id: asking, status: 'input_required', input: { prompt: SECRET } });
   const gap = (await scout.say('gap', 'monitor', { payload: content(secret) })).id;
   const { graph } = graphOf({ soup: [] });
-  assert.equal((await tim.call('POST', '/v1/graphs', graph)).status, 202);
+  assert.equal((await requester.call('POST', '/v1/graphs', graph)).status, 202);
   const batch = randomUUID();
-  const tasks = [tfRequest({ payload: secret, routing: { source: 'tim', target: 'cook' } })];
-  assert.equal((await tim.call('POST', '/v1/batches', { batchId: batch, tasks })).status, 202);
-  const alert = about('broadcast.alert', 'tim', randomUUID(), { all: 'hear' });
-  const { broadcastId } = (await tim.send(alert)).body;
+  const tasks = [tfRequest({ payload: secret, routing: { source: 'requester', target: 'cook' } })];
+  assert.equal((await requester.call('POST', '/v1/batches', { batchId: batch, tasks })).status, 202);
+  const alert = about('broadcast.alert', 'requester', randomUUID(), { all: 'hear' });
+  const { broadcastId } = (await requester.send(alert)).body;
   assert.ok(broadcastId);
 
-  const card = (await tim.call('POST', '/v1/cards', { type: 'task.instruction', content: secret })).body.card_id;
-  const box = (await tim.call('POST', '/v1/boxes', { kind: 'output', cards: [card] })).body.box_id;
+  const card = (await requester.call('POST', '/v1/cards', { type: 'task.instruction', content: secret })).body.card_id;
+  const box = (await requester.call('POST', '/v1/boxes', { kind: 'output', cards: [card] })).body.box_id;
   const tool = { target_subject: 'cmd.tool.search.execute', parameters: { type: 'object' } };
   assert.equal((await admin.call('PUT', '/v1/tools/search', tool)).status, 201);
-  const worker = new Worker(merlin);
-  const active = await enqueued(tim, 'merlin', { channel_id: INNER, payload: secret });
+  const worker = new Worker(executor);
+  const active = await enqueued(requester, 'executor', { channel_id: INNER, payload: secret });
   const { turn_epoch: epoch } = await worker.take();
-  const queued = await enqueued(tim, 'merlin', { channel_id: INNER, payload: secret });
+  const queued = await enqueued(requester, 'executor', { channel_id: INNER, payload: secret });
   const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
   await settled(parley);
-  await eventually(async () => assert.ok((await tim.inbox()).length > 0));
-  const { receipt } = (await tim.call('POST', '/v1/consumers/mine/events', { max: 1 })).body;
+  await eventually(async () => assert.ok((await requester.inbox()).length > 0));
+  const { receipt } = (await requester.call('POST', '/v1/consumers/mine/events', { max: 1 })).body;
   assert.ok(receipt);
 
-  const callers: Record<string, Caller> = { admin, tim, galahad, merlin, scout };
+  const callers: Record<string, Caller> = { admin, requester, holder, executor, scout };
   const ids = {
     held,
     open,

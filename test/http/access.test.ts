@@ -19,33 +19,32 @@ const called = (caller: Caller, name: string, { at, body }: AccessRow, ids: Ids)
 const answerOf = ({ status, body }: Reply): string => (status < 400 ? `${status}` : `${status} ${body.code}`);
 const tells = ({ body }: Reply): boolean => JSON.stringify(body ?? '').includes(SECRET);
 
-/** All that the owners of what there is can read. */
 const readable = async (callers: Record<string, Caller>, ids: Ids): Promise<object> => {
   const read: Record<string, unknown> = {};
   for (const [name, row] of Object.entries(ACCESS).filter(([route]) => route.startsWith('GET '))) {
     const { admin } = callers;
     assert.ok(admin);
-    const { body } = await called(callers[row.by ?? 'tim'] ?? admin, name, row, ids);
+    const { body } = await called(callers[row.by ?? 'requester'] ?? admin, name, row, ids);
     // The log has grown by what told that all was settled.
     read[name] = name === 'GET /v1/events' ? body.events : body;
   }
   return read;
 };
 
-describe('every call of the API', () => {
+describe('route access', () => {
   const namesOf = (access: 'open' | 'key'): string[] =>
     routes
       .filter((route) => (route.access === 'open') === (access === 'open'))
       .map(({ method, path }) => `${method} ${path}`)
       .sort();
 
-  it('is among those whose access is looked at here', () => {
+  it('tests the access to every route that requires a key', () => {
     assert.deepEqual(Object.keys(ACCESS).sort(), namesOf('key'));
     const open = ['GET /asyncapi.json', 'GET /healthz', 'GET /openapi.json', 'GET /schemas/{name}'];
     assert.deepEqual(namesOf('open'), open);
   });
 
-  it('needs a key that is valid, in the project that it was made for', async (t) => {
+  it('rejects every call without a valid key of its project', async (t) => {
     const { parley, foreigner, stranger, ids } = await accessScene(t);
     const old = stranger.key;
     assert.equal((await parley.admin.call('POST', `/v1/agents/${stranger.id}/key`)).status, 200);
@@ -58,7 +57,7 @@ describe('every call of the API', () => {
     }
   });
 
-  it('tells strangers, the relay and other projects nothing, and changes nothing for them', async (t) => {
+  it('shows nothing to other agents, the relay and other projects, and changes nothing for them', async (t) => {
     const { parley, callers, stranger, foreigner, foreignAdmin, relay, ids } = await accessScene(t);
     await settled(parley);
     const before = await readable(callers, ids);
@@ -79,11 +78,11 @@ describe('every call of the API', () => {
   });
 
   for (const as of ['its owner', 'an administrator'] as const) {
-    it(`is for ${as}`, async (t) => {
+    it(`accepts every call from ${as}`, async (t) => {
       const { callers, ids } = await accessScene(t);
       const told: string[] = [];
       for (const [name, row] of Object.entries(ACCESS)) {
-        const caller = callers[as === 'its owner' ? (row.by ?? 'tim') : 'admin'];
+        const caller = callers[as === 'its owner' ? (row.by ?? 'requester') : 'admin'];
         assert.ok(caller);
         const reply = await called(caller, name, row, ids);
         assert.equal(reply.status, row.status ?? 200, `${name}: ${JSON.stringify(reply.body)}`);
@@ -96,7 +95,6 @@ describe('every call of the API', () => {
   }
 });
 
-/** What the relay is for. */
 const RELAYED = ['POST /v1/messages', 'GET /v1/relay/plan', 'POST /v1/relay/render'];
 
 const TELLING = [

@@ -45,7 +45,7 @@ const statuses = async (replies: Promise<Reply>[]): Promise<number[]> =>
   (await Promise.all(replies)).map(({ status }) => status);
 
 describe('requests in flight', () => {
-  it('are as many as one key may have, and the next is refused with 429 and when to come again', async (t) => {
+  it('rejects requests beyond the limit of a key with 429 and Retry-After', async (t) => {
     const { agent, stall, goOn } = await stalled(t);
     const greedy = await agent('greedy');
     stall();
@@ -57,7 +57,7 @@ describe('requests in flight', () => {
     assert.equal((await greedy.send(message)).status, 202);
   });
 
-  it('of one key do not keep another from being accepted, nor do those of several that flood together', async (t) => {
+  it('accepts a request of one key while other keys exceed the limits', async (t) => {
     const { agent, stall, goOn } = await stalled(t);
     const names = ['a', 'b', 'c', 'd'];
     const greedy = await Promise.all(names.map((name) => agent(name)));
@@ -72,7 +72,7 @@ describe('requests in flight', () => {
     assert.deepEqual([...new Set(told)].toSorted(), [202, 429, 503]);
   });
 
-  it('are bounded in all, and beyond that neither the key is looked at nor the body read', async (t) => {
+  it('rejects requests beyond the total limit with 503 before it reads key or body', async (t) => {
     const { agent, stall, goOn, parley } = await stalled(t);
     const many: TestAgent[] = [];
     for (let n = 0; n < 16; n++) many.push(await agent(`agent-${n}`));
@@ -95,7 +95,7 @@ describe('requests in flight', () => {
     assert.deepEqual(await statuses(admitted), Array(16).fill(202));
   });
 
-  it('do not include calls while they wait', async (t) => {
+  it('does not count calls while they wait', async (t) => {
     const { agent } = await stalled(t);
     const [patient, other] = [await agent('patient'), await agent('other', { capabilities: [] })];
     const claims: ReturnType<TestAgent['claim']>[] = [];
@@ -115,7 +115,7 @@ describe('requests in flight', () => {
     assert.equal(outcome.correlationId, claimed[0].message.id);
   });
 
-  it('have so many bytes of bodies together, and a body beyond them is not read', async () => {
+  it('limits the bytes of all bodies in flight and does not read a body beyond that', async () => {
     const admission = new BoundedAdmission(LIMITS, () => {});
     const sent = Promise.withResolvers<Uint8Array>();
     let read = 0;
@@ -143,7 +143,7 @@ describe('requests in flight', () => {
     assert.deepEqual(admission.inFlight, { requests: 0, bytes: 0 });
   });
 
-  it('are counted again where a wait is over, and given back however they end', async () => {
+  it('counts a call again after its wait and releases it when it fails', async () => {
     const admission = new BoundedAdmission(LIMITS, () => {});
     const [waited, worked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const request: HttpRequest = {
@@ -166,7 +166,7 @@ describe('requests in flight', () => {
     assert.equal(admission.inFlight.requests, 0);
   });
 
-  it('are refused with one line in the log a minute', async (t) => {
+  it('logs rejected requests once per minute', async (t) => {
     const { agent, stall, goOn, logged } = await stalled(t);
     const greedy = await agent('greedy');
     stall();

@@ -15,8 +15,8 @@ const completed = async (parley: TestParley, artifacts: object[]) => {
   return { orchestrator, cook, id };
 };
 
-describe('the artifacts of a task', () => {
-  it('are listed by name, type and size, and fetched one by one with their own media type', async (t) => {
+describe('task artifacts', () => {
+  it('lists artifacts by name, type and size and serves each with its own media type', async (t) => {
     const parley = await testParley(t);
     const image = randomBytes(300);
     const { orchestrator, id } = await completed(parley, [
@@ -48,7 +48,7 @@ describe('the artifacts of a task', () => {
     assert.deepEqual(Buffer.from(body), image);
   });
 
-  it('are in the message where they are small, and named in it with where they are where they are large', async (t) => {
+  it('replaces a large artifact in the message by a reference to it', async (t) => {
     const parley = await testParley(t);
     const large = { name: 'large.txt', type: 'text/plain', content: 'x'.repeat(300_000) };
     const { orchestrator, id } = await completed(parley, [large]);
@@ -59,7 +59,7 @@ describe('the artifacts of a task', () => {
     assert.equal((await orchestrator.call('GET', uri)).body, large.content);
   });
 
-  it('are each in the message or not by their own size, the smallest first, in the order of their sender', async (t) => {
+  it('puts the smallest artifacts into the message while they fit, in the order of their sender', async (t) => {
     const parley = await testParley(t);
     const file = (name: string, bytes: number) => ({ name, type: 'text/plain', content: name.repeat(bytes) });
     const sent = [file('a', 200_000), file('b', 300_000), file('c', 10), file('d', 20_000), file('e', 150_000)];
@@ -78,7 +78,7 @@ describe('the artifacts of a task', () => {
     }
   });
 
-  it('keep what else is said of them, also where they are large', async (t) => {
+  it('keeps additional fields of an artifact, also of a large one', async (t) => {
     const parley = await testParley(t);
     const large = { name: 'large.txt', type: 'text/plain', content: 'x'.repeat(300_000), license: { id: 'MIT' } };
     const { orchestrator, cook, id } = await completed(parley, [large]);
@@ -91,23 +91,23 @@ describe('the artifacts of a task', () => {
     assertRefused(await cook.send({ id: next.id, status: 'completed', artifacts }), 413, 'too_large');
   });
 
-  it('of middle size come back whole', async (t) => {
+  it('returns an artifact of 20 kB whole', async (t) => {
     const parley = await testParley(t);
     const artifacts = [{ name: 'm.txt', type: 'text/plain', content: 'x'.repeat(20_000) }];
     const { orchestrator } = await completed(parley, artifacts);
     assert.deepEqual((await orchestrator.inbox(20))[0].artifacts, artifacts);
   });
 
-  it('are not there for those who may not see the task, nor under another name', async (t) => {
+  it('hides artifacts from agents that may not read the task and rejects unknown names', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, id } = await completed(parley, [{ name: 'a', type: 'text/plain', content: 'a' }]);
     assertRefused(await orchestrator.call('GET', `/v1/tasks/${id}/artifacts/b`), 404, 'not_found');
-    const kay = await parley.agent('kay', taskFormat);
-    assertRefused(await kay.call('GET', `/v1/tasks/${id}/artifacts`), 404, 'task_not_found');
-    assertRefused(await kay.call('GET', `/v1/tasks/${id}/artifacts/a`), 404, 'task_not_found');
+    const outsider = await parley.agent('outsider', taskFormat);
+    assertRefused(await outsider.call('GET', `/v1/tasks/${id}/artifacts`), 404, 'task_not_found');
+    assertRefused(await outsider.call('GET', `/v1/tasks/${id}/artifacts/a`), 404, 'task_not_found');
   });
 
-  it('leave nothing behind when the task is gone, or when they are sent twice', async (t) => {
+  it('stores repeated artifacts once and deletes their blobs with the task', async (t) => {
     const blobs = new Set<string>();
     const parley = await testParley(t, {
       wrapPorts: (ports) => ({

@@ -32,8 +32,8 @@ const meet = (pattern: string, address: string): boolean => {
   );
 };
 
-describe('/asyncapi.json', () => {
-  it('describes in AsyncAPI 3.0, to everyone, all subjects that the relay reads and all its streams hold', async (t) => {
+describe('GET /asyncapi.json', () => {
+  it('describes every subject that the relay reads and every stream, in AsyncAPI 3.0, without a key', async (t) => {
     const document = await described(t);
     assert.equal(document.asyncapi, '3.0.0');
     const { sources, streams } = buildRelayPlan('default', parleyConfig);
@@ -58,7 +58,7 @@ describe('/asyncapi.json', () => {
     }
   });
 
-  it('has the messages of every dialect, and every message of a channel', async (t) => {
+  it('contains the messages of every dialect and of every channel in the AsyncAPI document', async (t) => {
     const document = await described(t);
     const { messages } = document.components;
     for (const name of DIALECT_NAMES) {

@@ -7,8 +7,8 @@ import { taskFormat, tfRequest } from '../support/task-format.ts';
 import { lines, logged, start } from './logged.ts';
 import { assertRefused, settled } from './refusal.ts';
 
-describe('the log of messages', () => {
-  it('has an entry for each message sent and each received, with what it was worth', async (t) => {
+describe('audit log', () => {
+  it('logs each sent and each received message with evidence count and confidence', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const query = await brain.say('query', 'scribe');
     parley.clock.advance(10);
@@ -46,7 +46,7 @@ describe('the log of messages', () => {
     );
   });
 
-  it('has what an agent of a logged dialect is answered, though it asked in another', async (t) => {
+  it('logs the answers to an agent of a logged dialect that sent its request in another dialect', async (t) => {
     const { parley, brain } = await start(t);
     const cook = await parley.agent('cook', { ...taskFormat, capabilities: ['parse_recipe'] });
     for (const end of [
@@ -69,7 +69,7 @@ describe('the log of messages', () => {
     ]);
   });
 
-  it('tells errors and what nobody took in time', async (t) => {
+  it('logs errors and timeouts with their status in the audit log', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const failing = await brain.say('query', 'scribe');
     await scribe.claim();
@@ -95,7 +95,7 @@ describe('the log of messages', () => {
     ]);
   });
 
-  it('has what the law against fabrication blocked, which nobody received', async (t) => {
+  it('logs a response that was blocked as fabricated as sent and not as received', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const query = await brain.say('query', 'scribe');
     await scribe.claim();
@@ -122,7 +122,7 @@ describe('the log of messages', () => {
     );
   });
 
-  it('begins where its time ends, however much was logged since', async (t) => {
+  it('finds old audit log entries by time behind many newer ones', async (t) => {
     const { parley, brain } = await start(t);
     const old = await brain.say('event', 'scribe');
     parley.clock.advance(3_600_000);
@@ -135,7 +135,7 @@ describe('the log of messages', () => {
     );
   });
 
-  it('costs a call so many reads and no more, and a filter that finds little goes on behind what was looked at', async (t) => {
+  it('limits the reads of one call and continues a sparse filter from its cursor', async (t) => {
     let reads = 0;
     const { parley, brain } = await start(t, {
       wrapPorts: (ports) => ({
@@ -171,7 +171,7 @@ describe('the log of messages', () => {
     assert.ok(cursors.length > 2 && cursors.length <= 4, `${cursors.length} calls`);
   });
 
-  it('is read by agent, type and time, and page by page, each entry once', async (t) => {
+  it('filters the audit log by agent, type and time and returns each entry once across pages', async (t) => {
     const { parley, brain, scribe } = await start(t);
     for (let times = 0; times < 6; times++) {
       await brain.say('event', 'scribe');
@@ -196,7 +196,7 @@ describe('the log of messages', () => {
     assert.equal(new Set(read).size, 12);
   });
 
-  it('shows an agent its own entries and no others', async (t) => {
+  it('shows an agent only its own audit log entries', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const other = await agentOsAgent(parley, 'other');
     const query = await brain.say('query', 'scribe');
@@ -211,17 +211,17 @@ describe('the log of messages', () => {
     assert.deepEqual(await logged(other), []);
   });
 
-  it('is switched on and off for each dialect in the configuration', async (t) => {
+  it('logs only messages of the dialects that the configuration enables', async (t) => {
     const { parley, brain } = await start(t, { config: { auditLog: { 'agent-os': false, 'round-table': true } } });
-    const tim = await parley.agent('tim');
-    await brain.say('event', 'tim');
-    await tim.request();
+    const requester = await parley.agent('requester');
+    await brain.say('event', 'requester');
+    await requester.request();
     await settled(parley);
     const own = (await logged(parley.admin)).filter(({ fromAgent }) => !['witness', 'clerk'].includes(fromAgent));
-    assert.deepEqual(lines(own), ['sent task.request tim>undefined success 0']);
+    assert.deepEqual(lines(own), ['sent task.request requester>undefined success 0']);
   });
 
-  it('refuses a filter that is not right', async (t) => {
+  it('rejects invalid filters of the audit log', async (t) => {
     const { parley } = await start(t);
     for (const query of ['status=lost', 'from=yesterday', 'to=2026-03-01', 'limit=1', 'cursor=x', 'colour=red']) {
       assertRefused(await parley.admin.call('GET', `/v1/audit-log?${query}`), 400, 'invalid_request');

@@ -6,9 +6,8 @@ import { mrMessage } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
 import { refusedWithoutTrace } from './refusal.ts';
 
-const valid = JSON.stringify(taskRequest('tim'));
+const valid = JSON.stringify(taskRequest('requester'));
 const withParams = (params: string): string => valid.replace('{"scope":"daily"}', params);
-/** So many arrays, one in the other. */
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 const fields = (count: number): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, index])));
@@ -36,68 +35,74 @@ const refused: [what: string, body: string | Uint8Array, code: ParleyErrorCode][
   ['a number that no reader can hold', withParams('{"a":1e999}'), 'invalid_json'],
 ];
 
-describe('a body that cannot be read', () => {
-  it('is refused and changes nothing', async (t) => {
+describe('unreadable body', () => {
+  it('rejects an unreadable body without any effect', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const requester = await parley.agent('requester');
     for (const [what, body, code] of refused) {
       await t.test(what, async () => {
-        await refusedWithoutTrace(parley, 400, code, () => tim.call('POST', '/v1/messages', body));
+        await refusedWithoutTrace(parley, 400, code, () => requester.call('POST', '/v1/messages', body));
       });
     }
   });
 
-  it('is refused by every call that takes one', async (t) => {
+  it('rejects invalid JSON on every call that takes a body', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const requester = await parley.agent('requester');
     for (const path of ['/v1/claims', '/v1/inbox/ack', '/v1/tasks/any/renew', '/v1/tasks/any/cancel']) {
-      await refusedWithoutTrace(parley, 400, 'invalid_json', () => tim.call('POST', path, '{'));
+      await refusedWithoutTrace(parley, 400, 'invalid_json', () => requester.call('POST', path, '{'));
     }
-    await refusedWithoutTrace(parley, 400, 'invalid_json', () => parley.admin.call('PUT', '/v1/agents/kay', '{'));
+    await refusedWithoutTrace(parley, 400, 'invalid_json', () =>
+      parley.admin.call('PUT', '/v1/agents/other-agent', '{'),
+    );
   });
 
-  it('is refused by calls that take none, unless it is an empty object', async (t) => {
+  it('rejects a body on calls that take none, except an empty object', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const id = await tim.request();
+    const requester = await parley.agent('requester');
+    const id = await requester.request();
     for (const path of ['cancel', 'retry'].map((verb) => `/v1/tasks/${id}/${verb}`)) {
       for (const body of ['{"reason":"late"}', '[]', 'null', '0']) {
-        await refusedWithoutTrace(parley, 400, 'invalid_request', () => tim.call('POST', path, body));
+        await refusedWithoutTrace(parley, 400, 'invalid_request', () => requester.call('POST', path, body));
       }
     }
-    await refusedWithoutTrace(parley, 400, 'invalid_request', () => tim.call('GET', `/v1/tasks/${id}`, '{"wait":5}'));
-    assert.equal((await tim.call('POST', `/v1/tasks/${id}/cancel`, {})).status, 200);
+    await refusedWithoutTrace(parley, 400, 'invalid_request', () =>
+      requester.call('GET', `/v1/tasks/${id}`, '{"wait":5}'),
+    );
+    assert.equal((await requester.call('POST', `/v1/tasks/${id}/cancel`, {})).status, 200);
   });
 
-  it('is told where its flaw is', async (t) => {
+  it('names the path of an invalid value in a body', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const reply = await tim.call('POST', '/v1/messages', withParams('{"a":[1,{"b":"\\ud83d"}]}'));
+    const requester = await parley.agent('requester');
+    const reply = await requester.call('POST', '/v1/messages', withParams('{"a":[1,{"b":"\\ud83d"}]}'));
     assert.equal(reply.body.issues[0].path, 'payload.params.a[1].b');
   });
 });
 
-describe('a body that is too large', () => {
-  it('is refused with the limit, and changes nothing', async (t) => {
+describe('oversized body', () => {
+  it('rejects a body above the limit with 413 and the limit, without any effect', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const requester = await parley.agent('requester');
     const { bodyBytes } = parley.parley.deps.config.limits;
     const tooLarge = valid.padEnd(bodyBytes + 1);
-    const reply = await refusedWithoutTrace(parley, 413, 'too_large', () => tim.call('POST', '/v1/messages', tooLarge));
+    const reply = await refusedWithoutTrace(parley, 413, 'too_large', () =>
+      requester.call('POST', '/v1/messages', tooLarge),
+    );
     assert.equal(reply.body.limit, bodyBytes);
-    assert.equal((await tim.call('POST', '/v1/messages', valid.padEnd(bodyBytes))).status, 202);
+    assert.equal((await requester.call('POST', '/v1/messages', valid.padEnd(bodyBytes))).status, 202);
   });
 
-  it('is refused where only the input of the task is', async (t) => {
+  it('rejects a task input above its own limit', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const requester = await parley.agent('requester');
     const { inputBytes } = parley.parley.deps.config.limits;
     const sized = (bytes: number) =>
-      taskRequest('tim', { payload: { params: { text: 'x'.repeat(bytes - '{"text":""}'.length) } } });
-    const reply = await refusedWithoutTrace(parley, 413, 'too_large', () => tim.send(sized(inputBytes + 1)));
+      taskRequest('requester', { payload: { params: { text: 'x'.repeat(bytes - '{"text":""}'.length) } } });
+    const reply = await refusedWithoutTrace(parley, 413, 'too_large', () => requester.send(sized(inputBytes + 1)));
     assert.equal(reply.body.limit, inputBytes);
     assert.equal(reply.body.bytes, inputBytes + 1);
-    assert.equal((await tim.send(sized(inputBytes))).status, 202);
+    assert.equal((await requester.send(sized(inputBytes))).status, 202);
   });
 });
 
@@ -111,34 +116,46 @@ describe('unusual JSON', () => {
     ['numbers at the edge', '{"a":9007199254740991,"b":-1.5e-300,"c":1.7976931348623157e308}'],
   ];
   for (const [what, params] of unusual) {
-    it(`reaches the claimer unchanged: ${what}`, async (t) => {
+    it(`delivers unusual JSON unchanged to the holder: ${what}`, async (t) => {
       const { agent } = await testParley(t);
-      const [tim, galahad] = [await agent('tim'), await agent('galahad')];
-      assert.equal((await tim.call('POST', '/v1/messages', withParams(params))).status, 202);
-      const [claimed] = await galahad.claim();
+      const [requester, worker] = [await agent('requester'), await agent('worker')];
+      assert.equal((await requester.call('POST', '/v1/messages', withParams(params))).status, 202);
+      const [claimed] = await worker.claim();
       assert.deepEqual(claimed.message.payload.params, JSON.parse(params));
-      assert.equal((await galahad.complete(claimed.message.id, JSON.parse(params))).status, 202);
-      assert.deepEqual((await tim.task(claimed.message.id)).result, JSON.parse(params));
+      assert.equal((await worker.complete(claimed.message.id, JSON.parse(params))).status, 202);
+      assert.deepEqual((await requester.task(claimed.message.id)).result, JSON.parse(params));
     });
   }
 });
 
-describe('what is wrong with a message', () => {
-  const { msg_id: _missing, ...nameless } = mrMessage('status-update', 'tim', 'tim');
+describe('message issues', () => {
+  const { msg_id: _missing, ...nameless } = mrMessage('status-update', 'requester', 'requester');
   const told: [what: string, message: object, issues: object[]][] = [
     [
       'a missing field',
-      { ...taskRequest('tim'), from: 'tim', id: undefined },
+      { ...taskRequest('requester'), from: 'requester', id: undefined },
       [{ path: 'id', message: 'must be a UUID, version 4' }],
     ],
-    ['a field of another kind', { ...taskRequest('tim'), ttl: 'soon' }, [{ path: 'ttl', message: 'must be a number' }]],
+    [
+      'a field of another kind',
+      { ...taskRequest('requester'), ttl: 'soon' },
+      [{ path: 'ttl', message: 'must be a number' }],
+    ],
     [
       'a value of no list',
-      { ...taskRequest('tim'), priority: 'x' },
+      { ...taskRequest('requester'), priority: 'x' },
       [{ path: 'priority', message: 'must be one of critical, high, normal, low' }],
     ],
-    ['too large a number', { ...taskRequest('tim'), ttl: 1e9 }, [{ path: 'ttl', message: 'must be at most 604800' }]],
-    ['a missing text', { ...taskRequest('tim'), payload: {} }, [{ path: 'payload.task', message: 'is required' }]],
+    [
+      'too large a number',
+      { ...taskRequest('requester'), ttl: 1e9 },
+      [{ path: 'ttl', message: 'must be at most 604800' }],
+    ],
+    [
+      'a missing text',
+      { ...taskRequest('requester'), payload: {} },
+      [{ path: 'payload.task', message: 'is required' }],
+    ],
     [
       'keys that nobody knows',
       { subject: 'x', payload: {}, a: 1, b: 2 },
@@ -146,11 +163,11 @@ describe('what is wrong with a message', () => {
     ],
     ['what its dialect is known by', nameless, [{ path: 'msg_id', message: 'is required' }]],
   ];
-  it('is told by its place and in plain words', async (t) => {
+  it('returns the path and a plain message for each issue', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const requester = await parley.agent('requester');
     for (const [what, message, issues] of told) {
-      await t.test(what, async () => assert.deepEqual((await tim.send(message)).body.issues, issues));
+      await t.test(what, async () => assert.deepEqual((await requester.send(message)).body.issues, issues));
     }
   });
 
@@ -159,23 +176,23 @@ describe('what is wrong with a message', () => {
     [{ colour: 'red' }, null],
     [{ payload: {}, headers: {} }, 'common-ground'],
     [{ type: 'heartbeat', sequence: 1, requires_ack: true }, 'message-routing'],
-    [{ type: 'task.claimed', correlationId: '1', from: 'tim', payload: {} }, 'round-table'],
+    [{ type: 'task.claimed', correlationId: '1', from: 'requester', payload: {} }, 'round-table'],
     [{ type: 'query', evidence: {}, payload: {} }, 'agent-os'],
     [{ id: '1', type: 'x', payload: {}, routing: {}, colour: 'red' }, 'task-format'],
   ];
-  it('is told by the dialect that it resembles most, if any', async (t) => {
+  it('names the dialect that an unknown message resembles most, if any', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
+    const requester = await parley.agent('requester');
     for (const [message, nearest] of near) {
-      const { body } = await tim.send(message);
+      const { body } = await requester.send(message);
       assert.deepEqual([body.code, body.nearest], ['unknown_dialect', nearest], JSON.stringify(message));
     }
   });
 
-  it('is told in the words of the dialect whose type it has', async (t) => {
+  it('returns the error of the dialect that the type of the message belongs to', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const { body } = await tim.send(nameless);
+    const requester = await parley.agent('requester');
+    const { body } = await requester.send(nameless);
     assert.deepEqual([body.code, body.messageRouting.error], ['invalid_message', 'VALIDATION_FAILED']);
   });
 });

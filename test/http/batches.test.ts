@@ -7,67 +7,77 @@ import { refusedWithoutTrace } from './refusal.ts';
 
 const sendAll = (agent: TestAgent, messages: unknown[]) => agent.call('POST', '/v1/messages', { messages });
 const statuses = (results: { status: number }[]): number[] => results.map(({ status }) => status);
-const requests = (count: number) => Array.from({ length: count }, () => taskRequest('tim'));
+const requests = (count: number) => Array.from({ length: count }, () => taskRequest('requester'));
 
-describe('a batch of messages', () => {
-  it('may have 25, each answered in its place', async (t) => {
+describe('messages in one call', () => {
+  it('accepts 25 messages in one call and returns a result for each in order', async (t) => {
     const { agent } = await testParley(t);
-    const tim = await agent('tim');
+    const requester = await agent('requester');
     const messages = requests(25);
-    const reply = await sendAll(tim, messages);
+    const reply = await sendAll(requester, messages);
     assert.equal(reply.status, 200);
     const expected = messages.map(({ id }) => ({
       status: 202,
       body: { id, dialect: 'round-table', duplicate: false, taskId: id },
     }));
     assert.deepEqual(reply.body.results, expected);
-    await eventually(async () => assert.equal((await tim.call('GET', '/v1/tasks?limit=100')).body.tasks.length, 25));
+    await eventually(async () =>
+      assert.equal((await requester.call('GET', '/v1/tasks?limit=100')).body.tasks.length, 25),
+    );
   });
 
-  it('of 26 is refused whole', async (t) => {
+  it('rejects a call with 26 messages as a whole', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const reply = await refusedWithoutTrace(parley, 413, 'too_large', () => sendAll(tim, requests(26)));
+    const requester = await parley.agent('requester');
+    const reply = await refusedWithoutTrace(parley, 413, 'too_large', () => sendAll(requester, requests(26)));
     assert.equal(reply.body.limit, 25);
   });
 
-  it('of none is answered with none', async (t) => {
+  it('returns no results for a call with an empty list of messages', async (t) => {
     const { agent } = await testParley(t);
-    const tim = await agent('tim');
-    assert.deepEqual((await sendAll(tim, [])).body, { results: [] });
+    const requester = await agent('requester');
+    assert.deepEqual((await sendAll(requester, [])).body, { results: [] });
   });
 
-  it('is not spoiled by a bad one', async (t) => {
+  it('accepts valid messages beside invalid ones', async (t) => {
     const { agent } = await testParley(t);
-    const tim = await agent('tim');
-    const good = taskRequest('tim');
+    const requester = await agent('requester');
+    const good = taskRequest('requester');
     const other = { ...good, priority: 'high' };
-    const bad = [null, 5, [], {}, taskRequest('kay'), taskRequest('tim', { ttl: 0 }), { ...good, version: '2.0' }];
-    const { body } = await sendAll(tim, [...bad, good, good, other]);
+    const bad = [
+      null,
+      5,
+      [],
+      {},
+      taskRequest('other-agent'),
+      taskRequest('requester', { ttl: 0 }),
+      { ...good, version: '2.0' },
+    ];
+    const { body } = await sendAll(requester, [...bad, good, good, other]);
     assert.deepEqual(statuses(body.results), [400, 400, 400, 400, 403, 400, 400, 202, 200, 409]);
     const codes = body.results.map((result: { body: { code?: string } }) => result.body.code);
     const shapeless = ['invalid_message', 'invalid_message', 'invalid_message', 'unknown_dialect'];
     const rest = ['from_mismatch', 'invalid_message', 'unsupported_version', undefined, undefined, 'id_reused'];
     assert.deepEqual(codes, [...shapeless, ...rest]);
-    assert.equal((await tim.task(good.id)).state, 'requested');
+    assert.equal((await requester.task(good.id)).state, 'requested');
   });
 
-  it('keeps the order of messages about one task', async (t) => {
+  it('executes the messages about one task in order', async (t) => {
     const { agent } = await testParley(t);
-    const galahad = await agent('galahad');
+    const worker = await agent('worker');
     const messages = Array.from({ length: 6 }, () => {
-      const request = taskRequest('galahad');
+      const request = taskRequest('worker');
       return [
         request,
-        about('task.claimed', 'galahad', request.id, { message: 'mine' }),
-        about('task.progress', 'galahad', request.id, { percent: 50 }),
-        about('task.result', 'galahad', request.id, { status: 'completed', result: { of: request.id } }),
+        about('task.claimed', 'worker', request.id, { message: 'mine' }),
+        about('task.progress', 'worker', request.id, { percent: 50 }),
+        about('task.result', 'worker', request.id, { status: 'completed', result: { of: request.id } }),
       ];
     });
-    const { body } = await sendAll(galahad, messages.flat());
+    const { body } = await sendAll(worker, messages.flat());
     assert.deepEqual(statuses(body.results), Array(24).fill(202));
     for (const [request] of messages) {
-      const task = await galahad.task(request?.id ?? '');
+      const task = await worker.task(request?.id ?? '');
       assert.equal(task.state, 'completed');
       assert.equal(task.attempt, 1);
       assert.deepEqual(task.claim, { message: 'mine' });
@@ -75,13 +85,13 @@ describe('a batch of messages', () => {
     }
   });
 
-  it('takes a result before its request for what it is: about a task that is not there', async (t) => {
+  it('rejects a result that comes before its request in the same call', async (t) => {
     const { agent } = await testParley(t);
-    const galahad = await agent('galahad');
-    const request = taskRequest('galahad');
-    const result = about('task.result', 'galahad', request.id, { status: 'completed', result: {} });
-    const { body } = await sendAll(galahad, [result, request]);
+    const worker = await agent('worker');
+    const request = taskRequest('worker');
+    const result = about('task.result', 'worker', request.id, { status: 'completed', result: {} });
+    const { body } = await sendAll(worker, [result, request]);
     assert.deepEqual(statuses(body.results), [404, 202]);
-    assert.equal((await galahad.task(request.id)).state, 'requested');
+    assert.equal((await worker.task(request.id)).state, 'requested');
   });
 });

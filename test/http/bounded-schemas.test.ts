@@ -45,16 +45,16 @@ const schemas: [name: string, schema: z.ZodType][] = [
   ['asked', RelayItemSchema],
 ];
 
-describe('every list that a client sends', () => {
-  it('has a bound that is looked at before its items', () => {
+describe('list bounds', () => {
+  it('checks the length of every list before its items', () => {
     assert.deepEqual(unbounded(z.object({ a: z.array(z.string()).max(3) }), 'x'), ['x.a']);
     for (const [name, schema] of schemas) assert.deepEqual(unbounded(schema, name), [], name);
   });
 
-  it('is told to be too long with one issue, not with one for each item', async (t) => {
+  it('reports one issue for a list that is too long', async (t) => {
     const { agent } = await testParley(t);
-    const tim = await agent('tim');
-    const reply = await tim.call('POST', '/v1/boxes', { kind: 'context', cards: Array(20_000).fill(1) });
+    const requester = await agent('requester');
+    const reply = await requester.call('POST', '/v1/boxes', { kind: 'context', cards: Array(20_000).fill(1) });
     assert.equal(reply.status, 400);
     assert.deepEqual(reply.body.issues, [{ path: 'cards', message: 'must be at most 2000 items long' }]);
     const mr = DIALECTS.find(({ name }) => name === 'message-routing');

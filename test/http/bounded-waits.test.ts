@@ -23,53 +23,53 @@ const opened = async (t: TestContext, { parley }: TestParley, { key }: TestAgent
   return { ...(await parley.handle(request)), gone };
 };
 
-describe('one key', () => {
-  it('has so many calls waiting and no more; the next is refused before it has done anything', async (t) => {
+describe('waits per key', () => {
+  it('rejects waiting calls beyond the limit of a key with 429 before any effect', async (t) => {
     const parley = await testParley(t, { config: { limits } });
-    const [eve, tim] = [await parley.agent('eve'), await parley.agent('tim')];
-    const waiting = [eve.call('POST', '/v1/claims', { wait: 10 }), eve.call('GET', '/v1/inbox?wait=10')];
+    const [waiter, requester] = [await parley.agent('waiter'), await parley.agent('requester')];
+    const waiting = [waiter.call('POST', '/v1/claims', { wait: 10 }), waiter.call('GET', '/v1/inbox?wait=10')];
     await settled(parley);
     const refused: Reply[] = [
-      await eve.call('POST', '/v1/claims', { wait: 10 }),
-      await eve.call('GET', '/v1/inbox?wait=1'),
+      await waiter.call('POST', '/v1/claims', { wait: 10 }),
+      await waiter.call('GET', '/v1/inbox?wait=1'),
     ];
     for (const reply of refused) {
       assertRefused(reply, 429, 'too_many_waits');
       assert.equal(reply.headers['retry-after'], '1');
       assert.equal(reply.body.limit, 2);
     }
-    assert.deepEqual(await eve.inbox(), [], 'what does not wait is answered');
-    assert.deepEqual((await tim.call('POST', '/v1/claims', {})).body.tasks, [], 'others have their own');
+    assert.deepEqual(await waiter.inbox(), [], 'what does not wait is answered');
+    assert.deepEqual((await requester.call('POST', '/v1/claims', {})).body.tasks, [], 'others have their own');
     const sent = { messages: [{ id: 'nothing', type: 'task.result' }], wait: 5 };
-    assertRefused(await eve.call('POST', '/v1/claims', sent), 429, 'too_many_waits');
-    await tim.request({ to: 'eve' });
+    assertRefused(await waiter.call('POST', '/v1/claims', sent), 429, 'too_many_waits');
+    await requester.request({ to: 'waiter' });
     assert.equal((await waiting[0])?.body.tasks.length, 1);
-    const next = eve.call('POST', '/v1/claims', { wait: 10 });
+    const next = waiter.call('POST', '/v1/claims', { wait: 10 });
     await settled(parley);
-    await tim.request({ to: 'eve' });
+    await requester.request({ to: 'waiter' });
     assert.equal((await next).status, 200, 'there is room again');
     parley.clock.advance(10_000);
     assert.equal((await waiting[1])?.status, 200);
   });
 
-  it('has so many streams open and no more, until one of them is closed', async (t) => {
+  it('rejects streams beyond the limit of a key until one of them is closed', async (t) => {
     const parley = await testParley(t, { config: { limits } });
-    const [eve, tim] = [await parley.agent('eve'), await parley.agent('tim')];
-    const [first, second] = [await opened(t, parley, eve), await opened(t, parley, eve)];
+    const [waiter, requester] = [await parley.agent('waiter'), await parley.agent('requester')];
+    const [first, second] = [await opened(t, parley, waiter), await opened(t, parley, waiter)];
     assert.deepEqual([first.status, second.status], [200, 200]);
-    const third = await opened(t, parley, eve);
+    const third = await opened(t, parley, waiter);
     assert.deepEqual([third.status, third.headers['retry-after']], [429, '5']);
-    assert.equal((await opened(t, parley, tim)).status, 200);
+    assert.equal((await opened(t, parley, requester)).status, 200);
     first.gone.abort();
-    assert.equal((await opened(t, parley, eve)).status, 200);
+    assert.equal((await opened(t, parley, waiter)).status, 200);
   });
 
-  it('has all of them again after it was replaced', async (t) => {
+  it('frees all waits of a key when the key is replaced', async (t) => {
     const parley = await testParley(t, { config: { limits } });
-    const eve = await parley.agent('eve');
-    const waiting = [1, 2].map(() => eve.call('POST', '/v1/claims', { wait: 10 }));
+    const waiter = await parley.agent('waiter');
+    const waiting = [1, 2].map(() => waiter.call('POST', '/v1/claims', { wait: 10 }));
     await settled(parley);
-    const { body } = await parley.admin.call('POST', '/v1/agents/eve/key');
+    const { body } = await parley.admin.call('POST', '/v1/agents/waiter/key');
     for (const reply of await Promise.all(waiting)) assertRefused(reply, 401, 'unauthorized');
     const headers = { authorization: `Bearer ${body.key}` };
     const again = parley.transport('GET', '/v1/inbox?wait=10', headers, undefined);

@@ -58,39 +58,39 @@ const next = async (frames: AsyncGenerator<Frame>): Promise<Frame> => {
   return value;
 };
 
-describe('the live stream of events', () => {
-  it('begins now, and tells what happens as it happens', async (t) => {
+describe('live event stream', () => {
+  it('starts a live stream at the end of the log and sends each new event', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    await tim.request();
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    await requester.request();
     await settled(parley);
-    const { response, frames } = await streamFor(t, parley, tim);
+    const { response, frames } = await streamFor(t, parley, requester);
     assert.equal(response.status, 200);
     assert.equal(response.headers['content-type'], 'text/event-stream');
     assert.ok(response.headers.traceparent);
     const start = await next(frames);
     assert.equal(start.event, undefined);
-    const id = await tim.request();
+    const id = await requester.request();
     const requested = await next(frames);
     assert.equal(requested.event, 'task.requested');
     assert.equal(requested.data.data.taskId, id);
-    await galahad.claimed(id);
+    await worker.claimed(id);
     assert.equal((await next(frames)).event, 'task.claimed');
-    await galahad.complete(id);
+    await worker.complete(id);
     assert.equal((await next(frames)).event, 'task.completed');
   });
 
-  it('goes on behind Last-Event-ID, without a gap and without a repetition', async (t) => {
+  it('resumes a live stream after Last-Event-ID without a gap and without a repetition', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const first = await streamFor(t, parley, tim);
+    const requester = await parley.agent('requester');
+    const first = await streamFor(t, parley, requester);
     await next(first.frames);
-    const [seen] = [await tim.request()];
+    const [seen] = [await requester.request()];
     const { id: lastEventId = '', data } = await next(first.frames);
     assert.equal(data.data.taskId, seen);
     first.gone.abort();
-    const missed = [await tim.request(), await tim.request()];
-    const { frames } = await streamFor(t, parley, tim, { lastEventId });
+    const missed = [await requester.request(), await requester.request()];
+    const { frames } = await streamFor(t, parley, requester, { lastEventId });
     await next(frames);
     const told = [await next(frames), await next(frames)];
     assert.deepEqual(
@@ -99,51 +99,51 @@ describe('the live stream of events', () => {
     );
   });
 
-  it('has a place to come back to from its first moment', async (t) => {
+  it('sends a position to resume from before the first event of a live stream', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const first = await streamFor(t, parley, tim);
+    const requester = await parley.agent('requester');
+    const first = await streamFor(t, parley, requester);
     const { id: lastEventId = '' } = await next(first.frames);
     first.gone.abort();
-    const id = await tim.request();
-    const { frames } = await streamFor(t, parley, tim, { lastEventId });
+    const id = await requester.request();
+    const { frames } = await streamFor(t, parley, requester, { lastEventId });
     await next(frames);
     assert.equal((await next(frames)).data.data.taskId, id);
   });
 
-  it('goes on after a restart', async (t) => {
+  it('resumes a live stream after a restart of Parley', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const first = await streamFor(t, parley, tim);
+    const requester = await parley.agent('requester');
+    const first = await streamFor(t, parley, requester);
     const { id: lastEventId = '' } = await next(first.frames);
     first.gone.abort();
     await first.frames.next();
-    const id = await tim.request();
+    const id = await requester.request();
     await parley.restart();
-    const { frames } = await streamFor(t, parley, tim, { lastEventId });
+    const { frames } = await streamFor(t, parley, requester, { lastEventId });
     await next(frames);
     assert.equal((await next(frames)).data.data.taskId, id);
   });
 
-  it('tells only the types that are asked for, and only what concerns the agent', async (t) => {
+  it('streams only the requested types and only events that the agent may read', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    const kay = await parley.agent('kay', { capabilities: ['home.scene'] });
-    const completions = await streamFor(t, parley, tim, { query: 'type=task.completed' });
-    const kays = await streamFor(t, parley, kay);
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    const homeWorker = await parley.agent('home-worker', { capabilities: ['home.scene'] });
+    const completions = await streamFor(t, parley, requester, { query: 'type=task.completed' });
+    const homeStream = await streamFor(t, parley, homeWorker);
     await next(completions.frames);
-    await next(kays.frames);
-    const id = await tim.request();
-    await galahad.complete(id);
-    const home = await tim.request({ payload: { task: 'home.scene' } });
+    await next(homeStream.frames);
+    const id = await requester.request();
+    await worker.complete(id);
+    const home = await requester.request({ payload: { task: 'home.scene' } });
     assert.equal((await next(completions.frames)).event, 'task.completed');
-    assert.equal((await next(kays.frames)).data.data.taskId, home);
+    assert.equal((await next(homeStream.frames)).data.data.taskId, home);
   });
 
-  it('says that it lives when nothing happens', async (t) => {
+  it('sends a keep-alive comment on a live stream when there is no event', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const { response } = await streamFor(t, parley, tim);
+    const requester = await parley.agent('requester');
+    const { response } = await streamFor(t, parley, requester);
     assert.ok(!(response.body instanceof Uint8Array) && typeof response.body !== 'string');
     const pieces = response.body[Symbol.asyncIterator]();
     await pieces.next();
@@ -153,28 +153,28 @@ describe('the live stream of events', () => {
     assert.deepEqual(await waiting, { value: ': still here\n\n', done: false });
   });
 
-  it('ends when its reader is gone', async (t) => {
+  it('ends a live stream when its reader disconnects', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const { frames, gone } = await streamFor(t, parley, tim);
+    const requester = await parley.agent('requester');
+    const { frames, gone } = await streamFor(t, parley, requester);
     await next(frames);
     const waiting = frames.next();
     gone.abort();
     assert.equal((await waiting).done, true);
   });
 
-  it('begins now for a reader whose Last-Event-ID is blank, as one is that has heard nothing yet', async (t) => {
+  it('starts a live stream at the end of the log for a blank Last-Event-ID', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const { frames } = await streamFor(t, parley, tim, { lastEventId: '' });
+    const requester = await parley.agent('requester');
+    const { frames } = await streamFor(t, parley, requester, { lastEventId: '' });
     assert.ok((await next(frames)).id);
-    const id = await tim.request();
+    const id = await requester.request();
     assert.equal((await next(frames)).data.data.taskId, id);
   });
 
-  it('is refused before it begins where its place is not one that the log gave', async (t) => {
+  it('rejects a Last-Event-ID that the log did not issue', async (t) => {
     const parley = await testParley(t);
-    const { key } = await parley.agent('tim');
+    const { key } = await parley.agent('requester');
     for (const place of ['yesterday', '-1', '1.x', '999999999999999.0']) {
       const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream', 'last-event-id': place };
       const { status } = await parley.transport('GET', '/v1/events', headers, undefined);

@@ -18,15 +18,15 @@ const read = async (caller: Caller, query = ''): Promise<{ events: Told[]; curso
 };
 const typesOf = (events: Told[]): string[] => events.map(({ type }) => type);
 
-describe('the event log', () => {
-  it('tells every step of a task in order', async (t) => {
+describe('event log', () => {
+  it('lists every event of a task in order', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    const id = await tim.request();
-    await galahad.claim();
-    await galahad.progress(id, { percent: 40, message: 'on it' });
-    await galahad.fail(id, { error: 'rate_limited' });
-    await tim.call('POST', `/v1/tasks/${id}/cancel`);
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    const id = await requester.request();
+    await worker.claim();
+    await worker.progress(id, { percent: 40, message: 'on it' });
+    await worker.fail(id, { error: 'rate_limited' });
+    await requester.call('POST', `/v1/tasks/${id}/cancel`);
     await settled(parley);
     const { events } = await read(parley.admin);
     const life = ['task.requested', 'task.claimed', 'task.progress', 'task.retrying', 'task.cancelled'];
@@ -38,19 +38,19 @@ describe('the event log', () => {
       assert.equal(at, parley.clock.now());
     }
     const [, claimed, progress] = events;
-    assert.equal(claimed?.data.agent, 'galahad');
+    assert.equal(claimed?.data.agent, 'worker');
     assert.equal(progress?.data.percent, 40);
   });
 
-  it('is read on from a cursor, without a gap and without a repetition', async (t) => {
+  it('continues the event log from a cursor without a gap and without a repetition', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    for (let sent = 0; sent < 10; sent++) await tim.request();
+    const requester = await parley.agent('requester');
+    for (let sent = 0; sent < 10; sent++) await requester.request();
     await settled(parley);
-    const { events: all } = await read(tim);
+    const { events: all } = await read(requester);
     const pieces: Told[] = [];
     for (let after = '', more = true; more; ) {
-      const { body } = await tim.call('GET', `/v1/events?limit=3${after}`);
+      const { body } = await requester.call('GET', `/v1/events?limit=3${after}`);
       pieces.push(...body.events);
       more = body.events.length > 0;
       after = `&after=${body.cursor}`;
@@ -59,79 +59,80 @@ describe('the event log', () => {
     assert.equal(all.length, 10);
   });
 
-  it('can be filtered by types', async (t) => {
+  it('filters events by type', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    const id = await tim.request();
-    await galahad.claim();
-    await galahad.complete(id);
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    const id = await requester.request();
+    await worker.claim();
+    await worker.complete(id);
     await settled(parley);
-    assert.deepEqual(typesOf((await read(tim, '&type=task.completed')).events), ['task.completed']);
-    const two = await read(tim, '&type=task.completed,task.requested');
+    assert.deepEqual(typesOf((await read(requester, '&type=task.completed')).events), ['task.completed']);
+    const two = await read(requester, '&type=task.completed,task.requested');
     assert.deepEqual(typesOf(two.events), ['task.requested', 'task.completed']);
-    assert.deepEqual((await read(tim, '&type=task.unheard-of')).events, []);
+    assert.deepEqual((await read(requester, '&type=task.unheard-of')).events, []);
   });
 
-  it('moves its cursor on past what the caller may not hear', async (t) => {
+  it('advances the cursor past events that the caller may not read', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    const kay = await parley.agent('kay', { capabilities: ['home.scene'] });
-    await tim.request();
+    const requester = await parley.agent('requester');
+    const homeWorker = await parley.agent('home-worker', { capabilities: ['home.scene'] });
+    await requester.request();
     await settled(parley);
-    const first = await read(kay);
+    const first = await read(homeWorker);
     assert.deepEqual(first.events, []);
     assert.equal(first.cursor, (await read(parley.admin)).cursor);
-    await tim.request();
+    await requester.request();
     await settled(parley);
-    const second = await read(kay, `&after=${first.cursor}`);
+    const second = await read(homeWorker, `&after=${first.cursor}`);
     assert.deepEqual(second.events, []);
     assert.notEqual(second.cursor, first.cursor);
     assert.equal(second.cursor, (await read(parley.admin)).cursor);
   });
 
-  it('tells an agent only what concerns it', async (t) => {
+  it('shows an agent only events of tasks that it may read', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    const kay = await parley.agent('kay', { capabilities: ['home.scene'] });
-    const domain = await tim.request();
-    const directed = await tim.request({ to: 'galahad' });
-    const home = await tim.request({ to: 'kay', payload: { task: 'home.scene' } });
-    const lancelot = await parley.agent('lancelot');
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    const homeWorker = await parley.agent('home-worker', { capabilities: ['home.scene'] });
+    const domain = await requester.request();
+    const directed = await requester.request({ to: 'worker' });
+    const home = await requester.request({ to: 'home-worker', payload: { task: 'home.scene' } });
+    const otherWorker = await parley.agent('other-worker');
     await settled(parley);
     const heard = async (caller: Caller) => (await read(caller)).events.map(({ data }) => data.taskId);
-    assert.deepEqual(await heard(tim), [domain, directed, home]);
-    assert.deepEqual(await heard(galahad), [domain, directed]);
-    assert.deepEqual(await heard(kay), [home]);
-    assert.deepEqual(await heard(lancelot), [domain]);
+    assert.deepEqual(await heard(requester), [domain, directed, home]);
+    assert.deepEqual(await heard(worker), [domain, directed]);
+    assert.deepEqual(await heard(homeWorker), [home]);
+    assert.deepEqual(await heard(otherWorker), [domain]);
   });
 
-  it('tells of a task that another has claimed only to whom the task itself is shown', async (t) => {
+  it('shows the events of a claimed task only to agents that may read the task', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad, lancelot] = [
-      await parley.agent('tim'),
-      await parley.agent('galahad'),
-      await parley.agent('lancelot'),
+    const [requester, worker, otherWorker] = [
+      await parley.agent('requester'),
+      await parley.agent('worker'),
+      await parley.agent('other-worker'),
     ];
-    const id = await tim.request();
-    await galahad.claim();
-    await galahad.progress(id, { percent: 40, message: 'not for lancelot' });
-    await galahad.fail(id, { error: 'invalid_params', message: 'nor this' });
+    const id = await requester.request();
+    await worker.claim();
+    await worker.progress(id, { percent: 40, message: 'not for other-worker' });
+    await worker.fail(id, { error: 'invalid_params', message: 'nor this' });
     await settled(parley);
     const life = ['task.requested', 'task.claimed', 'task.progress', 'task.failed'];
-    for (const caller of [tim, galahad, parley.admin]) assert.deepEqual(typesOf((await read(caller)).events), life);
-    assert.deepEqual(typesOf((await read(lancelot)).events), ['task.requested']);
+    for (const caller of [requester, worker, parley.admin])
+      assert.deepEqual(typesOf((await read(caller)).events), life);
+    assert.deepEqual(typesOf((await read(otherWorker)).events), ['task.requested']);
   });
 
-  it('survives a restart', async (t) => {
+  it('keeps the event log across a restart', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim');
-    await tim.request();
+    const requester = await parley.agent('requester');
+    await requester.request();
     await settled(parley);
-    const before = await read(tim);
+    const before = await read(requester);
     await parley.restart();
-    assert.deepEqual(await read(tim), before);
-    await tim.request();
+    assert.deepEqual(await read(requester), before);
+    await requester.request();
     await settled(parley);
-    assert.equal((await read(tim, `&after=${before.cursor}`)).events.length, 1);
+    assert.equal((await read(requester, `&after=${before.cursor}`)).events.length, 1);
   });
 });

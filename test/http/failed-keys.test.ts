@@ -4,7 +4,7 @@ import type { HttpResponse } from '../../shared/http/http-message.ts';
 import { createBodyReader } from '../../shared/http/read-body.ts';
 import { testParley } from '../support/test-parley.ts';
 
-const WRONG = `prl_default.tim.${'x'.repeat(43)}`;
+const WRONG = `prl_default.requester.${'x'.repeat(43)}`;
 const PER_MINUTE = 60;
 
 const opened = async (t: TestContext) => {
@@ -12,7 +12,7 @@ const opened = async (t: TestContext) => {
   const { parley, agent, clock } = await testParley(t, {
     log: (level, message, facts) => lines.push(JSON.stringify([level, message, facts])),
   });
-  const { key } = await agent('tim');
+  const { key } = await agent('requester');
   const ask = (source: string, authorization?: string): Promise<HttpResponse> =>
     parley.handle({
       method: 'GET',
@@ -30,8 +30,8 @@ const opened = async (t: TestContext) => {
   return { ask, guess, key, clock, lines };
 };
 
-describe('wrong keys', () => {
-  it('are answered with 429 beyond so many a minute from one address, and with 401 in the next', async (t) => {
+describe('failed authentication', () => {
+  it('answers 429 instead of 401 beyond the limit of wrong keys per address and minute', async (t) => {
     const { ask, guess, clock } = await opened(t);
     assert.deepEqual(await guess('1.2.3.4', PER_MINUTE + 1), [...Array(PER_MINUTE).fill(401), 429]);
     const { status, headers, body } = await ask('1.2.3.4', `Bearer ${WRONG}`);
@@ -41,7 +41,7 @@ describe('wrong keys', () => {
     assert.deepEqual(await guess('1.2.3.4', 1), [401]);
   });
 
-  it('from one address change nothing for another, nor for a valid key or none from the same', async (t) => {
+  it('limits only wrong keys of that address, not valid keys and not other addresses', async (t) => {
     const { ask, guess, key } = await opened(t);
     await guess('1.2.3.4', PER_MINUTE + 1);
     assert.deepEqual(await guess('5.6.7.8', 1), [401]);
@@ -49,7 +49,7 @@ describe('wrong keys', () => {
     assert.equal((await ask('1.2.3.4')).status, 401);
   });
 
-  it('are logged with one line for each address and minute, and never themselves', async (t) => {
+  it('logs failed authentication once per address and minute, without the key', async (t) => {
     const { guess, clock, lines } = await opened(t);
     await guess('1.2.3.4', 20);
     await guess('5.6.7.8', 1);

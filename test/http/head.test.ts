@@ -5,9 +5,9 @@ import { routes } from '../../shared/http/routes/routes.ts';
 import { testParley } from '../support/test-parley.ts';
 
 describe('HEAD', () => {
-  it('has the status of GET wherever there is one', async (t) => {
+  it('answers HEAD with the status of GET on every path', async (t) => {
     const { parley, agent } = await testParley(t);
-    const { key } = await agent('tim');
+    const { key } = await agent('requester');
     for (const { path } of routes.filter(({ method }) => method === 'GET')) {
       const request = {
         path,
@@ -23,21 +23,21 @@ describe('HEAD', () => {
     }
   });
 
-  it('takes nothing out of an inbox, and opens no stream', async (t) => {
+  it('takes no inbox entries and opens no stream on HEAD', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    const id = await tim.request();
-    await galahad.claim();
-    await galahad.complete(id);
-    assert.equal((await tim.inbox(20)).length, 1);
-    assert.equal((await tim.call('HEAD', '/v1/inbox?mode=take')).status, 200);
-    assert.equal((await tim.inbox()).length, 1);
-    const headers = { accept: 'text/event-stream', authorization: `Bearer ${tim.key}` };
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    const id = await requester.request();
+    await worker.claim();
+    await worker.complete(id);
+    assert.equal((await requester.inbox(20)).length, 1);
+    assert.equal((await requester.call('HEAD', '/v1/inbox?mode=take')).status, 200);
+    assert.equal((await requester.inbox()).length, 1);
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${requester.key}` };
     const request = { method: 'HEAD', path: '/v1/events', query: '', headers, readBody: createBodyReader(Buffer.of()) };
     assert.equal((await parley.parley.handle(request)).body, '');
   });
 
-  it('is among what a path takes', async (t) => {
+  it('lists HEAD among the allowed methods of a path', async (t) => {
     const { admin } = await testParley(t);
     assert.equal((await admin.call('POST', '/healthz')).headers.allow, 'GET, HEAD');
   });

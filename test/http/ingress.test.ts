@@ -4,7 +4,7 @@ import { routes } from '../../shared/http/routes/routes.ts';
 import { testParley } from '../support/test-parley.ts';
 import { assertRefused } from './refusal.ts';
 
-/** Calls that change something and bring nothing in that others act on: they take, or keep what was taken. */
+/** Calls that change state but bring no message in. */
 const NOT_GATED = [
   'POST /v1/claims',
   'POST /v1/consumers/{name}/ack',
@@ -16,8 +16,8 @@ const NOT_GATED = [
   'POST /v1/turns/lease',
 ];
 
-describe('the gate', () => {
-  it('stands before every call that brings something in', () => {
+describe('ingress checks', () => {
+  it('applies ingress checks to every call that brings messages in, and to no other', () => {
     const beside = routes.filter(({ method, hasIngressChecks }) => method !== 'GET' && !hasIngressChecks);
     assert.deepEqual(beside.map(({ method, path }) => `${method} ${path}`).toSorted(), NOT_GATED);
     assert.deepEqual(
@@ -27,33 +27,36 @@ describe('the gate', () => {
   });
 });
 
-describe('a lease', () => {
-  it('that a stranger sends about a task is about none that it knows of, and who held it once is told the truth', async (t) => {
+describe('reports and renewals of other agents', () => {
+  it('hides a task from an agent without access that reports on it, and tells a provider that it is not the holder', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim', { capabilities: [] }), await parley.agent('galahad')];
-    const [kay, mordred] = [await parley.agent('kay'), await parley.agent('mordred', { capabilities: [] })];
-    const id = await tim.request();
-    await galahad.claim();
-    for (const report of [mordred.complete(id), mordred.fail(id), mordred.claimed(id)]) {
+    const [requester, worker] = [await parley.agent('requester', { capabilities: [] }), await parley.agent('worker')];
+    const [otherWorker, intruder] = [
+      await parley.agent('other-worker'),
+      await parley.agent('intruder', { capabilities: [] }),
+    ];
+    const id = await requester.request();
+    await worker.claim();
+    for (const report of [intruder.complete(id), intruder.fail(id), intruder.claimed(id)]) {
       const { status, body } = await report;
       assert.deepEqual([status, body.code], [404, 'task_not_found']);
     }
-    assert.equal((await kay.complete(id)).body.code, 'not_holder');
+    assert.equal((await otherWorker.complete(id)).body.code, 'not_holder');
   });
 
-  it('that a stranger wants to renew is of no task that it knows of', async (t) => {
+  it('hides a task from an agent without access that renews its lease', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad, mordred] = [
-      await parley.agent('tim'),
-      await parley.agent('galahad'),
-      await parley.agent('mordred'),
+    const [requester, worker, intruder] = [
+      await parley.agent('requester'),
+      await parley.agent('worker'),
+      await parley.agent('intruder'),
     ];
-    const id = await tim.request({ to: 'galahad' });
-    assert.equal((await galahad.claim()).length, 1);
-    const renew = (path: string) => mordred.call('POST', `/v1/tasks/${path}/renew`);
+    const id = await requester.request({ to: 'worker' });
+    assert.equal((await worker.claim()).length, 1);
+    const renew = (path: string) => intruder.call('POST', `/v1/tasks/${path}/renew`);
     const [there, nowhere] = [await renew(id), await renew('ffffffff-0000-4000-8000-000000000000')];
     assertRefused(there, 404, 'task_not_found');
     assert.deepEqual(Object.keys(there.body).toSorted(), Object.keys(nowhere.body).toSorted());
-    assert.equal((await galahad.call('POST', `/v1/tasks/${id}/renew`)).status, 200);
+    assert.equal((await worker.call('POST', `/v1/tasks/${id}/renew`)).status, 200);
   });
 });

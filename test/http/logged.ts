@@ -4,7 +4,6 @@ import { agentOsAgent } from '../support/agent-os-agent.ts';
 import type { Caller } from '../support/api.ts';
 import { type TestOptions, testParley } from '../support/test-parley.ts';
 
-/** Two agents whose dialect is logged. */
 export const start = async (t: Parameters<typeof testParley>[0], options?: TestOptions) => {
   const parley = await testParley(t, options);
   return { parley, brain: await agentOsAgent(parley, 'one-brain'), scribe: await agentOsAgent(parley, 'scribe') };

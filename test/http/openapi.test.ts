@@ -41,8 +41,8 @@ const resolves = (document: object, ref: string): boolean => {
   return at !== undefined;
 };
 
-describe('/openapi.json', () => {
-  it('describes every call of the API', async (t) => {
+describe('GET /openapi.json', () => {
+  it('describes every route in the OpenAPI document', async (t) => {
     const { transport } = await testParley(t);
     const { status, body } = await callerWith(transport, undefined).call('GET', '/openapi.json');
     assert.equal(status, 200);
@@ -59,7 +59,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('gives a JSON schema for every body, answer and parameter', async (t) => {
+  it('contains a JSON schema for every body, response and parameter in the OpenAPI document', async (t) => {
     const { admin } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     for (const [path, methods] of Object.entries(document.paths)) {
@@ -92,7 +92,7 @@ describe('/openapi.json', () => {
     for (const ref of refsIn(document)) assert.ok(resolves(document, ref), ref);
   });
 
-  it('says how many messages one call may bring, and the least that a page of the log has', async (t) => {
+  it('states the limit of messages per call and the minimum page of the audit log in the OpenAPI document', async (t) => {
     const { admin, parley } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     const body = JSON.stringify(document.paths['/v1/messages']?.post?.requestBody);
@@ -103,7 +103,7 @@ describe('/openapi.json', () => {
     assert.equal((await admin.call('GET', '/v1/audit-log?limit=1')).status, 400);
   });
 
-  it('is written out once for all who ask', async (t) => {
+  it('serves the same serialized document to every caller', async (t) => {
     const { parley } = await testParley(t);
     for (const path of ['/openapi.json', '/asyncapi.json', '/schemas/task.schema.json']) {
       const request = { method: 'GET', path, query: '', headers: {}, readBody: createBodyReader(Buffer.of()) };
@@ -113,7 +113,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('lists the headers that say how messages are sent', async (t) => {
+  it('lists the headers of POST /v1/messages in the OpenAPI document', async (t) => {
     const { admin } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     const parameters = document.paths['/v1/messages']?.post?.parameters ?? [];
@@ -121,7 +121,7 @@ describe('/openapi.json', () => {
     assert.deepEqual(headers, ['Parley-Dialect', 'Parley-Broadcast', 'Parley-Signature', 'Parley-Timestamp']);
   });
 
-  it('says of lists that are sought in the log that an empty page need not be the last', async (t) => {
+  it('states in the OpenAPI document that an empty page need not be the last one', async (t) => {
     const { admin } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     for (const path of ['/v1/tasks', '/v1/audit-log']) {
@@ -129,7 +129,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('asks for a body exactly where a call needs one', async (t) => {
+  it('describes a body in the OpenAPI document exactly for the calls that take one', async (t) => {
     const { admin } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     const withBody = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -167,7 +167,7 @@ describe('/openapi.json', () => {
     ]);
   });
 
-  it('says which bodies may be left out, which parameters are numbers, and what is no JSON', async (t) => {
+  it('states optional bodies, numeric parameters and media types in the OpenAPI document', async (t) => {
     const { admin } = await testParley(t);
     const { paths }: Described = (await admin.call('GET', '/openapi.json')).body;
     assert.equal(paths['/v1/messages']?.post?.requestBody?.required, true);
@@ -182,7 +182,7 @@ describe('/openapi.json', () => {
     ]);
   });
 
-  it('names every code of a problem and every dialect', async (t) => {
+  it('lists every error code and every dialect in the OpenAPI document', async (t) => {
     const { admin } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     const { problem } = document.components.schemas;
@@ -197,7 +197,7 @@ describe('/openapi.json', () => {
     assert.ok(document.components.schemas['round-table']);
   });
 
-  it('asks for a key where the call does', async (t) => {
+  it('states a key in the OpenAPI document exactly for the calls that require one', async (t) => {
     const { admin, transport } = await testParley(t);
     const document: Described = (await admin.call('GET', '/openapi.json')).body;
     const nobody = callerWith(transport, undefined);

@@ -8,7 +8,6 @@ import { type TestParley, testParley } from '../support/test-parley.ts';
 import { lines, logged, start } from './logged.ts';
 import { settled } from './refusal.ts';
 
-/** What the agent has received, oldest first, without how long it took. */
 const received = async (parley: TestParley, agent: string): Promise<string[]> => {
   await settled(parley);
   const entries = await logged(parley.admin, `?agent=${agent}&limit=200`);
@@ -18,8 +17,8 @@ const received = async (parley: TestParley, agent: string): Promise<string[]> =>
     .reverse();
 };
 
-describe('what an agent received', () => {
-  it('has that nobody took its task, and that whoever did was lost', async (t) => {
+describe('received messages in the audit log', () => {
+  it('logs the timeout of a task that nobody claimed and of one whose holder was lost', async (t) => {
     const { parley, brain, scribe } = await start(t, { config: { tasks: { ...baseConfig.tasks, maxAttempts: 1 } } });
     await brain.say('query', 'scribe', { ttl: 30 });
     parley.clock.advance(30_000);
@@ -39,7 +38,7 @@ describe('what an agent received', () => {
     assert.deepEqual(await received(parley, 'scribe'), ['query one-brain timeout', 'query one-brain success']);
   });
 
-  it('has a cancel, for whoever is told of it and did not ask for it', async (t) => {
+  it('logs a cancellation for each notified agent except the one that cancelled', async (t) => {
     const { parley, brain, scribe } = await start(t);
     const [own, other] = [await brain.say('query', 'scribe'), await brain.say('query', 'scribe')];
     assert.equal((await scribe.claim({ max: 2 })).length, 2);
@@ -50,7 +49,7 @@ describe('what an agent received', () => {
     assert.deepEqual(await received(parley, 'one-brain'), ['error parley error']);
   });
 
-  it('has progress, questions, answers, results and failures of agents whose own dialect is not logged', async (t) => {
+  it('logs progress, questions, answers, results and failures from agents whose dialect is not logged', async (t) => {
     const { parley, brain } = await start(t);
     const cook = await parley.agent('cook', taskFormat);
     const [good, bad] = [await brain.say('command', 'cook'), await brain.say('command', 'cook')];
@@ -76,13 +75,13 @@ describe('what an agent received', () => {
     );
   });
 
-  it('has requests, notes and the end of a batch, whatever dialect they came in', async (t) => {
+  it('logs requests, direct messages and the end of a batch from any dialect', async (t) => {
     const { parley, brain } = await start(t);
-    const tim = await parley.agent('tim');
-    const batch = { tasks: [brain.message('query', 'tim')] };
+    const requester = await parley.agent('requester');
+    const batch = { tasks: [brain.message('query', 'requester')] };
     assert.equal((await brain.call('POST', '/v1/batches', batch)).status, 202);
-    const [asked] = await tim.claim();
-    await tim.complete(asked.message.id);
+    const [asked] = await requester.claim();
+    await requester.complete(asked.message.id);
     await settled(parley);
     const boss = await parley.agent('boss', { dialect: 'message-routing', role: 'coordinator' });
     assert.equal(
@@ -91,18 +90,18 @@ describe('what an agent received', () => {
     );
     const inbox = await brain.inbox();
     await brain.ack(...inbox.map(({ id }) => id));
-    await tim.request({ to: 'one-brain', payload: { task: 'intel.news' } });
+    await requester.request({ to: 'one-brain', payload: { task: 'intel.news' } });
     await brain.claim();
     assert.deepEqual(await received(parley, 'one-brain'), [
-      'response tim success',
+      'response requester success',
       'event parley success',
       'event boss success',
-      'command tim success',
+      'command requester success',
     ]);
     assert.deepEqual(lines(await logged(parley.admin, '?agent=boss')), []);
   });
 
-  it('has questions as their sender sent them, where its dialect is logged', async (t) => {
+  it('logs a question once as sent and once as received when its dialect is logged', async (t) => {
     const parley = await testParley(t, { config: { auditLog: { 'task-format': true } } });
     const { orchestrator, cook } = await kitchen(parley);
     const { id } = tfRequest();

@@ -32,11 +32,9 @@ export const refusedWithoutTrace = async (
   return reply;
 };
 
-/** One asks, and the other reports. */
 const WITNESSES = ['witness', 'clerk'] as const;
 const [WITNESS, CLERK] = WITNESSES;
 
-/** All that an administrator can read. */
 export const everything = async (parley: TestParley): Promise<object> => {
   await settled(parley);
   const read = async (path: string) => (await parley.admin.call('GET', path)).body;

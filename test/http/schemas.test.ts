@@ -9,8 +9,8 @@ import { assertRefused } from './refusal.ts';
 
 const NAMES = ['task.schema.json', ...DIALECT_NAMES.map((name) => `${name}.json`)];
 
-describe('/schemas', () => {
-  it('has one for each dialect, and one for tasks, open to all, in JSON Schema 2020-12', async (t) => {
+describe('GET /schemas/{name}', () => {
+  it('serves a JSON Schema 2020-12 for tasks and for each dialect without a key', async (t) => {
     const { transport } = await testParley(t);
     const nobody = callerWith(transport, undefined);
     for (const name of NAMES) {
@@ -22,7 +22,7 @@ describe('/schemas', () => {
     }
   });
 
-  it('tells right messages from wrong ones', async (t) => {
+  it('accepts valid messages and rejects invalid ones by its schemas', async (t) => {
     const { admin } = await testParley(t);
     const judge = async (name: string) => {
       const schema = z.fromJSONSchema((await admin.call('GET', `/schemas/${name}`)).body);
@@ -45,11 +45,11 @@ describe('/schemas', () => {
     ];
     for (const message of wrong) assert.ok(!isTask(message), JSON.stringify(message));
     const isRoundTable = await judge('round-table.json');
-    assert.ok(isRoundTable(taskRequest('tim')));
-    assert.ok(!isRoundTable(taskRequest('tim', { ttl: 0 })));
+    assert.ok(isRoundTable(taskRequest('requester')));
+    assert.ok(!isRoundTable(taskRequest('requester', { ttl: 0 })));
   });
 
-  it('names those that there are', async (t) => {
+  it('names the known schemas when the name is unknown', async (t) => {
     const { transport } = await testParley(t);
     const reply = await callerWith(transport, undefined).call('GET', '/schemas/latin.json');
     assertRefused(reply, 404, 'not_found');

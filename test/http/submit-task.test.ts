@@ -5,7 +5,7 @@ import { testParley } from '../support/test-parley.ts';
 import { assertRefused, refusedWithoutTrace, settled } from './refusal.ts';
 
 describe('POST /v1/tasks', () => {
-  it('answers that the task is pending', async (t) => {
+  it('returns 202 and pending for a new task and for its repetition', async (t) => {
     const { orchestrator } = await kitchen(await testParley(t));
     const request = tfRequest();
     const first = await orchestrator.call('POST', '/v1/tasks', request);
@@ -14,7 +14,7 @@ describe('POST /v1/tasks', () => {
     assert.deepEqual([again.status, again.body.createdAt], [202, first.body.createdAt]);
   });
 
-  it('answers with the result of a task that ends in time', async (t) => {
+  it('returns the result of a task that ends within the wait', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const request = tfRequest();
     const waiting = orchestrator.call('POST', '/v1/tasks?wait=20', request);
@@ -29,7 +29,7 @@ describe('POST /v1/tasks', () => {
     assert.deepEqual([again.status, again.body.status], [200, 'completed']);
   });
 
-  it('answers with the error of one that fails', async (t) => {
+  it('returns the error of a task that fails within the wait', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const request = tfRequest();
     const waiting = orchestrator.call('POST', '/v1/tasks?wait=20', request);
@@ -40,7 +40,7 @@ describe('POST /v1/tasks', () => {
     assert.deepEqual([status, body.status, body.error], [200, 'failed', error]);
   });
 
-  it('gives all that the agent said of the response, and the codes of the protocol, to who waits and to who asks again', async (t) => {
+  it('returns all response metadata and protocol error codes to a waiting call and to a later read', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const request = tfRequest();
@@ -71,7 +71,7 @@ describe('POST /v1/tasks', () => {
     assert.deepEqual([expired.status, expired.error.code, expired.error.recoverable], ['failed', 'TIMEOUT', true]);
   });
 
-  it('takes requests only, and says all that is wrong with one', async (t) => {
+  it('rejects messages that are not requests and lists every issue', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const post = (message: unknown) => () => orchestrator.call('POST', '/v1/tasks', message);

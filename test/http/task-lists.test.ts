@@ -8,13 +8,13 @@ import { tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 import { announced, ids, pagesOf, requestMany } from './task-pages.ts';
 
-describe('the list of tasks', () => {
-  it('has each of 60 tasks once, newest first, page by page', async (t) => {
+describe('task list', () => {
+  it('lists each of 60 tasks once, newest first, in pages', async (t) => {
     const { agent, admin, clock } = await testParley(t);
-    const tim = await agent('tim');
+    const requester = await agent('requester');
     const sent: string[] = [];
     for (let count = 0; count < 60; count++) {
-      sent.push(await tim.request());
+      sent.push(await requester.request());
       clock.advance(1);
     }
     await announced(admin, 60);
@@ -26,18 +26,18 @@ describe('the list of tasks', () => {
     );
   });
 
-  it('has the newest first also where the later of two was told of first', async (t) => {
+  it('lists the newest task first although the event of a later task came first', async (t) => {
     const { agent, admin, clock } = await testParley(t);
-    const tim = await agent('tim');
-    const later = await tim.request();
+    const requester = await agent('requester');
+    const later = await requester.request();
     await announced(admin, 1);
     clock.advance(-5);
-    const earlier = await tim.request();
+    const earlier = await requester.request();
     await announced(admin, 2);
     assert.deepEqual(await ids(admin, ''), [later, earlier]);
   });
 
-  it('can be that of one conversation, whatever dialect its tasks came in', async (t) => {
+  it('lists the tasks of one conversation across dialects', async (t) => {
     const { agent, admin } = await testParley(t);
     const [cook, brain] = [
       await agent('cook', { dialect: 'task-format' }),
@@ -56,84 +56,84 @@ describe('the list of tasks', () => {
     assert.equal((await cook.task(mine.id)).conversationId, 'conv-1');
   });
 
-  it('has each task once also where many came in the same millisecond', async (t) => {
+  it('lists each task once when many are created in the same millisecond', async (t) => {
     const { agent, admin } = await testParley(t);
-    const sent = await requestMany(await agent('tim'), 60);
+    const sent = await requestMany(await agent('requester'), 60);
     await announced(admin, 60);
     const found = (await pagesOf(admin, '/v1/tasks?', 9)).flat();
     assert.deepEqual(found.toSorted(), sent.toSorted());
   });
 
-  it('goes back over days', async (t) => {
+  it('lists tasks across several days', async (t) => {
     const { agent, admin, clock } = await testParley(t);
-    const tim = await agent('tim');
+    const requester = await agent('requester');
     const sent: string[] = [];
     for (let day = 0; day < 5; day++) {
-      sent.push(await tim.request({ ttl: 604_800 }));
+      sent.push(await requester.request({ ttl: 604_800 }));
       clock.advance(86_400_000);
     }
     await announced(admin, 5);
     assert.deepEqual((await pagesOf(admin, '/v1/tasks?', 2)).flat(), sent.toReversed());
   });
 
-  it('names in its cursors no task that its reader may not see', async (t) => {
+  it('puts no task into a cursor that its reader may not read', async (t) => {
     const { agent, clock } = await testParley(t);
-    const [tim, galahad, kay] = [await agent('tim'), await agent('galahad'), await agent('kay')];
+    const [requester, worker, reader] = [await agent('requester'), await agent('worker'), await agent('reader')];
     for (let count = 0; count < 4; count++) {
-      await tim.request({ to: 'galahad' });
+      await requester.request({ to: 'worker' });
       clock.advance(1);
     }
-    const claimed = await galahad.claim({ max: 4 });
-    for (const { message } of claimed.slice(2)) await galahad.fail(message.id, { error: 'skill_missing' });
-    for (const path of ['/v1/tasks?status=failed&limit=1', '/v1/tasks?agent=galahad&status=claimed&limit=1']) {
-      const { tasks, cursor } = (await kay.call('GET', path)).body;
+    const claimed = await worker.claim({ max: 4 });
+    for (const { message } of claimed.slice(2)) await worker.fail(message.id, { error: 'skill_missing' });
+    for (const path of ['/v1/tasks?status=failed&limit=1', '/v1/tasks?agent=worker&status=claimed&limit=1']) {
+      const { tasks, cursor } = (await reader.call('GET', path)).body;
       assert.deepEqual(tasks, []);
       assert.match(cursor, /^(held:)?\d{14}#/);
       for (const { message } of claimed) assert.ok(!cursor.includes(message.id), cursor);
-      assert.equal((await pagesOf(galahad, path.replace('limit=1', ''), 1)).flat().length, 2);
+      assert.equal((await pagesOf(worker, path.replace('limit=1', ''), 1)).flat().length, 2);
     }
   });
 
-  it('does not lose its place while new tasks come', async (t) => {
+  it('keeps the position of a task list cursor while new tasks are created', async (t) => {
     const { agent, admin, clock } = await testParley(t);
-    const tim = await agent('tim');
-    const sent = [await tim.request(), await tim.request(), await tim.request()];
+    const requester = await agent('requester');
+    const sent = [await requester.request(), await requester.request(), await requester.request()];
     await announced(admin, 3);
     clock.advance(1);
     const { tasks, cursor } = (await admin.call('GET', '/v1/tasks?limit=1')).body;
-    await tim.request();
+    await requester.request();
     await announced(admin, 4);
     const rest = (await admin.call('GET', `/v1/tasks?limit=10&cursor=${encodeURIComponent(cursor)}`)).body.tasks;
     assert.deepEqual([...tasks, ...rest].map(({ id }) => id).sort(), sent.sort());
   });
 
-  it('has a task that was run again once, in its old place', async (t) => {
+  it('lists a retried task once, in its old position', async (t) => {
     const { agent, admin } = await testParley(t);
-    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
-    const first = await tim.request();
-    const second = await tim.request();
-    await galahad.fail(first, { error: 'invalid_params' });
-    await tim.call('POST', `/v1/tasks/${first}/retry`);
+    const [requester, worker] = [await agent('requester'), await agent('worker')];
+    const first = await requester.request();
+    const second = await requester.request();
+    await worker.fail(first, { error: 'invalid_params' });
+    await requester.call('POST', `/v1/tasks/${first}/retry`);
     await announced(admin, 3);
     assert.deepEqual(await ids(admin, ''), [second, first]);
   });
 
-  it('has a task once whose id an earlier one had, in the place of the new one', async (t) => {
+  it('lists a task that reuses an id once, in the position of the new task', async (t) => {
     const { agent, admin, clock } = await testParley(t);
-    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
-    const request = taskRequest('tim');
-    await tim.send(request);
-    await galahad.complete(request.id);
+    const [requester, worker] = [await agent('requester'), await agent('worker')];
+    const request = taskRequest('requester');
+    await requester.send(request);
+    await worker.complete(request.id);
     clock.advance(7 * 86_400_000);
-    const other = await tim.request();
-    assert.equal((await tim.send(request)).status, 202);
-    // The log tells of it twice under one name, which a reader counts once.
+    const other = await requester.request();
+    assert.equal((await requester.send(request)).status, 202);
+    // The log has two events of one id, which a reader counts once.
     await announced(admin, 2);
     await eventually(async () => assert.deepEqual(await ids(admin, ''), [request.id, other]));
     assert.deepEqual((await pagesOf(admin, '/v1/tasks?', 1)).flat(), [request.id, other]);
   });
 
-  it('has a task once on a page whose making was told twice', async (t) => {
+  it('lists a task once on a page when its event is in the log twice', async (t) => {
     const { agent, admin } = await testParley(t, {
       wrapPorts: (ports) => ({
         ...ports,
@@ -146,22 +146,22 @@ describe('the list of tasks', () => {
         },
       }),
     });
-    const id = await (await agent('tim')).request();
+    const id = await (await agent('requester')).request();
     await announced(admin, 1);
     assert.deepEqual(await ids(admin, ''), [id]);
   });
 
-  it('shows the dead letters, newest first, page by page', async (t) => {
+  it('lists the dead letters, newest first, in pages', async (t) => {
     const { agent, admin, clock } = await testParley(t);
-    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+    const [requester, worker] = [await agent('requester'), await agent('worker')];
     const failed: string[] = [];
     for (let count = 0; count < 7; count++) {
-      const id = await tim.request();
-      await galahad.fail(id, { error: 'skill_missing' });
+      const id = await requester.request();
+      await worker.fail(id, { error: 'skill_missing' });
       failed.push(id);
       clock.advance(1);
     }
-    await tim.request();
+    await requester.request();
     assert.deepEqual((await pagesOf(admin, '/v1/dead-letters?', 3)).flat(), failed.toReversed());
     assert.deepEqual((await pagesOf(admin, '/v1/tasks?status=failed&', 3)).flat(), failed.toReversed());
   });

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import type { Caller, TestAgent } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** All pages, each of which must be no larger than asked for. */
 export const pagesOf = async (caller: Caller, path: string, limit: number): Promise<string[][]> => {
   const pages: string[][] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {

@@ -13,23 +13,23 @@ const traceparent = `00-${TRACE_ID}-${PARENT}-01`;
 const traceIdOf = (header: string | undefined): string | undefined => header?.split('-')[1];
 
 describe('traceparent', () => {
-  it('is on every answer, good or bad, under the trace of the caller', async (t) => {
+  it('returns a traceparent of the trace of the caller on every response', async (t) => {
     const { agent, transport, admin } = await testParley(t);
-    const tim = await agent('tim');
+    const requester = await agent('requester');
     const nobody = callerWith(transport, undefined);
     const headers = { traceparent };
     const replies = [
-      await tim.call('POST', '/v1/messages', taskRequest('tim'), headers),
-      await tim.call('GET', '/v1/tasks', undefined, headers),
-      await tim.call('POST', '/v1/messages', '{', headers),
-      await tim.call('POST', '/v1/messages', {}, headers),
-      await tim.call('GET', '/nowhere', undefined, headers),
-      await tim.call('PATCH', '/v1/tasks', undefined, headers),
-      await tim.call('GET', '/v1/tasks/%', undefined, headers),
+      await requester.call('POST', '/v1/messages', taskRequest('requester'), headers),
+      await requester.call('GET', '/v1/tasks', undefined, headers),
+      await requester.call('POST', '/v1/messages', '{', headers),
+      await requester.call('POST', '/v1/messages', {}, headers),
+      await requester.call('GET', '/nowhere', undefined, headers),
+      await requester.call('PATCH', '/v1/tasks', undefined, headers),
+      await requester.call('GET', '/v1/tasks/%', undefined, headers),
       await nobody.call('GET', '/v1/tasks', undefined, headers),
       await nobody.call('GET', '/healthz', undefined, headers),
       await nobody.call('GET', '/openapi.json', undefined, headers),
-      await admin.call('DELETE', '/v1/agents/tim', undefined, headers),
+      await admin.call('DELETE', '/v1/agents/requester', undefined, headers),
     ];
     for (const reply of replies) {
       assert.match(reply.headers.traceparent ?? '', TRACEPARENT);
@@ -38,10 +38,10 @@ describe('traceparent', () => {
     }
   });
 
-  it('is on the answer to a body that is never read', async (t) => {
+  it('returns a traceparent when the body is rejected unread', async (t) => {
     const config = defineConfig({ ...baseConfig, limits: { bodyBytes: 1000 } });
     const { parley, agent } = await testParley(t, { config });
-    const { key } = await agent('tim');
+    const { key } = await agent('requester');
     const server = await startHttpServer(parley.handle, 0, '127.0.0.1');
     t.after(() => server.close());
     const headers = { traceparent, authorization: `Bearer ${key}` };
@@ -51,7 +51,7 @@ describe('traceparent', () => {
     assert.equal(traceIdOf(response.headers.get('traceparent') ?? undefined), TRACE_ID);
   });
 
-  it('is made where the caller sends none that can be read', async (t) => {
+  it('creates a traceparent when the caller sends none or an invalid one', async (t) => {
     const { admin } = await testParley(t);
     const bad = [
       '',
@@ -70,16 +70,16 @@ describe('traceparent', () => {
     assert.equal(made.size, bad.length);
   });
 
-  it('of the request stays with its task, in every view and event', async (t) => {
+  it('keeps the trace of the request in every view and event of its task', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    const request = taskRequest('tim');
-    await tim.call('POST', '/v1/messages', request, { traceparent });
-    await galahad.claim();
-    await galahad.complete(request.id);
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    const request = taskRequest('requester');
+    await requester.call('POST', '/v1/messages', request, { traceparent });
+    await worker.claim();
+    await worker.complete(request.id);
     await settled(parley);
-    assert.equal(traceIdOf((await tim.task(request.id)).traceparent), TRACE_ID);
-    const { events } = (await tim.call('GET', '/v1/events')).body;
+    assert.equal(traceIdOf((await requester.task(request.id)).traceparent), TRACE_ID);
+    const { events } = (await requester.call('GET', '/v1/events')).body;
     assert.equal(events.length, 3);
     for (const { data } of events) assert.equal(traceIdOf(data.traceparent), TRACE_ID);
   });

@@ -9,11 +9,11 @@ const KEYS: Record<string, readonly Access[]> = {
   agent: ['admin', 'relay-or-admin'],
 };
 
-describe('a body', () => {
+describe('request bodies', () => {
   for (const [who, refused] of Object.entries(KEYS)) {
-    it(`is not read for ${who} where the call is not for it`, async (t) => {
+    it(`rejects calls of ${who} without access before it reads the body`, async (t) => {
       const { parley, agent } = await testParley(t);
-      const { key } = await agent('tim');
+      const { key } = await agent('requester');
       const headers: Record<string, string> = who === 'agent' ? { authorization: `Bearer ${key}` } : {};
       for (const { access, method, path } of routes.filter((route) => refused.includes(route.access))) {
         let isRead = false;
@@ -28,7 +28,7 @@ describe('a body', () => {
     });
   }
 
-  it('may be no larger than its call needs', async (t) => {
+  it('limits each body to the size that its route needs', async (t) => {
     const { parley, admin } = await testParley(t);
     const { bodyBytes } = parley.deps.config.limits;
     const limits = new Map<string, number>();

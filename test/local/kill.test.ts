@@ -4,8 +4,8 @@ import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { tempDir } from '../support/server-process.ts';
 import { testParley } from '../support/test-parley.ts';
-import { Mortal } from './mortal.ts';
 import { type Finished, Requester, Worker } from './persistent-agents.ts';
+import { RestartableServer } from './restartable-server.ts';
 
 const LIVES = 300;
 const KILLS = 8;
@@ -36,7 +36,7 @@ describe('a process that is killed again and again', () => {
     const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
     t.diagnostic(`SEED=${seed}`);
     const random = randomFrom(seed);
-    const server = await Mortal.start(t, tempDir(t));
+    const server = await RestartableServer.start(t, tempDir(t));
     const finished: Finished = new Map();
     const requesters = await Promise.all(REQUESTERS.map(async (id) => new Requester(server, await server.agent(id))));
     const workers = await Promise.all(WORKERS.map(async (id) => new Worker(server, await server.agent(id), finished)));

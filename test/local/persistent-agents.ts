@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { about, type TestAgent, taskRequest } from '../support/api.ts';
-import type { Mortal } from './mortal.ts';
+import type { RestartableServer } from './restartable-server.ts';
 
 /** What the agents that finished the tasks sent as their results. */
 export type Finished = Map<string, object>;
@@ -14,9 +14,9 @@ export class Requester {
   readonly accepted: string[] = [];
   /** The results in the inbox, by task, each message counted once. */
   readonly outcomes = new Map<string, object[]>();
-  readonly #server: Mortal;
+  readonly #server: RestartableServer;
 
-  constructor(server: Mortal, agent: TestAgent) {
+  constructor(server: RestartableServer, agent: TestAgent) {
     this.#server = server;
     this.agent = agent;
   }
@@ -56,11 +56,11 @@ export class Requester {
 
 /** Claims tasks and finishes them. */
 export class Worker {
-  readonly #server: Mortal;
+  readonly #server: RestartableServer;
   readonly #agent: TestAgent;
   readonly #finished: Finished;
 
-  constructor(server: Mortal, agent: TestAgent, finished: Finished) {
+  constructor(server: RestartableServer, agent: TestAgent, finished: Finished) {
     this.#server = server;
     this.#agent = agent;
     this.#finished = finished;

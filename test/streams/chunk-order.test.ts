@@ -27,8 +27,8 @@ const arrived = (...chunks: ([step: string, index: number] | string)[]): Receive
 const contents = (told: OrderedChunk[]): string[] => told.map(({ chunk }) => chunk.content);
 const LATER = NOW + 10 * REORDER_TIMEOUT_MS;
 
-describe('chunks', () => {
-  it('of a step are told by their index, whatever the order in which they arrive', () => {
+describe('chunk order', () => {
+  it('emits the chunks of a step by index, whatever their order of arrival', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray([0, 1, 2, 3, 4, 5, 6, 7], { minLength: 8 }), fc.nat(8), (indexes, cut) => {
         const all = arrived(...indexes.map((index): [string, number] => ['a', index]));
@@ -39,17 +39,17 @@ describe('chunks', () => {
     );
   });
 
-  it('without an index are told as they arrive', () => {
+  it('emits chunks without an index in order of arrival', () => {
     const all = arrived('a', 'b', 'a', ['b', 0], 'a');
     assert.deepEqual(contents(new ChunkSequencer(STREAM_START).push(all, NOW)), ['a@0', 'b@1', 'a@2', 'b0', 'a@4']);
   });
 
-  it('of different steps do not wait for each other', () => {
+  it('emits the chunks of one step without waiting for another step', () => {
     const order = new ChunkSequencer(STREAM_START);
     assert.deepEqual(contents(order.push(arrived(['a', 1], ['b', 0]), NOW)), ['b0']);
   });
 
-  it('wait for an earlier one for a while, and go on without it when it is lost', () => {
+  it('waits for an earlier chunk until the timeout and then continues without it', () => {
     const order = new ChunkSequencer(STREAM_START);
     const all = arrived(['a', 0], ['a', 3], ['a', 2], ['a', 1]);
     assert.deepEqual(contents(order.push(all.slice(0, 3), NOW + 3)), ['a0']);
@@ -60,18 +60,18 @@ describe('chunks', () => {
     assert.deepEqual(order.push(all, LATER), [], 'too late');
   });
 
-  it('may begin anywhere', () => {
+  it('starts a chunk sequence with the lowest index that arrived', () => {
     assert.deepEqual(contents(new ChunkSequencer(STREAM_START).push(arrived(['a', 8], ['a', 7]), LATER)), ['a7', 'a8']);
   });
 
-  it('are told once, though they are read again, and though one was sent twice', () => {
+  it('emits each chunk once although it is read again or sent twice', () => {
     const order = new ChunkSequencer(STREAM_START);
     const all = arrived(['a', 0], 'a', ['a', 0], ['a', 2], ['a', 2], ['a', 1]);
     const told = [...order.push(all, NOW), ...order.push(all, NOW), ...order.push(all, LATER)];
     assert.deepEqual(contents(told), ['a0', 'a@1', 'a1', 'a2']);
   });
 
-  it('are told to a reader that comes back from any place, none twice and none left out', () => {
+  it('resumes a chunk sequence from any position without a gap and without a repetition', () => {
     const shuffled = fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 5 });
     fc.assert(
       fc.property(shuffled, shuffled, fc.nat(13), (first, second, cut) => {
@@ -90,7 +90,7 @@ describe('chunks', () => {
     );
   });
 
-  it('have places that a header can carry, and no others', () => {
+  it('formats positions that fit into a header and rejects any other position', () => {
     const [told] = new ChunkSequencer(STREAM_START).push(arrived(['any step: ü~', 0]), NOW);
     assert.ok(told);
     assert.match(formatStreamPosition(told.position), /^[\w~-]+$/);

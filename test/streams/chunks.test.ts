@@ -18,7 +18,7 @@ interface Frame {
 
 interface World {
   parley: TestParley;
-  merlin: TestAgent;
+  author: TestAgent;
   worker: Worker;
   held: Held;
   say(content: string, index?: number, more?: object): Promise<Reply>;
@@ -26,16 +26,16 @@ interface World {
 
 const world = async (t: TestContext): Promise<World> => {
   const parley = await testParley(t);
-  const merlin = await groundAgent(parley, 'merlin');
-  const worker = new Worker(merlin);
-  await enqueued(parley.admin, 'merlin');
+  const author = await groundAgent(parley, 'author');
+  const worker = new Worker(author);
+  await enqueued(parley.admin, 'author');
   const held = await worker.begin();
   const say = (content: string, index?: number, more: object = {}) =>
-    sendChunk(merlin, held, { content, index, ...more });
-  return { parley, merlin, worker, held, say };
+    sendChunk(author, held, { content, index, ...more });
+  return { parley, author, worker, held, say };
 };
 
-const sendChunk = (by: Caller, { agent_turn_id }: Held, more: object, agent = 'merlin'): Promise<Reply> =>
+const sendChunk = (by: Caller, { agent_turn_id }: Held, more: object, agent = 'author'): Promise<Reply> =>
   by.call('POST', '/v1/messages', {
     subject: `cg.v1r3.default.public.str.agent.${agent}.chunk`,
     payload: { agent_turn_id, step_id: 's1', chunk_type: 'text', ...more },
@@ -87,11 +87,11 @@ const nextContents = async (frames: AsyncGenerator<Frame>, count: number): Promi
   return contents;
 };
 
-describe('the stream of a turn', () => {
-  it('tells what its agent says as it says it, with all that was sent', async (t) => {
+describe('turn stream', () => {
+  it('streams each chunk with all its fields as the agent sends it', async (t) => {
     const all = await world(t);
-    const kay = await all.parley.agent('kay');
-    const { frames } = await following(t, all, kay.key);
+    const reader = await all.parley.agent('reader');
+    const { frames } = await following(t, all, reader.key);
     const metadata = { llm_timing: { first_token_ms: 12 } };
     assert.equal((await all.say('Hel', 0, { metadata })).status, 202);
     const { event, data } = await next(frames);
@@ -102,22 +102,22 @@ describe('the stream of a turn', () => {
     assert.equal((await next(frames)).data.content, 'lo');
   });
 
-  it('has what was said before, in the order of the index, and without an index as it arrived', async (t) => {
+  it('streams earlier chunks by index, and those without an index in order of arrival', async (t) => {
     const all = await world(t);
     for (const index of [1, 0, 2]) await all.say(`${index}`, index);
     all.parley.clock.advance(300);
     for (const content of ['x', 'y', 'x']) await all.say(content, undefined, { step_id: 's2' });
-    const { frames } = await following(t, all, all.merlin.key);
+    const { frames } = await following(t, all, all.author.key);
     assert.deepEqual(await nextContents(frames, 6), ['0', '1', '2', 'x', 'y', 'x']);
   });
 
-  it('keeps the order of several that are sent in one call', async (t) => {
+  it('keeps the order of chunks that are sent in one call', async (t) => {
     const all = await world(t);
-    const { frames } = await following(t, all, all.merlin.key);
+    const { frames } = await following(t, all, all.author.key);
     const payload = { agent_turn_id: all.held.agent_turn_id, step_id: 's1', chunk_type: 'text' };
-    const subject = 'cg.v1r3.default.public.str.agent.merlin.chunk';
+    const subject = 'cg.v1r3.default.public.str.agent.author.chunk';
     const messages = Array.from({ length: 20 }, (_, n) => ({ subject, payload: { ...payload, content: `${n}` } }));
-    const { body } = await all.merlin.call('POST', '/v1/messages', { messages });
+    const { body } = await all.author.call('POST', '/v1/messages', { messages });
     assert.ok(
       body.results.every(({ status }: Reply) => status === 202),
       JSON.stringify(body),
@@ -128,9 +128,9 @@ describe('the stream of a turn', () => {
     );
   });
 
-  it('waits for one that is late, but not for one that is lost', async (t) => {
+  it('waits for a late chunk but not for a lost one', async (t) => {
     const all = await world(t);
-    const { frames } = await following(t, all, all.merlin.key);
+    const { frames } = await following(t, all, all.author.key);
     await all.say('0', 0);
     await all.say('2', 2);
     assert.deepEqual(await nextContents(frames, 1), ['0']);
@@ -143,55 +143,55 @@ describe('the stream of a turn', () => {
     assert.deepEqual(await nextContents(frames, 1), ['3']);
   });
 
-  it('goes on behind Last-Event-ID, from any chunk and from the start', async (t) => {
+  it('resumes a turn stream after Last-Event-ID, from any chunk and from the start', async (t) => {
     const all = await world(t);
     for (let index = 0; index < 5; index++) {
       await all.say(`${index}`, index);
       all.parley.clock.advance(100);
     }
-    const first = await following(t, all, all.merlin.key);
+    const first = await following(t, all, all.author.key);
     const ids = [first.start];
     for (let index = 0; index < 5; index++) ids.push((await next(first.frames)).id);
     first.gone.abort();
     for (const [told, id] of ids.entries()) {
-      const { frames } = await following(t, all, all.merlin.key, id);
+      const { frames } = await following(t, all, all.author.key, id);
       assert.deepEqual(await nextContents(frames, 5 - told), ['0', '1', '2', '3', '4'].slice(told));
     }
   });
 
-  it('begins with the first for a reader whose Last-Event-ID is blank', async (t) => {
+  it('starts a turn stream with the first chunk for a blank Last-Event-ID', async (t) => {
     const all = await world(t);
     await all.say('0', 0);
-    const { frames } = await following(t, all, all.merlin.key, '');
+    const { frames } = await following(t, all, all.author.key, '');
     assert.deepEqual(await nextContents(frames, 1), ['0']);
   });
 
-  it('goes on behind the highest index that a chunk can have', async (t) => {
+  it('resumes a turn stream after the highest possible chunk index', async (t) => {
     const all = await world(t);
     await all.say('first', Number.MAX_SAFE_INTEGER - 1);
     all.parley.clock.advance(1000);
-    const first = await following(t, all, all.merlin.key);
+    const first = await following(t, all, all.author.key);
     const { id } = await next(first.frames);
     await all.say('last', Number.MAX_SAFE_INTEGER);
-    const { frames } = await following(t, all, all.merlin.key, id);
+    const { frames } = await following(t, all, all.author.key, id);
     assert.deepEqual(await nextContents(frames, 1), ['last']);
   });
 
-  it('ends with the turn, and says so to whoever comes later', async (t) => {
+  it('ends a turn stream with the turn, also for readers that come later', async (t) => {
     const all = await world(t);
-    const { frames } = await following(t, all, all.merlin.key);
+    const { frames } = await following(t, all, all.author.key);
     await all.say('0', 0);
     await all.worker.deliver(all.held);
     assert.equal((await next(frames)).data.content, '0');
     const { agent_turn_id } = all.held;
     assert.deepEqual(await next(frames), { event: 'end', data: { agent_turn_id, status: 'success' } });
     assert.equal((await frames.next()).done, true);
-    const later = await following(t, all, all.merlin.key);
+    const later = await following(t, all, all.author.key);
     assert.deepEqual(await nextContents(later.frames, 1), ['0']);
     assert.equal((await next(later.frames)).event, 'end');
   });
 
-  it('is a state change to nobody: the turn, its agent and the log know nothing of it', async (t) => {
+  it('changes neither the turn nor the event log when a chunk is sent', async (t) => {
     const all = await world(t);
     const { admin, clock } = all.parley;
     const events = async () => (await admin.call('GET', '/v1/events?limit=500')).body.events.length;
@@ -203,17 +203,17 @@ describe('the stream of a turn', () => {
     assert.equal(await events(), told);
   });
 
-  it('forgets after ten minutes', async (t) => {
+  it('removes chunks after ten minutes', async (t) => {
     const all = await world(t);
     await all.say('old', 0);
     all.parley.clock.advance(9 * 60_000);
     await all.say('new', 1);
     all.parley.clock.advance(61_000);
-    const { frames } = await following(t, all, all.merlin.key);
+    const { frames } = await following(t, all, all.author.key);
     assert.deepEqual(await nextContents(frames, 1), ['new']);
   });
 
-  it('makes at most four records a second, and drops what is too much rather than to fail', async (t) => {
+  it('writes at most four records per second and drops excess chunks without an error', async (t) => {
     const all = await world(t);
     const { records } = all.parley.parley.deps;
     for (let n = 0; n < 40; n++) {
@@ -229,45 +229,45 @@ describe('the stream of a turn', () => {
     assert.ok(JSON.stringify(last).length < 400_000);
   });
 
-  it('takes chunks from the agent whose turn it is, and shows nobody else’s', async (t) => {
+  it('accepts chunks only from the agent of the turn and streams no others', async (t) => {
     const all = await world(t);
-    const morgan = await groundAgent(all.parley, 'morgan');
-    assertRefused(await sendChunk(morgan, all.held, { content: 'x' }), 403, 'from_mismatch');
-    assert.equal((await sendChunk(morgan, all.held, { content: 'not merlin' }, 'morgan')).status, 202);
-    await all.say('merlin');
-    const { frames } = await following(t, all, all.merlin.key);
-    assert.deepEqual(await nextContents(frames, 1), ['merlin']);
+    const otherAuthor = await groundAgent(all.parley, 'other-author');
+    assertRefused(await sendChunk(otherAuthor, all.held, { content: 'x' }), 403, 'from_mismatch');
+    assert.equal((await sendChunk(otherAuthor, all.held, { content: 'not author' }, 'other-author')).status, 202);
+    await all.say('author');
+    const { frames } = await following(t, all, all.author.key);
+    assert.deepEqual(await nextContents(frames, 1), ['author']);
     await all.worker.deliver(all.held);
     assert.equal((await next(frames)).event, 'end');
   });
 
-  it('is open to those who may use the channel of the turn', async (t) => {
+  it('opens a turn stream only to agents that may use the channel of the turn', async (t) => {
     const parley = await testParley(t);
-    const merlin = await groundAgent(parley, 'merlin', { channels: ['public', 'u_arthur'] });
-    const kay = await parley.agent('kay');
-    const turn = await enqueued(parley.admin, 'merlin', { channel_id: 'u_arthur' });
-    assertRefused(await kay.call('GET', `/v1/turns/${turn}/stream`), 404, 'turn_not_found');
-    assert.equal((await merlin.call('GET', `/v1/turns/${turn}/stream`)).status, 200);
-    assertRefused(await merlin.call('GET', '/v1/turns/none/stream'), 404, 'turn_not_found');
+    const author = await groundAgent(parley, 'author', { channels: ['public', 'u_arthur'] });
+    const reader = await parley.agent('reader');
+    const turn = await enqueued(parley.admin, 'author', { channel_id: 'u_arthur' });
+    assertRefused(await reader.call('GET', `/v1/turns/${turn}/stream`), 404, 'turn_not_found');
+    assert.equal((await author.call('GET', `/v1/turns/${turn}/stream`)).status, 200);
+    assertRefused(await author.call('GET', '/v1/turns/none/stream'), 404, 'turn_not_found');
   });
 
-  it('is refused from a place that it did not give', async (t) => {
-    const { parley, merlin, held } = await world(t);
+  it('rejects a Last-Event-ID that the stream did not issue', async (t) => {
+    const { parley, author, held } = await world(t);
     const path = `/v1/turns/${held.agent_turn_id}/stream`;
     const ahead = `${toSortableTime(parley.clock.now() + 60_000)}-000000-abcd`;
     for (const place of ['a b', '~', 'x~y', 'yesterday', '7', 'x'.repeat(64), `0~${'s'.repeat(8)}~x`, ahead]) {
-      assertRefused(await merlin.call('GET', path, undefined, { 'last-event-id': place }), 400, 'invalid_request');
+      assertRefused(await author.call('GET', path, undefined, { 'last-event-id': place }), 400, 'invalid_request');
     }
   });
 });
 
-describe('a chunk', () => {
-  it('needs no headers, and is refused without any of its fields, or where it is too large', async (t) => {
-    const { merlin, held, say } = await world(t);
+describe('chunk', () => {
+  it('accepts a chunk without headers and rejects one that lacks a field or is too large', async (t) => {
+    const { author, held, say } = await world(t);
     const whole = { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'x' };
-    const subject = 'cg.v1r3.default.public.str.agent.merlin.chunk';
+    const subject = 'cg.v1r3.default.public.str.agent.author.chunk';
     const send = (payload: object, headers?: object) =>
-      merlin.call('POST', '/v1/messages', { subject, payload, headers });
+      author.call('POST', '/v1/messages', { subject, payload, headers });
     assert.equal((await send(whole)).status, 202);
     assert.equal((await send(whole, { 'CG-Recursion-Depth': 'deep' })).status, 202);
     for (const field of Object.keys(whole)) {
@@ -284,10 +284,10 @@ describe('a chunk', () => {
     assertRefused(await say('x'.repeat(70_000)), 413, 'too_large');
   });
 
-  it('is refused on a channel that its agent may not use', async (t) => {
-    const { merlin, held } = await world(t);
-    const reply = await merlin.call('POST', '/v1/messages', {
-      subject: 'cg.v1r3.default.u_arthur.str.agent.merlin.chunk',
+  it('rejects a chunk on a channel that its agent may not use', async (t) => {
+    const { author, held } = await world(t);
+    const reply = await author.call('POST', '/v1/messages', {
+      subject: 'cg.v1r3.default.u_arthur.str.agent.author.chunk',
       payload: { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'x' },
     });
     assertRefused(reply, 403, 'channel_forbidden');

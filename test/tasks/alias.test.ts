@@ -8,7 +8,6 @@ import { testParley } from '../support/test-parley.ts';
 
 const ID = 'dinner for eight #2';
 
-/** A task whose id is no UUID, given to an agent of the dialect. */
 const given = async (t: Parameters<typeof testParley>[0], dialect: string, overrides: object = {}) => {
   const parley = await testParley(t);
   const orchestrator = await parley.agent('orchestrator', taskFormat);
@@ -20,9 +19,9 @@ const given = async (t: Parameters<typeof testParley>[0], dialect: string, overr
   return { parley, orchestrator, worker, speaker, message: await speaker.take(worker) };
 };
 
-describe('a task whose id is no UUID', () => {
+describe('task alias', () => {
   for (const { dialect, progress, complete, nameOf, calledIn, outputOf } of speakers) {
-    it(`is reported on in ${dialect} under the id that it was given with`, async (t) => {
+    it(`accepts ${dialect} reports under the alias of a task whose id is not a UUID`, async (t) => {
       const { orchestrator, worker, speaker, message } = await given(t, dialect);
       const called = calledIn(message);
       assert.equal(called, nameOf(ID));
@@ -38,12 +37,12 @@ describe('a task whose id is no UUID', () => {
     });
   }
 
-  it('tells its own id beside the other', async (t) => {
+  it('gives the holder the id of a task together with its alias', async (t) => {
     const { message } = await given(t, 'round-table');
     assert.equal(message.parley.taskId, ID);
   });
 
-  it('is renewed and cancelled by either, and its holder is told by the one that it knows', async (t) => {
+  it('renews and cancels a task by its alias and notifies the holder under that alias', async (t) => {
     const { parley, orchestrator, worker, message } = await given(t, 'agent-os');
     assert.equal((await worker.call('POST', `/v1/tasks/${message.id}/renew`)).status, 200);
     assert.equal((await orchestrator.call('POST', `/v1/tasks/${message.id}/cancel`)).status, 200);
@@ -52,7 +51,7 @@ describe('a task whose id is no UUID', () => {
     assert.deepEqual([told.replyTo, told.parley.taskId], [message.id, ID]);
   });
 
-  it('gives its parts a parent that can be found', async (t) => {
+  it('resolves an alias that a subtask names as its parent', async (t) => {
     const { parley, worker } = await given(t, 'task-format');
     const reader = await parley.agent('reader');
     const part = tfRequest({ routing: { target: 'reader' }, context: { parentTaskId: ID } });
@@ -61,7 +60,7 @@ describe('a task whose id is no UUID', () => {
     assert.equal((await worker.task(message.correlationId)).id, ID);
   });
 
-  it('is found by its other id only once somebody was told it, and only by who may see it', async (t) => {
+  it('resolves an alias only after a holder received it and only for agents that may read the task', async (t) => {
     const parley = await testParley(t);
     const orchestrator = await parley.agent('orchestrator', taskFormat);
     const stranger = await parley.agent('stranger');

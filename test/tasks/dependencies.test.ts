@@ -11,7 +11,6 @@ import { testParley } from '../support/test-parley.ts';
 
 const TRACE = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
 
-/** A kitchen in which a task can be asked for that waits for others. */
 const waitingKitchen = async (t: Parameters<typeof testParley>[0]) => {
   const parley = await testParley(t);
   const { deps } = parley.parley;
@@ -29,8 +28,8 @@ const waitingKitchen = async (t: Parameters<typeof testParley>[0]) => {
 
 const refused = (code: string) => (error: unknown) => error instanceof ParleyError && error.code === code;
 
-describe('a task that waits for others', () => {
-  it('is queued at once where they are completed, and is the same task when it is asked for again', async (t) => {
+describe('task dependencies', () => {
+  it('queues a task at once when its dependencies are completed, and deduplicates its repetition', async (t) => {
     const { ask, cook } = await waitingKitchen(t);
     const first = await ask([]);
     assert.equal((await cook.send({ id: first, status: 'completed' })).status, 202);
@@ -44,7 +43,7 @@ describe('a task that waits for others', () => {
     await assert.rejects(ask([], second), refused('id_reused'));
   });
 
-  it('is refused where there is no such task, or none that its requester may see, or too many', async (t) => {
+  it('rejects dependencies that do not exist, that the requester may not read, or that are too many', async (t) => {
     const { ask } = await waitingKitchen(t);
     const [mine, nothing] = [await ask([]), randomUUID()];
     await assert.rejects(ask([mine, nothing]), refused('unknown_dependency'));
@@ -55,7 +54,7 @@ describe('a task that waits for others', () => {
     await assert.rejects(ask([itself], itself), refused('unknown_dependency'));
   });
 
-  it('is queued however many others wait for the same one', async (t) => {
+  it('queues all of 120 tasks that depend on the same task', async (t) => {
     const { parley, ask, cook } = await waitingKitchen(t);
     const first = await ask([]);
     const others = await Promise.all(Array.from({ length: 120 }, () => ask([first])));
@@ -69,7 +68,7 @@ describe('a task that waits for others', () => {
     assert.deepEqual(await cook.claim({ max: 10 }), []);
   });
 
-  it('is queued once also where it is asked for in the moment in which the other ends', async (t) => {
+  it('queues a task once when it is requested while its dependency ends', async (t) => {
     const { parley, ask, cook } = await waitingKitchen(t);
     for (let round = 0; round < 20; round++) {
       const first = await ask([]);

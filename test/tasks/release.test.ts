@@ -4,50 +4,54 @@ import { assertRefused } from '../http/refusal.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
-describe('a task that its holder gives back', () => {
+describe('task release', () => {
   for (const way of ['release', 'task.failed'] as const) {
-    it(`by ${way} is for the next at once, and no attempt is spent however often`, async (t) => {
+    it(`requeues a task that its holder returns by ${way} at once and spends no attempt`, async (t) => {
       const { agent } = await testParley(t);
-      const [tim, kay] = [await agent('tim', { capabilities: [] }), await agent('kay')];
-      const id = await tim.request();
+      const [requester, worker] = [await agent('requester', { capabilities: [] }), await agent('worker')];
+      const id = await requester.request();
       for (let times = 0; times < 5; times++) {
-        assert.equal((await kay.claim())[0].message.id, id);
+        assert.equal((await worker.claim())[0].message.id, id);
         if (way === 'release')
-          assert.equal((await kay.call('POST', `/v1/tasks/${id}/release`)).body.state, 'requested');
-        else assert.equal((await kay.fail(id, { error: 'rate_limited', release: true })).status, 202);
+          assert.equal((await worker.call('POST', `/v1/tasks/${id}/release`)).body.state, 'requested');
+        else assert.equal((await worker.fail(id, { error: 'rate_limited', release: true })).status, 202);
       }
       for (const state of ['requested', 'requested', 'failed']) {
-        await eventually(async () => assert.equal((await kay.claim())[0]?.message.id, id));
-        await kay.fail(id, { error: 'rate_limited', retryAfterSeconds: 0 });
-        assert.equal((await tim.task(id)).state, state);
+        await eventually(async () => assert.equal((await worker.claim())[0]?.message.id, id));
+        await worker.fail(id, { error: 'rate_limited', retryAfterSeconds: 0 });
+        assert.equal((await requester.task(id)).state, state);
       }
     });
   }
 
-  it('is refused to anybody else but an administrator', async (t) => {
+  it('rejects a release from anyone but the holder and an administrator', async (t) => {
     const { agent, admin } = await testParley(t);
-    const [tim, kay, bors] = [await agent('tim', { capabilities: [] }), await agent('kay'), await agent('bors')];
-    const id = await tim.request();
+    const [requester, worker, otherWorker] = [
+      await agent('requester', { capabilities: [] }),
+      await agent('worker'),
+      await agent('other-worker'),
+    ];
+    const id = await requester.request();
     const release = `/v1/tasks/${id}/release`;
-    assertRefused(await kay.call('POST', release), 409, 'not_holder');
-    await kay.claim();
-    // Who has no part in the task does not learn that it is there.
-    assertRefused(await bors.call('POST', release), 404, 'task_not_found');
-    assertRefused(await kay.call('POST', release, { attempt: 7 }), 409, 'stale_attempt');
+    assertRefused(await worker.call('POST', release), 409, 'not_holder');
+    await worker.claim();
+    // An agent without access must not learn that the task exists.
+    assertRefused(await otherWorker.call('POST', release), 404, 'task_not_found');
+    assertRefused(await worker.call('POST', release, { attempt: 7 }), 409, 'stale_attempt');
     assert.equal((await admin.call('POST', release)).status, 200);
     assertRefused(await admin.call('POST', release), 409, 'not_holder');
-    assertRefused(await kay.complete(id).then(() => kay.call('POST', release)), 409, 'task_ended');
+    assertRefused(await worker.complete(id).then(() => worker.call('POST', release)), 409, 'task_ended');
   });
 
-  it('spends an attempt once its time to live is over, so that no circle goes on for ever', async (t) => {
+  it('spends an attempt on each release after the time to live of the task', async (t) => {
     const { agent, clock } = await testParley(t);
-    const [tim, kay] = [await agent('tim', { capabilities: [] }), await agent('kay')];
-    const id = await tim.request({ ttl: 60 });
+    const [requester, worker] = [await agent('requester', { capabilities: [] }), await agent('worker')];
+    const id = await requester.request({ ttl: 60 });
     for (const state of ['requested', 'requested', 'failed']) {
-      await eventually(async () => assert.equal((await kay.claim())[0]?.message.id, id));
+      await eventually(async () => assert.equal((await worker.claim())[0]?.message.id, id));
       clock.advance(61_000);
-      await kay.call('POST', `/v1/tasks/${id}/release`);
-      assert.equal((await tim.task(id)).state, state);
+      await worker.call('POST', `/v1/tasks/${id}/release`);
+      assert.equal((await requester.task(id)).state, state);
     }
   });
 });

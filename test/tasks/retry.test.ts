@@ -4,8 +4,8 @@ import { refusedWithoutTrace } from '../http/refusal.ts';
 import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
-describe('running dead letters again', () => {
-  it('takes those that are named, or the newest, and tells of each what became of it', async (t) => {
+describe('dead letter retry', () => {
+  it('retries the named dead letters, or the newest, and returns a status for each', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const error = { code: 'INVALID_INPUT', message: 'burnt' };
@@ -36,8 +36,8 @@ describe('running dead letters again', () => {
   });
 });
 
-describe('running a task again by hand', () => {
-  it('is refused where nobody has its capability any more, or its agent is gone', async (t) => {
+describe('task retry', () => {
+  it('rejects a retry when no agent declares the capability any more or the named agent is removed', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook } = await kitchen(parley);
     const error = { code: 'INVALID_INPUT', message: 'burnt' };

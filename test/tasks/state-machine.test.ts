@@ -14,7 +14,7 @@ import {
 } from '../../shared/tasks/transitions/holder-transitions.ts';
 import { applyTo, toConditionalUpdate } from '../../shared/tasks/transitions/rules.ts';
 import { computeNextCheckAt } from '../../shared/tasks/transitions/timeouts.ts';
-import { after, changeFor, LIMITS, type Move, moves, newTask, type QueueMessage, START } from './random-lives.ts';
+import { after, changeFor, LIMITS, type Move, moves, newTask, type QueueMessage, START } from './random-task-cycles.ts';
 
 interface Step {
   before: Task;
@@ -22,7 +22,6 @@ interface Step {
   move: Move;
 }
 
-/** Plays the moves, and gives every step that changed the task. */
 const play = (list: Move[]): Step[] => {
   const steps: Step[] = [];
   let task = newTask();
@@ -51,7 +50,6 @@ const everyLife = (check: (steps: Step[]) => void): void =>
     { numRuns: 2000 },
   );
 
-/** The status that each delivery to the agent tells of. */
 const deliveredTo = (agent: string, steps: Step[]): (string | undefined)[] =>
   steps
     .flatMap(computeTaskEffects)
@@ -63,8 +61,8 @@ const deliveredTo = (agent: string, steps: Step[]): (string | undefined)[] =>
 
 const holderOf = (task: Task): string | undefined => (task.endedAt === undefined ? task.holder : undefined);
 
-describe('the state machine of a task, whatever happens in whatever order', () => {
-  it('reaches every state in the random lives that the other tests look at', () => {
+describe('task transitions', () => {
+  it('reaches every task state in the random task cycles', () => {
     const reached = new Set<string>(['requested']);
     everyLife((steps) => {
       for (const step of steps) reached.add(step.after.status);
@@ -82,12 +80,12 @@ describe('the state machine of a task, whatever happens in whatever order', () =
     assert.deepEqual([...reached].toSorted(), all.toSorted());
   });
 
-  it('never leaves a terminal state', () =>
+  it('never changes an ended task', () =>
     everyLife((steps) => {
       for (const { before, move } of steps) assert.equal(before.endedAt, undefined, `${move.do} changed an ended task`);
     }));
 
-  it('never has two holders: a task passes from one to another only through its queue', () =>
+  it('never passes a task from one holder to another without its queue', () =>
     everyLife((steps) => {
       for (const { before, after } of steps) {
         const [old, next] = [holderOf(before), holderOf(after)];
@@ -96,14 +94,14 @@ describe('the state machine of a task, whatever happens in whatever order', () =
       }
     }));
 
-  it('listens to nobody but its holder while it is held', () =>
+  it('rejects every report from an agent that does not hold the task', () =>
     everyLife((steps) => {
       for (const { before, move } of steps) {
         if ('agent' in move && holderOf(before) !== undefined) assert.equal(move.agent, before.holder, move.do);
       }
     }));
 
-  it('has a holder exactly while it is held or waits for input', () =>
+  it('records a holder exactly while a task is claimed, in progress or waiting for input', () =>
     everyLife((steps) => {
       for (const { after } of steps) {
         const isHeld = ['claimed', 'in_progress', 'input_required'].includes(after.status);
@@ -111,7 +109,7 @@ describe('the state machine of a task, whatever happens in whatever order', () =
       }
     }));
 
-  it('never counts attempts or entries down, nor makes more attempts than are allowed', () =>
+  it('never decreases attempts or queue generations and never exceeds the maximum of attempts', () =>
     everyLife((steps) => {
       for (const { before, after } of steps) {
         assert.ok(after.attempt >= before.attempt && after.queueGeneration >= before.queueGeneration);
@@ -119,7 +117,7 @@ describe('the state machine of a task, whatever happens in whatever order', () =
       }
     }));
 
-  it('is always looked at in time: due is never later than what must happen next, and gone when nothing must', () =>
+  it('sets the timer of a task no later than its next deadline, and removes it when there is none', () =>
     everyLife((steps) => {
       for (const { after } of steps) {
         const look = computeNextCheckAt(after, LIMITS);
@@ -128,7 +126,7 @@ describe('the state machine of a task, whatever happens in whatever order', () =
       }
     }));
 
-  it('stands in the list of its holder exactly while it is held or waits for input', () =>
+  it('lists a task under its holder exactly while it is held', () =>
     everyLife((steps) => {
       for (const { after } of steps) {
         assert.equal(after.byHolder?.pk, holderOf(after) && `default#holder#${after.holder}`, after.status);
@@ -136,22 +134,22 @@ describe('the state machine of a task, whatever happens in whatever order', () =
       }
     }));
 
-  it('stands in the inbox of its requester when it is completed, among the failed when it has failed, else nowhere', () =>
+  it('lists a completed task in the inbox of its requester, a failed one in the dead letters, and no other', () =>
     everyLife((steps) => {
       for (const { after } of steps) {
         assert.equal(
           after.byList?.pk,
-          after.status === 'failed' ? 'default#failed' : 'default#inbox#tim',
+          after.status === 'failed' ? 'default#failed' : 'default#inbox#requester',
           after.status,
         );
         assert.equal(after.byList?.sk !== undefined, ['completed', 'failed'].includes(after.status), after.status);
       }
     }));
 
-  it('is judged alike by the condition of a blind write and by the rules on the record seen', () =>
+  it('decides alike by conditional update and by rules on the record', () =>
     everyLife((steps) => {
       for (const { after: task } of steps) {
-        const by: Actor = { agent: 'galahad', domains: ['security'], capabilities: [], now: task.at, limits: LIMITS };
+        const by: Actor = { agent: 'worker', domains: ['security'], capabilities: [], now: task.at, limits: LIMITS };
         const report = { processedMessage: { id: 'm', fingerprint: 'f' }, attempt: 1 };
         const transitions = [
           buildClaimTransition(task, by, { queueGeneration: 1, due: task.due }),
@@ -166,13 +164,13 @@ describe('the state machine of a task, whatever happens in whatever order', () =
     }));
 });
 
-describe('what follows from the writes to a task', () => {
+describe('task effects', () => {
   const effects = (steps: Step[]): Effect[] => [
     ...computeTaskEffects({ after: newTask() }),
     ...steps.flatMap(({ before, after }) => computeTaskEffects({ before, after })),
   ];
 
-  it('queues every entry that is waiting, once for each time it is sent', () =>
+  it('enqueues every waiting queue generation once per send', () =>
     everyLife((steps) => {
       const sent = effects(steps).flatMap((effect) => (effect.kind === 'enqueue' ? [effect.message.dedupId] : []));
       assert.equal(new Set(sent).size, sent.length, 'an entry was sent twice under one id');
@@ -185,34 +183,34 @@ describe('what follows from the writes to a task', () => {
       }
     }));
 
-  it('announces each end once, and tells the requester once, in its inbox or by standing there, but not what the requester did itself', () =>
+  it('publishes each end once and notifies the requester once, except of its own cancellation', () =>
     everyLife((steps) => {
       const last = steps.at(-1)?.after;
       const ends = effects(steps).filter(
         (effect) => effect.kind === 'publish' && /completed|failed|expired|cancelled/.test(effect.event.type),
       );
-      const told = deliveredTo('tim', steps).filter((status) => status !== 'input_required');
+      const told = deliveredTo('requester', steps).filter((status) => status !== 'input_required');
       const hasEnded = last?.endedAt !== undefined;
-      const stands = last?.byList?.pk === 'default#inbox#tim' && last.byList.sk !== undefined ? 1 : 0;
+      const stands = last?.byList?.pk === 'default#inbox#requester' && last.byList.sk !== undefined ? 1 : 0;
       assert.equal(ends.length, hasEnded ? 1 : 0);
       assert.equal(told.length + stands, hasEnded && last.status !== 'cancelled' ? 1 : 0);
     }));
 
-  it('tells the requester each question once, and the holder each answer', () =>
+  it('delivers each question to the requester once and each answer to the holder once', () =>
     everyLife((steps) => {
       const asks = steps.filter(
         ({ before, after }) => before.status !== after.status && after.status === 'input_required',
       );
-      const questions = deliveredTo('tim', steps).filter((status) => status === 'input_required');
+      const questions = deliveredTo('requester', steps).filter((status) => status === 'input_required');
       assert.equal(questions.length, asks.length);
       const given = steps.filter(({ move }) => move.do === 'answer').map(({ before }) => before.holder ?? '');
-      for (const agent of ['galahad', 'percival']) {
+      for (const agent of ['worker', 'other-worker']) {
         const answers = deliveredTo(agent, steps).filter((status) => status === 'claimed');
         assert.equal(answers.length, given.filter((holder) => holder === agent).length);
       }
     }));
 
-  it('announces each attempt once', () =>
+  it('publishes each attempt once', () =>
     everyLife((steps) => {
       const claims = effects(steps).filter(
         (effect) => effect.kind === 'publish' && effect.event.type === 'task.claimed',
@@ -220,7 +218,7 @@ describe('what follows from the writes to a task', () => {
       assert.equal(claims.length, steps.at(-1)?.after.attempt ?? 0);
     }));
 
-  it('gives every event, delivery and queue message an id of its own', () =>
+  it('gives every event, delivery and queue message its own id', () =>
     everyLife((steps) => {
       const ids = effects(steps).flatMap((effect) => {
         if (effect.kind === 'publish') return [effect.event.id];
@@ -229,7 +227,7 @@ describe('what follows from the writes to a task', () => {
       assert.equal(new Set(ids).size, ids.length);
     }));
 
-  it('is the same for the same change, so that a change may come twice', () =>
+  it('computes the same effects for the same change', () =>
     everyLife((steps) => {
       for (const { before, after } of steps)
         assert.deepEqual(computeTaskEffects({ before, after }), computeTaskEffects({ before, after }));

@@ -29,19 +29,19 @@ const SEARCH = {
   options: { timeout_seconds: 30 },
 };
 
-describe('a tool', () => {
-  it('is registered by an administrator, and read by everybody as it was registered', async (t) => {
+describe('tool registration', () => {
+  it('lets only administrators register a tool and returns it to agents as registered', async (t) => {
     const { admin, agent } = await testParley(t);
-    const tim = await agent('tim');
-    assertRefused(await tim.call('PUT', '/v1/tools/web.search', SEARCH), 403, 'forbidden');
+    const reader = await agent('reader');
+    assertRefused(await reader.call('PUT', '/v1/tools/web.search', SEARCH), 403, 'forbidden');
     const made = await admin.call('PUT', '/v1/tools/web.search', SEARCH);
     assert.equal(made.status, 201, JSON.stringify(made.body));
-    const { updated_at, ...tool } = (await tim.call('GET', '/v1/tools/web.search')).body;
+    const { updated_at, ...tool } = (await reader.call('GET', '/v1/tools/web.search')).body;
     assert.deepEqual(tool, { name: 'web.search', ...SEARCH });
     assert.equal(updated_at, '2026-03-01T12:00:00.000Z');
   });
 
-  it('takes no parameters, goes on with the turn and is closed to user interfaces unless it says otherwise', async (t) => {
+  it('registers a tool without parameters, with after_execution suspend and ui_allowed false by default', async (t) => {
     const { admin } = await testParley(t);
     const { body } = await admin.call('PUT', '/v1/tools/bare', { target_subject: 'cmd.tool.bare.run' });
     const { updated_at: _at, ...tool } = body;
@@ -56,7 +56,7 @@ describe('a tool', () => {
     });
   });
 
-  it('is replaced whole by registering it again', async (t) => {
+  it('replaces the whole tool when it is registered again', async (t) => {
     const { admin } = await testParley(t);
     await admin.call('PUT', '/v1/tools/search', SEARCH);
     const again = await admin.call('PUT', '/v1/tools/search', { target_subject: 'cmd.tool.other.run' });
@@ -66,7 +66,7 @@ describe('a tool', () => {
     assert.deepEqual(again.body.options, {});
   });
 
-  it('is for commands to tools or to Parley itself, wherever the call comes from', async (t) => {
+  it('accepts only target subjects of tools and of internal tools, and strips their prefix', async (t) => {
     const { admin } = await testParley(t);
     const kept = async (target_subject: string) =>
       (await admin.call('PUT', '/v1/tools/x', { target_subject })).body.target_subject;
@@ -78,7 +78,7 @@ describe('a tool', () => {
       'search',
       'cmd.tool.search',
       'evt.tool.search.execute',
-      'cmd.agent.tim.wakeup',
+      'cmd.agent.reader.wakeup',
       'cmd.sys.ui.action',
       'cmd.tool.*.x',
       'cmd.tool.a.b\n',
@@ -90,7 +90,7 @@ describe('a tool', () => {
     assertRefused(await admin.call('GET', '/v1/tools/y'), 404, 'tool_not_found');
   });
 
-  it('is refused where its parameters are no JSON Schema, with what is wrong', async (t) => {
+  it('rejects tool parameters that are not a JSON Schema and names the invalid field', async (t) => {
     const { admin } = await testParley(t);
     for (const [parameters, path] of [
       [5, 'parameters'],
@@ -111,7 +111,7 @@ describe('a tool', () => {
     }
   });
 
-  it('is refused where the time that a call has is none', async (t) => {
+  it('rejects a tool with an invalid deadline_seconds', async (t) => {
     const { admin } = await testParley(t);
     for (const deadline_seconds of [-1, 0, 0.5, 86_401, '30', null, []]) {
       const { status, body } = await admin.call('PUT', '/v1/tools/x', { ...SEARCH, options: { deadline_seconds } });
@@ -124,7 +124,7 @@ describe('a tool', () => {
     );
   });
 
-  it('is refused under a bad name, with unknown fields, and where it is too large', async (t) => {
+  it('rejects a tool with an invalid name, with unknown fields, or that is too large', async (t) => {
     const { admin } = await testParley(t, { config: { limits: { ...config.limits, extensionBytes: 1000 } } });
     for (const name of ['a%20b', 'a%23b', 'x'.repeat(65)]) {
       assertRefused(
@@ -147,18 +147,18 @@ describe('a tool', () => {
     );
   });
 
-  it('is gone when it is removed, here at once', async (t) => {
+  it('removes a tool at once when an administrator deletes it', async (t) => {
     const { admin, agent } = await testParley(t);
-    const tim = await agent('tim');
+    const reader = await agent('reader');
     await admin.call('PUT', '/v1/tools/search', SEARCH);
     await admin.call('GET', '/v1/tools/search');
-    assertRefused(await tim.call('DELETE', '/v1/tools/search'), 403, 'forbidden');
+    assertRefused(await reader.call('DELETE', '/v1/tools/search'), 403, 'forbidden');
     assert.equal((await admin.call('DELETE', '/v1/tools/search')).status, 204);
     assertRefused(await admin.call('GET', '/v1/tools/search'), 404, 'tool_not_found');
     assertRefused(await admin.call('DELETE', '/v1/tools/search'), 404, 'tool_not_found');
   });
 
-  it('is believed for five seconds without a look', async (t) => {
+  it('caches a tool for five seconds', async (t) => {
     const { admin, parley, clock } = await testParley(t);
     await admin.call('PUT', '/v1/tools/search', SEARCH);
     const { deps } = parley;
@@ -170,13 +170,13 @@ describe('a tool', () => {
   });
 });
 
-describe('the list of tools', () => {
-  it('has all of them by name, page by page', async (t) => {
+describe('tool list', () => {
+  it('lists all tools by name in pages', async (t) => {
     const { admin, agent } = await testParley(t);
-    const tim = await agent('tim');
+    const reader = await agent('reader');
     for (const name of ['c', 'a', 'b']) await admin.call('PUT', `/v1/tools/${name}`, SEARCH);
-    const first = (await tim.call('GET', '/v1/tools?limit=2')).body;
-    const rest = (await tim.call('GET', `/v1/tools?limit=2&cursor=${first.cursor}`)).body;
+    const first = (await reader.call('GET', '/v1/tools?limit=2')).body;
+    const rest = (await reader.call('GET', `/v1/tools?limit=2&cursor=${first.cursor}`)).body;
     const names = [...first.tools, ...rest.tools].map(({ name }) => name);
     assert.deepEqual(names, ['a', 'b', 'c']);
     assert.equal(rest.cursor, undefined);

@@ -11,30 +11,30 @@ describe('delegate', () => {
     return worker.agent.send(internal('delegate', worker.agent.id, held, 'd1', card));
   };
 
-  it('is one turn of one agent, whose end is the result of the call', async (t) => {
+  it('runs a delegation as one turn of the target and returns its end as the result of the call', async (t) => {
     const parley = await testParley(t);
-    const [merlin, kay] = [
-      new Worker(await groundAgent(parley, 'merlin')),
-      new Worker(await groundAgent(parley, 'kay')),
+    const [caller, helper] = [
+      new Worker(await groundAgent(parley, 'caller')),
+      new Worker(await groundAgent(parley, 'helper')),
     ];
-    await enqueued(parley.admin, 'merlin');
-    const held = await merlin.begin();
-    const begun = await delegateTo(merlin, held, 'kay');
-    const child = await kay.begin();
+    await enqueued(parley.admin, 'caller');
+    const held = await caller.begin();
+    const begun = await delegateTo(caller, held, 'helper');
+    const child = await helper.begin();
     const agentTurnId = child.agent_turn_id;
     assert.deepEqual(begun.body, { id: 'd1', dialect: 'common-ground', duplicate: false, agentTurnId });
     assert.equal(child.inbox[0].recursion_depth, 1);
     const traceId = (row: { traceparent: string }) => row.traceparent.slice(3, 35);
     assert.equal(traceId(child.inbox[0]), traceId(held.inbox[0]), 'the trace goes on');
     assert.notEqual(child.inbox[0].traceparent, held.inbox[0].traceparent, 'with a span of its own');
-    const card = await kay.deliver(child);
-    const { status, result } = await resultOf(merlin);
+    const card = await helper.deliver(child);
+    const { status, result } = await resultOf(caller);
     assert.equal(status, 'success');
     assert.equal(result.deliverable_card_id, card);
     assert.equal(result.agent_turn_id, child.agent_turn_id);
   });
 
-  it('goes on to a depth of 19 and is stopped at 20, and every parent learns it', async (t) => {
+  it('delegates down to depth 19, rejects depth 20, and reports the failure to every parent', async (t) => {
     const parley = await testParley(t);
     const workers = await Promise.all(
       Array.from({ length: 21 }, async (_, at) => new Worker(await groundAgent(parley, `a${at}`))),

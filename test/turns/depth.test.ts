@@ -4,16 +4,16 @@ import { eventually } from '../support/eventually.ts';
 import { called, enqueued, groundAgent, headOf, taskEvents, toolReport, Worker } from '../support/ground.ts';
 import { testParley } from '../support/test-parley.ts';
 
-describe('a depth', () => {
-  it('is refused from 20 on, and runs at 19', async (t) => {
+describe('recursion depth', () => {
+  it('runs a turn at depth 19 and rejects depths from 20', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin', { recursion_depth: 19 });
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker', { recursion_depth: 19 });
     const held = await worker.begin();
     assert.equal(held.inbox[0].recursion_depth, 19);
     await worker.deliver(held);
     for (const depth of [20, 21, 1000]) {
-      const reply = await parley.admin.call('POST', '/v1/turns', called('merlin', { recursion_depth: depth }));
+      const reply = await parley.admin.call('POST', '/v1/turns', called('worker', { recursion_depth: depth }));
       assert.equal(reply.status, 422);
       assert.equal(reply.body.code, 'recursion_depth_exceeded');
       const [told] = await eventually(async () => {
@@ -27,11 +27,11 @@ describe('a depth', () => {
     assert.equal(await worker.lease(), undefined);
   });
 
-  it('in the header is taken at its word', async (t) => {
+  it('reads the recursion depth from the header', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const worker = new Worker(await groundAgent(parley, 'worker'));
     const headers = { 'cg-recursion-depth': '7' };
-    assert.equal((await parley.admin.call('POST', '/v1/turns', called('merlin'), headers)).status, 201);
+    assert.equal((await parley.admin.call('POST', '/v1/turns', called('worker'), headers)).status, 201);
     assert.equal((await worker.take()).inbox[0].recursion_depth, 7);
   });
 
@@ -50,13 +50,13 @@ describe('a depth', () => {
     ['two that differ', { inHeader: 2, inBody: 1 }],
   ];
   for (const [what, { inHeader, inBody }] of wrong) {
-    it(`that is ${what} is a violation, over HTTP and as a message, told once as a turn that failed`, async (t) => {
+    it(`rejects a recursion depth that is ${what} as a violation and publishes one failed turn`, async (t) => {
       const parley = await testParley(t);
-      const worker = new Worker(await groundAgent(parley, 'merlin'));
-      const call = called('merlin', { recursion_depth: inBody });
+      const worker = new Worker(await groundAgent(parley, 'worker'));
+      const call = called('worker', { recursion_depth: inBody });
       const inHttp: Record<string, string> = inHeader === undefined ? {} : { 'cg-recursion-depth': String(inHeader) };
       const headers = inHeader === undefined ? {} : { 'CG-Recursion-Depth': inHeader };
-      const subject = 'cg.v1r3.default.public.cmd.agent.merlin.turn';
+      const subject = 'cg.v1r3.default.public.cmd.agent.worker.turn';
       const replies = [
         await parley.admin.call('POST', '/v1/turns', call, inHttp),
         await parley.admin.call('POST', '/v1/messages', { subject, headers, payload: call }),
@@ -74,7 +74,7 @@ describe('a depth', () => {
       });
       assert.deepEqual(
         [told.data.subject, told.data.payload.status, told.data.payload.error_code],
-        ['cg.v1r3.default.public.evt.agent.merlin.task', 'failed', 'protocol_violation'],
+        ['cg.v1r3.default.public.evt.agent.worker.task', 'failed', 'protocol_violation'],
       );
       assert.equal(await worker.lease(), undefined);
       const right = { ...call, recursion_depth: 0 };
@@ -82,23 +82,23 @@ describe('a depth', () => {
     });
   }
 
-  it('of a report that is said twice must agree', async (t) => {
+  it('rejects a report whose depths in header and body differ', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin', { recursion_depth: 2 });
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker', { recursion_depth: 2 });
     const held = await worker.begin();
     await worker.suspend(held, ['c1']);
-    const payload = await toolReport(worker.agent, 'merlin', held, 'c1', { recursion_depth: 1 });
-    const subject = 'cg.v1r3.default.public.cmd.agent.merlin.tool_result';
+    const payload = await toolReport(worker.agent, 'worker', held, 'c1', { recursion_depth: 1 });
+    const subject = 'cg.v1r3.default.public.cmd.agent.worker.tool_result';
     const reply = await worker.agent.send({ subject, headers: { 'CG-Recursion-Depth': 2 }, payload });
     assert.deepEqual([reply.status, reply.body.violated], [422, 'recursion_depth']);
-    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    assert.equal((await headOf(parley.admin, 'worker')).status, 'suspended');
   });
 
-  it('that differs from what was recorded for the correlation id is a violation', async (t) => {
+  it('rejects a repeated call with another depth than recorded for its correlation id', async (t) => {
     const parley = await testParley(t);
-    await groundAgent(parley, 'merlin');
-    const call = called('merlin', { recursion_depth: 3 });
+    await groundAgent(parley, 'worker');
+    const call = called('worker', { recursion_depth: 3 });
     await parley.admin.call('POST', '/v1/turns', call);
     const reply = await parley.admin.call('POST', '/v1/turns', { ...call, recursion_depth: 4 });
     assert.equal(reply.body.code, 'protocol_violation');

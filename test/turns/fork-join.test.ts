@@ -11,35 +11,35 @@ import { type TestParley, testParley } from '../support/test-parley.ts';
 
 describe('fork_join', () => {
   const fork = async (parley: TestParley, more: object = {}, depth = 0) => {
-    const merlin = await groundAgent(parley, 'merlin');
-    const knights = await Promise.all(
-      ['bors', 'gareth', 'kay'].map(async (id) => new Worker(await groundAgent(parley, id))),
+    const caller = await groundAgent(parley, 'caller');
+    const children = await Promise.all(
+      ['first-child', 'second-child', 'third-child'].map(async (id) => new Worker(await groundAgent(parley, id))),
     );
-    const worker = new Worker(merlin);
-    await enqueued(parley.admin, 'merlin', { recursion_depth: depth });
+    const worker = new Worker(caller);
+    await enqueued(parley.admin, 'caller', { recursion_depth: depth });
     const held = await worker.begin();
     await worker.suspend(held, ['fork'], { deadline_seconds: 3600 });
-    const tasks = knights.map(({ agent }) => ({
+    const tasks = children.map(({ agent }) => ({
       target_strategy: 'reuse',
       target_ref: agent.id,
       instruction: `go, ${agent.id}`,
     }));
-    const card = await madeCard(merlin, 'tool.call', { args: { tasks, ...more } });
-    const reply = await merlin.send(internal('fork_join', 'merlin', held, 'fork', card));
+    const card = await madeCard(caller, 'tool.call', { args: { tasks, ...more } });
+    const reply = await caller.send(internal('fork_join', 'caller', held, 'fork', card));
     assert.equal(reply.status, 202, JSON.stringify(reply.body));
-    return { worker, knights, held };
+    return { worker, children, held };
   };
 
   const statuses = (result: { results: { status: string }[] }) => result.results.map(({ status }) => status);
 
-  it('ends with success when all have, and gives each of them one level more', async (t) => {
+  it('ends a fork_join with success when all children succeed, and runs them one level deeper', async (t) => {
     const parley = await testParley(t);
-    const { worker, knights } = await fork(parley, {}, 4);
-    for (const knight of knights) {
-      const held = await knight.begin();
+    const { worker, children } = await fork(parley, {}, 4);
+    for (const child of children) {
+      const held = await child.begin();
       assert.equal(held.inbox[0].recursion_depth, 5);
-      assert.equal(held.inbox[0].payload.instruction, `go, ${knight.agent.id}`);
-      await knight.deliver(held, { found: knight.agent.id });
+      assert.equal(held.inbox[0].payload.instruction, `go, ${child.agent.id}`);
+      await child.deliver(held, { found: child.agent.id });
     }
     const { status, result } = await resultOf(worker);
     assert.equal(status, 'success');
@@ -51,14 +51,14 @@ describe('fork_join', () => {
     assert.ok(result.results[0].deliverable_card_id);
   });
 
-  it('tells of each in a few words what its deliverable says', async (t) => {
+  it('summarises the deliverable of each child in the result of a fork_join', async (t) => {
     const parley = await testParley(t);
-    const { worker, knights } = await fork(parley);
-    const [bors, gareth, kay] = knights;
-    assert.ok(bors && gareth && kay);
-    await bors.deliver(await bors.begin(), { summary: 'found it', bulk: 'x'.repeat(20_000) });
-    await gareth.deliver(await gareth.begin(), { summary: 's'.repeat(5000) });
-    await kay.deliver(await kay.begin(), { summary: { no: 'text' } });
+    const { worker, children } = await fork(parley);
+    const [firstChild, secondChild, thirdChild] = children;
+    assert.ok(firstChild && secondChild && thirdChild);
+    await firstChild.deliver(await firstChild.begin(), { summary: 'found it', bulk: 'x'.repeat(20_000) });
+    await secondChild.deliver(await secondChild.begin(), { summary: 's'.repeat(5000) });
+    await thirdChild.deliver(await thirdChild.begin(), { summary: { no: 'text' } });
     const { results } = (await resultOf(worker)).result;
     assert.deepEqual(
       results.map((one: { summary?: string }) => one.summary),
@@ -66,83 +66,83 @@ describe('fork_join', () => {
     );
   });
 
-  it('has its edges: that it was asked to join at the depth of its turn, and that it did', async (t) => {
+  it('records the request of a fork_join at the depth of its turn, and its response', async (t) => {
     const parley = await testParley(t);
-    const { worker, knights, held } = await fork(parley, {}, 4);
+    const { worker, children, held } = await fork(parley, {}, 4);
     const edge = (phase: 'request' | 'response') =>
       parley.parley.deps.records.get(
         correlationRef('default', toToolCallTaskId(held.agent_turn_id, 'fork'), 'join', phase),
       );
     await eventually(async () => assert.equal((await edge('request'))?.depth, 4));
     assert.equal(await edge('response'), undefined);
-    for (const knight of knights) await knight.deliver(await knight.begin());
+    for (const child of children) await child.deliver(await child.begin());
     await resultOf(worker);
     await eventually(async () => assert.equal((await edge('response'))?.turn, held.agent_turn_id));
     assert.equal((await edge('response'))?.depth, 4);
   });
 
-  it('leaves nothing of long instructions behind, once every turn has its own', async (t) => {
+  it('deletes the blobs of long instructions once every child turn has its own', async (t) => {
     const parley = await testParley(t);
     const blobs = join(parley.dir, 'blobs');
     mkdirSync(blobs, { recursive: true });
     const kept = () => readdirSync(blobs, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     const instruction = 'go '.repeat(2000);
-    const { knights } = await fork(parley, {
-      tasks: [{ target_strategy: 'reuse', target_ref: 'kay', instruction }],
+    const { children } = await fork(parley, {
+      tasks: [{ target_strategy: 'reuse', target_ref: 'third-child', instruction }],
     });
-    const held = await knights[2]?.begin();
+    const held = await children[2]?.begin();
     assert.equal(held?.inbox[0].payload.instruction, instruction);
     await eventually(() => assert.deepEqual(kept(), []));
   });
 
-  it('tells of each as it ended itself', async (t) => {
+  it('reports each child of a fork_join with its own status', async (t) => {
     const parley = await testParley(t);
-    const { worker, knights } = await fork(parley);
+    const { worker, children } = await fork(parley);
     const ends = ['success', 'partial', 'timeout'];
-    for (const [at, knight] of knights.entries()) await knight.deliver(await knight.begin(), {}, ends[at]);
+    for (const [at, child] of children.entries()) await child.deliver(await child.begin(), {}, ends[at]);
     assert.deepEqual(statuses((await resultOf(worker)).result), ends);
   });
 
-  it('ends partial when some have failed, and failed when all have', async (t) => {
+  it('ends a fork_join partial when some children fail and failed when all fail', async (t) => {
     for (const [ends, expected] of [
       [['success', 'failed', 'success'], 'partial'],
       [['failed', 'failed', 'failed'], 'failed'],
     ] as const) {
       const parley = await testParley(t);
-      const { worker, knights } = await fork(parley);
-      for (const [at, knight] of knights.entries()) await knight.deliver(await knight.begin(), {}, ends[at]);
+      const { worker, children } = await fork(parley);
+      for (const [at, child] of children.entries()) await child.deliver(await child.begin(), {}, ends[at]);
       const { status, result } = await resultOf(worker);
       assert.equal(status, expected);
       assert.deepEqual(statuses(result), ends);
     }
   });
 
-  it('fails fast: the first failure stops the running and cancels the rest', async (t) => {
+  it('stops running children and cancels the rest on the first failure of a fork_join with fail_fast', async (t) => {
     const parley = await testParley(t);
-    const { worker, knights } = await fork(parley, { fail_fast: true });
-    const [bors, gareth, kay] = knights;
-    assert.ok(bors && gareth && kay);
-    const running = await gareth.begin();
-    await bors.deliver(await bors.begin(), {}, 'failed');
+    const { worker, children } = await fork(parley, { fail_fast: true });
+    const [firstChild, secondChild, thirdChild] = children;
+    assert.ok(firstChild && secondChild && thirdChild);
+    const running = await secondChild.begin();
+    await firstChild.deliver(await firstChild.begin(), {}, 'failed');
     const { status, result } = await resultOf(worker);
     assert.equal(status, 'failed');
     assert.deepEqual(statuses(result), ['failed', 'canceled', 'canceled']);
     await eventually(async () =>
-      assert.equal((await gareth.say(running, 'step', { step_id: 's', phase: 'p' })).body.code, 'stale_turn'),
+      assert.equal((await secondChild.say(running, 'step', { step_id: 's', phase: 'p' })).body.code, 'stale_turn'),
     );
-    await eventually(async () => assert.equal(await kay.lease(), undefined));
+    await eventually(async () => assert.equal(await thirdChild.lease(), undefined));
   });
 
-  it('times out at its deadline, and stops what still runs', async (t) => {
+  it('times out a fork_join at its deadline and stops the children that still run', async (t) => {
     const parley = await testParley(t);
-    const { worker, knights } = await fork(parley, { deadline_seconds: 60 });
-    const [bors, gareth] = knights;
-    assert.ok(bors && gareth);
-    await bors.deliver(await bors.begin());
-    const running = await gareth.begin();
-    await eventually(async () => assert.equal((await headOf(parley.admin, 'bors')).status, 'idle'));
+    const { worker, children } = await fork(parley, { deadline_seconds: 60 });
+    const [firstChild, secondChild] = children;
+    assert.ok(firstChild && secondChild);
+    await firstChild.deliver(await firstChild.begin());
+    const running = await secondChild.begin();
+    await eventually(async () => assert.equal((await headOf(parley.admin, 'first-child')).status, 'idle'));
     parley.clock.advance(30_000);
-    await gareth.ok(running, 'step', { step_id: 's', phase: 'p' });
+    await secondChild.ok(running, 'step', { step_id: 's', phase: 'p' });
     await eventually(() => parley.clock.advance(1_000));
     parley.clock.advance(30_000);
     const { status, result } = await resultOf(worker);
@@ -150,14 +150,14 @@ describe('fork_join', () => {
     assert.deepEqual(statuses(result), ['success', 'canceled', 'canceled']);
   });
 
-  it('counts a child whose worker dies as failed', async (t) => {
+  it('counts a child of a fork_join whose worker dies as failed', async (t) => {
     const parley = await testParley(t);
-    const { worker, knights } = await fork(parley);
-    const [bors, gareth, kay] = knights;
-    assert.ok(bors && gareth && kay);
-    await bors.begin();
-    await gareth.deliver(await gareth.begin());
-    await kay.deliver(await kay.begin());
+    const { worker, children } = await fork(parley);
+    const [firstChild, secondChild, thirdChild] = children;
+    assert.ok(firstChild && secondChild && thirdChild);
+    await firstChild.begin();
+    await secondChild.deliver(await secondChild.begin());
+    await thirdChild.deliver(await thirdChild.begin());
     parley.clock.advance(parley.parley.deps.config.turns.heartbeatTimeoutMs + 20_000);
     const { status, result } = await resultOf(worker);
     assert.equal(status, 'partial');
@@ -165,7 +165,7 @@ describe('fork_join', () => {
     assert.equal(result.results[0].error_code, 'reaped');
   });
 
-  it('asks an agent that speaks another protocol itself, though others have its capability', async (t) => {
+  it('calls the named agent of another dialect itself although other agents have its capabilities', async (t) => {
     const parley = await testParley(t);
     const cook = await parley.agent('cook', { ...taskFormat, capabilities: ['chefs'] });
     await parley.agent('another', { ...taskFormat, capabilities: ['chefs'] });
@@ -184,14 +184,14 @@ describe('fork_join', () => {
     assert.deepEqual(statuses((await resultOf(worker)).result), ['success', 'success']);
   });
 
-  it('refuses what it does not know, too many tasks and none', async (t) => {
+  it('rejects a fork_join with unknown fields, with too many tasks or with none', async (t) => {
     const parley = await testParley(t);
-    const merlin = await groundAgent(parley, 'merlin');
-    const worker = new Worker(merlin);
-    await enqueued(parley.admin, 'merlin');
+    const caller = await groundAgent(parley, 'caller');
+    const worker = new Worker(caller);
+    await enqueued(parley.admin, 'caller');
     const held = await worker.begin();
     await worker.suspend(held, ['fork']);
-    const task = { target_strategy: 'reuse', target_ref: 'merlin', instruction: 'x' };
+    const task = { target_strategy: 'reuse', target_ref: 'caller', instruction: 'x' };
     const wrong = [
       { tasks: [] },
       { tasks: Array.from({ length: 9 }, () => task) },
@@ -202,21 +202,21 @@ describe('fork_join', () => {
       { tasks: [task], deadline_seconds: 0 },
     ];
     for (const args of wrong) {
-      const card = await madeCard(merlin, 'tool.call', { args });
-      const { body } = await merlin.send(internal('fork_join', 'merlin', held, 'fork', card));
+      const card = await madeCard(caller, 'tool.call', { args });
+      const { body } = await caller.send(internal('fork_join', 'caller', held, 'fork', card));
       assert.equal(body.code, 'protocol_violation', JSON.stringify(args));
     }
-    const other = await merlin.send(internal('explode', 'merlin', held, 'fork', 'card'));
+    const other = await caller.send(internal('explode', 'caller', held, 'fork', 'card'));
     assert.equal(other.body.code, 'protocol_violation');
-    assert.equal((await headOf(merlin, 'merlin')).status, 'suspended');
+    assert.equal((await headOf(caller, 'caller')).status, 'suspended');
   });
 
-  it('of a turn that is stopped stops its children', async (t) => {
+  it('stops the children of a fork_join when its turn is stopped', async (t) => {
     const parley = await testParley(t);
-    const { knights, held } = await fork(parley);
-    const [bors] = knights;
-    assert.ok(bors);
-    const running = await bors.begin();
+    const { children, held } = await fork(parley);
+    const [firstChild] = children;
+    assert.ok(firstChild);
+    const running = await firstChild.begin();
     await parley.admin.call('POST', `/v1/turns/${held.agent_turn_id}/stop`, { turn_epoch: held.turn_epoch });
     await eventually(async () => assert.equal((await turnOf(parley.admin, running.agent_turn_id)).status, 'canceled'));
   });

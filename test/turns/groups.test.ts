@@ -5,8 +5,8 @@ import { called, enqueued, eventsOf, groundAgent, headOf, Worker } from '../supp
 import { taskFormat } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
-describe('an agent of several groups', () => {
-  it('is given the oldest turn of any of them, so that none starves behind another', async (t) => {
+describe('agent of several groups', () => {
+  it('leases the oldest turn of all groups of the agent', async (t) => {
     const parley = await testParley(t);
     const worker = new Worker(
       await groundAgent(parley, 'scribe-1', { capabilities: ['a', 'b', 'c'], channels: ['public', 't_round'] }),
@@ -31,7 +31,7 @@ describe('an agent of several groups', () => {
     assert.deepEqual(taken, wanted);
   });
 
-  it('does one thing at a time, though one worker is about to take a turn of a group while another is given its own', async (t) => {
+  it('leases one turn at a time when two workers of an agent lease a group turn and an own turn at once', async (t) => {
     let meanwhile: (() => Promise<void>) | undefined;
     const parley = await testParley(t, {
       wrapPorts: (ports) => ({
@@ -64,7 +64,7 @@ describe('an agent of several groups', () => {
     assert.equal((await slow.take()).agent_turn_id, forGroup);
   });
 
-  it('asks for all of them at once, and for no more than its registration may name', async (t) => {
+  it('queries all groups of an agent in parallel and rejects a registration with too many of them', async (t) => {
     let [under, most, all] = [0, 0, 0];
     const parley = await testParley(t, {
       wrapPorts: (ports) => ({
@@ -95,8 +95,8 @@ describe('an agent of several groups', () => {
   });
 });
 
-describe('a group with agents that speak another protocol, who lease nothing', () => {
-  it('is no group for turns where it has no others', async (t) => {
+describe('group with agents of other dialects', () => {
+  it('rejects a turn for a group that has no CommonGround agent', async (t) => {
     const parley = await testParley(t);
     await parley.agent('cook', { ...taskFormat, capabilities: ['chefs'] });
     const reply = await parley.admin.call('POST', '/v1/turns', called('chefs'));
@@ -106,7 +106,7 @@ describe('a group with agents that speak another protocol, who lease nothing', (
     await chef.deliver(await chef.begin());
   });
 
-  it('is rung for those who do', async (t) => {
+  it('sends the wake-ups of a group only to its CommonGround agents', async (t) => {
     const parley = await testParley(t);
     for (let n = 0; n < 8; n++) await parley.agent(`cook-${n}`, { ...taskFormat, capabilities: ['chefs'] });
     await groundAgent(parley, 'chef', { capabilities: ['chefs'] });

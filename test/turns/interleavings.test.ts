@@ -7,8 +7,8 @@ import { live, lives, shrunk } from './random-turns.ts';
 
 const RUNS = 150;
 
-describe('turns, whatever happens in whatever order and at once', () => {
-  it('end once each, are held by one at a time, lose nothing and apply no report twice', async (t) => {
+describe('interleaved turn commands', () => {
+  it('ends every turn once, with one holder at a time and each report applied once, in any interleaving', async (t) => {
     const parley = await testParley(t);
     const { deps } = parley.parley;
     const world = {

@@ -16,12 +16,12 @@ import {
 } from '../support/ground.ts';
 import { testParley } from '../support/test-parley.ts';
 
-describe('a call that the protocol forbids', () => {
+describe('invalid turn call', () => {
   for (const mode of ['transfer', 'notify', 'other']) {
-    it(`by the mode ${mode} is a protocol violation, told once as a turn that failed`, async (t) => {
+    it(`rejects the mode ${mode} as a violation and publishes one failed turn`, async (t) => {
       const parley = await testParley(t);
-      const worker = new Worker(await groundAgent(parley, 'merlin'));
-      const call = called('merlin', { mode });
+      const worker = new Worker(await groundAgent(parley, 'worker'));
+      const call = called('worker', { mode });
       const first = await parley.admin.call('POST', '/v1/turns', call);
       const second = await parley.admin.call('POST', '/v1/turns', call);
       for (const reply of [first, second]) {
@@ -36,7 +36,7 @@ describe('a call that the protocol forbids', () => {
         return events;
       });
       assert.equal(more.length, 0);
-      assert.equal(told.data.subject, 'cg.v1r3.default.public.evt.agent.merlin.task');
+      assert.equal(told.data.subject, 'cg.v1r3.default.public.evt.agent.worker.task');
       assert.equal(told.data.payload.status, 'failed');
       assert.equal(told.data.payload.error_code, 'protocol_violation');
       assert.ok(told.data.payload.deliverable_card_id);
@@ -45,10 +45,10 @@ describe('a call that the protocol forbids', () => {
   }
 
   for (const field of ['agent_id', 'correlation_id']) {
-    it(`by a missing ${field} is a protocol violation that names it`, async (t) => {
+    it(`rejects a call without ${field} as a violation that names the field`, async (t) => {
       const parley = await testParley(t);
-      await groundAgent(parley, 'merlin');
-      const reply = await parley.admin.call('POST', '/v1/turns', called('merlin', { [field]: undefined }));
+      await groundAgent(parley, 'worker');
+      const reply = await parley.admin.call('POST', '/v1/turns', called('worker', { [field]: undefined }));
       assert.equal(reply.status, 422);
       assert.deepEqual([reply.body.code, reply.body.violated], ['protocol_violation', field]);
       assert.deepEqual(
@@ -58,7 +58,7 @@ describe('a call that the protocol forbids', () => {
     });
   }
 
-  it('for an agent that nobody registered is refused, and nothing remains of it', async (t) => {
+  it('rejects a call of an unregistered agent and keeps its correlation id free', async (t) => {
     const parley = await testParley(t);
     const call = called('nobody');
     assert.equal((await parley.admin.call('POST', '/v1/turns', call)).body.code, 'unknown_agent');
@@ -68,53 +68,53 @@ describe('a call that the protocol forbids', () => {
 });
 
 describe('channels', () => {
-  it('are an authorization: a turn goes only from and to agents that may use its channel', async (t) => {
+  it('allows a turn only between agents that may use its channel', async (t) => {
     const parley = await testParley(t);
     const channels = ['public', 't_round'];
     const [inside, outside] = [await groundAgent(parley, 'inside', { channels }), await groundAgent(parley, 'outside')];
-    const worker = new Worker(await groundAgent(parley, 'merlin', { channels }));
-    const refused = await outside.call('POST', '/v1/turns', called('merlin', { channel_id: 't_round' }));
+    const worker = new Worker(await groundAgent(parley, 'worker', { channels }));
+    const refused = await outside.call('POST', '/v1/turns', called('worker', { channel_id: 't_round' }));
     assert.equal(refused.status, 403);
     assert.equal(refused.body.code, 'channel_forbidden');
     const unreachable = await inside.call('POST', '/v1/turns', called('outside', { channel_id: 't_round' }));
     assert.equal(unreachable.body.code, 'channel_forbidden');
-    const id = await enqueued(inside, 'merlin', { channel_id: 't_round' });
+    const id = await enqueued(inside, 'worker', { channel_id: 't_round' });
     const held = await worker.begin();
     await worker.suspend(held, ['c1']);
     assert.equal((await outside.call('GET', `/v1/turns/${id}`)).status, 404);
     const stranger = await groundAgent(parley, 'stranger', { role: 'coordinator' });
-    assert.equal((await reports(stranger, 'merlin', held, 'c1')).body.code, 'channel_forbidden');
-    assert.equal((await reports(worker.agent, 'merlin', held, 'c1')).status, 202);
+    assert.equal((await reports(stranger, 'worker', held, 'c1')).body.code, 'channel_forbidden');
+    assert.equal((await reports(worker.agent, 'worker', held, 'c1')).status, 202);
     await worker.deliver(held);
     await eventually(async () => assert.equal((await taskEvents(inside, id)).length, 1));
     assert.equal(
       (await eventsOf(inside, 'evt.agent.task'))[0]?.data.subject,
-      'cg.v1r3.default.t_round.evt.agent.merlin.task',
+      'cg.v1r3.default.t_round.evt.agent.worker.task',
     );
     assert.deepEqual(await eventsOf(outside, 'evt.agent.task', 'evt.agent.state', 'cmd.agent.wakeup'), []);
   });
 });
 
 describe('reports', () => {
-  it('count once for each tool call of a turn, whatever comes late, unknown or again', async (t) => {
+  it('applies one report per tool call and ignores late, unknown and repeated ones', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
-    assert.deepEqual((await reports(parley.admin, 'merlin', held, 'c1')).body, { applied: false, reason: 'unknown' });
+    assert.deepEqual((await reports(parley.admin, 'worker', held, 'c1')).body, { applied: false, reason: 'unknown' });
     await worker.suspend(held, ['c1', 'c2']);
-    assert.deepEqual((await reports(parley.admin, 'merlin', held, 'c1')).body, { applied: true });
-    const again = await reports(parley.admin, 'merlin', held, 'c1', { status: 'failed' });
+    assert.deepEqual((await reports(parley.admin, 'worker', held, 'c1')).body, { applied: true });
+    const again = await reports(parley.admin, 'worker', held, 'c1', { status: 'failed' });
     assert.deepEqual([again.status, again.body], [200, { applied: false, reason: 'duplicate' }]);
     const epoch = { turn_epoch: 7 };
-    assert.deepEqual((await reports(parley.admin, 'merlin', held, 'c2', epoch)).body, {
+    assert.deepEqual((await reports(parley.admin, 'worker', held, 'c2', epoch)).body, {
       applied: false,
       reason: 'late',
     });
     const nobody = await reports(parley.admin, 'nobody', held, 'c2');
     assert.deepEqual(nobody.body, { applied: false, reason: 'late' });
-    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
-    await reports(parley.admin, 'merlin', held, 'c2');
+    assert.equal((await headOf(parley.admin, 'worker')).status, 'suspended');
+    await reports(parley.admin, 'worker', held, 'c2');
     const { inbox } = await worker.take();
     assert.deepEqual(
       inbox.map(({ tool_call_id, status }) => [tool_call_id, status]),
@@ -124,34 +124,34 @@ describe('reports', () => {
       ],
     );
     await worker.deliver(held);
-    assert.deepEqual((await reports(parley.admin, 'merlin', held, 'c2')).body, { applied: false, reason: 'late' });
+    assert.deepEqual((await reports(parley.admin, 'worker', held, 'c2')).body, { applied: false, reason: 'late' });
   });
 
-  it('are all counted where many of them come at once, each twice, whatever their names are', async (t) => {
+  it('applies all of 32 concurrent reports, each sent twice, under any tool call id', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
-    // Some names are those of what every object has.
+    // Some ids are names of Object.prototype.
     const calls = ['constructor', 'toString', '__proto__', 'a.b', ...Array.from({ length: 28 }, (_, at) => `c${at}`)];
     await worker.suspend(held, calls);
-    const replies = await Promise.all([...calls, ...calls].map((call) => reports(parley.admin, 'merlin', held, call)));
+    const replies = await Promise.all([...calls, ...calls].map((call) => reports(parley.admin, 'worker', held, call)));
     assert.equal(replies.filter(({ body }) => body.applied).length, calls.length);
     assert.equal((await worker.take()).inbox.length, calls.length);
   });
 
-  it('that terminate end the turn with their card', async (t) => {
+  it('ends a turn with the card of a report that terminates it', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const id = await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     await worker.suspend(held, ['c1', 'c2']);
-    const report = await toolReport(parley.admin, 'merlin', held, 'c1', {
+    const report = await toolReport(parley.admin, 'worker', held, 'c1', {
       after_execution: 'terminate',
       status: 'partial',
     });
     await parley.admin.call('POST', `/v1/turns/${id}/reports`, report);
-    assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle');
+    assert.equal((await headOf(parley.admin, 'worker')).status, 'idle');
     const [told] = await eventually(async () => {
       const events = await taskEvents(parley.admin, id);
       assert.equal(events.length, 1);
@@ -163,44 +163,44 @@ describe('reports', () => {
     assert.equal((await worker.say(held, 'step', { step_id: 's', phase: 'p' })).body.code, 'stale_turn');
   });
 
-  it('do what their card says in __cg_control, if that is one of the two', async (t) => {
+  it('follows after_execution in __cg_control of the card and ignores unknown values', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const worker = new Worker(await groundAgent(parley, 'worker'));
     const cardThat = (after_execution: string) =>
       madeCard(parley.admin, 'tool.result', { status: 'success', result: { __cg_control: { after_execution } } });
-    await enqueued(parley.admin, 'merlin');
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     await worker.suspend(held, ['c1', 'c2', 'c3']);
     const goOn = { after_execution: 'terminate', tool_result_card_id: await cardThat('suspend') };
-    assert.equal((await reports(parley.admin, 'merlin', held, 'c1', goOn)).status, 202);
-    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    assert.equal((await reports(parley.admin, 'worker', held, 'c1', goOn)).status, 202);
+    assert.equal((await headOf(parley.admin, 'worker')).status, 'suspended');
     const nonsense = { after_execution: 'suspend', tool_result_card_id: await cardThat('explode') };
-    assert.equal((await reports(parley.admin, 'merlin', held, 'c2', nonsense)).status, 202);
-    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    assert.equal((await reports(parley.admin, 'worker', held, 'c2', nonsense)).status, 202);
+    assert.equal((await headOf(parley.admin, 'worker')).status, 'suspended');
     const end = { after_execution: 'suspend', tool_result_card_id: await cardThat('terminate') };
-    assert.equal((await reports(parley.admin, 'merlin', held, 'c3', end)).status, 202);
-    assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle');
+    assert.equal((await reports(parley.admin, 'worker', held, 'c3', end)).status, 202);
+    assert.equal((await headOf(parley.admin, 'worker')).status, 'idle');
   });
 
-  it('must say how deep the turn is, and say it rightly', async (t) => {
+  it('rejects a report without the depth of the turn or with another depth', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin', { recursion_depth: 5 });
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker', { recursion_depth: 5 });
     const held = await worker.begin();
     await worker.suspend(held, ['c1']);
     for (const recursion_depth of [undefined, 0, 6]) {
-      const reply = await reports(parley.admin, 'merlin', held, 'c1', { recursion_depth });
+      const reply = await reports(parley.admin, 'worker', held, 'c1', { recursion_depth });
       assert.equal(reply.status, 422, String(recursion_depth));
       assert.equal(reply.body.code, 'protocol_violation');
     }
-    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
-    assert.equal((await reports(parley.admin, 'merlin', held, 'c1', { recursion_depth: 5 })).status, 202);
+    assert.equal((await headOf(parley.admin, 'worker')).status, 'suspended');
+    assert.equal((await reports(parley.admin, 'worker', held, 'c1', { recursion_depth: 5 })).status, 202);
   });
 
-  it('without a required field, with an inline result, or with a card that is not there change nothing', async (t) => {
+  it('rejects a report without a required field, with an inline result, or with an unknown card', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     await worker.suspend(held, ['c1']);
     const required = [
@@ -213,50 +213,50 @@ describe('reports', () => {
       'tool_result_card_id',
     ];
     for (const field of required) {
-      const reply = await reports(parley.admin, 'merlin', held, 'c1', { [field]: undefined });
+      const reply = await reports(parley.admin, 'worker', held, 'c1', { [field]: undefined });
       assert.deepEqual([reply.body.code, reply.body.violated], ['protocol_violation', field]);
       assert.deepEqual(
         reply.body.issues.map((issue: { path: string }) => issue.path),
         [field],
       );
     }
-    const inline = await reports(parley.admin, 'merlin', held, 'c1', { result: { x: 1 } });
+    const inline = await reports(parley.admin, 'worker', held, 'c1', { result: { x: 1 } });
     assert.equal(inline.body.code, 'protocol_violation');
     const card = await madeCard(parley.admin, 'tool.result', { result: 1 });
     const elsewhere = computeCardId('elsewhere', 'tool.result', { result: 1 });
     for (const id of [`card_${'x'.repeat(43)}`, elsewhere, `${card}.terminate`, card.slice(0, -1), card.slice(0, 48)]) {
-      const lost = await reports(parley.admin, 'merlin', held, 'c1', { tool_result_card_id: id });
+      const lost = await reports(parley.admin, 'worker', held, 'c1', { tool_result_card_id: id });
       assert.deepEqual([lost.status, lost.body.code, lost.body.unknown], [422, 'unknown_card', [id]]);
     }
-    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    assert.equal((await headOf(parley.admin, 'worker')).status, 'suspended');
   });
 
-  it('of one kind are not taken under the subject of the other', async (t) => {
+  it('rejects a report of one type under the subject of another type', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     await worker.suspend(held, ['c1']);
-    const payload = await toolReport(worker.agent, 'merlin', held, 'c1');
+    const payload = await toolReport(worker.agent, 'worker', held, 'c1');
     const saidUnder = (suffix: string) =>
-      worker.agent.send({ subject: `cg.v1r3.default.public.cmd.agent.merlin.${suffix}`, payload });
+      worker.agent.send({ subject: `cg.v1r3.default.public.cmd.agent.worker.${suffix}`, payload });
     const refused = await saidUnder('timeout');
     assert.deepEqual(
       [refused.status, refused.body.code, refused.body.violated],
       [422, 'protocol_violation', 'subject'],
     );
-    assert.equal((await headOf(parley.admin, 'merlin')).status, 'suspended');
+    assert.equal((await headOf(parley.admin, 'worker')).status, 'suspended');
     assert.equal((await saidUnder('tool_result')).status, 202);
   });
 
-  it('whose card has expired let the turn go on, or end it as a failure that says so', async (t) => {
+  it('resumes the turn, or ends it as failed, when the card of a report has expired', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const worker = new Worker(await groundAgent(parley, 'worker'));
     for (const after_execution of ['suspend', 'terminate']) {
-      const id = await enqueued(parley.admin, 'merlin');
+      const id = await enqueued(parley.admin, 'worker');
       const held = await worker.begin();
       await worker.suspend(held, ['c1']);
-      const report = await toolReport(parley.admin, 'merlin', held, 'c1', { after_execution });
+      const report = await toolReport(parley.admin, 'worker', held, 'c1', { after_execution });
       await parley.parley.deps.records.delete(cardRef('default', report.tool_result_card_id));
       const { status } = await parley.admin.call('POST', `/v1/turns/${id}/reports`, report);
       assert.equal(status, 202);

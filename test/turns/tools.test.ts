@@ -18,16 +18,15 @@ const registerTool = async (admin: Caller, more: object = {}) => {
   assert.ok([200, 201].includes(reply.status), JSON.stringify(reply.body));
 };
 
-/** A turn that waits for the call, and the tool's service. */
 const scene = async (parley: TestParley, calls = ['c1'], service: object = {}) => {
   await registerTool(parley.admin, service);
-  const merlin = await groundAgent(parley, 'merlin');
+  const caller = await groundAgent(parley, 'caller');
   const search = await groundAgent(parley, 'search');
-  const worker = new Worker(merlin);
-  const id = await enqueued(parley.admin, 'merlin');
+  const worker = new Worker(caller);
+  const id = await enqueued(parley.admin, 'caller');
   const held = await worker.begin();
   await worker.suspend(held, calls, { deadline_seconds: 600 });
-  return { worker, merlin, search, held, id };
+  return { worker, caller, search, held, id };
 };
 
 const accepted = async (agent: TestAgent, message: object) => {
@@ -36,61 +35,61 @@ const accepted = async (agent: TestAgent, message: object) => {
   return reply.body;
 };
 
-describe('a tool command', () => {
-  it('goes to the service of its subject as it was sent, and its report brings the turn on', async (t) => {
+describe('tool command', () => {
+  it('delivers a tool command unchanged to the service of its subject, and its report resumes the turn', async (t) => {
     const parley = await testParley(t);
-    const { worker, merlin, search, held } = await scene(parley);
-    const card = await madeCard(merlin, 'tool.call', { args: { q: 'grail' } });
-    const sent = command('merlin', held, 'c1', { tool_call_card_id: card });
-    await accepted(merlin, sent);
+    const { worker, caller, search, held } = await scene(parley);
+    const card = await madeCard(caller, 'tool.call', { args: { q: 'grail' } });
+    const sent = command('caller', held, 'c1', { tool_call_card_id: card });
+    await accepted(caller, sent);
     const [claimed] = await search.claim();
     assert.equal(claimed.message.subject, SUBJECT);
     assert.deepEqual(claimed.message.payload, sent.payload);
     const { headers } = claimed.message;
     assert.equal(headers['CG-Recursion-Depth'], '0');
     assert.equal(headers['CG-User-ID'], 'u1');
-    assert.equal(headers['CG-Sender'], 'merlin');
+    assert.equal(headers['CG-Sender'], 'caller');
     assert.equal(headers['CG-Version'], 'v1r3');
     assert.match(headers.traceparent, /^00-/);
-    assert.equal((await reports(search, 'merlin', held, 'c1')).status, 202);
+    assert.equal((await reports(search, 'caller', held, 'c1')).status, 202);
     assert.equal((await worker.take()).inbox[0].tool_call_id, 'c1');
     await eventually(async () => assert.deepEqual(await search.claim(), []));
   });
 
-  it('may be reported on by a message too, as on NATS', async (t) => {
+  it('accepts the report of a tool call as a message', async (t) => {
     const parley = await testParley(t);
-    const { merlin, search, held } = await scene(parley);
-    await accepted(merlin, command('merlin', held, 'c1'));
+    const { caller, search, held } = await scene(parley);
+    await accepted(caller, command('caller', held, 'c1'));
     const { payload } = (await search.claim())[0].message;
     const tool_result_card_id = await madeCard(search, 'tool.result', { status: 'success', result: 1 });
     await accepted(search, {
-      subject: 'cg.v1r3.default.public.cmd.agent.merlin.tool_result',
+      subject: 'cg.v1r3.default.public.cmd.agent.caller.tool_result',
       headers: { 'CG-Recursion-Depth': 0 },
       payload: { ...payload, after_execution: 'suspend', status: 'success', tool_result_card_id },
     });
-    assert.equal((await headOf(merlin, 'merlin')).status, 'running');
+    assert.equal((await headOf(caller, 'caller')).status, 'running');
   });
 
-  it('may be served by an agent of any protocol, whose result becomes the card of the report', async (t) => {
+  it('delivers a tool command to an agent of any dialect and stores its result as the card of the report', async (t) => {
     const parley = await testParley(t);
     await registerTool(parley.admin);
-    const merlin = await groundAgent(parley, 'merlin');
+    const caller = await groundAgent(parley, 'caller');
     const search = await parley.agent('search', { dialect: 'round-table', capabilities: [] });
-    const worker = new Worker(merlin);
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(caller);
+    await enqueued(parley.admin, 'caller');
     const held = await worker.begin();
     await worker.suspend(held, ['c1', 'c2']);
-    await accepted(merlin, command('merlin', held, 'c1'));
-    await accepted(merlin, command('merlin', held, 'c2'));
+    await accepted(caller, command('caller', held, 'c1'));
+    await accepted(caller, command('caller', held, 'c2'));
     const [first] = await search.claim();
     await search.complete(first.message.id, { hits: 3 });
     const [second] = await search.claim();
     await search.fail(second.message.id, { error: 'invalid_params', message: 'no such index' });
-    await eventually(async () => assert.equal((await headOf(merlin, 'merlin')).status, 'running'));
+    await eventually(async () => assert.equal((await headOf(caller, 'caller')).status, 'running'));
     const { inbox } = await worker.take();
     const found = await Promise.all(
       inbox.map(async ({ status, tool_result_card_id }) => {
-        const { body } = await merlin.call('GET', `/v1/cards/${tool_result_card_id}`);
+        const { body } = await caller.call('GET', `/v1/cards/${tool_result_card_id}`);
         return [status, body.content.result, body.content.error];
       }),
     );
@@ -103,79 +102,79 @@ describe('a tool command', () => {
     );
   });
 
-  it('ends the turn where the result of any protocol says so', async (t) => {
+  it('ends the turn when the result of an agent of any dialect says so', async (t) => {
     const parley = await testParley(t);
     await registerTool(parley.admin);
-    const merlin = await groundAgent(parley, 'merlin');
+    const caller = await groundAgent(parley, 'caller');
     const search = await parley.agent('search', { dialect: 'round-table', capabilities: [] });
-    const worker = new Worker(merlin);
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(caller);
+    const id = await enqueued(parley.admin, 'caller');
     const held = await worker.begin();
     await worker.suspend(held, ['c1']);
-    await accepted(merlin, command('merlin', held, 'c1'));
+    await accepted(caller, command('caller', held, 'c1'));
     const [claimed] = await search.claim();
     await search.complete(claimed.message.id, { __cg_control: { after_execution: 'terminate' } });
     await eventually(async () => assert.equal((await turnOf(parley.admin, id)).status, 'success'));
   });
 
-  it('has a deadline, after which a timeout report is written', async (t) => {
+  it('writes a timeout report when a tool call reaches its deadline', async (t) => {
     const parley = await testParley(t);
-    const { worker, merlin, held } = await scene(parley, ['c1'], { options: { deadline_seconds: 20 } });
-    await accepted(merlin, command('merlin', held, 'c1'));
+    const { worker, caller, held } = await scene(parley, ['c1'], { options: { deadline_seconds: 20 } });
+    await accepted(caller, command('caller', held, 'c1'));
     parley.clock.advance(19_000);
-    assert.equal((await headOf(merlin, 'merlin')).status, 'suspended');
+    assert.equal((await headOf(caller, 'caller')).status, 'suspended');
     parley.clock.advance(1001);
-    await eventually(async () => assert.equal((await headOf(merlin, 'merlin')).status, 'running'));
+    await eventually(async () => assert.equal((await headOf(caller, 'caller')).status, 'running'));
     const [row] = (await worker.take()).inbox;
     assert.equal(row.message_type, 'timeout');
     assert.equal(row.status, 'timeout');
   });
 
-  it('is stopped when its turn ends', async (t) => {
+  it('cancels a tool command when its turn ends', async (t) => {
     const parley = await testParley(t);
-    const { merlin, search, held, id } = await scene(parley);
-    await accepted(merlin, command('merlin', held, 'c1'));
+    const { caller, search, held, id } = await scene(parley);
+    await accepted(caller, command('caller', held, 'c1'));
     await parley.admin.call('POST', `/v1/turns/${id}/stop`, { turn_epoch: held.turn_epoch });
     await eventually(async () => assert.deepEqual(await search.claim(), []));
   });
 
-  it('is refused, without any effect, from a turn that is stale, for another agent, or before the turn waits for it', async (t) => {
+  it('rejects a tool command of a stale turn, for another agent, or before the turn waits for it', async (t) => {
     const parley = await testParley(t);
-    const { merlin, search, held } = await scene(parley);
+    const { caller, search, held } = await scene(parley);
     const refusals: [object, string][] = [
-      [command('merlin', { ...held, turn_epoch: 9 }, 'c1'), 'stale_turn'],
-      [command('merlin', { ...held, agent_turn_id: 'turn_x' }, 'c1'), 'stale_turn'],
+      [command('caller', { ...held, turn_epoch: 9 }, 'c1'), 'stale_turn'],
+      [command('caller', { ...held, agent_turn_id: 'turn_x' }, 'c1'), 'stale_turn'],
       [command('search', held, 'c1'), 'from_mismatch'],
-      [command('merlin', held, 'c9'), 'protocol_violation'],
-      [command('merlin', held, 'c1', { args: {} }), 'protocol_violation'],
-      [command('merlin', held, 'c1', { tool_name: 'unknown' }), 'tool_not_found'],
-      [{ ...command('merlin', held, 'c1'), headers: { 'CG-Recursion-Depth': '3' } }, 'protocol_violation'],
-      [{ ...command('merlin', held, 'c1'), subject: SUBJECT.replace('execute', 'other') }, 'protocol_violation'],
-      [{ ...command('merlin', held, 'c1'), subject: SUBJECT.replace('default', 'elsewhere') }, 'protocol_violation'],
-      [{ ...command('merlin', held, 'c1'), subject: SUBJECT.replace('public', 't_x') }, 'protocol_violation'],
-      [{ ...command('merlin', held, 'c1'), subject: SUBJECT.replace('v1r3', 'v2') }, 'unsupported_version'],
+      [command('caller', held, 'c9'), 'protocol_violation'],
+      [command('caller', held, 'c1', { args: {} }), 'protocol_violation'],
+      [command('caller', held, 'c1', { tool_name: 'unknown' }), 'tool_not_found'],
+      [{ ...command('caller', held, 'c1'), headers: { 'CG-Recursion-Depth': '3' } }, 'protocol_violation'],
+      [{ ...command('caller', held, 'c1'), subject: SUBJECT.replace('execute', 'other') }, 'protocol_violation'],
+      [{ ...command('caller', held, 'c1'), subject: SUBJECT.replace('default', 'elsewhere') }, 'protocol_violation'],
+      [{ ...command('caller', held, 'c1'), subject: SUBJECT.replace('public', 't_x') }, 'protocol_violation'],
+      [{ ...command('caller', held, 'c1'), subject: SUBJECT.replace('v1r3', 'v2') }, 'unsupported_version'],
       [{ subject: SUBJECT.replace('v1r3', 'v2'), payload: { as: 'in v2' } }, 'unsupported_version'],
     ];
     for (const [message, code] of refusals) {
-      const { body } = await merlin.send(message);
+      const { body } = await caller.send(message);
       assert.equal(body.code, code, JSON.stringify(body));
     }
     assert.deepEqual(await search.claim(), []);
   });
 
-  it('twice is one', async (t) => {
+  it('deduplicates a repeated tool command', async (t) => {
     const parley = await testParley(t);
-    const { merlin, search, held } = await scene(parley);
-    await accepted(merlin, command('merlin', held, 'c1'));
-    const again = await merlin.send(command('merlin', held, 'c1'));
+    const { caller, search, held } = await scene(parley);
+    await accepted(caller, command('caller', held, 'c1'));
+    const again = await caller.send(command('caller', held, 'c1'));
     assert.deepEqual([again.status, again.body.duplicate], [200, true]);
     assert.equal((await search.claim({ max: 10 })).length, 1);
   });
 
-  it('with header names in its payload is warned of', async (t) => {
+  it('warns about header names in the payload of a tool command', async (t) => {
     const parley = await testParley(t);
-    const { merlin, held } = await scene(parley);
-    await accepted(merlin, command('merlin', held, 'c1', { 'CG-User-ID': 'x' }));
+    const { caller, held } = await scene(parley);
+    await accepted(caller, command('caller', held, 'c1', { 'CG-User-ID': 'x' }));
     assert.ok(parley.logged.includes('warn payload contains header keys'));
   });
 });

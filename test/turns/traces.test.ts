@@ -34,51 +34,49 @@ const assertHandedOn = (told: Traced, from: Traced = HEADERS): void => {
   assert.equal(told.tracestate, HEADERS.tracestate);
 };
 
-/** A turn of the trace that waits for the call `c1`. */
 const scene = async (parley: TestParley) => {
-  const merlin = new Worker(await groundAgent(parley, 'merlin'));
-  const kay = new Worker(await groundAgent(parley, 'kay'));
-  assert.equal((await parley.admin.call('POST', '/v1/turns', called('merlin'), HEADERS)).status, 201);
-  const held = await merlin.begin();
+  const caller = new Worker(await groundAgent(parley, 'caller'));
+  const helper = new Worker(await groundAgent(parley, 'helper'));
+  assert.equal((await parley.admin.call('POST', '/v1/turns', called('caller'), HEADERS)).status, 201);
+  const held = await caller.begin();
   assertHandedOn(held.inbox[0]);
-  await merlin.suspend(held, ['c1'], { deadline_seconds: 60 });
-  return { merlin, kay, held };
+  await caller.suspend(held, ['c1'], { deadline_seconds: 60 });
+  return { caller, helper, held };
 };
 
-/** What the worker finds when its turn goes on. */
 const reported = async (worker: Worker): Promise<Traced> => (await eventually(() => worker.take())).inbox[0];
 
 const command = ({ agent_turn_id, turn_epoch }: Held) => ({
-  subject: 'cg.v1r3.default.public.cmd.tool.kay.do',
-  payload: { tool_call_id: 'c1', agent_turn_id, turn_epoch, agent_id: 'merlin' },
+  subject: 'cg.v1r3.default.public.cmd.tool.helper.do',
+  payload: { tool_call_id: 'c1', agent_turn_id, turn_epoch, agent_id: 'caller' },
 });
 
-describe('a trace', () => {
-  it('goes on with a tool that is called, and comes back with its report', async (t) => {
+describe('trace context', () => {
+  it('passes the trace to a called tool and back with its report', async (t) => {
     const parley = await testParley(t);
-    const { merlin, kay, held } = await scene(parley);
-    assert.equal((await merlin.agent.send(command(held))).status, 202);
-    const [{ message }] = await kay.agent.claim();
+    const { caller, helper, held } = await scene(parley);
+    assert.equal((await caller.agent.send(command(held))).status, 202);
+    const [{ message }] = await helper.agent.claim();
     assertHandedOn(message.headers, held.inbox[0]);
-    const report = await toolReport(kay.agent, 'merlin', held, 'c1');
+    const report = await toolReport(helper.agent, 'caller', held, 'c1');
     const { traceparent, tracestate } = message.headers;
     const path = `/v1/turns/${held.agent_turn_id}/reports`;
-    assert.equal((await kay.agent.call('POST', path, report, { traceparent, tracestate })).status, 202);
-    assertHandedOn(await reported(merlin), message.headers);
+    assert.equal((await helper.agent.call('POST', path, report, { traceparent, tracestate })).status, 202);
+    assertHandedOn(await reported(caller), message.headers);
   });
 
-  it('comes back with the result of a service that speaks of tasks', async (t) => {
+  it('passes the trace back with the result of a service of another dialect', async (t) => {
     const parley = await testParley(t);
-    const { merlin, held } = await scene(parley);
+    const { caller, held } = await scene(parley);
     const search = await parley.agent('search', { dialect: 'round-table', capabilities: [] });
-    const sent = await merlin.agent.send({ ...command(held), subject: 'cg.v1r3.default.public.cmd.tool.search.do' });
+    const sent = await caller.agent.send({ ...command(held), subject: 'cg.v1r3.default.public.cmd.tool.search.do' });
     assert.equal(sent.status, 202, JSON.stringify(sent.body));
     const [{ message }] = await search.claim();
     await search.complete(message.id, { hits: 3 });
-    assertHandedOn(await reported(merlin), held.inbox[0]);
+    assertHandedOn(await reported(caller), held.inbox[0]);
   });
 
-  it('comes with its baggage, user and context to an agent of another dialect', async (t) => {
+  it('passes trace, baggage, user and context to an agent of another dialect', async (t) => {
     const parley = await testParley(t);
     const cook = await parley.agent('cook', { dialect: 'task-format', capabilities: [] });
     const headers = { ...HEADERS, baggage: 'tenant=blue', 'cg-user-id': 'ada', 'cg-context-id': 'conversation-7' };
@@ -94,71 +92,71 @@ describe('a trace', () => {
     assert.deepEqual({ user, conversationId }, { user: 'ada', conversationId: 'conversation-7' });
   });
 
-  it('comes from an agent of another dialect with its baggage, user and context', async (t) => {
+  it('passes trace, baggage, user and context from an agent of another dialect', async (t) => {
     const parley = await testParley(t);
-    const tim = await parley.agent('tim', { dialect: 'task-format', capabilities: [] });
-    const merlin = new Worker(await groundAgent(parley, 'merlin'));
+    const requester = await parley.agent('requester', { dialect: 'task-format', capabilities: [] });
+    const caller = new Worker(await groundAgent(parley, 'caller'));
     const context = { user: 'ada', conversationId: 'conversation-7' };
-    const request = tfRequest({ context, routing: { target: 'merlin' } });
-    assert.equal((await tim.call('POST', '/v1/messages', request, { ...HEADERS, baggage: 'a=1' })).status, 202);
+    const request = tfRequest({ context, routing: { target: 'caller' } });
+    assert.equal((await requester.call('POST', '/v1/messages', request, { ...HEADERS, baggage: 'a=1' })).status, 202);
     const {
       inbox: [row],
-    } = await merlin.take();
+    } = await caller.take();
     assertHandedOn(row);
     assert.equal(row.baggage, 'a=1');
     assert.deepEqual(row.headers, { 'CG-User-ID': 'ada', 'CG-Context-ID': 'conversation-7' });
   });
 
-  it('brings the user that a tool command names, and the context of the turn that it does not name', async (t) => {
+  it('takes the user from the tool command and the context from the turn', async (t) => {
     const parley = await testParley(t);
-    const merlin = new Worker(await groundAgent(parley, 'merlin'));
+    const caller = new Worker(await groundAgent(parley, 'caller'));
     const cook = await parley.agent('cook', { dialect: 'task-format', capabilities: [] });
     const headers = { 'cg-user-id': 'ada', 'cg-context-id': 'conversation-7' };
-    assert.equal((await parley.admin.call('POST', '/v1/turns', called('merlin'), headers)).status, 201);
-    const held = await merlin.begin();
-    await merlin.suspend(held, ['c1']);
+    assert.equal((await parley.admin.call('POST', '/v1/turns', called('caller'), headers)).status, 201);
+    const held = await caller.begin();
+    await caller.suspend(held, ['c1']);
     const subject = 'cg.v1r3.default.public.cmd.tool.cook.do';
-    const sent = await merlin.agent.send({ ...command(held), subject, headers: { 'cg-user-id': 'bob' } });
+    const sent = await caller.agent.send({ ...command(held), subject, headers: { 'cg-user-id': 'bob' } });
     assert.equal(sent.status, 202, JSON.stringify(sent.body));
     const [{ user, conversationId }] = await cook.claim();
     assert.deepEqual({ user, conversationId }, { user: 'bob', conversationId: 'conversation-7' });
   });
 
-  it('comes back with the report that stands for a silent tool', async (t) => {
+  it('keeps the trace in the timeout report of a tool call', async (t) => {
     const parley = await testParley(t);
-    const { merlin, held } = await scene(parley);
+    const { caller, held } = await scene(parley);
     parley.clock.advance(60_000);
-    assertHandedOn(await reported(merlin), held.inbox[0]);
+    assertHandedOn(await reported(caller), held.inbox[0]);
   });
 
-  const delegated = { target_ref: 'kay', instruction: 'go' };
+  const delegated = { target_ref: 'helper', instruction: 'go' };
   const internals = { delegate: delegated, fork_join: { tasks: [{ target_strategy: 'reuse', ...delegated }] } };
   for (const [tool, args] of Object.entries(internals)) {
-    it(`goes on with ${tool}, and comes back with its result`, async (t) => {
+    it(`passes the trace to a ${tool} call and back with its result`, async (t) => {
       const parley = await testParley(t);
-      const { merlin, kay, held } = await scene(parley);
-      const card = await madeCard(merlin.agent, 'tool.call', { args });
-      assert.equal((await merlin.agent.send(internal(tool, 'merlin', held, 'c1', card))).status, 202);
-      const child = await eventually(() => kay.begin());
+      const { caller, helper, held } = await scene(parley);
+      const card = await madeCard(caller.agent, 'tool.call', { args });
+      assert.equal((await caller.agent.send(internal(tool, 'caller', held, 'c1', card))).status, 202);
+      const child = await eventually(() => helper.begin());
       assertHandedOn(child.inbox[0], held.inbox[0]);
-      await kay.deliver(child);
-      assertHandedOn(await reported(merlin), child.inbox[0]);
+      await helper.deliver(child);
+      assertHandedOn(await reported(caller), child.inbox[0]);
     });
   }
 
-  it('comes back with the refusal of what an internal tool cannot begin', async (t) => {
+  it('keeps the trace in the report of an internal tool call that is rejected', async (t) => {
     const parley = await testParley(t);
-    const { merlin, held } = await scene(parley);
-    const card = await madeCard(merlin.agent, 'tool.call', { args: { ...delegated, target_ref: 'nobody' } });
-    assert.equal((await merlin.agent.send(internal('delegate', 'merlin', held, 'c1', card))).status, 202);
-    assertHandedOn(await reported(merlin), held.inbox[0]);
+    const { caller, held } = await scene(parley);
+    const card = await madeCard(caller.agent, 'tool.call', { args: { ...delegated, target_ref: 'nobody' } });
+    assert.equal((await caller.agent.send(internal('delegate', 'caller', held, 'c1', card))).status, 202);
+    assertHandedOn(await reported(caller), held.inbox[0]);
   });
 
-  it('is that of every event of the turn', async (t) => {
+  it('puts the trace of a turn into each of its events', async (t) => {
     const parley = await testParley(t);
-    const { merlin, held } = await scene(parley);
-    assert.equal((await reports(merlin.agent, 'merlin', held, 'c1')).status, 202);
-    await merlin.deliver(await merlin.take());
+    const { caller, held } = await scene(parley);
+    assert.equal((await reports(caller.agent, 'caller', held, 'c1')).status, 202);
+    await caller.deliver(await caller.take());
     await eventually(async () => {
       const told = await eventsOf(parley.admin, 'evt.agent.task', 'evt.agent.state', 'cmd.agent.wakeup');
       assert.ok(told.some(({ type }) => type === 'evt.agent.task'));

@@ -10,7 +10,6 @@ interface Gate {
   epoch: number;
 }
 
-/** One thing that a worker, a tool or a caller does. */
 export type Op =
   | { do: 'enqueue'; turn: string }
   | { do: 'stopQueued'; turn: string }
@@ -232,7 +231,6 @@ export const explained = (from: Model[], moves: Answered[]): Model[] => {
   return [...found.values()];
 };
 
-/** Whether the agent's head is as the model has it. */
 export const isAsIn = ({ active, epoch, last }: Model, head: AgentState | undefined): boolean => {
   if (!head) return epoch === 0;
   const expected = {

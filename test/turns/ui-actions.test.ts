@@ -24,8 +24,8 @@ const acks = async ({ admin }: TestParley) =>
     data.payload.error_code,
   ]);
 
-describe('an action of a user interface', () => {
-  it('is accepted, done as a turn of its agent, and acknowledged again when that has ended', async (t) => {
+describe('UI action', () => {
+  it('acknowledges an action when it is accepted and again when its turn has ended', async (t) => {
     const parley = await testParley(t);
     const { user, panel } = await scene(parley);
     assert.equal((await user.send(action({ parent_step_id: 's0', message_id: 'm1' }))).status, 202);
@@ -47,7 +47,7 @@ describe('an action of a user interface', () => {
     });
   });
 
-  it('counts once for its action id, whatever messages bring it', async (t) => {
+  it('executes an action once per action id across different messages', async (t) => {
     const parley = await testParley(t);
     const { user, panel } = await scene(parley);
     const replies = [];
@@ -58,7 +58,7 @@ describe('an action of a user interface', () => {
     assert.equal(await panel.lease(), undefined);
   });
 
-  it('is one of those at the same time that is accepted; the agent is busy with it for the others', async (t) => {
+  it('accepts one of several concurrent actions and rejects the others as busy', async (t) => {
     const parley = await testParley(t);
     const { user, panel } = await scene(parley);
     const ids = ['a1', 'a2', 'a3'];
@@ -72,7 +72,7 @@ describe('an action of a user interface', () => {
     await eventually(async () => assert.equal((await acks(parley)).at(-1)?.[1], 'accepted'));
   });
 
-  it('and its turn are written together, so that a kill in between loses neither', async (t) => {
+  it('writes an action and its turn together so that a kill between them loses neither', async (t) => {
     const parley = await testParley(t);
     const { user, panel } = await scene(parley);
     const { records } = parley.parley.deps;
@@ -94,7 +94,7 @@ describe('an action of a user interface', () => {
     );
   });
 
-  it('that is too deep, or on a channel of others, is acknowledged as rejected', async (t) => {
+  it('rejects an action that is too deep or on a channel that its sender may not use', async (t) => {
     const parley = await testParley(t);
     const { user } = await scene(parley);
     await user.send({ ...action(), headers: { 'CG-Recursion-Depth': '20' } });
@@ -108,7 +108,7 @@ describe('an action of a user interface', () => {
     );
   });
 
-  it('counts once for its action id, or for its message id', async (t) => {
+  it('deduplicates actions by action id, or by message id', async (t) => {
     const parley = await testParley(t);
     const { user, panel } = await scene(parley);
     for (const more of [{}, { action_id: 'other', message_id: 'm1' }]) {
@@ -122,7 +122,7 @@ describe('an action of a user interface', () => {
     assert.equal((await user.send(action({ action_id: 'a9', message_id: 'm1' }))).body.code, 'id_reused');
   });
 
-  it('is rejected for an agent that is no interface, and for a tool that is not allowed there, which is the default', async (t) => {
+  it('rejects an action for an agent that is no user interface and a tool that is not allowed there', async (t) => {
     const parley = await testParley(t);
     const { user, panel } = await scene(parley);
     await user.send(action({ action_id: 'a1', agent_id: 'user' }));
@@ -138,7 +138,7 @@ describe('an action of a user interface', () => {
     assert.equal(await panel.lease(), undefined);
   });
 
-  it('is told that the agent is busy', async (t) => {
+  it('rejects an action with busy while the agent executes a turn', async (t) => {
     const parley = await testParley(t);
     const { user, panel } = await scene(parley);
     await enqueued(parley.admin, 'panel');
@@ -150,8 +150,8 @@ describe('an action of a user interface', () => {
   });
 });
 
-describe('bells', () => {
-  it('for a group wake one idle agent of it', async (t) => {
+describe('wake-ups', () => {
+  it('wakes one idle agent of a group', async (t) => {
     const parley = await testParley(t);
     const [busy, idle] = [
       new Worker(await groundAgent(parley, 'busy', { capabilities: ['scribe'] })),
@@ -172,7 +172,7 @@ describe('bells', () => {
     await idle.deliver(held);
   });
 
-  it('wake a worker that waits for a turn of its group', async (t) => {
+  it('wakes a worker that waits for a turn of its group', async (t) => {
     const parley = await testParley(t);
     const worker = new Worker(await groundAgent(parley, 'scribe-1', { capabilities: ['scribe'] }));
     const waiting = worker.take({ wait: 20 });
@@ -180,11 +180,11 @@ describe('bells', () => {
     assert.equal((await waiting).agent_turn_id, id);
   });
 
-  it('that somebody rings are believed in nothing: no turn comes of them', async (t) => {
+  it('creates no turn from a wake-up that an agent sends', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
+    const worker = new Worker(await groundAgent(parley, 'worker'));
     const bell = {
-      subject: 'cg.v1r3.default.public.cmd.agent.merlin.wakeup',
+      subject: 'cg.v1r3.default.public.cmd.agent.worker.wakeup',
       payload: { agent_id: 'somebody', inbox_id: 'made-up', reason: 'because', metadata: { x: 1 } },
     };
     assert.equal((await parley.admin.call('POST', '/v1/messages', bell)).status, 202);
@@ -195,7 +195,7 @@ describe('bells', () => {
     assert.equal(await worker.lease(), undefined);
     await eventually(async () => {
       const [rung, ...more] = await eventsOf(parley.admin, 'cmd.agent.wakeup');
-      assert.equal(rung?.data.payload.agent_id, 'merlin');
+      assert.equal(rung?.data.payload.agent_id, 'worker');
       assert.equal(more.length, 0);
     });
   });

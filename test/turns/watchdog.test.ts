@@ -7,7 +7,7 @@ import { type TestParley, testParley } from '../support/test-parley.ts';
 const bells = async ({ admin }: TestParley) =>
   (await eventsOf(admin, 'cmd.agent.wakeup')).map(({ data }) => data.payload.reason);
 
-const state = async ({ admin }: TestParley) => (await headOf(admin, 'merlin')).status;
+const state = async ({ admin }: TestParley) => (await headOf(admin, 'worker')).status;
 
 const told = (parley: TestParley, id: string) =>
   eventually(async () => {
@@ -17,11 +17,11 @@ const told = (parley: TestParley, id: string) =>
     return event.data.payload;
   });
 
-describe('the watchdog', () => {
-  it('rings again after 5 s for a turn that nobody leases, and then ever more rarely', async (t) => {
+describe('watchdog', () => {
+  it('sends a second wake-up after 5 s for a turn that no worker leases, then with growing pauses', async (t) => {
     const parley = await testParley(t);
-    await groundAgent(parley, 'merlin');
-    await enqueued(parley.admin, 'merlin');
+    await groundAgent(parley, 'worker');
+    await enqueued(parley.admin, 'worker');
     await eventually(async () => assert.deepEqual(await bells(parley), ['enqueue']));
     parley.clock.advance(4999);
     parley.clock.advance(1);
@@ -32,12 +32,12 @@ describe('the watchdog', () => {
     await eventually(async () => assert.deepEqual(await bells(parley), ['enqueue', 'again', 'again']));
   });
 
-  it('does not ring for a turn that waits for an agent with another in hand, but when that one has ended', async (t) => {
+  it('sends no wake-up for a turn whose agent is busy until that agent is free', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
-    await enqueued(parley.admin, 'merlin');
+    await enqueued(parley.admin, 'worker');
     await eventually(async () => assert.equal((await bells(parley)).length, 2));
     parley.clock.advance(60_000);
     await worker.ok(held, 'step', { step_id: 's', phase: 'p' });
@@ -46,10 +46,10 @@ describe('the watchdog', () => {
     await eventually(async () => assert.equal((await bells(parley)).length, 3));
   });
 
-  it('wakes the worker of a turn that was leased and not started after 10 s, and reaps it after 30 s', async (t) => {
+  it('wakes the worker of a leased turn that has not started after 10 s and reaps the turn after 30 s', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const id = await enqueued(parley.admin, 'worker');
     await eventually(async () => assert.equal((await bells(parley)).length, 1));
     await worker.take();
     parley.clock.advance(10_000);
@@ -62,13 +62,13 @@ describe('the watchdog', () => {
     assert.equal(payload.status, 'failed');
     assert.equal(payload.error_code, 'reaped');
     assert.ok(payload.deliverable_card_id, 'delivered as well as could be');
-    assert.equal((await headOf(parley.admin, 'merlin')).turn_epoch, 2);
+    assert.equal((await headOf(parley.admin, 'worker')).turn_epoch, 2);
   });
 
-  it('reaps a running turn after 300 s without a sign of life, and not before', async (t) => {
+  it('reaps a running turn after 300 s without a report and not before', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const id = await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     for (let step = 0; step < 4; step++) {
       parley.clock.advance(200_000);
@@ -80,19 +80,19 @@ describe('the watchdog', () => {
     assert.equal((await told(parley, id)).error_code, 'reaped');
   });
 
-  it('writes a timeout report for each tool that did not report in time, and the turn goes on with them', async (t) => {
+  it('writes a timeout report for each late tool call and resumes the turn', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     await worker.suspend(held, ['in-time', 'late', 'never'], { deadline_seconds: 20 });
     parley.clock.advance(15_000);
-    await reports(parley.admin, 'merlin', held, 'in-time');
+    await reports(parley.admin, 'worker', held, 'in-time');
     parley.clock.advance(4999);
     assert.equal(await state(parley), 'suspended');
     parley.clock.advance(1);
     await eventually(async () => assert.equal(await state(parley), 'running'));
-    assert.deepEqual((await reports(parley.admin, 'merlin', held, 'late')).body, {
+    assert.deepEqual((await reports(parley.admin, 'worker', held, 'late')).body, {
       applied: false,
       reason: 'duplicate',
     });
@@ -111,10 +111,10 @@ describe('the watchdog', () => {
     await worker.deliver(held);
   });
 
-  it('does not reap a turn that waits for its tools, however long, but one whose worker never goes on', async (t) => {
+  it('reaps a resumed turn that its worker does not continue, but never a turn that waits for tools', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const id = await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     await worker.suspend(held, ['c1'], { deadline_seconds: 3600 });
     for (let round = 0; round < 6; round++) {
@@ -122,22 +122,22 @@ describe('the watchdog', () => {
       await eventually(async () => assert.equal(await state(parley), 'suspended'));
     }
     const rungBefore = (await bells(parley)).length;
-    await reports(parley.admin, 'merlin', held, 'c1');
+    await reports(parley.admin, 'worker', held, 'c1');
     await eventually(async () => assert.equal((await bells(parley)).at(-1), 'resume'));
     parley.clock.advance(10_000);
     await eventually(async () => assert.deepEqual((await bells(parley)).slice(rungBefore), ['resume', 'again']));
     assert.equal((await turnOf(parley.admin, id)).status, 'running');
     for (let round = 0; round < 32; round++) {
       parley.clock.advance(10_000);
-      await parley.admin.call('GET', '/v1/agents/merlin/head');
+      await parley.admin.call('GET', '/v1/agents/worker/head');
     }
     assert.equal((await told(parley, id)).error_code, 'reaped');
   });
 
-  it('ends a turn that nobody leases for a week, so that nothing waits for ever', async (t) => {
+  it('ends a turn that no worker leases within a week', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const id = await enqueued(parley.admin, 'worker');
     parley.clock.advance(parley.parley.deps.config.turns.retentionMs);
     await eventually(async () => {
       parley.clock.advance(10_000);

@@ -31,7 +31,6 @@ const everyWrite = async (worker: Worker, held: Held) => {
 const boxOf = async ({ agent }: Worker, { agent_turn_id }: Held): Promise<string> =>
   (await agent.call('POST', '/v1/boxes', { kind: 'output', agent_turn_id })).body.box_id;
 
-/** What a worker does beside its turn, which has its effects elsewhere. */
 const everyCall = async ({ agent }: Worker, { agent_turn_id, turn_epoch }: Held, box: string) => {
   const [thought, call] = [
     await madeCard(agent, 'agent.thought', { late: true }),
@@ -46,20 +45,19 @@ const everyCall = async ({ agent }: Worker, { agent_turn_id, turn_epoch }: Held,
   ];
 };
 
-/** Everything that was ever told. */
 const toldBy = async ({ admin }: TestParley) =>
   (await eventsOf(admin, 'evt.agent.step', 'evt.agent.task', 'evt.agent.state', 'cmd.agent.wakeup')).length;
 
-describe('the gate of a turn', () => {
-  it('refuses every write of a worker whose turn was reaped, though another one works on the next', async (t) => {
+describe('fencing token', () => {
+  it('rejects every write of a worker whose turn was reaped while the agent executes the next turn', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const id = await enqueued(parley.admin, 'worker');
     const dead = await worker.begin();
     const box = await boxOf(worker, dead);
-    await enqueued(parley.admin, 'merlin');
+    await enqueued(parley.admin, 'worker');
     parley.clock.advance(parley.parley.deps.config.turns.heartbeatTimeoutMs + 60_000);
-    await eventually(async () => assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle'));
+    await eventually(async () => assert.equal((await headOf(parley.admin, 'worker')).status, 'idle'));
     await eventually(async () => assert.equal((await taskEvents(parley.admin, id)).length, 1));
     const next = await worker.begin();
     assert.equal(next.turn_epoch, dead.turn_epoch + 2, 'one for the reaping, one for the lease');
@@ -78,16 +76,16 @@ describe('the gate of a turn', () => {
     }
     assert.deepEqual((await parley.admin.call('GET', `/v1/boxes/${box}`)).body.cards, []);
     assert.deepEqual(await worker.agent.claim(), []);
-    assert.equal((await reports(parley.admin, 'merlin', dead, 'late')).body.reason, 'late');
-    assert.equal((await headOf(parley.admin, 'merlin')).active_agent_turn_id, next.agent_turn_id);
+    assert.equal((await reports(parley.admin, 'worker', dead, 'late')).body.reason, 'late');
+    assert.equal((await headOf(parley.admin, 'worker')).active_agent_turn_id, next.agent_turn_id);
     await worker.deliver(next);
     await eventually(async () => assert.equal((await taskEvents(parley.admin, next.agent_turn_id)).length, 1));
-    // The delivery told of a state and an end; nothing else was told in between.
+    // One state event and one task event of the delivery, and nothing else.
     assert.equal(await toldBy(parley), before + 2);
     assert.equal((await taskEvents(parley.admin, id)).length, 1);
   });
 
-  it('is the head, before the turn itself has heard of its lease; and what the turn hears late does not undo its end', async (t) => {
+  it('accepts a fencing token by the agent state before the turn records its lease, and a late lease does not undo the end', async (t) => {
     let late = async (): Promise<unknown> => assert.fail('it was never told of its lease');
     const parley = await testParley(t, {
       wrapPorts: (ports) => ({
@@ -102,11 +100,11 @@ describe('the gate of a turn', () => {
         },
       }),
     });
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const id = await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     assert.equal((await worker.say({ ...held, turn_epoch: 0 }, 'stop')).body.code, 'stale_turn');
-    assert.equal((await headOf(parley.admin, 'merlin')).active_agent_turn_id, id);
+    assert.equal((await headOf(parley.admin, 'worker')).active_agent_turn_id, id);
     await worker.deliver(held);
     await eventually(async () => assert.equal((await taskEvents(parley.admin, id)).length, 1));
     await late();
@@ -114,10 +112,10 @@ describe('the gate of a turn', () => {
     assert.deepEqual([turn?.state, turn?.end?.status], ['ended', 'success']);
   });
 
-  it('refuses a wrong epoch and a wrong turn without any effect', async (t) => {
+  it('rejects a wrong epoch and a wrong turn id without any effect', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     const wrong = [
       { ...held, turn_epoch: 2 },
@@ -135,15 +133,15 @@ describe('the gate of a turn', () => {
     assert.deepEqual(shown.steps, []);
   });
 
-  it('lets nobody but the agent itself and an administrator advance its turn', async (t) => {
+  it('rejects a step from anyone but the agent of the turn and an administrator', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const other = new Worker(await groundAgent(parley, 'morgana'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const other = new Worker(await groundAgent(parley, 'other-worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     assert.equal((await other.say(held, 'step', { step_id: 's', phase: 'p' })).body.code, 'stale_turn');
     assert.equal(
-      (await other.say(held, 'step', { step_id: 's', phase: 'p', agent_id: 'merlin' })).body.code,
+      (await other.say(held, 'step', { step_id: 's', phase: 'p', agent_id: 'worker' })).body.code,
       'from_mismatch',
     );
     assert.equal((await other.say(held, 'stop')).status, 403);
@@ -156,10 +154,10 @@ describe('the gate of a turn', () => {
     assert.equal(admin.status, 200);
   });
 
-  it('refuses metadata of a step that are too large', async (t) => {
+  it('rejects step metadata that are too large', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     const step = { step_id: 's', phase: 'p', metadata: { text: 'x'.repeat(70_000) } };
     const reply = await worker.say(held, 'step', step);
@@ -167,10 +165,10 @@ describe('the gate of a turn', () => {
     await worker.ok(held, 'step', { ...step, metadata: {} });
   });
 
-  it('asks for a turn that runs', async (t) => {
+  it('rejects steps and deliverables of a turn that is not running', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.take();
     const step = { step_id: 's', phase: 'p' };
     assert.equal((await worker.say(held, 'step', step)).body.code, 'not_running', 'not started');
@@ -180,34 +178,33 @@ describe('the gate of a turn', () => {
     const card = await madeCard(worker.agent, 'task.deliverable', { early: true });
     const early = { status: 'success', deliverable_card_id: card };
     assert.equal((await worker.say(held, 'deliver', early)).body.code, 'not_running');
-    await reports(parley.admin, 'merlin', held, 'c1');
+    await reports(parley.admin, 'worker', held, 'c1');
     await worker.take();
     await worker.ok(held, 'step', step);
   });
 });
 
-describe('a worker that is killed', () => {
-  /** All that a worker does, one call after the other. */
+describe('killed worker', () => {
   const LIFE: ((worker: Worker, held: Held, admin: TestParley['admin']) => Promise<unknown>)[] = [
     (worker, held) => worker.ok(held, 'start'),
     (worker, held) => worker.ok(held, 'step', { step_id: 's1', phase: 'think' }),
     (worker, held) => worker.suspend(held, ['c1']),
-    (_, held, admin) => reports(admin, 'merlin', held, 'c1'),
+    (_, held, admin) => reports(admin, 'worker', held, 'c1'),
     (worker) => worker.take(),
     (worker, held) => worker.ok(held, 'step', { step_id: 's2', phase: 'answer' }),
     (worker, held) => worker.deliver(held),
   ];
 
   for (let done = 0; done <= LIFE.length; done++) {
-    it(`after ${done} of its calls leaves a turn that is delivered once, and an agent that goes on`, async (t) => {
+    it(`ends a turn once when its worker is killed after ${done} calls, and the agent executes the next turn`, async (t) => {
       const parley = await testParley(t);
-      const worker = new Worker(await groundAgent(parley, 'merlin'));
-      const id = await enqueued(parley.admin, 'merlin');
+      const worker = new Worker(await groundAgent(parley, 'worker'));
+      const id = await enqueued(parley.admin, 'worker');
       const held = await worker.take();
       for (const act of LIFE.slice(0, done)) await act(worker, held, parley.admin);
       await eventually(async () => {
         parley.clock.advance(10_000);
-        assert.equal((await headOf(parley.admin, 'merlin')).status, 'idle');
+        assert.equal((await headOf(parley.admin, 'worker')).status, 'idle');
       });
       const [told, ...more] = await eventually(async () => {
         const events = await taskEvents(parley.admin, id);
@@ -217,17 +214,17 @@ describe('a worker that is killed', () => {
       assert.equal(more.length, 0);
       assert.equal(told.data.payload.status, done === LIFE.length ? 'success' : 'failed');
       assert.ok(told.data.payload.deliverable_card_id);
-      await enqueued(parley.admin, 'merlin');
+      await enqueued(parley.admin, 'worker');
       await worker.deliver(await worker.begin());
     });
   }
 });
 
-describe('a delivery', () => {
-  it('of a card that is not there is refused, and the turn goes on', async (t) => {
+describe('deliverable', () => {
+  it('rejects a deliverable card that does not exist and keeps the turn running', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     const reply = await worker.say(held, 'deliver', {
       status: 'success',
@@ -238,19 +235,19 @@ describe('a delivery', () => {
   });
 });
 
-describe('a stop', () => {
+describe('stop', () => {
   for (const at of ['dispatched', 'running', 'suspended'] as const) {
-    it(`ends a turn that is ${at}, with a deliverable that says so`, async (t) => {
+    it(`ends a ${at} turn with a deliverable that says canceled`, async (t) => {
       const parley = await testParley(t);
-      const arthur = await groundAgent(parley, 'arthur');
-      const worker = new Worker(await groundAgent(parley, 'merlin'));
-      const id = await enqueued(arthur, 'merlin');
+      const requester = await groundAgent(parley, 'requester');
+      const worker = new Worker(await groundAgent(parley, 'worker'));
+      const id = await enqueued(requester, 'worker');
       const held = await worker.take();
       if (at !== 'dispatched') await worker.ok(held, 'start');
       if (at === 'suspended') await worker.suspend(held, ['c1']);
       const stop = { turn_epoch: held.turn_epoch, reason: 'changed my mind' };
-      assert.deepEqual((await arthur.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: false });
-      assert.deepEqual((await arthur.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: true });
+      assert.deepEqual((await requester.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: false });
+      assert.deepEqual((await requester.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: true });
       assert.equal((await worker.say(held, 'step', { step_id: 's', phase: 'p' })).body.code, 'stale_turn');
       const [told, ...more] = await eventually(async () => {
         const events = await taskEvents(parley.admin, id);
@@ -263,16 +260,16 @@ describe('a stop', () => {
         { status, error, error_code },
         { status: 'canceled', error: 'changed my mind', error_code: 'stopped' },
       );
-      const card = await arthur.call('GET', `/v1/cards/${deliverable_card_id}`);
+      const card = await requester.call('GET', `/v1/cards/${deliverable_card_id}`);
       assert.equal(card.body.content.status, 'canceled');
       assert.equal(card.body.type, 'task.deliverable');
     });
   }
 
-  it('takes a turn that nobody has leased out of its queue, with the epoch 0', async (t) => {
+  it('removes a turn that no worker has leased from its queue with epoch 0', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const id = await enqueued(parley.admin, 'worker');
     const stop = { turn_epoch: 0 };
     assert.deepEqual((await parley.admin.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: false });
     assert.deepEqual((await parley.admin.call('POST', `/v1/turns/${id}/stop`, stop)).body, { duplicate: true });
@@ -281,10 +278,10 @@ describe('a stop', () => {
     assert.equal((await turnOf(parley.admin, id)).status, 'canceled');
   });
 
-  it('with the epoch 0 is stale for a turn that has been leased', async (t) => {
+  it('rejects a stop with epoch 0 for a leased turn', async (t) => {
     const parley = await testParley(t);
-    const worker = new Worker(await groundAgent(parley, 'merlin'));
-    const id = await enqueued(parley.admin, 'merlin');
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const id = await enqueued(parley.admin, 'worker');
     const held = await worker.begin();
     const reply = await parley.admin.call('POST', `/v1/turns/${id}/stop`, { turn_epoch: 0 });
     assert.equal(reply.body.code, 'stale_turn');

@@ -19,7 +19,7 @@ const refused: [method: string, path: string, code: ParleyErrorCode][] = [
   // Some engines take no key that long.
   ['GET', `/v1/tasks/${'a'.repeat(256)}`, 'not_found'],
   ['GET', `/v1/turns/${'a'.repeat(2100)}`, 'not_found'],
-  ['GET', `/v1/messages/tim/${'a'.repeat(2100)}`, 'not_found'],
+  ['GET', `/v1/messages/requester/${'a'.repeat(2100)}`, 'not_found'],
   ['GET', '/v1/tasks/..%2f..%2fadmin', 'task_not_found'],
   ['GET', '/v1/agents/no%23body', 'agent_not_found'],
   ['DELETE', '/v1/agents/%F0%9F%92%A9', 'agent_not_found'],
@@ -40,22 +40,22 @@ const refused: [method: string, path: string, code: ParleyErrorCode][] = [
   ['GET', '/v1/dead-letters?cursor=yesterday', 'invalid_request'],
   ['GET', '/v1/events?after=yesterday', 'invalid_request'],
   ['GET', '/v1/events?after=-1', 'invalid_request'],
-  ['GET', '/v1/inbox?agent=tim&wait=21', 'invalid_request'],
-  ['GET', '/v1/inbox?agent=tim&wait=-1', 'invalid_request'],
-  ['GET', '/v1/inbox?agent=tim&wait=soon', 'invalid_request'],
-  ['GET', '/v1/inbox?agent=tim&max=0', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=requester&wait=21', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=requester&wait=-1', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=requester&wait=soon', 'invalid_request'],
+  ['GET', '/v1/inbox?agent=requester&max=0', 'invalid_request'],
   ['GET', '/v1/inbox', 'invalid_request'],
   ['GET', '/v1/inbox?agent=nobody', 'unknown_agent'],
   ['GET', '/v1/tasks/any?wait=26', 'invalid_request'],
 ];
 
-describe('an id that its sender makes', () => {
+describe('ids in URL paths', () => {
   const graphOf = (graphId: string, taskId: string) => ({ graphId, nodes: [{ taskId, capability: 'parse_recipe' }] });
   /** As a browser or any other client that follows the URL standard writes it. */
   const addressed = (path: string, id: string) => new URL(path + encodeURIComponent(id), 'http://parley').pathname;
 
   for (const id of ['.', '..']) {
-    it(`is not ${id}, which no address can name`, async (t) => {
+    it(`rejects the id ${id} because no URL path can name it`, async (t) => {
       const parley = await testParley(t);
       const { orchestrator } = await kitchen(parley);
       assert.notEqual(addressed('/v1/tasks/', id), `/v1/tasks/${id}`);
@@ -77,7 +77,7 @@ describe('an id that its sender makes', () => {
     });
   }
 
-  it('is found at its address, whatever else it is', async (t) => {
+  it('finds a task by its URL-encoded id, whatever characters it has', async (t) => {
     const parley = await testParley(t);
     const { orchestrator } = await kitchen(parley);
     const printable = fc.string({ unit: fc.constantFrom(...'./%2eE#?\\: a'), minLength: 1, maxLength: 6 });
@@ -92,10 +92,10 @@ describe('an id that its sender makes', () => {
   });
 });
 
-describe('an address that is not right', () => {
-  it('is refused and changes nothing', async (t) => {
+describe('invalid URLs', () => {
+  it('rejects invalid paths and queries without any effect', async (t) => {
     const parley = await testParley(t);
-    await parley.agent('tim');
+    await parley.agent('requester');
     for (const [method, path, code] of refused) {
       await t.test(`${method} ${path}`, async () => {
         await refusedWithoutTrace(parley, STATUS_BY_CODE[code], code, () => parley.admin.call(method, path));
@@ -103,32 +103,32 @@ describe('an address that is not right', () => {
     }
   });
 
-  it('is told which methods it takes', async (t) => {
+  it('returns the allowed methods of a path with 405', async (t) => {
     const { admin } = await testParley(t);
-    const reply = await admin.call('PATCH', '/v1/agents/tim');
+    const reply = await admin.call('PATCH', '/v1/agents/requester');
     assertRefused(reply, 405, 'method_not_allowed');
     assert.equal(reply.headers.allow, 'PUT, GET, HEAD, DELETE');
   });
 
-  it('names an unknown query parameter', async (t) => {
+  it('names unknown query parameters in the issues', async (t) => {
     const { admin } = await testParley(t);
     const reply = await admin.call('GET', '/v1/tasks?colour=red&limit=none');
     assert.deepEqual(reply.body.issues.map(({ path }: { path: string }) => path).sort(), ['colour', 'limit']);
     assert.match(JSON.stringify(reply.body.issues), /colour/);
   });
 
-  it('names an unknown dialect and the known ones', async (t) => {
+  it('names the known dialects when the dialect is unknown', async (t) => {
     const { agent } = await testParley(t);
-    const tim = await agent('tim');
-    const id = await tim.request();
-    const reply = await tim.call('GET', `/v1/tasks/${id}?dialect=latin`);
+    const requester = await agent('requester');
+    const id = await requester.request();
+    const reply = await requester.call('GET', `/v1/tasks/${id}?dialect=latin`);
     assertRefused(reply, 400, 'unknown_dialect');
     assert.ok(reply.body.known.includes('round-table'));
   });
 });
 
-describe('a cursor', () => {
-  it('from the future costs no more than any other', async (t) => {
+describe('cursor', () => {
+  it('reads no more for a cursor in the future than for any other', async (t) => {
     let reads = 0;
     const { admin } = await testParley(t, {
       wrapPorts: (ports) => ({

@@ -40,7 +40,7 @@ export const newTask = (overrides: Partial<Task> = {}): Task => ({
   dialect: 'round-table',
   status: 'requested',
   priority: 'normal',
-  from: 'tim',
+  from: 'requester',
   domain: 'security',
   capability: 'security.briefing',
   createdAt: START,
@@ -56,24 +56,22 @@ export const newTask = (overrides: Partial<Task> = {}): Task => ({
   fingerprint: 'f',
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   due: START + LIMITS.requeueMs,
-  byList: { pk: 'default#inbox#tim' },
+  byList: { pk: 'default#inbox#requester' },
   ...overrides,
 });
 
-/** One thing that somebody does to the task, or that time does. */
 export type Move =
   | { do: 'claim' | 'progress' | 'complete' | 'renew' | 'ask'; agent: string }
-  /** With one of the queue messages that were ever sent. */
   | { do: 'queueClaim'; agent: string; which: number }
   | { do: 'fail'; agent: string; retryable: boolean; after?: number }
   | { do: 'cancel' | 'answer' }
   | { do: 'wait'; ms: number };
 
-const agent = fc.constantFrom('galahad', 'percival');
+const agent = fc.constantFrom('worker', 'other-worker');
 const byAgent = <D extends Exclude<Move['do'], 'queueClaim' | 'fail' | 'cancel' | 'answer' | 'wait'>>(what: D) =>
   fc.record({ do: fc.constant(what), agent });
 
-/** Ends are rare, so that lives are long. */
+/** Ends are rare so that task cycles are long. */
 const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 2, arbitrary: byAgent('claim') },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('queueClaim' as const), agent, which: fc.nat(20) }) },
@@ -110,7 +108,7 @@ export interface QueueMessage {
   due: number;
 }
 
-/** What the move would write to the task as it is, or undefined where the rules refuse it. */
+/** Undefined when the rules reject the move. */
 export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessage[]): Change | undefined => {
   const by = (agent: string): Actor => ({ agent, domains: ['security'], capabilities: [], now, limits: LIMITS });
   const report = () => ({ processedMessage: { id: `m${++messages}`, fingerprint: 'x' } });
@@ -135,13 +133,13 @@ export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessa
     case 'ask':
       return allowed(requestInput(task, by(move.agent), report(), { prompt: '?' }));
     case 'answer':
-      return allowed(provideInput(task, { now, limits: LIMITS }, 42, 'tim'));
+      return allowed(provideInput(task, { now, limits: LIMITS }, 42, 'requester'));
     case 'fail': {
       const error = { code: 'model_error', message: 'm', retryable: move.retryable, retryAfterSeconds: move.after };
       return allowed(failAsHolder(task, by(move.agent), report(), error, {}));
     }
     case 'cancel':
-      return allowed(applyTo(task, buildCancelTransition('tim', { now, limits: LIMITS })));
+      return allowed(applyTo(task, buildCancelTransition('requester', { now, limits: LIMITS })));
     case 'wait':
       return task.due !== undefined && task.due <= now ? timerTransition(task, { now, limits: LIMITS }) : undefined;
   }
@@ -149,12 +147,11 @@ export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessa
 
 const allowed = (decision: Change | Error): Change | undefined => (decision instanceof Error ? undefined : decision);
 
-/** As an engine does it that has not shown the record to anyone: by the condition alone. */
+/** By the condition alone, as an engine evaluates a conditional update. */
 const blindly = (task: Task, transition: Transition): Change | undefined => {
   const change = toConditionalUpdate(transition);
   return change.if && evaluateCondition(change.if, task) ? change : undefined;
 };
 
-/** The record after the change, stamped as an engine stamps it. */
 export const after = (task: Task, change: Change, now: number): Task =>
   ({ ...applyChange(task, change), v: task.v + 1, at: now }) as Task;

@@ -9,7 +9,7 @@ import { testParley } from '../support/test-parley.ts';
 const LARGE = 'x'.repeat(20_000);
 const DAY_MS = 86_400_000;
 
-/** A system that can lose the answer to the next write, so that something below the port repeats it after others wrote as well. */
+/** Repeats the next write after other writes, as an SDK does when the first answer is lost. */
 const losingAnswers = async (t: TestContext) => {
   let meanwhile: (() => Promise<unknown>) | undefined;
   const twice = async <R>(write: () => Promise<R>): Promise<R> => {
@@ -35,31 +35,31 @@ const losingAnswers = async (t: TestContext) => {
   return { parley, loseNext };
 };
 
-describe('large content whose write was answered only when others had written too', () => {
-  it('stays as the input of a task that was claimed meanwhile', async (t) => {
+describe('large content after a repeated write', () => {
+  it('keeps the input of a task that was claimed before its creation was repeated', async (t) => {
     const { parley, loseNext } = await losingAnswers(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    const request = taskRequest('tim', { payload: { params: { LARGE } } });
-    loseNext(() => galahad.send(about('task.claimed', 'galahad', request.id, {})));
-    assert.ok((await tim.send(request)).status < 300);
-    const { state, payload } = await tim.task(request.id);
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    const request = taskRequest('requester', { payload: { params: { LARGE } } });
+    loseNext(() => worker.send(about('task.claimed', 'worker', request.id, {})));
+    assert.ok((await requester.send(request)).status < 300);
+    const { state, payload } = await requester.task(request.id);
     assert.deepEqual([state, payload.LARGE.length], ['claimed', LARGE.length]);
   });
 
-  it('stays as the result of a task that its requester acknowledged meanwhile', async (t) => {
+  it('keeps the result of a task that was acknowledged before the write of the result was repeated', async (t) => {
     const { parley, loseNext } = await losingAnswers(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
-    const id = await tim.request();
-    await galahad.claim();
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
+    const id = await requester.request();
+    await worker.claim();
     await settled(parley);
     const payload = { status: 'completed', result: { format: 'markdown', content: LARGE } };
-    const result = about('task.result', 'galahad', id, payload);
-    loseNext(() => tim.call('POST', '/v1/inbox/ack', { ids: [result.id] }));
-    assert.ok((await galahad.send(result)).status < 300);
-    assert.equal((await tim.task(id)).result.content.length, LARGE.length);
+    const result = about('task.result', 'worker', id, payload);
+    loseNext(() => requester.call('POST', '/v1/inbox/ack', { ids: [result.id] }));
+    assert.ok((await worker.send(result)).status < 300);
+    assert.equal((await requester.task(id)).result.content.length, LARGE.length);
   });
 
-  it('stays as a note that was acknowledged meanwhile', async (t) => {
+  it('keeps a direct message that was acknowledged before its write was repeated', async (t) => {
     const { parley, loseNext } = await losingAnswers(t);
     const speaker = await parley.agent('speaker', messageRouting);
     const reader = await parley.agent('reader', messageRouting);
@@ -72,7 +72,7 @@ describe('large content whose write was answered only when others had written to
     assert.equal(body.content?.message?.length, 6000, JSON.stringify(body).slice(0, 300));
   });
 
-  it('stays as a card that somebody else made meanwhile', async (t) => {
+  it('keeps a card that another caller created before its write was repeated', async (t) => {
     const { parley, loseNext } = await losingAnswers(t);
     const make = () => parley.admin.call('POST', '/v1/cards', { type: 'tool.result', content: LARGE });
     loseNext(() => {

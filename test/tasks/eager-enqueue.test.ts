@@ -4,34 +4,37 @@ import type { Ports } from '../../shared/ports/ports.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
-/** Breaks what the request handlers send, and leaves the dispatcher's own way whole. */
-const brokenFastPath = () => {
+/** Breaks the queue of the request handlers, not that of the dispatcher. */
+const breakEagerEnqueue = () => {
   let isForHandlers = true;
   return (ports: Ports): Ports => {
     if (!isForHandlers) return ports;
     isForHandlers = false;
-    return { ...ports, queues: { ...ports.queues, send: () => Promise.reject(new Error('the fast path is broken')) } };
+    return {
+      ...ports,
+      queues: { ...ports.queues, send: () => Promise.reject(new Error('the eager enqueue is broken')) },
+    };
   };
 };
 
-describe('the fast path', () => {
-  it('may be broken: every task still arrives, through the stream of changes', async (t) => {
-    const { agent, logged } = await testParley(t, { wrapPorts: brokenFastPath() });
-    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
-    const ids = await Promise.all(Array.from({ length: 40 }, () => tim.request()));
+describe('eager enqueue', () => {
+  it('delivers every task through the change feed when the eager enqueue fails', async (t) => {
+    const { agent, logged } = await testParley(t, { wrapPorts: breakEagerEnqueue() });
+    const [requester, worker] = [await agent('requester'), await agent('worker')];
+    const ids = await Promise.all(Array.from({ length: 40 }, () => requester.request()));
     const claimed = new Set<string>();
     await eventually(async () => {
-      for (const task of await galahad.claim({ max: 10 })) claimed.add(task.message.id);
+      for (const task of await worker.claim({ max: 10 })) claimed.add(task.message.id);
       assert.equal(claimed.size, ids.length);
     });
     assert.deepEqual([...claimed].toSorted(), ids.toSorted());
     assert.ok(logged.some((line) => line.includes('eager enqueue failed')));
   });
 
-  it('and the stream of changes together queue a task once', async (t) => {
+  it('queues a task once although the eager enqueue and the dispatcher both send it', async (t) => {
     const { agent, parley } = await testParley(t);
-    const [tim, galahad] = [await agent('tim'), await agent('galahad')];
-    const id = await tim.request();
+    const [requester, worker] = [await agent('requester'), await agent('worker')];
+    const id = await requester.request();
     const announced = async () => {
       const { events } = await parley.deps.events.read('default', { types: ['task.requested'], limit: 10 });
       assert.equal(events.length, 1);
@@ -41,6 +44,6 @@ describe('the fast path', () => {
     const received = await parley.deps.queues.receive([lane], { max: 10, waitMs: 0, visibilityMs: 1000 });
     assert.equal(received.length, 1);
     await parley.deps.queues.release(received);
-    assert.equal((await galahad.claim())[0].message.id, id);
+    assert.equal((await worker.claim())[0].message.id, id);
   });
 });

@@ -5,13 +5,12 @@ import { enqueued, groundAgent, reports, taskEvents, turnOf, Worker } from '../s
 import { type Random, seeded } from '../support/hostile-ports.ts';
 import { type TestParley, testParley } from '../support/test-parley.ts';
 
-const AGENTS = ['merlin', 'morgana'];
+const AGENTS = ['worker', 'other-worker'];
 const TURNS_EACH = 3;
 const ROUND_MS = 5000;
-/** Long enough for the rarest bell, many times over. */
+/** Many times the longest pause between two wake-ups. */
 const MOST_ROUNDS = 600;
 
-/** What becomes of the bells of a moment on their way to those that they are for. */
 type Fate = (bells: string[], random: Random) => string[];
 
 const shuffled: Fate = (bells, random) =>
@@ -21,10 +20,10 @@ const shuffled: Fate = (bells, random) =>
     .map(({ bell }) => bell);
 
 const FATES: Record<string, Fate> = {
-  'come as they were rung': (bells) => bells,
+  'arrive as they were sent': (bells) => bells,
   'are lost, three in four': (bells, random) => bells.filter(() => random() < 0.25),
-  'come twice and three times': (bells) => bells.flatMap((bell) => [bell, bell, bell]),
-  'come in any order, to the wrong agents too': (bells, random) => shuffled([...bells, ...AGENTS], random),
+  'arrive three times': (bells) => bells.flatMap((bell) => [bell, bell, bell]),
+  'arrive in any order and at the wrong agents too': (bells, random) => shuffled([...bells, ...AGENTS], random),
   'are lost, doubled and in any order': (bells, random) =>
     shuffled(
       bells.flatMap((bell) => (random() < 0.6 ? [] : [bell, bell])),
@@ -32,7 +31,6 @@ const FATES: Record<string, Fate> = {
     ),
 };
 
-/** Whom the log's bells are for since the last look. */
 const listener = ({ admin }: TestParley) => {
   let after = '';
   return async (): Promise<string[]> => {
@@ -42,7 +40,7 @@ const listener = ({ admin }: TestParley) => {
   };
 };
 
-/** A worker does nothing of itself: it looks for work when its bell rings, and at no other time. */
+/** A worker leases only when it gets a wake-up. */
 const answerBell = async (worker: Worker, parley: TestParley): Promise<void> => {
   const held = await worker.lease();
   if (!held) return;
@@ -55,7 +53,6 @@ const answerBell = async (worker: Worker, parley: TestParley): Promise<void> => 
   await reports(parley.admin, worker.agent.id, held, 'c1');
 };
 
-/** How each turn ended, in the order of the calls, and how often that was told. */
 const outcomes = async (t: TestContext, fate: Fate) => {
   const parley = await testParley(t);
   const random = seeded(7);
@@ -89,9 +86,9 @@ const outcomes = async (t: TestContext, fate: Fate) => {
   return ends;
 };
 
-describe('whatever becomes of bells, every turn is delivered in its order, once', () => {
+describe('wake-ups', () => {
   for (const [name, fate] of Object.entries(FATES)) {
-    it(`where they ${name}`, async (t) => {
+    it(`delivers every turn once and in order when wake-ups ${name}`, async (t) => {
       const expected = Array.from({ length: TURNS_EACH }, (_, n) => ({
         status: 'success',
         turn_epoch: n + 1,

@@ -3,7 +3,7 @@ import type { Reply, TestAgent } from '../support/api.ts';
 import { atEndOf, lastingPort, type Owner, type ServerProcess, startServer } from '../support/server-process.ts';
 
 /** A server that is killed and comes back on the same folder and port, and callers who do not give up. */
-export class Mortal {
+export class RestartableServer {
   readonly #owner: Owner;
   readonly #dir: string;
   #process: ServerProcess;
@@ -22,8 +22,8 @@ export class Mortal {
     });
   }
 
-  static async start(owner: Owner, dir: string): Promise<Mortal> {
-    return new Mortal(owner, dir, await startServer(owner, { dir, port: await lastingPort() }));
+  static async start(owner: Owner, dir: string): Promise<RestartableServer> {
+    return new RestartableServer(owner, dir, await startServer(owner, { dir, port: await lastingPort() }));
   }
 
   agent(id: string): Promise<TestAgent> {

@@ -15,7 +15,6 @@ const TRACE = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b71692033
 
 const ASKED = { type: 'parse_recipe', payload: {}, routing: { target: 'cook' } };
 
-/** A kitchen in which many tasks have to do with one, and that counts whom the dispatcher writes to. */
 const busyKitchen = async (t: Parameters<typeof testParley>[0], through = (records: Records) => records) => {
   const counts = { byDispatcher: 0 };
   let systems = 0;
@@ -34,7 +33,6 @@ const busyKitchen = async (t: Parameters<typeof testParley>[0], through = (recor
   const one = tfRequest();
   assert.equal((await orchestrator.send(one)).status, 202);
   await cook.claim();
-  /** That many tasks that are parts of the one, or wait for it. */
   const many = async (count: number, how: object): Promise<string[]> => {
     const { deps } = parley.parley;
     const known = await deps.directory.getAgent('default', 'orchestrator');
@@ -68,7 +66,7 @@ const allAre = (parley: TestParley, ids: string[], status: string): Promise<void
     assert.deepEqual(await statuses(parley, ids), { [status]: ids.length });
   });
 
-/** Whatever is written of how far the work has come fails at first, before or after it took effect. */
+/** Writes of the fan-out cursor fail twice: once before and once after they take effect. */
 const failing = (): ((records: Records) => Records) => {
   let failures = 0;
   const attempted = async <T>(sk: string, write: () => Promise<T>): Promise<T> => {
@@ -88,8 +86,8 @@ const failing = (): ((records: Records) => Records) => {
   });
 };
 
-describe('a task with many children', () => {
-  it('is cancelled with all of them, a bounded number for one change', async (t) => {
+describe('cancellation of subtasks', () => {
+  it('cancels all 250 subtasks of a cancelled task, a bounded number per change', async (t) => {
     const { parley, orchestrator, one, many, counts } = await busyKitchen(t);
     const ids = await many(250, { parent: one, isSubtask: true });
     assert.equal((await orchestrator.call('POST', `/v1/tasks/${one}/cancel`)).status, 200);
@@ -97,7 +95,7 @@ describe('a task with many children', () => {
     assert.equal(counts.byDispatcher, 100);
   });
 
-  it('is cancelled with all of them, whatever fails and whoever is killed on the way', async (t) => {
+  it('cancels all 450 subtasks of a cancelled task despite failed writes and a restart', async (t) => {
     const { parley, orchestrator, one, many } = await busyKitchen(t, failing());
     const ids = await many(450, { parent: one, isSubtask: true });
     assert.equal((await orchestrator.call('POST', `/v1/tasks/${one}/cancel`)).status, 200);
@@ -108,8 +106,8 @@ describe('a task with many children', () => {
   });
 });
 
-describe('a task that many wait for', () => {
-  it('releases all of them, a bounded number for one change', async (t) => {
+describe('release of dependent tasks', () => {
+  it('queues all 250 tasks that depend on a completed task, a bounded number per change', async (t) => {
     const { parley, cook, one, many, counts } = await busyKitchen(t);
     const ids = await many(250, { dependencyIds: [one] });
     assert.equal((await cook.send({ id: one, status: 'completed' })).status, 202);
@@ -120,7 +118,7 @@ describe('a task that many wait for', () => {
     await eventually(async () => assert.deepEqual(await walks(), []));
   });
 
-  it('has them wait again where it is run again before all have heard that it failed', async (t) => {
+  it('returns failed dependents to waiting when their dependency is retried before the failure reached all of them', async (t) => {
     const { parley, orchestrator, cook, one, many } = await busyKitchen(t);
     const ids = await many(350, { dependencyIds: [one] });
     const error = { code: 'INVALID_INPUT', message: 'burnt' };

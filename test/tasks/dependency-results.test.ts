@@ -15,11 +15,11 @@ type Wire = Reply['body'];
 
 const kitchen = async (t: Parameters<typeof testParley>[0], needs: Record<string, string[]>, options?: TestOptions) => {
   const parley = await testParley(t, options);
-  const tim = await parley.agent('tim', taskFormat);
+  const requester = await parley.agent('requester', taskFormat);
   const cook = await parley.agent('cook', { ...taskFormat, capabilities: ['parse_recipe'] });
   const { graph, id } = graphOf(needs);
-  assert.equal((await tim.call('POST', '/v1/graphs', graph)).status, 202);
-  return { parley, tim, cook, graph, id };
+  assert.equal((await requester.call('POST', '/v1/graphs', graph)).status, 202);
+  return { parley, requester, cook, graph, id };
 };
 
 const complete = async (agent: TestAgent, id: string, result: object): Promise<void> =>
@@ -32,8 +32,8 @@ const nextOf = (agent: TestAgent): Promise<Wire> =>
     return task;
   });
 
-describe('what a task is handed of those that it waited for', () => {
-  it('says of one that is no longer kept that it is missing, and the task runs', async (t) => {
+describe('results of dependencies', () => {
+  it('marks the result of a dependency as missing after its retention, and delivers the task', async (t) => {
     const options = { config: { tasks: { ...config.tasks, retentionMs: 10_000 } } };
     const { parley, cook, id } = await kitchen(t, { soup: [], dinner: ['soup'] }, options);
     await nextOf(cook);
@@ -46,9 +46,9 @@ describe('what a task is handed of those that it waited for', () => {
     assert.deepEqual(message.context.results, { [id('soup')]: { taskId: id('soup'), missing: true } });
   });
 
-  it('is not taken from a later task under the id of one that is no longer kept', async (t) => {
+  it('does not give a task the result of a later task that reuses the id of its dependency', async (t) => {
     const options = { config: { tasks: { ...config.tasks, retentionMs: 10_000 } } };
-    const { parley, tim, cook, id } = await kitchen(t, { soup: [], dinner: ['soup'] }, options);
+    const { parley, requester, cook, id } = await kitchen(t, { soup: [], dinner: ['soup'] }, options);
     await nextOf(cook);
     await complete(cook, id('soup'), { dish: 'soup' });
     await eventually(async () =>
@@ -56,18 +56,18 @@ describe('what a task is handed of those that it waited for', () => {
     );
     parley.clock.advance(120_000);
     const other = { id: id('soup'), type: 'parse_recipe', payload: {}, routing: { target: 'cook' } };
-    assert.equal((await tim.send(other)).status, 202);
+    assert.equal((await requester.send(other)).status, 202);
     await complete(cook, id('soup'), { dish: 'another' });
     const { message } = await nextOf(cook);
     assert.deepEqual(message.context.results, { [id('soup')]: { taskId: id('soup'), missing: true } });
   });
 
-  it('leaves out what its requester has no part in, and its holder cannot read that', async (t) => {
+  it('leaves out results that the requester may not read, and denies them to the holder', async (t) => {
     const parley = await testParley(t);
-    const [tim, galahad] = [await parley.agent('tim'), await parley.agent('galahad')];
+    const [requester, worker] = [await parley.agent('requester'), await parley.agent('worker')];
     await parley.agent('spy', { capabilities: [] });
     const mate = await parley.agent('mate', { capabilities: [] });
-    const secret = await tim.request();
+    const secret = await requester.request();
     const { deps } = parley.parley;
     const taskId = randomUUID();
     const asked = {
@@ -94,14 +94,14 @@ describe('what a task is handed of those that it waited for', () => {
       },
       parseTrace(undefined),
     );
-    await galahad.claim();
-    await galahad.complete(secret, { content: 'the gate is open' });
+    await worker.claim();
+    await worker.complete(secret, { content: 'the gate is open' });
     const { message } = await nextOf(mate);
     assert.deepEqual(message.payload.results, {});
     assert.equal((await mate.call('GET', `/v1/tasks/${secret}`)).status, 404);
   });
 
-  it('stands in the message as far as there is room, the smallest first, and the rest is cards', async (t) => {
+  it('puts the smallest results into the message while they fit and the rest into cards', async (t) => {
     const { cook, id } = await kitchen(t, { a: [], b: [], c: [], dinner: ['a', 'b', 'c'] });
     assert.equal((await cook.claim({ max: 10 })).length, 3);
     const results: Record<string, object> = {
@@ -121,7 +121,7 @@ describe('what a task is handed of those that it waited for', () => {
     ['hardly', 9_300],
     ['not at all', 9_900],
   ] as const) {
-    it(`keeps within the ten kilobytes of a message in which there is ${what} room`, async (t) => {
+    it(`keeps a message within ten kilobytes when its room for results is: ${what}`, async (t) => {
       const parley = await testParley(t);
       const lead = await parley.agent('lead', messageRouting);
       const [coder, tester] = [

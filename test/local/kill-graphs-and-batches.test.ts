@@ -5,7 +5,7 @@ import { about, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { graphOf } from '../support/graphs.ts';
 import { tempDir } from '../support/server-process.ts';
-import { Mortal } from './mortal.ts';
+import { RestartableServer } from './restartable-server.ts';
 
 const SETS = 12;
 const KILLS = 4;
@@ -15,7 +15,7 @@ describe('a process that is killed again and again', () => {
   it('brings every graph and every batch that it accepted to its end, and each of them once', {
     timeout: 180_000,
   }, async (t) => {
-    const server = await Mortal.start(t, tempDir(t));
+    const server = await RestartableServer.start(t, tempDir(t));
     const [arthur, galahad] = [await server.agent('arthur'), await server.agent('galahad')];
     const graphs = Array.from({ length: SETS }, () => {
       const { graph } = graphOf(NEEDS);
