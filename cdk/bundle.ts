@@ -70,6 +70,20 @@ const dropJsonSchemaPlugin: Plugin = {
   },
 };
 
+const STRING = String.raw`\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\`(?:[^\`\\]|\\.)*\`),?\s*`;
+const DOCUMENTATION = new RegExp(`\\b(?:meaning|action):${STRING}(?=\\}|\\w)|\\.describe\\(${STRING}\\)`, 'g');
+
+/** The texts of the reference pages are 20 KB in every function, and no function reads them. */
+const dropDocumentationPlugin: Plugin = {
+  name: 'without-documentation',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/shared\/(kernel\/error-codes|config\/[a-z-]+)\.ts$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(DOCUMENTATION, ''),
+      loader: 'ts',
+    }));
+  },
+};
+
 /**
  * A module loaded on demand. Its bundle has its own copy of each package, because a shared chunk would be loaded at
  * cold start.
@@ -111,6 +125,7 @@ const bundleFunction = async (name: string, folder: string, plugins: Plugin[]): 
       separateBundlePlugin(needed),
       externalUnusedPlugin,
       versionOnlyPlugin,
+      dropDocumentationPlugin,
       ...(name === SCHEMA_FUNCTION ? [] : [dropJsonSchemaPlugin]),
     ],
   });

@@ -105,8 +105,8 @@ describe('an agent that must sign', { concurrency: 2 }, () => {
     assertRefused(await admin.call('POST', '/v1/messages', task), 403, 'bad_signature');
     assertRefused(await admin.call('POST', `/v1/batches?agent=${known.id}`, { tasks: [task] }), 403, 'bad_signature');
     const relay = callerWith(transport, (await admin.call('POST', '/v1/relay/key')).body.key);
-    const arrivals = [{ subject: `parley.default.${known.id}`, headers: {} }];
-    const { results } = (await relay.call('POST', '/v1/messages', { messages: [task], arrivals })).body;
+    const envelopes = [{ subject: `parley.default.${known.id}`, headers: {} }];
+    const { results } = (await relay.call('POST', '/v1/messages', { messages: [task], envelopes })).body;
     assert.equal(results[0].body.code, 'bad_signature');
   });
 
