@@ -143,7 +143,8 @@ const broadcastCommand = async (
 ): Promise<IngestResult> => {
   const { duplicate } = await createBroadcast(deps, caller, { audience, dialect, trace, isAlreadyPublished }, command);
   const { messageId, givenId = messageId } = command;
-  return { id: givenId, dialect, duplicate, broadcastId: messageId };
+  const notices = duplicate ? undefined : command.notices;
+  return { id: givenId, dialect, duplicate, broadcastId: messageId, notices };
 };
 
 /** A refusal with what the dialect calls it beside it; anything else as it is. */
@@ -238,7 +239,7 @@ const executeDirectMessage = async (
   dialect: string,
   sender: RegisteredAgent,
   directMessage: DirectMessageCommand,
-): Promise<{ duplicate: boolean }> => {
+): Promise<CreateTaskResult> => {
   const isShown = !(await failByRequestId(deps, sender, directMessage));
   if (directMessage.controlCommand) assertCoordinator(caller, 'give orders');
   const sent = await sendDirectMessage(
@@ -248,5 +249,5 @@ const executeDirectMessage = async (
   );
   if (directMessage.statusReport && !sent.duplicate)
     await recordStatusReport(deps, sender, directMessage.statusReport, publishedAt);
-  return sent;
+  return sent.duplicate ? sent : { ...sent, notices: directMessage.notices };
 };

@@ -18,6 +18,8 @@ interface BaseMessage {
   givenId?: string;
   /** What the log of messages says of it beside its id and type. */
   auditEntry?: JsonObject;
+  /** What its sender should know, though it was accepted. */
+  notices?: string[];
   /** When its sender wrote it, in epoch milliseconds, and as which of its messages to the same agent, in protocols that count them. */
   sequenceInfo?: SequenceInfo;
 }

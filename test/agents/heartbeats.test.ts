@@ -68,6 +68,17 @@ describe('heartbeat', () => {
     await isTold(parley, 'worker', 'agent.online');
   });
 
+  it('accepts a heartbeat that says nothing but that its agent lives', async (t) => {
+    const parley = await testParley(t);
+    const worker = await parley.agent('worker');
+    await beats(parley, worker, { status: 'busy' });
+    const busy = await healthOf(parley, 'worker');
+    assert.deepEqual([busy.online, busy.status], [true, 'busy']);
+    parley.clock.advance(1000);
+    await beats(parley, worker, {});
+    assert.equal((await healthOf(parley, 'worker')).status, 'healthy');
+  });
+
   it('ignores a heartbeat that is older than the last one', async (t) => {
     const parley = await testParley(t);
     const worker = await parley.agent('worker');

@@ -115,7 +115,6 @@ describe('AgentOS message validation', () => {
     ),
     ['a priority of another protocol', query({ priority: 'critical' }), 'invalid_message', ['priority']],
     ['a TTL of 0', query({ ttl: 0 }), 'invalid_message', ['ttl']],
-    ['a TTL above a week', query({ ttl: 604_801 }), 'invalid_message', ['ttl']],
     ['a TTL in a text', query({ ttl: '30' }), 'invalid_message', ['ttl']],
     ['a retryCount below 0', query({ retryCount: -1 }), 'invalid_message', ['retryCount']],
     ['a retryCount of 1.5', query({ retryCount: 1.5 }), 'invalid_message', ['retryCount']],

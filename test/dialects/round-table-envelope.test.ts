@@ -95,6 +95,20 @@ describe('Round Table outcome', () => {
     assert.deepEqual(await nextIn(tim), { ...sent, priority: 'normal', ttl: 3600 });
   });
 
+  for (const [what, payload] of [
+    ['a text', { status: 'completed', result: 'All quiet.' }],
+    ['a text without a status', { result: 'All quiet.' }],
+  ] as const) {
+    it(`delivers ${what} as the content of a result`, async (t) => {
+      const { agent } = await testParley(t);
+      const [tim, galahad] = [await agent('tim'), await agent('galahad')];
+      const id = await tim.request();
+      assert.equal((await galahad.send(about('task.result', 'galahad', id, payload))).status, 202);
+      assert.deepEqual((await nextIn(tim)).payload, { status: 'completed', result: { content: 'All quiet.' } });
+      assert.deepEqual((await tim.task(id)).result, { content: 'All quiet.' });
+    });
+  }
+
   it('keeps the partial result of a failed task.result', async (t) => {
     const { agent } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
-import type { TestAgent } from '../support/api.ts';
+import { type TestAgent, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -70,6 +70,29 @@ describe('Round Table time to live', () => {
     }
     const [claimed] = await galahad.claim();
     assert.equal(claimed.message.id, id);
+  });
+
+  it('cuts a time to live above a week to a week, and says so', async (t) => {
+    const parley = await testParley(t);
+    const tim = await parley.agent('tim');
+    const request = taskRequest('tim', { ttl: 30 * 86_400 });
+    const reply = await tim.send(request);
+    assert.equal(reply.status, 202);
+    assert.deepEqual(reply.body.notices, ['The time to live of 2592000 s was cut to 604800 s, which is 7 days.']);
+    const { expiresAt } = await tim.task(request.id);
+    assert.equal(expiresAt, new Date(parley.clock.now() + 604_800 * SECOND_MS).toISOString());
+    const again = await tim.send(request);
+    assert.deepEqual([again.status, again.body.notices], [200, undefined]);
+  });
+
+  it('cuts the time to live of a broadcast in the same way', async (t) => {
+    const parley = await testParley(t);
+    const [arthur, tim] = [await parley.agent('arthur', { role: 'coordinator' }), await parley.agent('tim')];
+    const alert = { ...taskRequest('arthur', { ttl: 1e9 }), type: 'broadcast.alert', payload: { text: 'Rotate.' } };
+    const reply = await arthur.send(alert);
+    assert.match(reply.body.notices[0], /cut to 604800 s/);
+    const [read] = await tim.inbox(20);
+    assert.equal(read.ttl, 604_800);
   });
 
   it('keeps a claimed task beyond its time to live', async (t) => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import type { ParleyErrorCode } from '../../shared/kernel/errors.ts';
-import { taskRequest } from '../support/api.ts';
+import { about, taskRequest } from '../support/api.ts';
 import { mrMessage } from '../support/message-routing.ts';
 import { testParley } from '../support/test-parley.ts';
 import { refusedWithoutTrace } from './refusal.ts';
@@ -148,8 +149,8 @@ describe('message issues', () => {
     ],
     [
       'too large a number',
-      { ...taskRequest('requester'), ttl: 1e9 },
-      [{ path: 'ttl', message: 'must be at most 604800' }],
+      { ...about('task.progress', 'requester', randomUUID(), { percent: 101 }) },
+      [{ path: 'payload.percent', message: 'must be at most 100' }],
     ],
     [
       'a missing text',

@@ -6,6 +6,7 @@ import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import type { Progress, TaskError } from '../../model/task.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
+import { toTimeToLive } from '../time-to-live.ts';
 import { AGENT_OS_ERROR_CODES } from './error-codes.ts';
 import { isFabricated } from './evidence.ts';
 import {
@@ -119,7 +120,7 @@ const toRequestCommand = (wire: Exclude<AgentOsMessage, { type: 'error' }>): Tas
   capability: `${AGENT_OS}.${wire.type}`,
   domain: AGENT_OS,
   priority: wire.priority,
-  ttlSeconds: wire.ttl,
+  ...toTimeToLive(wire.ttl),
   parent: wire.replyTo && toCanonicalId(wire.replyTo),
   requestId: wire.context?.requestId,
   conversation: wire.context?.conversationId,
@@ -135,7 +136,7 @@ const toDirectMessageCommand = (wire: AgentOsMessage, content: Json): DirectMess
   instance: wire.to.instanceId,
   type: `${AGENT_OS}.${wire.type}`,
   priority: wire.priority,
-  ttlSeconds: wire.ttl,
+  ...toTimeToLive(wire.ttl),
   correlation: wire.replyTo && toCanonicalId(wire.replyTo),
   content,
   extensions: buildExtensions(wire, { replyTo: wire.replyTo }),

@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../identity/agents/agent.ts';
 import type { Json, JsonObject } from '../../kernel/json/json.ts';
+import { TimeToLive } from '../time-to-live.ts';
 import { AGENT_OS_ERROR_CODE_NAMES } from './error-codes.ts';
 import { EvidenceChain, NO_EVIDENCE, RequiredEvidence } from './evidence.ts';
-
-const MAX_TTL_SECONDS = 7 * 86_400;
 
 /** Any UUID of RFC 9562: the document asks for version 4 and shows others, with `msg-` before them. */
 const MESSAGE_ID = /^(?:msg-)?[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
@@ -53,7 +52,7 @@ const envelope = {
     })
     .optional(),
   priority: z.enum(['high', 'normal', 'low']).default('normal'),
-  ttl: z.number().int().min(1).max(MAX_TTL_SECONDS).default(3600).describe('seconds'),
+  ttl: TimeToLive,
   retryCount: z.number().int().min(0).max(1000).default(0),
 };
 

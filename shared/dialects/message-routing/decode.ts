@@ -7,6 +7,7 @@ import { assertMaxSize } from '../../kernel/json/measure-json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
+import { MAX_TTL_SECONDS } from '../time-to-live.ts';
 import { toPriority } from './priorities.ts';
 import { withProtocolError } from './protocol-error.ts';
 import {
@@ -23,7 +24,6 @@ export const MESSAGE_ROUTING = 'message-routing';
 export const MESSAGE_ROUTING_VERSION = '1.0.0';
 /** Of a task without a deadline. */
 export const MESSAGE_ROUTING_TTL_SECONDS = 3600;
-const MAX_TTL_SECONDS = 7 * 86_400;
 
 export const decode = (wire: JsonObject, config: Config): Command =>
   withProtocolError(wire, () => {

@@ -6,6 +6,7 @@ import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command } from '../../model/command.ts';
 import type { TaskError } from '../../model/task.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
+import { toTimeToLive } from '../time-to-live.ts';
 import { ROUND_TABLE } from './name.ts';
 import {
   hasRoundTableType,
@@ -45,7 +46,7 @@ const toCommand = (wire: RoundTableMessage): Command => {
         capability: task,
         domain: task.slice(0, task.indexOf('.')),
         priority: wire.priority,
-        ttlSeconds: wire.ttl,
+        ...toTimeToLive(wire.ttl),
         input: params,
         extensions: buildExtensions(wire, payload),
         to: wire.to,
@@ -72,14 +73,15 @@ const toCommand = (wire: RoundTableMessage): Command => {
     case 'task.result': {
       const { status, result, attempt, ...payload } = wire.payload;
       const about = { ...message, attempt, taskId: wire.correlationId };
-      if (status === 'completed') {
-        return { ...about, kind: 'complete', output: result ?? {}, extensions: buildExtensions(wire, payload) };
+      if (status !== 'failed') {
+        const output = toResultObject(result);
+        return { ...about, kind: 'complete', output, extensions: buildExtensions(wire, payload) };
       }
       return {
         ...about,
         kind: 'fail',
         error: toTaskError(wire.payload),
-        extensions: buildExtensions(wire, { ...payload, result }),
+        extensions: buildExtensions(wire, { ...payload, result: result && toResultObject(result) }),
       };
     }
     case 'task.failed': {
@@ -106,7 +108,7 @@ const toCommand = (wire: RoundTableMessage): Command => {
         to: 'all',
         type: `${ROUND_TABLE}.${wire.type}`,
         priority: wire.priority,
-        ttlSeconds: wire.ttl,
+        ...toTimeToLive(wire.ttl),
         // Each recipient's own has another id.
         correlation: wire.correlationId ?? wire.id,
         content: wire.payload,
@@ -114,6 +116,9 @@ const toCommand = (wire: RoundTableMessage): Command => {
       };
   }
 };
+
+const toResultObject = (result: JsonObject | string): JsonObject =>
+  typeof result === 'string' ? { content: result } : result;
 
 /** Who fails may give up where the table allows another try, but not the other way round. */
 const toTaskError = (failure: {

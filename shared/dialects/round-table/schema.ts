@@ -4,8 +4,7 @@ import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
-
-const MAX_TTL_SECONDS = 7 * 86_400;
+import { MAX_TTL_SECONDS, TimeToLive } from '../time-to-live.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -');
 const uuid = z.guid('must be a UUID').toLowerCase();
@@ -26,7 +25,7 @@ const envelope = {
   to: agentId.optional(),
   timestamp: z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' }),
   priority: z.enum(PRIORITIES).default('normal'),
-  ttl: z.number().int().min(1).max(MAX_TTL_SECONDS).default(3600).describe('seconds'),
+  ttl: TimeToLive,
 };
 
 const aboutTask = { ...envelope, correlationId: uuid.describe('the id of the task') };
@@ -50,6 +49,9 @@ const errorCode = z.enum([
   'invalid_params',
   'internal_error',
 ]);
+
+/** Knights that write text write nothing else. */
+const result = z.union([jsonObject, z.string()], 'must be an object or a text');
 
 const failure = {
   message: text.optional(),
@@ -105,10 +107,10 @@ const TaskResult = z.looseObject({
   ...aboutTask,
   type: z.literal('task.result'),
   payload: z.discriminatedUnion('status', [
-    z.looseObject({ status: z.literal('completed'), result: jsonObject, attempt }),
+    z.looseObject({ status: z.literal('completed').optional(), result, attempt }),
     z.looseObject({
       status: z.literal('failed'),
-      result: jsonObject.optional(),
+      result: result.optional(),
       error: errorCode.optional(),
       ...failure,
     }),
@@ -130,9 +132,9 @@ const HeartbeatEnvelope = z.looseObject({
   type: z.literal('heartbeat'),
   correlationId: uuid.optional(),
   payload: z.looseObject({
-    status: z.string().min(1).max(64),
+    status: z.string().min(1).max(64).default('healthy'),
     uptime: z.number().min(0).optional(),
-    capabilities: boundedArray(z.string().min(1).max(128), { max: 256 }),
+    capabilities: boundedArray(z.string().min(1).max(128), { max: 256 }).optional(),
     activeTaskCount: z.number().int().min(0).optional(),
     model: z.string().max(128).optional(),
     version: z.string().max(64).optional(),

@@ -73,21 +73,21 @@ export const createTask = async (
   ]);
   if (created.outcome === 'written') {
     if (!created.replayed) await enqueueEagerly(deps, { after: created.after });
-    return { duplicate: false, notices: buildNotices(origin.destination, task) };
+    return { duplicate: false, notices: buildNotices(request, origin.destination, task) };
   }
   await deleteOrphans(deps.blobs, [input], [created.existing?.input]);
   return toDuplicateResult(created.existing, request);
 };
 
 const buildNotices = (
+  { notices = [] }: TaskRequestCommand,
   { isCapabilityUndeclared }: Destination,
   { capability, deadline }: NewItem<Task>,
-): string[] | undefined =>
-  isCapabilityUndeclared === true
-    ? [
-        `No registered agent declares ${capability} or serves its domain: the task waits for one until ${toIso(deadline)}, and then expires.`,
-      ]
-    : undefined;
+): string[] | undefined => {
+  const undeclared = `No registered agent declares ${capability} or serves its domain: the task waits for one until ${toIso(deadline)}, and then expires.`;
+  const all = isCapabilityUndeclared === true ? [...notices, undeclared] : notices;
+  return all.length > 0 ? all : undefined;
+};
 
 const toDuplicateResult = (earlier: Task | undefined, request: TaskRequestCommand): { duplicate: boolean } => {
   if (earlier?.fingerprint === request.fingerprint) return { duplicate: true };
