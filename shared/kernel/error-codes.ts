@@ -334,11 +334,6 @@ export const ERROR_CODES = {
     meaning: 'The answer claims high confidence without evidence.',
     action: 'Name the sources, or lower the confidence.',
   },
-  unknown_parent: {
-    status: 422,
-    meaning: 'The request names a parent task that does not exist.',
-    action: 'Correct the id of the parent.',
-  },
   no_common_version: {
     status: 422,
     meaning: 'The two agents support no common protocol version.',

@@ -55,7 +55,7 @@ export interface TaskRequestCommand extends BaseMessage {
   requestId?: string;
   input: Json;
   extensions: JsonObject;
-  /** The parent must be a task that the sender can see; without this it may be anything, and is a parent only where it is one. */
+  /** The parent is named as a task, ended or not; without this the name may be that of any message. */
   isSubtask?: true;
   /** Who had the work in hand before. */
   delegationChain?: string[];

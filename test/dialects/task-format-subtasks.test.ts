@@ -36,12 +36,17 @@ describe('Task Format subtask', () => {
     assert.equal((await butcher.claim({ max: 10 })).length, 1);
   });
 
-  it('rejects a subtask whose parent is unknown or not visible to its sender', async (t) => {
-    const parley = await testParley(t);
-    const { butcher, parent } = await delegated(parley);
-    const part = (parentTaskId: string) => butcher.send(tfRequest({ context: { parentTaskId } }));
-    await refusedWithoutTrace(parley, 422, 'unknown_parent', () => part('nothing'));
-    await refusedWithoutTrace(parley, 422, 'unknown_parent', () => part(parent.id));
+  it('carries a parent that is unknown, or not visible to the sender, to the agent that does the subtask', async (t) => {
+    const { cook, butcher, parent } = await delegated(await testParley(t));
+    await butcher.claim();
+    for (const parentTaskId of ['the-users-own-request', parent.id]) {
+      const part = tfRequest({ context: { parentTaskId } });
+      assert.equal((await butcher.send(part)).status, 202);
+      const [{ message }] = await cook.claim();
+      assert.equal(message.context.parentTaskId, parentTaskId);
+      assert.deepEqual(message.routing.delegationChain, ['butcher']);
+    }
+    assert.equal((await cook.task(parent.id)).subtasks.length, 1);
   });
 
   it('rejects a subtask for an agent of the delegation chain', async (t) => {

@@ -1,6 +1,6 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { ParleyError } from '../../kernel/errors.ts';
+import type { ParleyError } from '../../kernel/errors.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
 import { getDelegationChain, isOpen, type Task, taskRef } from '../../model/task.ts';
 import { notEquals } from '../../ports/conditions.ts';
@@ -25,7 +25,6 @@ export const resolveLineage = async (
 ): Promise<Lineage | ParleyError> => {
   const { delegationChain: said = [], from } = request;
   const parent = request.parent === undefined ? undefined : await findParent(deps, caller, request, request.parent);
-  if (parent instanceof Error) return parent;
   const handled = parent ? [...getDelegationChain(parent), ...said] : said;
   const delegationChain = handled.filter((agent, at) => handled.indexOf(agent) === at);
   if (delegationChain.at(-1) !== from) delegationChain.push(from);
@@ -55,17 +54,19 @@ const isToAnotherInstance = ({ instance, fromInstance }: TaskRequestCommand, del
 const isQuestionToRequester = ({ from, to }: TaskRequestCommand, parent: Task): boolean =>
   parent.holder === from && parent.from === to && !getDelegationChain(parent).includes(from);
 
-/** Protocols in which the name of a parent may be that of any message mean one where it is work that the sender has a part in. */
+/**
+ * A name without such a task is carried, and links nothing: the parent may be work that never came here. Where it may be that of any
+ * message, only open work that the sender has a part in is meant.
+ */
 const findParent = async (
   { records }: Deps,
   caller: Caller,
   { isSubtask, from }: TaskRequestCommand,
   id: string,
-): Promise<Task | undefined | ParleyError> => {
+): Promise<Task | undefined> => {
   if (isSubtask) {
     const parent = await records.get(taskRef(caller.project, id));
-    if (parent && canReadTask(caller, parent)) return parent;
-    return new ParleyError('unknown_parent', `There is no task ${id} that this one could be a part of.`);
+    return parent && canReadTask(caller, parent) ? parent : undefined;
   }
   const named = await findTaskByAnyId(records, caller.project, id);
   return named && isOpen(named) && [named.from, named.to, named.holder].includes(from) ? named : undefined;
