@@ -23,6 +23,10 @@ export const applyDisposition = async (
   switch (disposition) {
     case 'ack':
       message.ack();
+      if (body.skipped !== undefined) {
+        metrics.increment('ingress', 'skipped');
+        return;
+      }
       metrics.increment('ingress', 'messages');
       metrics.increment('ingress', 'bytes', message.data.length);
       metrics.recordAge('ingress', message.time.getTime());

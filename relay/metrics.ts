@@ -6,7 +6,7 @@ const COUNTER_HELP = {
   retries: 'messages that had to be tried again',
   dead_letters: 'messages that were given up and kept in parley.dead-letters',
   rejected: 'messages that were refused because somebody else was first, and whose senders were told',
-  skipped: 'messages that needed no carrying: brought by a relay, or no longer wanted',
+  skipped: 'messages that needed no carrying: brought by a relay, no longer wanted, or about no task of Parley',
 } as const;
 type RelayCounter = keyof typeof COUNTER_HELP;
 

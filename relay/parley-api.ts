@@ -12,6 +12,7 @@ export const MessageResponse = z.object({
     code: z.string().optional(),
     detail: z.string().optional(),
     rejectionNotice: NatsMessage.optional(),
+    skipped: z.string().optional(),
   }),
 });
 export type MessageResponse = z.output<typeof MessageResponse>;

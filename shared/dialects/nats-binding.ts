@@ -35,6 +35,10 @@ export interface NatsDescription {
   parts?: { headers: z.ZodType; payload: z.ZodType };
 }
 
+export interface RefusalContext extends Pick<NatsContext, 'project' | 'config'> {
+  hasTask(id: string): Promise<boolean>;
+}
+
 /** How a dialect travels on NATS where its messages have subjects of their own. */
 export interface NatsBinding {
   streams: readonly StreamSpec[];
@@ -60,6 +64,16 @@ export interface NatsBinding {
   matchesSubject(subject: string): boolean;
   /** The message as `decode` takes it. Throws `invalid_params` where the subject says something else. */
   fromNats(arrival: NatsEnvelope, message: JsonObject): JsonObject;
+  /**
+   * Whether a message that was refused for good is part of what agents on NATS do among themselves: it asks Parley for nothing, and
+   * is about none of its tasks.
+   */
+  isUnrelated?(
+    arrival: NatsEnvelope,
+    message: JsonObject,
+    refusal: ParleyError,
+    about: RefusalContext,
+  ): Promise<boolean>;
   /** What the sender of a refused message is told. */
   buildRejectionNotice?(message: JsonObject, refusal: ParleyError, now: number): NatsMessage | undefined;
   /** That an agent of the dialect came or fell silent. */

@@ -44,6 +44,8 @@ export interface IngestResult extends CommandResult {
   notices?: string[];
   /** Of a message to many, by which its way can be followed. */
   broadcastId?: string;
+  /** Why nothing was done: Parley has no part in what it belongs to. */
+  skipped?: string;
 }
 
 export interface ReceiveContext {

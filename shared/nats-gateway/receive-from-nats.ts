@@ -1,10 +1,13 @@
+import type { Dialect } from '../dialects/dialect.ts';
 import { DIALECTS } from '../dialects/registry.ts';
 import type { Deps } from '../identity/deps.ts';
 import { type IngestResult, ingestMessage, type ReceiveContext } from '../ingest/ingest-message.ts';
-import { ParleyError } from '../kernel/errors.ts';
+import { isPermanent, ParleyError } from '../kernel/errors.ts';
+import { toCanonicalId } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { parseTrace } from '../kernel/trace.ts';
 import { getHeader, type NatsEnvelope } from '../nats/nats-message.ts';
+import { findTaskByAnyId } from '../tasks/ids/aliases.ts';
 
 /**
  * One message that the relay brings. Its subject tells its dialect, or else its header or its shape. A refusal carries what its
@@ -33,10 +36,32 @@ export const receiveFromNats = async (
     };
     return await ingestMessage(deps, own, owner?.natsBinding?.fromNats(arrival, message) ?? message);
   } catch (error) {
+    if (owner && (await isUnrelated(deps, owner, sent, arrival, message, error))) {
+      return {
+        id: String(message.id),
+        dialect: owner.name,
+        duplicate: false,
+        skipped: 'it is about no task of Parley',
+      };
+    }
     const rejectionNotice =
       error instanceof ParleyError && owner?.natsBinding?.buildRejectionNotice?.(message, error, deps.clock.now());
     if (!rejectionNotice) throw error;
     const { code, issues, retryable, cause, details } = error;
     throw new ParleyError(code, error.message, { issues, retryable, cause, details: { ...details, rejectionNotice } });
   }
+};
+
+const isUnrelated = async (
+  { config, records }: Deps,
+  { natsBinding }: Dialect,
+  { caller: { project } }: ReceiveContext,
+  arrival: NatsEnvelope,
+  message: JsonObject,
+  refusal: unknown,
+): Promise<boolean> => {
+  if (!natsBinding?.isUnrelated || !isPermanent(refusal)) return false;
+  const hasTask = async (id: string): Promise<boolean> =>
+    (await findTaskByAnyId(records, project, toCanonicalId(id))) !== undefined;
+  return natsBinding.isUnrelated(arrival, message, refusal, { project, config, hasTask });
 };

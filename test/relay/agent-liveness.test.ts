@@ -8,7 +8,8 @@ import { eventually } from '../support/eventually.ts';
 import { relaySite, SITE_CONFIG } from '../support/relay-site.ts';
 
 const HEARTBEAT_MS = 400;
-const CLAIMED = 'roundtable.events.task.claimed';
+/** Of a domain that Parley serves: what it does not know there may still come. */
+const resultOf = (task: string) => `roundtable.results.intel.${task}`;
 
 const heartbeat = (from: string) => ({
   id: randomUUID() as string,
@@ -39,9 +40,10 @@ describe('an agent on NATS', () => {
     await js.publish('roundtable.heartbeat.galahad', JSON.stringify(heartbeat('galahad')));
     await eventually(async () => assert.equal((await healthOf()).online, true));
     // Of a task that Parley never had: it is brought again, with growing pauses, for five minutes.
-    const claim = about('task.claimed', 'galahad', randomUUID(), {});
+    const done = { status: 'completed', result: {} };
+    const result = about('task.result', 'galahad', randomUUID(), done);
     await eventually(async () => assert.ok(Date.now() - Date.parse((await healthOf()).lastSeen) > HEARTBEAT_MS / 2));
-    await js.publish(CLAIMED, JSON.stringify(claim));
+    await js.publish(resultOf(result.correlationId), JSON.stringify(result));
     const saidAt = Date.now();
     await eventually(() => assert.ok(retries() >= 1));
     const { lastSeen } = await healthOf();
@@ -51,7 +53,8 @@ describe('an agent on NATS', () => {
     await eventually(async () => assert.equal((await healthOf()).online, false));
 
     // What it says anew brings it back.
-    await js.publish(CLAIMED, JSON.stringify(about('task.claimed', 'galahad', randomUUID(), {})));
+    const another = about('task.result', 'galahad', randomUUID(), done);
+    await js.publish(resultOf(another.correlationId), JSON.stringify(another));
     await eventually(async () => assert.equal((await healthOf()).online, true));
   });
 });

@@ -80,6 +80,15 @@ export const roundTableNatsBinding: NatsBinding = {
     assertSubjectMatches(subject, message);
     return message;
   },
+  isUnrelated: async ({ subject }, message, { code }, { project, config, hasTask }) => {
+    const [, kind, domain = ''] = subject.split('.');
+    if (kind === 'heartbeat') return code === 'unknown_agent';
+    const isServedOverHttp =
+      listDomains(config, project).includes(domain) && !isServedOverNats(config, project, domain);
+    if (kind !== 'events' && (kind !== 'results' || isServedOverHttp)) return false;
+    const { correlationId = kind === 'results' ? subject.split('.').at(-1) : undefined } = message;
+    return typeof correlationId === 'string' && !(await hasTask(correlationId));
+  },
   buildRejectionNotice: (message, refusal, now) => {
     const { id, from, correlationId: taskId } = message;
     // Whoever lost a task learns it; a message that is wrong in itself is kept where somebody looks after it.
