@@ -137,7 +137,7 @@ describe('Message Routing message identity', () => {
           get: async (ref) => {
             const found = await ports.records.get(ref);
             // The last read of the first message before its rejection.
-            if (ref.sk === 'note' && !found) {
+            if (ref.sk === 'direct-message' && !found) {
               refusal.resolve();
               await held.promise;
             }

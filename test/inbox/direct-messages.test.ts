@@ -84,7 +84,7 @@ describe('direct message', () => {
         records: {
           ...ports.records,
           update: (ref, change, ...rest) =>
-            ref.sk === 'note' && change.set === undefined
+            ref.sk === 'direct-message' && change.set === undefined
               ? Promise.resolve({ outcome: 'refused' })
               : ports.records.update(ref, change, ...rest),
         },

@@ -129,7 +129,7 @@ describe('the bundle, started as the image starts it', () => {
       'NATS_NKEY_SEED_FILE: holds no seed of an nkey',
       'NATS_CERT_DIR: /certs has neither ca.pem nor cert.pem and key.pem',
     ]);
-    assert.match(relay.said(), /docs\/relay\.md/);
+    assert.match(relay.said(), /docs\/guides\/nats\.md/);
   });
 
   it('says in one line that its key is refused, or that nobody answers', async (t) => {
