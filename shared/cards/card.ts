@@ -5,18 +5,16 @@ import { parseAfterExecution, parseAfterExecutionControl } from '../model/tool-c
 import type { Item, Ref } from '../ports/records.ts';
 import type { StoredContent } from '../storage/content.ts';
 
-const CARD_TYPES = ['task.instruction', 'agent.thought', 'tool.call', 'tool.result', 'task.deliverable'] as const;
-const SYSTEM_TYPE = /^sys(\.[a-z0-9_]+)+$/;
+/** Words that a dot separates: `task.deliverable`, `meta.parent_pointer`. */
+const CARD_TYPE = /^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$/;
 const MAX_TYPE_LENGTH = 64;
 
-export type CardType = (typeof CARD_TYPES)[number] | `sys.${string}`;
+export type CardType = `${string}.${string}`;
 
 export const isCardType = (type: unknown): type is CardType =>
-  typeof type === 'string' &&
-  type.length <= MAX_TYPE_LENGTH &&
-  (CARD_TYPES.some((known) => known === type) || SYSTEM_TYPE.test(type));
+  typeof type === 'string' && type.length <= MAX_TYPE_LENGTH && CARD_TYPE.test(type);
 
-export const CARD_TYPES_TEXT = `${CARD_TYPES.join(', ')} or sys.<name>`;
+export const CARD_TYPES_TEXT = '<word>.<name>, such as tool.result or task.deliverable';
 
 /** Identified by its content: the same content and type is the same card. */
 export interface Card extends Item {

@@ -6,13 +6,14 @@ import { JsonSchema } from '../kernel/json/check-schema.ts';
 import { assertMaxSize } from '../kernel/json/measure-json.ts';
 import { jsonObject } from '../kernel/json/parse-or-throw.ts';
 
-/** Project and channel are those of each call, so that a subject is kept from its category on. */
+/** Project and channel are those of each call, so that a subject is kept from its category on: `cg.v1r4.{project_id}.*.cmd…`. */
 const TARGET_SUBJECT_PATTERN =
-  /^(?:cg\.[\w*-]+\.[\w*-]+\.[\w*-]+\.)?(cmd\.(?:tool\.[\w-]+|sys\.pmo\.internal)(?:\.[\w-]+)+)$/;
+  /^(?:cg(?:\.(?:[\w*-]+|\{\w+\})){3}\.)?(cmd\.(?:tool\.[\w-]+|sys\.pmo\.internal)(?:\.[\w-]+)+)$/;
 
 const isDeadlineSeconds = (value: unknown): boolean => typeof value === 'number' && value >= 1 && value <= 86_400;
 
 export const ToolRegistration = z.strictObject({
+  tool_name: z.string().optional().describe('the name in the path once more, as tool files have it'),
   description: z.string().max(4096).default(''),
   parameters: JsonSchema.default({ type: 'object', properties: {} }),
   target_subject: z
@@ -24,7 +25,10 @@ export const ToolRegistration = z.strictObject({
     .enum(AFTER_EXECUTION)
     .default('suspend')
     .describe('whether the turn resumes or ends after the tool'),
-  ui_allowed: z.boolean().default(false).describe('whether a user interface may call it'),
+  ui_allowed: z
+    .boolean()
+    .optional()
+    .describe('whether a user interface may call it; by default `options.ui_allowed`, or no'),
   options: jsonObject
     .refine(({ deadline_seconds: time }) => time === undefined || isDeadlineSeconds(time), {
       path: ['deadline_seconds'],
@@ -48,6 +52,12 @@ export const registerTool = async (
       `"${name.slice(0, 64)}" is no name of a tool: 1 to 64 of A-Z, a-z, 0-9, _, . and -, and not . or .. alone.`,
     );
   }
+  if (wanted.tool_name !== undefined && wanted.tool_name !== name) {
+    throw new ParleyError(
+      'invalid_request',
+      `The tool is ${name} in the path, but ${wanted.tool_name.slice(0, 64)} in "tool_name".`,
+    );
+  }
   assertMaxSize('The registration', wanted, deps.config.limits.extensionBytes);
   const ref = toolRef(project, name);
   const fields = {
@@ -55,7 +65,7 @@ export const registerTool = async (
     parameters: wanted.parameters,
     targetSubject: TARGET_SUBJECT_PATTERN.exec(wanted.target_subject)?.[1],
     afterExecution: wanted.after_execution,
-    uiAllowed: wanted.ui_allowed,
+    uiAllowed: wanted.ui_allowed ?? wanted.options.ui_allowed === true,
     options: wanted.options,
     updatedAt: deps.clock.now(),
   };

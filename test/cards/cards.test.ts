@@ -58,7 +58,7 @@ describe('card', () => {
     assert.equal(new Set([first.body.card_id, ...others]).size, 4);
   });
 
-  it('accepts cards of known and system types, and rejects other types by name', async (t) => {
+  it('accepts cards of any type that is words with dots between them, and rejects other types by name', async (t) => {
     const { agent } = await testParley(t);
     const writer = await agent('writer');
     const types = [
@@ -69,10 +69,14 @@ describe('card', () => {
       'task.deliverable',
       'sys.prompt',
       'sys.a.b_2',
+      'task.context',
+      'task.result_fields',
+      'agent.error',
+      'meta.parent_pointer',
     ];
     for (const type of types)
       assert.equal((await writer.call('POST', '/v1/cards', { type, content: 1 })).status, 201, type);
-    for (const type of ['tool.guess', 'sys', 'sys.', 'sys.A', 'system.x', 'Tool.call', `sys.${'x'.repeat(61)}`, 7]) {
+    for (const type of ['guess', 'sys', 'sys.', 'sys.A', '.x', 'a..b', 'Tool.call', `sys.${'x'.repeat(61)}`, 7]) {
       const reply = await writer.call('POST', '/v1/cards', { type, content: 1 });
       assertRefused(reply, 400, 'invalid_request');
       assert.match(JSON.stringify(reply.body.issues), new RegExp(`${String(type).slice(0, 40)}.*no type of card`));

@@ -73,6 +73,8 @@ describe('tool registration', () => {
     assert.equal(await kept('cg.v1r3.default.public.cmd.tool.search.execute'), 'cmd.tool.search.execute');
     assert.equal(await kept('cg.v1r3.*.*.cmd.tool.search.web.execute'), 'cmd.tool.search.web.execute');
     assert.equal(await kept('cmd.sys.pmo.internal.fork_join'), 'cmd.sys.pmo.internal.fork_join');
+    assert.equal(await kept('cg.v1r4.{project_id}.{channel_id}.cmd.tool.word_count.call'), 'cmd.tool.word_count.call');
+    assert.equal(await kept('cg.{ver}.{project_id}.t_x.cmd.tool.word_count.call'), 'cmd.tool.word_count.call');
     for (const target_subject of [
       '',
       'search',
@@ -81,6 +83,8 @@ describe('tool registration', () => {
       'cmd.agent.reader.wakeup',
       'cmd.sys.ui.action',
       'cmd.tool.*.x',
+      'cg.v1r4.{project_id}.cmd.tool.x.y',
+      'cg.v1r4.{}.{channel_id}.cmd.tool.x.y',
       'cmd.tool.a.b\n',
       'cmd.sys.pmo.internal',
       5,

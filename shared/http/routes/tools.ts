@@ -4,7 +4,8 @@ import { toIso } from '../../kernel/json/iso-time.ts';
 import { deleteTool, getTool, listTools, registerTool, ToolRegistration } from '../../registration/register-tool.ts';
 import { boundedCount, defineKeyRoute, defineRoute, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
 
-const ToolView = z.object({ name: z.string(), ...ToolRegistration.shape, updated_at: z.iso.datetime() });
+const { tool_name: _inPath, ...registrationFields } = ToolRegistration.shape;
+const ToolView = z.object({ name: z.string(), ...registrationFields, updated_at: z.iso.datetime() });
 
 const toToolView = (tool: Tool): z.output<typeof ToolView> => ({
   name: tool.name,
