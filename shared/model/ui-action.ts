@@ -11,7 +11,7 @@ export interface UiAction extends Item {
   channel: string;
   createdAt: number;
   fingerprint: string;
-  /** At first accepted, busy or rejected; then, for what was accepted, how it ended. */
+  /** At first accepted, busy or rejected; then, for what was accepted, done or rejected. */
   status: string;
   /** The turn that does it. */
   turn?: string;

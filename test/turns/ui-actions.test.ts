@@ -34,18 +34,37 @@ describe('UI action', () => {
     const { ui_action, tool_call_card_id } = held.inbox[0].payload;
     assert.equal(ui_action.parent_step_id, 's0');
     const card = await user.call('GET', `/v1/cards/${tool_call_card_id}`);
-    assert.deepEqual(card.body.content, { tool_name: 'rename', args: { to: 'Avalon' } });
+    assert.deepEqual(card.body.content, {
+      tool_name: 'rename',
+      arguments: { to: 'Avalon' },
+      status: 'called',
+      target_subject: 'cmd.tool.files.rename',
+    });
     const deliverable = await panel.deliver(held, { renamed: true });
     await eventually(async () => {
       const events = await eventsOf(parley.admin, 'evt.sys.ui.action_ack');
       const { subject, payload } = events.at(-1)?.data ?? {};
       assert.equal(subject, 'cg.v1r3.default.public.evt.sys.ui.action_ack');
-      assert.equal(payload.status, 'completed');
+      assert.equal(payload.status, 'done');
       assert.equal(payload.message_id, 'm1');
       assert.equal(payload.tool_result_card_id, deliverable);
       assert.equal(events.length, 2);
     });
   });
+
+  for (const [end, status, errorCode] of [
+    ['partial', 'done', undefined],
+    ['failed', 'rejected', 'failed'],
+    ['canceled', 'rejected', 'canceled'],
+  ] as const) {
+    it(`acknowledges an action whose turn ended ${end} as ${status}`, async (t) => {
+      const parley = await testParley(t);
+      const { user, panel } = await scene(parley);
+      await user.send(action());
+      await panel.deliver(await panel.begin(), { renamed: 1 }, end);
+      await eventually(async () => assert.deepEqual((await acks(parley)).at(-1), ['a1', status, errorCode]));
+    });
+  }
 
   it('executes an action once per action id across different messages', async (t) => {
     const parley = await testParley(t);
@@ -67,7 +86,7 @@ describe('UI action', () => {
       assert.deepEqual((await acks(parley)).map(([, status]) => status).toSorted(), ['accepted', 'busy', 'busy']),
     );
     await panel.deliver(await panel.begin());
-    await eventually(async () => assert.equal((await acks(parley)).at(-1)?.[1], 'completed'));
+    await eventually(async () => assert.equal((await acks(parley)).at(-1)?.[1], 'done'));
     await user.send(action({ action_id: 'a4' }));
     await eventually(async () => assert.equal((await acks(parley)).at(-1)?.[1], 'accepted'));
   });
@@ -89,7 +108,7 @@ describe('UI action', () => {
     await eventually(async () =>
       assert.deepEqual(
         (await acks(parley)).map(([, status]) => status),
-        ['accepted', 'completed'],
+        ['accepted', 'done'],
       ),
     );
   });
@@ -128,11 +147,13 @@ describe('UI action', () => {
     await user.send(action({ action_id: 'a1', agent_id: 'user' }));
     await user.send(action({ action_id: 'a2', tool_name: 'remove' }));
     await user.send(action({ action_id: 'a3', tool_name: 'unknown' }));
+    await user.send(action({ action_id: 'a4', agent_id: 'nobody' }));
     await eventually(async () =>
       assert.deepEqual((await acks(parley)).toSorted(), [
-        ['a1', 'rejected', 'not_a_ui_worker'],
+        ['a1', 'rejected', 'invalid_worker_target'],
         ['a2', 'rejected', 'ui_not_allowed'],
-        ['a3', 'rejected', 'ui_not_allowed'],
+        ['a3', 'rejected', 'tool_definition_missing'],
+        ['a4', 'rejected', 'agent_not_found'],
       ]),
     );
     assert.equal(await panel.lease(), undefined);

@@ -142,9 +142,15 @@ const prepareActionTurn = async (deps: Deps, caller: Caller, request: UiActionRe
   const { project } = caller;
   const { id, agent, tool, args, channel, depth, description } = request;
   try {
-    const forbidden = await checkUiPermission(deps, caller, request);
-    if (forbidden) return forbidden;
-    const card = await putCard(deps, project, agent, 'tool.call', { tool_name: tool, args });
+    const permitted = await checkUiPermission(deps, caller, request);
+    if ('errorCode' in permitted) return permitted;
+    const content = {
+      tool_name: tool,
+      arguments: args,
+      status: 'called',
+      target_subject: permitted.targetSubject,
+    };
+    const card = await putCard(deps, project, agent, 'tool.call', content);
     const prepared = await prepareEnqueue(deps, caller, {
       agent,
       correlation: uuidFromSeed(['ui', id]),
@@ -163,15 +169,17 @@ const prepareActionTurn = async (deps: Deps, caller: Caller, request: UiActionRe
   }
 };
 
-/** By default nothing is allowed: the agent must be an interface's, and the tool allowed there. */
+/** The tool, where it is allowed. By default nothing is: the agent must be an interface's, and the tool allowed there. */
 const checkUiPermission = async (deps: Deps, caller: Caller, { agent, tool: name, channel }: UiActionRequest) => {
   const { project } = caller;
   const known = await findAgent(deps, project, agent);
-  if (known?.agent.workerTarget !== UI_WORKER_TARGET)
-    return buildUiRejection('rejected', 'not_a_ui_worker', `${agent} is no agent of a user interface.`);
+  if (!known) return buildUiRejection('rejected', 'agent_not_found', `No agent ${agent} is registered.`);
+  if (known.agent.workerTarget !== UI_WORKER_TARGET)
+    return buildUiRejection('rejected', 'invalid_worker_target', `${agent} is no agent of a user interface.`);
   if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);
   const tool = await deps.directory.getTool(project, name);
-  if (tool?.uiAllowed) return undefined;
+  if (!tool) return buildUiRejection('rejected', 'tool_definition_missing', `No tool ${name} is registered.`);
+  if (tool.uiAllowed) return tool;
   return buildUiRejection('rejected', 'ui_not_allowed', `A user interface may not call ${name}.`);
 };
 
@@ -182,8 +190,10 @@ export const completeUiAction = async (
   id: string,
   end: { status: string; deliverable?: string; error?: string; errorCode?: string },
 ): Promise<void> => {
-  const { status, deliverable: card, error, errorCode } = end;
-  const set = { status: status === 'success' ? 'completed' : status, card, error, errorCode };
+  const { deliverable: card, error } = end;
+  const isDone = end.status === 'success' || end.status === 'partial';
+  const status = isDone ? 'done' : 'rejected';
+  const set = { status, card, error, errorCode: end.errorCode ?? (isDone ? undefined : end.status) };
   const action = await deps.records.get(uiActionRef(project, id));
   if (action?.status !== 'accepted') return;
   await deps.records.transact(
