@@ -25,7 +25,7 @@ const live = async ({ call }: Opened, agent_id: string, card: string, observe: O
   const say = (verb: string, body: object = {}) =>
     observe(verb, () => call('POST', `/v1/turns/${agent_turn_id}/${verb}`, { agent_id, turn_epoch, ...body }));
   await say('start');
-  await say('step', { step_id: 's1', phase: 'think' });
+  await say('step', { step_id: 's1', phase: 'planning' });
   await say('suspend', { waiting: [{ tool_call_id: 't1', step_id: 's1' }] });
   await say('reports', {
     agent_turn_id,

@@ -35,7 +35,7 @@ const think = async (turn: Turn, payload: Payload): Promise<void> => {
     text: `The calculator knows ${question}.`,
   });
   await append(turn, thought);
-  await advance(turn, 'step', { step_id: 'think', phase: 'thought' });
+  await advance(turn, 'step', { step_id: 'think', phase: 'planning' });
   // First wait, then call: what a fast tool says to a turn that does not wait for it would be lost.
   const waiting = [{ tool_call_id: callIdOf(turn), step_id: 'think' }];
   await advance(turn, 'suspend', { waiting, deadline_seconds: 120 });
@@ -76,7 +76,7 @@ const say = ({ agent_turn_id }: Turn, step_id: string, pieces: string[]) => {
   const subject = `cg.v1r3.default.public.str.agent.${parley.agent}.chunk`;
   const messages = pieces.map((content, index) => ({
     subject,
-    payload: { agent_turn_id, step_id, chunk_type: 'text', content, index },
+    payload: { agent_turn_id, step_id, chunk_type: 'content', content, index },
   }));
   return parley.call('POST', '/v1/messages', { messages });
 };

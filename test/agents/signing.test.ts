@@ -97,9 +97,10 @@ describe('signed CommonGround messages', () => {
     /** The signature covers subject, payload and the protocol's own headers. */
     const signed = (headers: Record<string, string> = { 'cg-timestamp': now() }, more: object = {}) => {
       const subject = 'cg.v1r3.default.public.cmd.agent.signer.turn';
-      const message = { subject, headers, payload: { correlation_id: randomUUID(), mode: 'call', ...more } };
+      const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+      const message = { subject, headers: lower, payload: { correlation_id: randomUUID(), mode: 'call', ...more } };
       const signature = sign(null, Buffer.from(toCanonicalJson(message)), privateKey).toString('base64');
-      return { ...message, headers: { ...headers, 'cg-signature': signature } };
+      return { ...message, headers: { ...headers, 'cg-signature': signature } as Record<string, string> };
     };
     return { parley, signer, now, signed };
   };
@@ -117,6 +118,14 @@ describe('signed CommonGround messages', () => {
     const sent = await signer.send({ ...message, headers: onTheWay });
     assert.equal(sent.status, 202, JSON.stringify(sent.body));
     assert.equal((await new Worker(signer).take()).inbox[0].recursion_depth, 3);
+  });
+
+  it('reads a CG-Timestamp in milliseconds, as Python writes it', async (t) => {
+    const { parley, signer, signed } = await startGround(t);
+    const at = (ms: number) => signed({ 'CG-Timestamp': String(parley.clock.now() + ms) });
+    assertRefused(await signer.send(at(-60_001)), 403, 'bad_signature');
+    const sent = await signer.send(at(0));
+    assert.equal(sent.status, 202, JSON.stringify(sent.body));
   });
 
   it('rejects a message that is unsigned, changed in any part, too old or without a time', async (t) => {
@@ -143,7 +152,7 @@ describe('signed CommonGround messages', () => {
     const { parley, signer } = await startGround(t);
     await enqueued(parley.admin, 'signer');
     const { agent_turn_id } = await new Worker(signer).take();
-    const payload = { agent_turn_id, step_id: 's', chunk_type: 'text', content: 'hm' };
+    const payload = { agent_turn_id, step_id: 's', chunk_type: 'content', content: 'hm' };
     assert.equal(
       (await signer.send({ subject: 'cg.v1r3.default.public.str.agent.signer.chunk', payload })).status,
       202,

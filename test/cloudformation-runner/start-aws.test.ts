@@ -132,7 +132,7 @@ describe('npm run start:aws', () => {
     const call = JSON.stringify({ correlation_id: randomUUID(), mode: 'call' });
     await jetstream(client).publish('cg.v1r3.default.public.cmd.agent.merlin.turn', call, { headers: said });
     const { agent_turn_id } = await eventually(() => new Worker(merlin).begin(), 20_000);
-    const chunk = { agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'once upon a time' };
+    const chunk = { agent_turn_id, step_id: 's1', chunk_type: 'content', content: 'once upon a time' };
     const sent = await merlin.send({ subject: 'cg.v1r3.default.public.str.agent.merlin.chunk', payload: chunk });
     assert.equal(sent.status, 202, JSON.stringify(sent.body));
     for await (const message of heard) {

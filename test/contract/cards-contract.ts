@@ -53,7 +53,7 @@ export const cardsContract = (name: string, open: Open): void => {
       const [project, id] = [unique('p'), unique('turn')];
       const whose: Pick<Agent, 'project' | 'id'> = { project, id: 'tim' };
       const say = (content: string) =>
-        appendChunk(deps, whose, { agent_turn_id: id, step_id: 's', chunk_type: 'text', content });
+        appendChunk(deps, whose, { agent_turn_id: id, step_id: 's', chunk_type: 'content', content });
       const contents = Array.from({ length: 20 }, (_, n) => `${n}`);
       await Promise.all(contents.map(say));
       const turn: Pick<Turn, 'pk' | 'agent'> = { pk: turnRef(project, id).pk, agent: 'tim' };

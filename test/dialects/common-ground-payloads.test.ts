@@ -5,8 +5,9 @@ import * as payloads from '../../shared/dialects/common-ground/payloads.ts';
 import { parsePayload } from '../../shared/dialects/parse-payload.ts';
 import { ParleyError } from '../../shared/kernel/errors.ts';
 import type { JsonObject } from '../../shared/kernel/json/json.ts';
+import type { Log } from '../../shared/kernel/log.ts';
 import { eventually } from '../support/eventually.ts';
-import { eventsOf, groundAgent, reports, Worker } from '../support/ground.ts';
+import { called, eventsOf, groundAgent, reports, Worker } from '../support/ground.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const ofTurn = { agent_turn_id: 'turn_1', turn_epoch: 1, agent_id: 'worker' };
@@ -80,7 +81,7 @@ const FAMILIES: Family[] = [
   {
     section: '5.6 step',
     schema: payloads.StepEventPayload,
-    whole: { agent_turn_id: 't', step_id: 's', phase: 'think', metadata: { timing: {} } },
+    whole: { agent_turn_id: 't', step_id: 's', phase: 'planning', metadata: { timing: {} } },
     required: ['agent_turn_id', 'step_id', 'phase'],
     event: 'evt.agent.step',
   },
@@ -94,8 +95,8 @@ const FAMILIES: Family[] = [
   {
     section: '5.8 chunk',
     schema: payloads.ChunkPayload,
-    whole: { agent_turn_id: 't', step_id: 's', chunk_type: 'text', content: 'x', index: 0, metadata: {} },
-    required: ['agent_turn_id', 'step_id', 'chunk_type', 'content'],
+    whole: { agent_turn_id: 't', step_id: 's', chunk_type: 'content', content: 'x', index: 0, metadata: {} },
+    required: ['agent_turn_id', 'step_id', 'chunk_type'],
     subjects: ['str.agent.worker.chunk'],
   },
   {
@@ -191,6 +192,21 @@ describe('CommonGround messages', () => {
     assert.deepEqual(await eventsOf(parley.admin, 'evt.*', 'cmd.*'), []);
   });
 
+  it('accepts a call with keys that begin with CG-, and logs them', async (t) => {
+    const logged: string[] = [];
+    const log: Log = (level, message, facts) => logged.push(`${level} ${message} ${JSON.stringify(facts)}`);
+    const parley = await testParley(t, { log });
+    const worker = new Worker(await groundAgent(parley, 'worker'));
+    const subject = 'cg.v1r3.default.public.cmd.agent.worker.turn';
+    const call = (more: object) => ({ subject, payload: { ...called('worker'), 'CG-Foo': 'x', ...more } });
+    const { status, body } = await parley.admin.call('POST', '/v1/messages', call({}));
+    assert.equal(status, 202, JSON.stringify(body));
+    assert.equal((await worker.take()).agent_turn_id, body.agentTurnId);
+    assert.match(logged.join('\n'), /warn payload contains header keys .*CG-Foo/);
+    const typo = await parley.admin.call('POST', '/v1/messages', call({ contextBox: 'b' }));
+    assert.deepEqual([typo.body.code, typo.body.issues[0].path], ['protocol_violation', 'payload.contextBox']);
+  });
+
   it('publishes messages with every required field', async (t) => {
     const parley = await testParley(t);
     await parley.admin.call('PUT', '/v1/tools/search', { target_subject: 'cmd.tool.search.execute', ui_allowed: true });
@@ -202,14 +218,14 @@ describe('CommonGround messages', () => {
       assert.equal((await parley.admin.call('POST', '/v1/messages', sent)).status, 202);
     }
     const held = await worker.begin();
-    await worker.ok(held, 'step', { step_id: 's1', phase: 'think' });
+    await worker.ok(held, 'step', { step_id: 's1', phase: 'planning' });
     await worker.suspend(held, ['c1']);
     await reports(parley.admin, 'worker', held, 'c1');
     await worker.deliver(await worker.take());
     const told = await eventually(async () => {
       const events = await eventsOf(parley.admin, 'evt.*', 'cmd.*');
       const statuses = events.map(({ data }) => data.payload.status);
-      for (const status of ['completed', 'busy', 'success']) assert.ok(statuses.includes(status), status);
+      for (const status of ['done', 'busy', 'success']) assert.ok(statuses.includes(status), status);
       return events;
     });
     for (const { schema, event } of FAMILIES.filter((family) => family.event !== undefined)) {

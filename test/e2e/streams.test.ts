@@ -12,7 +12,7 @@ const say = async (agent: TestAgent, { agent_turn_id }: Held, ...chunks: [index:
   const subject = `cg.v1r3.default.public.str.agent.${agent.id}.chunk`;
   const messages = chunks.map(([index, content]) => ({
     subject,
-    payload: { agent_turn_id, step_id: 's1', chunk_type: 'text', content, index },
+    payload: { agent_turn_id, step_id: 's1', chunk_type: 'content', content, index },
   }));
   const { body } = await agent.call('POST', '/v1/messages', messages.length === 1 ? messages[0] : { messages });
   for (const { status } of body.results ?? []) assert.equal(status, 202, JSON.stringify(body));

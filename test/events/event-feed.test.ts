@@ -183,7 +183,7 @@ describe('turn streams', () => {
     const say = (content: string) =>
       worker.call('POST', '/v1/messages', {
         subject: 'cg.v1r3.default.public.str.agent.worker.chunk',
-        payload: { agent_turn_id, step_id: 's1', chunk_type: 'text', content },
+        payload: { agent_turn_id, step_id: 's1', chunk_type: 'content', content },
       });
     await say('one');
     const streams = await Promise.all(

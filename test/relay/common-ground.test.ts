@@ -63,7 +63,7 @@ describe('CommonGround on NATS', () => {
     const say = (content: string, index: number) =>
       site.client.publish(
         'cg.v1r3.default.public.str.agent.merlin.chunk',
-        JSON.stringify({ agent_turn_id, step_id: 's1', chunk_type: 'text', content, index }),
+        JSON.stringify({ agent_turn_id, step_id: 's1', chunk_type: 'content', content, index }),
       );
     // What is said before anybody listens is lost, as ever on core NATS.
     await eventually(() => {
@@ -118,7 +118,7 @@ describe('CommonGround on NATS', () => {
     const say = (held: { agent_turn_id: string }, content: string) =>
       merlin.send({
         subject: 'cg.v1r3.default.public.str.agent.merlin.chunk',
-        payload: { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'text', content },
+        payload: { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'content', content },
       });
 
     await enqueued(site.admin, 'merlin');

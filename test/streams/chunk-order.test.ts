@@ -20,7 +20,7 @@ const arrived = (...chunks: ([step: string, index: number] | string)[]): Receive
     const [step, index] = typeof one === 'string' ? [one, undefined] : one;
     const at = NOW + number;
     const content = `${step}${index ?? `@${number}`}`;
-    const chunk = { agent_turn_id: 't', step_id: step, chunk_type: 'text', content, index };
+    const chunk = { agent_turn_id: 't', step_id: step, chunk_type: 'content', content, index };
     return { key: `${String(at).padStart(14, '0')}-000000-abcd`, at, chunk };
   });
 

@@ -38,7 +38,7 @@ const world = async (t: TestContext): Promise<World> => {
 const sendChunk = (by: Caller, { agent_turn_id }: Held, more: object, agent = 'author'): Promise<Reply> =>
   by.call('POST', '/v1/messages', {
     subject: `cg.v1r3.default.public.str.agent.${agent}.chunk`,
-    payload: { agent_turn_id, step_id: 's1', chunk_type: 'text', ...more },
+    payload: { agent_turn_id, step_id: 's1', chunk_type: 'content', ...more },
   });
 
 /** The stream of a turn, frame by frame; the first frame only says where it begins. */
@@ -97,9 +97,27 @@ describe('turn stream', () => {
     const { event, data } = await next(frames);
     assert.equal(event, 'chunk');
     const { agent_turn_id } = all.held;
-    assert.deepEqual(data, { agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'Hel', index: 0, metadata });
+    assert.deepEqual(data, { agent_turn_id, step_id: 's1', chunk_type: 'content', content: 'Hel', index: 0, metadata });
     await all.say('lo', 1);
     assert.equal((await next(frames)).data.content, 'lo');
+  });
+
+  it('streams chunks without content, such as the start and the end of a step', async (t) => {
+    const all = await world(t);
+    const subject = 'cg.v1r3.default.public.str.agent.author.chunk';
+    const { agent_turn_id } = all.held;
+    const chunks = [
+      { agent_turn_id, step_id: 's1', chunk_type: 'start', metadata: { llm: 'x' } },
+      { agent_turn_id, step_id: 's1', chunk_type: 'content', content: 'Hello' },
+      { agent_turn_id, step_id: 's1', chunk_type: 'end', usage: { tokens: 3 } },
+    ];
+    for (const payload of chunks) assert.equal((await all.author.send({ subject, payload })).status, 202);
+    const { frames } = await following(t, all, all.author.key);
+    const told = [await next(frames), await next(frames), await next(frames)].map(({ data }) => data);
+    assert.deepEqual(
+      told,
+      chunks.map((chunk) => ({ content: '', ...chunk })),
+    );
   });
 
   it('streams earlier chunks by index, and those without an index in order of arrival', async (t) => {
@@ -114,7 +132,7 @@ describe('turn stream', () => {
   it('keeps the order of chunks that are sent in one call', async (t) => {
     const all = await world(t);
     const { frames } = await following(t, all, all.author.key);
-    const payload = { agent_turn_id: all.held.agent_turn_id, step_id: 's1', chunk_type: 'text' };
+    const payload = { agent_turn_id: all.held.agent_turn_id, step_id: 's1', chunk_type: 'content' };
     const subject = 'cg.v1r3.default.public.str.agent.author.chunk';
     const messages = Array.from({ length: 20 }, (_, n) => ({ subject, payload: { ...payload, content: `${n}` } }));
     const { body } = await all.author.call('POST', '/v1/messages', { messages });
@@ -264,13 +282,13 @@ describe('turn stream', () => {
 describe('chunk', () => {
   it('accepts a chunk without headers and rejects one that lacks a field or is too large', async (t) => {
     const { author, held, say } = await world(t);
-    const whole = { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'x' };
+    const whole = { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'content', content: 'x' };
     const subject = 'cg.v1r3.default.public.str.agent.author.chunk';
     const send = (payload: object, headers?: object) =>
       author.call('POST', '/v1/messages', { subject, payload, headers });
     assert.equal((await send(whole)).status, 202);
     assert.equal((await send(whole, { 'CG-Recursion-Depth': 'deep' })).status, 202);
-    for (const field of Object.keys(whole)) {
+    for (const field of ['agent_turn_id', 'step_id', 'chunk_type']) {
       const reply = await send({ ...whole, [field]: undefined });
       assertRefused(reply, 422, 'protocol_violation');
       assert.deepEqual(
@@ -288,7 +306,7 @@ describe('chunk', () => {
     const { author, held } = await world(t);
     const reply = await author.call('POST', '/v1/messages', {
       subject: 'cg.v1r3.default.u_arthur.str.agent.author.chunk',
-      payload: { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'text', content: 'x' },
+      payload: { agent_turn_id: held.agent_turn_id, step_id: 's1', chunk_type: 'content', content: 'x' },
     });
     assertRefused(reply, 403, 'channel_forbidden');
   });

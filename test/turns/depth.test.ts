@@ -95,6 +95,15 @@ describe('recursion depth', () => {
     assert.equal((await headOf(parley.admin, 'worker')).status, 'suspended');
   });
 
+  it('takes the recorded depth for a repeated call that names none', async (t) => {
+    const parley = await testParley(t);
+    await groundAgent(parley, 'worker');
+    const call = called('worker', { recursion_depth: 3 });
+    const first = await parley.admin.call('POST', '/v1/turns', call);
+    const again = await parley.admin.call('POST', '/v1/turns', { ...call, recursion_depth: undefined });
+    assert.deepEqual([first.status, again.status, again.body], [201, 200, first.body]);
+  });
+
   it('rejects a repeated call with another depth than recorded for its correlation id', async (t) => {
     const parley = await testParley(t);
     await groundAgent(parley, 'worker');

@@ -11,6 +11,7 @@ import {
   buildSignedContent,
   type CommonGroundHeaders,
   getSenderHeader,
+  omitHeaderLikeKeys,
   parseCallDepth,
   parseDepth,
   parseDepthHeader,
@@ -172,7 +173,7 @@ const toAgentCommand = (auditEntry: DecodedMessage): CommonGroundCommand => {
 const parseEnqueuePayload = ({ subject, rawPayload }: DecodedMessage): z.output<typeof EnqueuePayload> => {
   const payload = parsePayload(
     EnqueuePayload,
-    { agent_id: subject.target, channel_id: subject.channel, ...rawPayload },
+    { agent_id: subject.target, channel_id: subject.channel, ...omitHeaderLikeKeys(rawPayload) },
     'The call',
   );
   if (payload.agent_id === subject.target && payload.channel_id === subject.channel) return payload;

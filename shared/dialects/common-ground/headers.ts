@@ -49,8 +49,11 @@ export const buildSignedContent = (
   const { [SIGNATURE_HEADER]: signature, ...own } = Object.fromEntries(
     texts.filter(([name]) => name.startsWith(HEADER_PREFIX)),
   );
-  return { message: { subject, headers: own, payload, signature }, at: Date.parse(own['cg-timestamp'] ?? '') };
+  return { message: { subject, headers: own, payload, signature }, at: parseTimestamp(own['cg-timestamp']) };
 };
+
+/** Python writes milliseconds since 1970, other senders ISO 8601. */
+const parseTimestamp = (said = ''): number => (/^\d{12,14}$/.test(said) ? Number(said) : Date.parse(said));
 
 /** The trace that a message's own headers name, if one can be read. */
 export const parseTraceHeaders = (headers: CommonGroundHeaders): Trace | undefined => {
@@ -127,5 +130,9 @@ export const getRequiredDepth = (depth: number | undefined): number => {
 };
 
 /** Keys of a payload that look like headers. They are let through, and warned of. */
-export const listHeaderLikeKeys = (payload: JsonObject): string[] =>
-  Object.keys(payload).filter((key) => key.toLowerCase().startsWith(HEADER_PREFIX));
+export const listHeaderLikeKeys = (payload: JsonObject): string[] => Object.keys(payload).filter(isHeaderLike);
+
+export const omitHeaderLikeKeys = (payload: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(payload).filter(([key]) => !isHeaderLike(key)));
+
+const isHeaderLike = (key: string): boolean => key.toLowerCase().startsWith(HEADER_PREFIX);

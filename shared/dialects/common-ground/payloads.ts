@@ -11,6 +11,9 @@ const agentId = z.string().regex(AGENT_ID, 'must be 1 to 64 of a-z, 0-9, _ and -
 const id = z.string().regex(/^[!-~]{1,128}$/, 'must be 1 to 128 printable characters without blanks');
 const text = z.string().max(4000);
 const word = z.string().min(1).max(64);
+const phase = word.describe(
+  'started, planning, executing, completed or failed. Readers in Python reject any other word',
+);
 const epoch = z.number().int().min(0);
 const time = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time with a time zone' });
 
@@ -80,7 +83,7 @@ export const ToolCommandPayload = z.looseObject({
 export const StepEventPayload = z.looseObject({
   agent_turn_id: id,
   step_id: id,
-  phase: word,
+  phase,
   metadata: jsonObject.optional(),
 });
 
@@ -106,8 +109,8 @@ export const StateEventPayload = z.looseObject({
 export const ChunkPayload = z.looseObject({
   agent_turn_id: id,
   step_id: id,
-  chunk_type: word,
-  content: z.string(),
+  chunk_type: word.describe('content, reasoning, tool_call, start or end. Readers in Python reject any other word'),
+  content: z.string().default('').describe('the text; `start` and `end` often have none'),
   index: z.number().int().min(0).optional().describe('its place in the step, from 0 on; otherwise as it arrives'),
   metadata: jsonObject.optional(),
 });
@@ -125,7 +128,7 @@ export const UiActionPayload = z.looseObject({
 export const UiActionAckPayload = z.looseObject({
   action_id: id,
   agent_id: agentId,
-  status: word.describe('accepted, busy or rejected at once; then how it ended'),
+  status: word.describe('accepted, busy or rejected at once; then done or rejected'),
   message_id: id.optional(),
   tool_result_card_id: id.optional(),
   error_code: word.optional(),
@@ -138,7 +141,7 @@ const workerFields = {
   agent_id: agentId.optional().describe('the agent of the turn, if an admin key acts for it'),
 };
 export const StartBody = z.strictObject(workerFields);
-export const StepBody = z.strictObject({ ...workerFields, step_id: id, phase: word, metadata: jsonObject.optional() });
+export const StepBody = z.strictObject({ ...workerFields, step_id: id, phase, metadata: jsonObject.optional() });
 export const SuspendBody = z.strictObject({
   ...workerFields,
   waiting: boundedArray(z.strictObject({ tool_call_id: id, step_id: id }), { min: 1, max: 32 }).refine(

@@ -29,7 +29,7 @@ export interface EnqueueRequest {
   correlation: string;
   mode: string;
   channel: string;
-  /** At a user's entry it may be missing, and is 0; or what is wrong with what was said. */
+  /** At a user's entry it may be missing: it is then that of the same call before, or 0. Or what is wrong with what was said. */
   depth?: number | ParleyError;
   contextBox?: string;
   payload?: JsonObject;
@@ -83,10 +83,11 @@ export const prepareEnqueue = async (
   if (!canUseChannel(caller, wanted.channel) && caller.role === 'agent')
     assertChannelAccess(caller.registered.agent, wanted.channel);
   const target = await resolveTurnTarget(deps, project, wanted.agent, wanted.channel);
-  const { trace: _trace, depth: said = 0, ...content } = wanted;
   const from = wanted.from ?? getCallerName(caller);
-  const fingerprint = computeFingerprint({ ...content, from, depth: said instanceof Error ? said.message : said });
   const earlier = await deps.records.get(correlationRef(project, wanted.correlation, 'enqueue', 'request'));
+  // A repetition that names no depth is as deep as the call before it.
+  const { trace: _trace, depth: said = earlier?.depth ?? 0, ...content } = wanted;
+  const fingerprint = computeFingerprint({ ...content, from, depth: said instanceof Error ? said.message : said });
   if (earlier?.fingerprint === fingerprint) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
   const depth = said instanceof Error ? 0 : said;
   const turn = buildTurn(deps, project, from, { ...wanted, depth }, target, fingerprint);
