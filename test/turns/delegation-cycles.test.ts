@@ -37,9 +37,9 @@ const begun = async (parley: TestParley, worker: Worker): Promise<Held> => {
 const refusal = async (worker: Worker): Promise<string> => {
   const { inbox } = await eventually(() => worker.take());
   const { body } = await worker.agent.call('GET', `/v1/cards/${inbox[0].tool_result_card_id}`);
-  assert.deepEqual([inbox[0].status, body.content.error_code], ['failed', 'protocol_violation']);
+  assert.deepEqual([inbox[0].status, body.content.error.code], ['failed', 'protocol_violation']);
   assert.equal((await headOf(worker.agent, worker.agent.id)).status, 'running');
-  return body.content.error;
+  return body.content.error.message;
 };
 
 describe('delegation cycle', () => {

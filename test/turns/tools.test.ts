@@ -90,14 +90,17 @@ describe('tool command', () => {
     const found = await Promise.all(
       inbox.map(async ({ status, tool_result_card_id }) => {
         const { body } = await caller.call('GET', `/v1/cards/${tool_result_card_id}`);
-        return [status, body.content.result, body.content.error];
+        const { after_execution, ...rest } = body.content;
+        assert.deepEqual([after_execution, rest.status], ['suspend', status]);
+        assert.deepEqual(Object.keys(rest).toSorted(), ['error', 'result', 'status']);
+        return [status, rest.result, rest.error];
       }),
     );
     assert.deepEqual(
       found.toSorted(([a], [b]) => String(b).localeCompare(String(a))),
       [
-        ['success', { hits: 3 }, undefined],
-        ['failed', null, 'no such index'],
+        ['success', { hits: 3 }, null],
+        ['failed', null, { code: 'invalid_params', message: 'no such index' }],
       ],
     );
   });

@@ -1,6 +1,7 @@
 import { CARD_ID_PATTERN, cardRef } from '../../cards/card.ts';
 import { getRequiredCards, putCard } from '../../cards/put-card.ts';
 import type { Deps } from '../../identity/deps.ts';
+import type { AfterExecution } from '../../identity/tools/tool.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { isObject, type Json } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
@@ -31,15 +32,25 @@ export const verifyDeliverable = async (deps: Deps, project: string, end: TurnEn
   }
 };
 
-/** The result of a tool as a card, whoever said it. */
+export interface ToolResult {
+  status: string;
+  afterExecution: AfterExecution;
+  result?: Json;
+  error?: { code: string; message: string };
+}
+
+/** A result that Parley writes for a tool. Its reader takes these four fields and no others. */
 export const createToolResultCard = async (
   deps: Deps,
   project: string,
-  toolCall: string,
-  status: string,
-  said: { result?: Json; error?: string; error_code?: string },
+  { status, afterExecution, result = null, error }: ToolResult,
 ): Promise<string> => {
-  const content = { tool_call_id: toolCall, status, ...said, result: said.result ?? null };
+  const content = {
+    status,
+    after_execution: afterExecution,
+    result,
+    error: error ? { code: error.code, message: error.message } : null,
+  };
   const card = await putCard(deps, project, SYSTEM_SENDER, 'tool.result', content);
   return card.id;
 };

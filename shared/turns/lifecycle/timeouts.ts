@@ -20,29 +20,21 @@ export const listOverdueCalls = (head: AgentState, now: number): string[] =>
   listAwaitedCalls(head).flatMap(([toolCall, deadline]) => (deadline <= now ? [toolCall] : []));
 
 /**
- * What time alone does to a head whose `due` has come, if nobody wrote in between. `cards` has the card of a timeout report for
- * each overdue tool call.
+ * What time alone does to a head whose `due` has come, if nobody wrote in between. `card` says that a tool did not
+ * report in time.
  */
-export const buildAgentStateTimerChange = (
-  head: AgentState,
-  when: TurnTransitionContext,
-  cards: ReadonlyMap<string, string>,
-): Change => ({
-  ...computeTurnTimerChange(head, when, cards),
+export const buildAgentStateTimerChange = (head: AgentState, when: TurnTransitionContext, card: string): Change => ({
+  ...computeTurnTimerChange(head, when, card),
   if: equals('v', head.v),
 });
 
-const computeTurnTimerChange = (
-  head: AgentState,
-  when: TurnTransitionContext,
-  cards: ReadonlyMap<string, string>,
-): Change => {
+const computeTurnTimerChange = (head: AgentState, when: TurnTransitionContext, card: string): Change => {
   const { now, limits } = when;
   const { turn, active, epoch, aliveAt = 0, leasedAt = 0 } = head;
   if (turn === undefined || active === undefined) return { unset: ['due'] };
   const gate = { turn, epoch };
   const state = computeExecutionStatus(head);
-  if (state === 'suspended') return buildCallTimeoutChange(head, active, when, cards);
+  if (state === 'suspended') return buildCallTimeoutChange(head, active, when, card);
   const isLeasedOnly = state === 'dispatched';
   const silentAt = isLeasedOnly ? leasedAt + limits.startTimeoutMs : aliveAt + limits.heartbeatTimeoutMs;
   if (silentAt <= now) return buildReapChange(gate, now, isLeasedOnly ? NOT_STARTED_MESSAGE : WORKER_SILENT_MESSAGE);
@@ -69,15 +61,12 @@ const buildCallTimeoutChange = (
   head: AgentState,
   active: ActiveTurn,
   { now, limits }: TurnTransitionContext,
-  cards: ReadonlyMap<string, string>,
+  card: string,
 ): Change => {
   const late = listOverdueCalls(head, now);
   const reports = late.flatMap((toolCall): [string, unknown][] => [
     [`waiting.${toolCall}`, 'expired' satisfies ToolCallStatus],
-    [
-      `reports.${toolCall}`,
-      buildTimeoutReport(cards.get(toolCall) ?? '', now, deriveChildSpan(active, `${head.turn}/${toolCall}`)),
-    ],
+    [`reports.${toolCall}`, buildTimeoutReport(card, now, deriveChildSpan(active, `${head.turn}/${toolCall}`))],
   ]);
   const left = listAwaitedCalls(head).flatMap(([, deadline]) => (deadline > now ? [deadline] : []));
   const set = { ...Object.fromEntries(reports), openCallCount: left.length };

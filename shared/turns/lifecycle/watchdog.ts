@@ -7,18 +7,19 @@ import { createToolResultCard } from './result-cards.ts';
 import { stopTurn } from './stop-turn.ts';
 import { buildAgentStateTimerChange, listOverdueCalls } from './timeouts.ts';
 
+const TIMEOUT_RESULT = {
+  status: 'timeout',
+  afterExecution: 'suspend',
+  error: { code: 'tool_timeout', message: 'The tool did not report in time.' },
+} as const;
+
 /** What time alone does to a head: bells again, timeout reports, reaping. */
 export const onAgentStateTimer = async (deps: Deps, head: AgentState): Promise<void> => {
   const { project, agent } = head;
   const now = deps.clock.now();
   const late = listOverdueCalls(head, now);
-  const cards = await Promise.all(
-    late.map((toolCall) =>
-      createToolResultCard(deps, project, toolCall, 'timeout', { error: 'The tool did not report in time.' }),
-    ),
-  );
-  const byCall = new Map(late.map((toolCall, at) => [toolCall, cards[at] ?? '']));
-  const change = buildAgentStateTimerChange(head, { now, limits: deps.config.turns }, byCall);
+  const card = late.length > 0 ? await createToolResultCard(deps, project, TIMEOUT_RESULT) : '';
+  const change = buildAgentStateTimerChange(head, { now, limits: deps.config.turns }, card);
   await deps.records.update(agentStateRef(project, agent), change, deps.newId());
 };
 

@@ -1,8 +1,6 @@
 import * as z from 'zod';
 import { recordItemEnd } from '../../batches/record-item-end.ts';
-import { getDialect } from '../../dialects/registry.ts';
-import { listUnscopedCapabilities } from '../../identity/agents/agent.ts';
-import { type Caller, findAgent, getCallerName } from '../../identity/auth/authenticate.ts';
+import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { isPermanent } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
@@ -11,7 +9,6 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { measureJson } from '../../kernel/json/measure-json.ts';
 import { createChildSpan, pickTraceFields } from '../../kernel/trace.ts';
 import { type Batch, batchRef } from '../../model/batch.ts';
-import type { CommandResult } from '../../model/command.ts';
 import { listWaitingAgents } from '../../model/tool-call.ts';
 import { toBatchItemTurnId } from '../../model/turn.ts';
 import { equals } from '../../ports/conditions.ts';
@@ -19,26 +16,21 @@ import type { NewItem } from '../../ports/records.ts';
 import { deleteOrphans, loadContent, storeContent } from '../../storage/content.ts';
 import { enqueueTurn } from '../lifecycle/enqueue.ts';
 import type { ValidatedCall } from './call-tool.ts';
-
-const target = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be an agent or a capability');
-const instruction = z.string().min(1).max(16_384);
-const box = z.string().min(1).max(128).optional();
+import { callContextBox, callInstruction, callTarget, resolveCallTarget, TargetStrategy } from './delegate.ts';
 
 export const ForkJoinArguments = z.strictObject({
   tasks: boundedArray(
     z.strictObject({
-      target_strategy: z.enum(['new', 'reuse', 'clone']),
-      target_ref: target,
-      instruction,
-      context_box_id: box,
+      target_strategy: TargetStrategy,
+      target_ref: callTarget,
+      instruction: callInstruction,
+      context_box_id: callContextBox,
     }),
     { min: 1, max: 8 },
   ),
   fail_fast: z.boolean().default(false),
-  deadline_seconds: z.number().int().min(1).max(86_400).default(900),
+  deadline_seconds: z.number().min(1).max(86_400).default(900),
 });
-
-export const DelegateArguments = z.strictObject({ target_ref: target, instruction, context_box_id: box });
 
 const ForkItems = ForkJoinArguments.shape.tasks;
 
@@ -129,7 +121,7 @@ const createForkTurn = async (
       { project, role: 'admin' },
       {
         id: toBatchItemTurnId(batchMembership),
-        agent: await resolveForkTarget(deps, project, task.target_strategy, task.target_ref),
+        agent: await resolveCallTarget(deps, project, task.target_strategy, task.target_ref),
         correlation: uuidFromSeed(['fork', batch.id, child]),
         mode: 'call',
         channel: call.channel,
@@ -148,43 +140,4 @@ const createForkTurn = async (
     const { code, message } = error;
     await recordItemEnd(deps, project, batchMembership, { status: 'failed', error: { code, message } });
   }
-};
-
-/** `reuse` is the agent itself; `new` and `clone` are any of its kind, where it belongs to a group that leases turns. */
-const resolveForkTarget = async (
-  deps: Deps,
-  project: string,
-  strategy: 'new' | 'reuse' | 'clone',
-  ref: string,
-): Promise<string> => {
-  if (strategy === 'reuse') return ref;
-  const agent = (await findAgent(deps, project, ref))?.agent;
-  if (!agent || !getDialect(agent.dialect).usesTurns) return ref;
-  const [group] = listUnscopedCapabilities(agent.capabilities);
-  return group ?? ref;
-};
-
-/** One turn of one agent, whose end is the result of the call. */
-export const createDelegatedTurn = async (
-  deps: Deps,
-  caller: Caller,
-  { call, id, trace, headers, buildGuard }: ValidatedCall,
-  { target_ref, instruction: text, context_box_id }: z.output<typeof DelegateArguments>,
-): Promise<CommandResult> => {
-  const wanted = {
-    agent: target_ref,
-    correlation: id,
-    mode: 'call',
-    channel: call.channel,
-    depth: call.depth + 1,
-    contextBox: context_box_id,
-    payload: { instruction: text },
-    headers,
-    trace,
-    from: getCallerName(caller),
-    callers: listWaitingAgents(call),
-    parent: call,
-  };
-  const { turn, duplicate } = await enqueueTurn(deps, caller, wanted, buildGuard());
-  return { duplicate, agentTurnId: turn };
 };

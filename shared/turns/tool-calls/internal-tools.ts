@@ -10,7 +10,15 @@ import { loadContent } from '../../storage/content.ts';
 import { protocolViolationError } from '../lifecycle/enqueue.ts';
 import { createToolResultCard } from '../lifecycle/result-cards.ts';
 import { type ToolCommand, type ValidatedCall, validateToolCall } from './call-tool.ts';
-import { createDelegatedTurn, createForkJoin, DelegateArguments, ForkJoinArguments } from './fork-join.ts';
+import {
+  AskExpertArguments,
+  createDelegatedTurn,
+  createDetachedTurn,
+  DelegateArguments,
+  DelegateAsyncArguments,
+  LaunchPrincipalArguments,
+} from './delegate.ts';
+import { createForkJoin, ForkJoinArguments } from './fork-join.ts';
 import { retryOnAgentStateChange } from './guard.ts';
 import { recordToolReport } from './record-report.ts';
 
@@ -19,18 +27,18 @@ export const callInternalTool = (deps: Deps, caller: Caller, order: ToolCommand)
   retryOnAgentStateChange(() => startInternalTool(deps, caller, order));
 
 const startInternalTool = async (deps: Deps, caller: Caller, order: ToolCommand): Promise<CommandResult> => {
-  const name = order.action.slice('internal.'.length);
-  if (name !== 'fork_join' && name !== 'delegate') {
-    throw protocolViolationError('subject', `There is no internal tool ${name}. Known: fork_join, delegate.`);
-  }
   const checked = await validateToolCall(deps, caller, order);
   if (checked === 'answered') return { duplicate: true };
-  const args = await loadCallArguments(deps, caller.project, order);
-  const begin = name === 'fork_join' ? prepareForkJoin(args) : prepareDelegate(args);
+  let isPrepared = false;
   try {
+    const prepare = findInternalTool(order);
+    const begin = prepare(await loadCallArguments(deps, caller.project, order));
+    isPrepared = true;
     return await begin(deps, caller, checked);
   } catch (error) {
     if (!isPermanent(error) || NOT_REPORTED_CODES.has(error.code)) throw error;
+    // Over HTTP the worker reads what is wrong with its call in the answer. A worker on NATS has no answer.
+    if (!isPrepared && !isViaRelay(caller)) throw error;
     await reportCallFailure(deps, caller.project, checked, error);
     return { duplicate: false };
   }
@@ -39,31 +47,62 @@ const startInternalTool = async (deps: Deps, caller: Caller, order: ToolCommand)
 /** The turn has ended, or something else does the work of the call and goes on. */
 const NOT_REPORTED_CODES: ReadonlySet<string> = new Set(['stale_turn', 'id_reused']);
 
+const isViaRelay = (caller: Caller): boolean => caller.role === 'agent' && caller.viaRelay === true;
+
 type StartInternalTool = (deps: Deps, caller: Caller, checked: ValidatedCall) => Promise<CommandResult>;
 
-const prepareForkJoin = (args: JsonObject): StartInternalTool => {
-  const wanted = parsePayload(ForkJoinArguments, args, 'The arguments of fork_join');
-  return (deps, caller, checked) => createForkJoin(deps, caller, checked, wanted);
+type PrepareInternalTool = (args: JsonObject) => StartInternalTool;
+
+const INTERNAL_TOOLS: Readonly<Record<string, PrepareInternalTool>> = {
+  fork_join: (args) => {
+    const wanted = parsePayload(ForkJoinArguments, args, 'The arguments of fork_join');
+    return (deps, caller, checked) => createForkJoin(deps, caller, checked, wanted);
+  },
+  delegate: (args) => {
+    const wanted = parsePayload(DelegateArguments, args, 'The arguments of delegate');
+    return (deps, caller, checked) => createDelegatedTurn(deps, caller, checked, wanted);
+  },
+  delegate_async: (args) => {
+    const wanted = parsePayload(DelegateAsyncArguments, args, 'The arguments of delegate_async');
+    return (deps, caller, checked) => createDetachedTurn(deps, caller, checked, wanted);
+  },
+  launch_principal: (args) => {
+    const { profile_name, instruction } = parsePayload(
+      LaunchPrincipalArguments,
+      args,
+      'The arguments of launch_principal',
+    );
+    const wanted = { target_strategy: 'new', target_ref: profile_name, instruction } as const;
+    return (deps, caller, checked) => createDetachedTurn(deps, caller, checked, wanted);
+  },
+  ask_expert: (args) => {
+    const { expert_profile, question } = parsePayload(AskExpertArguments, args, 'The arguments of ask_expert');
+    const wanted = { target_strategy: 'new', target_ref: expert_profile, instruction: question } as const;
+    return (deps, caller, checked) => createDetachedTurn(deps, caller, checked, wanted);
+  },
 };
 
-const prepareDelegate = (args: JsonObject): StartInternalTool => {
-  const wanted = parsePayload(DelegateArguments, args, 'The arguments of delegate');
-  return (deps, caller, checked) => createDelegatedTurn(deps, caller, checked, wanted);
+const findInternalTool = ({ action }: ToolCommand): PrepareInternalTool => {
+  const name = action.slice('internal.'.length);
+  const prepare = Object.hasOwn(INTERNAL_TOOLS, name) ? INTERNAL_TOOLS[name] : undefined;
+  if (prepare) return prepare;
+  const known = Object.keys(INTERNAL_TOOLS).join(', ');
+  throw protocolViolationError('subject', `There is no internal tool ${name}. Known: ${known}.`);
 };
 
-/** The arguments stand in the card of the call: `args` of its content. */
+/** In the content of the card of the call, under `arguments`, or `args`. */
 const loadCallArguments = async (deps: Deps, project: string, { card: id }: ToolCommand): Promise<JsonObject> => {
   if (id === undefined) {
     throw protocolViolationError(
       'tool_call_card_id',
-      'The card of the call is missing: its content has the arguments under "args".',
+      'The card of the call is missing: its content has the arguments under "arguments".',
     );
   }
   const [card] = await getRequiredCards(deps, project, [id]);
   const content = card && (await loadContent(deps.blobs, project, card.content));
-  const args = isObject(content) ? content.args : undefined;
+  const args = isObject(content) ? (content.arguments ?? content.args) : undefined;
   if (isArgumentsObject(args)) return args;
-  throw protocolViolationError('tool_call_card_id', 'The content of the card of the call has no "args".');
+  throw protocolViolationError('tool_call_card_id', 'The content of the card of the call has no "arguments".');
 };
 
 const isArgumentsObject = (value: unknown): value is JsonObject => isObject(value);
@@ -74,7 +113,12 @@ const reportCallFailure = async (
   { call, trace }: ValidatedCall,
   { code, message }: ParleyError,
 ): Promise<void> => {
-  const card = await createToolResultCard(deps, project, call.toolCall, 'failed', { error: message, error_code: code });
-  const said = { type: 'tool_result', status: 'failed', afterExecution: call.afterExecution, card } as const;
+  const { afterExecution } = call;
+  const card = await createToolResultCard(deps, project, {
+    status: 'failed',
+    afterExecution,
+    error: { code, message },
+  });
+  const said = { type: 'tool_result', status: 'failed', afterExecution, card } as const;
   await recordToolReport(deps, { ...call, project }, call.toolCall, call, { ...said, ...createChildSpan(trace) });
 };

@@ -19,8 +19,7 @@ export const toTurnResult = ({ status }: Pick<Task, 'status'>): TurnResult => {
 
 interface CallAnswer {
   result?: Json;
-  error?: string;
-  error_code?: string;
+  error?: { code: string; message: string };
 }
 
 /** Whatever did the work of the call; its trace comes back with the report. */
@@ -36,15 +35,23 @@ const sendCallReport = async (
   answer: CallAnswer,
 ): Promise<void> => {
   const { project, traceparent, tracestate } = work;
-  const card = await createToolResultCard(deps, project, call.toolCall, status, answer);
+  const { result, error = explainEnd(status) } = answer;
+  const afterExecution = parseAfterExecutionControl(result) ?? call.afterExecution;
+  const card = await createToolResultCard(deps, project, { status, afterExecution, result, error });
   const type = status === 'timeout' ? 'timeout' : 'tool_result';
   await recordToolReport(deps, { ...call, project }, call.toolCall, call, {
     type,
     status,
-    afterExecution: parseAfterExecutionControl(answer.result) ?? call.afterExecution,
+    afterExecution,
     card,
     ...createChildSpan({ traceparent, tracestate }),
   });
+};
+
+/** Readers expect an error beside every end without a result. */
+const explainEnd = (status: TurnResult): CallAnswer['error'] => {
+  if (status === 'success' || status === 'partial') return undefined;
+  return { code: status === 'timeout' ? 'tool_timeout' : status, message: `It ended ${status}.` };
 };
 
 /** A task that did the work of a call has ended, in whatever dialect. */
@@ -55,17 +62,21 @@ export const reportTaskResult = async (deps: Deps, task: Task, call: ToolCall): 
   if (task.status === 'expired') {
     // A timeout report that stands for a tool never ends the turn, whoever is first to see that its time is over.
     const waited = { ...call, afterExecution: 'suspend' as const };
-    await sendCallReport(deps, task, waited, 'timeout', { error: 'Nobody took the command in time.' });
+    await sendCallReport(deps, task, waited, 'timeout', {
+      error: { code: 'tool_timeout', message: 'Nobody took the command in time.' },
+    });
     return;
   }
-  const answer = { result: output, error: task.error?.message, error_code: task.error?.code };
-  await sendCallReport(deps, task, call, toTurnResult(task), answer);
+  await sendCallReport(deps, task, call, toTurnResult(task), { result: output, error: task.error });
 };
 
 /** A turn that did the work of a call has ended. */
 export const reportTurnResult = async (deps: Deps, turn: Turn, call: ToolCall, end: TurnEnd): Promise<void> => {
   const result = { status: end.status, ...toTurnEndView(turn, end) };
-  await sendCallReport(deps, turn, call, end.status, { result, error: end.error, error_code: end.errorCode });
+  await sendCallReport(deps, turn, call, end.status, {
+    result,
+    error: end.error === undefined ? undefined : { code: end.errorCode ?? end.status, message: end.error },
+  });
 };
 
 const toTurnEndView = ({ id, agent }: Turn, { deliverable, outputBox }: TurnEnd) => ({
