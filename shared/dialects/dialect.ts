@@ -11,6 +11,12 @@ import type { NatsBinding } from './nats-binding.ts';
 /** One protocol: how its messages become commands. */
 export interface Dialect {
   name: string;
+  /** Set where it is spoken as existing software does. */
+  profile?: string;
+  /** By the names that registrations give. */
+  profiles?: Readonly<Record<string, DialectProfile>>;
+  /** Who a message says sent it: its profile is then found also where the call has another's key. `from` by default. */
+  getSender?(message: JsonObject, subject?: string): string | undefined;
   /** Whether its messages are logged where the configuration does not say. */
   isAuditedByDefault: boolean;
   /** Whether what is not valid is written to the log of the system. */
@@ -60,6 +66,9 @@ export interface Dialect {
   /** The agents that a manifest file of the dialect lists; absent where it has no such files. */
   parseManifest?(file: JsonObject): ManifestAgent[];
 }
+
+/** A dialect as existing software speaks it, for agents that are registered with it: whatever stands here replaces the dialect's own. */
+export type DialectProfile = Partial<Omit<Dialect, 'name' | 'profile' | 'profiles'>>;
 
 /** How tasks, outcomes and notes become messages of a dialect. Apart from it, because who only takes messages in does without. */
 export interface Encoder {

@@ -3,6 +3,8 @@ import * as inAgentOs from './agent-os/encode.ts';
 import { commonGroundDialect } from './common-ground/common-ground.ts';
 import * as inCommonGround from './common-ground/encode.ts';
 import type { Dialect, Encoder } from './dialect.ts';
+import * as asCfn from './message-routing/cfn/encode.ts';
+import { CFN } from './message-routing/cfn/schema.ts';
 import * as inMessageRouting from './message-routing/encode.ts';
 import { messageRoutingDialect } from './message-routing/message-routing.ts';
 import * as inRoundTable from './round-table/encode.ts';
@@ -18,8 +20,11 @@ const ENCODERS = new Map<string, Encoder>([
   [taskFormatDialect.name, inTaskFormat],
 ]);
 
-export const getEncoder = ({ name }: Pick<Dialect, 'name'>): Encoder => {
-  const encoder = ENCODERS.get(name);
+/** By dialect and profile. A profile that is not here is written as its dialect. */
+const PROFILE_ENCODERS = new Map<string, Encoder>([[`${messageRoutingDialect.name}/${CFN}`, asCfn]]);
+
+export const getEncoder = ({ name, profile }: Pick<Dialect, 'name' | 'profile'>): Encoder => {
+  const encoder = PROFILE_ENCODERS.get(`${name}/${profile}`) ?? ENCODERS.get(name);
   if (encoder) return encoder;
   throw new Error(`The dialect ${name} has no encoder.`);
 };

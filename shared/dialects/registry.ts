@@ -16,7 +16,14 @@ export const DIALECTS: readonly Dialect[] = [
   taskFormatDialect,
 ];
 
+/** Each dialect in each of its profiles. */
+export const PROFILED_DIALECTS: readonly Dialect[] = DIALECTS.flatMap(({ profiles = {}, ...dialect }) =>
+  Object.entries(profiles).map(([profile, own]) => ({ ...dialect, ...own, profile })),
+);
+
 export const DIALECT_NAMES = DIALECTS.map(({ name }) => name);
+
+export const PROFILE_NAMES = [...new Set(PROFILED_DIALECTS.flatMap(({ profile }) => profile ?? []))];
 
 export const getDialect = (name: string): Dialect => {
   const dialect = DIALECTS.find((candidate) => candidate.name === name);
@@ -26,8 +33,35 @@ export const getDialect = (name: string): Dialect => {
   });
 };
 
-/** The dialect that is named, or the one whose shape the message has. */
-export const resolveDialect = (message: JsonObject, named: string | undefined): Dialect => {
+/** What an agent reads and writes. */
+export interface Speaker {
+  dialect: string;
+  profile?: string | undefined;
+}
+
+export const getAgentDialect = ({ dialect, profile }: Speaker): Dialect => {
+  if (profile === undefined) return getDialect(dialect);
+  const profiled = PROFILED_DIALECTS.find((one) => one.name === dialect && one.profile === profile);
+  if (profiled) return profiled;
+  const known = Object.keys(getDialect(dialect).profiles ?? {});
+  throw new ParleyError('invalid_request', `The dialect ${dialect} has no profile "${profile}".`, {
+    details: { known },
+    issues: [{ path: 'profile', message: known.length > 0 ? `must be one of ${known.join(', ')}` : 'must be absent' }],
+  });
+};
+
+/** In the profile of its sender, where that has one: the dialect that is named, or the one whose shape the message has. */
+export const resolveDialect = (message: JsonObject, named: string | undefined, sender?: Speaker): Dialect => {
+  if (sender?.profile === undefined || (named !== undefined && named !== sender.dialect)) {
+    return resolvePlainDialect(message, named);
+  }
+  const own = getAgentDialect(sender);
+  if (named !== undefined || own.isRecognized(message)) return own;
+  const plain = resolvePlainDialect(message, named);
+  return plain.name === own.name ? own : plain;
+};
+
+const resolvePlainDialect = (message: JsonObject, named: string | undefined): Dialect => {
   if (named !== undefined) return getDialect(named);
   const recognised = DIALECTS.find((candidate) => candidate.isRecognized(message));
   if (recognised && (!recognised.types || hasKnownType(recognised, message))) return recognised;

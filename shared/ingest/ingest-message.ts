@@ -1,7 +1,6 @@
 import { executeProtocolMessage } from '../adapters/execute-protocol-message.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { isAudited } from '../dialects/is-audited.ts';
-import { resolveDialect } from '../dialects/registry.ts';
 import type { RegisteredAgent } from '../identity/agents/agent.ts';
 import { assertCoordinator } from '../identity/agents/agent-control.ts';
 import {
@@ -32,6 +31,7 @@ import { deduplicate } from '../tasks/commands/deduplicate.ts';
 import { withResolvedTaskId } from '../tasks/ids/aliases.ts';
 import { authorizeSender } from './authorize.ts';
 import { resolveReferences, type TaskCommand } from './resolve-references.ts';
+import { resolveSenderDialect } from './resolve-sender-dialect.ts';
 
 export interface IngestResult extends CommandResult {
   id: string;
@@ -52,6 +52,8 @@ export interface ReceiveContext {
   caller: Caller | RelayCaller;
   /** The dialect that the sender named, if any. */
   dialect?: string;
+  /** The profile of that dialect, where it is known already; otherwise it is that of the sender. */
+  profile?: string;
   trace: Trace;
   /** What its sender signed of the call that brought it, for dialects whose messages have no place for a signature. */
   signed?: SignedContent;
@@ -67,7 +69,7 @@ export interface ReceiveContext {
 
 /** One message of any dialect, carried out. */
 export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: JsonObject): Promise<IngestResult> => {
-  const dialect = resolveDialect(message, sent.dialect);
+  const dialect = await resolveSenderDialect(deps, sent, message);
   const begun = performance.now();
   try {
     const said = decodeCommand(deps, sent.caller, dialect, message);

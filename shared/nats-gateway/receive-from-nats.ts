@@ -1,7 +1,8 @@
 import type { Dialect } from '../dialects/dialect.ts';
-import { DIALECTS } from '../dialects/registry.ts';
+import { DIALECTS, getAgentDialect } from '../dialects/registry.ts';
 import type { Deps } from '../identity/deps.ts';
 import { type IngestResult, ingestMessage, type ReceiveContext } from '../ingest/ingest-message.ts';
+import { findProfiledSender } from '../ingest/resolve-sender-dialect.ts';
 import { isPermanent, ParleyError } from '../kernel/errors.ts';
 import { toCanonicalId } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
@@ -20,7 +21,9 @@ export const receiveFromNats = async (
   message: JsonObject,
 ): Promise<IngestResult> => {
   const { headers, subject, publishedAt } = arrival;
-  const owner = DIALECTS.find(({ natsBinding }) => natsBinding?.matchesSubject(subject));
+  const profiled = await findProfiledSender(deps, sent.caller, message, subject);
+  const candidates = profiled ? [getAgentDialect(profiled), ...DIALECTS] : DIALECTS;
+  const owner = candidates.find(({ natsBinding }) => natsBinding?.matchesSubject(subject));
   try {
     const said = (name: string): string | undefined => getHeader(headers, name);
     const trace = parseTrace(said('traceparent'), said('tracestate'), said('baggage'));
@@ -30,6 +33,7 @@ export const receiveFromNats = async (
       ...sent,
       trace,
       dialect,
+      profile: owner?.profile,
       broadcast,
       isAlreadyPublished,
       publishedAt,

@@ -1,7 +1,7 @@
 import type { Dialect } from '../dialects/dialect.ts';
 import { getEncoder } from '../dialects/encoder-registry.ts';
 import type { NatsContext } from '../dialects/nats-binding.ts';
-import { DIALECTS, getDialect } from '../dialects/registry.ts';
+import { DIALECTS, getAgentDialect, getDialect } from '../dialects/registry.ts';
 import type { Agent } from '../identity/agents/agent.ts';
 import type { Deps } from '../identity/deps.ts';
 import { uuidFromSeed } from '../kernel/ids.ts';
@@ -79,7 +79,7 @@ const renderRequest = async (
   const reader = await resolveRecipient(deps, task, requeueCount ?? task.requeueCount);
   if (reader === 'heard') return { skip: 'it was said on NATS' };
   if (!reader && task.routingCapability !== undefined) return { skip: 'nobody on NATS is left who can do it' };
-  const dialect = reader ? getDialect(reader.dialect) : findDomainDialect();
+  const dialect = reader ? getAgentDialect(reader) : findDomainDialect();
   if (!dialect) return { skip: 'no dialect has subjects for domains' };
   const id = toWireTaskId(task, dialect);
   if (id !== task.id) await putAlias(deps, project, id, task.id);
@@ -164,7 +164,7 @@ const isReportedByTurn = async (deps: Deps, { to, status, task }: TaskOutcome): 
 
 const findAgentDialect = async (deps: Deps, project: string, id: string | undefined): Promise<Dialect | undefined> => {
   const known = id === undefined ? undefined : await deps.directory.getAgent(project, id);
-  return known && getDialect(known.agent.dialect);
+  return known && getAgentDialect(known.agent);
 };
 
 /** What one agent on NATS said on the subjects of its dialect, all others of that dialect have heard there. */
@@ -173,7 +173,8 @@ const isAlreadyOnNats = async (deps: Deps, project: string, speaker: string | un
     findNatsAgent(deps, project, speaker),
     findNatsAgent(deps, project, listener),
   ]);
-  return said?.dialect === heard?.dialect && said !== undefined && getDialect(said.dialect).natsBinding !== undefined;
+  if (said === undefined || said.dialect !== heard?.dialect || said.profile !== heard.profile) return false;
+  return getAgentDialect(said).natsBinding !== undefined;
 };
 
 const findNatsAgent = async (deps: Deps, project: string, id: string | undefined): Promise<Agent | undefined> => {
@@ -192,7 +193,7 @@ const renderForRecipient = async (
 ): Promise<RenderedMessage> => {
   const reader = await deps.directory.getAgent(topic.project, to);
   if (!reader) return { skip: `no agent ${to} is registered` };
-  const dialect = getDialect(reader.agent.dialect);
+  const dialect = getAgentDialect(reader.agent);
   return addressMessage(deps, topic, dialect, await encode(dialect), to);
 };
 
@@ -254,6 +255,6 @@ const renderPresence = async (
   { agent, isOnline, at }: Presence,
 ): Promise<RenderedMessage> => {
   const known = await deps.directory.getAgent(project, agent);
-  const dialect = known && getDialect(known.agent.dialect);
+  const dialect = known && getAgentDialect(known.agent);
   return dialect?.natsBinding?.buildPresenceMessage?.(agent, isOnline, at) ?? { skip: 'nobody on NATS is told of it' };
 };

@@ -1,4 +1,4 @@
-import { getDialect } from '../dialects/registry.ts';
+import { getAgentDialect } from '../dialects/registry.ts';
 import type { Agent } from '../identity/agents/agent.ts';
 import type { Deps } from '../identity/deps.ts';
 import { uuidFromSeed } from '../kernel/ids.ts';
@@ -20,7 +20,7 @@ export const resolveRecipient = async (
   const first = Number.parseInt(uuidFromSeed(['offerer', id]).slice(0, 8), 16) + queueGeneration;
   const readerAt = (sending: number): Agent | undefined => readers[(first + sending) % readers.length];
   const standing = (agent: Agent | undefined) =>
-    agent && getDialect(agent.dialect).natsBinding?.getPublishedState?.(extensions);
+    agent && getAgentDialect(agent).natsBinding?.getPublishedState?.(extensions);
   if (queueGeneration === 1 && readers.some((agent) => standing(agent)?.isHeard)) return 'heard';
   const reader = readerAt(resent);
   const earlier = Array.from({ length: Math.min(resent, readers.length) }, (_, sending) => readerAt(sending));

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Config, hasRelay, listDomains } from '../config/config.ts';
-import { DIALECT_NAMES, getDialect } from '../dialects/registry.ts';
+import { DIALECT_NAMES, getAgentDialect, getDialect, PROFILE_NAMES } from '../dialects/registry.ts';
 import {
   AGENT_ID,
   agentRef,
@@ -33,6 +33,10 @@ const name = z.string().min(1).max(128);
 
 export const Registration = z.strictObject({
   dialect: z.enum(DIALECT_NAMES).describe('the protocol of the agent'),
+  profile: z
+    .enum(PROFILE_NAMES)
+    .optional()
+    .describe('the existing software as which the agent speaks its dialect. By default as the document says'),
   capabilities: boundedArray(name, { max: 256 })
     .default([])
     .describe('capabilities such as `security.briefing`. `security.*` declares the whole domain'),
@@ -80,7 +84,7 @@ export const registerAgent = async (
   asked: Registration,
   { inherit = false }: { inherit?: boolean } = {},
 ): Promise<RegisterResult> => {
-  const wanted = { inboxLimit: getDialect(asked.dialect).getInboxLimit?.(deps.config), ...asked };
+  const wanted = { inboxLimit: getAgentDialect(asked).getInboxLimit?.(deps.config), ...asked };
   if (!AGENT_ID.test(id))
     throw new ParleyError('invalid_request', `"${id}" is no agent id: 1 to 64 of a-z, 0-9, _ and -.`);
   if (RESERVED_IDS.includes(id))

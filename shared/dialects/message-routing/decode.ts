@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { expandShortId, SHORT_ID } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
+import { isObject, type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { assertMaxSize } from '../../kernel/json/measure-json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
@@ -16,6 +16,7 @@ import {
   MAX_MESSAGE_BYTES,
   type MessageOfType,
   MessageRoutingMessage,
+  type NoteMessage,
   UntypedMessageRoutingMessage,
 } from './schema.ts';
 
@@ -36,7 +37,7 @@ export const decode = (wire: JsonObject, config: Config): Command =>
 
 const MESSAGE_LABEL = 'The message-routing message';
 
-const toCommand = (wire: MessageRoutingMessage, { dialects }: Config): Command => {
+export const toCommand = (wire: MessageRoutingMessage, { dialects }: Config): Command => {
   const { acknowledgeMs, silentMs } = dialects[MESSAGE_ROUTING];
   switch (wire.type) {
     case 'task-delegation':
@@ -68,7 +69,9 @@ const toCommand = (wire: MessageRoutingMessage, { dialects }: Config): Command =
   }
 };
 
-const toMessageIdentity = (wire: MessageRoutingMessage) => {
+type AnyMessage = MessageRoutingMessage | NoteMessage;
+
+const toMessageIdentity = (wire: AnyMessage) => {
   const at = Date.parse(wire.timestamp);
   return {
     messageId: expandShortId(wire.from, wire.msg_id, at),
@@ -100,6 +103,10 @@ const toRequestCommand = (wire: MessageOfType<'task-delegation'>, acknowledgeMs:
     extensions: buildExtensions(wire),
   };
 };
+
+/** What is no more than told, under a type that the document does not have. */
+export const toNote = (wire: NoteMessage, type: string, { dialects }: Config): DirectMessageCommand =>
+  toDirectMessageCommand(wire, dialects[MESSAGE_ROUTING].acknowledgeMs, type);
 
 /** Counted from when the sender wrote it, so that it need not have the same clock. */
 const computeTtlSeconds = (timestamp: string, deadline: string | undefined): number => {
@@ -186,22 +193,26 @@ const toTaskReference = (wire: MessageRoutingMessage) => ({
   requester: wire.to,
 });
 
-const toDirectMessageCommand = (wire: MessageRoutingMessage, acknowledgeMs: number): DirectMessageCommand => ({
+const toDirectMessageCommand = (
+  wire: AnyMessage,
+  acknowledgeMs: number,
+  type = `${MESSAGE_ROUTING}.${wire.type}`,
+): DirectMessageCommand => ({
   ...toMessageIdentity(wire),
   kind: 'directMessage',
   to: wire.to,
-  type: `${MESSAGE_ROUTING}.${wire.type}`,
+  type,
   priority: toPriority(wire.priority ?? DEFAULT_PRIORITY),
   correlation: wire.correlation_id,
   acknowledgeTimeoutMs: wire.requires_ack ? acknowledgeMs : undefined,
-  content: toJsonObject(wire.payload),
+  content: isObject(wire.payload) ? toJsonObject(wire.payload) : wire.payload,
   extensions: buildExtensions(wire),
 });
 
 const CANONICAL_FIELDS = ['msg_id', 'from', 'to', 'payload'];
 
 /** What has no canonical place, under the dialect's name: version, time, sequence, the number that the priority is, and what is not in the document. */
-const buildExtensions = (wire: MessageRoutingMessage, more: object = {}): JsonObject => {
+const buildExtensions = (wire: AnyMessage, more: object = {}): JsonObject => {
   const envelope = Object.fromEntries(Object.entries(wire).filter(([field]) => !CANONICAL_FIELDS.includes(field)));
   return { [MESSAGE_ROUTING]: toJsonObject({ ...envelope, ...more }) };
 };

@@ -1,6 +1,8 @@
 import { toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
+import { cfnProfile } from './cfn/cfn.ts';
+import { CFN } from './cfn/schema.ts';
 import { decode, MESSAGE_ROUTING } from './decode.ts';
 import {
   hasMessageRoutingType,
@@ -32,4 +34,5 @@ export const messageRoutingDialect: Dialect = {
     return Array.isArray(dependencies) ? dependencies : [];
   },
   decode,
+  profiles: { [CFN]: cfnProfile },
 };

@@ -3,7 +3,7 @@ import { AGENT_ID } from '../../identity/agents/agent.ts';
 import { SHORT_ID } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
-import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
+import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { MAX_SEQUENCE } from '../../model/command.ts';
 
 /** Of a message that says none. */
@@ -132,6 +132,10 @@ export const UntypedMessageRoutingMessage = z.looseObject({
   type: z.enum(MESSAGE_ROUTING_TYPES, `must be one of ${MESSAGE_ROUTING_TYPES.join(', ')}`),
   payload: jsonObject,
 });
+
+/** What is delivered as it is, whatever its type. */
+export const NoteMessage = z.looseObject({ ...envelope, type: z.string(), payload: jsonValue });
+export type NoteMessage = z.output<typeof NoteMessage>;
 
 export const hasMessageRoutingType = ({ type }: JsonObject): boolean =>
   MESSAGE_ROUTING_TYPES.some((known) => known === type);

@@ -52,6 +52,7 @@ const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.
   return {
     id,
     dialect: Registration.shape.dialect.parse(dialect),
+    profile: Registration.shape.profile.parse(agent.profile),
     capabilities,
     domains: agent.domains ?? [],
     serves: listServedDomains(known).filter((domain) => listDomains(deps.config, agent.project).includes(domain)),

@@ -11,6 +11,8 @@ export interface Agent extends Item {
   project: string;
   id: string;
   dialect: string;
+  /** How it speaks the dialect, where that is not as the document says. */
+  profile?: string;
   capabilities: string[];
   /** In addition to capabilities such as `security.*`. */
   domains?: string[];

@@ -1,5 +1,5 @@
 import type { Dialect } from '../../dialects/dialect.ts';
-import { getDialect } from '../../dialects/registry.ts';
+import { getAgentDialect } from '../../dialects/registry.ts';
 import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
 import { listLiveInstances, recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -44,7 +44,7 @@ export const readInbox = async (
         const given = options.isRemoving ? await removeEntries(deps, read) : read;
         const entries = given.map(({ entry }) => entry);
         if (!options.isRemoving) await markRead(deps, agent, entries);
-        if (getDialect(agent.dialect).hasLatencyMetrics) {
+        if (getAgentDialect(agent).hasLatencyMetrics) {
           deps.recordMetric('message_read_latency_ms', performance.now() - begun);
         }
         return given;
@@ -97,17 +97,13 @@ export interface EncodedEntry {
 /** So many contents are fetched at once: each may have 2 MB. */
 const CONCURRENCY = 10;
 
-const encodeEntries = async (
-  deps: Deps,
-  { id, dialect: name }: Agent,
-  entries: InboxEntry[],
-): Promise<EncodedEntry[]> => {
-  const dialect = getDialect(name);
+const encodeEntries = async (deps: Deps, agent: Agent, entries: InboxEntry[]): Promise<EncodedEntry[]> => {
+  const dialect = getAgentDialect(agent);
   const messages: EncodedEntry[] = [];
   let bytes = 0;
   for (let at = 0; at < entries.length; at += CONCURRENCY) {
     const some = entries.slice(at, at + CONCURRENCY);
-    const auditEntry = await Promise.all(some.map((entry) => encodeEntry(deps, entry, id, dialect)));
+    const auditEntry = await Promise.all(some.map((entry) => encodeEntry(deps, entry, agent.id, dialect)));
     for (const [index, entry] of some.entries()) {
       const message = auditEntry[index];
       if (!message) continue;

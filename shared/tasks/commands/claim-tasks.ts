@@ -1,4 +1,4 @@
-import { getDialect } from '../../dialects/registry.ts';
+import { getAgentDialect } from '../../dialects/registry.ts';
 import { agentPk, type RegisteredAgent } from '../../identity/agents/agent.ts';
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import { recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
@@ -206,7 +206,7 @@ const claimByQueueMessage = async (
   const { taskId, queueGeneration, due } = parseQueueBody(body);
   const { project } = known.agent;
   // Before the claim, for without it the agent would hold what it cannot report on.
-  await ensureAlias(deps, project, getDialect(known.agent.dialect), taskId);
+  await ensureAlias(deps, project, getAgentDialect(known.agent), taskId);
   // A condition holds a hundred values at most, and an agent may have more capabilities.
   const by = { ...toActor(deps, known), capabilities: queueKey.kind === 'capability' ? [queueKey.name] : [] };
   const optimisticChange = toConditionalUpdate(
@@ -243,7 +243,7 @@ export const encodeClaimedTasks = async (deps: Deps, known: RegisteredAgent, tas
 /** The claimed task as a message in the agent's own dialect. */
 const encodeClaimedTask = async (deps: Deps, { agent }: RegisteredAgent, task: Task): Promise<ClaimedTask> => {
   return {
-    message: await encodeRequestFor(deps, task, getDialect(agent.dialect), agent.id),
+    message: await encodeRequestFor(deps, task, getAgentDialect(agent), agent.id),
     attempt: task.attempt,
     lease: { until: toIso(task.leaseUntil ?? 0) },
     ...pickTraceFields(task),

@@ -1,5 +1,5 @@
 import { hasRelay } from '../../config/config.ts';
-import { getDialect } from '../../dialects/registry.ts';
+import { getAgentDialect } from '../../dialects/registry.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { type CapabilityProviders, findProviders } from '../../identity/agents/capability-providers.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -7,8 +7,8 @@ import type { JsonObject } from '../../kernel/json/json.ts';
 import type { Task } from '../../model/task.ts';
 
 /** Whether the agent is given a task that carries this on NATS. Whoever leases it asks over HTTPS. */
-export const isDeliveredOverNats = ({ transport, dialect }: Agent, extensions: JsonObject): boolean =>
-  transport === 'nats' && !getDialect(dialect).natsBinding?.usesLease?.(extensions);
+export const isDeliveredOverNats = (agent: Agent, extensions: JsonObject): boolean =>
+  agent.transport === 'nats' && !getAgentDialect(agent).natsBinding?.usesLease?.(extensions);
 
 const findNatsProviders = (
   deps: Deps,

@@ -1,0 +1,12 @@
+import { validate } from '../../../kernel/json/parse-or-throw.ts';
+import type { DialectProfile } from '../../dialect.ts';
+import { decode } from './decode.ts';
+import { CfnMessage } from './schema.ts';
+
+/** The message bus of claude-flow-novice, which writes the messages of the document in its own way. */
+export const cfnProfile: DialectProfile = {
+  schema: CfnMessage,
+  validate: (message) => validate(CfnMessage, message),
+  getSender: ({ from }) => (typeof from === 'string' ? from.toLowerCase() : undefined),
+  decode,
+};
