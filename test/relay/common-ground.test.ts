@@ -216,4 +216,14 @@ describe('CommonGround on NATS', () => {
     assert.equal(JSON.parse(message.headers?.get('Parley-Problem') ?? '{}').code, 'protocol_violation');
     assert.equal(message.headers?.get('CG-Sender'), 'pmo');
   });
+
+  it('a message without CG-Sender ends there too, and the problem says what is missing', async (t) => {
+    const site = await relaySite(t);
+    await site.relay();
+    const dead = await consumerOf(site.client, 'PARLEY_DEAD_LETTERS', { durable_name: 'looks-after' });
+    await jetstream(site.client).publish('cg.v1r3.default.public.cmd.agent.merlin.stop', '{}');
+    const problem = JSON.parse((await nextOf(dead)).message.headers?.get('Parley-Problem') ?? '{}');
+    assert.deepEqual([problem.code, problem.violated], ['protocol_violation', 'CG-Sender']);
+    assert.match(problem.detail, /^CG-Sender is missing/);
+  });
 });

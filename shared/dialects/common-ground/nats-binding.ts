@@ -1,6 +1,8 @@
 import type { StreamSpec } from '../../nats/relay-plan.ts';
 import type { NatsBinding } from '../nats-binding.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { parseExtensions } from './extensions.ts';
+import { type CommonGroundHeaders, getSenderHeader } from './headers.ts';
 import { COMMON_GROUND_VERSION, formatSubjectPattern, type SubjectCategory } from './subject.ts';
 
 const DAY_SECONDS = 86_400;
@@ -47,7 +49,19 @@ export const commonGroundNatsBinding: NatsBinding = {
           core: isStreamSubject(subject) ? true : undefined,
         }
       : undefined,
-  fromNats: ({ subject, headers }, payload) => ({ subject, headers, payload }),
+  fromNats: ({ subject, headers }, payload) => {
+    if (!isStreamSubject(subject)) assertSender(headers);
+    return { subject, headers, payload };
+  },
+};
+
+/** The clients of the protocol add it. Over HTTP the key says who sends. */
+const assertSender = (headers: CommonGroundHeaders): void => {
+  if (getSenderHeader(headers) !== undefined) return;
+  throw new ParleyError('protocol_violation', 'CG-Sender is missing: on NATS this header names the agent that sends.', {
+    details: { violated: 'CG-Sender' },
+    issues: [{ path: 'headers.CG-Sender', message: 'is missing' }],
+  });
 };
 
 const isStreamSubject = (subject: string): boolean => subject.split('.')[4] === 'str';
