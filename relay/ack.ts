@@ -6,6 +6,11 @@ import type { RelayMetrics } from './metrics.ts';
 import type { NatsClient } from './nats-client.ts';
 import type { MessageResponse } from './parley-api.ts';
 
+/** A message of a consumer, or one that was read from its stream without one. */
+export type SettleableMessage = Pick<JsMsg, 'subject' | 'headers' | 'data' | 'time' | 'ack' | 'nak' | 'term'> & {
+  info: Pick<JsMsg['info'], 'stream' | 'streamSequence' | 'deliveryCount'>;
+};
+
 export interface AckContext {
   site: NatsClient;
   metrics: RelayMetrics;
@@ -15,7 +20,7 @@ export interface AckContext {
 /** If a step fails, the message stays unacknowledged and JetStream delivers it again. */
 export const applyDisposition = async (
   settling: AckContext,
-  message: JsMsg,
+  message: SettleableMessage,
   disposition: Disposition,
   { status, body }: MessageResponse,
 ): Promise<void> => {
@@ -50,19 +55,19 @@ export const applyDisposition = async (
   }
 };
 
-export const nakWithBackoff = ({ metrics }: AckContext, message: JsMsg): void => {
+export const nakWithBackoff = ({ metrics }: AckContext, message: SettleableMessage): void => {
   metrics.increment('ingress', 'retries');
   message.nak(computeBackoffMs(message.info.deliveryCount));
 };
 
-export const nakNow = ({ metrics }: AckContext, message: JsMsg): void => {
+export const nakNow = ({ metrics }: AckContext, message: SettleableMessage): void => {
   metrics.increment('ingress', 'retries');
   message.nak();
 };
 
 export const deadLetterMessage = async (
   settling: AckContext,
-  message: JsMsg,
+  message: SettleableMessage,
   problem: MessageResponse['body'],
 ): Promise<void> => {
   const { site, metrics, log } = settling;

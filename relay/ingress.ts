@@ -238,7 +238,7 @@ export class Ingress {
   }
 }
 
-const NOT_AN_OBJECT_PROBLEM = { code: 'invalid_json', detail: 'The message is not a JSON object.' };
+export const NOT_AN_OBJECT_PROBLEM = { code: 'invalid_json', detail: 'The message is not a JSON object.' };
 const NO_RESPONSE: MessageResponse = { status: 503, body: {} };
 /** After two missed heartbeats the client sends its pull request again. */
 const IDLE_HEARTBEAT_MS = 2500;

@@ -14,6 +14,7 @@ import { type ParleyApi, ParleyResponseError } from './parley-api.ts';
 import { type DurableConsumer, listCoreSubjects, provisionStreams } from './provision-streams.ts';
 import { RelayStartError } from './settings.ts';
 import { subscribeCore } from './subscribe-core.ts';
+import { UNREAD_INTERVAL_MS, UnreadSubjects } from './unread-subjects.ts';
 
 export interface RelayOptions {
   nats: NatsOptions;
@@ -26,6 +27,8 @@ export interface RelayOptions {
   /** JetStream redelivers a message that was not settled in this time. */
   ackWaitMs?: number;
   warmupMs?: number;
+  /** How often subjects are looked for that nobody reads. */
+  unreadIntervalMs?: number;
 }
 
 export interface RunningRelay {
@@ -99,6 +102,7 @@ const runRelay = (
   options: RelayRunOptions,
 ): RunningRelay => {
   const { api, log, provisionMissing, batchSize = 25, maxInflight = 500, fetchMs = 30_000 } = options;
+  const { unreadIntervalMs = UNREAD_INTERVAL_MS } = options;
   const metrics = new RelayMetrics();
   const ending = new AbortController();
   const { signal } = ending;
@@ -117,7 +121,10 @@ const runRelay = (
   for (const subject of listCoreSubjects(plan.sources)) {
     subscribeCore(subject, { ...taking, onKeyChange: () => {} });
   }
-  const running = Promise.all([...ups, ...downs].map((one) => one.run()));
+  const unread = plan.unread.map(
+    (subjects) => new UnreadSubjects(subjects, { ...shared, intervalMs: unreadIntervalMs }),
+  );
+  const running = Promise.all([...ups, ...downs, ...unread].map((one) => one.run()));
   log('info', 'relay running', { project: plan.project, server: site.connection.getServer() });
   return {
     metrics,

@@ -10,6 +10,7 @@ const plan: RelayPlan = {
     storage: 'file',
     maxAgeSeconds: 3600,
   })),
+  unread: [],
   sources: [{ stream: 'UP', durable: 'parley-bench', filter: 'bench.up.>' }],
 };
 

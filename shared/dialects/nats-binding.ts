@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import type { ParleyError } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import type { NatsEnvelope, NatsMessage } from '../nats/nats-message.ts';
-import type { StreamSpec, SubscriptionSpec } from '../nats/relay-plan.ts';
+import type { StreamSpec, SubscriptionSpec, UnreadSource } from '../nats/relay-plan.ts';
 
 /** What a message is about, beside what it says itself. */
 export interface NatsContext {
@@ -36,6 +36,7 @@ export interface NatsDescription {
 }
 
 export interface RefusalContext extends Pick<NatsContext, 'project' | 'config'> {
+  now: number;
   hasTask(id: string): Promise<boolean>;
 }
 
@@ -45,6 +46,8 @@ export interface NatsBinding {
   /** Loaded only where it is asked for: no message needs it. */
   loadAsyncApiChannels(): Promise<NatsDescription>;
   listSources(project: string, config: Config): SubscriptionSpec[];
+  /** What the relay brings from a workqueue where nobody reads it, so that somebody answers. */
+  listUnreadSources?(config: Config): UnreadSource[];
   /** Its subjects name domains: it is what on-prem agents are told in of a task that is for whoever serves its domain. */
   hasDomainSubjects?: true;
   /** Whether its agents lease a task that carries this over HTTPS. */
@@ -75,7 +78,12 @@ export interface NatsBinding {
     about: RefusalContext,
   ): Promise<boolean>;
   /** What the sender of a refused message is told. */
-  buildRejectionNotice?(message: JsonObject, refusal: ParleyError, now: number): NatsMessage | undefined;
+  buildRejectionNotice?(
+    arrival: NatsEnvelope,
+    message: JsonObject,
+    refusal: ParleyError,
+    about: RefusalContext,
+  ): Promise<NatsMessage | undefined>;
   /** That an agent of the dialect came or fell silent. */
   buildPresenceMessage?(agent: string, isOnline: boolean, at: number): AddressedMessage;
 }

@@ -28,5 +28,6 @@ export const buildRelayPlan = (project: string, config: Config): RelayPlan => {
       ...own.flatMap(({ listSources }) => listSources(project, config)),
       { stream: general.name, durable: `parley-${project}-send`, filter: formatSendSubject(project) },
     ],
+    unread: own.flatMap(({ listUnreadSources }) => listUnreadSources?.(config) ?? []),
   };
 };

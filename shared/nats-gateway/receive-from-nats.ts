@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialects/dialect.ts';
+import type { RefusalContext } from '../dialects/nats-binding.ts';
 import { DIALECTS, getAgentDialect } from '../dialects/registry.ts';
 import type { Deps } from '../identity/deps.ts';
 import { type IngestResult, ingestMessage, type ReceiveContext } from '../ingest/ingest-message.ts';
@@ -40,7 +40,10 @@ export const receiveFromNats = async (
     };
     return await ingestMessage(deps, own, owner?.natsBinding?.fromNats(arrival, message) ?? message);
   } catch (error) {
-    if (owner && (await isUnrelated(deps, owner, sent, arrival, message, error))) {
+    if (!owner?.natsBinding || !(error instanceof ParleyError)) throw error;
+    const { buildRejectionNotice, isUnrelated } = owner.natsBinding;
+    const about = buildRefusalContext(deps, sent);
+    if (isPermanent(error) && (await isUnrelated?.(arrival, message, error, about))) {
       return {
         id: String(message.id),
         dialect: owner.name,
@@ -48,24 +51,19 @@ export const receiveFromNats = async (
         skipped: 'it is about no task of Parley',
       };
     }
-    const rejectionNotice =
-      error instanceof ParleyError && owner?.natsBinding?.buildRejectionNotice?.(message, error, deps.clock.now());
+    const rejectionNotice = await buildRejectionNotice?.(arrival, message, error, about);
     if (!rejectionNotice) throw error;
     const { code, issues, retryable, cause, details } = error;
     throw new ParleyError(code, error.message, { issues, retryable, cause, details: { ...details, rejectionNotice } });
   }
 };
 
-const isUnrelated = async (
-  { config, records }: Deps,
-  { natsBinding }: Dialect,
+const buildRefusalContext = (
+  { clock, config, records }: Deps,
   { caller: { project } }: ReceiveContext,
-  arrival: NatsEnvelope,
-  message: JsonObject,
-  refusal: unknown,
-): Promise<boolean> => {
-  if (!natsBinding?.isUnrelated || !isPermanent(refusal)) return false;
-  const hasTask = async (id: string): Promise<boolean> =>
-    (await findTaskByAnyId(records, project, toCanonicalId(id))) !== undefined;
-  return natsBinding.isUnrelated(arrival, message, refusal, { project, config, hasTask });
-};
+): RefusalContext => ({
+  project,
+  config,
+  now: clock.now(),
+  hasTask: async (id) => (await findTaskByAnyId(records, project, toCanonicalId(id))) !== undefined,
+});

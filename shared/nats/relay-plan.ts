@@ -20,10 +20,19 @@ export const SubscriptionSpec = z.strictObject({
 });
 export type SubscriptionSpec = z.output<typeof SubscriptionSpec>;
 
+/** Subjects of a workqueue that the relay brings only where no consumer reads them. */
+export const UnreadSource = z.strictObject({
+  stream: z.string(),
+  filter: z.string().describe('the subjects that it looks at'),
+  except: z.array(z.string()).describe('those of them that are left to their readers, who may still come'),
+});
+export type UnreadSource = z.output<typeof UnreadSource>;
+
 /** What a relay has to do at its site. It is told by the cloud, so that it needs no change for a new dialect or domain. */
-export const RelayPlan = z.strictObject({
+export const RelayPlan = z.object({
   project: z.string(),
   streams: z.array(StreamSpec),
   sources: z.array(SubscriptionSpec),
+  unread: z.array(UnreadSource).default([]),
 });
 export type RelayPlan = z.output<typeof RelayPlan>;

@@ -1,6 +1,6 @@
+import { ParleyError } from '../../kernel/errors.ts';
 import type { StreamSpec } from '../../nats/relay-plan.ts';
 import type { NatsBinding } from '../nats-binding.ts';
-import { ParleyError } from '../../kernel/errors.ts';
 import { parseExtensions } from './extensions.ts';
 import { type CommonGroundHeaders, getSenderHeader } from './headers.ts';
 import { COMMON_GROUND_VERSION, formatSubjectPattern, type SubjectCategory } from './subject.ts';

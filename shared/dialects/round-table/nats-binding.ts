@@ -1,19 +1,18 @@
 import { isServedOverNats, listDomains } from '../../config/config.ts';
-import { ParleyError, STATUS_BY_CODE } from '../../kernel/errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import type { StreamSpec, SubscriptionSpec } from '../../nats/relay-plan.ts';
 import type { NatsBinding } from '../nats-binding.ts';
+import { buildRejectionNotice } from './rejection-notices.ts';
+import { buildSystemMessage, SUBJECT_ROOT } from './system-message.ts';
 
-const ROOT = 'roundtable';
 const DAY_SECONDS = 86_400;
 const MIB = 1024 * 1024;
 
 const TASKS: StreamSpec = {
   name: 'ROUNDTABLE_TASKS',
-  subjects: [`${ROOT}.tasks.>`],
+  subjects: [`${SUBJECT_ROOT}.tasks.>`],
   retention: 'workqueue',
   storage: 'file',
   maxAgeSeconds: DAY_SECONDS,
@@ -21,7 +20,7 @@ const TASKS: StreamSpec = {
 };
 const RESULTS: StreamSpec = {
   name: 'ROUNDTABLE_RESULTS',
-  subjects: [`${ROOT}.results.>`],
+  subjects: [`${SUBJECT_ROOT}.results.>`],
   retention: 'limits',
   storage: 'file',
   maxAgeSeconds: 7 * DAY_SECONDS,
@@ -29,7 +28,7 @@ const RESULTS: StreamSpec = {
 };
 const EVENTS: StreamSpec = {
   name: 'ROUNDTABLE_EVENTS',
-  subjects: [`${ROOT}.events.>`],
+  subjects: [`${SUBJECT_ROOT}.events.>`],
   retention: 'limits',
   storage: 'file',
   maxAgeSeconds: 30 * DAY_SECONDS,
@@ -37,7 +36,7 @@ const EVENTS: StreamSpec = {
 };
 const HEARTBEAT: StreamSpec = {
   name: 'ROUNDTABLE_HEARTBEAT',
-  subjects: [`${ROOT}.heartbeat.>`],
+  subjects: [`${SUBJECT_ROOT}.heartbeat.>`],
   retention: 'limits',
   storage: 'memory',
   maxAgeSeconds: 3600,
@@ -46,7 +45,7 @@ const HEARTBEAT: StreamSpec = {
 
 const BROADCAST: StreamSpec = {
   name: 'ROUNDTABLE_BROADCAST',
-  subjects: [`${ROOT}.broadcast.>`],
+  subjects: [`${SUBJECT_ROOT}.broadcast.>`],
   retention: 'limits',
   storage: 'file',
   maxAgeSeconds: 7 * DAY_SECONDS,
@@ -62,14 +61,21 @@ export const roundTableNatsBinding: NatsBinding = {
   listSources: (project, config) => [
     ...listDomains(config, project)
       .filter((domain) => !isServedOverNats(config, project, domain))
-      .map((domain) => buildSubscriptionSpec(TASKS, `parley-${project}-tasks-${domain}`, `${ROOT}.tasks.${domain}.>`)),
-    buildSubscriptionSpec(RESULTS, `parley-${project}-results`, `${ROOT}.results.>`),
-    buildSubscriptionSpec(EVENTS, `parley-${project}-claimed`, `${ROOT}.events.task.claimed`),
-    buildSubscriptionSpec(EVENTS, `parley-${project}-progress`, `${ROOT}.events.task.progress`),
-    buildSubscriptionSpec(HEARTBEAT, `parley-${project}-heartbeat`, `${ROOT}.heartbeat.>`),
-    buildSubscriptionSpec(BROADCAST, `parley-${project}-broadcast`, `${ROOT}.broadcast.>`),
+      .map((domain) =>
+        buildSubscriptionSpec(TASKS, `parley-${project}-tasks-${domain}`, `${SUBJECT_ROOT}.tasks.${domain}.>`),
+      ),
+    buildSubscriptionSpec(RESULTS, `parley-${project}-results`, `${SUBJECT_ROOT}.results.>`),
+    buildSubscriptionSpec(EVENTS, `parley-${project}-claimed`, `${SUBJECT_ROOT}.events.task.claimed`),
+    buildSubscriptionSpec(EVENTS, `parley-${project}-progress`, `${SUBJECT_ROOT}.events.task.progress`),
+    buildSubscriptionSpec(HEARTBEAT, `parley-${project}-heartbeat`, `${SUBJECT_ROOT}.heartbeat.>`),
+    buildSubscriptionSpec(BROADCAST, `parley-${project}-broadcast`, `${SUBJECT_ROOT}.broadcast.>`),
   ],
-  matchesSubject: (subject) => subject.startsWith(`${ROOT}.`),
+  listUnreadSources: (config) => {
+    const domains = Object.values(config.projects).flatMap((project) => Object.keys(project.domains));
+    const except = domains.map((domain) => `${SUBJECT_ROOT}.tasks.${domain}.>`);
+    return [{ stream: TASKS.name, filter: `${SUBJECT_ROOT}.tasks.>`, except }];
+  },
+  matchesSubject: (subject) => subject.startsWith(`${SUBJECT_ROOT}.`),
   toNats: (message, { project, config, domain, isPartialAudience }) => {
     const subject = isPartialAudience
       ? buildBroadcastSubject(message)
@@ -89,25 +95,12 @@ export const roundTableNatsBinding: NatsBinding = {
     const { correlationId = kind === 'results' ? subject.split('.').at(-1) : undefined } = message;
     return typeof correlationId === 'string' && !(await hasTask(correlationId));
   },
-  buildRejectionNotice: (message, refusal, now) => {
-    const { id, from, correlationId: taskId } = message;
-    // Whoever lost a task learns it; a message that is wrong in itself is kept where somebody looks after it.
-    const isLost = STATUS_BY_CODE[refusal.code] === 409 || refusal.code === 'not_eligible';
-    if (!isLost || typeof taskId !== 'string' || typeof from !== 'string') return undefined;
-    const payload = { code: refusal.code, message: refusal.message, holder: refusal.details.holder };
-    const rejection = {
-      id: uuidFromSeed(['rejected', String(id)]),
-      type: 'task.claim-rejected',
-      correlationId: taskId,
-    };
-    const addressed = buildSystemMessage({ ...rejection, to: from, payload }, now);
-    return { subject: `${ROOT}.events.task.claim-rejected`, payload: addressed, id: rejection.id };
-  },
+  buildRejectionNotice,
   buildPresenceMessage: (agent, isOnline, at) => {
     const type = isOnline ? 'knight-online' : 'knight-offline';
     const id = uuidFromSeed(['presence', agent, type, at]);
     const payload = buildSystemMessage({ id, type: `system.${type}`, payload: { agent } }, at);
-    return { subject: `${ROOT}.events.system.${type}`, payload };
+    return { subject: `${SUBJECT_ROOT}.events.system.${type}`, payload };
   },
 };
 
@@ -117,13 +110,6 @@ const buildSubscriptionSpec = ({ name }: StreamSpec, durable: string, filter: st
   filter,
 });
 
-const buildSystemMessage = (message: JsonObject, at: number): JsonObject => ({
-  version: '1.0',
-  from: SYSTEM_SENDER,
-  timestamp: toIso(at),
-  ...message,
-});
-
 const buildMessageSubject = (
   message: JsonObject,
   domain: string | undefined,
@@ -131,20 +117,20 @@ const buildMessageSubject = (
 ): string | undefined => {
   switch (message.type) {
     case 'task.request':
-      return isServedOnPrem ? `${ROOT}.tasks.${getPayloadTask(message)}` : undefined;
+      return isServedOnPrem ? `${SUBJECT_ROOT}.tasks.${getPayloadTask(message)}` : undefined;
     case 'task.claimed':
     case 'task.progress':
-      return `${ROOT}.events.${message.type}`;
+      return `${SUBJECT_ROOT}.events.${message.type}`;
     case 'task.result':
     case 'task.failed':
-      return domain === undefined ? undefined : `${ROOT}.results.${domain}.${message.correlationId}`;
+      return domain === undefined ? undefined : `${SUBJECT_ROOT}.results.${domain}.${message.correlationId}`;
     default:
       return undefined;
   }
 };
 
 const buildBroadcastSubject = ({ type }: JsonObject): string | undefined =>
-  typeof type === 'string' && type.startsWith('broadcast.') ? `${ROOT}.${type}` : undefined;
+  typeof type === 'string' && type.startsWith('broadcast.') ? `${SUBJECT_ROOT}.${type}` : undefined;
 
 const getPayloadTask = ({ payload }: JsonObject): Json | undefined => (isObject(payload) ? payload.task : undefined);
 
