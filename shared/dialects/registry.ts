@@ -1,5 +1,6 @@
 import { ParleyError } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
+import { omitNulls } from '../kernel/json/omit-nulls.ts';
 import { agentOsDialect } from './agent-os/agent-os.ts';
 import { commonGroundDialect } from './common-ground/common-ground.ts';
 import type { Dialect } from './dialect.ts';
@@ -63,6 +64,10 @@ export const resolveDialect = (message: JsonObject, named: string | undefined, s
 
 const resolvePlainDialect = (message: JsonObject, named: string | undefined): Dialect => {
   if (named !== undefined) return getDialect(named);
+  return recognizeDialect(Object.values(message).includes(null) ? omitNulls(message) : message);
+};
+
+const recognizeDialect = (message: JsonObject): Dialect => {
   const recognised = DIALECTS.find((candidate) => candidate.isRecognized(message));
   if (recognised && (!recognised.types || hasKnownType(recognised, message))) return recognised;
   const nearest = findNearestDialect(message);

@@ -27,7 +27,6 @@ const refused: [what: string, message: object, code: ParleyErrorCode, paths: str
   ['a TTL of -1', request({ ttl: -1 }), 'invalid_message', ['ttl']],
   ['a TTL of 1.5', request({ ttl: 1.5 }), 'invalid_message', ['ttl']],
   ['a TTL in a text', request({ ttl: '3600' }), 'invalid_message', ['ttl']],
-  ['a TTL of null', request({ ttl: null }), 'invalid_message', ['ttl']],
   ['an unknown priority', request({ priority: 'urgent' }), 'invalid_message', ['priority']],
   ['a version that is a word', request({ version: 'one' }), 'invalid_message', ['version']],
   ['a version that is a number', request({ version: 1 }), 'invalid_message', ['version']],

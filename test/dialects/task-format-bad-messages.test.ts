@@ -28,7 +28,7 @@ const refused: [what: string, message: object, paths: string[]][] = [
   ['a user that is an object', tfRequest({ context: { user: {} } }), ['context.user']],
   ['a timestamp without a zone', tfRequest({ context: { timestamp: '2025-01-05T10:30:00' } }), ['context.timestamp']],
   ['an unknown priority', tfRequest({ context: { priority: 'critical' } }), ['context.priority']],
-  ['routing that is null', tfRequest({ routing: null }), ['routing']],
+  ['routing that is a list', tfRequest({ routing: [] }), ['routing']],
   ['a source that is no agent id', tfRequest({ routing: { source: 'The Cook' } }), ['routing.source']],
   ['a target that is no agent id', tfRequest({ routing: { target: 5 } }), ['routing.target']],
   ['a chain that is a text', tfRequest({ routing: { delegationChain: 'a' } }), ['routing.delegationChain']],

@@ -163,9 +163,9 @@ const toTaskError = ({ code, message, details, recoverable, suggestion }: ErrorC
   message,
   retryable: AGENT_OS_ERROR_CODES[code].recoverable && recoverable !== false,
   details:
-    details === undefined && suggestion === undefined
+    (details ?? suggestion) === undefined
       ? undefined
-      : toJsonObject({ ...toDetailsObject(details), suggestion }),
+      : toJsonObject({ ...toDetailsObject(details ?? undefined), suggestion }),
 });
 
 const toDetailsObject = (details: unknown): object => {

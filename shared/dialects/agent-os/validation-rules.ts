@@ -31,7 +31,7 @@ export const withBrokenRules = <T>(wire: JsonObject, understand: () => T): T => 
 };
 
 const listBrokenRules = (wire: JsonObject, issue: Issue): string[] => {
-  if (REQUIRED_FIELDS.includes(issue.path) && wire[issue.path] === undefined) return ['required_fields'];
+  if (REQUIRED_FIELDS.includes(issue.path) && (wire[issue.path] ?? undefined) === undefined) return ['required_fields'];
   const broken = VALIDATION_RULES.find(([, isBroken]) => isBroken(issue));
   return broken ? [broken[0]] : [];
 };

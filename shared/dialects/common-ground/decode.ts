@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import { omitNulls } from '../../kernel/json/omit-nulls.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { ProtocolMessage } from '../../model/command.ts';
 import { parsePayload } from '../parse-payload.ts';
@@ -173,7 +174,7 @@ const toAgentCommand = (auditEntry: DecodedMessage): CommonGroundCommand => {
 const parseEnqueuePayload = ({ subject, rawPayload }: DecodedMessage): z.output<typeof EnqueuePayload> => {
   const payload = parsePayload(
     EnqueuePayload,
-    { agent_id: subject.target, channel_id: subject.channel, ...omitHeaderLikeKeys(rawPayload) },
+    { agent_id: subject.target, channel_id: subject.channel, ...omitHeaderLikeKeys(omitNulls(rawPayload)) },
     'The call',
   );
   if (payload.agent_id === subject.target && payload.channel_id === subject.channel) return payload;
@@ -181,7 +182,11 @@ const parseEnqueuePayload = ({ subject, rawPayload }: DecodedMessage): z.output<
 };
 
 const parseReportPayload = ({ subject, rawPayload }: DecodedMessage): z.output<typeof ToolReportPayload> => {
-  const payload = parsePayload(ToolReportPayload, { message_type: subject.suffix, ...rawPayload }, 'The report');
+  const payload = parsePayload(
+    ToolReportPayload,
+    { message_type: subject.suffix, ...omitNulls(rawPayload) },
+    'The report',
+  );
   if (payload.message_type === subject.suffix) return payload;
   throw subjectMismatchError('is another kind of report');
 };

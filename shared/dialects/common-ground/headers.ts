@@ -72,7 +72,7 @@ const MAX_DEPTH_LENGTH = 64;
 export const withDepthAsText = (message: JsonObject): JsonObject => {
   if (!isObject(message.headers)) return message;
   const headers = Object.entries(message.headers).map(([name, value]) =>
-    name.toLowerCase() === DEPTH_HEADER && value !== undefined
+    name.toLowerCase() === DEPTH_HEADER && (value ?? undefined) !== undefined
       ? [name, (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_DEPTH_LENGTH)]
       : [name, value],
   );
@@ -93,7 +93,7 @@ export const parseDepthHeader = (headers: CommonGroundHeaders): number | undefin
 /** The same where it may stand in the body too: what is said twice must agree. */
 export const parseDepth = (headers: CommonGroundHeaders, inBody: unknown): number | undefined => {
   const inHeader = parseDepthHeader(headers);
-  if (inBody === undefined) return inHeader;
+  if ((inBody ?? undefined) === undefined) return inHeader;
   if (typeof inBody !== 'number' || !Number.isSafeInteger(inBody) || inBody < 0) {
     throw new ParleyError('protocol_violation', 'recursion_depth must be an integer that is not negative.', {
       details: { violated: 'recursion_depth' },

@@ -153,10 +153,10 @@ export const hasTaskFormatFieldsOnly = (message: JsonObject): boolean => {
 };
 
 /** Which of the three a message is meant to be. */
-export const pickSchema = (message: JsonObject) => {
-  if (message.status !== undefined) {
-    const isKnown = TaskResponse.options.some((option) => option.shape.status.value === message.status);
+export const pickSchema = ({ status, type, input }: JsonObject) => {
+  if ((status ?? undefined) !== undefined) {
+    const isKnown = TaskResponse.options.some((option) => option.shape.status.value === status);
     return isKnown ? TaskResponse : UntypedTaskResponse;
   }
-  return message.input !== undefined && message.type === undefined ? TaskUpdate : TaskRequest;
+  return input !== undefined && (type ?? undefined) === undefined ? TaskUpdate : TaskRequest;
 };

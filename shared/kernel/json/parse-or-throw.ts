@@ -1,15 +1,34 @@
 import * as z from 'zod';
 import { type Issue, ParleyError, type ParleyErrorCode } from '../errors.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
+import { omitRejectedNulls } from './omit-nulls.ts';
 
 /** Parsed JSON needs no check below the top level. */
 export const jsonObject = z.custom<JsonObject>(isObject, 'must be an object').meta({ type: 'object' });
 
 export const jsonValue = z.custom<Json>((value) => value !== undefined, 'must be there').meta({});
 
+/** A schema that transforms checks the inner fields after the outer ones. */
+const MAX_NULL_LAYERS = 4;
+
+/**
+ * A null where the schema takes none is an absent field: pydantic's `model_dump()` writes None for each field that nobody set.
+ * Messages without such nulls are parsed once.
+ */
+const parseWithoutNulls = <T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> => {
+  let parsed = schema.safeParse(value, { error: formatZodIssue });
+  let rest = value;
+  for (let layer = 0; layer < MAX_NULL_LAYERS && parsed.error; layer++) {
+    rest = omitRejectedNulls(rest, parsed.error.issues);
+    if (rest === undefined) break;
+    parsed = schema.safeParse(rest, { error: formatZodIssue });
+  }
+  return parsed;
+};
+
 /** One error lists every issue. */
 export const parseOrThrow = <T>(schema: z.ZodType<T>, value: unknown, code: ParleyErrorCode, what: string): T => {
-  const parsed = schema.safeParse(value, { error: formatZodIssue });
+  const parsed = parseWithoutNulls(schema, value);
   if (parsed.success) return parsed.data;
   const issues = toIssues(parsed.error);
   const fields = issues.map(({ path }) => path || '(the whole)').join(', ');
@@ -18,7 +37,7 @@ export const parseOrThrow = <T>(schema: z.ZodType<T>, value: unknown, code: Parl
 };
 
 export const validate = (schema: z.ZodType, value: unknown): Issue[] => {
-  const parsed = schema.safeParse(value, { error: formatZodIssue });
+  const parsed = parseWithoutNulls(schema, value);
   return parsed.success ? [] : toIssues(parsed.error);
 };
 
