@@ -59,7 +59,7 @@ export interface Wakeup {
   isForGroup?: true;
   inboxId?: string;
   reason: string;
-  /** It was rung on its subject on NATS: whoever listens there has heard it. */
-  isAlreadyPublished?: true;
+  /** The target of the subject on which NATS has carried it already. */
+  publishedTarget?: string;
   context: TurnEventContext;
 }

@@ -62,9 +62,11 @@ export const Registration = z.strictObject({
   channels: boundedArray(z.string().regex(CHANNEL_ID, 'must be public, u_<user> or t_<thread>'), { min: 1, max: 64 })
     .optional()
     .describe('the channels that the agent may use. By default `public`'),
-  workerTarget: name
+  workerTarget: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -')
     .optional()
-    .describe('the kind of worker that runs its turns. `ui_worker` accepts actions of a user interface'),
+    .describe('the workers that run its turns, to whom wake-ups go. `ui_worker` accepts actions of a user interface'),
 });
 export type Registration = z.output<typeof Registration>;
 

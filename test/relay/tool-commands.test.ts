@@ -206,4 +206,51 @@ describe('a bell that is rung on NATS', () => {
     assert.deepEqual([(await nextOf(bells)).body.reason, (await nextOf(bells)).body.reason], ['by-pmo', 'by-admin']);
     assert.equal(await timesSaidOn(site.client, BELL), 2);
   });
+
+  const GENERIC = 'cg.v1r3.default.public.cmd.agent.worker_generic.wakeup';
+
+  it('goes to the workers of an agent that names them, for each turn and each group turn', async (t) => {
+    const site = await relaySite(t);
+    await groundAgent(site, 'merlin', {
+      transport: 'nats',
+      workerTarget: 'worker_generic',
+      capabilities: ['wizards'],
+    });
+    await site.relay();
+    const bells = await consumerOf(site.client, 'cg_cmd_v1r3', {
+      durable_name: 'worker_generic',
+      filter_subject: 'cg.v1r3.default.*.cmd.agent.*.wakeup',
+    });
+    for (const target of ['merlin', 'wizards']) {
+      await enqueued(site.admin, target);
+      const bell = await nextOf(bells);
+      assert.deepEqual([bell.subject, bell.body.agent_id], [GENERIC, 'merlin']);
+    }
+  });
+
+  it('reaches the workers of an agent once, whether it was rung at them or at the agent', async (t) => {
+    const site = await relaySite(t);
+    await groundAgent(site, 'merlin', { transport: 'nats', workerTarget: 'worker_generic' });
+    await groundAgent(site, 'pmo', { transport: 'nats' });
+    await site.relay();
+    const ring = (subject: string, reason: string) =>
+      jetstream(site.client).publish(subject, JSON.stringify({ agent_id: 'merlin', inbox_id: null, reason }), {
+        headers: named({ 'CG-Sender': 'pmo' }),
+      });
+    await ring(GENERIC, 'at-the-workers');
+    await eventually(async () => assert.equal((await eventsOf(site.admin, 'cmd.agent.wakeup')).length, 1));
+    await ring(GENERIC.replace('worker_generic', 'merlin'), 'at-the-agent');
+    const bells = await consumerOf(site.client, 'cg_cmd_v1r3', { durable_name: 'generic', filter_subject: GENERIC });
+    const reasons = [(await nextOf(bells)).body.reason, (await nextOf(bells)).body.reason];
+    assert.deepEqual(reasons, ['at-the-workers', 'at-the-agent']);
+    assert.equal(await timesSaidOn(site.client, GENERIC), 2);
+    const told = await eventsOf(site.admin, 'cmd.agent.wakeup');
+    assert.deepEqual(
+      told.map(({ data }) => [data.to, data.payload.agent_id]),
+      [
+        ['merlin', 'merlin'],
+        ['merlin', 'merlin'],
+      ],
+    );
+  });
 });

@@ -1,7 +1,7 @@
 import { type CommonGroundCommand, isCommonGroundMessage } from '../../dialects/common-ground/decode.ts';
 import { getRequiredDepth, listHeaderLikeKeys, parseTraceHeaders } from '../../dialects/common-ground/headers.ts';
 import { parseProjectSubject } from '../../dialects/common-ground/subject.ts';
-import { type Caller, getCallerName, resolveActor } from '../../identity/auth/authenticate.ts';
+import { type Caller, findAgent, getCallerName, resolveActor } from '../../identity/auth/authenticate.ts';
 import { assertChannelAccess } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { pickTraceFields, type Trace } from '../../kernel/trace.ts';
@@ -74,10 +74,11 @@ export const executeMessage = async (
     case 'uiAction':
       return createUiAction(deps, caller, toUiActionRequest(order), trace);
     case 'wake': {
-      const { target, channel } = order.subject;
+      const { channel } = order.subject;
       if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);
+      const target = await resolveWokenAgent(deps, caller.project, order);
       const { isForGroup } = await resolveTurnTarget(deps, caller.project, target, channel);
-      const isAlreadyPublished = caller.role === 'agent' ? caller.viaRelay : undefined;
+      const publishedTarget = caller.role === 'agent' && caller.viaRelay ? order.subject.target : undefined;
       const about = {
         project: caller.project,
         channel,
@@ -90,7 +91,7 @@ export const executeMessage = async (
         at: deps.clock.now(),
         target,
         isForGroup,
-        isAlreadyPublished,
+        publishedTarget,
         context: about,
       } as const;
       await createWakeup(deps, { ...wakeup, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
@@ -98,6 +99,13 @@ export const executeMessage = async (
     }
   }
 };
+
+/** The subject names an agent, a group, or the workers of the agent that the payload names. */
+const resolveWokenAgent = async (
+  deps: Deps,
+  project: string,
+  { subject: { target }, payload: { agent_id: named } }: Extract<CommonGroundCommand, { do: 'wake' }>,
+): Promise<string> => ((await findAgent(deps, project, named))?.agent.workerTarget === target ? named : target);
 
 /** Whose turn it is stands in the subject and in the payload. */
 const assertSameTarget = ({ subject, payload }: Extract<CommonGroundCommand, { do: 'report' | 'stop' }>): void => {

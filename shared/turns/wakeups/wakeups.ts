@@ -28,18 +28,27 @@ export const computeWakeupEffects = ({ before, after }: RecordChange<WakeupRecor
 
 /** Tells an agent that there is something to do. Whoever waits for a lease hears of it anyway. */
 export const sendWakeup = async (deps: Deps, wakeup: Wakeup): Promise<void> => {
-  const { cause, at, target, inboxId, reason, isAlreadyPublished, context } = wakeup;
+  const { cause, at, target, inboxId, reason, publishedTarget, context } = wakeup;
   const agent = wakeup.isForGroup
     ? pickRandomMember(await listIdleMembers(deps, context.project, target, context.channel))
     : target;
   if (agent === undefined) return;
-  const event = turnProtocol.encodeEvent({ kind: 'wakeup', cause, at, target, context, agent, inboxId, reason });
+  const worker = (await deps.directory.getAgent(context.project, agent))?.agent;
+  const subjectTarget = worker?.workerTarget ?? target;
+  const event = turnProtocol.encodeEvent({
+    kind: 'wakeup',
+    cause,
+    at,
+    target: subjectTarget,
+    context,
+    agent,
+    inboxId,
+    reason,
+  });
   await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
-  if (isAlreadyPublished) return;
-  const worker = hasRelay(deps.config, context.project)
-    ? await deps.directory.getAgent(context.project, agent)
-    : undefined;
-  const onNats = worker?.agent.transport === 'nats' ? toRelayEventMessage(event) : undefined;
+  if (worker?.transport !== 'nats' || publishedTarget === subjectTarget || !hasRelay(deps.config, context.project))
+    return;
+  const onNats = toRelayEventMessage(event);
   if (onNats) await deps.queues.send([onNats]);
 };
 
