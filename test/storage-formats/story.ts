@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { createBodyReader } from '../../shared/http/read-body.ts';
+import { createRouter } from '../../shared/http/router.ts';
+import { routes } from '../../shared/http/routes/routes.ts';
+import type { Deps } from '../../shared/identity/deps.ts';
+import { type Caller, callerWith, parsed, type Reply, registered, TestAgent, type Transport } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import type { Wire } from '../support/speakers.ts';
+import { tfRequest } from '../support/task-format.ts';
+
+export interface Written {
+  /** The keys of the agents. */
+  keys: Record<string, string>;
+  /** What the agents were answered, by `agent path`. */
+  answers: Record<string, unknown>;
+}
+
+/** Tasks with a history, one that is held, one that waits, one that failed for good, a batch, a graph and unread messages. */
+export const writeStory = async (
+  transport: Transport,
+  admin: Caller,
+  settle: () => Promise<void>,
+): Promise<Written> => {
+  const agent = (id: string, registration: object) => registered(transport, admin, id, registration);
+  const tim = await agent('tim', { capabilities: [] });
+  const lance = await agent('lance', { capabilities: ['security.briefing'] });
+  const chef = await agent('chef', { dialect: 'task-format' });
+  const cook = await agent('cook', { dialect: 'task-format', capabilities: ['parse_recipe', 'plan_menu'] });
+  const claim = async (worker: TestAgent): Promise<void> => {
+    await eventually(async () => assert.equal((await worker.claim({ max: 1 })).length, 1));
+  };
+  const accept = async (sent: ReturnType<Caller['call']>): Promise<Reply> => {
+    const reply = await sent;
+    assert.ok(reply.status < 300, JSON.stringify(reply.body));
+    return reply;
+  };
+
+  const retried = await tim.request();
+  await claim(lance);
+  await accept(lance.progress(retried, { percent: 10, message: 'reading' }));
+  await accept(lance.progress(retried, { percent: 60, message: 'writing' }));
+  await accept(lance.fail(retried, { error: 'model_error', message: 'it broke', retryAfterSeconds: 0 }));
+  await claim(lance);
+  await accept(lance.call('POST', `/v1/tasks/${retried}/release`));
+  await claim(lance);
+  await accept(lance.complete(retried));
+
+  const failed = await tim.request();
+  await claim(lance);
+  await accept(lance.fail(failed, { error: 'invalid_params', message: 'no scope', retryable: false }));
+  await accept(tim.call('POST', `/v1/tasks/${failed}/retry`));
+  await claim(lance);
+  await accept(lance.progress(failed, { percent: 30 }));
+  await accept(lance.fail(failed, { error: 'invalid_params', message: 'still no scope', retryable: false }));
+
+  const asked = tfRequest();
+  await accept(chef.send(asked));
+  await claim(cook);
+  await accept(cook.send({ id: asked.id, status: 'input_required', input: { prompt: 'How many servings?' } }));
+  await accept(chef.call('POST', `/v1/tasks/${asked.id}/input`, { input: { servings: 4 } }));
+  await accept(cook.send({ id: asked.id, status: 'input_required', input: { prompt: 'With salt?' } }));
+  await accept(chef.call('POST', `/v1/tasks/${asked.id}/input`, { input: true }));
+  await accept(cook.send({ id: asked.id, status: 'completed', result: 'for four, with salt' }));
+
+  const held = await tim.request();
+  await claim(lance);
+  await accept(lance.progress(held, { percent: 20 }));
+  const waiting = await tim.request();
+
+  const tasks = { tim: [retried, failed, held, waiting], chef: [asked.id] };
+  const agents = [tim, lance, chef, cook];
+  const keys = Object.fromEntries(agents.map(({ id, key }) => [id, key]));
+  const paths = Object.entries(tasks).flatMap(([id, ids]) => ids.map((task) => `${id} /v1/tasks/${task}`));
+  paths.push('tim /v1/inbox', 'chef /v1/inbox', 'cook /v1/inbox', 'tim /v1/dead-letters');
+  await settle();
+  return { keys, answers: await readAnswers(transport, keys, paths) };
+};
+
+/** One more report on the task that is held. */
+export const reportMore = async (
+  transport: Transport,
+  keys: Record<string, string>,
+  answers: Record<string, unknown>,
+): Promise<void> => {
+  const held = Object.values(answers).find((answer) => (answer as Wire).state === 'in_progress') as Wire;
+  const reply = await new TestAgent('lance', keys.lance ?? '', transport).progress(held.id, { percent: 70 });
+  assert.equal(reply.status, 202, JSON.stringify(reply.body));
+};
+
+export const readAnswers = async (
+  transport: Transport,
+  keys: Record<string, string>,
+  paths: string[],
+): Promise<Record<string, unknown>> =>
+  Object.fromEntries(
+    await Promise.all(
+      paths.map(async (path) => {
+        const [agent = '', target = ''] = path.split(' ');
+        const { status, body } = await callerWith(transport, keys[agent]).call('GET', target);
+        assert.equal(status, 200, JSON.stringify(body));
+        return [path, body];
+      }),
+    ),
+  );
+
+/** The API without a socket. */
+export const transportTo = (deps: Deps): Transport => {
+  const handle = createRouter(deps, routes);
+  return async (method, target, headers, body = '') => {
+    const [path = '', query = ''] = target.split('?');
+    const readBody = createBodyReader(Buffer.from(body));
+    const response = await handle({ method, path, query, headers, readBody });
+    const text = typeof response.body === 'string' ? response.body : '';
+    return { status: response.status, headers: response.headers, body: parsed(text) };
+  };
+};
