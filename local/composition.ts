@@ -1,6 +1,6 @@
 import type { Config } from '../shared/config/config.ts';
 import { dispatchChanges } from '../shared/effects/dispatcher.ts';
-import { CHANGE_FEED_KINDS } from '../shared/effects/record-definitions.ts';
+import { CHANGE_FEED_KINDS, RECORDS } from '../shared/effects/record-definitions.ts';
 import { onTimer } from '../shared/effects/record-handlers.ts';
 import { openEmbeddedEngine } from '../shared/engines/embedded/embedded-engine.ts';
 import { createRouter, type HttpHandler } from '../shared/http/router.ts';
@@ -56,6 +56,7 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
     onFailure,
     acceptDamage: options.acceptDamage,
     kinds: CHANGE_FEED_KINDS,
+    migrations: RECORDS,
     eventRetentionMs: config.events.retentionMs,
   });
   // A lost queue message is sent again by the dispatcher, so an eager enqueue does not wait for the disk.

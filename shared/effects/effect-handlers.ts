@@ -3,7 +3,7 @@ import type { Deps } from '../identity/deps.ts';
 import { type Delivery, withDerivedId } from '../model/delivery.ts';
 import type { Effect } from '../model/effect.ts';
 import { type HistoryEntry, historyRef } from '../model/history.ts';
-import { lessThan, notEquals, notExists, or } from '../ports/conditions.ts';
+import { and, lessThan, notEquals, notExists, or } from '../ports/conditions.ts';
 import type { NewItem } from '../ports/records.ts';
 import { reconcileDependents, updateChildren } from '../tasks/dependencies/link-fanout.ts';
 import { reconcileDependencies } from '../tasks/dependencies/reconcile-dependencies.ts';
@@ -100,11 +100,25 @@ const createDelivery = async ({ records, newId }: Deps, delivery: NewItem<Delive
 };
 
 /** What the entry that had the place before may have said, and this one does not. */
-const OPTIONAL_HISTORY_FIELDS = ['agent', 'claimedAt', 'endedAt', 'status', 'error', 'progress'] as const;
+const OPTIONAL_HISTORY_FIELDS = [
+  'agent',
+  'claimedAt',
+  'endedAt',
+  'status',
+  'error',
+  'progress',
+  'message',
+  'question',
+  'lastAnswer',
+  'answer',
+  'by',
+] as const satisfies (keyof HistoryEntry)[];
 
 /** A later entry may have taken the place already. */
 const appendHistory = async ({ records, newId }: Deps, entry: NewItem<HistoryEntry>): Promise<void> => {
-  const older = or(notExists('version'), lessThan('version', entry.version), notEquals('cycle', entry.cycle));
+  const { version, taskCreatedAt } = entry;
+  const isOfAnotherTask = and(notEquals('taskCreatedAt', taskCreatedAt), notEquals('cycle', taskCreatedAt));
+  const older = or(notExists('version'), lessThan('version', version), isOfAnotherTask);
   const { pk: _pk, sk: _sk, ...set } = entry;
   const unset = OPTIONAL_HISTORY_FIELDS.filter((field) => entry[field] === undefined);
   await records.update(historyRef(entry), { if: older, set, unset }, newId(), 'orCreate');

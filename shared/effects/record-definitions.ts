@@ -18,6 +18,7 @@ import type { Task } from '../model/task.ts';
 import type { QueuedTurn, StoredStep, Turn } from '../model/turn.ts';
 import type { UiAction } from '../model/ui-action.ts';
 import type { Violation } from '../model/violation.ts';
+import { type RecordMigration, renameField } from '../ports/record-migration.ts';
 import type { Item } from '../ports/records.ts';
 import type { ClaimReceipt } from '../tasks/commands/claim-once.ts';
 import type { IdempotencyRecord } from '../tasks/commands/deduplicate.ts';
@@ -38,6 +39,7 @@ interface RecordDefinition<T extends Item, Feed extends boolean> {
   readonly inChangeFeed: Feed;
   readonly immutable: readonly string[];
   readonly compressed: readonly string[];
+  readonly migration?: RecordMigration;
 }
 
 interface RecordOptions<Feed, Immutable, Compressed, Plain> {
@@ -52,6 +54,8 @@ interface RecordOptions<Feed, Immutable, Compressed, Plain> {
   compressed?: readonly Compressed[];
   /** Structured fields that conditions or changes reach into, or that are small. */
   plain?: readonly Plain[];
+  /** From the forms that earlier code stored. A condition that names one of its fields names both. */
+  migration?: RecordMigration;
 }
 
 /** A structured field must be in one of the three lists: DynamoDB bills every write by the size of the whole item. */
@@ -68,8 +72,8 @@ export const defineRecord =
         ? unknown
         : { fieldInNoList: Exclude<StructuredField<T>, Immutable | Compressed | Plain> }),
   ): RecordDefinition<T, Feed> => {
-    const { inChangeFeed = false as Feed, immutable = [], compressed = [] } = options;
-    return { inChangeFeed, immutable, compressed };
+    const { inChangeFeed = false as Feed, immutable = [], compressed = [], migration } = options;
+    return { inChangeFeed, immutable, compressed, migration };
   };
 
 const CORRELATION = defineRecord<CorrelationRecord>()({ immutable: ['correlation', 'fingerprint', 'traceparent'] });
@@ -90,7 +94,7 @@ const TURN_REQUEST = [
 
 /**
  * Every kind of record, by its sort key up to the first `#`. What the dispatcher handles, what the stream lets through and how
- * items are stored follow from it. It imports types only, so that any bundle can have it.
+ * items are stored follow from it. It imports nothing but types and the port, so that any bundle can have it.
  */
 export const RECORDS = {
   task: defineRecord<Task>()({
@@ -146,6 +150,7 @@ export const RECORDS = {
   }),
   history: defineRecord<HistoryEntry>()({
     compressed: ['error', 'progress', 'question', 'lastAnswer', 'answer'],
+    migration: renameField('cycle', 'taskCreatedAt'),
   }),
   fanout: defineRecord<FanoutCursor>()({ inChangeFeed: true, immutable: ['project'], plain: ['change'] }),
   child: defineRecord<TaskLink>()({}),

@@ -9,8 +9,8 @@ import { type AnsweredQuestion, hasReported, isAssigned, type Progress, type Tas
 export interface HistoryEntry extends Item {
   sk: `history#${number}`;
   version: number;
-  /** When the task was made: another one may later have its id. */
-  cycle: number;
+  /** Another task may later have its id. */
+  taskCreatedAt: number;
   /** Any other word is the event that the timeline shows, by `agent` and at the time of the entry. */
   kind: 'attempt' | 'progress' | 'end' | 'question' | 'answer' | (string & {});
   agent?: string;
@@ -52,7 +52,7 @@ export const buildHistoryEntries = (before: Task | undefined, after: Task): NewI
       pk: after.pk,
       sk: `history#${after.v % MAX_HISTORY_ENTRIES}`,
       version: after.v,
-      cycle: after.createdAt,
+      taskCreatedAt: after.createdAt,
       attempt: after.attempt,
       changedAt: after.at,
       expires: after.at + HISTORY_RETENTION_MS,

@@ -8,6 +8,7 @@ import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { onTimer } from '../../shared/effects/record-handlers.ts';
 import { type AwsClients, createAwsClients } from '../../shared/engines/aws/aws-clients.ts';
 import { type AwsEngine, createAwsEngine } from '../../shared/engines/aws/aws-engine.ts';
+import type { StorageSchema } from '../../shared/engines/aws/item-codec.ts';
 import { createDirectory } from '../../shared/identity/agents/directory.ts';
 import type { Deps } from '../../shared/identity/deps.ts';
 import { buildQueueSuffix } from '../../shared/ports/queue-names.ts';
@@ -16,7 +17,7 @@ import { type AwsServices, startAwsServices } from '../support/aws-services.ts';
 import { StreamFollower } from '../support/stream-follower.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-const TABLE = 'worlds';
+export const TABLE = 'worlds';
 const BUCKET = 'contents';
 const FETCH_MS = 20;
 /** A stream may bring any batch once more. */
@@ -108,13 +109,7 @@ export const startWorlds = async (
   count: number,
   ...watched: string[]
 ): Promise<{ worlds: AwsWorld[]; dynamo: DynamoDBClient }> => {
-  const services = await startAwsServices();
-  services.queues.createBucket(BUCKET);
-  await services.createTable(TABLE);
-  const faux = createAwsClients(services.faux);
-  // However slow the machine is, no call may have an end that nobody learns: a test counts on what it was answered.
-  const dynamo = new DynamoDBClient({ ...services.dynamo, maxAttempts: 4 });
-  const clients: AwsClients = { dynamo, sqs: faux.sqs, s3: faux.s3 };
+  const { services, clients, dynamo } = await startTable();
   const names = Array.from({ length: count }, (_, number) => `world${number}`);
   const domains = baseConfig.projects.default?.domains ?? {};
   const config = {
@@ -149,10 +144,55 @@ export const startWorlds = async (
     await following;
     follower.close();
     dynamo.destroy();
-    faux.sqs.destroy();
+    clients.sqs.destroy();
     await services.stop();
   });
   return { worlds: [...worlds.values()].map(({ world }) => world), dynamo };
+};
+
+/** The engine on the table, in the time of a clock. */
+export const engineOn = (
+  services: AwsServices,
+  clients: AwsClients,
+  clock: TestClock,
+  delayQueue: string,
+  storageSchema: StorageSchema = RECORDS,
+): AwsEngine =>
+  createAwsEngine({
+    clients,
+    table: TABLE,
+    bucket: BUCKET,
+    queueUrlPrefix: `${services.faux.endpoint}/000000000000/`,
+    delayQueueUrl: services.queues.createQueue(delayQueue).queueUrl,
+    toQueueSuffix: buildQueueSuffix,
+    hasQueue: () => false,
+    log: () => {},
+    storageSchema,
+    eventRetentionMs: baseConfig.events.retentionMs,
+    clock,
+    newId: randomUUID,
+    publishExternally: async () => {},
+  });
+
+export const depsOn = (engine: AwsEngine, clock: TestClock, config: Config): Deps => ({
+  ...engine.ports,
+  clock,
+  config,
+  newId: randomUUID,
+  directory: createDirectory(engine.ports.records, clock),
+  log: () => {},
+  recordMetric: () => {},
+});
+
+/** Services with the table and the bucket, and clients of them. */
+export const startTable = async (): Promise<{ services: AwsServices; clients: AwsClients; dynamo: DynamoDBClient }> => {
+  const services = await startAwsServices();
+  services.queues.createBucket(BUCKET);
+  await services.createTable(TABLE);
+  const { sqs, s3 } = createAwsClients(services.faux);
+  // However slow the machine is, no call may have an end that nobody learns: a test counts on what it was answered.
+  const dynamo = new DynamoDBClient({ ...services.dynamo, maxAttempts: 4 });
+  return { services, clients: { dynamo, sqs, s3 }, dynamo };
 };
 
 const worldOn = (
@@ -164,23 +204,6 @@ const worldOn = (
 ): { world: AwsWorld; engine: AwsEngine } => {
   // What expires must not have done so by the time of the table.
   const clock = new TestClock(Date.now());
-  const newId = randomUUID;
-  const engine = createAwsEngine({
-    clients,
-    table: TABLE,
-    bucket: BUCKET,
-    queueUrlPrefix: `${services.faux.endpoint}/000000000000/`,
-    delayQueueUrl: services.queues.createQueue(`delay-${project}`).queueUrl,
-    toQueueSuffix: buildQueueSuffix,
-    hasQueue: () => false,
-    log: () => {},
-    storageSchema: RECORDS,
-    eventRetentionMs: config.events.retentionMs,
-    clock,
-    newId,
-    publishExternally: async () => {},
-  });
-  const directory = createDirectory(engine.ports.records, clock);
-  const deps: Deps = { ...engine.ports, clock, config, newId, directory, log: () => {}, recordMetric: () => {} };
-  return { world: new AwsWorld(project, deps, clock, nextFetch), engine };
+  const engine = engineOn(services, clients, clock, `delay-${project}`);
+  return { world: new AwsWorld(project, depsOn(engine, clock, config), clock, nextFetch), engine };
 };

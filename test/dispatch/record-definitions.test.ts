@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { CHANGE_FEED_KINDS, defineRecord, RECORDS } from '../../shared/effects/record-definitions.ts';
 import { computeEffects } from '../../shared/effects/record-handlers.ts';
 import { ItemCodec } from '../../shared/engines/aws/item-codec.ts';
+import { MIGRATION_STEPS } from '../../shared/engines/embedded/sql-schema.ts';
 import type { Item } from '../../shared/ports/records.ts';
 
 /** Whatever is written as the sort key of a record: `sk: 'task'`, `sk: 'history#…'`. */
@@ -35,6 +36,12 @@ describe('the definitions of records', () => {
     defineRecord<Sample>()({ plain: ['parts'] });
     // @ts-expect-error: `parts` may be of any size, and nothing says how it is stored.
     defineRecord<Sample>()({ immutable: ['name'] });
+  });
+
+  it('have a migration for exactly the kinds that the steps of the storage format name', () => {
+    const named = new Set(MIGRATION_STEPS.flatMap(({ kinds = [] }) => kinds));
+    const migrated = Object.entries(RECORDS).flatMap(([kind, { migration }]) => (migration ? kind : []));
+    assert.deepEqual([...named].toSorted(), migrated.toSorted());
   });
 
   it('store each field once, and give back what was stored', () => {

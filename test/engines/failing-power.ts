@@ -9,7 +9,7 @@ const FATES = ['synced', 'written', 'torn'] as const;
 /** A sync of SQLite's log off the main thread takes as long as so many others. */
 const SLOW = 30;
 
-/** Watches the syncs of files in one folder, and tells what a power failure would leave of them. Names are relative to the folder. */
+/** Watches the syncs of files in one folder, and tells what a power failure would leave of them. What is there already is on the disk. */
 export class FailingPower {
   /** Called when a sync begins, with nothing of it done yet. */
   beforeSync: () => void = () => {};
@@ -22,6 +22,7 @@ export class FailingPower {
 
   constructor(t: TestContext, dir: string) {
     this.#dir = dir;
+    for (const name of fs.readdirSync(dir)) this.#synced.set(join(dir, name), fs.readFileSync(join(dir, name)));
     const { openSync, fdatasync, fdatasyncSync } = fs;
     t.mock.method(fs, 'openSync', (...args: Parameters<typeof openSync>) => {
       const descriptor = openSync(...args);

@@ -99,7 +99,8 @@ export const buildUpdate = (
     `${on.addPath('at')} = ${on.addValue(stamp.at)}`,
   ];
   const remove: string[] = [];
-  for (const [path, value] of Object.entries(change.set ?? {})) {
+  const fields = codec.expandChange(key, change);
+  for (const [path, value] of Object.entries(fields.set)) {
     if (value === undefined) continue;
     if (path.includes('.')) set.push(`${on.addPath(path)} = ${on.addValue(value)}`);
     else {
@@ -109,7 +110,7 @@ export const buildUpdate = (
       }
     }
   }
-  for (const path of change.unset ?? []) {
+  for (const path of fields.unset) {
     if (path.includes('.')) remove.push(on.addPath(path));
     else for (const name of codec.listAttributes(path)) remove.push(on.addPath(name));
   }

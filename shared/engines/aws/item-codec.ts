@@ -2,6 +2,8 @@ import { hash } from 'node:crypto';
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { convertToAttr, convertToNative } from '@aws-sdk/util-dynamodb';
+import type { Change } from '../../ports/conditions.ts';
+import type { Fields, RecordMigration } from '../../ports/record-migration.ts';
 import type { Item, Key } from '../../ports/records.ts';
 
 export type Attributes = Record<string, AttributeValue>;
@@ -17,16 +19,19 @@ interface KindSchema {
   immutable: readonly string[];
   /** Never part of a condition: each by itself, as JSON, packed where it is large. */
   compressed: readonly string[];
+  migration?: RecordMigration;
 }
 
 /** The same lists, and as sets. */
 interface KindCodec {
+  migration: RecordMigration | undefined;
   order: readonly string[];
   immutable: ReadonlySet<string>;
   compressed: ReadonlySet<string>;
 }
 
-const createKindCodec = ({ immutable, compressed }: KindSchema): KindCodec => ({
+const createKindCodec = ({ immutable, compressed, migration }: KindSchema): KindCodec => ({
+  migration,
   order: immutable,
   immutable: new Set(immutable),
   compressed: new Set(compressed),
@@ -86,8 +91,9 @@ export class ItemCodec {
   }
 
   /** A whole new item. */
-  encode(record: Key & object): Attributes {
-    const { order, immutable } = this.#getKind(record.sk);
+  encode(present: Key & object): Attributes {
+    const { order, immutable, migration } = this.#getKind(present.sk);
+    const record = migration ? { ...present, ...migration.downgrade({ ...present }) } : present;
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
     const implied = parseKeyFields(record);
     const fixed = order.map((field) => {
@@ -111,6 +117,15 @@ export class ItemCodec {
     const implied = parseKeyFields({ pk });
     const named = order.map((field, index) => [field, all[index] === IMPLIED_BY_KEY ? implied[field] : all[index]]);
     return Object.fromEntries(named.filter(([, value]) => value !== null && value !== undefined));
+  }
+
+  /** The fields of a change, and those that functions of an earlier deployment read instead. */
+  expandChange({ sk }: Key, { set = {}, unset = [] }: Change): { set: Fields; unset: string[] } {
+    const { migration } = this.#getKind(sk);
+    if (!migration) return { set, unset };
+    const earlier = migration.downgrade({ ...Object.fromEntries(unset.map((field) => [field, undefined])), ...set });
+    const gone = Object.keys(earlier).filter((field) => earlier[field] === undefined);
+    return { set: { ...set, ...earlier }, unset: [...unset, ...gone] };
   }
 
   /** The attributes of one top-level field. */
@@ -153,14 +168,14 @@ export class ItemCodec {
       const place = { ...(rest[p] && { pk: fromShardKey(rest[p].S) }), ...(rest[s] && { sk: rest[s].S }) };
       if (rest[p] || rest[s]) record[field] = place;
     }
-    return toRecord(record);
+    return toRecord(kind.migration?.upgrade(record) ?? record);
   }
 }
 
 const INDEX_ATTRIBUTE_NAMES = new Set<string>(Object.values(INDEX_ATTRIBUTES).flatMap(({ pk: p, sk: s }) => [p, s]));
 
 /** The table holds what this engine wrote, and nothing else writes to it. */
-export const toRecord = <T extends Item>(record: Record<string, unknown>): T => record as unknown as T;
+export const toRecord = <T extends Item>(record: Fields): T => record as unknown as T;
 
 const toPlainField = (field: string, value: unknown): StoredField => [[field, marshall(value)]];
 const toOptionalString = (value: unknown): AttributeValue | undefined =>

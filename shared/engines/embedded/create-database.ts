@@ -1,13 +1,17 @@
 import { randomInt } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { FIRST_POSITION } from './journal.ts';
-import { SQL_SCHEMA, STORAGE_FORMAT } from './sql-schema.ts';
+import { buildSqlSchema, STORAGE_FORMAT } from './sql-schema.ts';
 
 /**
  * A new database with an identity of its own. That stands in the head of the file before there is a WAL, so that a WAL which is
  * laid over it later cannot hide whose file it is.
  */
-export const createDatabase = (path: string, beforeTables: (store: number) => void = () => {}): DatabaseSync => {
+export const createDatabase = (
+  path: string,
+  beforeTables: (store: number) => void = () => {},
+  format = STORAGE_FORMAT,
+): DatabaseSync => {
   const store = randomInt(1, 2 ** 31);
   const { part, checksum } = FIRST_POSITION;
   const sql = new DatabaseSync(path);
@@ -15,7 +19,7 @@ export const createDatabase = (path: string, beforeTables: (store: number) => vo
   sql.exec(`PRAGMA page_size = 8192; PRAGMA locking_mode = EXCLUSIVE; PRAGMA application_id = ${store}`);
   sql.exec('PRAGMA journal_mode = WAL');
   beforeTables(store);
-  sql.exec(`BEGIN IMMEDIATE; ${SQL_SCHEMA};
-    INSERT INTO journal VALUES (${part}, ${checksum}, ${store}); PRAGMA user_version = ${STORAGE_FORMAT}; COMMIT`);
+  sql.exec(`BEGIN IMMEDIATE; ${buildSqlSchema(format)};
+    INSERT INTO journal VALUES (${part}, ${checksum}, ${store}); PRAGMA user_version = ${format}; COMMIT`);
   return sql;
 };

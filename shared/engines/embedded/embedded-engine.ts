@@ -4,6 +4,7 @@ import type { Log } from '../../kernel/log.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EngineHandlers } from '../../ports/engine-handlers.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { RecordMigrations } from '../../ports/record-migration.ts';
 import { BlobSweeper } from './blob-sweeper.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { Database, storageFullError } from './database.ts';
@@ -23,6 +24,8 @@ export interface EmbeddedEngineOptions {
   newId: () => string;
   /** The sort keys of the records whose changes are followed. */
   kinds: Iterable<string>;
+  /** For a storage of an earlier format. */
+  migrations?: RecordMigrations;
   eventRetentionMs: number;
   /** Called once, when the storage fails and nothing more can be done with it. */
   onFailure?: (error: unknown) => void;
@@ -43,7 +46,11 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
   const { dir, clock, log } = options;
   mkdirSync(dir, { recursive: true });
   const logAcceptedDamage = (salvaged: SalvageReport): void => log('warn', 'storage damage accepted', { ...salvaged });
-  const db = new Database(join(dir, 'parley.db'), options.acceptDamage ? { acceptDamage: logAcceptedDamage } : {});
+  const db = new Database(join(dir, 'parley.db'), {
+    acceptDamage: options.acceptDamage ? logAcceptedDamage : undefined,
+    migrations: options.migrations,
+    onMigrated: (report) => log('info', 'storage migrated', { ...report }),
+  });
   db.onFailure = options.onFailure ?? (() => {});
   const logCapacityChange = (hasRoom: boolean): void => {
     if (hasRoom) log('info', 'disk has space again', { dir });

@@ -2,9 +2,10 @@ import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { isNoSpaceError } from './no-space-error.ts';
-import { STORAGE_FORMAT, StorageFormatError } from './sql-schema.ts';
+import { FIRST_FORMAT, STORAGE_FORMAT, StorageFormatError } from './sql-schema.ts';
 
 export interface Committed {
+  format: number;
   store: number;
   part: number;
   checksum: number;
@@ -92,10 +93,11 @@ const readRow = (sql: DatabaseSync): Committed | undefined => {
   try {
     const read = (text: string): number => Number(Object.values(sql.prepare(text).get() ?? {})[0]);
     const format = read('PRAGMA user_version');
-    if (format !== 0 && format !== STORAGE_FORMAT) throw new StorageFormatError(format);
+    if (format !== 0 && (format < FIRST_FORMAT || format > STORAGE_FORMAT)) throw new StorageFormatError(format);
     if (format === 0 && read('SELECT count(*) FROM sqlite_schema') === 0) return undefined;
     const { part, checksum, store } = sql.prepare('SELECT part, checksum, store FROM journal').get() ?? {};
     return {
+      format,
       part: Number(part),
       checksum: Number(checksum),
       store: Number(store),

@@ -1,9 +1,11 @@
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import type { RecordMigrations } from '../../ports/record-migration.ts';
 import { copyTables } from './copy-tables.ts';
 import { createDatabase } from './create-database.ts';
 import type { StorageDamageError } from './inspect-storage.ts';
 import { decodeRuns, Journal, type RecordedRun } from './journal.ts';
+import { upgradeStoredRecords } from './migrate-storage.ts';
 import { putIfNewer } from './put-if-newer.ts';
 import { beginRebuilding, declareRebuilt, putInPlace } from './rebuilt-storage.ts';
 import { INSERT_RECORD } from './record-table.ts';
@@ -19,9 +21,14 @@ export interface SalvageReport {
 /**
  * Moves nothing before the new storage is on disk: an interrupted start finds the damage again, a later one finishes.
  */
-export const salvageStorage = (path: string, damage: StorageDamageError): SalvageReport => {
+export const salvageStorage = (
+  path: string,
+  damage: StorageDamageError,
+  migrations: RecordMigrations,
+): SalvageReport => {
   const fresh = beginRebuilding(path);
-  const sql = createDatabase(fresh, (store) => Journal.create(fresh, store).close());
+  const format = 'committed' in damage.database ? damage.database.committed.format : undefined;
+  const sql = createDatabase(fresh, (store) => Journal.create(fresh, store).close(), format);
   sql.exec('BEGIN');
   const { rows, unread } = copyTables(sql, path, damage.database);
   const isWhole = unread.length === 0;
@@ -30,6 +37,8 @@ export const salvageStorage = (path: string, damage: StorageDamageError): Salvag
     : [[], [...damage.entries, ...damage.unreachableEntries]];
   for (const entry of exact) for (const [text, ...values] of decodeRuns(entry)) sql.prepare(text).run(...values);
   for (const entry of loose) for (const run of decodeRuns(entry)) replayStatement(sql, run);
+  // Of a known format, the next start migrates them.
+  if (format === undefined) upgradeStoredRecords(sql, Object.keys(migrations), migrations);
   sql.exec('COMMIT; PRAGMA wal_checkpoint(TRUNCATE)');
   sql.close();
   const missing = [damage.message, ...unread].join('; ');

@@ -1,7 +1,26 @@
-/** Raised with every change of what is written; a new file has 0. */
-export const STORAGE_FORMAT = 6;
+/** The first format that is kept: a file of an earlier one is refused. A new file has 0. */
+export const FIRST_FORMAT = 6;
 
-export const SQL_SCHEMA = `
+interface MigrationStep {
+  sql?: string;
+  /** The kinds of records of which some are stored in an earlier form: `RecordMigration` knows both. */
+  kinds?: readonly string[];
+}
+
+/** Each leads to the next format. A step that was released stays as it is. */
+export const MIGRATION_STEPS: readonly MigrationStep[] = [
+  // 7: a history entry has `taskCreatedAt` instead of `cycle`.
+  { kinds: ['history'] },
+];
+
+/** What is written now. */
+export const STORAGE_FORMAT = FIRST_FORMAT + MIGRATION_STEPS.length;
+
+/** The tables of a format. */
+export const buildSqlSchema = (format: number): string =>
+  [FIRST_SCHEMA, ...MIGRATION_STEPS.slice(0, format - FIRST_FORMAT).map((step) => step.sql ?? '')].join('');
+
+const FIRST_SCHEMA = `
 CREATE TABLE journal (part INTEGER NOT NULL, checksum INTEGER NOT NULL, store INTEGER NOT NULL);
 CREATE TABLE records (
   id INTEGER PRIMARY KEY, pk TEXT NOT NULL, sk TEXT NOT NULL, body TEXT NOT NULL,

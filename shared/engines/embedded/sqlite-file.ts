@@ -1,6 +1,7 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementResultingChanges, type StatementSync } from 'node:sqlite';
+import type { RecordMigrations } from '../../ports/record-migration.ts';
 import { createDatabase } from './create-database.ts';
 import {
   checkPages,
@@ -13,9 +14,11 @@ import {
 } from './inspect-storage.ts';
 import { buildJournalPaths, decodeRuns, Journal, type JournalTip, type RecordedRun } from './journal.ts';
 import { type JournalEntry, readJournalFile, syncFolder } from './journal-file.ts';
+import { type MigrationReport, migrateStorage } from './migrate-storage.ts';
 import { isNoSpaceError } from './no-space-error.ts';
 import { putInPlace } from './rebuilt-storage.ts';
 import { type SalvageReport, salvageStorage } from './salvage-storage.ts';
+import { STORAGE_FORMAT } from './sql-schema.ts';
 
 /** A statement that writes. */
 export interface RecordedStatement {
@@ -25,6 +28,8 @@ export interface RecordedStatement {
 export interface StorageOptions {
   /** Goes on with what can be read, and says so; otherwise damage is thrown. */
   acceptDamage?: (salvaged: SalvageReport) => void;
+  migrations?: RecordMigrations;
+  onMigrated?: (report: MigrationReport) => void;
 }
 
 /** What was kept, for whoever syncs it. */
@@ -78,10 +83,10 @@ export class SqliteFile {
   #nextReserveAt = 0;
   #syncMarkTimer: NodeJS.Timeout | undefined;
 
-  constructor(path: string, failed: (error: unknown) => void, { acceptDamage }: StorageOptions = {}) {
+  constructor(path: string, failed: (error: unknown) => void, options: StorageOptions = {}) {
     this.#path = path;
     this.#onError = failed;
-    const found = inspectOrSalvage(path, acceptDamage) ?? createStorage(path);
+    const found = inspectOrSalvage(path, options) ?? createStorage(path);
     this.sql = new DatabaseSync(path);
     // The lock is kept for good, so that a second process on the same file fails at once. Asked for first, it spares a file of 32 KB.
     this.sql.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
@@ -99,6 +104,28 @@ export class SqliteFile {
     this.#isBehind = found.position.part > found.committed.part;
     fdatasyncSync(this.#walDescriptor);
     writeStoreId(path, found.committed.store);
+    if (found.committed.format < STORAGE_FORMAT) this.#migrate(found.committed.format, options);
+  }
+
+  /** What the journal holds is of the earlier format: it is committed, and on the disk, before anything else. */
+  #migrate(format: number, { migrations = {}, onMigrated }: StorageOptions): void {
+    try {
+      if (this.#journal.groups > 0) {
+        this.#journal.reserveNext(RESERVED_BYTES.request);
+        this.#commitJournalPart();
+        fdatasyncSync(this.#walDescriptor);
+        this.#isBehind = false;
+      } else {
+        this.#commit.run();
+        this.#isInTransaction = false;
+      }
+      const report = migrateStorage(this.sql, format, migrations);
+      fdatasyncSync(this.#walDescriptor);
+      onMigrated?.(report);
+    } catch (error) {
+      this.abandon();
+      throw error;
+    }
   }
 
   prepareWrite(text: string): RecordedStatement {
@@ -287,7 +314,10 @@ export class SqliteFile {
   }
 }
 
-const inspectOrSalvage = (path: string, accept: StorageOptions['acceptDamage']): StorageInspection | undefined => {
+const inspectOrSalvage = (
+  path: string,
+  { acceptDamage: accept, migrations = {} }: StorageOptions,
+): StorageInspection | undefined => {
   const finished = putInPlace(path);
   if (finished) accept?.(finished);
   try {
@@ -296,7 +326,7 @@ const inspectOrSalvage = (path: string, accept: StorageOptions['acceptDamage']):
     return found;
   } catch (damage) {
     if (!(damage instanceof StorageDamageError) || !accept) throw damage;
-    accept(salvageStorage(path, damage));
+    accept(salvageStorage(path, damage, migrations));
     return inspectStorage(path);
   }
 };

@@ -72,7 +72,7 @@ const listHistory = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
     prefix: 'history#',
     limit: MAX_HISTORY_ENTRIES,
   });
-  return entries.filter((entry) => entry.cycle === task.createdAt);
+  return entries.filter((entry) => entry.taskCreatedAt === task.createdAt);
 };
 
 /** Nobody but the agents can bring it further. */
