@@ -21,7 +21,18 @@ const RoundTableSettings = z.strictObject({
     .describe('The protocol version. Messages of another major version are rejected.'),
 });
 
+const CommonGroundSettings = z.strictObject({
+  defaultSender: z
+    .string()
+    .regex(/^[a-z0-9_-]{1,64}$/, 'must be 1 to 64 of a-z, 0-9, _ and -')
+    .optional()
+    .describe(
+      'The agent that sends the unsigned messages on NATS whose `CG-Sender` names no agent. Tool commands count as sent by the agent that they name. Without it such messages are rejected.',
+    ),
+});
+
 export const DialectSettings = z.strictObject({
+  'common-ground': CommonGroundSettings.prefault({}),
   'message-routing': MessageRoutingSettings.prefault({}),
   'round-table': RoundTableSettings.prefault({}),
 });

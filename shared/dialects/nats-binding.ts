@@ -66,7 +66,7 @@ export interface NatsBinding {
   /** Whether what arrives on the subject is of this dialect. */
   matchesSubject(subject: string): boolean;
   /** The message as `decode` takes it. Throws `invalid_params` where the subject says something else. */
-  fromNats(arrival: NatsEnvelope, message: JsonObject): JsonObject;
+  fromNats(arrival: NatsEnvelope, message: JsonObject, config: Config): JsonObject;
   /**
    * Whether a message that was refused for good is part of what agents on NATS do among themselves: it asks Parley for nothing, and
    * is about none of its tasks.

@@ -9,7 +9,7 @@ import {
   recordStatusReport,
   shouldRecordActivity,
 } from '../identity/agents/agent-health.ts';
-import { type Caller, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
+import { type Caller, findAgent, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { toCanonicalId } from '../kernel/ids.ts';
@@ -119,12 +119,21 @@ const notBroadcastableError = ({ name }: Dialect): ParleyError =>
 const authorizeProtocolMessage = async (
   deps: Deps,
   { caller, publishedAt }: ReceiveContext,
-  { from, signedContent }: ProtocolMessage,
+  message: ProtocolMessage,
 ): Promise<Caller> => {
   if (caller.role === 'admin') return caller;
+  const { signedContent } = message;
+  const from = caller.role === 'relay' ? await resolveRelayedSender(deps, caller, message) : message.from;
   const sender = await authorizeSender(deps, { caller, from, messageCount: 1, signature: signedContent ?? 'never' });
   return caller.role === 'relay' ? actAs(deps, caller, sender, publishedAt) : caller;
 };
+
+const resolveRelayedSender = async (
+  deps: Deps,
+  { project }: RelayCaller,
+  { from, defaultFrom }: ProtocolMessage,
+): Promise<string> =>
+  defaultFrom === undefined || (await findAgent(deps, project, from)) !== undefined ? from : defaultFrom;
 
 /** What the relay brings is as if its agent had called when it said it. */
 const actAs = async (

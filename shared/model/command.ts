@@ -198,6 +198,8 @@ export interface ProtocolMessage extends BaseMessage {
   dialect: string;
   /** Absent where a message is only streamed: nothing follows from those, and they have no headers to carry a signature. */
   signedContent?: SignedContent;
+  /** Who sent it, where the relay brings it and `from` is nobody. */
+  defaultFrom?: string;
 }
 
 export interface CommandResult {

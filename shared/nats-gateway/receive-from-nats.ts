@@ -38,7 +38,7 @@ export const receiveFromNats = async (
       isAlreadyPublished,
       publishedAt,
     };
-    return await ingestMessage(deps, own, owner?.natsBinding?.fromNats(arrival, message) ?? message);
+    return await ingestMessage(deps, own, owner?.natsBinding?.fromNats(arrival, message, deps.config) ?? message);
   } catch (error) {
     if (!owner?.natsBinding || !(error instanceof ParleyError)) throw error;
     const { buildRejectionNotice, isUnrelated } = owner.natsBinding;

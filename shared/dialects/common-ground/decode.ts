@@ -11,11 +11,13 @@ import {
   assertConsistentHeaders,
   buildSignedContent,
   type CommonGroundHeaders,
+  findHeader,
   getSenderHeader,
   omitHeaderLikeKeys,
   parseCallDepth,
   parseDepth,
   parseDepthHeader,
+  SIGNATURE_HEADER,
   withDepthAsText,
 } from './headers.ts';
 import { COMMON_GROUND } from './name.ts';
@@ -61,7 +63,7 @@ export interface CommonGroundDecoded extends ProtocolMessage {
 export const isCommonGroundMessage = (message: ProtocolMessage): message is CommonGroundDecoded =>
   message.dialect === COMMON_GROUND;
 
-export const decode = (wire: JsonObject, _config: Config, sender: string | undefined): CommonGroundDecoded => {
+export const decode = (wire: JsonObject, config: Config, sender: string | undefined): CommonGroundDecoded => {
   const message = parseOrThrow(
     CommonGroundMessage,
     withDepthAsText(wire),
@@ -80,9 +82,17 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
     messageId: getMessageId(order),
     fingerprint: computeFingerprint(message),
     from: sender ?? (isStreamed ? subject.target : getSenderHeader(headers)) ?? 'admin',
+    defaultFrom: isStreamed ? undefined : getDefaultSender(order, config),
     signedContent: isStreamed ? undefined : buildSignedContent(message.subject, headers, sent),
     command: order,
   };
+};
+
+/** The header only informs in the original, whose clients all write the same. What somebody signed is sent by nobody else. */
+const getDefaultSender = (order: CommonGroundCommand, config: Config): string | undefined => {
+  const { defaultSender } = config.dialects[COMMON_GROUND];
+  if (defaultSender === undefined || findHeader(order.headers, SIGNATURE_HEADER) !== undefined) return undefined;
+  return order.do === 'callTool' || order.do === 'callInternal' ? order.payload.agent_id : defaultSender;
 };
 
 /** By which its sender knows the message. */

@@ -34,7 +34,7 @@ export const getSenderHeader = (headers: CommonGroundHeaders): string | undefine
 };
 
 const HEADER_PREFIX = 'cg-';
-const SIGNATURE_HEADER = 'cg-signature';
+export const SIGNATURE_HEADER = 'cg-signature';
 
 /**
  * What a signature covers, with the signature beside it, and when it was made: the subject, the payload, and the protocol's own

@@ -3,6 +3,7 @@ import type { StreamSpec } from '../../nats/relay-plan.ts';
 import type { NatsBinding } from '../nats-binding.ts';
 import { parseExtensions } from './extensions.ts';
 import { type CommonGroundHeaders, getSenderHeader } from './headers.ts';
+import { COMMON_GROUND } from './name.ts';
 import { COMMON_GROUND_VERSION, formatSubjectPattern, type SubjectCategory } from './subject.ts';
 
 const DAY_SECONDS = 86_400;
@@ -49,8 +50,9 @@ export const commonGroundNatsBinding: NatsBinding = {
           core: isStreamSubject(subject) ? true : undefined,
         }
       : undefined,
-  fromNats: ({ subject, headers }, payload) => {
-    if (!isStreamSubject(subject)) assertSender(headers);
+  fromNats: ({ subject, headers }, payload, { dialects }) => {
+    const hasSender = isStreamSubject(subject) || dialects[COMMON_GROUND].defaultSender !== undefined;
+    if (!hasSender) assertSender(headers);
     return { subject, headers, payload };
   },
 };
