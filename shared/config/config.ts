@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CHANNEL_ID, PUBLIC_CHANNEL } from '../kernel/channel-id.ts';
 import { AwsConfig, checkQueueNames } from './aws-config.ts';
-import { DialectSettings } from './dialect-settings.ts';
+import { checkDialectSettings, DialectSettings } from './dialect-settings.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -188,6 +188,7 @@ export const defineConfig = (values: z.input<typeof Config>): Config => {
     ...issues.map(({ path, message }) => `${path.join('.')}: ${message}`),
     ...checkQueueNames(values),
     ...(parsed.data ? checkConsumers(parsed.data) : []),
+    ...(parsed.data ? checkDialectSettings(parsed.data.dialects, Object.keys(parsed.data.projects)) : []),
   ];
   if (parsed.success && mistakes.length === 0) return parsed.data;
   throw new ConfigError(`parley.config.ts is not valid:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);

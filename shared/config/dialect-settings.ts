@@ -13,12 +13,41 @@ const MessageRoutingSettings = z.strictObject({
     .describe('How many messages an inbox holds. Tasks and their outcomes do not count.'),
 });
 
+const streamName = z.string().regex(/^[A-Za-z0-9_-]{1,255}$/, 'must be 1 to 255 of a-z, A-Z, 0-9, _ and -');
+
+const RoundTableSubjects = z.strictObject({
+  prefix: z
+    .string()
+    .regex(/^(?!(?:parley|cg)$)[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 of a-z, A-Z, 0-9, _ and -, and not parley or cg')
+    .default('roundtable')
+    .describe('The first token of all subjects: `roundtable.tasks.<domain>.<action>`.'),
+  tasksRetention: z
+    .enum(['workqueue', 'limits'])
+    .default('workqueue')
+    .describe('How the stream of tasks keeps them, if the relay creates it. Some knights read only from `limits`.'),
+  streams: z
+    .strictObject({
+      tasks: streamName.default('ROUNDTABLE_TASKS').describe('The stream of tasks.'),
+      results: streamName.default('ROUNDTABLE_RESULTS').describe('The stream of results.'),
+      events: streamName.default('ROUNDTABLE_EVENTS').describe('The stream of claims and progress.'),
+      heartbeat: streamName.default('ROUNDTABLE_HEARTBEAT').describe('The stream of heartbeats.'),
+      broadcast: streamName.default('ROUNDTABLE_BROADCAST').describe('The stream of broadcasts.'),
+    })
+    .prefault({})
+    .describe('The names of the streams that the relay creates if no stream has their subjects.'),
+});
+export type RoundTableSubjects = z.output<typeof RoundTableSubjects>;
+
 const RoundTableSettings = z.strictObject({
   version: z
     .string()
     .regex(/^\d+\.\d+(\.\d+)?$/)
     .default('1.0')
     .describe('The protocol version. Messages of another major version are rejected.'),
+  nats: z
+    .record(z.string(), RoundTableSubjects)
+    .default({})
+    .describe('Subjects and streams on NATS, by project. A project that is not named has the defaults.'),
 });
 
 const CommonGroundSettings = z.strictObject({
@@ -31,8 +60,18 @@ const CommonGroundSettings = z.strictObject({
     ),
 });
 
+/** Mistakes that only the other settings show. */
+export const checkDialectSettings = (settings: DialectSettings, projects: string[]): string[] =>
+  Object.keys(settings['round-table'].nats)
+    .filter((project) => !projects.includes(project))
+    .map((project) => `dialects.round-table.nats.${project}: there is no project ${project}`);
+
+/** Of a project that the configuration does not name. */
+export const DEFAULT_ROUND_TABLE_SUBJECTS = RoundTableSubjects.parse({});
+
 export const DialectSettings = z.strictObject({
   'common-ground': CommonGroundSettings.prefault({}),
   'message-routing': MessageRoutingSettings.prefault({}),
   'round-table': RoundTableSettings.prefault({}),
 });
+export type DialectSettings = z.output<typeof DialectSettings>;

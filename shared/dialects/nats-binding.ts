@@ -5,10 +5,14 @@ import type { JsonObject } from '../kernel/json/json.ts';
 import type { NatsEnvelope, NatsMessage } from '../nats/nats-message.ts';
 import type { StreamSpec, SubscriptionSpec, UnreadSource } from '../nats/relay-plan.ts';
 
-/** What a message is about, beside what it says itself. */
-export interface NatsContext {
+/** Whose subjects are meant. */
+export interface NatsSite {
   project: string;
   config: Config;
+}
+
+/** What a message is about, beside what it says itself. */
+export interface NatsContext extends NatsSite {
   /** The domain of the task. */
   domain?: string;
   /** It is for those who listen where messages to all stand, or for one of them. */
@@ -35,19 +39,19 @@ export interface NatsDescription {
   parts?: { headers: z.ZodType; payload: z.ZodType };
 }
 
-export interface RefusalContext extends Pick<NatsContext, 'project' | 'config'> {
+export interface RefusalContext extends NatsSite {
   now: number;
   hasTask(id: string): Promise<boolean>;
 }
 
 /** How a dialect travels on NATS where its messages have subjects of their own. */
 export interface NatsBinding {
-  streams: readonly StreamSpec[];
+  listStreams(about: NatsSite): StreamSpec[];
   /** Loaded only where it is asked for: no message needs it. */
   loadAsyncApiChannels(): Promise<NatsDescription>;
-  listSources(project: string, config: Config): SubscriptionSpec[];
+  listSources(about: NatsSite): SubscriptionSpec[];
   /** What the relay brings from a workqueue where nobody reads it, so that somebody answers. */
-  listUnreadSources?(config: Config): UnreadSource[];
+  listUnreadSources?(about: NatsSite): UnreadSource[];
   /** Its subjects name domains: it is what on-prem agents are told in of a task that is for whoever serves its domain. */
   hasDomainSubjects?: true;
   /** Whether its agents lease a task that carries this over HTTPS. */
@@ -64,9 +68,9 @@ export interface NatsBinding {
   /** Where a message in the dialect goes; undefined for the inbox of its recipient. */
   toNats(message: JsonObject, about: NatsContext): AddressedMessage | undefined;
   /** Whether what arrives on the subject is of this dialect. */
-  matchesSubject(subject: string): boolean;
+  matchesSubject(subject: string, about: NatsSite): boolean;
   /** The message as `decode` takes it. Throws `invalid_params` where the subject says something else. */
-  fromNats(arrival: NatsEnvelope, message: JsonObject, config: Config): JsonObject;
+  fromNats(arrival: NatsEnvelope, message: JsonObject, about: NatsSite): JsonObject;
   /**
    * Whether a message that was refused for good is part of what agents on NATS do among themselves: it asks Parley for nothing, and
    * is about none of its tasks.
@@ -85,5 +89,5 @@ export interface NatsBinding {
     about: RefusalContext,
   ): Promise<NatsMessage | undefined>;
   /** That an agent of the dialect came or fell silent. */
-  buildPresenceMessage?(agent: string, isOnline: boolean, at: number): AddressedMessage;
+  buildPresenceMessage?(agent: string, isOnline: boolean, at: number, about: NatsSite): AddressedMessage;
 }

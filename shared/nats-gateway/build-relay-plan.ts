@@ -7,6 +7,7 @@ const DAY_SECONDS = 86_400;
 
 export const buildRelayPlan = (project: string, config: Config): RelayPlan => {
   const own = DIALECTS.flatMap(({ natsBinding }) => natsBinding ?? []);
+  const about = { project, config };
   const general: StreamSpec = {
     name: `PARLEY_${project}`,
     subjects: [formatSendSubject(project), `parley.${project}.*.inbox`],
@@ -23,11 +24,11 @@ export const buildRelayPlan = (project: string, config: Config): RelayPlan => {
   };
   return {
     project,
-    streams: [...own.flatMap(({ streams }) => streams), general, dead],
+    streams: [...own.flatMap(({ listStreams }) => listStreams(about)), general, dead],
     sources: [
-      ...own.flatMap(({ listSources }) => listSources(project, config)),
+      ...own.flatMap(({ listSources }) => listSources(about)),
       { stream: general.name, durable: `parley-${project}-send`, filter: formatSendSubject(project) },
     ],
-    unread: own.flatMap(({ listUnreadSources }) => listUnreadSources?.(config) ?? []),
+    unread: own.flatMap(({ listUnreadSources }) => listUnreadSources?.(about) ?? []),
   };
 };

@@ -21,9 +21,10 @@ export const receiveFromNats = async (
   message: JsonObject,
 ): Promise<IngestResult> => {
   const { headers, subject, publishedAt } = arrival;
+  const site = { project: sent.caller.project, config: deps.config };
   const profiled = await findProfiledSender(deps, sent.caller, message, subject);
   const candidates = profiled ? [getAgentDialect(profiled), ...DIALECTS] : DIALECTS;
-  const owner = candidates.find(({ natsBinding }) => natsBinding?.matchesSubject(subject));
+  const owner = candidates.find(({ natsBinding }) => natsBinding?.matchesSubject(subject, site));
   try {
     const said = (name: string): string | undefined => getHeader(headers, name);
     const trace = parseTrace(said('traceparent'), said('tracestate'), said('baggage'));
@@ -38,7 +39,7 @@ export const receiveFromNats = async (
       isAlreadyPublished,
       publishedAt,
     };
-    return await ingestMessage(deps, own, owner?.natsBinding?.fromNats(arrival, message, deps.config) ?? message);
+    return await ingestMessage(deps, own, owner?.natsBinding?.fromNats(arrival, message, site) ?? message);
   } catch (error) {
     if (!owner?.natsBinding || !(error instanceof ParleyError)) throw error;
     const { buildRejectionNotice, isUnrelated } = owner.natsBinding;

@@ -256,5 +256,8 @@ const renderPresence = async (
 ): Promise<RenderedMessage> => {
   const known = await deps.directory.getAgent(project, agent);
   const dialect = known && getAgentDialect(known.agent);
-  return dialect?.natsBinding?.buildPresenceMessage?.(agent, isOnline, at) ?? { skip: 'nobody on NATS is told of it' };
+  const site = { project, config: deps.config };
+  return (
+    dialect?.natsBinding?.buildPresenceMessage?.(agent, isOnline, at, site) ?? { skip: 'nobody on NATS is told of it' }
+  );
 };

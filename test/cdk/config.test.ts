@@ -56,6 +56,14 @@ describe('the configuration of a deployment', () => {
     assert.match(mistakesIn({ ...sound, consumers: { observer: { types: [] } } }).join(), /consumers.observer.types/);
   });
 
+  it('refuses subjects for a project that is not there, and a prefix that is taken', () => {
+    const names = (nats: Record<string, { prefix?: string }>) =>
+      mistakesIn({ ...sound, dialects: { 'round-table': { nats } } });
+    assert.deepEqual(names({ x: {} }), ['dialects.round-table.nats.x: there is no project x']);
+    for (const prefix of ['cg', 'parley', 'two.tokens', '*', ''])
+      assert.match(names({ default: { prefix } }).join(), /dialects.round-table.nats.default.prefix: must be/, prefix);
+  });
+
   it('names all that is wrong with it at once, queue names too', () => {
     const long = 'a'.repeat(32);
     const mistakes = mistakesIn({

@@ -4,9 +4,9 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { isOverlapping } from '../../relay/provision-streams.ts';
 import { defineConfig } from '../../shared/config/config.ts';
-import { taskRequest } from '../support/api.ts';
+import { about, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { consumerOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
+import { consumerOf, nextOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -46,6 +46,29 @@ describe('the streams', () => {
     // What is said there is heard all the same.
     const { config } = await jsm.consumers.info('RESULTS', 'parley-default-results');
     assert.equal(config.filter_subject, 'roundtable.results.>');
+  });
+
+  it('bear the names that the configuration gives them, and a task goes round on its subjects', async (t) => {
+    const fleet = {
+      prefix: 'fleet-a',
+      streams: { tasks: 'fleet_a_tasks', results: 'fleet_a_results' },
+      tasksRetention: 'limits' as const,
+    };
+    const config = defineConfig({ ...SITE_CONFIG, dialects: { 'round-table': { nats: { default: fleet } } } });
+    const site = await relaySite(t, { config });
+    const tim = await site.agent('tim', {});
+    await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
+    await site.relay();
+    const { config: made } = await (await jetstreamManager(site.client)).streams.info('fleet_a_tasks');
+    assert.deepEqual([made.subjects, made.retention], [['fleet-a.tasks.>'], 'limits']);
+    const tasks = await consumerOf(site.client, 'fleet_a_tasks', { durable_name: 'galahad' });
+    const id = await tim.request();
+    assert.equal((await nextOf(tasks)).subject, 'fleet-a.tasks.security.briefing');
+    const result = about('task.result', 'galahad', id, { status: 'completed', result: {} });
+    const js = jetstream(site.client);
+    await js.publish(`roundtable.results.security.${id}`, JSON.stringify(result)).catch(() => {});
+    await js.publish(`fleet-a.results.security.${id}`, JSON.stringify(result));
+    assert.equal((await tim.task(id, 10)).state, 'completed');
   });
 
   it('a domain that is read on-prem and in the cloud is refused at the start, with who reads it', async (t) => {

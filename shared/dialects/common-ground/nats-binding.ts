@@ -21,7 +21,7 @@ const EVT = buildStreamSpec('evt', 7 * DAY_SECONDS);
 
 /** CommonGround on its own subjects: commands and events in JetStream, `str` on core NATS. */
 export const commonGroundNatsBinding: NatsBinding = {
-  streams: [CMD, EVT],
+  listStreams: () => [CMD, EVT],
   loadAsyncApiChannels: async () => (await import('./asyncapi-channels.ts')).commonGroundChannels,
   // A task is a turn, unless it is a command to a tool, which is published as it was sent.
   usesLease: (extensions) => parseExtensions(extensions).subject === undefined,
@@ -32,7 +32,7 @@ export const commonGroundNatsBinding: NatsBinding = {
   getTurnRole: (extensions) => parseExtensions(extensions).turnRole,
   says: ['conversation', 'user'],
   // Events are Parley's own to tell, and not taken from others.
-  listSources: (project) => [
+  listSources: ({ project }) => [
     {
       stream: CMD.name,
       durable: `parley-${project}-cg-cmd`,
@@ -50,8 +50,8 @@ export const commonGroundNatsBinding: NatsBinding = {
           core: isStreamSubject(subject) ? true : undefined,
         }
       : undefined,
-  fromNats: ({ subject, headers }, payload, { dialects }) => {
-    const hasSender = isStreamSubject(subject) || dialects[COMMON_GROUND].defaultSender !== undefined;
+  fromNats: ({ subject, headers }, payload, { config }) => {
+    const hasSender = isStreamSubject(subject) || config.dialects[COMMON_GROUND].defaultSender !== undefined;
     if (!hasSender) assertSender(headers);
     return { subject, headers, payload };
   },

@@ -5,82 +5,53 @@ import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts'
 import type { StreamSpec, SubscriptionSpec } from '../../nats/relay-plan.ts';
 import type { NatsBinding } from '../nats-binding.ts';
 import { buildRejectionNotice } from './rejection-notices.ts';
-import { buildSystemMessage, SUBJECT_ROOT } from './system-message.ts';
-
-const DAY_SECONDS = 86_400;
-const MIB = 1024 * 1024;
-
-const TASKS: StreamSpec = {
-  name: 'ROUNDTABLE_TASKS',
-  subjects: [`${SUBJECT_ROOT}.tasks.>`],
-  retention: 'workqueue',
-  storage: 'file',
-  maxAgeSeconds: DAY_SECONDS,
-  maxMessageBytes: MIB,
-};
-const RESULTS: StreamSpec = {
-  name: 'ROUNDTABLE_RESULTS',
-  subjects: [`${SUBJECT_ROOT}.results.>`],
-  retention: 'limits',
-  storage: 'file',
-  maxAgeSeconds: 7 * DAY_SECONDS,
-  maxMessageBytes: 4 * MIB,
-};
-const EVENTS: StreamSpec = {
-  name: 'ROUNDTABLE_EVENTS',
-  subjects: [`${SUBJECT_ROOT}.events.>`],
-  retention: 'limits',
-  storage: 'file',
-  maxAgeSeconds: 30 * DAY_SECONDS,
-  maxMessageBytes: MIB,
-};
-const HEARTBEAT: StreamSpec = {
-  name: 'ROUNDTABLE_HEARTBEAT',
-  subjects: [`${SUBJECT_ROOT}.heartbeat.>`],
-  retention: 'limits',
-  storage: 'memory',
-  maxAgeSeconds: 3600,
-  maxPerSubject: 5,
-};
-
-const BROADCAST: StreamSpec = {
-  name: 'ROUNDTABLE_BROADCAST',
-  subjects: [`${SUBJECT_ROOT}.broadcast.>`],
-  retention: 'limits',
-  storage: 'file',
-  maxAgeSeconds: 7 * DAY_SECONDS,
-  maxMessageBytes: MIB,
-};
+import { buildStreamSpecs, getSubjects } from './streams.ts';
+import { buildSystemMessage } from './system-message.ts';
 
 /** Round Table as its document has it on NATS: topics for tasks, results, events, heartbeats and broadcasts. */
 export const roundTableNatsBinding: NatsBinding = {
-  streams: [TASKS, RESULTS, EVENTS, HEARTBEAT, BROADCAST],
+  listStreams: (site) => Object.values(buildStreamSpecs(site)),
   loadAsyncApiChannels: async () => (await import('./asyncapi-channels.ts')).roundTableChannels,
   hasDomainSubjects: true,
   // A workqueue has one consumer for each subject, and those of on-prem domains belong to the knights.
-  listSources: (project, config) => [
-    ...listDomains(config, project)
-      .filter((domain) => !isServedOverNats(config, project, domain))
-      .map((domain) =>
-        buildSubscriptionSpec(TASKS, `parley-${project}-tasks-${domain}`, `${SUBJECT_ROOT}.tasks.${domain}.>`),
-      ),
-    buildSubscriptionSpec(RESULTS, `parley-${project}-results`, `${SUBJECT_ROOT}.results.>`),
-    buildSubscriptionSpec(EVENTS, `parley-${project}-claimed`, `${SUBJECT_ROOT}.events.task.claimed`),
-    buildSubscriptionSpec(EVENTS, `parley-${project}-progress`, `${SUBJECT_ROOT}.events.task.progress`),
-    buildSubscriptionSpec(HEARTBEAT, `parley-${project}-heartbeat`, `${SUBJECT_ROOT}.heartbeat.>`),
-    buildSubscriptionSpec(BROADCAST, `parley-${project}-broadcast`, `${SUBJECT_ROOT}.broadcast.>`),
-  ],
-  listUnreadSources: (config) => {
-    const domains = Object.values(config.projects).flatMap((project) => Object.keys(project.domains));
-    const except = domains.map((domain) => `${SUBJECT_ROOT}.tasks.${domain}.>`);
-    return [{ stream: TASKS.name, filter: `${SUBJECT_ROOT}.tasks.>`, except }];
+  // A workqueue has one consumer for each subject, and those of on-prem domains belong to the knights.
+  listSources: (site) => {
+    const { project, config } = site;
+    const { prefix } = getSubjects(site);
+    const { tasks, results, events, heartbeat, broadcast } = buildStreamSpecs(site);
+    const read = ({ name }: StreamSpec, what: string, filter: string): SubscriptionSpec => ({
+      stream: name,
+      durable: `parley-${project}-${what}`,
+      filter: `${prefix}.${filter}`,
+    });
+    return [
+      ...listDomains(config, project)
+        .filter((domain) => !isServedOverNats(config, project, domain))
+        .map((domain) => read(tasks, `tasks-${domain}`, `tasks.${domain}.>`)),
+      read(results, 'results', 'results.>'),
+      read(events, 'claimed', 'events.task.claimed'),
+      read(events, 'progress', 'events.task.progress'),
+      read(heartbeat, 'heartbeat', 'heartbeat.>'),
+      read(broadcast, 'broadcast', 'broadcast.>'),
+    ];
   },
-  matchesSubject: (subject) => subject.startsWith(`${SUBJECT_ROOT}.`),
-  toNats: (message, { project, config, domain, isPartialAudience }) => {
-    const subject = isPartialAudience
+  listUnreadSources: (site) => {
+    const { config } = site;
+    const { prefix } = getSubjects(site);
+    const sharing = Object.keys(config.projects).filter(
+      (project) => getSubjects({ project, config }).prefix === prefix,
+    );
+    const domains = sharing.flatMap((project) => listDomains(config, project));
+    const except = domains.map((domain) => `${prefix}.tasks.${domain}.>`);
+    return [{ stream: buildStreamSpecs(site).tasks.name, filter: `${prefix}.tasks.>`, except }];
+  },
+  matchesSubject: (subject, site) => subject.startsWith(`${getSubjects(site).prefix}.`),
+  toNats: (message, about) => {
+    const { prefix } = getSubjects(about);
+    const subject = about.isPartialAudience
       ? buildBroadcastSubject(message)
-      : buildMessageSubject(message, domain, isServedOverNats(config, project, domain));
-    return subject === undefined ? undefined : { subject, payload: message };
+      : buildMessageSubject(message, about.domain, isServedOverNats(about.config, about.project, about.domain));
+    return subject === undefined ? undefined : { subject: `${prefix}.${subject}`, payload: message };
   },
   fromNats: ({ subject }, message) => {
     assertSubjectMatches(subject, message);
@@ -96,20 +67,15 @@ export const roundTableNatsBinding: NatsBinding = {
     return typeof correlationId === 'string' && !(await hasTask(correlationId));
   },
   buildRejectionNotice,
-  buildPresenceMessage: (agent, isOnline, at) => {
+  buildPresenceMessage: (agent, isOnline, at, site) => {
     const type = isOnline ? 'knight-online' : 'knight-offline';
     const id = uuidFromSeed(['presence', agent, type, at]);
     const payload = buildSystemMessage({ id, type: `system.${type}`, payload: { agent } }, at);
-    return { subject: `${SUBJECT_ROOT}.events.system.${type}`, payload };
+    return { subject: `${getSubjects(site).prefix}.events.system.${type}`, payload };
   },
 };
 
-const buildSubscriptionSpec = ({ name }: StreamSpec, durable: string, filter: string): SubscriptionSpec => ({
-  stream: name,
-  durable,
-  filter,
-});
-
+/** Without the prefix. */
 const buildMessageSubject = (
   message: JsonObject,
   domain: string | undefined,
@@ -117,20 +83,20 @@ const buildMessageSubject = (
 ): string | undefined => {
   switch (message.type) {
     case 'task.request':
-      return isServedOnPrem ? `${SUBJECT_ROOT}.tasks.${getPayloadTask(message)}` : undefined;
+      return isServedOnPrem ? `tasks.${getPayloadTask(message)}` : undefined;
     case 'task.claimed':
     case 'task.progress':
-      return `${SUBJECT_ROOT}.events.${message.type}`;
+      return `events.${message.type}`;
     case 'task.result':
     case 'task.failed':
-      return domain === undefined ? undefined : `${SUBJECT_ROOT}.results.${domain}.${message.correlationId}`;
+      return domain === undefined ? undefined : `results.${domain}.${message.correlationId}`;
     default:
       return undefined;
   }
 };
 
 const buildBroadcastSubject = ({ type }: JsonObject): string | undefined =>
-  typeof type === 'string' && type.startsWith('broadcast.') ? `${SUBJECT_ROOT}.${type}` : undefined;
+  typeof type === 'string' && type.startsWith('broadcast.') ? `${type}` : undefined;
 
 const getPayloadTask = ({ payload }: JsonObject): Json | undefined => (isObject(payload) ? payload.task : undefined);
 

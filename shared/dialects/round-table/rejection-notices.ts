@@ -3,18 +3,21 @@ import { uuidFromSeed } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import type { NatsEnvelope, NatsMessage } from '../../nats/nats-message.ts';
 import type { NatsBinding, RefusalContext } from '../nats-binding.ts';
-import { buildSystemMessage, SUBJECT_ROOT } from './system-message.ts';
+import { buildSystemMessage } from './system-message.ts';
 
 /** A message that is wrong in itself is only kept as a dead letter, unless somebody waits for an answer to it. */
 export const buildRejectionNotice: NatsBinding['buildRejectionNotice'] = async (arrival, message, refusal, about) => {
   if (message.type === 'task.request') return buildRequestFailure(arrival, message, refusal, about);
-  return isLost(refusal) ? buildLostNotice(message, refusal, about) : undefined;
+  return isLost(refusal) ? buildLostNotice(arrival, message, refusal, about) : undefined;
 };
+
+const getPrefix = (subject: string): string => subject.slice(0, subject.indexOf('.'));
 
 const isLost = ({ code }: ParleyError): boolean => STATUS_BY_CODE[code] === 409 || code === 'not_eligible';
 
 /** Whoever lost a task learns it. */
 const buildLostNotice = (
+  { subject }: NatsEnvelope,
   { id, from, correlationId: taskId }: JsonObject,
   { code, message, details }: ParleyError,
   { now }: RefusalContext,
@@ -23,7 +26,7 @@ const buildLostNotice = (
   const rejection = { id: uuidFromSeed(['rejected', String(id)]), type: 'task.claim-rejected', correlationId: taskId };
   const payload = { code, message, holder: details.holder };
   return {
-    subject: `${SUBJECT_ROOT}.events.task.claim-rejected`,
+    subject: `${getPrefix(subject)}.events.task.claim-rejected`,
     payload: buildSystemMessage({ ...rejection, to: from, payload }, now),
     id: rejection.id,
   };
@@ -47,7 +50,7 @@ const buildRequestFailure = async (
   const error = UNSERVED_CODES.has(code) ? 'skill_missing' : 'invalid_params';
   const payload = { error, message, retryable: false, parley: { code } };
   return {
-    subject: `${SUBJECT_ROOT}.results.${domain}.${id}`,
+    subject: `${getPrefix(subject)}.results.${domain}.${id}`,
     payload: buildSystemMessage({ ...failure, to: from, payload }, now),
     id: failure.id,
   };
