@@ -53,6 +53,11 @@ export const Config = z.strictObject({
         .describe('How long heartbeats alone renew a lease, while the holder reports nothing about the task.'),
       maxAttempts: positive.default(3).describe('How many attempts a task has before it becomes a dead letter.'),
       retentionMs: positive.default(7 * DAY_MS).describe('How long a finished task is stored.'),
+      rememberMs: positive
+        .optional()
+        .describe(
+          'How long the id of a request is known after it was accepted, so that a late repetition creates no second task. By default as long as the task is stored. A time above `retentionMs` costs one more record for each task.',
+        ),
       requeueMs: positive
         .default(10 * MINUTE_MS)
         .describe(

@@ -57,6 +57,8 @@ export interface Dialect {
    * that is wrong at once.
    */
   decode(message: JsonObject, config: Config, sender: string | undefined): Command;
+  /** A message without what its sender stamps anew when it repeats it; absent where the time is a part of its identity. */
+  omitStamps?(message: JsonObject): JsonObject;
   /** By which id its agents are told a task, where they cannot say every id; it then becomes an alias of the task. */
   toAliasId?(taskId: string): string;
   /** A refusal in the dialect's own words, to stand beside the problem. */

@@ -23,14 +23,21 @@ import { failByRequestId } from '../messaging/direct-messages/fail-by-request-id
 import { sendDirectMessage } from '../messaging/direct-messages/send-direct-message.ts';
 import { recordSequence } from '../messaging/sequences/sequence.ts';
 import { recordAndRejectViolation } from '../messaging/violations/violation.ts';
-import type { Command, CommandResult, DirectMessageCommand, ProtocolMessage, SignedContent } from '../model/command.ts';
+import type {
+  Command,
+  CommandResult,
+  DirectMessageCommand,
+  ProtocolMessage,
+  SignedContent,
+  TaskCommand,
+} from '../model/command.ts';
 import { answerTask } from '../tasks/commands/answer-task.ts';
 import { applyReport } from '../tasks/commands/apply-report.ts';
 import { type CreateTaskResult, createTask } from '../tasks/commands/create-task.ts';
 import { deduplicate } from '../tasks/commands/deduplicate.ts';
 import { withResolvedTaskId } from '../tasks/ids/aliases.ts';
 import { authorizeSender } from './authorize.ts';
-import { resolveReferences, type TaskCommand } from './resolve-references.ts';
+import { resolveReferences } from './resolve-references.ts';
 import { resolveSenderDialect } from './resolve-sender-dialect.ts';
 
 export interface IngestResult extends CommandResult {

@@ -3,12 +3,10 @@ import type { Caller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { SHORT_ID } from '../kernel/ids.ts';
-import type { AnswerMessage, Command, ProtocolMessage, TaskReport, TaskRequestCommand } from '../model/command.ts';
+import type { AnswerMessage, TaskCommand, TaskReport, TaskRequestCommand } from '../model/command.ts';
 import { checkDependencyCount } from '../tasks/dependencies/reconcile-dependencies.ts';
 import { findTaskByAnyId } from '../tasks/ids/aliases.ts';
 import { findTaskByShortId, resolveShortId, taskNotFoundByShortIdError } from '../tasks/ids/short-ids.ts';
-
-export type TaskCommand = Exclude<Command, ProtocolMessage>;
 
 /** Some messages are reports only where their sender was given the task that they name, and some name it shortly. */
 export const resolveReferences = (

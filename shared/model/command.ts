@@ -193,7 +193,7 @@ export interface SignedContent {
 }
 
 /** What means something in one dialect alone. */
-export interface ProtocolMessage extends BaseMessage {
+export interface ProtocolMessage extends Omit<BaseMessage, 'fingerprint'> {
   kind: 'protocol';
   dialect: string;
   /** Absent where a message is only streamed: nothing follows from those, and they have no headers to carry a signature. */
@@ -221,3 +221,4 @@ export type Command =
   | ViolationMessage
   | AnswerMessage
   | ProtocolMessage;
+export type TaskCommand = Exclude<Command, ProtocolMessage>;

@@ -63,7 +63,7 @@ describe('repeated Round Table message', () => {
       const other = { ...message, payload: { ...payload, message: 'something else' } };
       await refusedWithoutTrace(parley, 409, 'id_reused', () => galahad.send(other));
       const later = { ...message, timestamp: '2026-02-08T16:00:00Z' };
-      await refusedWithoutTrace(parley, 409, 'id_reused', () => galahad.send(later));
+      assert.equal((await galahad.send(later)).status, 200);
     });
   }
 

@@ -93,7 +93,8 @@ const decoded = (wire: unknown, sender: string): Command =>
   taskFormatDialect.decode(JSON.parse(JSON.stringify(wire)), config, sender);
 
 /** The message without its identity. */
-const said = ({ messageId: _id, fingerprint: _print, ...rest }: Command): object => JSON.parse(JSON.stringify(rest));
+const said = (command: Command): object =>
+  JSON.parse(JSON.stringify({ ...command, messageId: undefined, fingerprint: undefined }));
 
 const taskFrom = (wire: object): { task: Task; input: JsonObject } => {
   const command = decoded(wire, 'requester');

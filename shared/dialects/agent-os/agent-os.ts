@@ -2,6 +2,7 @@ import { toUuid } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/json/json.ts';
 import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
+import { omitStamps } from '../omit-stamps.ts';
 import { AGENT_OS, decode } from './decode.ts';
 import { parseManifest } from './manifest.ts';
 import { AGENT_OS_TYPES, AgentOsMessage, hasAgentOsType, UntypedAgentOsMessage } from './schema.ts';
@@ -18,6 +19,7 @@ export const agentOsDialect: Dialect = {
   isRecognized: (message) => isObject(message.from),
   listCorrelationIds: ({ id, replyTo }) => [id, replyTo],
   decode,
+  omitStamps,
   toAliasId: toUuid,
   toProtocolError: toAgentOsError,
   parseManifest: parseManifest,

@@ -6,6 +6,7 @@ import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import type { Progress, TaskError } from '../../model/task.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
+import { omitStamps } from '../omit-stamps.ts';
 import { toTimeToLive } from '../time-to-live.ts';
 import { AGENT_OS_ERROR_CODES } from './error-codes.ts';
 import { isFabricated } from './evidence.ts';
@@ -101,7 +102,7 @@ const toMessageIdentity = (wire: AgentOsMessage) => ({
   messageId: toCanonicalId(wire.id),
   givenId: wire.id,
   fingerprint: computeFingerprint({
-    ...wire,
+    ...omitStamps(toJsonObject(wire)),
     id: toCanonicalId(wire.id),
     replyTo: wire.replyTo && toCanonicalId(wire.replyTo),
   }),

@@ -1,7 +1,6 @@
 import type * as z from 'zod';
 import type { Config } from '../../config/config.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { omitNulls } from '../../kernel/json/omit-nulls.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
@@ -80,7 +79,6 @@ export const decode = (wire: JsonObject, config: Config, sender: string | undefi
     kind: 'protocol',
     dialect: COMMON_GROUND,
     messageId: getMessageId(order),
-    fingerprint: computeFingerprint(message),
     from: sender ?? (isStreamed ? subject.target : getSenderHeader(headers)) ?? 'admin',
     defaultFrom: isStreamed ? undefined : getDefaultSender(order, config),
     signedContent: isStreamed ? undefined : buildSignedContent(message.subject, headers, sent),

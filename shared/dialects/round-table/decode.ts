@@ -6,6 +6,7 @@ import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command } from '../../model/command.ts';
 import type { TaskError } from '../../model/task.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
+import { omitStamps } from '../omit-stamps.ts';
 import { toTimeToLive } from '../time-to-live.ts';
 import { ROUND_TABLE } from './name.ts';
 import {
@@ -35,7 +36,11 @@ export const decode = (wire: JsonObject, config: Config): Command => {
 const MESSAGE_LABEL = 'The round-table message';
 
 const toCommand = (wire: RoundTableMessage): Command => {
-  const message = { messageId: wire.id, fingerprint: computeFingerprint(wire), from: wire.from };
+  const message = {
+    messageId: wire.id,
+    fingerprint: computeFingerprint(omitStamps(toJsonObject(wire))),
+    from: wire.from,
+  };
   switch (wire.type) {
     case 'task.request': {
       const { task, params, ...payload } = wire.payload;

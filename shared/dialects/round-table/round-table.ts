@@ -1,6 +1,7 @@
 import { toUuid } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
+import { omitStamps } from '../omit-stamps.ts';
 import { decode } from './decode.ts';
 import { ROUND_TABLE } from './name.ts';
 import { roundTableNatsBinding } from './nats-binding.ts';
@@ -17,6 +18,7 @@ export const roundTableDialect: Dialect = {
   isRecognized: (message) => typeof message.from === 'string' && message.version !== undefined,
   listCorrelationIds: ({ id, correlationId }) => [id, correlationId],
   decode,
+  omitStamps,
   toAliasId: toUuid,
   natsBinding: roundTableNatsBinding,
 };

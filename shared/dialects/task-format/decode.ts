@@ -4,12 +4,13 @@ import { encodeBaggage, isLosslessBaggage } from '../../kernel/baggage.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
+import { isJsonObject, type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import { buildTrace } from '../../kernel/trace.ts';
 import type { Artifact } from '../../model/artifact.ts';
 import type { Command, TaskRequestCommand } from '../../model/command.ts';
 import type { RetryPolicy } from '../../model/task.ts';
+import { omitStamps } from '../omit-stamps.ts';
 import { GIVEN_UP_CODE, getRetryRule, MAX_STANDARD_ATTEMPTS } from './error-codes.ts';
 import {
   type ArtifactSchema,
@@ -61,7 +62,7 @@ const toRequestCommand = (wire: TaskRequest, sender: string | undefined): TaskRe
   return {
     kind: 'request',
     messageId: wire.id,
-    fingerprint: computeFingerprint({ ...wire, from }),
+    fingerprint: computeFingerprint({ ...omitTaskFormatStamps(toJsonObject(wire)), from }),
     from,
     taskId: wire.id,
     to: target,
@@ -103,9 +104,19 @@ const toAnswerCommand = (wire: TaskUpdate, sender: string | undefined): Command 
 
 /** A response has no id of its own: the task, the agent and what it says are what it is known by. */
 const toMessageIdentity = (taskId: string, from: string, said: object) => {
-  const fingerprint = computeFingerprint(said);
+  const fingerprint = computeFingerprint(omitTaskFormatStamps(toJsonObject(said)));
   return { messageId: uuidFromSeed(['said', taskId, from, fingerprint]), fingerprint, from, taskId };
 };
+
+/** Times and the trace stand in the blocks of a message. */
+export const omitTaskFormatStamps = ({ context, metadata, ...message }: JsonObject): JsonObject => ({
+  ...omitStamps(message),
+  ...(isJsonObject(context) && { context: omitStamps(context) }),
+  ...(isJsonObject(metadata) && { metadata: omitTimes(metadata) }),
+});
+
+const omitTimes = ({ startedAt: _started, completedAt: _ended, duration_ms: _lasted, ...metadata }: JsonObject) =>
+  metadata;
 
 const toReportCommand = (wire: TaskResponse, sender: string | undefined): Command => {
   const { agent, progress, message, parley: _ours, ...rest } = wire.metadata;

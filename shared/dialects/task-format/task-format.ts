@@ -2,7 +2,7 @@ import type { ParleyErrorCode } from '../../kernel/errors.ts';
 import { toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
-import { decode, TASK_FORMAT } from './decode.ts';
+import { decode, omitTaskFormatStamps, TASK_FORMAT } from './decode.ts';
 import { hasTaskFormatFieldsOnly, pickSchema, TASK_FORMAT_FIELDS, TaskFormatMessage } from './schema.ts';
 
 /** The task format: requests, responses of six statuses, and answers to those that ask for input. */
@@ -16,6 +16,7 @@ export const taskFormatDialect: Dialect = {
   isRecognized: hasTaskFormatFieldsOnly,
   listCorrelationIds: ({ id, context }) => [id, toObjectOrEmpty(context).parentTaskId],
   decode,
+  omitStamps: omitTaskFormatStamps,
   toProtocolError: ({ code, message }) => {
     const known = CODES_BY_PARLEY_CODE[code];
     return known ? { error: { code: known, message, recoverable: false } } : {};

@@ -27,6 +27,7 @@ import {
 } from '../dependencies/reconcile-dependencies.ts';
 import { buildRecipientShortId, buildRequesterShortId } from '../ids/short-ids.ts';
 import { computeFirstCheckAt, inboxKey } from '../transitions/end-and-requeue.ts';
+import { buildRememberedId } from './deduplicate.ts';
 import { type Destination, resolveDestination } from './resolve-destination.ts';
 import { enqueueEagerly } from './update-task.ts';
 
@@ -75,7 +76,7 @@ export const createTask = async (
     if (!created.replayed) await enqueueEagerly(deps, { after: created.after });
     return { duplicate: false, notices: buildNotices(request, origin.destination, task) };
   }
-  await deleteOrphans(deps.blobs, [input], [created.existing?.input]);
+  await deleteOrphans(deps.blobs, [input], created.outcome === 'refused' ? [created.existing?.input] : []);
   return toDuplicateResult(created.existing, request);
 };
 
@@ -89,11 +90,11 @@ const buildNotices = (
   return all.length > 0 ? all : undefined;
 };
 
-const toDuplicateResult = (earlier: Task | undefined, request: TaskRequestCommand): { duplicate: boolean } => {
-  if (earlier?.fingerprint === request.fingerprint) return { duplicate: true };
+const toDuplicateResult = (earlier: Item | undefined, request: TaskRequestCommand): { duplicate: boolean } => {
+  if (earlier && 'fingerprint' in earlier && earlier.fingerprint === request.fingerprint) return { duplicate: true };
   throw new ParleyError(
     'id_reused',
-    `An earlier request with the id ${request.taskId} had other content, and every field counts, the timestamp too. Repeat a request unchanged; give a new one a new id.`,
+    `An earlier request with the id ${request.taskId} had other content. Every field counts but its times and its trace. Repeat a request unchanged; give a new one a new id.`,
   );
 };
 
@@ -143,7 +144,7 @@ const writeTask = async (
   task: NewItem<Task>,
   { lineage, openDependencies }: ResolvedRequest,
   proviso?: TransactionGuard,
-): Promise<WriteResult<Task>> => {
+): Promise<WriteResult<Task> | { outcome: 'remembered'; existing?: Item | undefined }> => {
   const token = deps.newId();
   const at = deps.clock.now();
   const { parent } = lineage;
@@ -153,12 +154,15 @@ const writeTask = async (
     ? [{ kind: 'check', key: batchRef(task.project, task.batchMembership.batchId), if: equals('status', 'open') }]
     : [];
   const awaits = buildDependentLinkWrites(openDependencies, task.id, at);
-  const links = [...toParent, ...inBatch, ...awaits, ...(proviso?.writes ?? [])];
+  const remembered = buildRememberedId(deps, task);
+  const memory: TransactionWrite[] = remembered ? [{ kind: 'create', item: { ...remembered } }] : [];
+  const links = [...toParent, ...inBatch, ...awaits, ...(proviso?.writes ?? []), ...memory];
   if (links.length === 0) return deps.records.create<Task>(task, token);
   const linked = await deps.records.transact([{ kind: 'create', item: { ...task } }, ...links], token);
   if (linked.outcome === 'written') return { outcome: 'written', after: { ...task, v: 1, token, at } };
   const current = await deps.records.get(taskRef(task.project, task.id));
   if (current) return { outcome: 'refused', existing: current };
+  if (remembered && linked.at === links.length) return { outcome: 'remembered', existing: linked.existing };
   if (linked.at <= toParent.length) {
     throw new ParleyError('cancelled', `The task ${parent?.id}, of which this one would be a part, was cancelled.`);
   }

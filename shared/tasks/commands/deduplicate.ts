@@ -2,9 +2,10 @@ import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError, STATUS_BY_CODE } from '../../kernel/errors.ts';
 import { idReusedError } from '../../kernel/id-reused-error.ts';
-import type { Command } from '../../model/command.ts';
+import type { TaskCommand } from '../../model/command.ts';
+import type { Task } from '../../model/task.ts';
 import { equals } from '../../ports/conditions.ts';
-import type { Item, Ref } from '../../ports/records.ts';
+import type { Item, NewItem, Ref } from '../../ports/records.ts';
 
 /**
  * What one agent said under an id and a time, in protocols that know a message by these: whatever kind of message it was, it is
@@ -16,6 +17,17 @@ export interface IdempotencyRecord extends Item {
   taskId?: string;
 }
 
+/** The id of a request that is remembered longer than its task; undefined where the task itself is enough. */
+export const buildRememberedId = (
+  { config, clock }: Deps,
+  { project, id, fingerprint }: Pick<Task, 'project' | 'id' | 'fingerprint'>,
+): NewItem<IdempotencyRecord> | undefined => {
+  const { rememberMs = 0, retentionMs } = config.tasks;
+  if (rememberMs <= retentionMs) return undefined;
+  const key = { pk: `${project}#remembered#${id}`, sk: 'idempotency' };
+  return { ...key, fingerprint, taskId: id, expires: clock.now() + rememberMs };
+};
+
 const idempotencyRef = (project: string, messageId: string): Ref<IdempotencyRecord> => ({
   pk: `${project}#idempotency#${messageId}`,
   sk: 'idempotency',
@@ -25,14 +37,14 @@ const idempotencyRef = (project: string, messageId: string): Ref<IdempotencyReco
 export const deduplicate = <T>(
   deps: Deps,
   project: string,
-  message: Command,
+  message: TaskCommand,
   carryOut: () => Promise<T>,
 ): Promise<T> => (message.sequenceInfo ? executeWithReservedKey(deps, project, message, carryOut) : carryOut());
 
 const executeWithReservedKey = async <T>(
   deps: Deps,
   project: string,
-  message: Command,
+  message: TaskCommand,
   carryOut: () => Promise<T>,
 ): Promise<T> => {
   // Heartbeats leave nothing but the last one, with the health of their sender.
@@ -62,7 +74,7 @@ const MAX_ATTEMPTS = 3;
  * Whether it is said for the first time. The same again is written down as well: should the first be refused meanwhile, what this
  * one says stays.
  */
-const reserveKey = async (deps: Deps, project: string, message: Command, token: string): Promise<boolean> => {
+const reserveKey = async (deps: Deps, project: string, message: TaskCommand, token: string): Promise<boolean> => {
   const { messageId, fingerprint } = message;
   const ref = idempotencyRef(project, messageId);
   const expires = deps.clock.now() + deps.config.tasks.retentionMs;
@@ -81,7 +93,7 @@ const reserveKey = async (deps: Deps, project: string, message: Command, token: 
 export const findPrior = async (
   deps: Deps,
   project: string,
-  message: Command,
+  message: TaskCommand,
 ): Promise<IdempotencyRecord | undefined> => {
   const said = message.sequenceInfo && (await deps.records.get(idempotencyRef(project, message.messageId)));
   if (said && said.fingerprint !== message.fingerprint) throw idReusedError(message);

@@ -80,7 +80,9 @@ export const validateToolCall = async (
   }
   const head = await deps.records.get(agentStateRef(caller.project, agent));
   if (!head?.active || !isCurrentToken({ turn, epoch }, head)) throw staleTurnError({ turn, epoch }, head);
-  const fingerprint = computeFingerprint([order.subject, order.payload]);
+  // Each sending of a command has its own time.
+  const { dispatch_requested_at: _time, ...payload } = order.payload;
+  const fingerprint = computeFingerprint([order.subject, payload]);
   if (getOwn(head.waiting, toolCall) !== 'waiting')
     return assertAlreadyAnswered(deps, head, { turn, toolCall }, fingerprint);
   const { depth, channel, callers } = head.active;

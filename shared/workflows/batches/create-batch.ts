@@ -1,6 +1,6 @@
 import { parseBatchTurn } from '../../adapters/parse-batch-turn.ts';
 import { getAuditDialect } from '../../dialects/is-audited.ts';
-import { resolveDialect } from '../../dialects/registry.ts';
+import { DIALECTS, resolveDialect } from '../../dialects/registry.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
@@ -48,7 +48,8 @@ export interface CreateBatchResult {
 export const createBatch = async (deps: Deps, caller: Caller, wanted: NewBatch): Promise<CreateBatchResult> => {
   const { from, messages, failFast, deadlineSeconds, trace } = wanted;
   const { project } = caller;
-  const fingerprint = computeFingerprint([from, messages, failFast, deadlineSeconds]);
+  const repeated = messages.map((message) => omitMessageStamps(message, wanted.dialect));
+  const fingerprint = computeFingerprint([from, repeated, failFast, deadlineSeconds]);
   if (wanted.id !== undefined) assertNotReserved('A batch', wanted.id);
   const id = wanted.id ?? uuidFromSeed(['batch', fingerprint]);
   const ref = batchRef(project, id);
@@ -119,6 +120,14 @@ const toRequestedItem = (deps: Deps, sower: Submitter, pending: PendingRequest):
   if (turn) return { item: { kind: 'turn', id: turn.id }, name: turn.correlation };
   const request = toRequest(deps, sower.from, pending);
   return { item: { kind: 'task', id: request.taskId }, name: request.taskId, request };
+};
+
+/** What has the shape of no dialect is refused later. */
+const omitMessageStamps = (message: JsonObject, named: string | undefined): JsonObject => {
+  const dialect = DIALECTS.find((candidate) =>
+    named === undefined ? candidate.isRecognized(message) : candidate.name === named,
+  );
+  return dialect?.omitStamps?.(message) ?? message;
 };
 
 const formatItemPath = ({ batchMembership }: PendingRequest): string => `tasks[${batchMembership?.index}]`;
