@@ -33,9 +33,13 @@ export const decode = (wire: JsonObject, config: Config): Command => {
   return toCommand(parseOrThrow(RoundTableMessage, wire, 'invalid_message', MESSAGE_LABEL));
 };
 
-const MESSAGE_LABEL = 'The round-table message';
+export const MESSAGE_LABEL = 'The round-table message';
 
-const toCommand = (wire: RoundTableMessage): Command => {
+/** What does not say when was sent now, which is the latest that counts. */
+const toSentAt = ({ timestamp }: RoundTableMessage): number =>
+  timestamp === undefined ? Number.POSITIVE_INFINITY : Date.parse(timestamp);
+
+export const toCommand = (wire: RoundTableMessage): Command => {
   const message = {
     messageId: wire.id,
     fingerprint: computeFingerprint(omitStamps(toJsonObject(wire))),
@@ -100,7 +104,7 @@ const toCommand = (wire: RoundTableMessage): Command => {
       return {
         ...message,
         kind: 'heartbeat',
-        heartbeat: { sentAt: Date.parse(wire.timestamp), status, capabilities, ...said },
+        heartbeat: { sentAt: toSentAt(wire), status, capabilities, ...said },
       };
     }
     case 'broadcast.config-update':
