@@ -8,12 +8,13 @@ import type { ParleyErrorCode } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { parseOrThrow } from '../kernel/json/parse-or-throw.ts';
 import type { Trace } from '../kernel/trace.ts';
+import type { SignedContent } from '../model/command.ts';
 import { type Access, assertAccess, type CallerByAccess, type KeyAccess } from './access.ts';
 import type { HttpRequest } from './http-message.ts';
 import type { LongPoll } from './long-poll.ts';
 import { readJson } from './read-body.ts';
 
-/** A request that has been recognised, with its role and query not yet looked at, and its body not yet read. */
+/** A request with its route. Its role and query are not checked yet, and its body is not read. */
 export interface RouteCall {
   deps: Deps;
   /** Absent where the route is open to all and no key was sent. */
@@ -30,8 +31,8 @@ export interface ParsedCall<Q, B, C = Caller> extends Omit<RouteCall, 'query' | 
   caller: C;
   query: Q;
   body: B;
-  /** The body as it came, which a signature covers. */
-  said: unknown;
+  /** Absent where the route takes no signature, or the call has none. */
+  signed: SignedContent | undefined;
 }
 
 export interface RouteResponse {
@@ -68,8 +69,8 @@ interface RouteDescription {
 }
 
 /**
- * What a call brings in, for the gate that is before all that agents bring. A call that changes something is one message of whose key it
- * is, unless it says otherwise: `none` for those that only take or read, `each` for those whose messages come to the gate one by one.
+ * What the ingress check counts and verifies. A call that changes something is one message of the agent whose key it has, unless it
+ * says otherwise: `none` for calls that only take or read, `each` for calls whose messages are checked one by one.
  */
 export type RouteIngress<Q = never, B = never> =
   | 'none'
@@ -80,8 +81,9 @@ interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
   /** Whose key it takes, which is looked at before the body is read. */
   access: A;
   ingress?: RouteIngress<Q, B>;
-  query: z.ZodType<Q>;
-  body: z.ZodType<B>;
+  /** Absent for none. */
+  query?: z.ZodType<Q>;
+  body?: z.ZodType<B>;
   /** How many bytes a body may have; few unless said, and never more than the configuration allows. */
   bodyBytes?: BodyLimit;
   /** What a body of another shape is called, where a protocol has a name for that. */
@@ -91,7 +93,6 @@ interface RouteDefinition<Q, B, A extends KeyAccess> extends RouteDescription {
 
 export interface Route extends RouteDescription {
   access: Access;
-  /** Whether it is one that brings something in, and must come to the gate. */
   hasIngressChecks: boolean;
   query: z.ZodType;
   body: z.ZodType;
@@ -100,21 +101,21 @@ export interface Route extends RouteDescription {
 
 type BodyLimit = (config: Config) => number;
 
-/** A body may take a minute, and a key that ends meanwhile is worth nothing within a second. */
+/** A body may take a minute; a key that ends meanwhile must be rejected within a second. */
 const LATE_BODY_MS = 500;
 
 /** Names, numbers and a few ids. */
 const SMALL_BODY_BYTES = 64 * 1024;
 const smallBodyLimit: BodyLimit = () => SMALL_BODY_BYTES;
 
-/** What stands in one record, which a client may send escaped and indented. */
+/** One record, which a client may send escaped and indented. */
 export const recordBodyLimit: BodyLimit = ({ limits }) => 4 * limits.extensionBytes;
 
-/** What carries inputs, results or cards. */
+/** Inputs, results or cards. */
 export const largeBodyLimit: BodyLimit = ({ limits }) => limits.bodyBytes;
 
-export const noQuery = z.strictObject({});
-/** An empty object is taken for nothing, as clients send it that always send JSON. */
+const noQuery = z.strictObject({});
+/** An empty object counts as none: some clients always send JSON. */
 export const noBody = z.strictObject({}).optional();
 
 /** One call of the API: what it takes, what it answers, and what it does, in one place. */
@@ -122,40 +123,42 @@ export const defineRoute = <Q, B>(definition: Omit<RouteDefinition<Q, B, 'agent-
   defineKeyRoute({ ...definition, access: 'agent-or-admin' });
 
 /** The same for a call that takes other keys. */
-export const defineKeyRoute = <Q, B, A extends KeyAccess>({
-  bodyBytes = smallBodyLimit,
-  ...definition
-}: RouteDefinition<Q, B, A>): Route => {
-  const { ingress = definition.method === 'GET' ? 'none' : {} } = definition;
+export const defineKeyRoute = <Q, B, A extends KeyAccess>(definition: RouteDefinition<Q, B, A>): Route => {
+  const { method, path, bodyBytes = smallBodyLimit, ingress = method === 'GET' ? 'none' : {} } = definition;
+  const {
+    query: querySchema = noQuery as unknown as z.ZodType<Q>,
+    body: bodySchema = noBody as unknown as z.ZodType<B>,
+  } = definition;
   return {
     ...definition,
+    query: querySchema,
+    body: bodySchema,
     ...(ingress !== 'none' && { headers: { ...definition.headers, ...SIGNATURE_HEADERS } }),
     hasIngressChecks: ingress !== 'none',
-    handle: async (call) => {
-      const { deps, caller, params, trace, request, longPoll } = call;
+    handle: async ({ caller, ...call }) => {
+      const { deps, params, request } = call;
       const admitted = assertAccess(definition.access, caller);
-      const query = parseOrThrow(definition.query, call.query, 'invalid_request', 'The query');
+      const query = parseOrThrow(querySchema, call.query, 'invalid_request', 'The query');
       const limit = Math.min(bodyBytes(deps.config), deps.config.limits.bodyBytes);
       const begun = performance.now();
-      const said = await readJson(request, limit);
+      const received = await readJson(request, limit);
       if (performance.now() - begun > LATE_BODY_MS) await authenticate(deps, request.headers.authorization);
-      const body = parseOrThrow(definition.body, said, definition.code ?? 'invalid_request', 'The body');
-      const checkedCall = { deps, params, query, body, said, caller: admitted, trace, request, longPoll };
-      if (typeof ingress !== 'string') await runIngressChecks(definition, ingress, checkedCall);
-      return definition.handle(checkedCall);
+      const body = parseOrThrow(bodySchema, received, definition.code ?? 'invalid_request', 'The body');
+      const signed = buildSignedCall({ method, path, params, headers: request.headers, body: received });
+      const parsed = { ...call, query, body, signed, caller: admitted };
+      if (typeof ingress !== 'string') await runIngressChecks(ingress, parsed);
+      return definition.handle(parsed);
     },
   };
 };
 
-/** An admin key that speaks for no agent is not bound by what binds agents. */
+/** An admin key that acts for no agent is not bound by what binds agents. */
 const runIngressChecks = <Q, B>(
-  { method, path }: RouteDescription,
   { messages, from }: Exclude<RouteIngress<Q, B>, string>,
-  { deps, caller, params, request, query, body, said }: ParsedCall<Q, B, Caller | RelayCaller>,
+  { deps, caller, query, body, signed }: ParsedCall<Q, B, Caller | RelayCaller>,
 ): unknown => {
   const named = from?.(query, body);
   if (caller.role !== 'agent' && named === undefined) return undefined;
-  const signed = buildSignedCall({ method, path, params, headers: request.headers, body: said });
   return authorizeSender(deps, { caller, from: named, messageCount: messages?.(body) ?? 1, signature: signed });
 };
 

@@ -26,11 +26,9 @@ export const createRouter = (deps: Deps, routes: readonly Route[], admission?: A
       const found = await dispatchRequest({ deps, counts, admission }, match(request), request, trace);
       return toHttpResponse(found, headers, isHead(request));
     } catch (thrown) {
-      const auditEntry = toPublicError(thrown);
-      const error = isFailedKey(auditEntry, request)
-        ? failedKeys.recordFailure(request.source ?? '', auditEntry)
-        : auditEntry;
-      if (admission && isDelayed(error, auditEntry)) await admission.delayRejection(() => request.signal);
+      const cause = toPublicError(thrown);
+      const error = isFailedKey(cause, request) ? failedKeys.recordFailure(request.source ?? '', cause) : cause;
+      if (admission && isDelayed(error, cause)) await admission.delayRejection(() => request.signal);
       return toProblemResponse(deps, request, error, headers);
     }
   };
@@ -40,8 +38,8 @@ export const createRouter = (deps: Deps, routes: readonly Route[], admission?: A
 const isFailedKey = ({ code }: ParleyError, { source, headers }: HttpRequest): boolean =>
   code === 'unauthorized' && source !== undefined && headers.authorization !== undefined;
 
-const isDelayed = (error: ParleyError, auditEntry: ParleyError): boolean =>
-  error !== auditEntry || error.code === 'overloaded' || error.code === 'too_many_in_flight';
+const isDelayed = (error: ParleyError, cause: ParleyError): boolean =>
+  error !== cause || error.code === 'overloaded' || error.code === 'too_many_in_flight';
 
 interface RouterContext {
   deps: Deps;

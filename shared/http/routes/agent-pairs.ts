@@ -5,7 +5,7 @@ import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { computeNextSequence, sequenceRef } from '../../messaging/sequences/sequence.ts';
-import { defineRoute, noBody, type Route } from '../route.ts';
+import { defineRoute, type Route } from '../route.ts';
 
 const agentId = z.string().regex(AGENT_ID, 'must be an agent id');
 const count = z.number().int();
@@ -28,7 +28,6 @@ export const agentPairRoutes: Route[] = [
     path: '/v1/agents/{id}/sequence',
     summary: 'Get the sequence numbers of messages from one agent to another',
     query: z.strictObject({ to: agentId }),
-    body: noBody,
     responses: {
       200: {
         description: 'The sequence',
@@ -61,7 +60,6 @@ export const agentPairRoutes: Route[] = [
     path: '/v1/agents/{id}/version',
     summary: 'Get the highest protocol version that two agents support',
     query: z.strictObject({ with: agentId }),
-    body: noBody,
     responses: {
       200: {
         description: 'The version, and the versions of each agent',

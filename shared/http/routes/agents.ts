@@ -13,7 +13,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { getInboxDepth, type InboxDepth } from '../../messaging/inbox/bounded-inbox.ts';
 import { deregisterAgent, Registration, registerAgent, rotateKey } from '../../registration/register-agent.ts';
-import { boundedCount, defineKeyRoute, defineRoute, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
+import { boundedCount, defineKeyRoute, defineRoute, type Route, recordBodyLimit } from '../route.ts';
 import { PauseView, toPauseView } from './pause-view.ts';
 
 const AgentView = z.object({
@@ -128,7 +128,6 @@ export const agentRoutes: Route[] = [
     path: '/v1/agents',
     summary: 'List agents by id',
     query: z.strictObject({ limit: boundedCount(100, 50), cursor: z.string().max(64).optional() }),
-    body: noBody,
     responses: {
       200: {
         description: 'A page. With a `cursor` there may be more',
@@ -157,8 +156,6 @@ export const agentRoutes: Route[] = [
     method: 'GET',
     path: '/v1/agents/{id}',
     summary: 'Get an agent with its health',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The agent', schema: AgentView }, ...notFound },
     handle: async ({ deps, caller, params }) => {
       // What it says of itself changes faster than what is remembered of it.
@@ -173,8 +170,6 @@ export const agentRoutes: Route[] = [
     path: '/v1/agents/{id}',
     summary: 'Remove an agent. Its key stops working',
     access: 'admin',
-    query: noQuery,
-    body: noBody,
     responses: { 204: { description: 'Removed' }, ...notFound },
     handle: async ({ deps, caller, params }) => {
       await deregisterAgent(deps, caller.project, params.id ?? '');
@@ -186,8 +181,6 @@ export const agentRoutes: Route[] = [
     path: '/v1/agents/{id}/key',
     summary: 'Create a new key for an agent. The old key stops working',
     access: 'admin',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The new key', schema: z.object({ key: ShownKey }) }, ...notFound },
     handle: async ({ deps, caller, params }) => {
       return { status: 200, body: { key: await rotateKey(deps, caller.project, params.id ?? '') } };

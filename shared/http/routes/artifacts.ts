@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { ParleyError } from '../../kernel/errors.ts';
 import { buildArtifactUri, decodeArtifact, loadArtifact } from '../../tasks/artifacts.ts';
 import { getTask } from '../../tasks/queries/get-task.ts';
-import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { defineRoute, type Route } from '../route.ts';
 import { resolveTaskId } from './resolve-task-id.ts';
 
 const Artifacts = z.object({
@@ -14,8 +14,6 @@ export const artifactRoutes: Route[] = [
     method: 'GET',
     path: '/v1/tasks/{id}/artifacts',
     summary: 'List the artifacts of a task',
-    query: noQuery,
-    body: noBody,
     responses: {
       200: { description: 'The artifacts without their content', schema: Artifacts },
       404: { description: 'No such task' },
@@ -33,8 +31,6 @@ export const artifactRoutes: Route[] = [
     method: 'GET',
     path: '/v1/tasks/{id}/artifacts/{name}',
     summary: 'Download an artifact with its own media type',
-    query: noQuery,
-    body: noBody,
     responses: {
       200: { description: 'The artifact', otherType: '*/*' },
       404: { description: 'No such task or artifact' },

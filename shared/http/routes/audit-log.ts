@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AUDIT_LOG_STATUSES, readAuditLog } from '../../messaging/audit-log/read-audit-log.ts';
-import { boundedCount, defineRoute, noBody, type Route, SCANNED_PAGE_DESCRIPTION } from '../route.ts';
+import { boundedCount, defineRoute, type Route, SCANNED_PAGE_DESCRIPTION } from '../route.ts';
 
 const LogEntryView = z.object({
   messageId: z.string(),
@@ -36,7 +36,6 @@ export const logRoutes: Route[] = [
       limit: boundedCount(200, 50, 2),
       cursor: z.string().max(300).optional(),
     }),
-    body: noBody,
     responses: {
       200: {
         description: SCANNED_PAGE_DESCRIPTION,

@@ -5,7 +5,7 @@ import { CLIENT_ID, CLIENT_ID_RULE, toCanonicalId } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { createBatch } from '../../workflows/batches/create-batch.ts';
-import { defineRoute, largeBodyLimit, noBody, type Route, waitSeconds } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
 
 const MOST_TASKS = 100;
@@ -49,7 +49,6 @@ export const batchRoutes: Route[] = [
     path: '/v1/batches/{id}',
     summary: 'Get a batch with the result of each task. With `wait`, the response comes when the batch ends',
     query: z.strictObject({ wait: waitSeconds(25) }),
-    body: noBody,
     responses: { 200: { description: 'The batch', schema: BatchView }, 404: { description: 'No such batch' } },
     handle: async ({ deps, caller, params, query, longPoll }) => {
       const id = toCanonicalId(params.id ?? '');

@@ -8,7 +8,7 @@ import { getCallerName, resolveActor } from '../../identity/auth/authenticate.ts
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { appendToBox } from '../../turns/lifecycle/append-to-box.ts';
-import { boundedCount, defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { boundedCount, defineRoute, type Route } from '../route.ts';
 import { CardView, toCardView as cardView } from './cards.ts';
 import { onBehalfOf } from './common-fields.ts';
 
@@ -71,7 +71,6 @@ export const boxRoutes: Route[] = [
     path: '/v1/boxes',
     summary: 'Create a box: an ordered list of cards',
     bodyBytes: buildIdsSchema,
-    query: noQuery,
     body: NewBox,
     responses: {
       200: { description: 'A duplicate: the box existed before', schema: BoxView },
@@ -95,8 +94,6 @@ export const boxRoutes: Route[] = [
     method: 'GET',
     path: '/v1/boxes/{id}',
     summary: 'Get a box with the ids of its cards',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The box', schema: BoxView }, ...notFound },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
@@ -116,7 +113,6 @@ export const boxRoutes: Route[] = [
         .meta({ type: 'integer', minimum: 0, description: 'the position of the first card, counted from 0' }),
       limit: boundedCount(MAX_CARDS_PER_READ, 20),
     }),
-    body: noBody,
     responses: {
       200: {
         description: 'Cards in order, without expired ones. With `next` there are more',
@@ -134,7 +130,6 @@ export const boxRoutes: Route[] = [
     method: 'POST',
     path: '/v1/boxes/{id}/append',
     summary: 'Append cards to an output box. Cards that the box already has are skipped',
-    query: noQuery,
     body: z.strictObject({
       cards: boundedArray(CardId, { min: 1, max: MAX_CARDS_PER_READ }),
       turn_epoch: z.number().int().min(0).optional().describe('the epoch of the turn that the box belongs to'),

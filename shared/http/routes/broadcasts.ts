@@ -2,15 +2,13 @@ import * as z from 'zod';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { broadcastRef } from '../../model/broadcast.ts';
-import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { defineRoute, type Route } from '../route.ts';
 
 export const broadcastRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/broadcasts/{id}',
     summary: 'Get the progress of a broadcast',
-    query: noQuery,
-    body: noBody,
     responses: {
       200: {
         description: 'The broadcast',

@@ -6,7 +6,7 @@ import type { Deps } from '../../identity/deps.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { jsonValue } from '../../kernel/json/parse-or-throw.ts';
 import { loadContent } from '../../storage/content.ts';
-import { defineRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route } from '../route.ts';
 
 const CardType = z
   .custom<CardKind>(isCardType, {
@@ -40,7 +40,6 @@ export const cardRoutes: Route[] = [
     path: '/v1/cards',
     summary: 'Create a card: immutable content with an id',
     bodyBytes: largeBodyLimit,
-    query: noQuery,
     body: z.strictObject({ type: CardType, content: jsonValue }),
     responses: {
       201: {
@@ -57,8 +56,6 @@ export const cardRoutes: Route[] = [
     method: 'GET',
     path: '/v1/cards/{id}',
     summary: 'Get a card with its content',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The card', schema: CardView }, 404: { description: 'No such card' } },
     handle: async ({ deps, caller, params }) => ({
       status: 200,

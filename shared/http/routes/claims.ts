@@ -1,12 +1,11 @@
 import * as z from 'zod';
 import { resolveActor } from '../../identity/auth/authenticate.ts';
-import { buildSignedCall } from '../../ingest/signed-call.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { claimOnce } from '../../tasks/commands/claim-once.ts';
 import { claimTasks, encodeClaimedTasks } from '../../tasks/commands/claim-tasks.ts';
 import { createTaskLogger } from '../log-task-ids.ts';
-import { defineRoute, largeBodyLimit, noQuery, type Route } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route } from '../route.ts';
 import { instanceIdField, onBehalfOf, TraceView, wireMessageSchema } from './common-fields.ts';
 import { MessageResults, receiveMessages } from './messages.ts';
 import { PauseView, toPauseView } from './pause-view.ts';
@@ -18,7 +17,6 @@ export const claimRoutes: Route[] = [
     summary: 'Claim the next tasks, and send reports on earlier tasks in the same call',
     bodyBytes: largeBodyLimit,
     ingress: 'none',
-    query: noQuery,
     body: z
       .strictObject({
         max: z.number().int().min(1).max(10).default(1),
@@ -61,17 +59,10 @@ export const claimRoutes: Route[] = [
         }),
       },
     },
-    handle: async ({ deps, caller, body, said, trace, request, longPoll }) => {
+    handle: async ({ deps, caller, body, signed, trace, request, longPoll }) => {
       const known = await resolveActor(deps, caller, body.agent);
-      const directMessage = createTaskLogger(request);
-      const signed = buildSignedCall({
-        method: 'POST',
-        path: '/v1/claims',
-        params: {},
-        headers: request.headers,
-        body: said,
-      });
-      const sent = { caller, trace, dialect: request.headers['parley-dialect'], signed, onTaskId: directMessage };
+      const logTaskId = createTaskLogger(request);
+      const sent = { caller, trace, dialect: request.headers['parley-dialect'], signed, onTaskId: logTaskId };
       const waitMs = body.wait * 1000;
       const signal = longPoll.startWait(waitMs);
       const results = body.messages && (await receiveMessages(deps, sent, body.messages));
@@ -89,9 +80,9 @@ export const claimRoutes: Route[] = [
         ? await claimOnce(deps, known, body.claimId, options)
         : await claimTasks(deps, known, options);
       if (tasks.length > 0) longPoll.handOver();
-      for (const { id } of tasks) directMessage(id);
+      for (const { id } of tasks) logTaskId(id);
       const { project, id } = known.agent;
-      // It may have been told to rest, or to work again, while it waited.
+      // A control command may have arrived during the wait.
       const now = tasks.length === 0 ? await deps.directory.getAgent(project, id) : undefined;
       return {
         status: 200,

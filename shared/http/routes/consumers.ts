@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { acknowledgeEvents, MAX_EVENTS, seekConsumer, takeEvents } from '../../events/consume-events.ts';
 import { type Consumer, type ConsumerConfig, consumerRef, listConsumers, RECEIPT } from '../../events/consumer.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
-import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { defineRoute, type Route } from '../route.ts';
 import { EventView } from './events.ts';
 
 const ConsumerView = z.object({
@@ -40,8 +40,6 @@ export const consumerRoutes: Route[] = [
     method: 'GET',
     path: '/v1/consumers',
     summary: 'List the durable consumers that the key may use, with their positions',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The consumers', schema: z.object({ consumers: z.array(ConsumerView) }) } },
     handle: async ({ deps, caller }) => {
       const declared = listConsumers(deps, caller);
@@ -59,7 +57,6 @@ export const consumerRoutes: Route[] = [
     summary:
       'Read the next events of a consumer. They belong to this instance until it acknowledges them or their lease expires',
     ingress: 'none',
-    query: noQuery,
     body: z.strictObject({
       max: z.number().int().min(1).max(MAX_EVENTS).default(100),
       wait: boundedSeconds(0, 20, 0).describe('seconds to wait for events'),
@@ -94,7 +91,6 @@ export const consumerRoutes: Route[] = [
     path: '/v1/consumers/{name}/ack',
     summary: 'Acknowledge events. Otherwise they are delivered again',
     ingress: 'none',
-    query: noQuery,
     body: z.strictObject({ receipt: z.string().regex(RECEIPT, 'must be one that came with events') }),
     responses: {
       200: {
@@ -114,7 +110,6 @@ export const consumerRoutes: Route[] = [
     path: '/v1/consumers/{name}/rewind',
     summary: 'Move a consumer to the start of the log, to its end, or to a time',
     ingress: 'none',
-    query: noQuery,
     body: z.strictObject({
       to: z
         .union([z.enum(['start', 'end']), z.iso.datetime({ offset: true }).transform((text) => new Date(text))])

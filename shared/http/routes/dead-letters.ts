@@ -8,7 +8,7 @@ import { retryTask } from '../../tasks/commands/manage-task.ts';
 import { listTasks } from '../../tasks/queries/list-tasks.ts';
 import { toTaskView } from '../../tasks/queries/task-view.ts';
 import { toPublicError } from '../problem.ts';
-import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { defineRoute, type Route } from '../route.ts';
 import { pageQuery, TaskPageView } from './task-page.ts';
 
 const MAX_RETRIES_PER_CALL = 100;
@@ -26,7 +26,6 @@ export const deadLetterRoutes: Route[] = [
     path: '/v1/dead-letters',
     summary: 'List the dead letters, newest first',
     query: z.strictObject(pageQuery),
-    body: noBody,
     responses: { 200: { description: 'A page. With a `cursor` there may be more', schema: TaskPageView } },
     handle: async ({ deps, caller, query }) => {
       const { tasks, cursor } = await listTasks(deps, caller, { ...query, status: 'failed' });
@@ -37,7 +36,6 @@ export const deadLetterRoutes: Route[] = [
     method: 'POST',
     path: '/v1/dead-letters/retry',
     summary: 'Retry dead letters: those in `ids`, or the newest',
-    query: noQuery,
     body: z
       .strictObject({
         ids: boundedArray(z.string().min(1).max(128), { min: 1, max: MAX_RETRIES_PER_CALL }).optional(),

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { readEvents, streamEvents } from '../../events/stream-events.ts';
 import { getLastEventId } from '../http-message.ts';
-import { boundedCount, defineRoute, noBody, type Route } from '../route.ts';
+import { boundedCount, defineRoute, type Route } from '../route.ts';
 
 export const EventView = z.object({
   id: z.string().describe('the same event may arrive twice, with the same id'),
@@ -22,7 +22,6 @@ export const eventRoutes: Route[] = [
       after: z.string().max(300).optional(),
       limit: boundedCount(500, 100),
     }),
-    body: noBody,
     headers: { 'Last-Event-ID': 'the position of a reader that reconnects. It overrides `after`' },
     responses: {
       200: {

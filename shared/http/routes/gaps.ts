@@ -5,7 +5,7 @@ import { closeGap, GAP_STATUSES, listGaps } from '../../messaging/direct-message
 import type { DirectMessage } from '../../model/direct-message.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 import { loadContent } from '../../storage/content.ts';
-import { boundedCount, defineRoute, noBody, noQuery, type Route, timeOrderedCursor } from '../route.ts';
+import { boundedCount, defineRoute, type Route, timeOrderedCursor } from '../route.ts';
 
 const GapView = z.object({
   id: z.string(),
@@ -41,7 +41,6 @@ export const gapRoutes: Route[] = [
       limit: boundedCount(100, 20),
       cursor: timeOrderedCursor.optional(),
     }),
-    body: noBody,
     responses: {
       200: {
         description: 'A page. With a `cursor` there may be more',
@@ -60,8 +59,6 @@ export const gapRoutes: Route[] = [
     method: 'POST',
     path: '/v1/gaps/{from}/{id}/close',
     summary: 'Close a gap',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The gap', schema: GapView }, 404: { description: 'No such gap' } },
     handle: async ({ deps, caller, params }) => {
       const directMessage = await closeGap(deps, caller, params.from ?? '', params.id ?? '');

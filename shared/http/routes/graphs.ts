@@ -7,7 +7,7 @@ import { toCanonicalId } from '../../kernel/ids.ts';
 import { cancelGraph } from '../../workflows/graphs/cancel-graph.ts';
 import { createGraph } from '../../workflows/graphs/create-graph.ts';
 import { GraphView, getGraph, loadGraphView } from '../../workflows/graphs/graph-view.ts';
-import { defineRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route } from '../route.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
 
 export const graphRoutes: Route[] = [
@@ -41,8 +41,6 @@ export const graphRoutes: Route[] = [
     method: 'GET',
     path: '/v1/graphs/{id}',
     summary: 'Get a graph with the status of each node',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The graph', schema: GraphView }, 404: { description: 'No such graph' } },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
@@ -53,8 +51,6 @@ export const graphRoutes: Route[] = [
     method: 'POST',
     path: '/v1/graphs/{id}/cancel',
     summary: 'Cancel all open nodes of a graph',
-    query: noQuery,
-    body: noBody,
     responses: {
       200: { description: 'The cancelled graph', schema: GraphView },
       404: { description: 'No such graph' },

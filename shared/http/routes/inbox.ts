@@ -3,7 +3,7 @@ import { resolveActor } from '../../identity/auth/authenticate.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { acknowledgeEntries } from '../../messaging/inbox/acknowledge.ts';
 import { readInbox } from '../../messaging/inbox/read-inbox.ts';
-import { boundedCount, defineRoute, noBody, noQuery, type Route, waitSeconds } from '../route.ts';
+import { boundedCount, defineRoute, type Route, waitSeconds } from '../route.ts';
 import { instanceIdField, onBehalfOf, TraceView, wireMessageSchema } from './common-fields.ts';
 
 const Inbox = z.object({
@@ -23,7 +23,6 @@ export const inboxRoutes: Route[] = [
       instance: instanceIdField.describe('the instance of the agent. Entries for another live instance are left out'),
       agent: onBehalfOf,
     }),
-    body: noBody,
     responses: { 200: { description: 'The messages', schema: Inbox } },
     handle: async ({ deps, caller, query, request, longPoll }) => {
       const known = await resolveActor(deps, caller, query.agent);
@@ -46,7 +45,6 @@ export const inboxRoutes: Route[] = [
     path: '/v1/inbox/ack',
     summary: 'Acknowledge inbox entries by id',
     ingress: 'none',
-    query: noQuery,
     body: z.strictObject({ ids: boundedArray(z.string().min(1).max(128), { min: 1, max: 100 }), agent: onBehalfOf }),
     responses: {
       200: { description: 'The number of acknowledged entries', schema: z.object({ acknowledged: z.number() }) },

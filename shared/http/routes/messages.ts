@@ -4,7 +4,6 @@ import { DIALECTS } from '../../dialects/registry.ts';
 import type { Caller, RelayCaller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { type IngestResult, ingestMessage, type ReceiveContext } from '../../ingest/ingest-message.ts';
-import { buildSignedCall } from '../../ingest/signed-call.ts';
 import { type BatchedMessage, computeTopologicalOrder } from '../../ingest/topological-order.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toCanonicalId } from '../../kernel/ids.ts';
@@ -80,15 +79,8 @@ export const messageRoutes: Route[] = [
       },
       202: { description: 'Accepted and durable', schema: AcceptedMessage },
     },
-    handle: async ({ deps, caller, query, body, trace, request, longPoll }) => {
+    handle: async ({ deps, caller, query, body, signed, trace, request, longPoll }) => {
       const { 'parley-dialect': dialect, 'parley-broadcast': broadcast } = request.headers;
-      const signed = buildSignedCall({
-        method: 'POST',
-        path: '/v1/messages',
-        params: {},
-        headers: request.headers,
-        body,
-      });
       const sent = { caller, trace, dialect, broadcast, signed, onTaskId: createTaskLogger(request) };
       if (Array.isArray(body.messages)) {
         if (query.wait > 0) throw new ParleyError('invalid_request', 'Only a single message can be waited for.');
@@ -206,9 +198,9 @@ const receiveMessage = async (
       : await ingestMessage(deps, sent, message);
     return { status: getAcceptedStatus(accepted), body: accepted };
   } catch (error) {
-    const auditEntry = toPublicError(error);
-    if (auditEntry.code === 'internal') deps.log('error', 'batch message failed', { cause: String(auditEntry.cause) });
-    return toProblem(auditEntry);
+    const problem = toPublicError(error);
+    if (problem.code === 'internal') deps.log('error', 'batch message failed', { cause: String(problem.cause) });
+    return toProblem(problem);
   }
 };
 

@@ -12,7 +12,7 @@ import { RelayPlan } from '../../nats/relay-plan.ts';
 import { RenderResult } from '../../nats/render-result.ts';
 import { buildRelayPlan } from '../../nats-gateway/build-relay-plan.ts';
 import { renderForNats } from '../../nats-gateway/render-for-nats.ts';
-import { defineKeyRoute, largeBodyLimit, noBody, noQuery, type Route } from '../route.ts';
+import { defineKeyRoute, largeBodyLimit, type Route } from '../route.ts';
 
 const assertRelayEnabled = ({ project }: AdminCaller | RelayCaller, config: Config): void => {
   if (hasRelay(config, project)) return;
@@ -25,8 +25,6 @@ export const relayRoutes: Route[] = [
     path: '/v1/relay/key',
     summary: 'Create a new key for the relay of the project. The old key stops working',
     access: 'admin',
-    query: noQuery,
-    body: noBody,
     responses: {
       200: {
         description: 'The new key',
@@ -46,8 +44,6 @@ export const relayRoutes: Route[] = [
     path: '/v1/relay/plan',
     summary: 'Get the streams and subjects that the relay reads on NATS',
     access: 'relay-or-admin',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The required streams, and the subjects to read', schema: RelayPlan } },
     handle: async ({ deps, caller }) => {
       assertRelayEnabled(caller, deps.config);
@@ -61,7 +57,6 @@ export const relayRoutes: Route[] = [
     access: 'relay-or-admin',
     bodyBytes: largeBodyLimit,
     ingress: 'none',
-    query: noQuery,
     body: z.strictObject({
       items: boundedArray(
         z.strictObject({

@@ -7,7 +7,7 @@ import { toIso } from '../../kernel/json/iso-time.ts';
 import { type DirectMessage, directMessageRef, isDirectMessage } from '../../model/direct-message.ts';
 import { type Task, unacknowledgedListKey } from '../../model/task.ts';
 import { loadContent } from '../../storage/content.ts';
-import { boundedCount, defineRoute, noBody, type Route, timeOrderedCursor } from '../route.ts';
+import { boundedCount, defineRoute, type Route, timeOrderedCursor } from '../route.ts';
 import { onBehalfOf } from './common-fields.ts';
 
 const SENT_MESSAGE_STATES = ['waiting', 'read', 'evicted', 'expired', 'unclaimed'] as const;
@@ -49,7 +49,6 @@ export const sentMessageRoutes: Route[] = [
     path: '/v1/messages/unacknowledged',
     summary: 'List messages with `requires_ack` that nobody has acknowledged or claimed, oldest first',
     query: z.strictObject({ limit: boundedCount(100, 20), cursor: timeOrderedCursor.optional(), agent: onBehalfOf }),
-    body: noBody,
     responses: {
       200: {
         description: 'A page. With a `cursor` there may be more',
@@ -74,7 +73,6 @@ export const sentMessageRoutes: Route[] = [
         .optional()
         .describe('the time of the message, required for a short id'),
     }),
-    body: noBody,
     responses: {
       200: { description: 'The message', schema: SentMessage.extend({ content: z.unknown() }) },
       404: { description: 'No such message' },

@@ -4,7 +4,7 @@ import { systemRoleKeyRef } from '../../identity/auth/keys.ts';
 import { buildAsyncApi } from '../asyncapi.ts';
 import { memoizeJson } from '../memoize-json.ts';
 import { buildOpenApi } from '../openapi.ts';
-import { defineOpenRoute, defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { defineOpenRoute, defineRoute, type Route } from '../route.ts';
 
 const HealthView = z.object({
   status: z.literal('ok'),
@@ -55,8 +55,6 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
       method: 'GET',
       path: '/v1/domains',
       summary: 'List the domains that tasks can be addressed to',
-      query: noQuery,
-      body: noBody,
       responses: {
         200: {
           description: 'The domains',

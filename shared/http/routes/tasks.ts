@@ -4,7 +4,6 @@ import { taskFormatDialect } from '../../dialects/task-format/task-format.ts';
 import { resolveActor } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ingestMessage } from '../../ingest/ingest-message.ts';
-import { buildSignedCall } from '../../ingest/signed-call.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
@@ -16,15 +15,7 @@ import { cancelTask, releaseTask, renewLease, retryTask } from '../../tasks/comm
 import { getTask, isInProgress } from '../../tasks/queries/get-task.ts';
 import { listTasks } from '../../tasks/queries/list-tasks.ts';
 import { encodeTask, loadTaskView, TaskView, toTaskView } from '../../tasks/queries/task-view.ts';
-import {
-  defineRoute,
-  largeBodyLimit,
-  noBody,
-  noQuery,
-  type Route,
-  SCANNED_PAGE_DESCRIPTION,
-  waitSeconds,
-} from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route, SCANNED_PAGE_DESCRIPTION, waitSeconds } from '../route.ts';
 import { artifactRoutes } from './artifacts.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
@@ -58,7 +49,6 @@ export const taskRoutes: Route[] = [
       conversation: z.string().max(256).optional(),
       ...pageQuery,
     }),
-    body: noBody,
     responses: { 200: { description: SCANNED_PAGE_DESCRIPTION, schema: TaskPageView } },
     handle: async ({ deps, caller, query }) => {
       const { tasks, cursor } = await listTasks(deps, caller, query);
@@ -81,12 +71,11 @@ export const taskRoutes: Route[] = [
         schema: TaskView.extend(NoticesView.shape),
       },
     },
-    handle: async ({ deps, caller, query, body, trace, request, longPoll }) => {
+    handle: async ({ deps, caller, query, body, signed, trace, request, longPoll }) => {
       if (body.status !== undefined || (body.input !== undefined && body.type === undefined)) {
         throw new ParleyError('invalid_message', 'This call takes requests. Responses and answers go to /v1/messages.');
       }
       const signal = longPoll.startWait(query.wait);
-      const signed = buildSignedCall({ method: 'POST', path: '/v1/tasks', params: {}, headers: request.headers, body });
       const { taskId: id, notices } = await ingestMessage(
         deps,
         { caller, trace, dialect: taskFormatDialect.name, signed },
@@ -114,7 +103,6 @@ export const taskRoutes: Route[] = [
         .optional()
         .describe('respond with the newest message about the task, in this dialect'),
     }),
-    body: noBody,
     responses: {
       200: {
         description: 'The task; with `dialect`, the newest message about it',
@@ -136,8 +124,6 @@ export const taskRoutes: Route[] = [
     method: 'POST',
     path: '/v1/tasks/{id}/cancel',
     summary: 'Cancel a task',
-    query: noQuery,
-    body: noBody,
     responses: {
       200: { description: 'The cancelled task', schema: TaskView },
       ...notFound,
@@ -153,7 +139,6 @@ export const taskRoutes: Route[] = [
     path: '/v1/tasks/{id}/input',
     summary: 'Answer the question of the holder. The task then continues',
     bodyBytes: largeBodyLimit,
-    query: noQuery,
     body: z.strictObject({ input: jsonValue }),
     responses: {
       200: { description: 'A duplicate: the same answer had been given before', schema: TaskView },
@@ -170,8 +155,6 @@ export const taskRoutes: Route[] = [
     method: 'POST',
     path: '/v1/tasks/{id}/retry',
     summary: 'Retry a failed or expired task',
-    query: noQuery,
-    body: noBody,
     responses: {
       202: { description: 'The queued task', schema: TaskView },
       ...notFound,
@@ -187,7 +170,6 @@ export const taskRoutes: Route[] = [
     path: '/v1/tasks/{id}/renew',
     summary: 'Renew the lease of a claimed task',
     ingress: 'none',
-    query: noQuery,
     body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),
     responses: {
       200: { description: 'The task with its new lease', schema: TaskView },
@@ -207,7 +189,6 @@ export const taskRoutes: Route[] = [
     path: '/v1/tasks/{id}/release',
     summary:
       'Release a claimed task to its queue. The attempt does not count. Only the holder and admin keys may do this',
-    query: noQuery,
     body: z.strictObject({ agent: onBehalfOf, attempt: z.number().int().min(1).optional() }).prefault({}),
     responses: {
       200: { description: 'The queued task', schema: TaskView },

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Tool } from '../../identity/tools/tool.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { deleteTool, getTool, listTools, registerTool, ToolRegistration } from '../../registration/register-tool.ts';
-import { boundedCount, defineKeyRoute, defineRoute, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
+import { boundedCount, defineKeyRoute, defineRoute, type Route, recordBodyLimit } from '../route.ts';
 
 const { tool_name: _inPath, ...registrationFields } = ToolRegistration.shape;
 const ToolView = z.object({ name: z.string(), ...registrationFields, updated_at: z.iso.datetime() });
@@ -27,7 +27,6 @@ export const toolRoutes: Route[] = [
     summary: 'Register a tool, or replace its registration',
     access: 'admin',
     bodyBytes: recordBodyLimit,
-    query: noQuery,
     body: ToolRegistration,
     responses: {
       200: { description: 'Replaced', schema: ToolView },
@@ -43,7 +42,6 @@ export const toolRoutes: Route[] = [
     path: '/v1/tools',
     summary: 'List tools by name',
     query: z.strictObject({ limit: boundedCount(100, 50), cursor: z.string().max(64).optional() }),
-    body: noBody,
     responses: {
       200: {
         description: 'A page. With a `cursor` there may be more',
@@ -62,8 +60,6 @@ export const toolRoutes: Route[] = [
     method: 'GET',
     path: '/v1/tools/{name}',
     summary: 'Get a tool',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The tool', schema: ToolView }, ...notFound },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
@@ -75,8 +71,6 @@ export const toolRoutes: Route[] = [
     path: '/v1/tools/{name}',
     summary: 'Remove a tool',
     access: 'admin',
-    query: noQuery,
-    body: noBody,
     responses: { 204: { description: 'Removed' }, ...notFound },
     handle: async ({ deps, caller, params }) => {
       await deleteTool(deps, caller.project, params.name ?? '');

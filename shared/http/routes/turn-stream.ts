@@ -2,15 +2,13 @@ import { getTurn } from '../../turns/queries/get-turn.ts';
 import { parseStreamPosition, STREAM_START } from '../../turns/streams/chunk-sequencer.ts';
 import { streamChunks } from '../../turns/streams/stream-chunks.ts';
 import { getLastEventId } from '../http-message.ts';
-import { defineRoute, noBody, noQuery, type Route } from '../route.ts';
+import { defineRoute, type Route } from '../route.ts';
 
 export const turnStreamRoutes: Route[] = [
   defineRoute({
     method: 'GET',
     path: '/v1/turns/{agent_turn_id}/stream',
     summary: 'Stream the output of a turn as server-sent events, from its beginning or from `Last-Event-ID`',
-    query: noQuery,
-    body: noBody,
     headers: { 'Last-Event-ID': 'the position of a reader that reconnects' },
     responses: {
       200: { description: 'Events of the type `chunk`, and `end` when the turn ends', otherType: 'text/event-stream' },

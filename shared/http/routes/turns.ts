@@ -30,7 +30,7 @@ import { leaseTurn } from '../../turns/lifecycle/lease-turn.ts';
 import { stopTurn } from '../../turns/lifecycle/stop-turn.ts';
 import { getAgentState, getStoppableTurn, getTurn, getTurnDetails } from '../../turns/queries/get-turn.ts';
 import { receiveReport } from '../../turns/tool-calls/receive-report.ts';
-import { defineRoute, largeBodyLimit, noBody, noQuery, type Route, recordBodyLimit } from '../route.ts';
+import { defineRoute, largeBodyLimit, type Route, recordBodyLimit } from '../route.ts';
 import { onBehalfOf, wireMessageSchema } from './common-fields.ts';
 
 const AdvanceResult = z.object({ duplicate: z.boolean().describe('whether the same call had been made before') });
@@ -65,7 +65,6 @@ const defineAdvanceRoute = <B extends { turn_epoch: number; agent_id?: string | 
     path: `/v1/turns/{agent_turn_id}/${verb}`,
     summary,
     bodyBytes: recordBodyLimit,
-    query: noQuery,
     body,
     code,
     responses: { 200: { description: 'Done, or done before', schema: AdvanceResult }, ...staleTurnResponse },
@@ -81,7 +80,6 @@ export const turnRoutes: Route[] = [
     path: '/v1/turns',
     summary: 'Call an agent. The call queues one turn per correlation id',
     bodyBytes: largeBodyLimit,
-    query: noQuery,
     body: EnqueuePayload,
     code,
     responses: {
@@ -110,7 +108,6 @@ export const turnRoutes: Route[] = [
     path: '/v1/turns/lease',
     summary: 'Lease the next turn of an agent, or the suspended turn that can resume',
     ingress: 'none',
-    query: noQuery,
     body: z.strictObject({
       agent_id: onBehalfOf,
       wait: z.number().min(0).max(20).default(0).describe('seconds to wait for a turn'),
@@ -164,7 +161,6 @@ export const turnRoutes: Route[] = [
     method: 'POST',
     path: '/v1/turns/{agent_turn_id}/stop',
     summary: 'Stop a turn. A turn that nobody has leased has the epoch 0',
-    query: noQuery,
     body: StopBody,
     code,
     responses: { 200: { description: 'Stopped', schema: AdvanceResult }, ...staleTurnResponse },
@@ -179,7 +175,6 @@ export const turnRoutes: Route[] = [
     path: '/v1/turns/{agent_turn_id}/reports',
     summary: 'Report the result of a tool call. Each call has one report',
     bodyBytes: recordBodyLimit,
-    query: noQuery,
     body: ToolReportPayload,
     code,
     responses: {
@@ -204,8 +199,6 @@ export const turnRoutes: Route[] = [
     method: 'GET',
     path: '/v1/turns/{agent_turn_id}',
     summary: 'Get a turn with its steps and the tools that it waits for',
-    query: noQuery,
-    body: noBody,
     responses: { 200: { description: 'The turn', schema: z.looseObject({}) }, 404: { description: 'No such turn' } },
     handle: async ({ deps, caller, params }) => ({
       status: 200,
@@ -219,8 +212,6 @@ export const agentStateRoutes: Route[] = [
     method: 'GET',
     path: '/v1/agents/{id}/head',
     summary: 'Get the execution state of an agent',
-    query: noQuery,
-    body: noBody,
     responses: {
       200: { description: 'The execution state', schema: z.looseObject({}) },
       404: { description: 'No such agent' },

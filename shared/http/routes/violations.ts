@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { listViolations } from '../../messaging/violations/violation.ts';
 import { VIOLATION_ACTIONS, VIOLATION_SEVERITIES, type Violation } from '../../model/violation.ts';
-import { boundedCount, defineKeyRoute, noBody, type Route, timeOrderedCursor } from '../route.ts';
+import { boundedCount, defineKeyRoute, type Route, timeOrderedCursor } from '../route.ts';
 
 const ViolationView = z.object({
   id: z.string(),
@@ -32,7 +32,6 @@ export const violationRoutes: Route[] = [
     summary: 'List messages that broke a rule of their protocol, newest first',
     access: 'admin',
     query: z.strictObject({ limit: boundedCount(100, 20), cursor: timeOrderedCursor.optional() }),
-    body: noBody,
     responses: {
       200: {
         description: 'A page. With a `cursor` there may be more',
