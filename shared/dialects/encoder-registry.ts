@@ -7,6 +7,8 @@ import * as asCfn from './message-routing/cfn/encode.ts';
 import { CFN } from './message-routing/cfn/schema.ts';
 import * as inMessageRouting from './message-routing/encode.ts';
 import { messageRoutingDialect } from './message-routing/message-routing.ts';
+import * as inNative from './native/encode.ts';
+import { nativeDialect } from './native/native.ts';
 import * as inRoundTable from './round-table/encode.ts';
 import { roundTableDialect } from './round-table/round-table.ts';
 import * as inTaskFormat from './task-format/encode.ts';
@@ -17,6 +19,7 @@ const ENCODERS = new Map<string, Encoder>([
   [messageRoutingDialect.name, inMessageRouting],
   [roundTableDialect.name, inRoundTable],
   [agentOsDialect.name, inAgentOs],
+  [nativeDialect.name, inNative],
   [taskFormatDialect.name, inTaskFormat],
 ]);
 

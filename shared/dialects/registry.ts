@@ -5,6 +5,7 @@ import { agentOsDialect } from './agent-os/agent-os.ts';
 import { commonGroundDialect } from './common-ground/common-ground.ts';
 import type { Dialect } from './dialect.ts';
 import { messageRoutingDialect } from './message-routing/message-routing.ts';
+import { nativeDialect } from './native/native.ts';
 import { roundTableDialect } from './round-table/round-table.ts';
 import { taskFormatDialect } from './task-format/task-format.ts';
 
@@ -14,6 +15,7 @@ export const DIALECTS: readonly Dialect[] = [
   messageRoutingDialect,
   roundTableDialect,
   agentOsDialect,
+  nativeDialect,
   taskFormatDialect,
 ];
 

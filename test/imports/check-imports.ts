@@ -59,16 +59,24 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],
 ];
 
-/** Only dialects, what is called after them, and their adapters name one; a route may be of one protocol. */
-const NAMES_DIALECTS = /dialect|^shared\/adapters\//;
+/** Only dialects, what is called after them, and their adapters name one; a route may be of one protocol. Engines cannot import one. */
+const NAMES_DIALECTS = /dialect|^shared\/(adapters|engines)\//;
 const NAMES_ONE_DIALECT = /^shared\/http\/routes\//;
 
-/** Any spelling of the name of a dialect's folder: `round-table`, `roundTable`, `ROUND_TABLE`. */
+/** Any spelling of the name of a dialect's folder: `round-table`, `roundTable`, `ROUND_TABLE`; but not the end of another word. */
+const toSpellings = (folder: string): string[] => {
+  const [first = '', ...others] = folder.split('-');
+  const camel = others
+    .map((word) => `[-_]?[${word.charAt(0)}${word.charAt(0).toUpperCase()}]${word.slice(1)}`)
+    .join('');
+  const capital = `${first.charAt(0).toUpperCase()}${first.slice(1)}`;
+  return [`(?:(?<![a-z])${first}|${capital})${camel}`, folder.replaceAll('-', '_').toUpperCase()];
+};
 const DIALECT = new RegExp(
   globSync('shared/dialects/*/')
-    .map((folder) => basename(folder).replaceAll('-', '[-_]?'))
+    .flatMap((folder) => toSpellings(basename(folder)))
     .join('|'),
-  'gi',
+  'g',
 );
 const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
 
