@@ -96,3 +96,7 @@ const findNearestDialect = (message: JsonObject): Dialect | undefined => {
   const wrongTo = (dialect: Dialect): number => dialect.validate(message).length;
   return DIALECTS.filter((dialect) => knownTo(dialect) === most).toSorted((a, b) => wrongTo(a) - wrongTo(b))[0];
 };
+
+/** What an agent reads: its own dialect, unless the call names another. */
+export const getReaderDialect = ({ agent }: { agent: Speaker }, named: string | undefined): Dialect =>
+  named === undefined || named === agent.dialect ? getAgentDialect(agent) : getDialect(named);

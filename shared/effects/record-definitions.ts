@@ -146,7 +146,7 @@ export const RECORDS = {
       'failures',
       'lastAnswer',
     ],
-    plain: ['declinedBy', 'claimMessage', 'endMessage', 'processedMessages'],
+    plain: ['declinedBy', 'claimMessage', 'endMessage', 'processedMessages', 'steps'],
   }),
   history: defineRecord<HistoryEntry>()({
     compressed: ['error', 'progress', 'question', 'lastAnswer', 'answer'],

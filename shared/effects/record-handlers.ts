@@ -40,7 +40,7 @@ interface RecordHandlers<T extends Item> {
 const HANDLERS: { [K in ChangeFeedKind]: RecordHandlers<RecordOf<K>> } = {
   task: {
     effects: (change) => [...computeTaskEffects(change), ...computeTaskTurnEffects(change)],
-    contents: (task) => [task.input, ...listOutputContents(task)],
+    contents: (task) => [task.input, ...listOutputContents(task), ...Object.values(task.steps ?? {})],
     onTimer: onTaskTimer,
   },
   batch: {

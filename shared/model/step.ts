@@ -1,3 +1,30 @@
+import { ParleyError } from '../kernel/errors.ts';
+import type { Change } from '../ports/conditions.ts';
+import type { StoredContent } from '../storage/content.ts';
+import type { Task } from './task.ts';
+
 /** A finished part of a task, which no later attempt repeats. Names are paths of conditions, whose separator is the dot. */
 export const STEP_NAME = /^[^.\p{Cc}]{1,128}$/u;
 export const STEP_NAME_RULE = 'must be 1 to 128 characters without dots and control characters';
+
+/** Each write of the task is billed by its whole record: names and references of so many take about 20 KB. */
+export const MAX_STEPS = 200;
+/** Beyond it a value stands in a blob. */
+export const INLINE_STEP_BYTES = 512;
+
+export const getStep = ({ steps = {} }: Pick<Task, 'steps'>, name: string): StoredContent | undefined =>
+  Object.hasOwn(steps, name) ? steps[name] : undefined;
+
+/** No expression of DynamoDB reaches into a map that is absent: the first step brings it. */
+export const buildStepChange = (
+  { id, steps }: Pick<Task, 'id' | 'steps'>,
+  name: string,
+  content: StoredContent,
+): Change | ParleyError => {
+  if (Object.keys(steps ?? {}).length >= MAX_STEPS) {
+    return new ParleyError('too_large', `The task ${id} has ${MAX_STEPS} steps, which is the most.`, {
+      details: { limit: MAX_STEPS },
+    });
+  }
+  return { set: steps ? { [`steps.${name}`]: content } : { steps: { [name]: content } } };
+};

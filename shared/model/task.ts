@@ -210,6 +210,8 @@ export interface Task extends Item {
   /** It has waited for input before, or does. */
   hasAsked?: true;
   answer?: Json;
+  /** Its finished steps by name, which no later attempt repeats; absent until there is one. */
+  steps?: Record<string, StoredContent>;
   /** How often it was answered; absent for never. */
   answerCount?: number;
   lastAnswer?: AnsweredQuestion;

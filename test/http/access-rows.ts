@@ -39,6 +39,11 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/dead-letters': { stranger: '200' },
   'GET /v1/tasks/{id}/artifacts': { at: '/v1/tasks/:done/artifacts', stranger: '404 task_not_found' },
   'GET /v1/tasks/{id}/artifacts/{name}': { at: '/v1/tasks/:done/artifacts/dish', stranger: '404 task_not_found' },
+  'GET /v1/tasks/{id}/steps/{name}': {
+    at: '/v1/tasks/:held/steps/none',
+    status: 404,
+    stranger: '404 task_not_found',
+  },
   'GET /v1/graphs/{id}': { at: '/v1/graphs/:graph', stranger: '404 graph_not_found' },
   'GET /v1/batches/{id}': { at: '/v1/batches/:batch', stranger: '404 batch_not_found' },
   'GET /v1/inbox': { at: '/v1/inbox?agent=requester', stranger: '403 from_mismatch', foreign: '200' },
@@ -93,6 +98,12 @@ export const ACCESS: Record<string, AccessRow> = {
     foreign: '422 unknown_agent',
   },
   'POST /v1/tasks': { body: toCook, status: 202, stranger: '403 from_mismatch', foreign: '422 unknown_agent' },
+  'PUT /v1/tasks/{id}/steps/{name}': {
+    at: '/v1/tasks/:held/steps/collect',
+    body: () => ({ value: 1, agent: 'holder' }),
+    by: 'holder',
+    stranger: '403 from_mismatch',
+  },
   'POST /v1/tasks/{id}/renew': {
     at: '/v1/tasks/:held/renew',
     body: () => ({ agent: 'holder' }),

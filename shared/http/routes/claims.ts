@@ -6,7 +6,14 @@ import { claimOnce } from '../../tasks/commands/claim-once.ts';
 import { claimTasks, encodeClaimedTasks } from '../../tasks/commands/claim-tasks.ts';
 import { createTaskLogger } from '../log-task-ids.ts';
 import { defineRoute, largeBodyLimit, type Route } from '../route.ts';
-import { instanceIdField, onBehalfOf, TraceView, wireMessageSchema } from './common-fields.ts';
+import {
+  instanceIdField,
+  onBehalfOf,
+  readerDialectField,
+  StepsView,
+  TraceView,
+  wireMessageSchema,
+} from './common-fields.ts';
 import { MessageResults, receiveMessages } from './messages.ts';
 import { PauseView, toPauseView } from './pause-view.ts';
 
@@ -36,6 +43,7 @@ export const claimRoutes: Route[] = [
           .optional()
           .describe('makes the claim repeatable: the same id returns the same tasks'),
         instance: instanceIdField.describe('the instance of the agent. It also receives tasks for this instance only'),
+        dialect: readerDialectField,
         agent: onBehalfOf,
       })
       .prefault({}),
@@ -53,6 +61,7 @@ export const claimRoutes: Route[] = [
               conversationId: z.string().optional(),
               user: z.string().optional().describe('the user of the request'),
               graphId: z.string().optional().describe('the graph that the task belongs to'),
+              steps: StepsView.optional(),
             }),
           ),
           paused: PauseView.optional().describe('set if the agent is paused or stopped and receives no tasks'),
@@ -72,6 +81,7 @@ export const claimRoutes: Route[] = [
         instance: body.instance,
         domains: body.domains,
         capabilities: body.capabilities,
+        dialect: body.dialect,
         leaseMs: body.lease && Math.min(body.lease * 1000, deps.config.tasks.maxLeaseMs),
         signal,
         canReceive: () => longPoll.isValid(caller),
@@ -86,7 +96,11 @@ export const claimRoutes: Route[] = [
       const now = tasks.length === 0 ? await deps.directory.getAgent(project, id) : undefined;
       return {
         status: 200,
-        body: { results, tasks: await encodeClaimedTasks(deps, known, tasks), paused: now && toPauseView(deps, now) },
+        body: {
+          results,
+          tasks: await encodeClaimedTasks(deps, known, tasks, body.dialect),
+          paused: now && toPauseView(deps, now),
+        },
       };
     },
   }),

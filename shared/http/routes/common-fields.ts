@@ -1,7 +1,12 @@
 import * as z from 'zod';
+import { DIALECT_NAMES } from '../../dialects/registry.ts';
 
 export const onBehalfOf = z.string().max(64).optional().describe('the agent, if an admin key acts for it');
 export const instanceIdField = z.string().min(1).max(128).optional();
+export const readerDialectField = z
+  .enum(DIALECT_NAMES)
+  .optional()
+  .describe('the dialect of the response. By default that of the agent');
 export const wireMessageSchema = z.looseObject({}).describe('in the dialect of the agent');
 
 /** Of an answer to what was accepted. */
@@ -15,3 +20,8 @@ export const TraceView = z.object({
   tracestate: z.string().optional(),
   baggage: z.string().optional(),
 });
+
+/** The finished steps of a claimed task: no attempt repeats them. */
+export const StepsView = z
+  .record(z.string(), z.looseObject({ value: z.json().optional(), bytes: z.number().optional() }))
+  .describe('finished steps by name: the value, or the size of one that `GET /v1/tasks/{id}/steps/{name}` returns');

@@ -4,7 +4,7 @@ import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { acknowledgeEntries } from '../../messaging/inbox/acknowledge.ts';
 import { readInbox } from '../../messaging/inbox/read-inbox.ts';
 import { boundedCount, defineRoute, type Route, waitSeconds } from '../route.ts';
-import { instanceIdField, onBehalfOf, TraceView, wireMessageSchema } from './common-fields.ts';
+import { instanceIdField, onBehalfOf, readerDialectField, TraceView, wireMessageSchema } from './common-fields.ts';
 
 const Inbox = z.object({
   messages: z.array(wireMessageSchema),
@@ -21,6 +21,7 @@ export const inboxRoutes: Route[] = [
       wait: waitSeconds(20),
       mode: z.enum(['read', 'take']).default('read').describe('`take` acknowledges the entries that it returns'),
       instance: instanceIdField.describe('the instance of the agent. Entries for another live instance are left out'),
+      dialect: readerDialectField,
       agent: onBehalfOf,
     }),
     responses: { 200: { description: 'The messages', schema: Inbox } },
@@ -32,6 +33,7 @@ export const inboxRoutes: Route[] = [
         max: query.max,
         isRemoving: take,
         instance: query.instance,
+        dialect: query.dialect,
         waitMs: query.wait,
         signal: longPoll.startWait(query.wait),
       });

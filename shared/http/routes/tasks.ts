@@ -20,6 +20,7 @@ import { artifactRoutes } from './artifacts.ts';
 import { NoticesView, onBehalfOf } from './common-fields.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
 import { resolveTaskId } from './resolve-task-id.ts';
+import { stepRoutes } from './steps.ts';
 import { pageQuery, TaskPageView } from './task-page.ts';
 
 /** The dialect itself checks it, as any message. */
@@ -204,4 +205,5 @@ export const taskRoutes: Route[] = [
   }),
   ...deadLetterRoutes,
   ...artifactRoutes,
+  ...stepRoutes,
 ];

@@ -1,5 +1,5 @@
 import type { Dialect } from '../../dialects/dialect.ts';
-import { getAgentDialect } from '../../dialects/registry.ts';
+import { getAgentDialect, getReaderDialect } from '../../dialects/registry.ts';
 import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
 import { listLiveInstances, recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -17,6 +17,8 @@ export interface InboxOptions {
   isRemoving?: boolean;
   /** Which of the agent's instances reads, where it says so. */
   instance?: string;
+  /** In which dialect, where that is not the agent's. */
+  dialect?: string;
   waitMs: number;
   signal?: AbortSignal;
 }
@@ -38,7 +40,7 @@ export const readInbox = async (
       const found = await findWaitingEntries(deps, p, options.max, others);
       const left = until - deps.clock.now();
       if (found.length > 0 || !listener || left <= 0 || options.signal?.aborted) {
-        const read = await encodeEntries(deps, agent, found);
+        const read = await encodeEntries(deps, agent, found, options.dialect);
         // Nothing is taken for somebody who is no longer there to be given it.
         if (options.isRemoving && options.signal?.aborted) return [];
         const given = options.isRemoving ? await removeEntries(deps, read) : read;
@@ -97,8 +99,13 @@ export interface EncodedEntry {
 /** So many contents are fetched at once: each may have 2 MB. */
 const CONCURRENCY = 10;
 
-const encodeEntries = async (deps: Deps, agent: Agent, entries: InboxEntry[]): Promise<EncodedEntry[]> => {
-  const dialect = getAgentDialect(agent);
+const encodeEntries = async (
+  deps: Deps,
+  agent: Agent,
+  entries: InboxEntry[],
+  named: string | undefined,
+): Promise<EncodedEntry[]> => {
+  const dialect = getReaderDialect({ agent }, named);
   const messages: EncodedEntry[] = [];
   let bytes = 0;
   for (let at = 0; at < entries.length; at += CONCURRENCY) {

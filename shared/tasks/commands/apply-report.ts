@@ -80,7 +80,7 @@ export const applyReport = async (
 };
 
 /** Who could never have held the task does not learn that it is there. Who held it once is told that it holds it no more. */
-const canReportOn = (known: RegisteredAgent, task: Task): boolean => {
+export const canReportOn = (known: RegisteredAgent, task: Task): boolean => {
   const { project } = known.agent;
   const isOfItsDomain = task.domain !== undefined && listServedDomains(known).includes(task.domain);
   return isOfItsDomain || canServe(known, task) || canReadTask({ project, role: 'agent', registered: known }, task);

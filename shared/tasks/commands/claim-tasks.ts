@@ -1,4 +1,5 @@
-import { getAgentDialect } from '../../dialects/registry.ts';
+import type { Dialect } from '../../dialects/dialect.ts';
+import { getReaderDialect } from '../../dialects/registry.ts';
 import { agentPk, type RegisteredAgent } from '../../identity/agents/agent.ts';
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import { recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
@@ -9,6 +10,7 @@ import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts'
 import { pickTraceFields } from '../../kernel/trace.ts';
 import { holderKey, type Task, taskRef } from '../../model/task.ts';
 import type { QueueKey, ReceivedMessage } from '../../ports/queues.ts';
+import { toStepsView } from '../queries/get-step.ts';
 import { buildClaimTransition } from '../transitions/holder-transitions.ts';
 import { applyTo, toConditionalUpdate } from '../transitions/rules.ts';
 import { toActor } from './apply-report.ts';
@@ -31,6 +33,8 @@ export interface ClaimOptions {
   signal?: AbortSignal;
   /** Whether who asks may still be handed what was claimed meanwhile: its key may have ended. */
   canReceive?: () => Promise<boolean>;
+  /** In which dialect the tasks are handed over, where that is not the agent's. */
+  dialect?: string;
   /** Kept in the tasks that it brings, so that they are found again should the answer never be sent. */
   claimId?: string;
 }
@@ -45,6 +49,7 @@ export interface ClaimedTask {
   conversationId?: string;
   user?: string;
   graphId?: string;
+  steps?: JsonObject;
 }
 
 /** Long enough to claim what was received, with a few retries; then it is somebody else's. */
@@ -170,7 +175,7 @@ const hasNoAssignedTasks = async (deps: Deps, { agent }: RegisteredAgent): Promi
 };
 
 /** In whose name a claim is made. */
-type ClaimIdentity = Pick<ClaimOptions, 'claimId' | 'instance' | 'leaseMs'>;
+type ClaimIdentity = Pick<ClaimOptions, 'claimId' | 'instance' | 'leaseMs' | 'dialect'>;
 
 /** A queue message whose task cannot be claimed has become pointless, and goes. */
 const claimReceivedMessages = async (
@@ -201,12 +206,12 @@ const claimByQueueMessage = async (
   deps: Deps,
   known: RegisteredAgent,
   { queueKey, body }: ReceivedMessage,
-  { claimId, instance, leaseMs }: ClaimIdentity,
+  { claimId, instance, leaseMs, dialect }: ClaimIdentity,
 ): Promise<Task> => {
   const { taskId, queueGeneration, due } = parseQueueBody(body);
   const { project } = known.agent;
   // Before the claim, for without it the agent would hold what it cannot report on.
-  await ensureAlias(deps, project, getAgentDialect(known.agent), taskId);
+  await ensureAlias(deps, project, getReaderDialect(known, dialect), taskId);
   // A condition holds a hundred values at most, and an agent may have more capabilities.
   const by = { ...toActor(deps, known), capabilities: queueKey.kind === 'capability' ? [queueKey.name] : [] };
   const optimisticChange = toConditionalUpdate(
@@ -228,8 +233,14 @@ const parseQueueBody = (body: Json): { taskId: string; queueGeneration: number; 
 };
 
 /** One task whose content is lost must not keep the others from the agent that holds them. */
-export const encodeClaimedTasks = async (deps: Deps, known: RegisteredAgent, tasks: Task[]): Promise<ClaimedTask[]> => {
-  const handed = await Promise.allSettled(tasks.map((task) => encodeClaimedTask(deps, known, task)));
+export const encodeClaimedTasks = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  tasks: Task[],
+  dialect?: string,
+): Promise<ClaimedTask[]> => {
+  const reader = getReaderDialect(known, dialect);
+  const handed = await Promise.allSettled(tasks.map((task) => encodeClaimedTask(deps, known, task, reader)));
   return handed.flatMap((outcome, index) => {
     if (outcome.status === 'fulfilled') return [outcome.value];
     deps.log('error', 'encoding claimed task failed', {
@@ -240,16 +251,21 @@ export const encodeClaimedTasks = async (deps: Deps, known: RegisteredAgent, tas
   });
 };
 
-/** The claimed task as a message in the agent's own dialect. */
-const encodeClaimedTask = async (deps: Deps, { agent }: RegisteredAgent, task: Task): Promise<ClaimedTask> => {
+const encodeClaimedTask = async (
+  deps: Deps,
+  { agent }: RegisteredAgent,
+  task: Task,
+  dialect: Dialect,
+): Promise<ClaimedTask> => {
   return {
-    message: await encodeRequestFor(deps, task, getAgentDialect(agent), agent.id),
+    message: await encodeRequestFor(deps, task, dialect, agent.id),
     attempt: task.attempt,
     lease: { until: toIso(task.leaseUntil ?? 0) },
     ...pickTraceFields(task),
     conversationId: task.conversation,
     user: task.user,
     graphId: task.graph,
+    steps: toStepsView(task),
   };
 };
 

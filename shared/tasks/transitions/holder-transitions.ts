@@ -5,6 +5,7 @@ import type { StoredArtifacts } from '../../model/artifact.ts';
 import type { SequenceInfo } from '../../model/command.ts';
 import { inboxSortKey } from '../../model/delivery.ts';
 import { toQuestion } from '../../model/history.ts';
+import { buildStepChange, getStep, STEP_NAME } from '../../model/step.ts';
 import {
   getDedupRound,
   holderKey,
@@ -283,22 +284,36 @@ export const provideInput = (
   { now, limits }: TransitionContext,
   answer: Json,
   by: string,
-): Change | ParleyError =>
-  applyTo(task, {
+): Change | ParleyError => {
+  const step = buildAnswerStepChange(task, answer);
+  if (step instanceof Error) return step;
+  return applyTo(task, {
     rules: [requireInputRequired],
-    change: {
-      set: {
-        status: 'claimed',
-        answer,
-        lastAnswer: { ...toQuestion(task), at: now, by },
-        deadline: task.deadline + now - (task.askedAt ?? now),
-        leaseUntil: now + (task.leaseMs ?? limits.leaseMs),
-        due: now + (task.leaseMs ?? limits.leaseMs),
+    change: mergeChanges(
+      {
+        set: {
+          status: 'claimed',
+          answer,
+          lastAnswer: { ...toQuestion(task), at: now, by },
+          deadline: task.deadline + now - (task.askedAt ?? now),
+          leaseUntil: now + (task.leaseMs ?? limits.leaseMs),
+          due: now + (task.leaseMs ?? limits.leaseMs),
+        },
+        unset: ['prompt', 'askedAt'],
+        add: { answerCount: 1 },
       },
-      unset: ['prompt', 'askedAt'],
-      add: { answerCount: 1 },
-    },
+      step,
+    ),
   });
+};
+
+/** A question that names a step is not asked again by a later attempt. */
+const buildAnswerStepChange = (task: Task, answer: Json): Change | ParleyError => {
+  const step = task.prompt?.step;
+  return typeof step === 'string' && STEP_NAME.test(step) && getStep(task, step) === undefined
+    ? buildStepChange(task, step, { json: answer })
+    : {};
+};
 
 /** Where nobody holds the task, a report claims it in the same write: the claim may be late, or lost. */
 export const claimThen = (task: Task, by: Actor, then: (held: Task) => Transition): Change | ParleyError => {
