@@ -15,11 +15,11 @@ interface MessageVariant {
   schema: z.ZodType;
 }
 
-/** The kinds of messages that a schema allows: by `type` or `status`, or else by the fields that they must have. */
+/** The kinds of messages that a schema allows: by `kind`, `type` or `status`, or else by the fields that they must have. */
 const listVariants = (schema: z.ZodType): MessageVariant[] => {
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => listVariants(option as z.ZodType));
   assert.ok(schema instanceof z.ZodObject, 'a message is an object');
-  for (const field of ['type', 'status']) {
+  for (const field of ['kind', 'type', 'status']) {
     const kind: unknown = schema.shape[field];
     if (!(kind instanceof z.ZodLiteral)) continue;
     return [...kind.values].map((value) => ({
