@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { DIALECT_NAMES } from '../../dialects/registry.ts';
+import { jsonValue } from '../../kernel/json/parse-or-throw.ts';
 
 export const onBehalfOf = z.string().max(64).optional().describe('the agent, if an admin key acts for it');
 export const instanceIdField = z.string().min(1).max(128).optional();
@@ -23,5 +24,5 @@ export const TraceView = z.object({
 
 /** The finished steps of a claimed task: no attempt repeats them. */
 export const StepsView = z
-  .record(z.string(), z.looseObject({ value: z.json().optional(), bytes: z.number().optional() }))
+  .record(z.string(), z.looseObject({ value: jsonValue.optional(), bytes: z.number().optional() }))
   .describe('finished steps by name: the value, or the size of one that `GET /v1/tasks/{id}/steps/{name}` returns');

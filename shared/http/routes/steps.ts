@@ -29,7 +29,7 @@ export const stepRoutes: Route[] = [
       200: {
         description: 'The value that is kept',
         schema: z.object({
-          value: z.json(),
+          value: jsonValue,
           duplicate: z.boolean().describe('whether the step had a value before'),
         }),
       },
@@ -47,7 +47,7 @@ export const stepRoutes: Route[] = [
     method: 'GET',
     path: '/v1/tasks/{id}/steps/{name}',
     summary: 'Get the result of a step',
-    responses: { 200: { description: 'The value', schema: z.object({ value: z.json() }) }, ...notFound },
+    responses: { 200: { description: 'The value', schema: z.object({ value: jsonValue }) }, ...notFound },
     handle: async ({ deps, caller, ...call }) => ({
       status: 200,
       body: { value: await getStepValue(deps, caller, await resolveTaskId(deps, caller, call), getStepName(call)) },
