@@ -51,6 +51,10 @@ export interface TaskOutcome {
   answer?: Json;
 }
 
+/** Its requester cancelled it, or its holder gave it up. */
+export const isCancelled = ({ status, error }: Pick<TaskOutcome, 'status' | 'error'>): boolean =>
+  status === 'cancelled' || (status === 'failed' && error?.code.toLowerCase() === 'cancelled');
+
 /**
  * An outcome in the inbox of an agent, written in the dialect of whoever reads it. A completed task needs none: it stands in its
  * requester's inbox itself.

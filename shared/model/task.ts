@@ -71,6 +71,8 @@ export interface TaskError {
   code: string;
   message: string;
   retryable: boolean;
+  /** The word of who failed, where it is another: bad input may be mended, and the same input is not tried again. */
+  recoverable?: boolean;
   retryAfterSeconds?: number;
   /** How many attempts may end with this kind of error, the last one for good, where not only the task's own limit counts. */
   attempts?: number;

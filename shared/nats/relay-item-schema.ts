@@ -19,6 +19,7 @@ const TaskErrorSchema = z.object({
   code: z.string(),
   message: z.string(),
   retryable: z.boolean(),
+  recoverable: z.boolean().optional(),
   retryAfterSeconds: number,
   attempts: number,
   backoff: z.enum(['exponential', 'linear', 'fixed']).optional(),

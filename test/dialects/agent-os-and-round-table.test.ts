@@ -104,8 +104,8 @@ describe('Round Table request to an AgentOS agent', () => {
     ['SOURCE_ERROR', 'model_error', true],
     ['TIMEOUT', 'timeout', true],
     ['VALIDATION_FAILED', 'invalid_params', false],
-    ['FABRICATION_DETECTED', 'invalid_params', false],
-    ['SAFETY_VIOLATION', 'invalid_params', false],
+    ['FABRICATION_DETECTED', 'internal_error', false],
+    ['SAFETY_VIOLATION', 'internal_error', false],
     ['UNAUTHORIZED', 'skill_missing', false],
   ];
   for (const [said, read, retryable] of codes) {

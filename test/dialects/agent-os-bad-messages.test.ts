@@ -142,8 +142,8 @@ describe('AgentOS message validation', () => {
     ['a response to an unknown message', reply(), 'task_not_found', []],
     ['an error without a code', error({ message: 'x' }), 'invalid_message', ['payload.content.code']],
     [
-      'an error of an unknown code',
-      error({ code: 'BORED', message: 'x' }),
+      'an error of a code that is too long',
+      error({ code: 'B'.repeat(129), message: 'x' }),
       'invalid_message',
       ['payload.content.code'],
     ],

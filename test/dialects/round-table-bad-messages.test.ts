@@ -64,8 +64,8 @@ const refused: [what: string, message: object, code: ParleyErrorCode, paths: str
     ['payload.status'],
   ],
   [
-    'an unknown error code',
-    about('task.failed', 'tim', randomUUID(), { error: 'bored' }),
+    'an error code that is too long',
+    about('task.failed', 'tim', randomUUID(), { error: 'b'.repeat(129) }),
     'invalid_message',
     ['payload.error'],
   ],

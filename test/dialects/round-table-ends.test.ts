@@ -137,7 +137,7 @@ describe('cancelled Round Table task', () => {
     assert.equal(reply.body.state, 'cancelled');
     const [told] = await galahad.inbox(20);
     assert.equal(told.correlationId, id);
-    assert.equal(told.payload.parley.code, 'cancelled');
+    assert.equal(told.payload.error, 'cancelled');
     await refusedWithoutTrace(parley, 409, 'cancelled', () => galahad.progress(id));
     await refusedWithoutTrace(parley, 409, 'cancelled', () => galahad.complete(id));
     await refusedWithoutTrace(parley, 409, 'cancelled', () => galahad.call('POST', `/v1/tasks/${id}/renew`));

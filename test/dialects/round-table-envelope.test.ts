@@ -148,10 +148,9 @@ describe('Round Table outcome', () => {
       priority: 'normal',
       ttl: 3600,
       payload: {
-        error: 'invalid_params',
+        error: 'cancelled',
         message: `The task ${id} was cancelled.`,
         retryable: false,
-        parley: { code: 'cancelled' },
       },
     });
   });

@@ -58,10 +58,10 @@ const delaysOf = async (parley: TestParley, error: object, overrides: Record<str
 
 describe('Task Format error', () => {
   for (const code of FINAL) {
-    it(`fails a task at once with ${code}`, async (t) => {
+    it(`fails a task at once with ${code}, and tells the requester the holder's word that it is recoverable`, async (t) => {
       const { delays, outcome } = await delaysOf(await testParley(t), { code, recoverable: true });
       assert.deepEqual(delays, []);
-      assert.deepEqual([outcome.status, outcome.error.code, outcome.error.recoverable], ['failed', code, false]);
+      assert.deepEqual([outcome.status, outcome.error.code, outcome.error.recoverable], ['failed', code, true]);
     });
   }
 

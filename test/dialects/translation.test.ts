@@ -18,7 +18,7 @@ const KINDS: Record<string, [result: string, failure: string]> = {
 };
 
 /** A retryable and a final code of each dialect, and the codes into which they are translated. */
-const CODES: Record<string, { code: string; retryable: boolean; read: Record<string, string> }[]> = {
+const CODES: Record<string, { code: string; original?: string; retryable: boolean; read: Record<string, string> }[]> = {
   'round-table': [
     { code: 'rate_limited', retryable: true, read: { 'agent-os': 'SOURCE_ERROR', 'task-format': 'RATE_LIMITED' } },
     {
@@ -26,20 +26,29 @@ const CODES: Record<string, { code: string; retryable: boolean; read: Record<str
       retryable: false,
       read: { 'agent-os': 'VALIDATION_FAILED', 'task-format': 'INVALID_INPUT' },
     },
+    { code: 'out_of_coffee', retryable: true, read: { 'agent-os': 'SOURCE_ERROR' } },
+    { code: '__proto__', retryable: true, read: { 'agent-os': 'SOURCE_ERROR' } },
   ],
   'agent-os': [
     { code: 'SOURCE_ERROR', retryable: true, read: { 'round-table': 'model_error', 'task-format': 'MCP_ERROR' } },
     {
       code: 'SAFETY_VIOLATION',
       retryable: false,
-      read: { 'round-table': 'invalid_params', 'task-format': 'INVALID_INPUT' },
+      read: { 'round-table': 'internal_error', 'task-format': 'INTERNAL_ERROR' },
     },
+    { code: 'OUT_OF_COFFEE', retryable: true, read: { 'round-table': 'internal_error' } },
   ],
   'message-routing': [
     {
       code: 'failure',
+      original: 'internal_error',
       retryable: false,
-      read: { 'round-table': 'invalid_params', 'agent-os': 'VALIDATION_FAILED', 'task-format': 'failure' },
+      read: {
+        'round-table': 'internal_error',
+        'agent-os': 'SOURCE_ERROR',
+        'task-format': 'INTERNAL_ERROR',
+        'common-ground': 'internal_error',
+      },
     },
   ],
   'common-ground': [
@@ -51,7 +60,7 @@ const CODES: Record<string, { code: string; retryable: boolean; read: Record<str
     {
       code: 'protocol_violation',
       retryable: false,
-      read: { 'round-table': 'invalid_params', 'agent-os': 'VALIDATION_FAILED', 'task-format': 'protocol_violation' },
+      read: { 'round-table': 'internal_error', 'agent-os': 'SOURCE_ERROR', 'task-format': 'protocol_violation' },
     },
   ],
   'task-format': [
@@ -59,7 +68,7 @@ const CODES: Record<string, { code: string; retryable: boolean; read: Record<str
     {
       code: 'constructor',
       retryable: false,
-      read: { 'round-table': 'invalid_params', 'agent-os': 'VALIDATION_FAILED' },
+      read: { 'round-table': 'internal_error', 'agent-os': 'SOURCE_ERROR' },
     },
   ],
 };
@@ -110,7 +119,7 @@ for (const asking of speakers) {
         assert.equal((await requester.task(taskId)).traceparent.split('-')[1], TRACE_ID);
       });
 
-      for (const { code, retryable, read } of CODES[doing.dialect] ?? []) {
+      for (const { code, original = code, retryable, read } of CODES[doing.dialect] ?? []) {
         it(`fails a task from ${asking.dialect} ${retryable ? 'after retries' : 'at once'} with ${code} of ${doing.dialect}`, async (t) => {
           const { parley, requester, worker, name, say } = await start(t, asking, doing);
           let tries = 0;
@@ -131,7 +140,7 @@ for (const asking of speakers) {
             code: asking.dialect === 'message-routing' ? 'failure' : (read[asking.dialect] ?? code),
             retryable,
             text: 'it broke',
-            original: code,
+            original,
           });
         });
       }

@@ -101,7 +101,7 @@ describe('a holder', () => {
       assert.deepEqual([reply.status, reply.body.code], [409, 'cancelled']);
     }
     const [message] = await galahad.inbox(10);
-    assert.deepEqual([message.correlationId, message.payload.parley.code], [id, 'cancelled']);
+    assert.deepEqual([message.correlationId, message.payload.error], [id, 'cancelled']);
     assert.equal((await tim.task(id)).state, 'cancelled');
   });
 

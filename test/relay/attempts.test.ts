@@ -117,7 +117,7 @@ describe('on NATS', () => {
     const cancelled = await nextOf(results);
     assert.equal(cancelled.subject, `roundtable.results.security.${id}`);
     assert.deepEqual([cancelled.body.type, cancelled.body.to], ['task.failed', 'galahad']);
-    assert.equal(cancelled.body.payload.parley.code, 'cancelled');
+    assert.equal(cancelled.body.payload.error, 'cancelled');
 
     const request = taskRequest('arthur', { payload: { task: 'intel.news' } });
     await js.publish('roundtable.tasks.intel.news', JSON.stringify(request));

@@ -8,7 +8,7 @@ import type { Progress, TaskError } from '../../model/task.ts';
 import { assertSameMajorVersion } from '../assert-version.ts';
 import { omitStamps } from '../omit-stamps.ts';
 import { toTimeToLive } from '../time-to-live.ts';
-import { AGENT_OS_ERROR_CODES } from './error-codes.ts';
+import { AGENT_OS_ERROR_CODES, isAgentOsErrorCode } from './error-codes.ts';
 import { isFabricated } from './evidence.ts';
 import {
   AGENT_OS_TYPES,
@@ -159,15 +159,18 @@ const toFabricationViolation = (wire: AgentOsMessage): Command => ({
 });
 
 /** Who fails may give up where the table allows another try, but not the other way round. */
-const toTaskError = ({ code, message, details, recoverable, suggestion }: ErrorContent): TaskError => ({
-  code,
-  message,
-  retryable: AGENT_OS_ERROR_CODES[code].recoverable && recoverable !== false,
-  details:
-    (details ?? suggestion) === undefined
-      ? undefined
-      : toJsonObject({ ...toDetailsObject(details ?? undefined), suggestion }),
-});
+const toTaskError = ({ code, message, details, recoverable, suggestion }: ErrorContent): TaskError => {
+  const rule = AGENT_OS_ERROR_CODES[isAgentOsErrorCode(code) ? code : 'SOURCE_ERROR'];
+  const retryable = rule.recoverable && recoverable !== false;
+  const isSilent = (details ?? suggestion) === undefined;
+  return {
+    code,
+    message,
+    retryable,
+    recoverable: recoverable === retryable ? undefined : recoverable,
+    details: isSilent ? undefined : toJsonObject({ ...toDetailsObject(details ?? undefined), suggestion }),
+  };
+};
 
 const toDetailsObject = (details: unknown): object => {
   if (isObject(details)) return details;

@@ -208,7 +208,7 @@ const toParty = (agentId: string): JsonObject => ({ agentId, instanceId: agentId
 const buildFailureContent = ({ status, task, error }: TaskOutcome): JsonObject => {
   if (status === 'cancelled') {
     const text = `The task ${task.id} was cancelled.`;
-    return { code: 'VALIDATION_FAILED', message: text, recoverable: false, parley: { code: 'cancelled' } };
+    return { code: 'CANCELLED', message: text, recoverable: false };
   }
   if (status === 'expired') {
     return { code: 'TIMEOUT', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, recoverable: true };
@@ -218,13 +218,13 @@ const buildFailureContent = ({ status, task, error }: TaskOutcome): JsonObject =
 
 /** The nearest of this dialect's codes, and beside it the code that was said. */
 const toErrorContent = (error: NonNullable<TaskOutcome['error']>): JsonObject => {
-  const code = toAgentOsErrorCode(error);
+  const code = toAgentOsErrorCode(error.code);
   const { suggestion, ...details } = error.details ?? {};
   return {
     code,
     message: error.message,
     details: Object.keys(details).length > 0 ? details : undefined,
-    recoverable: error.retryable,
+    recoverable: error.recoverable ?? error.retryable,
     suggestion,
     parley: code === error.code ? undefined : { code: error.code, retryAfterSeconds: error.retryAfterSeconds },
   };

@@ -1,6 +1,4 @@
-import type { TaskError } from '../../model/task.ts';
-
-/** The codes of the document, and whether what failed may be tried again. */
+/** The codes of the document and `CANCELLED`, and whether what failed may be tried again. */
 export const AGENT_OS_ERROR_CODES = {
   DATA_UNAVAILABLE: { recoverable: true },
   SOURCE_ERROR: { recoverable: true },
@@ -9,18 +7,11 @@ export const AGENT_OS_ERROR_CODES = {
   FABRICATION_DETECTED: { recoverable: false },
   SAFETY_VIOLATION: { recoverable: false },
   UNAUTHORIZED: { recoverable: false },
+  CANCELLED: { recoverable: false },
 } as const;
 
 export type AgentOsErrorCode = keyof typeof AGENT_OS_ERROR_CODES;
-export const AGENT_OS_ERROR_CODE_NAMES = [
-  'DATA_UNAVAILABLE',
-  'SOURCE_ERROR',
-  'VALIDATION_FAILED',
-  'TIMEOUT',
-  'FABRICATION_DETECTED',
-  'SAFETY_VIOLATION',
-  'UNAUTHORIZED',
-] as const satisfies readonly AgentOsErrorCode[];
+export const isAgentOsErrorCode = (code: string): code is AgentOsErrorCode => Object.hasOwn(AGENT_OS_ERROR_CODES, code);
 
 /** The nearest to what other dialects say, by their codes in lower case. */
 const NEAREST_CODES: ReadonlyMap<string, AgentOsErrorCode> = new Map<string, AgentOsErrorCode>([
@@ -30,12 +21,17 @@ const NEAREST_CODES: ReadonlyMap<string, AgentOsErrorCode> = new Map<string, Age
   ['missing_required_field', 'VALIDATION_FAILED'],
   ['invalid_field_type', 'VALIDATION_FAILED'],
   ['invalid_field_value', 'VALIDATION_FAILED'],
+  ['skill_missing', 'VALIDATION_FAILED'],
+  ['agent_not_found', 'VALIDATION_FAILED'],
+  ['capability_not_found', 'VALIDATION_FAILED'],
+  ['task_graph_cycle', 'VALIDATION_FAILED'],
   ['mcp_auth_failed', 'UNAUTHORIZED'],
   ['knowledge_not_found', 'DATA_UNAVAILABLE'],
 ]);
 
-/** A code that has no neighbour keeps at least whether trying again can help. */
-export const toAgentOsErrorCode = ({ code, retryable }: Pick<TaskError, 'code' | 'retryable'>): AgentOsErrorCode => {
-  const own = AGENT_OS_ERROR_CODE_NAMES.find((name) => name === code);
-  return own ?? NEAREST_CODES.get(code.toLowerCase()) ?? (retryable ? 'SOURCE_ERROR' : 'VALIDATION_FAILED');
+/** Whether it is tried again stands beside it, whatever the code. */
+export const toAgentOsErrorCode = (code: string): AgentOsErrorCode => {
+  if (isAgentOsErrorCode(code)) return code;
+  const lower = code.toLowerCase();
+  return lower === 'cancelled' ? 'CANCELLED' : (NEAREST_CODES.get(lower) ?? 'SOURCE_ERROR');
 };

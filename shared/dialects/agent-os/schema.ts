@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AGENT_ID } from '../../identity/agents/agent.ts';
 import type { Json, JsonObject } from '../../kernel/json/json.ts';
 import { TimeToLive } from '../time-to-live.ts';
-import { AGENT_OS_ERROR_CODE_NAMES } from './error-codes.ts';
+import { AGENT_OS_ERROR_CODES } from './error-codes.ts';
 import { EvidenceChain, NO_EVIDENCE, RequiredEvidence } from './evidence.ts';
 
 /** Any UUID of RFC 9562: the document asks for version 4 and shows others, with `msg-` before them. */
@@ -26,7 +26,11 @@ const buildPayloadSchema = <T extends z.ZodType>(content: T) =>
 const anyContent = z.custom<Json>((value) => value !== undefined, 'is required').describe('any JSON');
 
 const errorContent = z.looseObject({
-  code: z.enum(AGENT_OS_ERROR_CODE_NAMES),
+  code: z
+    .string()
+    .min(1)
+    .max(128)
+    .describe(`${Object.keys(AGENT_OS_ERROR_CODES).join(', ')}, or any other, which is treated as SOURCE_ERROR`),
   message: z.string().max(4000),
   details: z.unknown().optional(),
   recoverable: z.boolean().optional(),

@@ -3,7 +3,7 @@ import { toIso } from '../../kernel/json/iso-time.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import type { Trace } from '../../kernel/trace.ts';
-import type { TaskOutcome } from '../../model/delivery.ts';
+import { isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task } from '../../model/task.ts';
 import { buildHeaders, withTrace } from './build-headers.ts';
@@ -90,7 +90,7 @@ export const encodeOutcome = (
   }
   return buildMessage(task, about, ['evt', agent, 'task'], outcome.happenedAt, from, {
     agent_turn_id: task.id,
-    status: TURN_STATUS_BY_TASK_STATUS[status],
+    status: TURN_STATUS_BY_TASK_STATUS[isCancelled(outcome) ? 'cancelled' : status],
     error: error?.message,
     error_code: error?.code ?? (status === 'completed' ? undefined : TURN_STATUS_BY_TASK_STATUS[status]),
     metadata: {

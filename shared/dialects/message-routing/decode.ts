@@ -138,8 +138,8 @@ const toOutcomeCommand = (wire: MessageOfType<'result'>): Command => {
   return { ...about, kind: 'fail', error, extensions: buildExtensions(wire, { payload: toJsonObject(wire.payload) }) };
 };
 
-/** The document has no codes: what fails, fails for good. */
-const FAILURE_CODE = 'failure';
+/** The document has no codes: what fails is an ordinary failure, and for good. */
+const FAILURE_CODE = 'internal_error';
 const MAX_TEXT_LENGTH = 4000;
 
 const toPartialFlag = (status: string): true | undefined => (status === 'partial' ? true : undefined);

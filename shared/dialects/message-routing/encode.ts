@@ -2,7 +2,7 @@ import { toShortId } from '../../kernel/ids.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
-import type { TaskOutcome } from '../../model/delivery.ts';
+import { isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task } from '../../model/task.ts';
 import { getDelegationChain } from '../../model/task.ts';
@@ -119,7 +119,7 @@ const buildEndPayload = (
     issues: isDone ? [] : [formatFailureReason(outcome)],
     next_steps: [],
     parley: {
-      status: isDone ? undefined : status,
+      status: isDone ? undefined : isCancelled(outcome) ? 'cancelled' : status,
       output,
       artifacts,
       error: isDone ? undefined : error && { ...error },

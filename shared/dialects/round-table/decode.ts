@@ -11,9 +11,9 @@ import { toTimeToLive } from '../time-to-live.ts';
 import { ROUND_TABLE } from './name.ts';
 import {
   hasRoundTableType,
+  isRoundTableErrorCode,
   ROUND_TABLE_ERROR_CODES,
   ROUND_TABLE_TYPES,
-  type RoundTableErrorCode,
   RoundTableMessage,
   UntypedRoundTableMessage,
 } from './schema.ts';
@@ -131,13 +131,14 @@ const toResultObject = (result: JsonObject | string): JsonObject =>
 
 /** Who fails may give up where the table allows another try, but not the other way round. */
 const toTaskError = (failure: {
-  error?: RoundTableErrorCode | undefined;
+  error?: string | undefined;
   message?: string | undefined;
   retryable?: boolean | undefined;
   retryAfterSeconds?: number | undefined;
 }): TaskError => {
   const code = failure.error ?? 'internal_error';
-  const rule: { retryable: boolean; attempts?: number } = ROUND_TABLE_ERROR_CODES[code];
+  const rule: { retryable: boolean; attempts?: number } =
+    ROUND_TABLE_ERROR_CODES[isRoundTableErrorCode(code) ? code : 'internal_error'];
   return {
     code,
     message: failure.message ?? code,

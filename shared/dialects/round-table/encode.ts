@@ -5,7 +5,7 @@ import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import type { DirectMessageCommand } from '../../model/command.ts';
 import type { TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
-import type { ReportedTask, Task } from '../../model/task.ts';
+import type { ReportedTask, Task, TaskError } from '../../model/task.ts';
 import { toRoundTableErrorCode } from './error-codes.ts';
 import { ROUND_TABLE } from './name.ts';
 import { toTopic } from './schema.ts';
@@ -114,10 +114,14 @@ const buildOutcomePayload = (
 
 const toDialogueStatus = (status: TaskOutcome['status']): string => (status === 'claimed' ? 'input_given' : status);
 
-const pickOriginalCode = ({ error, status }: TaskOutcome): string | undefined => {
-  if (status === 'cancelled') return status;
-  return status === 'failed' && error && toRoundTableErrorCode(error) !== error.code ? error.code : undefined;
+const pickOriginalCode = (outcome: TaskOutcome): string | undefined => {
+  const { error, status } = outcome;
+  return status === 'failed' && error && getWireErrorCode(outcome, error) !== error.code ? error.code : undefined;
 };
+
+/** Agents of this dialect may use any code; theirs stay what they are. */
+const getWireErrorCode = ({ from, extensions }: TaskOutcome, { code }: TaskError): string =>
+  from !== SYSTEM_SENDER && 'envelope' in extensions ? code : toRoundTableErrorCode(code);
 
 /** But for broadcasts, Round Table has no message that is not about a task; this one says what it was, and gives it whole. */
 export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject => ({
@@ -159,17 +163,17 @@ export const encodeBroadcast = (command: DirectMessageCommand, at: number): Json
 const parseBroadcastType = ({ type }: Pick<DirectMessage, 'type'>): string | undefined =>
   type.startsWith(`${ROUND_TABLE}.broadcast.`) ? type.slice(ROUND_TABLE.length + 1) : undefined;
 
-const buildFailurePayload = ({ status, task, error }: TaskOutcome): JsonObject => {
+const buildFailurePayload = (outcome: TaskOutcome): JsonObject => {
+  const { status, task, error } = outcome;
   if (status === 'cancelled') {
-    return { error: 'invalid_params', message: `The task ${task.id} was cancelled.`, retryable: false };
+    return { error: 'cancelled', message: `The task ${task.id} was cancelled.`, retryable: false };
   }
   if (status === 'expired') {
     return { error: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, retryable: true };
   }
   if (!error) return { error: 'internal_error', message: 'The task failed.', retryable: false };
-  const code = toRoundTableErrorCode(error);
   return {
-    error: code,
+    error: getWireErrorCode(outcome, error),
     message: error.message,
     retryable: error.retryable,
     retryAfterSeconds: error.retryAfterSeconds,

@@ -43,7 +43,7 @@ const DOCUMENT_FIELDS: EnvelopeFields = {
   reference: z.guid('must be a UUID').toLowerCase(),
 };
 
-/** Each code with whether it is tried again; `internal_error` may be, once. */
+/** Each code with whether it is tried again; `internal_error` may be, once. The document does not have `cancelled`. */
 export const ROUND_TABLE_ERROR_CODES = {
   rate_limited: { retryable: true },
   timeout: { retryable: true },
@@ -51,17 +51,18 @@ export const ROUND_TABLE_ERROR_CODES = {
   skill_missing: { retryable: false },
   invalid_params: { retryable: false },
   internal_error: { retryable: true, attempts: 2 },
+  cancelled: { retryable: false },
 } as const;
 
 export type RoundTableErrorCode = keyof typeof ROUND_TABLE_ERROR_CODES;
-const errorCode = z.enum([
-  'rate_limited',
-  'timeout',
-  'model_error',
-  'skill_missing',
-  'invalid_params',
-  'internal_error',
-]);
+export const isRoundTableErrorCode = (code: string): code is RoundTableErrorCode =>
+  Object.hasOwn(ROUND_TABLE_ERROR_CODES, code);
+
+const errorCode = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe(`${Object.keys(ROUND_TABLE_ERROR_CODES).join(', ')}, or any other, which is treated as internal_error`);
 
 /** Knights that write text write nothing else. */
 const result = z.union([jsonObject, z.string()], 'must be an object or a text');

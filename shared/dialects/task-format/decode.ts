@@ -145,7 +145,9 @@ const toReportCommand = (wire: TaskResponse, sender: string | undefined): Comman
     }
     case 'failed': {
       const { code, message: why, details, recoverable, ...more } = wire.error;
-      const error = { code, message: why, details, ...getRetryRule(code, recoverable) };
+      const rule = getRetryRule(code, recoverable);
+      const told = recoverable === rule.retryable ? undefined : recoverable;
+      const error = { code, message: why, details, ...rule, recoverable: told };
       const extensions = toExtensions({
         metadata: toJsonObject({ ...rest, progress, message }),
         error: toJsonObject(more),

@@ -3,7 +3,7 @@ import { toIso } from '../../kernel/json/iso-time.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { parseTraceIds, type Trace } from '../../kernel/trace.ts';
-import type { TaskOutcome } from '../../model/delivery.ts';
+import { isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task } from '../../model/task.ts';
 import { getDelegationChain } from '../../model/task.ts';
@@ -102,7 +102,6 @@ export const encodeOutcome = (
     metadata,
     error,
     observability: saidTrace,
-    status: said,
   } = parseExtensions(outcome.from === SYSTEM_SENDER ? {} : extensions);
   const isEnd = status !== 'input_required' && status !== 'claimed';
   const about = {
@@ -122,8 +121,8 @@ export const encodeOutcome = (
   if (status === 'claimed') return { id: task.id, input: { ...prompt, answer: outcome.answer } };
   if (status === 'input_required') return { id: task.id, status, input: prompt, metadata: about, observability };
   if (status === 'completed') return { id: task.id, status, result: output, artifacts, metadata: about, observability };
-  if (status === 'cancelled' || said === 'cancelled') {
-    return { id: task.id, status: 'cancelled', metadata: about, observability };
+  if (isCancelled(outcome)) {
+    return { id: task.id, status: 'cancelled', metadata: { message: outcome.error?.message, ...about }, observability };
   }
   return {
     id: task.id,
@@ -143,7 +142,7 @@ const buildErrorBlock = (outcome: TaskOutcome): JsonObject => {
     code: getWireErrorCode(outcome),
     message: error?.message ?? 'The task failed.',
     details: error?.details,
-    recoverable: error?.retryable ?? false,
+    recoverable: error?.recoverable ?? error?.retryable ?? false,
   };
 };
 
@@ -168,7 +167,6 @@ const parseExtensions = (extensions: JsonObject) => {
     observability: part('observability'),
     metadata: part('metadata'),
     error: part('error'),
-    status: parts.status,
   };
 };
 

@@ -135,7 +135,7 @@ const toErrorView = (task: Task): TaskView['error'] => {
     task.error && {
       code: task.error.code,
       message: task.error.message,
-      recoverable: task.error.retryable,
+      recoverable: task.error.recoverable ?? task.error.retryable,
       details: task.error.details,
     }
   );

@@ -1,4 +1,5 @@
 import type { ParleyError } from '../../kernel/errors.ts';
+import { getOwn } from '../../model/agent-state.ts';
 import { inboxPk } from '../../model/delivery.ts';
 import {
   countSpentAttempts,
@@ -136,7 +137,7 @@ export const buildReleaseChange = (task: Task, when: TransitionContext): Change 
 export const buildRetryOrFailChange = (task: Task, when: TransitionContext, error: TaskError): Change => {
   const { now, limits } = when;
   const failures = countFailure(task, error);
-  const isOnceTooOften = failures !== undefined && (failures[error.code] ?? 0) >= (error.attempts ?? Infinity);
+  const isOnceTooOften = failures !== undefined && (getOwn(failures, error.code) ?? 0) >= (error.attempts ?? Infinity);
   if (!error.retryable || isOnceTooOften || countSpentAttempts(task) >= task.maxAttempts)
     return buildFailureChange(task, when, error);
   const growing = computeRetryDelayMs(task, error, limits);
@@ -156,7 +157,7 @@ export const buildRetryOrFailChange = (task: Task, when: TransitionContext, erro
 
 /** With this one, where its kind is counted: the requester's own policy counts all attempts alike. */
 const countFailure = ({ failures = {}, retry }: Task, { code, attempts }: TaskError): Task['failures'] =>
-  attempts === undefined || retry?.maxAttempts ? undefined : { ...failures, [code]: (failures[code] ?? 0) + 1 };
+  attempts === undefined || retry?.maxAttempts ? undefined : { ...failures, [code]: (getOwn(failures, code) ?? 0) + 1 };
 
 /** The requester's own policy comes before the rule of the error, and that before the usual doubling. */
 const computeRetryDelayMs = (task: Task, error: TaskError, limits: TaskLimits): number => {
