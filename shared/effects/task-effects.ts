@@ -74,6 +74,7 @@ const computeTaskEvents = (before: Task | undefined, after: Task): TaskEventType
 const computeRequeueEvents = (before: Task, after: Task): TaskEventType[] => {
   if (before.endedAt !== undefined) return ['task.requested'];
   if (before.status === 'waiting') return ['task.ready'];
+  if (before.answerCount !== after.answerCount) return ['task.input_given'];
   if (before.unacknowledgedAt !== after.unacknowledgedAt) return ['task.unacknowledged'];
   if (after.attempt > before.attempt || isAssigned(before)) {
     return [after.notBefore === undefined ? 'task.released' : 'task.retrying'];

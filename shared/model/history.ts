@@ -78,14 +78,14 @@ const pickOverwritten = (
       by: after.retriedBy,
     };
   }
-  if (before.lastAnswer && before.answerCount !== after.answerCount) {
-    const { lastAnswer, answer } = before;
-    return { kind: 'answer', lastAnswer, answer: omitIfLarge(answer) };
-  }
+  const isAnswered = before.answerCount !== after.answerCount;
+  const { lastAnswer, answer } = isAnswered ? before : {};
+  const overwrittenAnswer = lastAnswer && { lastAnswer, answer: omitIfLarge(answer) };
+  if (overwrittenAnswer && after.status !== 'requested') return { kind: 'answer', ...overwrittenAnswer };
   if (after.status === 'in_progress' && after.progress && hasReported(before, after)) {
     return { ...pickHolder(after), kind: 'progress', progress: after.progress };
   }
-  const question = before.status === 'input_required' ? toQuestion(before) : undefined;
+  const question = before.status === 'input_required' && !isAnswered ? toQuestion(before) : undefined;
   if (after.status === 'requested' && (isAssigned(before) || after.attempt > before.attempt)) {
     const error = isReleased(before, after) ? undefined : after.error;
     const { claimedAt, attempt } = before;
@@ -97,6 +97,7 @@ const pickOverwritten = (
       endedAt: after.at,
       error,
       question,
+      ...overwrittenAnswer,
     };
   }
   return question && after.endedAt !== undefined ? { kind: 'question', question } : undefined;
@@ -169,7 +170,12 @@ const toTimelineEntries = (entry: HistoryEntry): TimelineEntry[] => {
     case 'answer':
       return lastAnswer ? toAnswerEntries(lastAnswer, entry.answer) : [];
     case 'attempt':
-      return [...toAttemptEntries(entry), ...(question ? [toQuestionEntry(question)] : []), toEndEntry(entry)];
+      return [
+        ...toAttemptEntries(entry),
+        ...(lastAnswer ? toAnswerEntries(lastAnswer, entry.answer) : []),
+        ...(question ? [toQuestionEntry(question)] : []),
+        toEndEntry(entry),
+      ];
     case 'end':
       return [...toAttemptEntries(entry), toEndEntry(entry), { at, event: 'requested', attempt, agent: entry.by }];
     default:

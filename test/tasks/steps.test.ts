@@ -84,6 +84,60 @@ describe('steps of a task', () => {
     assert.deepEqual((await claimNative(other)).steps, { 'ask/1': { value: { ok: true } } });
   });
 
+  it('returns a task to its queue with the answer of a question that asks for that, without spending an attempt', async (t) => {
+    const { requester, worker, other, id } = await scene(t);
+    for (const [step, agent] of [
+      ['one', worker],
+      ['two', other],
+      ['three', worker],
+    ] as const) {
+      await claimNative(agent);
+      const question = { kind: 'question', taskId: id, prompt: `${step}?`, step, requeue: true };
+      assert.equal((await agent.send(question)).status, 202);
+      assert.equal((await requester.send({ kind: 'answer', taskId: id, answer: `${step}!` })).status, 202);
+    }
+    const { attempt, steps } = await claimNative(other);
+    assert.deepEqual(
+      [attempt, steps],
+      [4, { one: { value: 'one!' }, two: { value: 'two!' }, three: { value: 'three!' } }],
+    );
+    assert.equal(
+      (await other.send({ kind: 'failure', taskId: id, code: 'x', message: 'x', retryable: true })).status,
+      202,
+    );
+    const { state, history } = await requester.task(id);
+    assert.equal(state, 'requested');
+    const told = history.map(({ event, agent, answer }: Record<string, string>) =>
+      [event, agent, answer].join(' ').trim(),
+    );
+    const asked = (agent: string, step: string) => [
+      `claimed ${agent}`,
+      `input_required ${agent}`,
+      `input_given requester ${step}!`,
+    ];
+    const lines = told.filter((line: string) => !line.startsWith('released') && !line.startsWith('retrying'));
+    assert.deepEqual(lines, [
+      'requested requester',
+      ...asked('worker', 'one'),
+      ...asked('other', 'two'),
+      ...asked('worker', 'three'),
+      'claimed other',
+    ]);
+  });
+
+  it('finds the tasks of a claim whose response was lost, though it kept no receipt', async (t) => {
+    const { worker, id } = await scene(t);
+    const claim = { claimId: 'lost', dialect: 'native' };
+    assert.equal((await worker.call('POST', '/v1/claims', { ...claim, receipt: false })).body.tasks.length, 1);
+    for (let times = 0; times < 2; times++) {
+      const { tasks } = (await worker.call('POST', '/v1/claims', claim)).body;
+      assert.deepEqual(
+        tasks.map(({ message }: { message: { id: string } }) => message.id),
+        [id],
+      );
+    }
+  });
+
   it('rejects more than 200 steps, and names that no path can have', async (t) => {
     const { worker, id } = await scene(t);
     await claimNative(worker);

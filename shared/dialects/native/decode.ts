@@ -84,7 +84,15 @@ const toReport = (wire: Report, sender: string | undefined): TaskReport => {
       return { ...about, kind: 'progress', progress: { percent: wire.percent, message: wire.message, extensions } };
     case 'result': {
       const { output = null, confidence } = wire;
-      const artifacts = wire.artifacts?.map((one): Artifact => ({ ...toJsonObject(one), ...one }) as Artifact);
+      const artifacts = wire.artifacts?.map(
+        ({ name, type, content, encoding, ...more }): Artifact => ({
+          ...toJsonObject(more),
+          name,
+          type,
+          content,
+          encoding,
+        }),
+      );
       return { ...about, kind: 'complete', output, confidence, artifacts, extensions };
     }
     case 'failure': {
@@ -93,12 +101,10 @@ const toReport = (wire: Report, sender: string | undefined): TaskReport => {
     }
     case 'release':
       return { ...about, kind: 'fail', release: true, error: RELEASED, extensions };
-    case 'question':
-      return {
-        ...about,
-        kind: 'ask',
-        prompt: toJsonObject({ prompt: wire.prompt, schema: wire.schema, step: wire.step }),
-      };
+    case 'question': {
+      const { prompt, schema, step, requeue } = wire;
+      return { ...about, kind: 'ask', prompt: toJsonObject({ prompt, schema, step, requeue }) };
+    }
   }
 };
 

@@ -83,6 +83,10 @@ export const Report = z.discriminatedUnion('kind', [
     prompt: text.min(1),
     schema: jsonObject.optional().describe('JSON Schema that the answer must have'),
     step: z.string().regex(STEP_NAME, STEP_NAME_RULE).optional().describe('the step that keeps the answer'),
+    requeue: z
+      .literal(true)
+      .optional()
+      .describe('the answer returns the task to its queue; the attempt does not count'),
   }),
 ]);
 export type Report = z.output<typeof Report>;

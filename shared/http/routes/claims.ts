@@ -42,6 +42,10 @@ export const claimRoutes: Route[] = [
           .max(128)
           .optional()
           .describe('makes the claim repeatable: the same id returns the same tasks'),
+        receipt: z
+          .boolean()
+          .default(true)
+          .describe('`false` saves two writes: then only a repetition with `true` finds the tasks of a lost response'),
         instance: instanceIdField.describe('the instance of the agent. It also receives tasks for this instance only'),
         dialect: readerDialectField,
         agent: onBehalfOf,
@@ -86,9 +90,11 @@ export const claimRoutes: Route[] = [
         signal,
         canReceive: () => longPoll.isValid(caller),
       };
-      const tasks = body.claimId
-        ? await claimOnce(deps, known, body.claimId, options)
-        : await claimTasks(deps, known, options);
+      const { claimId } = body;
+      const tasks =
+        claimId && body.receipt
+          ? await claimOnce(deps, known, claimId, options)
+          : await claimTasks(deps, known, { ...options, claimId });
       if (tasks.length > 0) longPoll.handOver();
       for (const { id } of tasks) logTaskId(id);
       const { project, id } = known.agent;

@@ -19,7 +19,13 @@ import {
 import { type Change, lessThan, mergeChanges, notExists } from '../../ports/conditions.ts';
 import type { StoredContent } from '../../storage/content.ts';
 import { delegationCycleError, taskDeclinedError } from '../dependencies/delegation-chain.ts';
-import { buildEndChange, buildRetryOrFailChange, type TransitionContext } from './end-and-requeue.ts';
+import {
+  buildEndChange,
+  buildEnqueueChange,
+  buildRetryOrFailChange,
+  LEASE_FIELDS,
+  type TransitionContext,
+} from './end-and-requeue.ts';
 import {
   applyTo,
   requireAssignedTo,
@@ -278,33 +284,26 @@ export const requestInput = (task: Task, by: Actor, report: HolderMessage, promp
     },
   }));
 
-/** The same agent goes on, with the answer. */
-export const provideInput = (
-  task: Task,
-  { now, limits }: TransitionContext,
-  answer: Json,
-  by: string,
-): Change | ParleyError => {
+/** The same agent goes on, with the answer; or whoever claims the task next, where the question said so. */
+export const provideInput = (task: Task, when: TransitionContext, answer: Json, by: string): Change | ParleyError => {
   const step = buildAnswerStepChange(task, answer);
   if (step instanceof Error) return step;
-  return applyTo(task, {
-    rules: [requireInputRequired],
-    change: mergeChanges(
-      {
-        set: {
-          status: 'claimed',
-          answer,
-          lastAnswer: { ...toQuestion(task), at: now, by },
-          deadline: task.deadline + now - (task.askedAt ?? now),
-          leaseUntil: now + (task.leaseMs ?? limits.leaseMs),
-          due: now + (task.leaseMs ?? limits.leaseMs),
-        },
-        unset: ['prompt', 'askedAt'],
-        add: { answerCount: 1 },
-      },
-      step,
-    ),
-  });
+  const { now, limits } = when;
+  const deadline = task.deadline + now - (task.askedAt ?? now);
+  const leaseUntil = now + (task.leaseMs ?? limits.leaseMs);
+  const next: Change =
+    task.prompt?.requeue === true
+      ? mergeChanges(buildEnqueueChange(Math.max(deadline, now + task.ttlSeconds * 1000), when), {
+          unset: LEASE_FIELDS,
+          add: { uncountedAttempts: 1 },
+        })
+      : { set: { status: 'claimed', deadline, leaseUntil, due: leaseUntil } };
+  const answered: Change = {
+    set: { answer, lastAnswer: { ...toQuestion(task), at: now, by } },
+    unset: ['prompt', 'askedAt'],
+    add: { answerCount: 1 },
+  };
+  return applyTo(task, { rules: [requireInputRequired], change: mergeChanges(next, answered, step) });
 };
 
 /** A question that names a step is not asked again by a later attempt. */
