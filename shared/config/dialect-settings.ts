@@ -13,6 +13,7 @@ const MessageRoutingSettings = z.strictObject({
     .describe('How many messages an inbox holds. Tasks and their outcomes do not count.'),
 });
 
+const agentId = z.string().regex(/^[a-z0-9_-]{1,64}$/, 'must be 1 to 64 of a-z, 0-9, _ and -');
 const streamName = z.string().regex(/^[A-Za-z0-9_-]{1,255}$/, 'must be 1 to 255 of a-z, A-Z, 0-9, _ and -');
 
 const RoundTableSubjects = z.strictObject({
@@ -21,6 +22,9 @@ const RoundTableSubjects = z.strictObject({
     .regex(/^(?!(?:parley|cg)$)[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 of a-z, A-Z, 0-9, _ and -, and not parley or cg')
     .default('roundtable')
     .describe('The first token of all subjects: `roundtable.tasks.<domain>.<action>`.'),
+  requester: agentId
+    .optional()
+    .describe('The agent that asks for tasks whose message names no sender, as those of an operator of knights.'),
   tasksRetention: z
     .enum(['workqueue', 'limits'])
     .default('workqueue')
@@ -51,9 +55,7 @@ const RoundTableSettings = z.strictObject({
 });
 
 const CommonGroundSettings = z.strictObject({
-  defaultSender: z
-    .string()
-    .regex(/^[a-z0-9_-]{1,64}$/, 'must be 1 to 64 of a-z, 0-9, _ and -')
+  defaultSender: agentId
     .optional()
     .describe(
       'The agent that sends the unsigned messages on NATS whose `CG-Sender` names no agent. Tool commands count as sent by the agent that they name. Without it such messages are rejected.',

@@ -6,7 +6,7 @@ import type { Command, DirectMessageCommand } from '../model/command.ts';
 import type { TaskOutcome } from '../model/delivery.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
 import type { ReportedTask, Task } from '../model/task.ts';
-import type { NatsBinding } from './nats-binding.ts';
+import type { NatsBinding, NatsSite } from './nats-binding.ts';
 
 /** One protocol: how its messages become commands. */
 export interface Dialect {
@@ -16,7 +16,7 @@ export interface Dialect {
   /** By the names that registrations give. */
   profiles?: Readonly<Record<string, DialectProfile>>;
   /** Who a message says sent it: its profile is then found also where the call has another's key. `from` by default. */
-  getSender?(message: JsonObject, subject?: string): string | undefined;
+  getSender?(message: JsonObject, site: NatsSite): string | undefined;
   /** Whether its messages are logged where the configuration does not say. */
   isAuditedByDefault: boolean;
   /** Whether what is not valid is written to the log of the system. */

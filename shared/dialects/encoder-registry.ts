@@ -10,6 +10,8 @@ import { messageRoutingDialect } from './message-routing/message-routing.ts';
 import * as inNative from './native/encode.ts';
 import { nativeDialect } from './native/native.ts';
 import * as inRoundTable from './round-table/encode.ts';
+import * as asKnight from './round-table/knight/encode.ts';
+import { KNIGHT } from './round-table/knight/name.ts';
 import { roundTableDialect } from './round-table/round-table.ts';
 import * as inTaskFormat from './task-format/encode.ts';
 import { taskFormatDialect } from './task-format/task-format.ts';
@@ -24,7 +26,10 @@ const ENCODERS = new Map<string, Encoder>([
 ]);
 
 /** By dialect and profile. A profile that is not here is written as its dialect. */
-const PROFILE_ENCODERS = new Map<string, Encoder>([[`${messageRoutingDialect.name}/${CFN}`, asCfn]]);
+const PROFILE_ENCODERS = new Map<string, Encoder>([
+  [`${messageRoutingDialect.name}/${CFN}`, asCfn],
+  [`${roundTableDialect.name}/${KNIGHT}`, asKnight],
+]);
 
 export const getEncoder = ({ name, profile }: Pick<Dialect, 'name' | 'profile'>): Encoder => {
   const encoder = PROFILE_ENCODERS.get(`${name}/${profile}`) ?? ENCODERS.get(name);

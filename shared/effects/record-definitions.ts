@@ -207,7 +207,7 @@ export const RECORDS = {
   'domain-providers': defineRecord<DomainProviders>()({
     inChangeFeed: true,
     immutable: ['project'],
-    plain: ['byCapability', 'declaredAt'],
+    plain: ['byCapability', 'byProfile', 'declaredAt'],
   }),
   tool: defineRecord<Tool>()({ immutable: ['project'], compressed: ['parameters', 'options'] }),
   consumer: defineRecord<Consumer>()({ plain: ['inFlight'] }),

@@ -22,10 +22,10 @@ export const findProfiledSender = async (
   deps: Deps,
   { project }: Caller | RelayCaller,
   message: JsonObject,
-  subject?: string,
 ): Promise<Agent | undefined> => {
+  const site = { project, config: deps.config };
   for (const dialect of PROFILED_DIALECTS) {
-    const sender = dialect.getSender ? dialect.getSender(message, subject) : message.from;
+    const sender = dialect.getSender ? dialect.getSender(message, site) : message.from;
     const known = typeof sender === 'string' ? await findAgent(deps, project, sender) : undefined;
     if (known?.agent.dialect === dialect.name && known.agent.profile === dialect.profile) return known.agent;
   }

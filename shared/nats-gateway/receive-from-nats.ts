@@ -22,7 +22,7 @@ export const receiveFromNats = async (
 ): Promise<IngestResult> => {
   const { headers, subject, publishedAt } = arrival;
   const site = { project: sent.caller.project, config: deps.config };
-  const profiled = await findProfiledSender(deps, sent.caller, message, subject);
+  const profiled = await findProfiledSender(deps, sent.caller, message);
   const candidates = profiled ? [getAgentDialect(profiled), ...DIALECTS] : DIALECTS;
   const owner = candidates.find(({ natsBinding }) => natsBinding?.matchesSubject(subject, site));
   try {

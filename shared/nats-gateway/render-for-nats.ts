@@ -76,11 +76,14 @@ const renderRequest = async (
   if (task?.status !== 'requested' || task.queueGeneration !== queueGeneration)
     return { skip: 'it is no longer requested' };
   if (task.deadline <= deps.clock.now()) return { skip: 'it has expired' };
-  const reader = await resolveRecipient(deps, task, requeueCount ?? task.requeueCount);
+  const resent = requeueCount ?? task.requeueCount;
+  const reader = await resolveRecipient(deps, task, resent);
   if (reader === 'heard') return { skip: 'it was said on NATS' };
   if (!reader && task.routingCapability !== undefined) return { skip: 'nobody on NATS is left who can do it' };
-  const dialect = reader ? getAgentDialect(reader) : findDomainDialect();
+  const dialect = reader ? getAgentDialect(reader) : await findDomainDialect(deps, task);
   if (!dialect) return { skip: 'no dialect has subjects for domains' };
+  const isOnSubject = !reader && resent > 0 && dialect.natsBinding?.getPublishedState?.(task.extensions);
+  if (isOnSubject) return { skip: 'it was said on NATS' };
   const id = toWireTaskId(task, dialect);
   if (id !== task.id) await putAlias(deps, project, id, task.id);
   const message = await encodeRequestFor(deps, task, limitContent(dialect, isTooLarge), reader?.id, id);
@@ -108,7 +111,14 @@ const toPrintableAscii = (value: string): string =>
 const toWireTaskId = ({ id, queueGeneration }: Task, { toAliasId }: Dialect): string =>
   queueGeneration > 1 ? uuidFromSeed(['attempt', id, queueGeneration]) : (toAliasId?.(id) ?? id);
 
-const findDomainDialect = (): Dialect | undefined => DIALECTS.find(({ natsBinding }) => natsBinding?.hasDomainSubjects);
+/** In the profile of those who serve the domain, where they have one: what it adds disturbs nobody else. */
+const findDomainDialect = async (deps: Deps, { project, domain }: Task): Promise<Dialect | undefined> => {
+  const dialect = DIALECTS.find(({ natsBinding }) => natsBinding?.hasDomainSubjects);
+  if (!dialect?.profiles || domain === undefined) return dialect;
+  const { byProfile = {} } = (await deps.directory.getDomainProviders(project, domain)) ?? {};
+  const profile = Object.keys(dialect.profiles).find((name) => (byProfile[name] ?? 0) > 0);
+  return getAgentDialect({ dialect: dialect.name, profile });
+};
 
 const renderReport = async (deps: Deps, task: ReportedTask): Promise<RenderedMessage> => {
   if (await isAlreadyOnNats(deps, task.project, task.holder, task.from)) return { skip: 'it was said on NATS' };

@@ -46,13 +46,17 @@ export interface RelaySite {
 
 export const relaySite = async (
   owner: Owner,
-  { config = SITE_CONFIG, through }: { config?: Config; through?: ParleyOptions['wrapPorts'] } = {},
+  {
+    config = SITE_CONFIG,
+    through,
+    clock,
+  }: { config?: Config; through?: ParleyOptions['wrapPorts']; clock?: ParleyOptions['clock'] } = {},
 ): Promise<RelaySite> => {
   const nats = await natsServer(owner);
   const dir = tempDir(owner);
   const logged: string[] = [];
   const log: Log = (level, message, facts) => logged.push(`${level} ${message} ${JSON.stringify(facts ?? {})}`);
-  const parley = await startParley({ dir, config, adminKey: ADMIN_KEY, log, wrapPorts: through });
+  const parley = await startParley({ dir, config, adminKey: ADMIN_KEY, log, wrapPorts: through, clock });
   atEndOf(owner, () => parley.stop());
   const port = await lastingPort();
   let delayMs = 0;

@@ -3,6 +3,8 @@ import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { omitStamps } from '../omit-stamps.ts';
 import { decode } from './decode.ts';
+import { knightProfile } from './knight/knight.ts';
+import { KNIGHT } from './knight/name.ts';
 import { ROUND_TABLE } from './name.ts';
 import { roundTableNatsBinding } from './nats-binding.ts';
 import { hasRoundTableType, ROUND_TABLE_TYPES, RoundTableMessage, UntypedRoundTableMessage } from './schema.ts';
@@ -21,4 +23,5 @@ export const roundTableDialect: Dialect = {
   omitStamps,
   toAliasId: toUuid,
   natsBinding: roundTableNatsBinding,
+  profiles: { [KNIGHT]: knightProfile },
 };

@@ -97,7 +97,7 @@ export interface RegisteredAgent {
 }
 
 /** Set by an administrator; heartbeats do not change it. */
-export type DeclaredCapabilities = Pick<Agent, 'capabilities' | 'domains'>;
+export type DeclaredCapabilities = Pick<Agent, 'capabilities' | 'domains' | 'profile'>;
 
 export const buildDomainWildcard = (domain: string): string => `${domain}.*`;
 
@@ -118,12 +118,14 @@ export const listExactCapabilities = (declared: DeclaredCapabilities): string[] 
   return [...new Set(exact)];
 };
 
-export const listServedDomains = ({ agent }: RegisteredAgent): string[] => [
+export const listDeclaredDomains = (declared: DeclaredCapabilities): string[] => [
   ...new Set([
-    ...listWholeDomains(agent),
-    ...listExactCapabilities(agent).flatMap((capability) => getDomain(capability) ?? []),
+    ...listWholeDomains(declared),
+    ...listExactCapabilities(declared).flatMap((capability) => getDomain(capability) ?? []),
   ]),
 ];
+
+export const listServedDomains = ({ agent }: RegisteredAgent): string[] => listDeclaredDomains(agent);
 
 export const canServe = ({ agent }: RegisteredAgent, work: { domain?: unknown; capability?: unknown }): boolean =>
   listWholeDomains(agent).some((domain) => domain === work.domain) ||

@@ -3,7 +3,14 @@ import { type Change, equals } from '../../ports/conditions.ts';
 import { getDomain } from '../../ports/queues.ts';
 import type { Item, Ref, TransactionWrite } from '../../ports/records.ts';
 import type { Deps } from '../deps.ts';
-import { type Agent, agentsKey, type DeclaredCapabilities, listExactCapabilities, listWholeDomains } from './agent.ts';
+import {
+  type Agent,
+  agentsKey,
+  type DeclaredCapabilities,
+  listDeclaredDomains,
+  listExactCapabilities,
+  listWholeDomains,
+} from './agent.ts';
 
 /** One record decides the destination of a domain's tasks, however many agents there are. */
 export interface DomainProviders extends Item {
@@ -13,6 +20,8 @@ export interface DomainProviders extends Item {
   wholeDomain: number;
   /** Without the agents that serve the whole domain. */
   byCapability: Record<string, number>;
+  /** Those that speak in a profile, by its name. Absent in records from before there were any. */
+  byProfile?: Record<string, number>;
   /** Recent declarations: tasks that waited for them move to the new queue. */
   declaredAt: Record<string, number>;
   /** Agents registered before this record existed are not counted yet. */
@@ -48,6 +57,7 @@ export const loadDomainProviders = async (deps: Deps, project: string, domain: s
     domain,
     wholeDomain: 0,
     byCapability: {},
+    byProfile: {},
     declaredAt: {},
   };
   const due = deps.clock.now();
@@ -60,7 +70,7 @@ export const loadDomainProviders = async (deps: Deps, project: string, domain: s
 const loadCountedProviders = async (deps: Deps, project: string, domain: string): Promise<DomainProviders> => {
   for (let tries = 0; tries < MAX_COUNT_ATTEMPTS; tries++) {
     const served = await loadDomainProviders(deps, project, domain);
-    const counted = served.isUncounted ? await recountProviders(deps, served) : served;
+    const counted = served.isUncounted || !served.byProfile ? await recountProviders(deps, served) : served;
     if (counted) return counted;
   }
   throw new ParleyError('conflict', `Who serves the domain ${domain} is being counted. Try again.`);
@@ -74,12 +84,12 @@ export const recountProviders = async (
   deps: Deps,
   { project, domain, v }: DomainProviders,
 ): Promise<DomainProviders | undefined> => {
-  const { wholeDomain, byCapability } = await countAgents(deps, project, domain);
+  const { wholeDomain, byCapability, byProfile } = await countAgents(deps, project, domain);
   const now = deps.clock.now();
   const fresh = Object.fromEntries(Object.keys(byCapability).map((capability) => [capability, now]));
   const change = {
     if: equals('v', v),
-    set: { wholeDomain, byCapability, declaredAt: fresh, due: now + CACHE_SETTLE_MS },
+    set: { wholeDomain, byCapability, byProfile, declaredAt: fresh, due: now + CACHE_SETTLE_MS },
     unset: ['isUncounted'],
   };
   const written = await deps.records.update(domainProvidersRef(project, domain), change, deps.newId());
@@ -93,8 +103,9 @@ const countAgents = async (
   deps: Deps,
   project: string,
   domain: string,
-): Promise<Pick<DomainProviders, 'wholeDomain' | 'byCapability'>> => {
+): Promise<Pick<DomainProviders, 'wholeDomain' | 'byCapability' | 'byProfile'>> => {
   const exact = new Map<string, number>();
+  const profiles = new Map<string, number>();
   let whole = 0;
   for (let after: string | undefined; ; ) {
     const agents = await deps.records.query<Agent>({
@@ -108,12 +119,17 @@ const countAgents = async (
       for (const capability of listExactCapabilities(agent)) {
         if (getDomain(capability) === domain) exact.set(capability, (exact.get(capability) ?? 0) + 1);
       }
+      const profile = getProfileIn(agent, domain);
+      if (profile !== undefined) profiles.set(profile, (profiles.get(profile) ?? 0) + 1);
     }
     if (agents.length < AGENT_PAGE) break;
     after = agents.at(-1)?.id;
   }
-  return { wholeDomain: whole, byCapability: Object.fromEntries(exact) };
+  return { wholeDomain: whole, byCapability: Object.fromEntries(exact), byProfile: Object.fromEntries(profiles) };
 };
+
+const getProfileIn = (declared: DeclaredCapabilities, domain: string): string | undefined =>
+  listDeclaredDomains(declared).includes(domain) ? declared.profile : undefined;
 
 /** A DynamoDB item holds 400 KB; both maps have names of up to 128 characters. */
 const MAX_CAPABILITIES_PER_DOMAIN = 500;
@@ -140,7 +156,7 @@ export const buildProviderWrites = async (
     );
   }
   return Promise.all(
-    changes.map(async ({ domain, whole, added, removed }): Promise<TransactionWrite> => {
+    changes.map(async ({ domain, whole, added, removed, profiles }): Promise<TransactionWrite> => {
       const served = await loadCountedProviders(deps, project, domain);
       const names = Object.keys(served.byCapability);
       if (added.length > 0 && new Set([...names, ...added]).size > MAX_CAPABILITIES_PER_DOMAIN)
@@ -150,6 +166,7 @@ export const buildProviderWrites = async (
       const counts = [
         ...added.map((capability) => [`byCapability.${capability}`, 1] as const),
         ...removed.map((capability) => [`byCapability.${capability}`, -1] as const),
+        ...profiles.map(({ profile, count }) => [`byProfile.${profile}`, count] as const),
       ];
       const change: Change = {
         set: { ...Object.fromEntries(fresh), ...(fresh.length > 0 && { due: now + CACHE_SETTLE_MS }) },
@@ -172,6 +189,12 @@ interface DomainChange {
   whole: number;
   added: string[];
   removed: string[];
+  profiles: ProfileCount[];
+}
+
+interface ProfileCount {
+  profile: string;
+  count: number;
 }
 
 const diffDomains = (before: DeclaredCapabilities, after: DeclaredCapabilities): DomainChange[] => {
@@ -184,8 +207,23 @@ const diffDomains = (before: DeclaredCapabilities, after: DeclaredCapabilities):
       whole: Number(hasAll.includes(domain)) - Number(hadAll.includes(domain)),
       added: has.filter((capability) => getDomain(capability) === domain && !had.includes(capability)),
       removed: had.filter((capability) => getDomain(capability) === domain && !has.includes(capability)),
+      profiles: diffProfiles(getProfileIn(before, domain), getProfileIn(after, domain)),
     }))
-    .filter(({ whole, added, removed }) => whole !== 0 || added.length > 0 || removed.length > 0);
+    .filter(
+      ({ whole, added, removed, profiles }) =>
+        whole !== 0 || added.length > 0 || removed.length > 0 || profiles.length > 0,
+    );
+};
+
+const diffProfiles = (had: string | undefined, has: string | undefined): ProfileCount[] => {
+  const changes: [profile: string | undefined, count: number][] =
+    had === has
+      ? []
+      : [
+          [had, -1],
+          [has, 1],
+        ];
+  return changes.flatMap(([profile, count]) => (profile === undefined ? [] : [{ profile, count }]));
 };
 
 /** Runs after the registration is written. */
