@@ -25,7 +25,7 @@ describe('Round Table in the profile of knights', () => {
     const sent = { ...about('task.result', 'galahad', 'briefing-17', result), id: 'result-1', to: 'tim' };
     assert.equal((await galahad.send(sent)).status, 202);
     const [outcome] = await tim.inbox(20);
-    assert.deepEqual(outcome.payload, result);
+    assert.deepEqual(outcome.payload.result, result.result);
     const { id, correlationId, task_id, success, output } = outcome;
     assert.deepEqual([id, correlationId, task_id, success], ['result-1', 'briefing-17', 'briefing-17', true]);
     assert.equal(output, '## Briefing');
