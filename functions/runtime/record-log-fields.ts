@@ -1,6 +1,6 @@
+import { isTask } from '../../shared/model/task.ts';
 import { isTurn } from '../../shared/model/turn.ts';
 import type { Item } from '../../shared/ports/records.ts';
-import { isTask } from '../../shared/tasks/queries/get-task.ts';
 
 /** What a line of the log says of the record that it is about, so that it is found beside those of the requests. */
 export const getRecordLogFields = (record: Item | undefined): Record<string, string | undefined> => {

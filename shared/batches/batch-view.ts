@@ -8,6 +8,7 @@ import { pickTraceFields } from '../kernel/trace.ts';
 import { BATCH_ENDS, type Batch, batchRef } from '../model/batch.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
 import { TERMINAL_STATUSES } from '../model/task.ts';
+import { waitUntil } from '../storage/wait-until.ts';
 import { type BatchItemResult, loadItemResults } from './load-item-results.ts';
 import { batchNotFoundError, getBatchMessageId } from './record-item-end.ts';
 
@@ -64,18 +65,9 @@ export const getBatch = async (
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<BatchView> => {
-  const until = deps.clock.now() + waitMs;
-  const listener = waitMs > 0 ? deps.records.watch(batchRef(caller.project, id).pk) : undefined;
-  try {
-    for (;;) {
-      const batch = await getReadableBatch(deps, caller, id);
-      const left = until - deps.clock.now();
-      if (batch.status !== 'open' || !listener || left <= 0 || signal?.aborted) return await loadBatchView(deps, batch);
-      await listener.next(left, signal);
-    }
-  } finally {
-    listener?.close();
-  }
+  const read = (): Promise<Batch> => getReadableBatch(deps, caller, id);
+  const { pk } = batchRef(caller.project, id);
+  return loadBatchView(deps, await waitUntil(deps, [pk], { waitMs, signal }, read, ({ status }) => status !== 'open'));
 };
 
 const getReadableBatch = async (deps: Deps, caller: Caller, id: string): Promise<Batch> => {

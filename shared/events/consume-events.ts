@@ -1,6 +1,7 @@
 import type { Caller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
+import { retryOnConflict } from '../kernel/retry-on-conflict.ts';
 import { equals, notExists } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';
 import {
@@ -30,7 +31,7 @@ export interface TakenEvents {
 const MAX_IN_FLIGHT_RANGES = 64;
 export const MAX_EVENTS = 500;
 /** Of concurrent instances one wins; the others retry. */
-const MAX_CONFLICTS = 20;
+const CONSUMER_RETRIES = { attempts: 20 };
 const FULL_RECHECK_MS = 1000;
 /** 20 reads of 1,000 events; the next call continues. */
 const MAX_READS = 20;
@@ -189,10 +190,10 @@ const updateConsumer = async <T>(
   decide: (seen: ConsumerState | undefined) => ConsumerDecision<T> | Promise<ConsumerDecision<T>>,
 ): Promise<T> => {
   const ref = consumerRef(project, name);
-  for (let refusals = 0; refusals < MAX_CONFLICTS; refusals++) {
+  const { answer: agreed } = await retryOnConflict(`the consumer ${name}`, CONSUMER_RETRIES, async () => {
     const seen = await records.get(ref);
     const { change, answer } = await decide(seen);
-    if (!change) return answer;
+    if (!change) return { answer };
     const { generation, next, inFlight, lastRangeId } = change;
     const written = await records.update(
       ref,
@@ -204,7 +205,7 @@ const updateConsumer = async <T>(
       newId(),
       'orCreate',
     );
-    if (written.outcome === 'written') return answer;
-  }
-  throw new ParleyError('conflict', `Too many instances of the consumer ${name} at once. Try again.`);
+    return written.outcome === 'written' ? { answer } : undefined;
+  });
+  return agreed;
 };

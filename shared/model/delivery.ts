@@ -1,5 +1,6 @@
 import { uuidFromSeed } from '../kernel/ids.ts';
 import type { Json, JsonObject } from '../kernel/json/json.ts';
+import { DAY_MS } from '../kernel/retention.ts';
 import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
 import { pickTraceFields } from '../kernel/trace.ts';
 import type { Item, NewItem } from '../ports/records.ts';
@@ -157,7 +158,7 @@ const buildDelivery = (task: Task, outcome: TaskOutcome): NewItem<Delivery> => (
 });
 
 /** For what is told of a task that is still open. */
-const OPEN_DELIVERY_RETENTION_MS = 7 * 86_400_000;
+const OPEN_DELIVERY_RETENTION_MS = 7 * DAY_MS;
 
 const buildInboxFields = (project: string, outcome: TaskOutcome) => {
   const pk = inboxPk(project, outcome.to);

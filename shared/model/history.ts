@@ -1,4 +1,5 @@
 import type { Json } from '../kernel/json/json.ts';
+import { RELATED_RETENTION_MS } from '../kernel/retention.ts';
 import type { Item, NewItem, Ref } from '../ports/records.ts';
 import { type AnsweredQuestion, hasReported, isAssigned, type Progress, type Task, type TaskError } from './task.ts';
 
@@ -35,8 +36,6 @@ type OpenQuestion = Pick<AnsweredQuestion, 'askedAt' | 'agent' | 'attempt' | 'qu
 
 /** The history is a ring: a newer entry takes the place of the one that many versions before it. */
 export const MAX_HISTORY_ENTRIES = 64;
-const HISTORY_RETENTION_MS = 30 * 86_400_000;
-
 /** Whether an entry may have been written: a task that went straight through has none. */
 export const hasHistory = (task: Task): boolean =>
   task.attempt > 1 ||
@@ -55,7 +54,7 @@ export const buildHistoryEntries = (before: Task | undefined, after: Task): NewI
       taskCreatedAt: after.createdAt,
       attempt: after.attempt,
       changedAt: after.at,
-      expires: after.at + HISTORY_RETENTION_MS,
+      expires: after.at + RELATED_RETENTION_MS,
       ...forgotten,
     },
   ];

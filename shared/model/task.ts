@@ -284,6 +284,7 @@ export type ReportedTask = Pick<
 /** Enough for what may still be on its way; a progress report that is older than 16 others says nothing any more. */
 export const MAX_PROCESSED_MESSAGES = 16;
 
+export const isTask = (item: Item): item is Task => item.sk === 'task';
 export const taskRef = (project: string, id: string): Ref<Task> => ({ pk: `${project}#task#${id}`, sk: 'task' });
 
 /** What is only for one instance waits beside what is for any. An agent's id has no slash. */

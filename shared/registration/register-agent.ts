@@ -24,6 +24,7 @@ import { boundedArray } from '../kernel/json/bounded-schemas.ts';
 import { toIso } from '../kernel/json/iso-time.ts';
 import { assertMaxSize } from '../kernel/json/measure-json.ts';
 import { jsonObject } from '../kernel/json/parse-or-throw.ts';
+import { DAY_MS } from '../kernel/retention.ts';
 import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
 import { type Change, equals, notExists } from '../ports/conditions.ts';
 import { getDomain } from '../ports/queues.ts';
@@ -135,7 +136,7 @@ const agentRemovedError = (id: string, removed: RemovedAgent | undefined): Parle
   );
 
 /** The longest that a task waits before it ends, and what is known of it begins to be forgotten. */
-const MAX_TTL_MS = 7 * 86_400_000;
+const MAX_TTL_MS = 7 * DAY_MS;
 
 /** As long as anything is kept that names an agent. */
 const computeTombstoneMs = ({ tasks, turns, events, cards }: Config): number =>

@@ -5,9 +5,9 @@ import { RECORDS } from '../../shared/effects/record-definitions.ts';
 import { type Attributes, DUE_SHARDS, INDEX_SHARDS, ItemCodec } from '../../shared/engines/aws/item-codec.ts';
 import { toSqsEntry } from '../../shared/engines/aws/sqs-queue.ts';
 import type { Task } from '../../shared/model/task.ts';
+import { isTask } from '../../shared/model/task.ts';
 import type { Ports } from '../../shared/ports/ports.ts';
 import type { QueueMessage } from '../../shared/ports/queues.ts';
-import { isTask } from '../../shared/tasks/queries/get-task.ts';
 import { testParley } from '../support/test-parley.ts';
 
 const TASKS = 10_000;

@@ -36,7 +36,7 @@ const findRank = (file: string): number => {
 /** What the files of a folder may import beside their own layers; the first row that fits a file counts. */
 const ALLOWED: [from: RegExp, to: RegExp][] = [
   [/^shared\/ports\//, /^shared\//],
-  [/^shared\/kernel\//, /^shared\/|^zod$|^node:crypto$/],
+  [/^shared\/kernel\//, /^shared\/|^zod$|^node:(crypto|timers\/promises)$/],
   [/^shared\/engines\//, /^shared\/(engines|ports|kernel)\/|^node:|^@aws-sdk\//],
   [/^shared\/http\//, /^shared\/|^zod$|^node:buffer$/],
   [/^shared\//, /^shared\/|^zod$|^node:(crypto|timers\/promises)$/],

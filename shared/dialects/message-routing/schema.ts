@@ -4,6 +4,7 @@ import { SHORT_ID } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject, jsonValue } from '../../kernel/json/parse-or-throw.ts';
+import { DAY_MS } from '../../kernel/retention.ts';
 import { MAX_SEQUENCE } from '../../model/command.ts';
 
 /** Of a message that says none. */
@@ -80,7 +81,7 @@ const Result = z.looseObject({
 });
 
 /** Longer than any agent is away on purpose. */
-const MAX_TIMEOUT_MS = 7 * 86_400_000;
+const MAX_TIMEOUT_MS = 7 * DAY_MS;
 
 export const CONTROL_ACTIONS = ['start', 'pause', 'resume', 'stop', 'health_check'] as const;
 

@@ -1,5 +1,4 @@
 import { ParleyError } from '../../kernel/errors.ts';
-import { type Clock, sleep } from '../../ports/clock.ts';
 
 /** AWS's names for throttling, also by KMS, and for timeouts: a retry may succeed. */
 const TRANSIENT = new Set([
@@ -31,21 +30,7 @@ export const mapAwsErrors = async <T>(call: Promise<T>): Promise<T> => {
 };
 
 /** Conflicts end within milliseconds; after eight attempts the cause is another one. */
-const MAX_ATTEMPTS = 8;
-const PAUSE_MS = 20;
-const MAX_PAUSE_MS = 500;
-
-/** `undefined` from `attempt` is a conflict. */
-export const retryOnConflict = async <T>(clock: Clock, attempt: () => Promise<T | undefined>): Promise<T> => {
-  for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
-    const done = await attempt();
-    if (done !== undefined) return done;
-    await sleep(clock, Math.min(PAUSE_MS * 2 ** attempts, MAX_PAUSE_MS) * Math.random()).done;
-  }
-  throw new ParleyError('conflict', 'Other writes to the same records were in the way. Try again.', {
-    retryable: true,
-  });
-};
+export const TRANSACTION_CONFLICT_RETRIES = { attempts: 8, pauseMs: 20, maxPauseMs: 500 };
 
 export const isTransactionConflict = (error: unknown): boolean =>
   error instanceof Error && error.name === 'TransactionConflictException';

@@ -1,4 +1,5 @@
-import { ParleyError } from '../../kernel/errors.ts';
+import { MAX_RESPONSE_BYTES } from '../../kernel/response-size.ts';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import {
   type EventPage,
@@ -95,13 +96,14 @@ const createLogStart = async (log: EventLogOptions, project: string): Promise<nu
 const MAX_BATCH_EVENTS = 250;
 const MAX_BATCH_BYTES = 380 * 1024;
 const getEventBytes = (event: ParleyEvent): number => Buffer.byteLength(JSON.stringify(event));
-const MAX_ATTEMPTS = 50;
+const APPEND_RETRIES = { attempts: 50, pauseMs: 5, maxPauseMs: 100 };
 
 /** On a conflict it tries the next number, so no event appears behind a reader's cursor. */
 const createAppender = (log: EventLogOptions, project: string): ((events: ParleyEvent[]) => Promise<void>) => {
   let known: number | undefined;
   const appendBatch = async (batch: ParleyEvent[]): Promise<void> => {
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    let attempts = 0;
+    await retryOnConflict(`the event log of ${project}`, APPEND_RETRIES, async () => {
       const last = known ?? ((await getLastSeq(log, project)) || (await createLogStart(log, project)));
       const expires = log.clock.now() + log.retentionMs;
       const created = await log.records.create<StoredEventBatch>(
@@ -109,12 +111,12 @@ const createAppender = (log: EventLogOptions, project: string): ((events: Parley
         log.newId(),
       );
       known = last + 1;
-      if (created.outcome === 'written') return;
+      if (created.outcome === 'written') return created;
+      attempts += 1;
       // Others may be far ahead.
-      if (attempt % 3 === 0) known = undefined;
-      await sleep(log.clock, Math.random() * PAUSE_MS * Math.min(attempt, 10)).done;
-    }
-    throw new ParleyError('conflict', `Too many writers of the event log of ${project} at once.`, { retryable: true });
+      if (attempts % 3 === 0) known = undefined;
+      return undefined;
+    });
   };
   return async (events) => {
     for (const batch of splitIntoChunks(events, MAX_BATCH_EVENTS, MAX_BATCH_BYTES, getEventBytes))
@@ -122,11 +124,7 @@ const createAppender = (log: EventLogOptions, project: string): ((events: Parley
   };
 };
 
-const PAUSE_MS = 10;
-
 const MAX_SCANNED = 1000;
-/** A Lambda response holds 6 MB. */
-const PAGE_BYTES = 3 * 1024 * 1024;
 const BATCHES_PER_QUERY = 20;
 
 const readPage = async (log: EventLogOptions, project: string, options: EventReadOptions): Promise<EventPage> => {
@@ -152,7 +150,7 @@ const readPage = async (log: EventLogOptions, project: string, options: EventRea
         place = next;
         looked += 1;
         bytes += JSON.stringify(event.data).length;
-        if (events.length === limit || looked === MAX_SCANNED || bytes > PAGE_BYTES)
+        if (events.length === limit || looked === MAX_SCANNED || bytes > MAX_RESPONSE_BYTES)
           return { events, cursor: formatCursor(place) };
       }
     }

@@ -1,5 +1,6 @@
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { Json } from '../../kernel/json/json.ts';
+import { DAY_MS } from '../../kernel/retention.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { equals } from '../../ports/conditions.ts';
 import {
@@ -32,7 +33,7 @@ const toQueueShard = (queueKey: QueueKey, dedup: string): string =>
 const getPriorityPrefix = ({ priority }: QueueKey): string => `${PRIORITIES.indexOf(priority)}#`;
 
 /** A task waits at most 7 days for a claim. */
-const RETENTION_MS = 8 * 86_400_000;
+const RETENTION_MS = 8 * DAY_MS;
 
 /** The task's own time: eager enqueue and dispatcher write the same record. */
 export const enqueueItems = async (

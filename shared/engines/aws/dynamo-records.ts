@@ -5,10 +5,10 @@ import {
   PutItemCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import { ParleyError } from '../../kernel/errors.ts';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
 import { applyChange, type Change, evaluateCondition } from '../../ports/conditions.ts';
 import type { Item, NewItem, Records, Ref, WriteResult } from '../../ports/records.ts';
-import { isMissingMapError, isTransactionConflict, mapAwsErrors, retryOnConflict } from './aws-errors.ts';
+import { isMissingMapError, isTransactionConflict, mapAwsErrors, TRANSACTION_CONFLICT_RETRIES } from './aws-errors.ts';
 import { type DynamoTable, decodeUnlessExpired, getMany, toAttributeKey } from './dynamo-table.ts';
 import { buildAbsentCondition, buildUpdate, buildUpdateCondition, ExpressionBuilder } from './expression-builder.ts';
 import { type Attributes, toRecord } from './item-codec.ts';
@@ -24,7 +24,7 @@ export const createDynamoRecords = (table: DynamoTable): Records => ({
   update: (ref, change, token, orCreate) => updateItem(table, ref, change, token, orCreate !== undefined),
   delete: async (key) => {
     const removal = new DeleteItemCommand({ TableName: table.name, Key: toAttributeKey(key) });
-    await writeWithConflictRetry(table, () => table.dynamo.send(removal));
+    await writeWithConflictRetry(() => table.dynamo.send(removal));
   },
   transact: (writes, token) => transactItems(table, writes, token),
   watch: () => createPollingWatcher(table.clock),
@@ -50,8 +50,8 @@ const createItem = async <T extends Item>(
   return toRejectedResult<T>(table, met, token);
 };
 
-const writeWithConflictRetry = <T>(table: DynamoTable, write: () => Promise<T>): Promise<T> =>
-  retryOnConflict(table.clock, () =>
+const writeWithConflictRetry = <T>(write: () => Promise<T>): Promise<T> =>
+  retryOnConflict('the record', TRANSACTION_CONFLICT_RETRIES, () =>
     mapAwsErrors(write()).catch((error: unknown) => {
       if (isTransactionConflict(error)) return undefined;
       throw error;
@@ -72,7 +72,7 @@ const putItem = async (
     ...on.build(),
   });
   try {
-    await writeWithConflictRetry(table, () => table.dynamo.send(command));
+    await writeWithConflictRetry(() => table.dynamo.send(command));
     return 'written';
   } catch (error) {
     if (error instanceof ConditionalCheckFailedException) return error.Item;
@@ -112,7 +112,7 @@ const updateItem = async <T extends Item>(
     ...on.build(),
   });
   try {
-    const { Attributes: old } = await writeWithConflictRetry(table, () => table.dynamo.send(command));
+    const { Attributes: old } = await writeWithConflictRetry(() => table.dynamo.send(command));
     const before = old && table.codec.decode<T>(old);
     return { outcome: 'written', before, after: computeUpdated(ref, before, change, { token, at }) };
   } catch (error) {
@@ -140,6 +140,8 @@ const computeUpdated = <T extends Item>(
   return toRecord({ ...after, v: (before?.v ?? 0) + 1, ...stamp });
 };
 
+const REPLACE_RETRIES = { attempts: 5 };
+
 /** For a missing map or an expired record, which no single expression covers. */
 const replaceItem = async <T extends Item>(
   table: DynamoTable,
@@ -148,7 +150,7 @@ const replaceItem = async <T extends Item>(
   token: string,
   orCreate = true,
 ): Promise<WriteResult<T>> => {
-  for (let attempt = 1; attempt <= MAX_REPLACEMENTS; attempt++) {
+  return retryOnConflict<WriteResult<T>>(ref.pk, REPLACE_RETRIES, async () => {
     const before = await getItem(table, ref);
     if (before?.token === token) return { outcome: 'written', after: before, replayed: true };
     const isAllowed = before
@@ -159,11 +161,7 @@ const replaceItem = async <T extends Item>(
     const after = computeUpdated(ref, before, change, { token, at });
     const on = new ExpressionBuilder();
     const unmoved = before ? `${on.addPath('v')} = ${on.addValue(before.v)}` : buildAbsentCondition(on, at);
-    if ((await putItem(table, table.codec.encode(after), unmoved, on)) === 'written') {
-      return { outcome: 'written', before, after };
-    }
-  }
-  throw new ParleyError('conflict', `Too many writes to ${ref.pk} at once. Try again.`, { retryable: true });
+    const written = await putItem(table, table.codec.encode(after), unmoved, on);
+    return written === 'written' ? { outcome: 'written', before, after } : undefined;
+  });
 };
-
-const MAX_REPLACEMENTS = 5;

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../kernel/retention.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { equals } from '../../ports/conditions.ts';
 import { getDomain, PRIORITIES, type Priority, type QueueKey } from '../../ports/queues.ts';
@@ -18,8 +19,8 @@ export interface QueueActivityStore {
 }
 
 /** A task waits at most 7 days for a claim. */
-const ACTIVE_MS = 8 * 86_400_000;
-const REWRITE_AFTER_MS = 86_400_000;
+const ACTIVE_MS = 8 * DAY_MS;
+const REWRITE_AFTER_MS = DAY_MS;
 
 const queueActivityRef = ({ project, kind, name }: Omit<QueueKey, 'priority'>): Ref<QueueActivity> => {
   const domain = kind === 'capability' ? getDomain(name) : undefined;

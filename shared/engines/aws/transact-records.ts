@@ -4,9 +4,10 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
 import { type Condition, evaluateCondition } from '../../ports/conditions.ts';
 import type { TransactionResult, TransactionWrite } from '../../ports/records.ts';
-import { mapAwsErrors, retryOnConflict } from './aws-errors.ts';
+import { mapAwsErrors, TRANSACTION_CONFLICT_RETRIES } from './aws-errors.ts';
 import { type DynamoTable, decodeUnlessExpired, toAttributeKey } from './dynamo-table.ts';
 import {
   buildAbsentCondition,
@@ -23,7 +24,7 @@ export const transactItems = (
   writes: TransactionWrite[],
   token: string,
 ): Promise<TransactionResult> =>
-  retryOnConflict(table.clock, async () => {
+  retryOnConflict('these records', TRANSACTION_CONFLICT_RETRIES, async () => {
     const reasons = await sendTransaction(table, writes, { token, at: table.clock.now() });
     return reasons === 'written' ? { outcome: 'written' } : toTransactionResult(table, reasons, token);
   });

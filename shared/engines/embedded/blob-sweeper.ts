@@ -1,9 +1,10 @@
 import type { Log } from '../../kernel/log.ts';
+import { DAY_MS } from '../../kernel/retention.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import type { Database } from './database.ts';
 import type { FileBlobs } from './file-blobs.ts';
 
-const UNRETAINED_MS = 86_400_000;
+const UNRETAINED_MS = DAY_MS;
 const SWEEP_INTERVAL_MS = 3_600_000;
 
 /**

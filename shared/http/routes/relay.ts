@@ -7,6 +7,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
+import { fitIntoResponse } from '../../kernel/response-size.ts';
 import { RelayItemSchema } from '../../nats/relay-item-schema.ts';
 import { RelayPlan } from '../../nats/relay-plan.ts';
 import { RenderResult } from '../../nats/render-result.ts';
@@ -98,13 +99,8 @@ const renderItem = async (
   }
 };
 
-/** What one answer holds; the rest is asked for again. */
-const MAX_RESPONSE_BYTES = 3 * 1024 * 1024;
-
+/** The relay asks for the rest again. */
 const capResponseSize = (results: RenderResult[]): RenderResult[] => {
-  let bytes = 0;
-  return results.map((result, index) => {
-    bytes += JSON.stringify(result).length;
-    return index === 0 || bytes <= MAX_RESPONSE_BYTES ? result : { deferred: true };
-  });
+  const { length } = fitIntoResponse(results, (result) => JSON.stringify(result).length);
+  return results.map((result, index) => (index < length ? result : { deferred: true }));
 };

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { idReusedError } from '../../kernel/id-reused-error.ts';
+import { assertSameMessage } from '../../kernel/same-request.ts';
 import { and, type Change, equals, lessThan, notEquals, notExists, or } from '../../ports/conditions.ts';
 import { updateWithRetry } from '../../storage/update-with-retry.ts';
 import type { Deps } from '../deps.ts';
@@ -60,7 +60,7 @@ export const recordHeartbeat = async (
   await updateWithRetry(deps.records, healthRef(agent.project, agent.id), deps.newId(), online, (health) => {
     if (!health) throw new ParleyError('agent_not_found', `The agent ${agent.id} is no longer registered.`);
     duplicate = health.lastHeartbeat?.id === id;
-    if (duplicate && health.lastHeartbeat?.fingerprint !== fingerprint) throw idReusedError(message);
+    if (duplicate) assertSameMessage(health.lastHeartbeat, message);
     if (duplicate || (health.sentAt !== undefined && health.sentAt >= sentAt)) return 'unchanged';
     const lastSeen = Math.max(health.lastSeen ?? 0, at);
     const isAlive = now - lastSeen < getSilenceMs(deps.config, heartbeat);

@@ -1,4 +1,5 @@
 import { ParleyError } from '../../kernel/errors.ts';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
 import { getDomain } from '../../ports/queues.ts';
 import type { Item, Ref, TransactionWrite } from '../../ports/records.ts';
@@ -67,17 +68,14 @@ export const loadDomainProviders = async (deps: Deps, project: string, domain: s
   throw new ParleyError('conflict', `Who serves the domain ${domain} is being changed. Try again.`);
 };
 
-const loadCountedProviders = async (deps: Deps, project: string, domain: string): Promise<DomainProviders> => {
-  for (let tries = 0; tries < MAX_COUNT_ATTEMPTS; tries++) {
-    const served = await loadDomainProviders(deps, project, domain);
-    const counted = served.isUncounted || !served.byProfile ? await recountProviders(deps, served) : served;
-    if (counted) return counted;
-  }
-  throw new ParleyError('conflict', `Who serves the domain ${domain} is being counted. Try again.`);
-};
-
 /** Under contention one winner is enough. */
-const MAX_COUNT_ATTEMPTS = 5;
+const COUNT_RETRIES = { attempts: 5 };
+
+const loadCountedProviders = (deps: Deps, project: string, domain: string): Promise<DomainProviders> =>
+  retryOnConflict(`the providers of ${domain}`, COUNT_RETRIES, async () => {
+    const providers = await loadDomainProviders(deps, project, domain);
+    return providers.isUncounted || !providers.byProfile ? recountProviders(deps, providers) : providers;
+  });
 
 /** Undefined on a conflict. Waiting tasks are then moved to the queue. */
 export const recountProviders = async (

@@ -3,10 +3,10 @@ import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { mapConcurrent } from '../../kernel/concurrency.ts';
 import { isPermanent, ParleyError } from '../../kernel/errors.ts';
-import { idReusedError } from '../../kernel/id-reused-error.ts';
 import { toUuid, uuidFromSeed } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { assertSameMessage } from '../../kernel/same-request.ts';
 import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
 import { type Broadcast, type BroadcastCommand, broadcastRef } from '../../model/broadcast.ts';
 import type { Command } from '../../model/command.ts';
@@ -45,8 +45,8 @@ export const createBroadcast = async (
   };
   const created = await deps.records.create<Broadcast>(fresh, deps.newId());
   if (created.outcome === 'written') return { duplicate: false };
-  if (created.existing?.fingerprint === fingerprint) return { duplicate: true };
-  throw idReusedError(command);
+  assertSameMessage(created.existing, command);
+  return { duplicate: true };
 };
 
 /** So many are written to at once. */

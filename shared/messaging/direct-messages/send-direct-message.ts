@@ -1,13 +1,13 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { getAuditDialect } from '../../dialects/is-audited.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { buildControlWrite, checkControlApplied } from '../../identity/agents/agent-control.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { idReusedError } from '../../kernel/id-reused-error.ts';
 import { assertMaxSize } from '../../kernel/json/measure-json.ts';
 import { logRateLimited } from '../../kernel/log-rate-limited.ts';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
+import { assertSameMessage } from '../../kernel/same-request.ts';
 import { createChildSpan, type Trace } from '../../kernel/trace.ts';
 import type { DirectMessageCommand } from '../../model/command.ts';
 import { inboxPk, inboxSortKey } from '../../model/delivery.ts';
@@ -55,19 +55,14 @@ export const sendDirectMessage = async (
   );
   if (met === 'written') return { duplicate: false };
   await deleteOrphans(deps.blobs, [content], [met?.content]);
-  if (met?.fingerprint === message.fingerprint) return { duplicate: true };
-  throw idReusedError(message);
+  assertSameMessage(met, message);
+  return { duplicate: true };
 };
 
-/**
- * Senders that find the inbox full at once want the same place: each that gets it makes the others look again, after pauses that
- * grow and differ. Whoever has had no luck for so long is asked to try again.
- */
-const MAX_RETRY_MS = 10_000;
-const BACKOFF_MS = 20;
-const MAX_BACKOFF_MS = 1000;
+/** Senders that find a bounded inbox full at once want the same slot. These last for about 10 s. */
+const ADMISSION_RETRIES = { attempts: 25, pauseMs: 20, maxPauseMs: 1000 };
 
-/** The note that was there before, unless this one could be written. */
+/** The message that was there before, unless this one was written. */
 const writeMessage = async (
   deps: Deps,
   recipient: Agent,
@@ -75,34 +70,32 @@ const writeMessage = async (
   { controlCommand }: DirectMessageCommand,
 ): Promise<'written' | DirectMessage | undefined> => {
   const { project, from, to } = directMessage;
-  let orders = controlCommand ? [buildControlWrite(deps, project, to, from, controlCommand)] : [];
+  let control = controlCommand ? [buildControlWrite(deps, project, to, from, controlCommand)] : [];
   const isCounted = directMessage.byList !== undefined && recipient.inboxLimit !== undefined;
-  if (!isCounted && orders.length === 0) {
+  if (!isCounted && control.length === 0) {
     const created = await deps.records.create<DirectMessage>(directMessage, deps.newId());
     return created.outcome === 'written' ? 'written' : created.existing;
   }
   const token = deps.newId();
-  const until = performance.now() + MAX_RETRY_MS;
-  for (let attempt = 0; performance.now() < until; attempt++) {
-    const entrance = isCounted ? await planMessageAdmission(deps, recipient, directMessage) : undefined;
-    if (entrance instanceof Error) return findAccepted(deps, directMessage, entrance);
-    const own: TransactionWrite = { kind: 'create', item: { ...directMessage, inboxSlot: entrance?.slot } };
-    const done = await deps.records.transact([own, ...orders, ...(entrance?.writes ?? [])], token);
+  const { result } = await retryOnConflict(`the inbox of ${to}`, ADMISSION_RETRIES, async () => {
+    const admission = isCounted ? await planMessageAdmission(deps, recipient, directMessage) : undefined;
+    if (admission instanceof Error) return { result: await findAccepted(deps, directMessage, admission) };
+    const own: TransactionWrite = { kind: 'create', item: { ...directMessage, inboxSlot: admission?.slot } };
+    const done = await deps.records.transact([own, ...control, ...(admission?.writes ?? [])], token);
     if (done.outcome === 'written') {
       if (controlCommand) deps.directory.invalidate(project, to);
-      if (entrance) recordAdmissionMetrics(deps, { project, to }, entrance);
-      return 'written';
+      if (admission) recordAdmissionMetrics(deps, { project, to }, admission);
+      return { result: 'written' as const };
     }
-    if (done.at === 0) return done.existing && isDirectMessage(done.existing) ? done.existing : undefined;
-    if (controlCommand && orders.length > 0 && done.at === 1) {
+    if (done.at === 0) return { result: done.existing && isDirectMessage(done.existing) ? done.existing : undefined };
+    if (controlCommand && control.length > 0 && done.at === 1) {
       const refusal = checkControlApplied(controlCommand, to);
       if (refusal) throw refusal;
-      orders = [];
-      continue;
+      control = [];
     }
-    await pause(Math.random() * Math.min(BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS));
-  }
-  throw new ParleyError('conflict', `Too many messages to ${to} at once. Try again.`, { retryable: true });
+    return undefined;
+  });
+  return result;
 };
 
 /** What was accepted once stays accepted, though there would be no room for it now. */

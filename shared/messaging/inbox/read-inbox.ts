@@ -4,9 +4,11 @@ import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
 import { listLiveInstances, recordInstanceActivity } from '../../identity/agents/agent-instances.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import { MAX_RESPONSE_BYTES } from '../../kernel/response-size.ts';
 import { parseTrace, pickTraceFields, type Trace } from '../../kernel/trace.ts';
 import { buildOutcome, inboxPk } from '../../model/delivery.ts';
 import { isDirectMessage } from '../../model/direct-message.ts';
+import { waitUntil } from '../../storage/wait-until.ts';
 import { isExpired } from '../direct-messages/direct-message-changes.ts';
 import { encodeBatchFor, encodeMessageFor, encodeOutcomeFor } from './encode-for-reader.ts';
 import { type InboxEntry, markRead, removeEntries } from './inbox-entry.ts';
@@ -30,32 +32,28 @@ export const readInbox = async (
   options: InboxOptions,
 ): Promise<EncodedEntry[]> => {
   const p = inboxPk(agent.project, agent.id);
-  const until = deps.clock.now() + options.waitMs;
   if (options.instance !== undefined) await recordInstanceActivity(deps, agent, options.instance);
-  const listener = options.waitMs > 0 ? deps.records.watch(p) : undefined;
-  try {
-    for (;;) {
-      const begun = performance.now();
-      const others = await findOtherInstances(deps, agent, options.instance);
-      const found = await findWaitingEntries(deps, p, options.max, others);
-      const left = until - deps.clock.now();
-      if (found.length > 0 || !listener || left <= 0 || options.signal?.aborted) {
-        const read = await encodeEntries(deps, agent, found, options.dialect);
-        // Nothing is taken for somebody who is no longer there to be given it.
-        if (options.isRemoving && options.signal?.aborted) return [];
-        const given = options.isRemoving ? await removeEntries(deps, read) : read;
-        const entries = given.map(({ entry }) => entry);
-        if (!options.isRemoving) await markRead(deps, agent, entries);
-        if (getAgentDialect(agent).hasLatencyMetrics) {
-          deps.recordMetric('message_read_latency_ms', performance.now() - begun);
-        }
-        return given;
-      }
-      await listener.next(left, options.signal);
-    }
-  } finally {
-    listener?.close();
+  let begun = 0;
+  const read = async (): Promise<InboxEntry[]> => {
+    begun = performance.now();
+    return findWaitingEntries(deps, p, options.max, await findOtherInstances(deps, agent, options.instance));
+  };
+  const found = await waitUntil(deps, [p], options, read, (entries) => entries.length > 0);
+  const encoded = await encodeEntries(deps, agent, found, options.dialect);
+  // Nothing is taken for a caller who has gone.
+  if (options.isRemoving && options.signal?.aborted) return [];
+  const given = options.isRemoving ? await removeEntries(deps, encoded) : encoded;
+  if (!options.isRemoving) {
+    await markRead(
+      deps,
+      agent,
+      given.map(({ entry }) => entry),
+    );
   }
+  if (getAgentDialect(agent).hasLatencyMetrics) {
+    deps.recordMetric('message_read_latency_ms', performance.now() - begun);
+  }
+  return given;
 };
 
 /** The first of what stands in the inbox. What nobody read in its time leaves it by itself, and may still be about to. */
@@ -87,9 +85,6 @@ const getTargetInstance = (entry: InboxEntry): string | undefined => {
   return to === task?.from ? task?.fromInstance : task?.holderInstance;
 };
 
-/** What one answer holds; the rest comes with the next. */
-const MAX_RESPONSE_BYTES = 3 * 1024 * 1024;
-
 export interface EncodedEntry {
   entry: InboxEntry;
   message: JsonObject;
@@ -110,9 +105,9 @@ const encodeEntries = async (
   let bytes = 0;
   for (let at = 0; at < entries.length; at += CONCURRENCY) {
     const some = entries.slice(at, at + CONCURRENCY);
-    const auditEntry = await Promise.all(some.map((entry) => encodeEntry(deps, entry, agent.id, dialect)));
+    const encoded = await Promise.all(some.map((entry) => encodeEntry(deps, entry, agent.id, dialect)));
     for (const [index, entry] of some.entries()) {
-      const message = auditEntry[index];
+      const message = encoded[index];
       if (!message) continue;
       bytes += JSON.stringify(message).length;
       if (messages.length > 0 && bytes > MAX_RESPONSE_BYTES) return messages;

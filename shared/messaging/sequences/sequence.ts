@@ -1,7 +1,7 @@
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { ParleyError } from '../../kernel/errors.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
 import type { Command } from '../../model/command.ts';
 import { MAX_SEQUENCE } from '../../model/command.ts';
 import type { Effect } from '../../model/effect.ts';
@@ -40,7 +40,7 @@ export const sequenceRef = (project: string, from: string, to: string): Ref<Sequ
 });
 
 /** Others may count at the same time, but only from the same sender to the same recipient. */
-const MAX_ATTEMPTS = 10;
+const COUNT_RETRIES = { attempts: 10 };
 
 /**
  * Counts a message that was accepted. The next number costs one write without a read. The same message again counts only if its
@@ -58,26 +58,24 @@ export const recordSequence = async (
   const ref = sequenceRef(project, from, to);
   const token = deps.newId();
   let change: Change = { if: equals('last', sequence - 1), set: { last: sequence, lastId: messageId } };
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+  await retryOnConflict(`the sequence from ${from} to ${to}`, COUNT_RETRIES, async () => {
     const written = await deps.records.update(ref, change, token);
-    if (written.outcome === 'written') return;
-    const { existing } = written;
-    if (existing?.lastId === messageId) return;
+    const existing = written.outcome === 'refused' ? written.existing : undefined;
+    if (written.outcome === 'written' || existing?.lastId === messageId) return 'done';
     if (existing === undefined) {
       // Heartbeats are accepted whoever they name: counts that nobody asks for would stay for ever.
-      if (!(await findAgent(deps, project, to))) return;
+      if (!(await findAgent(deps, project, to))) return 'done';
       const fresh = { ...ref, sk: 'sequence' as const, project, from, to, ...EMPTY_COUNTS };
       const created = await deps.records.create<Sequence>(
         { ...fresh, ...computeCounts(EMPTY_COUNTS, sequence, messageId) },
         token,
       );
-      if (created.outcome === 'written') return;
-      continue;
+      return created.outcome === 'written' ? 'done' : undefined;
     }
-    if (isRepeated && sequence !== existing.last + 1) return;
+    if (isRepeated && sequence !== existing.last + 1) return 'done';
     change = { if: equals('v', existing.v), set: computeCounts(existing, sequence, messageId) };
-  }
-  throw new ParleyError('conflict', `${from} sends too much to ${to} at once to be counted. Try again.`);
+    return undefined;
+  });
 };
 
 type SequenceCounts = Pick<Sequence, 'last' | 'lastId' | 'missing' | Anomaly | 'lastAnomaly'>;

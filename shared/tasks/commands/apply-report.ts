@@ -2,9 +2,10 @@ import { getAuditDialect } from '../../dialects/is-audited.ts';
 import { canServe, listServedDomains, listWholeDomains, type RegisteredAgent } from '../../identity/agents/agent.ts';
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { ParleyError } from '../../kernel/errors.ts';
+import type { ParleyError } from '../../kernel/errors.ts';
 import type { Json } from '../../kernel/json/json.ts';
 import { assertMaxSize, type MeasuredJson, measureJson } from '../../kernel/json/measure-json.ts';
+import { assertSameMessage } from '../../kernel/same-request.ts';
 import type { Artifact } from '../../model/artifact.ts';
 import type { TaskReport } from '../../model/command.ts';
 import { getDedupRound, isAssigned, type ProcessedMessage, type Task, taskRef } from '../../model/task.ts';
@@ -211,11 +212,8 @@ const isDuplicateReport = (task: Task, message: TaskReport): boolean => {
     (seen) => seen?.id === message.messageId,
   );
   if (!known || isFromEarlierRound(task, known, message)) return false;
-  if (known.fingerprint === message.fingerprint) return true;
-  throw new ParleyError(
-    'id_reused',
-    `An earlier message about the task with the id ${message.messageId} had other content. Repeat a message unchanged; give a new one a new id.`,
-  );
+  assertSameMessage(known, message);
+  return true;
 };
 
 /** Who holds the task in a later round than that of its words means them anew. From anybody else they come late, or twice. */

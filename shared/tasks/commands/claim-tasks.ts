@@ -7,6 +7,7 @@ import type { Deps } from '../../identity/deps.ts';
 import { isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
+import { fitIntoResponse } from '../../kernel/response-size.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import { holderKey, type Task, taskRef } from '../../model/task.ts';
 import type { QueueKey, ReceivedMessage } from '../../ports/queues.ts';
@@ -158,16 +159,9 @@ const findLowPriorityIfIdle = async (
   received: ReceivedMessage[],
 ): Promise<ReceivedMessage[]> => ((await hasNoAssignedTasks(deps, known)) ? received.slice(0, 1) : []);
 
-/** What one answer holds of large inputs; what is beyond comes with the next claim. */
-const MAX_RESPONSE_BYTES = 3 * 1024 * 1024;
-
-const capResponseSize = (received: ReceivedMessage[]): ReceivedMessage[] => {
-  let bytes = 0;
-  return received.filter(({ body }, index) => {
-    bytes += isObject(body) && typeof body.bytes === 'number' ? body.bytes : 0;
-    return index === 0 || bytes <= MAX_RESPONSE_BYTES;
-  });
-};
+/** Large inputs beyond the size of a response come with the next claim. */
+const capResponseSize = (received: ReceivedMessage[]): ReceivedMessage[] =>
+  fitIntoResponse(received, ({ body }) => (isObject(body) && typeof body.bytes === 'number' ? body.bytes : 0));
 
 const hasNoAssignedTasks = async (deps: Deps, { agent }: RegisteredAgent): Promise<boolean> => {
   const held = await deps.records.query({ index: 'byHolder', pk: holderKey(agent.project, agent.id), limit: 1 });

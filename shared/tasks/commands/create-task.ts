@@ -6,6 +6,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import type { Json } from '../../kernel/json/json.ts';
 import { assertMaxSize, type MeasuredJson } from '../../kernel/json/measure-json.ts';
+import { assertSameRequest } from '../../kernel/same-request.ts';
 import { createChildSpan, inheritTrace, type Trace } from '../../kernel/trace.ts';
 import { batchEndedError, batchRef } from '../../model/batch.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
@@ -91,11 +92,8 @@ const buildNotices = (
 };
 
 const toDuplicateResult = (earlier: Item | undefined, request: TaskRequestCommand): { duplicate: boolean } => {
-  if (earlier && 'fingerprint' in earlier && earlier.fingerprint === request.fingerprint) return { duplicate: true };
-  throw new ParleyError(
-    'id_reused',
-    `An earlier request with the id ${request.taskId} had other content. Every field counts but its times and its trace. Repeat a request unchanged; give a new one a new id.`,
-  );
+  assertSameRequest(earlier, request.fingerprint, `request with the id ${request.taskId}`);
+  return { duplicate: true };
 };
 
 /** What is for one instance is looked at before that one could be gone for long. */

@@ -1,7 +1,8 @@
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError, STATUS_BY_CODE } from '../../kernel/errors.ts';
-import { idReusedError } from '../../kernel/id-reused-error.ts';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
+import { assertSameMessage } from '../../kernel/same-request.ts';
 import type { TaskCommand } from '../../model/command.ts';
 import type { Task } from '../../model/task.ts';
 import { equals } from '../../ports/conditions.ts';
@@ -53,7 +54,8 @@ const executeWithReservedKey = async <T>(
     return carryOut();
   }
   const sender = await findAgent(deps, project, message.from);
-  if (sender?.health?.lastHeartbeat?.id === message.messageId) throw idReusedError(message);
+  const { lastHeartbeat } = sender?.health ?? {};
+  if (lastHeartbeat?.id === message.messageId) assertSameMessage(lastHeartbeat, message);
   const token = deps.newId();
   const isFirst = await reserveKey(deps, project, message, token);
   try {
@@ -67,26 +69,22 @@ const executeWithReservedKey = async <T>(
   }
 };
 
-/** Whoever said it first may be refused at this very moment, and wants to free what is taken down. */
-const MAX_ATTEMPTS = 3;
+/** The sender of the first one may be rejected at this moment, and frees the key. */
+const KEY_RETRIES = { attempts: 3 };
 
-/**
- * Whether it is said for the first time. The same again is written down as well: should the first be refused meanwhile, what this
- * one says stays.
- */
+/** Whether the key is new. A repetition is recorded too, so that it stays if the first one is rejected meanwhile. */
 const reserveKey = async (deps: Deps, project: string, message: TaskCommand, token: string): Promise<boolean> => {
   const { messageId, fingerprint } = message;
   const ref = idempotencyRef(project, messageId);
   const expires = deps.clock.now() + deps.config.tasks.retentionMs;
   const taskId = 'taskId' in message ? message.taskId : undefined;
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const said = await deps.records.create<IdempotencyRecord>({ ...ref, fingerprint, taskId, expires }, token);
-    if (said.outcome === 'written') return true;
-    if (said.existing?.fingerprint !== fingerprint) throw idReusedError(message);
+  return retryOnConflict(`the message ${message.givenId ?? messageId}`, KEY_RETRIES, async () => {
+    const created = await deps.records.create<IdempotencyRecord>({ ...ref, fingerprint, taskId, expires }, token);
+    if (created.outcome === 'written') return true;
+    assertSameMessage(created.existing, message);
     const again = await deps.records.update(ref, { if: equals('fingerprint', fingerprint), set: { expires } }, token);
-    if (again.outcome === 'written') return false;
-  }
-  throw new ParleyError('conflict', `Too many say ${message.givenId ?? messageId} at once. Try again.`);
+    return again.outcome === 'written' ? false : undefined;
+  });
 };
 
 /** What became of the same message when it came before. */
@@ -95,7 +93,7 @@ export const findPrior = async (
   project: string,
   message: TaskCommand,
 ): Promise<IdempotencyRecord | undefined> => {
-  const said = message.sequenceInfo && (await deps.records.get(idempotencyRef(project, message.messageId)));
-  if (said && said.fingerprint !== message.fingerprint) throw idReusedError(message);
-  return said;
+  const prior = message.sequenceInfo && (await deps.records.get(idempotencyRef(project, message.messageId)));
+  if (prior) assertSameMessage(prior, message);
+  return prior;
 };

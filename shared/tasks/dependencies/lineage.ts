@@ -1,6 +1,7 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { ParleyError } from '../../kernel/errors.ts';
+import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
 import { getDelegationChain, isOpen, type Task, taskRef } from '../../model/task.ts';
 import { notEquals } from '../../ports/conditions.ts';
@@ -8,7 +9,6 @@ import type { TransactionWrite } from '../../ports/records.ts';
 import { findTaskByAnyId } from '../ids/aliases.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
 import { delegationCycleError, selfDelegationError } from './delegation-chain.ts';
-import { LINK_RETENTION_MS } from './links.ts';
 
 /** Where a task comes from. */
 export interface Lineage {
@@ -74,7 +74,7 @@ const findParent = async (
 
 /** Written with the task: the link, and with it that the parent has not been cancelled, which would cancel its children. */
 export const buildChildLinkWrites = (parent: Task, taskId: string, now: number): TransactionWrite[] => [
-  { kind: 'create', item: { ...childLinkKey(parent, taskId), taskId, expires: now + LINK_RETENTION_MS } },
+  { kind: 'create', item: { ...childLinkKey(parent, taskId), taskId, expires: now + RELATED_RETENTION_MS } },
   {
     kind: 'update',
     key: taskRef(parent.project, parent.id),

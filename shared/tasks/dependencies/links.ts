@@ -6,9 +6,6 @@ export interface TaskLink extends Item {
 }
 export type TaskRelation = 'child' | 'dependent';
 
-/** Longer than a task is kept. One that waits longer than this is still looked at every day. */
-export const LINK_RETENTION_MS = 30 * 86_400_000;
-
 export const LINKS_PAGE_SIZE = 100;
 
 /** The links of a task, a page at a time. */

@@ -1,13 +1,13 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import { MAX_DEPENDENCIES, type Task, taskRef } from '../../model/task.ts';
 import type { NewItem, TransactionWrite } from '../../ports/records.ts';
 import { enqueueEagerly } from '../commands/update-task.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
 import { RECHECK_MS } from '../transitions/timeouts.ts';
 import { computeDependencyTransition, isEndedByDependency } from './dependency-transitions.ts';
-import { LINK_RETENTION_MS } from './links.ts';
 
 export const checkDependencyCount = (ids: readonly string[]): ParleyError | undefined =>
   ids.length <= MAX_DEPENDENCIES
@@ -45,7 +45,7 @@ export const buildWaitingFields = (awaited: Task[], now: number): Partial<NewIte
 export const buildDependentLinkWrites = (awaited: Task[], taskId: string, now: number): TransactionWrite[] =>
   awaited.flatMap(({ pk, sk }) => [
     // The time tells it from the link of a task that had the id long before.
-    { kind: 'create', item: { pk, sk: `dependent#${taskId}#${now}`, taskId, expires: now + LINK_RETENTION_MS } },
+    { kind: 'create', item: { pk, sk: `dependent#${taskId}#${now}`, taskId, expires: now + RELATED_RETENTION_MS } },
     { kind: 'update', key: { pk, sk }, change: { add: { dependentCount: 1 } } },
   ]);
 

@@ -1,6 +1,7 @@
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { isDerivedId } from '../../kernel/ids.ts';
+import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import { type Task, taskRef } from '../../model/task.ts';
 import type { Item, Records, Ref } from '../../ports/records.ts';
 
@@ -12,9 +13,6 @@ export interface Alias extends Item {
 
 const aliasRef = (project: string, id: string): Ref<Alias> => ({ pk: `${project}#alias#${id}`, sk: 'alias' });
 
-/** Longer than a task is kept. */
-const ALIAS_RETENTION_MS = 30 * 86_400_000;
-
 /** From now on the id finds the task too. Nobody is told the id before this has resolved. */
 export const putAlias = async (
   { records, clock, newId }: Pick<Deps, 'records' | 'clock' | 'newId'>,
@@ -22,7 +20,7 @@ export const putAlias = async (
   id: string,
   taskId: string,
 ): Promise<void> => {
-  const set = { taskId, expires: clock.now() + ALIAS_RETENTION_MS };
+  const set = { taskId, expires: clock.now() + RELATED_RETENTION_MS };
   await records.update(aliasRef(project, id), { set }, newId(), 'orCreate');
 };
 

@@ -3,6 +3,7 @@ import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { SHORT_ID, toShortId } from '../../kernel/ids.ts';
+import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import type { TaskReport } from '../../model/command.ts';
 import { holderKey, isOpen, type Task, taskRef, toSortableTime } from '../../model/task.ts';
 import type { Item, NewItem } from '../../ports/records.ts';
@@ -17,9 +18,6 @@ interface ShortIdRecord extends Item {
   to: string;
   taskId: string;
 }
-
-/** Longer than a task is kept. */
-const SHORT_ID_RETENTION_MS = 30 * 86_400_000;
 
 const shortIdPk = (project: string, short: string): string => `${project}#short-id#${short}`;
 const REQUESTER_PREFIX = '<';
@@ -45,7 +43,7 @@ export const buildRecipientShortId = (
   from,
   to,
   taskId: id,
-  expires: now + SHORT_ID_RETENTION_MS,
+  expires: now + RELATED_RETENTION_MS,
 });
 
 /** As its requester calls it. */

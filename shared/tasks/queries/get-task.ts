@@ -3,7 +3,7 @@ import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { type HistoryEntry, hasHistory, MAX_HISTORY_ENTRIES } from '../../model/history.ts';
 import { isOpen, type Task, taskRef } from '../../model/task.ts';
-import type { Item } from '../../ports/records.ts';
+import { waitUntil } from '../../storage/wait-until.ts';
 import { isDependencyOfAssigned } from '../dependencies/dependency-results.ts';
 import { withResolvedTaskId } from '../ids/aliases.ts';
 import { canReadTask } from './can-read-task.ts';
@@ -30,34 +30,10 @@ const getTaskById = async (
   waitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<TaskWithHistory> => {
-  const task =
-    waitMs > 0
-      ? await waitUntilSettled(deps, caller, id, waitMs, signal)
-      : await assertReadable(deps, caller, id, await deps.records.get(taskRef(caller.project, id)));
-  return { task, entries: hasHistory(task) ? await listHistory(deps, task) : [] };
-};
-
-/** The task once it is no longer under way, or as it is after `waitMs`. */
-const waitUntilSettled = async (
-  deps: Deps,
-  caller: Caller,
-  id: string,
-  waitMs: number,
-  signal: AbortSignal | undefined,
-): Promise<Task> => {
-  const until = deps.clock.now() + waitMs;
   const ref = taskRef(caller.project, id);
-  const listener = deps.records.watch(ref.pk);
-  try {
-    for (;;) {
-      const task = await assertReadable(deps, caller, id, await deps.records.get(ref));
-      const left = until - deps.clock.now();
-      if (!isInProgress(task) || left <= 0 || signal?.aborted) return task;
-      await listener.next(left, signal);
-    }
-  } finally {
-    listener.close();
-  }
+  const read = async (): Promise<Task> => assertReadable(deps, caller, id, await deps.records.get(ref));
+  const task = await waitUntil(deps, [ref.pk], { waitMs, signal }, read, (found) => !isInProgress(found));
+  return { task, entries: hasHistory(task) ? await listHistory(deps, task) : [] };
 };
 
 /** What an agent may see can change while it waits: a task of its domain is another's once that one has claimed it. */
@@ -77,5 +53,3 @@ const listHistory = async (deps: Deps, task: Task): Promise<HistoryEntry[]> => {
 
 /** Nobody but the agents can bring it further. */
 export const isInProgress = (task: Task): boolean => isOpen(task) && task.status !== 'input_required';
-
-export const isTask = (item: Item): item is Task => item.sk === 'task';

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../kernel/retention.ts';
 import { countSpentAttempts, type Task, type TaskError } from '../../model/task.ts';
 import { type Change, equals, mergeChanges } from '../../ports/conditions.ts';
 import {
@@ -11,7 +12,7 @@ import {
 } from './end-and-requeue.ts';
 
 /** How often a task that waits for others is looked at without any news of them. */
-export const RECHECK_MS = 86_400_000;
+export const RECHECK_MS = DAY_MS;
 
 /** When the task must next be looked at. Its `due` is never later than this; it may be earlier. */
 export const computeNextCheckAt = (task: Task, limits: TaskLimits): number | undefined => {

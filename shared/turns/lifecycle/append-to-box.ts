@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { assertBoxCapacity, type Box, boxRef, getBox } from '../../cards/box.ts';
 import { getRequiredCards } from '../../cards/put-card.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
 import { agentStateRef, isAgentState } from '../../model/agent-state.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { Item, TransactionWrite } from '../../ports/records.ts';
@@ -17,35 +17,28 @@ export interface AppendRequest {
   epoch?: number;
 }
 
-/**
- * A writer may have many calls under way at once: each that gets in makes the others look again, after pauses that grow and differ.
- * Whoever has had no luck for so long is asked to try again.
- */
-const MAX_RETRY_MS = 10_000;
-const BACKOFF_MS = 5;
-const MAX_BACKOFF_MS = 200;
+/** A writer may have many calls under way at once. These last for about 10 s. */
+const APPEND_RETRIES = { attempts: 100, pauseMs: 5, maxPauseMs: 200 };
 
-/** Puts cards behind those that are there. One that the box has already is not put in again, so that repeating an append is safe. */
+/** Idempotent: a card that is in the box is not appended again. */
 export const appendToBox = async (deps: Deps, project: string, append: AppendRequest): Promise<Box> => {
   const { boxId, cards } = append;
   const { retentionMs, perBox } = deps.config.cards;
   await getRequiredCards(deps, project, cards);
   const token = deps.newId();
-  const until = performance.now() + MAX_RETRY_MS;
-  for (let attempt = 0; performance.now() < until; attempt++) {
+  return retryOnConflict(`the box ${boxId}`, APPEND_RETRIES, async () => {
     const box = await getBox(deps, project, boxId);
     assertWritable(box, append);
     const list = [...box.cards, ...new Set(cards.filter((id) => !box.cards.includes(id)))];
     assertBoxCapacity(list, perBox);
     const set = { cards: list, expires: deps.clock.now() + retentionMs };
     const write = { kind: 'update' as const, key: boxRef(project, boxId), change: { if: equals('v', box.v), set } };
-    const gate = buildTurnGuard(box, append.epoch);
-    const written = await deps.records.transact(gate ? [write, gate.check] : [write], token);
+    const guard = buildTurnGuard(box, append.epoch);
+    const written = await deps.records.transact(guard ? [write, guard.check] : [write], token);
     if (written.outcome === 'written') return { ...box, ...set };
-    if (gate && written.at === 1) throw gate.refused(written.existing);
-    await pause(Math.random() * Math.min(BACKOFF_MS * 2 ** attempt, MAX_BACKOFF_MS));
-  }
-  throw new ParleyError('conflict', `Too many writes to the box ${boxId} at once. Try again.`);
+    if (guard && written.at === 1) throw guard.toError(written.existing);
+    return undefined;
+  });
 };
 
 /** In the same transaction: that the turn is still its writer's. */
@@ -56,9 +49,9 @@ const buildTurnGuard = ({ project, writer = '', turn }: Box, epoch: number | und
     key: agentStateRef(project, writer),
     if: requireActive({ turn, epoch }).holds,
   };
-  const refused = (head: Item | undefined) =>
+  const toError = (head: Item | undefined) =>
     staleTurnError({ turn, epoch }, head && isAgentState(head) ? head : undefined);
-  return { check, refused };
+  return { check, toError };
 };
 
 const assertWritable = (box: Box, { writer, epoch }: AppendRequest): void => {

@@ -8,6 +8,7 @@ import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import { createChildSpan, pickTraceFields, type Trace } from '../../kernel/trace.ts';
 import { batchEndedError, batchRef } from '../../model/batch.ts';
 import { buildCorrelationRecord, correlationRef } from '../../model/correlation.ts';
@@ -211,12 +212,9 @@ const buildTurn = (
   };
 };
 
-/** Longer than a turn may wait and be kept: until then its correlation id is taken. */
-const CORRELATION_RETENTION_MS = 30 * 86_400_000;
-
 const buildEnqueueWrites = (turn: NewItem<Turn>): TransactionWrite[] => {
   const { project, correlation, depth, id, createdAt, fingerprint, traceparent } = turn;
-  const expires = createdAt + CORRELATION_RETENTION_MS;
+  const expires = createdAt + RELATED_RETENTION_MS;
   const correlationRecord = { correlation, depth, turn: id, happenedAt: createdAt, fingerprint, traceparent, expires };
   return [
     // A part is made only while its batch is open, so that none is left running.

@@ -1,13 +1,11 @@
 import type { Deps } from '../../identity/deps.ts';
+import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import { agentTurnsPk } from '../../model/agent-state.ts';
 import { QUEUED_PREFIX, type QueuedTurn, stepRef, turnRef } from '../../model/turn.ts';
 import type { TurnEffect } from '../../model/turn-effect.ts';
 import { equals, lessThan, notExists, or } from '../../ports/conditions.ts';
 import { sendWakeup } from '../wakeups/wakeups.ts';
 import { findOldestGroupTurn } from './group-queues.ts';
-
-/** Steps are kept for as long as a turn may take and be looked at. */
-const STEP_RETENTION_MS = 30 * 86_400_000;
 
 type TurnEffectOf<K extends TurnEffect['kind']> = Extract<TurnEffect, { kind: K }>;
 
@@ -25,7 +23,7 @@ export const putStep = async (
   { project, turn, number, step }: TurnEffectOf<'putStep'>,
 ): Promise<void> => {
   const newer = or(notExists('number'), lessThan('number', number));
-  const set = { number, step, expires: step.at + STEP_RETENTION_MS };
+  const set = { number, step, expires: step.at + RELATED_RETENTION_MS };
   await records.update(stepRef(project, turn, number), { if: newer, set }, newId(), 'orCreate');
 };
 

@@ -15,6 +15,7 @@ import {
 import { isQueuedTurn, type QueuedTurn, type Turn, type TurnRequest, turnRef } from '../../model/turn.ts';
 import { exists } from '../../ports/conditions.ts';
 import type { Item, TransactionWrite, Watcher } from '../../ports/records.ts';
+import { waitForAnyChange } from '../../storage/wait-until.ts';
 import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
 import { leaseTaskAsTurn } from '../task-bridge/task-as-turn.ts';
 import { findOldestGroupTurn, listGroupQueues } from './group-queues.ts';
@@ -49,7 +50,7 @@ export const leaseTurn = async (
   }
   const until = deps.clock.now() + options.waitMs;
   const queues = [agent.id, ...listGroupQueues(agent)];
-  const listeners =
+  const watchers =
     options.waitMs > 0 ? queues.map((name) => deps.records.watch(agentTurnsPk(agent.project, name))) : [];
   try {
     for (;;) {
@@ -59,11 +60,11 @@ export const leaseTurn = async (
       const isOver = left === 0 || options.signal?.aborted === true;
       if (typeof found === 'object' || (found === 'busy' && isOver))
         return typeof found === 'object' ? found : undefined;
-      const task = await waitForChangeOrTask(deps, known, listeners, found === 'busy', { ...options, waitMs: left });
+      const task = await waitForChangeOrTask(deps, known, watchers, found === 'busy', { ...options, waitMs: left });
       if (task || isOver) return task;
     }
   } finally {
-    for (const listener of listeners) listener.close();
+    for (const listener of watchers) listener.close();
   }
 };
 
@@ -71,19 +72,19 @@ export const leaseTurn = async (
 const waitForChangeOrTask = async (
   deps: Deps,
   known: RegisteredAgent,
-  listeners: Watcher[],
+  watchers: Watcher[],
   isBusy: boolean,
   { waitMs, signal, leaseId }: TurnLeaseOptions,
 ): Promise<TurnLease | undefined> => {
   const over = new AbortController();
   const either = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
-  const heard = listeners.length > 0 ? Promise.race(listeners.map((one) => one.next(waitMs, either))) : undefined;
+  const changed = watchers.length > 0 ? waitForAnyChange(watchers, waitMs, either) : undefined;
   const claimed = isBusy
     ? undefined
     : leaseTaskAsTurn(deps, known, { waitMs, signal: waitMs > 0 ? either : undefined, leaseId });
   try {
-    if (claimed && heard) await Promise.race([claimed, heard]);
-    else await heard;
+    if (claimed && changed) await Promise.race([claimed, changed]);
+    else await changed;
   } finally {
     over.abort();
   }

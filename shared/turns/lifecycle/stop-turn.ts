@@ -1,6 +1,7 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
 import { agentStateRef, type TurnEnd } from '../../model/agent-state.ts';
 import { queuedTurnKey, type Turn, turnRef } from '../../model/turn.ts';
 import { equals, exists } from '../../ports/conditions.ts';
@@ -76,23 +77,22 @@ const stopQueuedTurn = async (deps: Deps, turn: Turn, reason?: string): Promise<
   throw staleTurnError({ turn: turn.id, epoch: 0 });
 };
 
+/** The lease may be changing. */
+const STOP_RETRIES = { attempts: 3 };
+
 /** Ends the turn as it is, unless it has ended. */
 export const forceStop = async (deps: Deps, project: string, id: string, reason: string): Promise<void> => {
-  for (let tries = 0; tries < MAX_STOP_ATTEMPTS; tries++) {
+  await retryOnConflict(`the turn ${id}`, STOP_RETRIES, async () => {
     const turn = await deps.records.get(turnRef(project, id));
-    if (!turn || turn.end) return;
+    if (!turn || turn.end) return 'ended';
     const head = turn.isForGroup ? undefined : await deps.records.get(agentStateRef(project, turn.agent));
     const epoch = head?.turn === id ? head.epoch : 0;
     try {
-      await stopTurn(deps, turn, epoch, reason);
-      return;
+      return await stopTurn(deps, turn, epoch, reason);
     } catch (error) {
       if (!(error instanceof ParleyError && error.code === 'stale_turn')) throw error;
-      // It ended, or its record has not heard of its lease yet.
-      if (head?.last?.turn === id) return;
+      // It has ended, or its record does not know of its lease yet.
+      return head?.last?.turn === id ? 'ended' : undefined;
     }
-  }
-  throw new ParleyError('conflict', `The turn ${id} is just being leased. Try again.`);
+  });
 };
-
-const MAX_STOP_ATTEMPTS = 3;

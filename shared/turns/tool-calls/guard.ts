@@ -1,5 +1,6 @@
 import type { Agent } from '../../identity/agents/agent.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
 import type { Trace } from '../../kernel/trace.ts';
 import { type AgentState, agentStateRef, getOwn, isAgentState } from '../../model/agent-state.ts';
 import { buildCorrelationRecord } from '../../model/correlation.ts';
@@ -97,17 +98,17 @@ class AgentStateChangedError extends ParleyError {
 }
 
 /** Calls of one turn that come at once and have little time are written one after the other. */
-const MAX_CONFLICT_ATTEMPTS = 5;
+const CALL_RETRIES = { attempts: 5 };
 
-export const retryOnAgentStateChange = async <T>(call: () => Promise<T>): Promise<T> => {
-  for (let tries = 1; ; tries++) {
+export const retryOnAgentStateChange = <T extends object>(call: () => Promise<T>): Promise<T> =>
+  retryOnConflict('the turn', CALL_RETRIES, async () => {
     try {
       return await call();
     } catch (error) {
-      if (!(error instanceof AgentStateChangedError) || tries === MAX_CONFLICT_ATTEMPTS) throw error;
+      if (error instanceof AgentStateChangedError) return undefined;
+      throw error;
     }
-  }
-};
+  });
 
 export const toolCallIdReusedError = (toolCall: string): ParleyError =>
   new ParleyError(

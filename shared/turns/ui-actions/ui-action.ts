@@ -6,6 +6,7 @@ import type { Deps } from '../../identity/deps.ts';
 import { isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
+import { assertSameRequest } from '../../kernel/same-request.ts';
 import { createChildSpan, type Trace } from '../../kernel/trace.ts';
 import { agentStateRef } from '../../model/agent-state.ts';
 import type { Effect } from '../../model/effect.ts';
@@ -130,11 +131,8 @@ const resolveConcurrentAction = async (
 };
 
 const toDuplicateAction = (action: UiAction, fingerprint: string): { duplicate: boolean } => {
-  if (action.fingerprint === fingerprint) return { duplicate: true };
-  throw new ParleyError(
-    'id_reused',
-    `An earlier action with the id ${action.id} was another. Give a new one a new id.`,
-  );
+  assertSameRequest(action, fingerprint, `action with the id ${action.id}`);
+  return { duplicate: true };
 };
 
 /** The turn that does it, or why there can be none. */

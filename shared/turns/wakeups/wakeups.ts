@@ -2,6 +2,7 @@ import { hasRelay } from '../../config/config.ts';
 import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import { isChannelMember, pickRandomMember } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { DAY_MS } from '../../kernel/retention.ts';
 import { agentStateRef, computeExecutionStatus } from '../../model/agent-state.ts';
 import type { Effect } from '../../model/effect.ts';
 import type { Wakeup } from '../../model/turn-effect.ts';
@@ -16,7 +17,7 @@ export interface WakeupRecord extends Item {
 }
 
 /** As long as the change of a record may take to be carried out. */
-const WAKEUP_RETENTION_MS = 86_400_000;
+const WAKEUP_RETENTION_MS = DAY_MS;
 
 export const createWakeup = async ({ records, clock, newId }: Deps, wakeup: Wakeup): Promise<void> => {
   const key = { pk: `${wakeup.context.project}#wakeup#${newId()}`, sk: 'wakeup' as const };

@@ -9,6 +9,7 @@ import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { measureJson } from '../../kernel/json/measure-json.ts';
 import { assertNotReserved } from '../../kernel/reserved-ids.ts';
+import { assertSameRequest } from '../../kernel/same-request.ts';
 import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
 import { type Batch, type BatchItem, batchRef } from '../../model/batch.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
@@ -174,12 +175,7 @@ const assertIndependentItems = (asked: RequestedItem[]): void => {
 };
 
 const resumeDuplicateBatch = async (deps: Deps, batch: Batch, fingerprint: string): Promise<CreateBatchResult> => {
-  if (batch.fingerprint !== fingerprint) {
-    throw new ParleyError(
-      'id_reused',
-      `An earlier batch with the id ${batch.id} had other content. Repeat a batch unchanged; give a new one a new id.`,
-    );
-  }
+  assertSameRequest(batch, fingerprint, `batch with the id ${batch.id}`);
   await createBatchItems(deps, batch);
   return { duplicate: true, batch };
 };

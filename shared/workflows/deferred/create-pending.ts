@@ -8,6 +8,7 @@ import { type Issue, isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { MAX_ISSUES } from '../../kernel/json/parse-or-throw.ts';
 import { assertNotReserved } from '../../kernel/reserved-ids.ts';
+import { idReusedError } from '../../kernel/same-request.ts';
 import { recordSequence } from '../../messaging/sequences/sequence.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
 import {
@@ -93,7 +94,7 @@ const checkRequest = async (
   await findPrior(deps, caller.project, request);
   const there = await deps.records.get(taskRef(caller.project, request.taskId));
   if (!there || there.fingerprint === request.fingerprint) return undefined;
-  return new ParleyError('id_reused', `There is another task with the id ${request.taskId}. Give a new one a new id.`);
+  return idReusedError(`request with the id ${request.taskId}`);
 };
 
 /** All that is wrong, in one refusal: with the first error's code, and each as an issue. */

@@ -3,15 +3,14 @@ import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { measureJson } from '../../kernel/json/measure-json.ts';
+import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
+import { assertSameRequest } from '../../kernel/same-request.ts';
 import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
 import { type Graph, type GraphNode, graphRef } from '../../model/graph.ts';
 import type { PendingRequest, RequestIssue } from '../../model/pending-request.ts';
 import { deleteOrphans, storeContent } from '../../storage/content.ts';
 import { CREATE_RETRY_MS, checkRequests, formatNotices, rejectedRequestsError } from '../deferred/create-pending.ts';
 import { createTasks } from './create-tasks.ts';
-
-/** For as long as its tasks are kept, and some time for them to run. */
-const GRAPH_RETENTION_MS = 30 * 86_400_000;
 
 export interface NewGraph {
   id: string;
@@ -60,7 +59,7 @@ export const createGraph = async (
       fingerprint,
       createdAt: now,
       ...pickCallTrace(trace),
-      expires: now + GRAPH_RETENTION_MS,
+      expires: now + RELATED_RETENTION_MS,
       due: now + CREATE_RETRY_MS,
     },
     deps.newId(),
@@ -76,9 +75,6 @@ export const createGraph = async (
 };
 
 const resumeDuplicateGraph = async (deps: Deps, graph: Graph, fingerprint: string): Promise<CreateGraphResult> => {
-  if (graph.fingerprint === fingerprint) return { duplicate: true, graph: (await createTasks(deps, graph)).graph };
-  throw new ParleyError(
-    'id_reused',
-    `An earlier graph with the id ${graph.id} had other content. Repeat a graph unchanged; give a new one a new id.`,
-  );
+  assertSameRequest(graph, fingerprint, `graph with the id ${graph.id}`);
+  return { duplicate: true, graph: (await createTasks(deps, graph)).graph };
 };
