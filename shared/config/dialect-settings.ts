@@ -55,6 +55,13 @@ const RoundTableSettings = z.strictObject({
 });
 
 const CommonGroundSettings = z.strictObject({
+  version: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,32}$/, 'must be 1 to 32 of A-Z, a-z, 0-9, _ and -')
+    .default('v1r3')
+    .describe(
+      'The version in the subjects of turns that are not called with a message, such as `v1r4`. Messages of `v1r3`, `v1r4` and this version are accepted. Any other name is spoken as `v1r3`.',
+    ),
   defaultSender: agentId
     .optional()
     .describe(

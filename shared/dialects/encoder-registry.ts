@@ -2,6 +2,8 @@ import { agentOsDialect } from './agent-os/agent-os.ts';
 import * as inAgentOs from './agent-os/encode.ts';
 import { commonGroundDialect } from './common-ground/common-ground.ts';
 import * as inCommonGround from './common-ground/encode.ts';
+import * as inV1r4 from './common-ground/encode-v1r4.ts';
+import { HEADER_IDENTITY_VERSION } from './common-ground/versions.ts';
 import type { Dialect, Encoder } from './dialect.ts';
 import * as asCfn from './message-routing/cfn/encode.ts';
 import { CFN } from './message-routing/cfn/schema.ts';
@@ -27,6 +29,7 @@ const ENCODERS = new Map<string, Encoder>([
 
 /** By dialect and profile. A profile that is not here is written as its dialect. */
 const PROFILE_ENCODERS = new Map<string, Encoder>([
+  [`${commonGroundDialect.name}/${HEADER_IDENTITY_VERSION}`, inV1r4],
   [`${messageRoutingDialect.name}/${CFN}`, asCfn],
   [`${roundTableDialect.name}/${KNIGHT}`, asKnight],
 ]);

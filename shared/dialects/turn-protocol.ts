@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts';
 import type { Json, JsonObject } from '../kernel/json/json.ts';
 import type { Trace } from '../kernel/trace.ts';
 import type { Task } from '../model/task.ts';
@@ -19,6 +20,8 @@ export interface TurnProtocol {
   dialect: string;
   /** What an agent of another dialect reads as the kind of work. */
   taskCapability: string;
+  /** The version in which a turn is told: the one of its call, or of its agent's profile, or of the configuration. */
+  resolveVersion(config: Config, said: string | undefined, profile?: string): string;
   encodeEvent(event: TurnEvent): ParleyEvent;
   encodeUiAction(action: UiAction): ParleyEvent;
   /** What a task asks for, as the payload of the turn that works on it. */
@@ -30,7 +33,7 @@ export interface TurnProtocol {
   /** The headers of a command that is given on: with its true sender, and with what that left out. */
   completeHeaders(
     headers: Readonly<Record<string, unknown>>,
-    missing: { at: number; type: string; sender: string; depth: number },
+    missing: { at: number; type: string; sender: string; depth: number; version: string },
     trace: Trace,
     context: JsonObject,
   ): JsonObject;

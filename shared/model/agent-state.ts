@@ -27,6 +27,8 @@ export interface ActiveTurn {
   callers?: string[];
   /** The task that the turn works on, where it came as one. */
   task?: string;
+  /** In which it is told; absent in records of before there were several. */
+  protocolVersion?: string;
 }
 
 export interface TurnStep {

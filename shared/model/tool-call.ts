@@ -13,6 +13,8 @@ export interface ToolCall {
   afterExecution: AfterExecution;
   /** The agents whose turns, or tasks, wait for the one that calls. */
   callers?: string[];
+  /** Of the turn that calls, and of those that do the work of the call. */
+  protocolVersion?: string;
   /** Headers of each turn that does a part of its work, where those are made later. */
   headers?: JsonObject;
 }
@@ -34,6 +36,7 @@ export interface TurnTaskLink extends JsonObject {
   call?: JsonObject;
   /** The turn of an agent that speaks another protocol. */
   turn?: string;
+  protocolVersion?: string;
 }
 
 export const getToolCall = (link: TurnTaskLink | undefined): ToolCall | undefined =>

@@ -7,6 +7,8 @@ export interface TurnEventContext extends Trace {
   project: string;
   channel: string;
   depth: number;
+  /** The version of the protocol in which the turn was called; absent in records of before there were several. */
+  protocolVersion?: string;
   /** Who says it; Parley itself, where nobody is named. */
   sender?: string;
 }
@@ -20,7 +22,7 @@ export type TurnEvent = {
   context: TurnEventContext;
 } & (
   | { kind: 'state'; turn: string; status: ExecutionStatus; epoch: number; outputBox?: string }
-  | { kind: 'step'; turn: string; step: TurnStep }
+  | { kind: 'step'; turn: string; step: TurnStep; epoch: number }
   | { kind: 'end'; turn: Turn; end: TurnEnd }
   | { kind: 'wakeup'; agent: string; inboxId?: string; reason: string }
 );

@@ -13,6 +13,8 @@ export interface UiAction extends Item {
   fingerprint: string;
   /** At first accepted, busy or rejected; then, for what was accepted, done or rejected. */
   status: string;
+  /** In which it is acknowledged; absent in records of before there were several. */
+  protocolVersion?: string;
   /** The turn that does it. */
   turn?: string;
   card?: string;

@@ -82,8 +82,11 @@ export const registerTool = async (
   return { tool: written.after, isNew: written.after.v === 1 };
 };
 
+export const findTool = async (deps: Deps, project: string, name: string): Promise<Tool | undefined> =>
+  TOOL_NAME_PATTERN.test(name) ? deps.directory.getTool(project, name) : undefined;
+
 export const getTool = async (deps: Deps, project: string, name: string): Promise<Tool> => {
-  const tool = TOOL_NAME_PATTERN.test(name) ? await deps.directory.getTool(project, name) : undefined;
+  const tool = await findTool(deps, project, name);
   if (tool) return tool;
   throw new ParleyError(
     'tool_not_found',

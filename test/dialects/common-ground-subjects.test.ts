@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import config from '../../parley.config.ts';
+import { defineConfig } from '../../shared/config/config.ts';
 import { buildHeaders, fillMissingHeaders } from '../../shared/dialects/common-ground/build-headers.ts';
 import { listHeaderLikeKeys, parseDepthHeader } from '../../shared/dialects/common-ground/headers.ts';
 import {
@@ -11,6 +13,7 @@ import {
   SUBJECT_CATEGORIES,
   SUBJECT_COMPONENTS,
 } from '../../shared/dialects/common-ground/subject.ts';
+import { parseSpokenSubject } from '../../shared/dialects/common-ground/versions.ts';
 import { ParleyError } from '../../shared/kernel/errors.ts';
 import { parseTrace } from '../../shared/kernel/trace.ts';
 
@@ -88,18 +91,25 @@ describe('CommonGround subjects', () => {
   }
 
   it('rejects a subject of another version of the protocol', () => {
-    const { code, details } = refusal(() =>
-      parseProjectSubject('cg.v1r2.default.public.cmd.agent.a.wakeup', 'default'),
-    );
+    const text = 'cg.v1r2.default.public.cmd.agent.a.wakeup';
+    const { code, details } = refusal(() => parseSpokenSubject(text, config));
     assert.equal(code, 'unsupported_version');
-    assert.deepEqual(details, { version: 'v1r2', supported: 'v1r3' });
+    assert.deepEqual(details, { version: 'v1r2', supported: ['v1r3', 'v1r4'] });
+    const joined = defineConfig({ ...config, dialects: { 'common-ground': { version: 'v1r2' } } });
+    assert.equal(parseSpokenSubject(text, joined).version, 'v1r2');
   });
 });
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 describe('CommonGround headers', () => {
-  const missing = { at: Date.parse('2026-03-01T12:00:00Z'), type: 'cmd.tool.call', sender: 'worker', depth: 0 };
+  const missing = {
+    at: Date.parse('2026-03-01T12:00:00Z'),
+    type: 'cmd.tool.call',
+    sender: 'worker',
+    depth: 0,
+    version: 'v1r3',
+  };
 
   it('fills in missing headers, and keeps present ones', () => {
     const trace = parseTrace(TRACE, 'vendor=1');

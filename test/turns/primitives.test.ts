@@ -24,7 +24,13 @@ const scene = async (parley: TestParley) => {
 };
 
 const calls = async (worker: Worker, held: Held, tool: string, args: object) =>
-  worker.agent.send(internal(tool, worker.agent.id, held, 'c1', await callCard(worker, tool, args)));
+  worker.agent.send(withName(tool, internal(tool, worker.agent.id, held, 'c1', await callCard(worker, tool, args))));
+
+/** As a worker in Python sends it, though nobody registered the tool. */
+const withName = <T extends { payload: object }>(tool_name: string, message: T) => ({
+  ...message,
+  payload: { ...message.payload, tool_name, after_execution: 'suspend', context_box_id: null },
+});
 
 const resultCard = async (worker: Worker) => {
   const [row] = (await worker.take()).inbox;
@@ -35,7 +41,7 @@ const resultCard = async (worker: Worker) => {
 
 describe('primitives of CommonGround', () => {
   const DETACHED: [string, object][] = [
-    ['delegate_async', { target_strategy: 'reuse', target_ref: 'helper', instruction: 'go on' }],
+    ['delegate_async', { target_strategy: 'reuse', target_ref: 'helper', instruction: 'go on', context_box_id: null }],
     ['delegate_async', { target_strategy: 'new', target_ref: 'helpers', instruction: 'go on' }],
     ['launch_principal', { profile_name: 'helpers', instruction: 'go on' }],
     ['ask_expert', { expert_profile: 'helpers', question: 'go on', include_history: false }],
@@ -110,8 +116,8 @@ describe('primitives of CommonGround', () => {
   it('reads the arguments of fork_join in the card of a worker in Python', async (t) => {
     const parley = await testParley(t);
     const { lead, helper, held } = await scene(parley);
-    const task = { target_strategy: 'reuse', target_ref: 'helper', instruction: 'go on' };
-    const sent = await calls(lead, held, 'fork_join', { tasks: [task], fail_fast: false });
+    const task = { target_strategy: 'reuse', target_ref: 'helper', instruction: 'go on', context_box_id: null };
+    const sent = await calls(lead, held, 'fork_join', { tasks: [task], fail_fast: false, deadline_seconds: null });
     assert.equal(sent.status, 202, JSON.stringify(sent.body));
     await helper.deliver(await helper.begin(), { summary: 'found it' });
     const { result, ...content } = await resultCard(await eventuallyReady(lead));

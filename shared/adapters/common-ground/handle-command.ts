@@ -1,6 +1,8 @@
 import { type CommonGroundCommand, isCommonGroundMessage } from '../../dialects/common-ground/decode.ts';
 import { getRequiredDepth, listHeaderLikeKeys, parseTraceHeaders } from '../../dialects/common-ground/headers.ts';
 import { parseProjectSubject } from '../../dialects/common-ground/subject.ts';
+import { hasHeaderIdentity } from '../../dialects/common-ground/versions.ts';
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import { type Caller, findAgent, getCallerName, resolveActor } from '../../identity/auth/authenticate.ts';
 import { assertChannelAccess } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -42,7 +44,7 @@ export const executeMessage = async (
     }
     case 'report': {
       assertSameTarget(order);
-      const depth = getRequiredDepth(order.depth);
+      const depth = hasHeaderIdentity(order.subject) ? order.depth : getRequiredDepth(order.depth);
       const { ignored } = await receiveReport(
         deps,
         caller,
@@ -84,6 +86,7 @@ export const executeMessage = async (
         channel,
         depth: order.depth ?? 0,
         ...pickTraceFields(trace),
+        protocolVersion: turnProtocol.resolveVersion(deps.config, order.subject.version),
         sender: getCallerName(caller),
       };
       const wakeup = {

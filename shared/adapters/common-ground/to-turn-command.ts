@@ -16,7 +16,7 @@ export const toEnqueueRequest = (
   order: Extract<CommonGroundCommand, { do: 'enqueue' }>,
   trace: Trace,
 ): EnqueueRequest => {
-  const { payload, depth, headers } = order;
+  const { payload, depth, headers, subject } = order;
   assertNotReserved('A call', payload.correlation_id);
   return {
     agent: payload.agent_id,
@@ -28,6 +28,7 @@ export const toEnqueueRequest = (
     payload: payload.payload,
     headers: pickExtensionHeaders(headers),
     trace: parseTraceHeaders(headers) ?? trace,
+    protocolVersion: subject.version,
   };
 };
 
@@ -41,6 +42,7 @@ export const toToolCommand = (
     turn: payload.agent_turn_id,
     epoch: payload.turn_epoch,
     toolCall: payload.tool_call_id,
+    isInternal: order.do === 'callInternal',
     toolName: payload.tool_name,
     afterExecution: payload.after_execution,
     card: payload.tool_call_card_id,
@@ -51,6 +53,7 @@ export const toToolCommand = (
     channel,
     depth,
     type: `${category}.${component}.${suffix}`,
+    protocolVersion: subject.version,
     subject: subjectText,
     headers,
     trace: parseTraceHeaders(headers),
@@ -72,7 +75,7 @@ export const toReceivedReport = (payload: z.output<typeof ToolReportPayload>): R
 export const toUiActionRequest = ({
   payload,
   subject,
-  rawPayload,
+  content,
   depth,
 }: Extract<CommonGroundCommand, { do: 'uiAction' }>): UiActionRequest => ({
   id: payload.action_id,
@@ -82,6 +85,7 @@ export const toUiActionRequest = ({
   args: payload.args,
   channel: subject.channel,
   depth: depth ?? 0,
-  fingerprint: computeFingerprint({ ...rawPayload, message_id: undefined }),
-  description: { ...rawPayload, args: undefined },
+  protocolVersion: subject.version,
+  fingerprint: computeFingerprint({ ...content, message_id: undefined }),
+  description: { ...content, args: undefined },
 });

@@ -1,8 +1,7 @@
 import type { NatsDescription } from '../nats-binding.ts';
 import { CommonGroundMessage } from './schema.ts';
-import { COMMON_GROUND_VERSION } from './subject.ts';
 
-const SUBJECT_ROOT = `cg.${COMMON_GROUND_VERSION}.{project}.{channel}`;
+const SUBJECT_ROOT = 'cg.{version}.{project}.{channel}';
 const { headers, payload } = CommonGroundMessage.shape;
 
 export const commonGroundChannels: NatsDescription = {

@@ -25,19 +25,19 @@ export const withSender = (headers: CommonGroundHeaders, sender: string): Common
 /** What a sender left out, and only that. */
 export const fillMissingHeaders = (
   headers: CommonGroundHeaders,
-  missing: { at: number; type: string; sender: string; depth: number },
+  missing: { at: number; type: string; sender: string; depth: number; version: string },
   trace: Trace,
   within: JsonObject = {},
 ): JsonObject => {
   const own = parseTraceHeaders(headers) ?? trace;
-  const { at, type, sender, depth } = missing;
+  const { at, type, sender, depth, version } = missing;
   const filled: [string, Json | undefined][] = [
     ...Object.entries(within),
     ['traceparent', own.traceparent],
     ['tracestate', own.tracestate],
     ['baggage', own.baggage],
     ['CG-Timestamp', toIso(at)],
-    ['CG-Version', COMMON_GROUND_VERSION],
+    ['CG-Version', version],
     ['CG-Msg-Type', type],
     ['CG-Sender', sender],
     ['CG-Recursion-Depth', String(depth)],

@@ -5,6 +5,7 @@ import { decode } from './decode.ts';
 import { COMMON_GROUND } from './name.ts';
 import { commonGroundNatsBinding } from './nats-binding.ts';
 import { CommonGroundMessage } from './schema.ts';
+import { PROFILE_VERSIONS } from './versions.ts';
 
 /** The protocol of CommonGround: subjects, headers, and turns that are held by an epoch. */
 export const commonGroundDialect: Dialect = {
@@ -20,4 +21,6 @@ export const commonGroundDialect: Dialect = {
   decode,
   toAliasId: toIdWithoutBlanks,
   natsBinding: commonGroundNatsBinding,
+  // Each message names its version: a profile decides only what its agent is told in.
+  profiles: Object.fromEntries(PROFILE_VERSIONS.map((version) => [version, { getSender: () => undefined }])),
 };

@@ -30,7 +30,8 @@ import {
   WakeupPayload,
 } from './payloads.ts';
 import { CommonGroundMessage } from './schema.ts';
-import { parseSupportedSubject, type Subject } from './subject.ts';
+import type { Subject } from './subject.ts';
+import { hasHeaderIdentity, parseSpokenSubject, readHeaderIdentity, toHeaderIssues } from './versions.ts';
 
 interface DecodedMessage {
   subject: Subject;
@@ -38,6 +39,8 @@ interface DecodedMessage {
   headers: CommonGroundHeaders;
   /** As it was sent, with whatever it says beside what the protocol asks for. */
   rawPayload: JsonObject;
+  /** The same with what headers say of whose it is, in versions where they do. */
+  content: JsonObject;
 }
 
 interface DecodedMessageWithDepth extends DecodedMessage {
@@ -69,12 +72,12 @@ export const decode = (wire: JsonObject, config: Config, sender: string | undefi
     'protocol_violation',
     'The common-ground message',
   );
-  const subject = parseSupportedSubject(message.subject);
+  const subject = parseSpokenSubject(message.subject, config);
   const { headers, payload: sent } = message;
   // What is only streamed carries no headers, and none are looked at: its subject says whose it is.
   const isStreamed = subject.category === 'str';
   if (!isStreamed) assertConsistentHeaders(headers);
-  const order = toCommonGroundCommand({ subject, subjectText: message.subject, headers, rawPayload: sent });
+  const order = parseCommand({ subject, subjectText: message.subject, headers, rawPayload: sent, content: sent });
   return {
     kind: 'protocol',
     dialect: COMMON_GROUND,
@@ -110,33 +113,44 @@ const getMessageId = (order: CommonGroundCommand): string => {
   }
 };
 
+const parseCommand = (message: DecodedMessage): CommonGroundCommand => {
+  const { subject, headers, rawPayload } = message;
+  if (subject.category !== 'cmd' || !hasHeaderIdentity(subject)) return toCommonGroundCommand(message);
+  const content = { ...rawPayload, ...readHeaderIdentity(subject, headers, rawPayload) };
+  try {
+    return toCommonGroundCommand({ ...message, content });
+  } catch (error) {
+    throw toHeaderIssues(error);
+  }
+};
+
 const toCommonGroundCommand = (auditEntry: DecodedMessage): CommonGroundCommand => {
-  const { subject, rawPayload } = auditEntry;
+  const { subject, content } = auditEntry;
   const kind = `${subject.category}.${subject.component}`;
   if (kind === 'cmd.agent') return toAgentCommand(auditEntry);
   if (kind === 'cmd.tool') {
     return {
       ...withDepth(auditEntry),
       do: 'callTool',
-      payload: parsePayload(ToolCommandPayload, rawPayload, 'The tool command'),
+      payload: parsePayload(ToolCommandPayload, content, 'The tool command'),
     };
   }
   if (kind === 'cmd.sys' && subject.target === 'pmo' && subject.suffix.startsWith('internal.')) {
     return {
       ...withDepth(auditEntry),
       do: 'callInternal',
-      payload: parsePayload(ToolCommandPayload, rawPayload, 'The command'),
+      payload: parsePayload(ToolCommandPayload, content, 'The command'),
     };
   }
   if (kind === 'cmd.sys' && subject.target === 'ui' && subject.suffix === 'action') {
     return {
       ...withDepth(auditEntry),
       do: 'uiAction',
-      payload: parsePayload(UiActionPayload, rawPayload, 'The action'),
+      payload: parsePayload(UiActionPayload, content, 'The action'),
     };
   }
   if (kind === 'str.agent' && subject.suffix === 'chunk') {
-    return { ...auditEntry, do: 'stream', payload: parsePayload(ChunkPayload, rawPayload, 'The chunk') };
+    return { ...auditEntry, do: 'stream', payload: parsePayload(ChunkPayload, content, 'The chunk') };
   }
   if (subject.category === 'evt')
     throw unsupportedSubjectError(
@@ -152,10 +166,10 @@ const withDepth = (auditEntry: DecodedMessage): DecodedMessageWithDepth => ({
 });
 
 const toAgentCommand = (auditEntry: DecodedMessage): CommonGroundCommand => {
-  const { subject, rawPayload, headers } = auditEntry;
+  const { subject, rawPayload, content, headers } = auditEntry;
   switch (subject.suffix) {
     case 'wakeup':
-      return { ...withDepth(auditEntry), do: 'wake', payload: parsePayload(WakeupPayload, rawPayload, 'The bell') };
+      return { ...withDepth(auditEntry), do: 'wake', payload: parsePayload(WakeupPayload, content, 'The bell') };
     case 'turn':
       return {
         ...auditEntry,
@@ -172,7 +186,7 @@ const toAgentCommand = (auditEntry: DecodedMessage): CommonGroundCommand => {
         payload: parseReportPayload(auditEntry),
       };
     case 'stop':
-      return { ...withDepth(auditEntry), do: 'stop', payload: parsePayload(StopPayload, rawPayload, 'The stop') };
+      return { ...withDepth(auditEntry), do: 'stop', payload: parsePayload(StopPayload, content, 'The stop') };
     default:
       throw unsupportedSubjectError(auditEntry, 'an agent takes wakeup, turn, tool_result, timeout and stop');
   }
@@ -189,10 +203,10 @@ const parseEnqueuePayload = ({ subject, rawPayload }: DecodedMessage): z.output<
   throw subjectMismatchError('names another agent or channel');
 };
 
-const parseReportPayload = ({ subject, rawPayload }: DecodedMessage): z.output<typeof ToolReportPayload> => {
+const parseReportPayload = ({ subject, content }: DecodedMessage): z.output<typeof ToolReportPayload> => {
   const payload = parsePayload(
     ToolReportPayload,
-    { message_type: subject.suffix, ...omitNulls(rawPayload) },
+    { message_type: subject.suffix, ...omitNulls(content) },
     'The report',
   );
   if (payload.message_type === subject.suffix) return payload;

@@ -9,6 +9,7 @@ import type { UiAction } from '../../model/ui-action.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import { buildHeaders } from './build-headers.ts';
 import { COMMON_GROUND_VERSION, formatAgentSubject, formatSubject } from './subject.ts';
+import { toVersion } from './versions.ts';
 
 const SUBJECTS = {
   state: { category: 'evt', suffix: 'state', type: 'evt.agent.state' },
@@ -21,20 +22,20 @@ const SUBJECTS = {
 export const encodeTurnEvent = (event: TurnEvent): ParleyEvent => {
   const { category, suffix, type } = SUBJECTS[event.kind];
   const { at, target, context } = event;
-  const { project, channel, depth, sender = SYSTEM_SENDER } = context;
+  const { project, channel, depth, sender = SYSTEM_SENDER, protocolVersion } = context;
   const id = `${event.cause}:${type}`;
-  return {
-    id,
-    project,
-    type,
-    at,
-    data: {
-      subject: formatAgentSubject({ project, channel }, category, target, suffix),
-      headers: buildHeaders({ ...deriveChildSpan(context, id), at, type, sender, depth }),
-      payload: buildPayload(event),
-      channel,
-    },
+  const message = {
+    subject: formatAgentSubject({ project, channel }, category, target, suffix),
+    headers: buildHeaders({ ...deriveChildSpan(context, id), at, type, sender, depth }),
+    payload: buildPayload(event),
+    channel,
   };
+  return { id, project, type, at, data: toVersion(message, protocolVersion, { turn_epoch: getEpoch(event) }) };
+};
+
+const getEpoch = (event: TurnEvent): number => {
+  if (event.kind === 'end') return event.turn.epoch ?? 0;
+  return event.kind === 'wakeup' ? 0 : event.epoch;
 };
 
 const buildPayload = (event: TurnEvent): JsonObject => {
@@ -106,5 +107,8 @@ export const encodeUiAction = (action: UiAction): ParleyEvent => {
     error: action.error,
   };
   const headers = buildHeaders({ ...deriveChildSpan(action, id), at, type, sender: SYSTEM_SENDER, depth: 0 });
-  return { id, project, type, at, data: { subject, headers, payload, channel } };
+  const data = toVersion({ subject, headers, payload, channel }, action.protocolVersion, {
+    agent_turn_id: action.turn,
+  });
+  return { id, project, type, at, data };
 };

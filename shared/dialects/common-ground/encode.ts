@@ -10,6 +10,7 @@ import { buildHeaders, withTrace } from './build-headers.ts';
 import { buildExtensionHeaders } from './context-headers.ts';
 import { parseExtensions, type TaskExtensions } from './extensions.ts';
 import { formatAgentSubject, type SubjectCategory } from './subject.ts';
+import { toVersion } from './versions.ts';
 
 /** A command is given on as it came; any other task is a turn of whoever claimed it. */
 export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
@@ -126,13 +127,13 @@ const pickForeignExtensions = ({ commonGround: _own, ...carried }: JsonObject): 
 
 const buildMessage = (
   of: Trace & { project: string },
-  { channel, depth }: Pick<TaskExtensions, 'channel' | 'depth'>,
+  { channel, depth, protocolVersion }: Pick<TaskExtensions, 'channel' | 'depth' | 'protocolVersion'>,
   [category, target, suffix]: [SubjectCategory, string, string],
   at: number,
   sender: string,
   payload: JsonObject,
-): JsonObject => ({
-  subject: formatAgentSubject({ project: of.project, channel }, category, target, suffix),
-  headers: buildHeaders({ ...of, at, type: `${category}.agent.${suffix}`, sender, depth }),
-  payload,
-});
+): JsonObject => {
+  const subject = formatAgentSubject({ project: of.project, channel }, category, target, suffix);
+  const headers = buildHeaders({ ...of, at, type: `${category}.agent.${suffix}`, sender, depth });
+  return toVersion({ subject, headers, payload }, protocolVersion);
+};

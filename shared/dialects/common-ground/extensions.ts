@@ -7,6 +7,8 @@ export interface TaskExtensions {
   headers?: JsonObject;
   channel: string;
   depth: number;
+  /** Absent for the version of the document. */
+  protocolVersion?: string;
   /** It came in on its subject on NATS: whoever listens there has heard it. */
   isAlreadyPublished?: true;
   /** It does the work of a tool call, or of a turn, which tells itself how it ended. */
@@ -14,7 +16,9 @@ export interface TaskExtensions {
 }
 
 export const parseExtensions = (extensions: JsonObject): TaskExtensions => {
-  const { subject, headers, channel, depth, isAlreadyPublished, call, turn } = isObject(extensions.commonGround)
+  const { subject, headers, channel, depth, protocolVersion, isAlreadyPublished, call, turn } = isObject(
+    extensions.commonGround,
+  )
     ? extensions.commonGround
     : {};
   return {
@@ -22,6 +26,7 @@ export const parseExtensions = (extensions: JsonObject): TaskExtensions => {
     headers: isHeadersObject(headers) ? headers : undefined,
     channel: typeof channel === 'string' ? channel : PUBLIC_CHANNEL,
     depth: typeof depth === 'number' ? depth : 0,
+    protocolVersion: typeof protocolVersion === 'string' ? protocolVersion : undefined,
     isAlreadyPublished: isAlreadyPublished === true ? true : undefined,
     turnRole: isObject(call) ? 'call' : typeof turn === 'string' ? 'turn' : undefined,
   };

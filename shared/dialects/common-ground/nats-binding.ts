@@ -5,23 +5,30 @@ import { parseExtensions } from './extensions.ts';
 import { type CommonGroundHeaders, getSenderHeader } from './headers.ts';
 import { COMMON_GROUND } from './name.ts';
 import { COMMON_GROUND_VERSION, formatSubjectPattern, type SubjectCategory } from './subject.ts';
+import { listSpokenVersions } from './versions.ts';
 
 const DAY_SECONDS = 86_400;
 
-const buildStreamSpec = (category: SubjectCategory, maxAgeSeconds: number): StreamSpec => ({
-  name: `cg_${category}_${COMMON_GROUND_VERSION}`,
-  subjects: [formatSubjectPattern({ category })],
+const KEPT_DAYS = { cmd: 1, evt: 7 } as const;
+
+const formatStreamName = (category: SubjectCategory, version: string): string => `cg_${category}_${version}`;
+
+const buildStreamSpec = (category: 'cmd' | 'evt', version: string): StreamSpec => ({
+  name: formatStreamName(category, version),
+  subjects: [formatSubjectPattern({ version, category })],
   retention: 'limits',
   storage: 'file',
-  maxAgeSeconds,
+  maxAgeSeconds: KEPT_DAYS[category] * DAY_SECONDS,
 });
 
-const CMD = buildStreamSpec('cmd', DAY_SECONDS);
-const EVT = buildStreamSpec('evt', 7 * DAY_SECONDS);
+/** Of the version that was there first it has no version in its name. */
+const formatDurableName = (project: string, version: string): string =>
+  `parley-${project}-cg-cmd${version === COMMON_GROUND_VERSION ? '' : `-${version}`}`;
 
 /** CommonGround on its own subjects: commands and events in JetStream, `str` on core NATS. */
 export const commonGroundNatsBinding: NatsBinding = {
-  listStreams: () => [CMD, EVT],
+  listStreams: ({ config }) =>
+    listSpokenVersions(config).flatMap((version) => [buildStreamSpec('cmd', version), buildStreamSpec('evt', version)]),
   loadAsyncApiChannels: async () => (await import('./asyncapi-channels.ts')).commonGroundChannels,
   // A task is a turn, unless it is a command to a tool, which is published as it was sent.
   usesLease: (extensions) => parseExtensions(extensions).subject === undefined,
@@ -32,14 +39,15 @@ export const commonGroundNatsBinding: NatsBinding = {
   getTurnRole: (extensions) => parseExtensions(extensions).turnRole,
   says: ['conversation', 'user'],
   // Events are Parley's own to tell, and not taken from others.
-  listSources: ({ project }) => [
-    {
-      stream: CMD.name,
-      durable: `parley-${project}-cg-cmd`,
-      filter: formatSubjectPattern({ project, category: 'cmd' }),
-    },
-    { filter: formatSubjectPattern({ project, category: 'str' }) },
-  ],
+  listSources: ({ project, config }) =>
+    listSpokenVersions(config).flatMap((version) => [
+      {
+        stream: formatStreamName('cmd', version),
+        durable: formatDurableName(project, version),
+        filter: formatSubjectPattern({ version, project, category: 'cmd' }),
+      },
+      { filter: formatSubjectPattern({ version, project, category: 'str' }) },
+    ]),
   matchesSubject: (subject) => subject.startsWith('cg.'),
   toNats: ({ subject, headers, payload }) =>
     typeof subject === 'string'
@@ -50,8 +58,8 @@ export const commonGroundNatsBinding: NatsBinding = {
           core: isStreamSubject(subject) ? true : undefined,
         }
       : undefined,
-  fromNats: ({ subject, headers }, payload, { config }) => {
-    const hasSender = isStreamSubject(subject) || config.dialects[COMMON_GROUND].defaultSender !== undefined;
+  fromNats: ({ subject, headers }, payload, { config: { dialects } }) => {
+    const hasSender = isStreamSubject(subject) || dialects[COMMON_GROUND].defaultSender !== undefined;
     if (!hasSender) assertSender(headers);
     return { subject, headers, payload };
   },

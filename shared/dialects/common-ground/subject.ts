@@ -1,7 +1,7 @@
 import { CHANNEL_ID } from '../../kernel/channel-id.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 
-/** The version of the protocol that is spoken here. */
+/** The version of the document. What Parley says is first put into it, and then into the version of its reader. */
 export const COMMON_GROUND_VERSION = 'v1r3';
 
 export const SUBJECT_CATEGORIES = ['cmd', 'evt', 'str'] as const;
@@ -40,11 +40,11 @@ export const formatAgentSubject = (
 ): string => formatSubject({ ...place, version: COMMON_GROUND_VERSION, category, component: 'agent', target, suffix });
 
 /** What a subscriber names: a part that is not said may be any, and so may all that follow the last one that is. */
-export const formatSubjectPattern = (known: Partial<Omit<Subject, 'version'>>): string => {
-  const { project, channel, category, component, target, suffix } = known;
+export const formatSubjectPattern = (known: Partial<Subject>): string => {
+  const { version = COMMON_GROUND_VERSION, project, channel, category, component, target, suffix } = known;
   const parts = [project, channel, category, component, target, suffix];
   const said = parts.slice(0, parts.findLastIndex((part) => part !== undefined) + 1).map((part) => part ?? '*');
-  return ['cg', COMMON_GROUND_VERSION, ...said, ...(suffix === undefined ? ['>'] : [])].join('.');
+  return ['cg', version, ...said, ...(suffix === undefined ? ['>'] : [])].join('.');
 };
 
 /** The parts of a subject that is meant to be published: whole, without wildcards. */
@@ -81,23 +81,9 @@ export const parseSubject = (text: string): Subject => {
   };
 };
 
-/** The subject, which must be of the version that is spoken here: nothing is known of what others mean. */
-export const parseSupportedSubject = (text: string): Subject => {
-  const subject = parseSubject(text);
-  const { version } = subject;
-  if (version === COMMON_GROUND_VERSION) return subject;
-  throw new ParleyError(
-    'unsupported_version',
-    `Version ${version} of CommonGround is not spoken here, but ${COMMON_GROUND_VERSION}.`,
-    {
-      details: { version, supported: COMMON_GROUND_VERSION },
-    },
-  );
-};
-
-/** The same, which must be of this project, too. */
+/** The subject, which must be of this project. */
 export const parseProjectSubject = (text: string, project: string): Subject => {
-  const subject = parseSupportedSubject(text);
+  const subject = parseSubject(text);
   if (subject.project !== project)
     throw subjectViolationError(text, `is of the project ${subject.project}, the key of ${project}`);
   return subject;

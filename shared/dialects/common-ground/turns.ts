@@ -7,6 +7,7 @@ import { buildTurnPayload } from './encode.ts';
 import { encodeTurnEvent, encodeUiAction } from './encode-turn-event.ts';
 import { toExtensions } from './extensions.ts';
 import { COMMON_GROUND } from './name.ts';
+import { resolveTurnVersion } from './versions.ts';
 
 /** Only Parley itself writes it. */
 const findTaskLink = ({ commonGround }: JsonObject): TurnTaskLink | undefined =>
@@ -17,6 +18,7 @@ const isTaskLink = (value: unknown): value is TurnTaskLink => isObject(value) &&
 export const commonGroundTurns: TurnProtocol = {
   dialect: COMMON_GROUND,
   taskCapability: 'common-ground.turn',
+  resolveVersion: resolveTurnVersion,
   encodeEvent: encodeTurnEvent,
   encodeUiAction,
   encodeTask: buildTurnPayload,

@@ -66,9 +66,10 @@ export const computeAgentStateEffects = ({ before, after }: RecordChange<AgentSt
 
 const toActiveTurnContext = (
   { project, agent }: AgentState,
-  { channel, depth, traceparent, tracestate }: ActiveTurn,
+  { channel, depth, traceparent, tracestate, protocolVersion }: ActiveTurn,
 ): TurnEventContext => ({
   project,
+  protocolVersion,
   channel,
   depth,
   traceparent,
@@ -84,7 +85,8 @@ const computeStepEffects = (
   about: TurnEventContext,
 ): Effect[] => {
   const number = head.steps ?? 0;
-  const event = { kind: 'step', cause, at: step.at, target: head.agent, context: about, turn, step } as const;
+  const { agent: target, epoch } = head;
+  const event = { kind: 'step', cause, at: step.at, target, context: about, turn, step, epoch } as const;
   return [
     { kind: 'publish', event: turnProtocol.encodeEvent(event) },
     { kind: 'putStep', project: head.project, turn, number, step },

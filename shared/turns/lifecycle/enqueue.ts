@@ -1,5 +1,6 @@
 import { assertBoxExists } from '../../cards/box.ts';
 import { getDialect } from '../../dialects/registry.ts';
+import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { type Caller, findAgent, getCallerName } from '../../identity/auth/authenticate.ts';
 import { assertChannelAccess, canUseChannel, isChannelMember } from '../../identity/channels.ts';
@@ -30,6 +31,8 @@ export interface EnqueueRequest {
   correlation: string;
   mode: string;
   channel: string;
+  /** The version of the message that asked for it, where there is one. */
+  protocolVersion?: string;
   /** At a user's entry it may be missing: it is then that of the same call before, or 0. Or what is wrong with what was said. */
   depth?: number | ParleyError;
   contextBox?: string;
@@ -87,7 +90,7 @@ export const prepareEnqueue = async (
   const from = wanted.from ?? getCallerName(caller);
   const earlier = await deps.records.get(correlationRef(project, wanted.correlation, 'enqueue', 'request'));
   // A repetition that names no depth is as deep as the call before it.
-  const { trace: _trace, depth: said = earlier?.depth ?? 0, ...content } = wanted;
+  const { trace: _trace, protocolVersion: _version, depth: said = earlier?.depth ?? 0, ...content } = wanted;
   const fingerprint = computeFingerprint({ ...content, from, depth: said instanceof Error ? said.message : said });
   if (earlier?.fingerprint === fingerprint) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
   const depth = said instanceof Error ? 0 : said;
@@ -105,6 +108,8 @@ export const prepareEnqueue = async (
 interface TurnTarget {
   isForGroup?: true;
   isRunAsTask?: true;
+  /** As which its agent is registered. */
+  profile?: string;
 }
 
 /** Who it is that a name stands for, if that may use the channel. */
@@ -117,7 +122,7 @@ export const resolveTurnTarget = async (
   const agent: Agent | undefined = (await findAgent(deps, project, name))?.agent;
   if (agent) {
     assertChannelAccess(agent, channel);
-    return getDialect(agent.dialect).usesTurns ? {} : { isRunAsTask: true };
+    return getDialect(agent.dialect).usesTurns ? { profile: agent.profile } : { isRunAsTask: true };
   }
   if ((await listGroupMembers(deps, project, name)).length > 0) return { isForGroup: true };
   throw new ParleyError(
@@ -177,7 +182,7 @@ const buildTurn = (
   project: string,
   from: string,
   wanted: EnqueueRequest & { depth: number },
-  { isForGroup, isRunAsTask }: TurnTarget,
+  { isForGroup, isRunAsTask, profile }: TurnTarget,
   fingerprint: string,
 ): NewItem<Turn> => {
   const now = deps.clock.now();
@@ -206,6 +211,7 @@ const buildTurn = (
     batchMembership,
     action,
     isRunAsTask,
+    protocolVersion: turnProtocol.resolveVersion(deps.config, wanted.protocolVersion, profile),
     state: 'queued',
     wakeupCount: 0,
     due: isRunAsTask ? undefined : now + deps.config.turns.wakeupMs,
@@ -228,7 +234,18 @@ const buildEnqueueWrites = (turn: NewItem<Turn>): TransactionWrite[] => {
 };
 
 const toQueuedTurn = (turn: NewItem<Turn>): NewItem<QueuedTurn> => {
-  const { correlation, depth, channel, from, createdAt, contextBox, payload, headers, callers } = turn;
-  const asked = { correlation, depth, channel, from, createdAt, contextBox, payload, headers, callers };
+  const { correlation, depth, channel, from, createdAt, contextBox, payload, headers, callers, protocolVersion } = turn;
+  const asked = {
+    correlation,
+    depth,
+    channel,
+    from,
+    createdAt,
+    contextBox,
+    payload,
+    headers,
+    callers,
+    protocolVersion,
+  };
   return { ...queuedTurnKey(turn), turn: turn.id, ...asked, ...pickTraceFields(turn) };
 };

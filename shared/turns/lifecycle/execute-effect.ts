@@ -39,8 +39,8 @@ export const wakeIfQueued = async (
   const known = own ? undefined : await deps.directory.getAgent(project, agent);
   const next = own ?? (known && (await findOldestGroupTurn(deps, known.agent)));
   if (!next) return;
-  const { channel, depth, traceparent, tracestate } = next;
-  const about = { project, channel, depth, traceparent, tracestate };
+  const { channel, depth, traceparent, tracestate, protocolVersion } = next;
+  const about = { project, channel, depth, traceparent, tracestate, protocolVersion };
   await sendWakeup(deps, { cause, at, target: agent, inboxId: next.correlation, reason: 'enqueue', context: about });
 };
 

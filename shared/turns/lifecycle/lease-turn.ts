@@ -140,8 +140,9 @@ const leaseQueuedTurn = async (
 };
 
 const toActiveTurn = (queued: QueuedTurn): ActiveTurn => {
-  const { correlation, depth, channel, from, createdAt, headers, callers } = queued;
-  return { correlation, depth, channel, from, createdAt, headers, callers, ...pickTraceFields(queued) };
+  const { correlation, depth, channel, from, createdAt, headers, callers, protocolVersion } = queued;
+  const asked = { correlation, depth, channel, from, createdAt, headers, callers, protocolVersion };
+  return { ...asked, ...pickTraceFields(queued) };
 };
 
 /** A turn that waits for no tool any more goes on with whoever asks first; one that was leased already, with whoever leased it. */

@@ -151,7 +151,8 @@ const requireResumable: Rule<AgentState> = {
 
 /** What a report must agree with. */
 export interface ReportContext {
-  depth: number;
+  /** Absent where its version lets it be left out. */
+  depth?: number | undefined;
   /** The one that its subject names, where it came under one. */
   channel?: string;
   /** Those that the sender may use; undefined for every one. */
@@ -168,7 +169,7 @@ export const buildReportTransition = (
 ): Transition<AgentState> => {
   const rules = [
     requireActive(gate),
-    requireDepth(depth),
+    ...(depth === undefined ? [] : [requireDepth(depth)]),
     ...requireAllowedChannel(channels),
     ...requireSubjectChannel(channel),
     requireAwaited(toolCall),

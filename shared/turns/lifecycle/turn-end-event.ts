@@ -16,8 +16,16 @@ export const encodeTurnEnd = (turn: Turn, end: TurnEnd): ParleyEvent =>
     end,
   });
 
-export const toTurnEventContext = ({ project, channel, depth, traceparent, tracestate }: Turn): TurnEventContext => ({
+export const toTurnEventContext = ({
   project,
+  channel,
+  depth,
+  traceparent,
+  tracestate,
+  protocolVersion,
+}: Turn): TurnEventContext => ({
+  project,
+  protocolVersion,
   channel,
   depth,
   traceparent,

@@ -1,7 +1,7 @@
 import { offloadForDialect } from '../../cards/offload-content.ts';
 import { getDialect } from '../../dialects/registry.ts';
 import { turnProtocol } from '../../dialects/turn-protocol.ts';
-import type { RegisteredAgent } from '../../identity/agents/agent.ts';
+import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
 import { toIdWithoutBlanks } from '../../kernel/ids.ts';
@@ -54,8 +54,8 @@ const startTaskTurn = async (
   const about = { project, from: task.from, type: 'task.instruction' } as const;
   const input = await offloadForDialect(deps, dialect, about, await loadContent(deps.blobs, project, task.input));
   const work = turnProtocol.encodeTask(task, input, await loadDependencyResults(deps, dialect, task));
-  const turn = buildTaskTurn(deps, agent, task, work, epoch);
-  const { id, correlation, depth, channel, from, createdAt, headers, callers } = turn;
+  const turn = buildTaskTurn(deps, known.agent, task, work, epoch);
+  const { id, correlation, depth, channel, from, createdAt, headers, callers, protocolVersion } = turn;
   const active = {
     correlation,
     depth,
@@ -64,6 +64,7 @@ const startTaskTurn = async (
     createdAt,
     headers,
     callers,
+    protocolVersion,
     task: task.id,
     ...pickTraceFields(turn),
   };
@@ -78,7 +79,13 @@ const startTaskTurn = async (
   return done.outcome === 'written' ? { turn: id, epoch, work: { request: turn } } : undefined;
 };
 
-const buildTaskTurn = (deps: Deps, agent: string, task: Task, payload: JsonObject, epoch: number): NewItem<Turn> => {
+const buildTaskTurn = (
+  deps: Deps,
+  { id: agent, profile }: Agent,
+  task: Task,
+  payload: JsonObject,
+  epoch: number,
+): NewItem<Turn> => {
   const { project, from } = task;
   const link = turnProtocol.findTaskLink(task.extensions);
   const call = getToolCall(link);
@@ -99,6 +106,7 @@ const buildTaskTurn = (deps: Deps, agent: string, task: Task, payload: JsonObjec
     headers: turnProtocol.toHeaders(task),
     ...pickTraceFields(task),
     callers: call ? listWaitingAgents(call) : task.delegationChain,
+    protocolVersion: turnProtocol.resolveVersion(deps.config, link?.protocolVersion, profile),
     task: task.id,
     attempt: task.attempt,
     state: 'leased',

@@ -38,7 +38,8 @@ export const cancelTurnTask = async (deps: Deps, { project, id }: Pick<Turn, 'pr
 
 const createTurnTask = async (deps: Deps, turn: Turn): Promise<void> => {
   const { id } = turn;
-  const link: TurnTaskLink = { channel: turn.channel, depth: turn.depth, turn: id };
+  const { channel, depth, protocolVersion } = turn;
+  const link: TurnTaskLink = { channel, depth, turn: id, protocolVersion };
   const trace = pickTraceFields(turn);
   try {
     await createTask(

@@ -14,7 +14,7 @@ import { type AgentState, agentStateRef, getOwn } from '../../model/agent-state.
 import type { TaskRequestCommand } from '../../model/command.ts';
 import { correlationRef } from '../../model/correlation.ts';
 import { type ToolCall, type TurnTaskLink, toToolCallTaskId } from '../../model/tool-call.ts';
-import { getTool } from '../../registration/register-tool.ts';
+import { findTool, getTool } from '../../registration/register-tool.ts';
 import { createTask, type TransactionGuard } from '../../tasks/commands/create-task.ts';
 import { protocolViolationError } from '../lifecycle/enqueue.ts';
 import { isCurrentToken, staleTurnError } from '../lifecycle/rules.ts';
@@ -26,6 +26,8 @@ export interface ToolCommand {
   turn: string;
   epoch: number;
   toolCall: string;
+  /** For a tool that Parley itself is. It need not be registered. */
+  isInternal: boolean;
   toolName?: string;
   afterExecution?: AfterExecution;
   /** The card that has its arguments. */
@@ -39,6 +41,7 @@ export interface ToolCommand {
   depth?: number;
   /** What it is given on with. */
   type: string;
+  protocolVersion: string;
   subject: string;
   headers: Readonly<Record<string, unknown>>;
   /** Its own, where it has one. */
@@ -71,7 +74,8 @@ export const validateToolCall = async (
   if (caller.role === 'agent' && caller.registered.agent.id !== agent) {
     throw new ParleyError('from_mismatch', `The key belongs to ${getCallerName(caller)}, not to ${agent}.`);
   }
-  const tool = toolName === undefined ? undefined : await getTool(deps, caller.project, toolName);
+  const lookUp = order.isInternal ? findTool : getTool;
+  const tool = toolName === undefined ? undefined : await lookUp(deps, caller.project, toolName);
   if (tool && tool.targetSubject !== targetSubject) {
     throw protocolViolationError(
       'subject',
@@ -85,7 +89,7 @@ export const validateToolCall = async (
   const fingerprint = computeFingerprint([order.subject, payload]);
   if (getOwn(head.waiting, toolCall) !== 'waiting')
     return assertAlreadyAnswered(deps, head, { turn, toolCall }, fingerprint);
-  const { depth, channel, callers } = head.active;
+  const { depth, channel, callers, protocolVersion } = head.active;
   if (order.depth !== undefined && order.depth !== depth) {
     throw protocolViolationError(
       'recursion_depth',
@@ -99,7 +103,7 @@ export const validateToolCall = async (
     );
   }
   const afterExecution = order.afterExecution ?? tool?.afterExecution ?? 'suspend';
-  const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution, callers };
+  const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution, callers, protocolVersion };
   const trace = order.trace ? inheritTrace(order.trace, head.active) : createChildSpan(pickTraceFields(head.active));
   const headers = turnProtocol.inheritHeaders(order.headers, head.active.headers);
   const now = deps.clock.now();
@@ -202,7 +206,7 @@ const buildToolRequest = (
 ): TaskRequestCommand => {
   const { subject, headers, type, target, action, toolName, payload } = order;
   const now = deps.clock.now();
-  const missing = { at: now, type, sender: call.agent, depth: call.depth };
+  const missing = { at: now, type, sender: call.agent, depth: call.depth, version: order.protocolVersion };
   const link: TurnTaskLink = {
     subject,
     headers: turnProtocol.completeHeaders(headers, missing, trace, within),

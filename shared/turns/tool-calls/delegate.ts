@@ -66,6 +66,7 @@ const buildDelegatedRequest = async (
   payload: { instruction },
   headers,
   trace,
+  protocolVersion: call.protocolVersion,
 });
 
 /** One turn of one agent, whose end is the result of the call. */

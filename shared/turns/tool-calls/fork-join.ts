@@ -129,6 +129,7 @@ const createForkTurn = async (
         contextBox: task.context_box_id,
         payload: { instruction: task.instruction, task_index: child },
         headers: call.headers,
+        protocolVersion: call.protocolVersion,
         trace: pickTraceFields(batch),
         from: call.agent,
         callers: listWaitingAgents(call),

@@ -30,7 +30,7 @@ export const receiveReport = async (
   deps: Deps,
   caller: Caller,
   said: ReceivedReport,
-  depth: number,
+  depth: number | undefined,
   trace: Trace,
   channel?: string,
 ): Promise<{ ignored?: IgnoredReason }> => {

@@ -19,6 +19,7 @@ import { prepareEnqueue } from '../lifecycle/enqueue.ts';
 export interface UiActionRequest
   extends Pick<UiAction, 'id' | 'messageId' | 'agent' | 'tool' | 'channel' | 'fingerprint'> {
   args: JsonObject;
+  protocolVersion: string;
   depth: number;
   /** All that was said of it but the arguments, for the agent. */
   description: JsonObject;
@@ -71,6 +72,7 @@ export const createUiAction = async (
     agent,
     tool,
     channel,
+    protocolVersion: turnProtocol.resolveVersion(deps.config, request.protocolVersion),
     createdAt: now,
     fingerprint,
     ...createChildSpan(trace),
@@ -157,6 +159,7 @@ const prepareActionTurn = async (deps: Deps, caller: Caller, request: UiActionRe
       depth,
       payload: { ui_action: description, tool_call_card_id: card.id },
       trace,
+      protocolVersion: request.protocolVersion,
       action: id,
     });
     if ('writes' in prepared) return prepared;

@@ -1,5 +1,6 @@
 import { hasRelay } from '../../config/config.ts';
 import { turnProtocol } from '../../dialects/turn-protocol.ts';
+import type { Agent } from '../../identity/agents/agent.ts';
 import { isChannelMember, pickRandomMember } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { DAY_MS } from '../../kernel/retention.ts';
@@ -36,22 +37,19 @@ export const sendWakeup = async (deps: Deps, wakeup: Wakeup): Promise<void> => {
   if (agent === undefined) return;
   const worker = (await deps.directory.getAgent(context.project, agent))?.agent;
   const subjectTarget = worker?.workerTarget ?? target;
-  const event = turnProtocol.encodeEvent({
-    kind: 'wakeup',
-    cause,
-    at,
-    target: subjectTarget,
-    context,
-    agent,
-    inboxId,
-    reason,
-  });
+  const heard =
+    worker?.profile === undefined ? context : { ...context, protocolVersion: getProfileVersion(deps, worker) };
+  const isAlreadyPublished = publishedTarget === subjectTarget && heard.protocolVersion === context.protocolVersion;
+  const bell = { kind: 'wakeup', cause, at, target: subjectTarget, context: heard, agent, inboxId, reason } as const;
+  const event = turnProtocol.encodeEvent(bell);
   await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
-  if (worker?.transport !== 'nats' || publishedTarget === subjectTarget || !hasRelay(deps.config, context.project))
-    return;
+  if (worker?.transport !== 'nats' || isAlreadyPublished || !hasRelay(deps.config, context.project)) return;
   const onNats = toRelayEventMessage(event);
   if (onNats) await deps.queues.send([onNats]);
 };
+
+const getProfileVersion = ({ config }: Deps, { profile }: Agent): string =>
+  turnProtocol.resolveVersion(config, undefined, profile);
 
 /** Some of the agents of the group that could take a turn on the channel now. */
 export const listIdleMembers = (deps: Deps, project: string, group: string, channel: string): Promise<string[]> =>
