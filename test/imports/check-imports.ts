@@ -56,6 +56,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^cdk\/|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\//, /^examples\/|^node:/],
+  [/^sdk\/typescript\/src\//, /^sdk\/typescript\/src\//],
   [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],
 ];
 
@@ -90,7 +91,7 @@ const targetsIn = (file: string, pattern: RegExp): string[] =>
 const isAbove = (target: string, file: string): boolean =>
   file.startsWith('shared/') && target.startsWith('shared/') && findRank(target) > findRank(file);
 
-const files = globSync('{cdk,functions,shared,local,relay,examples}/**/*.ts').concat('parley.config.ts');
+const files = globSync('{cdk,functions,shared,local,relay,examples,sdk/typescript/src}/**/*.ts').concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
   return targetsIn(file, IMPORT)

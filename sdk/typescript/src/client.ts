@@ -1,0 +1,129 @@
+import { type Duration, toMs, toSeconds } from './duration.ts';
+import type { Json, JsonObject } from './json.ts';
+import { MessageGatherer } from './message-gatherer.ts';
+import { buildRequest, RequestHandle, type RequestOptions } from './request.ts';
+import { readEvents } from './sse.ts';
+import { type CallOptions, type RetryNotice, Transport } from './transport.ts';
+import { Worker, type WorkerOptions } from './worker.ts';
+
+export interface ConnectOptions {
+  /** By default `PARLEY_URL`. */
+  url?: string;
+  /** By default `PARLEY_KEY`. */
+  key?: string;
+  /** For how long a call is repeated while Parley does not answer; one minute by default. */
+  retryFor?: Duration;
+  fetch?: typeof globalThis.fetch;
+  headers?: Record<string, string>;
+  onRetry?: (retry: RetryNotice) => void;
+}
+
+export interface ParleyEvent {
+  id: string;
+  type: string;
+  at: number;
+  data: JsonObject;
+}
+
+/** A message of the inbox, in the native dialect. */
+export interface InboxMessage {
+  kind: 'result' | 'failure' | 'question' | 'answer' | 'request' | 'message' | 'progress' | 'claim';
+  id: string;
+  from: string;
+  taskId?: string;
+  [field: string]: unknown;
+}
+
+export interface SendOptions {
+  id?: string;
+  type?: string;
+  priority?: 'critical' | 'high' | 'normal' | 'low';
+  ttl?: Duration;
+  correlation?: string;
+  metadata?: JsonObject;
+}
+
+/** One agent's connection, or an administrator's. */
+export class Parley {
+  readonly url: string;
+  readonly #transport: Transport;
+  readonly #messages: MessageGatherer;
+
+  constructor(options: Required<Pick<ConnectOptions, 'url' | 'key'>> & ConnectOptions) {
+    const { url, key, retryFor = '1m', fetch, headers, onRetry } = options;
+    this.#transport = new Transport({ url, key, fetch, headers, onRetry, retryForMs: toMs(retryFor) });
+    this.#messages = new MessageGatherer(this.#transport);
+    this.url = this.#transport.url;
+  }
+
+  worker(options?: WorkerOptions): Worker {
+    return new Worker(this.#transport, this.#messages, options);
+  }
+
+  /** Requests a task. It is durable once `accepted` resolves; `result()` waits for its end. */
+  request<Output = Json>(capability: string, input: Json = {}, options: RequestOptions = {}): RequestHandle<Output> {
+    const id = options.id ?? crypto.randomUUID();
+    const accepted = this.#messages.send(buildRequest(capability, input, { ...options, id }));
+    return new RequestHandle<Output>(id, accepted, this.#transport);
+  }
+
+  /** A task that was requested before. */
+  task<Output = Json>(id: string): RequestHandle<Output> {
+    return new RequestHandle<Output>(id, Promise.resolve({}), this.#transport);
+  }
+
+  /** Sends a direct message. */
+  send(to: string, content: Json, { id = crypto.randomUUID(), ttl, ...more }: SendOptions = {}): Promise<JsonObject> {
+    const message: JsonObject = { kind: 'message', id, to, content, ...(more as JsonObject) };
+    return this.#messages.send(ttl === undefined ? message : { ...message, ttlSeconds: toSeconds(ttl) });
+  }
+
+  /** The inbox, one message after the other. Each is acknowledged when the next one is asked for. */
+  async *inbox({ signal }: { signal?: AbortSignal } = {}): AsyncGenerator<InboxMessage> {
+    const query = { dialect: 'native', wait: 20, max: 20 };
+    while (!signal?.aborted) {
+      const { messages } = await this.#transport
+        .call<{ messages: InboxMessage[] }>('GET', '/v1/inbox', { query, signal, waitMs: 20_000 })
+        .catch((error) => {
+          if (signal?.aborted) return { messages: [] };
+          throw error;
+        });
+      for (const message of messages) {
+        yield message;
+        await this.#transport.call('POST', '/v1/inbox/ack', { body: { ids: [message.id] } });
+      }
+    }
+  }
+
+  /** Events as they happen, from now on or after a position. */
+  async *events({
+    types,
+    after,
+    signal,
+  }: {
+    types?: string[];
+    after?: string;
+    signal?: AbortSignal;
+  } = {}): AsyncGenerator<ParleyEvent & { position: string }> {
+    const query = { type: types?.join(','), after };
+    for await (const { id, data } of readEvents(this.#transport, '/v1/events', query, signal)) {
+      yield { ...(data as unknown as ParleyEvent), position: id };
+    }
+  }
+
+  /** Any call of the HTTP API, repeated like all others. */
+  call<T = JsonObject>(method: string, path: string, options?: CallOptions): Promise<T> {
+    return this.#transport.call<T>(method, path, options);
+  }
+}
+
+const getEnvironment = (): Record<string, string | undefined> =>
+  (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
+
+export const connect = (options: ConnectOptions = {}): Parley => {
+  const { PARLEY_URL, PARLEY_KEY } = getEnvironment();
+  const { url = PARLEY_URL, key = PARLEY_KEY } = options;
+  if (!url) throw new TypeError('Where is Parley? Pass `url`, or set PARLEY_URL.');
+  if (!key) throw new TypeError('A key is missing. Pass `key`, or set PARLEY_KEY.');
+  return new Parley({ ...options, url, key });
+};

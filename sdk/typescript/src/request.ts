@@ -1,0 +1,140 @@
+import { type Duration, toMs, toSeconds } from './duration.ts';
+import { TaskFailed } from './errors.ts';
+import type { Json, JsonObject } from './json.ts';
+import type { Priority } from './task.ts';
+import { sleep, type Transport } from './transport.ts';
+
+export interface RequestOptions {
+  /** The same id again is the same task. */
+  id?: string;
+  /** The only agent that may do it. */
+  to?: string;
+  priority?: Priority;
+  /** How long it may wait for a worker. */
+  ttl?: Duration;
+  conversation?: string;
+  user?: string;
+  parent?: string;
+  /** Ids of tasks that must be completed first; their results come with the task. */
+  dependencies?: string[];
+  onFailure?: 'fail' | 'skip';
+  retry?: { maxAttempts?: number; backoff?: 'exponential' | 'linear' | 'fixed'; initial?: Duration };
+  metadata?: JsonObject;
+}
+
+export const buildRequest = (capability: string, input: Json, options: RequestOptions & { id: string }): JsonObject => {
+  const { ttl, retry, ...rest } = options;
+  return {
+    kind: 'request',
+    capability,
+    input,
+    ...(rest as unknown as JsonObject),
+    ...(ttl !== undefined && { ttlSeconds: toSeconds(ttl) }),
+    ...(retry && {
+      retry: {
+        ...(retry.maxAttempts !== undefined && { maxAttempts: retry.maxAttempts }),
+        ...(retry.backoff && { backoff: retry.backoff }),
+        ...(retry.initial !== undefined && { initialMs: toMs(retry.initial) }),
+      },
+    }),
+  };
+};
+
+/** A task as its requester sees it. */
+export interface TaskStatus {
+  id: string;
+  state:
+    | 'waiting'
+    | 'requested'
+    | 'claimed'
+    | 'in_progress'
+    | 'input_required'
+    | 'completed'
+    | 'failed'
+    | 'expired'
+    | 'cancelled';
+  result?: Json;
+  error?: { code: string; message: string; details?: Json };
+  /** What its holder asks, in the state `input_required`. */
+  input?: { prompt: string; schema?: JsonObject };
+  progress?: { percent?: number; message?: string };
+  attempt: number;
+  [field: string]: unknown;
+}
+
+export interface ResultOptions {
+  signal?: AbortSignal;
+  /** Rejects with a `TimeoutError` after this time. The task goes on. */
+  timeout?: Duration;
+  /** Answers the questions of the holder. Without it, somebody else may. */
+  onQuestion?: (question: { prompt: string; schema?: JsonObject }) => Json | Promise<Json>;
+}
+
+const WAIT_SECONDS = 25;
+/** A question may be answered by somebody else, at any time. */
+const ANSWER_CHECK_MS = [500, 1000, 2000, 5000];
+
+/** A task that was requested. Nothing is lost if this object is: `parley.task(id)` makes another. */
+export class RequestHandle<Output = Json> {
+  readonly id: string;
+  /** Resolves once the task is on disk. */
+  readonly accepted: Promise<JsonObject>;
+  readonly #transport: Transport;
+
+  constructor(id: string, accepted: Promise<JsonObject>, transport: Transport) {
+    this.id = id;
+    this.accepted = accepted;
+    this.#transport = transport;
+    // Whoever only waits for the result learns it there.
+    accepted.catch(() => {});
+  }
+
+  /** The result, as soon as there is one; otherwise a `TaskFailed`. */
+  async result({ signal, timeout, onQuestion }: ResultOptions = {}): Promise<Output> {
+    const limit = timeout === undefined ? undefined : AbortSignal.timeout(toMs(timeout));
+    const stop = limit && signal ? AbortSignal.any([limit, signal]) : (limit ?? signal);
+    await this.accepted;
+    for (let asked = 0; ; ) {
+      const task = await this.status({ signal: stop, waitSeconds: WAIT_SECONDS });
+      if (task.state === 'completed') return task.result as Output;
+      if (task.state === 'failed' || task.state === 'expired' || task.state === 'cancelled') {
+        throw toTaskFailed(task, task.state);
+      }
+      if (task.state !== 'input_required') continue;
+      if (onQuestion && task.input) await this.answer(await onQuestion(task.input));
+      else await sleep(ANSWER_CHECK_MS[asked++] ?? 5000, stop);
+    }
+  }
+
+  status(options: { signal?: AbortSignal | undefined; waitSeconds?: number } = {}): Promise<TaskStatus> {
+    const { signal, waitSeconds } = options;
+    return this.#transport.call<TaskStatus>('GET', this.#path(), {
+      query: { wait: waitSeconds },
+      signal,
+      waitMs: (waitSeconds ?? 0) * 1000,
+    });
+  }
+
+  cancel(): Promise<TaskStatus> {
+    return this.#transport.call<TaskStatus>('POST', this.#path('/cancel'));
+  }
+
+  /** Answers what the holder asks. */
+  answer(input: Json): Promise<TaskStatus> {
+    return this.#transport.call<TaskStatus>('POST', this.#path('/input'), { body: { input } });
+  }
+
+  /** Runs a failed or expired task once more. */
+  retry(): Promise<TaskStatus> {
+    return this.#transport.call<TaskStatus>('POST', this.#path('/retry'));
+  }
+
+  #path(rest = ''): string {
+    return `/v1/tasks/${encodeURIComponent(this.id)}${rest}`;
+  }
+}
+
+const toTaskFailed = ({ id, error }: TaskStatus, state: TaskFailed['status']): TaskFailed => {
+  const { code = state, message = `The task ${id} is ${state}.`, details } = error ?? {};
+  return new TaskFailed(id, state, code, message, details);
+};

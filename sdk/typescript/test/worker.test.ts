@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import { deployment } from '../../../test/e2e/deployment.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { connect, Fail, Retry, TaskFailed, type Worker } from '../src/index.ts';
+
+const { address, agent } = await deployment();
+
+const client = async (capabilities: string[] = []) => {
+  const { key } = await agent('sdk', { dialect: 'native', capabilities });
+  return connect({ url: address, key });
+};
+
+const pair = async () => {
+  const capability = `sdk-${randomUUID()}`;
+  const [requester, parley] = [await client(), await client([capability])];
+  const worker = parley.worker({ concurrency: 4 });
+  return { capability, requester, parley, worker };
+};
+
+const runs = (worker: Worker): Worker => {
+  const done = worker.run({ signals: false });
+  after(async () => {
+    await worker.stop();
+    await done;
+  });
+  return worker;
+};
+
+describe('a worker of the SDK', () => {
+  it('completes tasks with what its handler returns', async () => {
+    const { capability, requester, worker } = await pair();
+    worker.on<{ a: number; b: number }, number>(capability, (task) => task.input.a + task.input.b);
+    runs(worker);
+    const handles = Array.from({ length: 100 }, (_, a) => requester.request<number>(capability, { a, b: 1 }));
+    assert.deepEqual(
+      await Promise.all(handles.map((handle) => handle.result())),
+      handles.map((_, a) => a + 1),
+    );
+  });
+
+  it('retries an attempt that failed, and gives up where the handler says so', async () => {
+    const { capability, requester, worker } = await pair();
+    worker.on(capability, (task) => {
+      if (task.input === 'never') throw new Fail('no_such_thing', 'There is none.');
+      if (task.attempt === 1) throw new Retry('rate_limited', { after: 0 });
+      return `attempt ${task.attempt}`;
+    });
+    runs(worker);
+    assert.equal(await requester.request(capability, 'once').result(), 'attempt 2');
+    await assert.rejects(requester.request(capability, 'never').result(), (error) => {
+      assert.ok(error instanceof TaskFailed);
+      assert.deepEqual([error.status, error.code, error.message], ['failed', 'no_such_thing', 'There is none.']);
+      return true;
+    });
+  });
+
+  it('repeats no finished step in a later attempt', async () => {
+    const { capability, requester, worker } = await pair();
+    const ran: string[] = [];
+    worker.on(capability, async (task, ctx) => {
+      const facts = await ctx.step('collect', () => {
+        ran.push('collect');
+        return { count: ran.length };
+      });
+      if (task.attempt === 1) throw new Retry('again', { after: 0 });
+      return facts;
+    });
+    runs(worker);
+    assert.deepEqual(await requester.request(capability).result(), { count: 1 });
+    assert.deepEqual(ran, ['collect']);
+  });
+
+  it('asks its requester and goes on with the answer', async () => {
+    const { capability, requester, worker } = await pair();
+    worker.on(capability, async (_task, ctx) => {
+      const name = await ctx.ask<string>('Who are you?', { type: 'string' });
+      const age = await ctx.ask<number>('How old?');
+      return `${name} ${age}`;
+    });
+    runs(worker);
+    const asked: string[] = [];
+    const result = await requester.request(capability).result({
+      onQuestion: ({ prompt }) => {
+        asked.push(prompt);
+        return asked.length === 1 ? 'Ada' : 36;
+      },
+    });
+    assert.deepEqual([result, asked], ['Ada 36', ['Who are you?', 'How old?']]);
+  });
+
+  it('gives subtasks to others, each once', async () => {
+    const { capability, requester, worker } = await pair();
+    const other = await pair();
+    let calls = 0;
+    other.worker.on<number, number>(other.capability, (task) => {
+      calls++;
+      return task.input * 2;
+    });
+    worker.on(capability, async (task, ctx) => {
+      const doubled = await ctx.call<number>(other.capability, 21);
+      if (task.attempt === 1) throw new Retry('again', { after: 0 });
+      return doubled;
+    });
+    runs(worker);
+    runs(other.worker);
+    assert.equal(await requester.request(capability).result(), 42);
+    assert.equal(calls, 1);
+  });
+
+  it('aborts its handler when the task is cancelled', async () => {
+    const { capability, requester, worker } = await pair();
+    const aborted = Promise.withResolvers<unknown>();
+    worker.on(capability, async (_task, { signal }) => {
+      signal.addEventListener('abort', () => aborted.resolve(signal.reason));
+      await new Promise(() => {});
+    });
+    runs(worker);
+    const handle = requester.request(capability);
+    await eventually(async () => assert.equal((await handle.status()).state, 'claimed'));
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await handle.cancel();
+    assert.equal(((await aborted.promise) as { reason: string }).reason, 'cancelled');
+  });
+
+  it('gives back what it has not finished when it stops', async () => {
+    const { capability, requester, parley } = await pair();
+    const first = parley.worker({ drain: 0 });
+    first.on(capability, () => new Promise(() => {}));
+    runs(first);
+    const handle = requester.request(capability);
+    await eventually(async () => assert.equal((await handle.status()).state, 'claimed'));
+    await first.stop();
+    const second = parley.worker();
+    second.on(capability, ({ attempt }) => attempt);
+    runs(second);
+    assert.equal(await handle.result(), 2);
+  });
+});
