@@ -91,7 +91,9 @@ const targetsIn = (file: string, pattern: RegExp): string[] =>
 const isAbove = (target: string, file: string): boolean =>
   file.startsWith('shared/') && target.startsWith('shared/') && findRank(target) > findRank(file);
 
-const files = globSync('{cdk,functions,shared,local,relay,examples,sdk/typescript/src}/**/*.ts').concat('parley.config.ts');
+const files = globSync('{cdk,functions,shared,local,relay,examples,sdk/typescript/src}/**/*.ts').concat(
+  'parley.config.ts',
+);
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
   return targetsIn(file, IMPORT)
