@@ -40,9 +40,13 @@ export const importTests = async (group: keyof typeof GROUPS): Promise<void> => 
   await import(`data:text/javascript,${encodeURIComponent(imports.join('\n'))}`);
 };
 
+/** Packages of their own, with their tests beside them. */
+const PACKAGES = '{sdk,cli,console}/**/test/**/*.test.ts';
+
 /** What is to be given to `node --test`, so that every test runs once. */
 export const listProcesses = (): string[] => {
   const grouped = new Set(Object.values(GROUPS).flatMap((folders) => folders.flatMap(listTests)));
   const alone = listTests('.').filter((file) => !grouped.has(file));
-  return [...alone, ...Object.keys(GROUPS).map((group) => join(TESTS, 'groups', `${group}.ts`))];
+  const ofPackages = globSync(join(TESTS, '..', PACKAGES), { exclude: ['**/node_modules/**'] }).sort();
+  return [...alone, ...ofPackages, ...Object.keys(GROUPS).map((group) => join(TESTS, 'groups', `${group}.ts`))];
 };
