@@ -45,6 +45,8 @@ export interface Dialect {
   validate(message: JsonObject): Issue[];
   /** Whether a message has this dialect's shape. The first dialect that says so decodes it. */
   isRecognized(message: JsonObject): boolean;
+  /** The same whatever fields it has beside, for a message that no dialect recognises. */
+  isRecognizedWithExtraFields?(message: JsonObject): boolean;
   /**
    * What a message calls itself, and then the task that it is about and the parent of the one it asks for: of several in one call,
    * those that share a name are carried out in their order.

@@ -56,21 +56,27 @@ export const getAgentDialect = ({ dialect, profile }: Speaker): Dialect => {
 /** In the profile of its sender, where that has one: the dialect that is named, or the one whose shape the message has. */
 export const resolveDialect = (message: JsonObject, named: string | undefined, sender?: Speaker): Dialect => {
   if (sender?.profile === undefined || (named !== undefined && named !== sender.dialect)) {
-    return resolvePlainDialect(message, named);
+    return resolvePlainDialect(message, named, sender);
   }
   const own = getAgentDialect(sender);
   if (named !== undefined || own.isRecognized(message)) return own;
-  const plain = resolvePlainDialect(message, named);
+  const plain = resolvePlainDialect(message, named, sender);
   return plain.name === own.name ? own : plain;
 };
 
-const resolvePlainDialect = (message: JsonObject, named: string | undefined): Dialect => {
+const resolvePlainDialect = (message: JsonObject, named: string | undefined, sender: Speaker | undefined): Dialect => {
   if (named !== undefined) return getDialect(named);
-  return recognizeDialect(Object.values(message).includes(null) ? omitNulls(message) : message);
+  return recognizeDialect(Object.values(message).includes(null) ? omitNulls(message) : message, sender);
 };
 
-const recognizeDialect = (message: JsonObject): Dialect => {
-  const recognised = DIALECTS.find((candidate) => candidate.isRecognized(message));
+const recognizeDialect = (message: JsonObject, sender: Speaker | undefined): Dialect => {
+  const recognised =
+    DIALECTS.find((candidate) => candidate.isRecognized(message)) ??
+    DIALECTS.find(
+      (candidate) =>
+        candidate.isRecognizedWithExtraFields?.(message) &&
+        (candidate.name === sender?.dialect || !hasFieldsOfOthers(candidate, message)),
+    );
   if (recognised && (!recognised.types || hasKnownType(recognised, message))) return recognised;
   const nearest = findNearestDialect(message);
   // What has another dialect's type, and lacks what that one is known by, is to learn just that.
@@ -80,6 +86,15 @@ const recognizeDialect = (message: JsonObject): Dialect => {
     'unknown_dialect',
     `The message has the shape of no dialect. Known: ${DIALECT_NAMES.join(', ')}. ${lacks}`,
     { details: { known: DIALECT_NAMES, nearest: nearest?.name ?? null }, issues: nearest?.validate(message) },
+  );
+};
+
+/** A message that has what another dialect is known by is one of that, with mistakes. */
+const hasFieldsOfOthers = ({ name, fieldNames }: Dialect, message: JsonObject): boolean => {
+  const extra = Object.keys(message).filter((key) => !fieldNames.includes(key));
+  return DIALECTS.some(
+    (other) =>
+      other.name !== name && (hasKnownType(other, message) || extra.some((key) => other.fieldNames.includes(key))),
   );
 };
 

@@ -183,15 +183,17 @@ const parseParams = (pattern: string[], steps: string[]): Record<string, string>
     ),
   );
 
-/** Nothing has a longer name, and a key of the table has 2,048 bytes: two such names, of three bytes a character, fit into one. */
+/** Nothing has a longer name, and a key of the table has 2,048 bytes: two such names fit into one. */
 const MAX_PARAM_LENGTH = 255;
+const MAX_PARAM_BYTES = 960;
 
 const decodeParam = (step: string): string => {
   const name = decodeUriStep(step);
-  if (name.length <= MAX_PARAM_LENGTH) return name;
+  const [length, bytes] = [[...name].length, Buffer.byteLength(name)];
+  if (length <= MAX_PARAM_LENGTH && bytes <= MAX_PARAM_BYTES) return name;
   throw new ParleyError(
     'not_found',
-    `"${name.slice(0, 64)}…" has ${name.length} characters; no name has more than ${MAX_PARAM_LENGTH}.`,
+    `"${name.slice(0, 64)}…" has ${length} characters in ${bytes} bytes; no name has more than ${MAX_PARAM_LENGTH} in ${MAX_PARAM_BYTES}.`,
   );
 };
 

@@ -94,7 +94,8 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
       signature: signed,
     });
     // Many make the id of a message themselves; some dialects make it of what else it says.
-    if (typeof message.id === 'string' && toCanonicalId(message.id) === said.messageId) {
+    const given = said.givenId ?? message.id;
+    if (typeof given === 'string' && toCanonicalId(given) === said.messageId) {
       assertNotReserved(said.kind === 'request' ? 'A task' : 'A message', said.messageId);
     }
     const caller =

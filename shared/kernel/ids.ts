@@ -16,9 +16,10 @@ export const generateRandomText = (bytes: number, encoding: 'hex' | 'base64url')
 /** 96 random bits: each record stores one and is billed by size. */
 export const generateId = (): string => generateRandomText(12, 'base64url');
 
-/** Without `.` and `..`, which URLs resolve as path segments. */
-export const CLIENT_ID = /^(?!\.\.?$)[ -~]{1,128}$/;
-export const CLIENT_ID_RULE = 'must be 1 to 128 printable characters, and not . or .. alone, which no address can name';
+/** Without `.`, `..` and slashes: URLs resolve the first two, and an HTTP API of AWS decodes `%2F` before it matches a route. */
+export const CLIENT_ID = /^(?!\.\.?$)[^\p{C}\p{Zl}\p{Zp}/]{1,128}$/u;
+export const CLIENT_ID_RULE =
+  'must be 1 to 128 printable characters without a slash, and not . or .. alone, which no address can name';
 
 const UUID = /^(?:msg-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
@@ -28,7 +29,8 @@ export const toCanonicalId = (id: string): string => UUID.exec(id)?.[1]?.toLower
 /** For dialects that know only UUIDs. */
 export const toUuid = (id: string): string => (UUID.test(id) ? id : uuidFromSeed(['alias', id]));
 
-export const toIdWithoutBlanks = (id: string): string => (id.includes(' ') ? toUuid(id) : id);
+/** For CommonGround, whose ids are ASCII without blanks. */
+export const toVisibleAsciiId = (id: string): string => (/^[!-~]+$/.test(id) ? id : toUuid(id));
 
 /** 48 bits: a random UUID looks derived once in 2.8 × 10^14. */
 const CHECK_DIGITS = 12;

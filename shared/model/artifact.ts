@@ -17,6 +17,9 @@ interface ArtifactIndexEntry extends JsonObject {
   bytes: number;
 }
 
+/** How many a task has at the most. */
+export const MAX_ARTIFACTS = 64;
+
 /** All artifacts of a task: what they are stands in the record, what is in them may stand elsewhere. */
 export interface StoredArtifacts {
   index: ArtifactIndexEntry[];

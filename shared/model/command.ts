@@ -97,6 +97,8 @@ interface TaskMessage extends BaseMessage {
   requester?: string;
   /** What it is instead where the task is not one that its sender was given. */
   fallback?: TaskRequestCommand | DirectMessageCommand;
+  /** Files of the task so far, by their names: a later one replaces an earlier one. */
+  artifacts?: Artifact[];
 }
 
 export interface ClaimMessage extends TaskMessage {
@@ -117,7 +119,6 @@ export interface CompleteMessage extends TaskMessage {
   /** How sure the agent is, 0 to 1. */
   confidence?: number;
   extensions: JsonObject;
-  artifacts?: Artifact[];
 }
 
 export interface FailMessage extends TaskMessage {
@@ -126,6 +127,13 @@ export interface FailMessage extends TaskMessage {
   extensions: JsonObject;
   /** It did not fail: its holder gives it back, for whoever comes next. */
   release?: true;
+}
+
+/** Nobody is to go on with the task: its requester no longer wants it, or its holder gives it up. */
+export interface CancelMessage extends TaskMessage {
+  kind: 'cancel';
+  error: TaskError;
+  extensions: JsonObject;
 }
 
 export interface HeartbeatMessage extends BaseMessage {
@@ -178,6 +186,7 @@ export interface ViolationMessage extends BaseMessage {
 export interface AskMessage extends TaskMessage {
   kind: 'ask';
   prompt: JsonObject;
+  extensions?: JsonObject;
 }
 
 /** The requester answers. */
@@ -212,7 +221,7 @@ export interface CommandResult {
 }
 
 /** What a message of any dialect asks for. */
-export type TaskReport = ClaimMessage | ProgressMessage | CompleteMessage | FailMessage | AskMessage;
+export type TaskReport = ClaimMessage | ProgressMessage | CompleteMessage | FailMessage | CancelMessage | AskMessage;
 export type Command =
   | TaskRequestCommand
   | TaskReport

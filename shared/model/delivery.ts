@@ -105,7 +105,6 @@ export const buildQuestion = (task: Task): TaskOutcome => ({
   id: task.processedMessages?.at(-1)?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
   from: task.holder ?? SYSTEM_SENDER,
   error: undefined,
-  extensions: {},
   prompt: task.prompt,
 });
 

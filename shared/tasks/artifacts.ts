@@ -1,32 +1,49 @@
 import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { measureJson } from '../kernel/json/measure-json.ts';
-import type { Artifact, StoredArtifacts } from '../model/artifact.ts';
+import { type Artifact, MAX_ARTIFACTS, type StoredArtifacts } from '../model/artifact.ts';
 import type { Blobs } from '../ports/blobs.ts';
 import type { StoredContent } from '../storage/content.ts';
 import { loadContent, storeContent } from '../storage/content.ts';
 
+/** With those that the task has under other names. */
 export const storeArtifacts = async (
   deps: Deps,
   project: string,
   taskId: string,
   artifacts: Artifact[],
+  earlier?: StoredArtifacts,
 ): Promise<StoredArtifacts> => {
-  const inside = pickInlineArtifacts(artifacts);
-  const large = artifacts.filter((artifact) => !inside.includes(artifact));
+  const isKept = ({ name }: { name: string }): boolean => !artifacts.some((artifact) => artifact.name === name);
+  const index = [...(earlier?.index ?? []).filter(isKept), ...artifacts.map(toIndexEntry)];
+  if (index.length > MAX_ARTIFACTS) throw tooManyArtifactsError(taskId, index.length);
+  const small = earlier ? await loadArtifacts(deps.blobs, project, earlier.content) : [];
+  const all = [...small.filter(isKept), ...artifacts];
+  const inside = pickInlineArtifacts(all);
+  const apart = all.filter((artifact) => !inside.includes(artifact));
   const [content, ...others] = await Promise.all([
     storeContent(deps, project, taskId, measureJson(inside)),
-    ...large.map((artifact) => storeContent(deps, project, taskId, measureJson(artifact))),
+    ...apart.map((artifact) => storeContent(deps, project, taskId, measureJson(artifact))),
   ]);
-  return {
-    index: artifacts.map((artifact) => {
-      const { name, type } = artifact;
-      return { ...pickExtraFields(artifact), name, type, bytes: decodeArtifact(artifact).length };
-    }),
-    content,
-    large: others.length > 0 ? others.map((other, at) => ({ name: large[at]?.name ?? '', content: other })) : undefined,
-  };
+  const large = [
+    ...(earlier?.large ?? []).filter(isKept),
+    ...others.map((other, at) => ({ name: apart[at]?.name ?? '', content: other })),
+  ];
+  return { index, content, large: large.length > 0 ? large : undefined };
 };
+
+const toIndexEntry = (artifact: Artifact) => {
+  const { name, type } = artifact;
+  return { ...pickExtraFields(artifact), name, type, bytes: decodeArtifact(artifact).length };
+};
+
+const tooManyArtifactsError = (taskId: string, count: number): ParleyError =>
+  new ParleyError(
+    'too_large',
+    `The task ${taskId} would have ${count} artifacts, and ${MAX_ARTIFACTS} are allowed. One of the same name replaces another.`,
+    { details: { limit: MAX_ARTIFACTS } },
+  );
 
 /** Of all artifacts, what a message carries inside itself. The others are named in it, with where to get them. */
 const INLINE_ARTIFACT_BYTES = 256 * 1024;
@@ -43,7 +60,7 @@ const pickInlineArtifacts = (artifacts: Artifact[]): Artifact[] => {
   return artifacts.filter((artifact) => inside.has(artifact));
 };
 
-/** What an agent said when it completed a task, as it is kept. */
+/** What an agent said of what it produced, as it is kept. */
 export interface StoredOutput {
   output?: StoredContent;
   artifacts?: StoredArtifacts;

@@ -27,7 +27,7 @@ describe('batch', () => {
       message.payload.results.map(({ result }: { result: unknown }) => result),
       [{ n: 0 }, { n: 1 }, { n: 2 }],
     );
-    assert.equal((await orchestrator.call('POST', '/v1/inbox/ack', { ids: [message.id] })).body.acknowledged, 1);
+    assert.equal((await orchestrator.call('POST', '/v1/inbox/ack', { ids: [message.signalId] })).body.acknowledged, 1);
     assert.deepEqual(await orchestrator.inbox(), []);
     await settled(parley);
     const [event, ...others] = await endsOf(parley);

@@ -21,7 +21,7 @@ const object = fc
 const agent = fc.constantFrom('requester', 'cook', 'orchestrator');
 const time = fc.constantFrom('2025-01-05T10:30:00Z', '2026-02-08T15:00:00.123+02:00');
 const id = fc
-  .string({ unit: fc.constantFrom(...'aB-_. #/~'), minLength: 1, maxLength: 128 })
+  .string({ unit: fc.constantFrom(...'aB-_. #~ü水'), minLength: 1, maxLength: 128 })
   .filter((name) => !['.', '..'].includes(name));
 const some = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(fields, { requiredKeys: [] });
 
@@ -45,6 +45,8 @@ const request = fc.record(
       backoffType: fc.constantFrom('exponential', 'linear', 'fixed'),
       initialDelay: fc.integer({ min: 0, max: 300_000 }),
     }),
+    metadata: object,
+    more: json,
   },
   { requiredKeys: ['id', 'type', 'payload'] },
 );
@@ -78,13 +80,19 @@ const error = fc.record(
   },
   { requiredKeys: ['code', 'message'] },
 );
+const artifacts = fc.uniqueArray(artifact, { selector: ({ name }) => name });
 const status = <T extends object>(value: string, more: fc.Arbitrary<T>) =>
   fc
-    .tuple(fc.record({ id, status: fc.constant(value), metadata }, { requiredKeys: ['id', 'status'] }), more)
+    .tuple(
+      fc.record(
+        { id, status: fc.constant(value), metadata, artifacts, more: json },
+        { requiredKeys: ['id', 'status'] },
+      ),
+      more,
+    )
     .map(([response, rest]) => ({ ...response, ...rest }));
-const artifacts = fc.uniqueArray(artifact, { selector: ({ name }) => name });
 const end = fc.oneof(
-  status('completed', some({ result: json, artifacts })),
+  status('completed', some({ result: json })),
   status('failed', fc.record({ error })),
   status('cancelled', fc.constant({})),
 );
@@ -133,15 +141,18 @@ const taskFrom = (wire: object): { task: Task; input: JsonObject } => {
   return { task: { ...newTask({ domain: undefined }), ...fields, ...context }, input: Object(command.input) };
 };
 
-const outcomeFrom = (report: TaskReport): TaskOutcome => ({
+type EndReport = Extract<TaskReport, { kind: 'complete' | 'fail' | 'cancel' }>;
+const END_STATUS = { complete: 'completed', fail: 'failed', cancel: 'cancelled' } as const;
+
+const outcomeFrom = (report: EndReport): TaskOutcome => ({
   id: report.messageId,
   from: 'cook',
   to: 'requester',
   happenedAt: 1_770_000_000_000,
-  status: report.kind === 'complete' ? 'completed' : 'failed',
+  status: END_STATUS[report.kind],
   task: { ...newTask({ id: report.taskId, holder: 'cook', attempt: 1, claimedAt: 1_769_999_999_000 }) },
-  error: report.kind === 'fail' ? report.error : undefined,
-  extensions: report.kind === 'complete' || report.kind === 'fail' ? report.extensions : {},
+  error: report.kind === 'complete' ? undefined : report.error,
+  extensions: report.extensions,
 });
 
 describe('Task Format codec', () => {
@@ -173,9 +184,9 @@ describe('Task Format codec', () => {
     fc.assert(
       fc.property(end, (wire) => {
         const was = decoded(wire, 'cook');
-        assert.ok(was.kind === 'complete' || was.kind === 'fail');
-        const { output, artifacts } = was.kind === 'complete' ? was : {};
-        const back = encodeOutcome(outcomeFrom(was), output, artifacts);
+        assert.ok(was.kind === 'complete' || was.kind === 'fail' || was.kind === 'cancel');
+        const output = was.kind === 'complete' ? was.output : undefined;
+        const back = encodeOutcome(outcomeFrom(was), output, was.artifacts);
         // Missing metadata are filled in from the task.
         const { observability } = back;
         const metadata = { ...Object(back.metadata), ...wire.metadata, parley: undefined };

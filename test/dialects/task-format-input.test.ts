@@ -48,6 +48,37 @@ describe('Task Format question', () => {
     assert.equal((await orchestrator.task(id)).result, 'for four');
   });
 
+  const unasked: [what: string, said: object, prompt: string][] = [
+    ['nothing', {}, 'cook needs input.'],
+    ['an empty message', { metadata: { message: '' } }, 'cook needs input.'],
+    ['a message in its metadata', { metadata: { message: 'Which oven?' } }, 'Which oven?'],
+    ['a state', { input: { state: 1 }, metadata: { message: 'Which oven?' } }, 'Which oven?'],
+  ];
+  for (const [what, said, prompt] of unasked) {
+    it(`accepts a question that says ${what} instead of a prompt, and its answer`, async (t) => {
+      const { orchestrator, cook } = await kitchen(await testParley(t));
+      const { id } = tfRequest();
+      await orchestrator.send(tfRequest({ id }));
+      assert.equal((await cook.send({ id, status: 'input_required', ...said })).status, 202);
+      const [question] = await orchestrator.inbox(20);
+      assert.deepEqual([question.status, question.input.prompt], ['input_required', prompt]);
+      assert.equal((await orchestrator.task(id)).input.prompt, prompt);
+      assert.equal((await orchestrator.send({ id, input: 'the left one' })).status, 202);
+      assert.equal((await cook.inbox(20))[0].input.answer, 'the left one');
+    });
+  }
+
+  it('brings the metadata and the artifacts of a question to the requester', async (t) => {
+    const { orchestrator, cook } = await kitchen(await testParley(t));
+    const { id } = tfRequest();
+    await orchestrator.send(tfRequest({ id }));
+    const artifacts = [{ name: 'draft.md', type: 'text/markdown', content: '# Draft' }];
+    const metadata = { message: 'Is this right?', page: 2 };
+    await cook.send({ id, status: 'input_required', artifacts, metadata, hint: 'yes or no' });
+    const [question] = await orchestrator.inbox(20);
+    assert.deepEqual([question.artifacts, question.hint, question.metadata.page], [artifacts, 'yes or no', 2]);
+  });
+
   it('accepts an answer as a message of the requester', async (t) => {
     const parley = await testParley(t);
     const { orchestrator, cook, id } = await asked(parley, { prompt: 'Why?' });
@@ -202,7 +233,7 @@ describe('Task Format question', () => {
     const { orchestrator, cook, id } = await asked(await testParley(t));
     assert.equal((await cook.send({ id, status: 'cancelled' })).status, 202);
     const task = await orchestrator.task(id);
-    assert.deepEqual([task.state, task.error.code, task.input], ['failed', 'CANCELLED', undefined]);
+    assert.deepEqual([task.state, task.lastError.code, task.input], ['cancelled', 'CANCELLED', undefined]);
   });
 
   it('notifies the holder when a task that waits for input is cancelled', async (t) => {

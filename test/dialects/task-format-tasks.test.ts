@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { refusedWithoutTrace } from '../http/refusal.ts';
+import { assertRefused, refusedWithoutTrace, settled } from '../http/refusal.ts';
 import { kitchen, taskFormat, tfRequest } from '../support/task-format.ts';
 import { testParley } from '../support/test-parley.ts';
 
@@ -126,15 +126,89 @@ describe('Task Format task', () => {
     await refusedWithoutTrace(parley, 409, 'id_reused', () => other.send(request));
   });
 
-  it('fails a task that its holder cancels, and sends its requester the status cancelled', async (t) => {
+  it('ends a task that its holder cancels, as its requester reads in the inbox and in the task', async (t) => {
     const { orchestrator, cook } = await kitchen(await testParley(t));
     const request = tfRequest();
     await orchestrator.send(request);
     await cook.send({ id: request.id, status: 'cancelled', metadata: { message: 'no stove' } });
     const [message] = await orchestrator.inbox(20);
     assert.equal(message.status, 'cancelled');
-    assert.equal(message.metadata.message, 'no stove');
-    assert.equal((await orchestrator.task(request.id)).state, 'failed');
+    assert.deepEqual([message.metadata.message, message.metadata.agent], ['no stove', 'cook']);
+    const { status, state, cancelledBy, lastError } = await orchestrator.task(request.id);
+    assert.deepEqual([status, state, cancelledBy], ['cancelled', 'cancelled', 'cook']);
+    assert.deepEqual([lastError.code, lastError.message], ['CANCELLED', 'no stove']);
+  });
+
+  it('ends a task that its requester cancels with a message, and notifies the holder', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook } = await kitchen(parley);
+    for (const isHeld of [false, true]) {
+      const { id } = tfRequest();
+      await orchestrator.send(tfRequest({ id }));
+      if (isHeld) await cook.claim();
+      const cancel = () => orchestrator.send({ id, status: 'cancelled' });
+      assert.deepEqual([(await cancel()).status, (await cancel()).status], [202, 200]);
+      assert.equal((await orchestrator.task(id)).status, 'cancelled');
+      assertRefused(await cook.send({ id, status: 'completed' }), 409, 'cancelled');
+      await settled(parley);
+      const told = (await cook.inbox()).map((message) => [message.id, message.status]);
+      assert.deepEqual(told, isHeld ? [[id, 'cancelled']] : []);
+    }
+    assert.deepEqual(await orchestrator.inbox(), []);
+  });
+
+  it('refuses to cancel for an agent that has no part in the task', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator } = await kitchen(parley);
+    const stranger = await parley.agent('stranger', taskFormat);
+    const { id } = tfRequest();
+    await orchestrator.send(tfRequest({ id }));
+    await refusedWithoutTrace(parley, 404, 'task_not_found', () => stranger.send({ id, status: 'cancelled' }));
+  });
+
+  it('shows a task as pending while its holder says that it has not begun', async (t) => {
+    const { orchestrator, cook } = await kitchen(await testParley(t));
+    const { id } = tfRequest();
+    const status = async () => (await orchestrator.task(id)).status;
+    await orchestrator.send(tfRequest({ id }));
+    await cook.claim();
+    assert.equal(await status(), 'in_progress');
+    await cook.send({ id, status: 'pending', metadata: { message: 'in a minute' } });
+    assert.equal(await status(), 'pending');
+    assert.equal((await orchestrator.task(id)).claim.message, 'in a minute');
+    await cook.send({ id, status: 'in_progress' });
+    assert.equal(await status(), 'in_progress');
+  });
+
+  it('carries the fields that the format does not name, in both directions', async (t) => {
+    const { orchestrator, cook } = await kitchen(await testParley(t));
+    const request = tfRequest({ metadata: { team: 'sweets' }, extra: [1, { two: 2 }] });
+    assert.equal((await orchestrator.send(request)).status, 202);
+    const [{ message }] = await cook.claim();
+    assert.deepEqual([message.metadata, message.extra], [request.metadata, request.extra]);
+    await cook.send({ id: request.id, status: 'completed', result: {}, cost: { tokens: 7 }, seen: true });
+    const [{ cost, seen }] = await orchestrator.inbox();
+    assert.deepEqual([cost, seen], [{ tokens: 7 }, true]);
+  });
+
+  it('takes a task that is said to be pending for a request', async (t) => {
+    const { orchestrator, cook } = await kitchen(await testParley(t));
+    const request = tfRequest({ status: 'pending' });
+    assert.equal((await orchestrator.send(request)).status, 202);
+    const [{ message }] = await cook.claim();
+    assert.deepEqual([message.id, message.status], [request.id, undefined]);
+  });
+
+  it('accepts an id of any printable characters', async (t) => {
+    const { orchestrator, cook } = await kitchen(await testParley(t));
+    for (const id of ['ü-10666', '水 と 火', 'a.b#c?d%20&e', '𐍈'.repeat(128)]) {
+      assert.equal((await orchestrator.send(tfRequest({ id }))).status, 202, id);
+      assert.equal((await cook.claim())[0].message.id, id);
+      assert.equal((await cook.send({ id, status: 'completed', result: { id } })).status, 202);
+      assert.equal((await orchestrator.task(encodeURIComponent(id))).result.id, id);
+      assert.equal((await orchestrator.inbox())[0].id, id);
+      assert.equal((await orchestrator.call('POST', '/v1/inbox/ack', { ids: [id] })).body.acknowledged, 1);
+    }
   });
 
   it('expires an unclaimed task after an hour', async (t) => {

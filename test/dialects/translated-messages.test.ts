@@ -22,7 +22,7 @@ const object = fc
   .filter((value) => !findUnsafeJson(value));
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const percent = fc.double({ min: 0, max: 100, noNaN: true });
-const printable = fc.string({ unit: fc.constantFrom(...'aZ09 .-_~#/%'), minLength: 1, maxLength: 20 });
+const printable = fc.string({ unit: fc.constantFrom(...'aZ09 .-_~#%ü水'), minLength: 1, maxLength: 20 });
 const some = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record<T>(model, { requiredKeys: [] });
 
 const ODD_TYPES = ['parse_recipe', 'security.Briefing', 'security.>', 'a..b', '.', 'agent-os.nothing', 'x'.repeat(128)];

@@ -107,6 +107,105 @@ describe('task artifacts', () => {
     assertRefused(await outsider.call('GET', `/v1/tasks/${id}/artifacts/a`), 404, 'task_not_found');
   });
 
+  const file = (name: string, content: string) => ({ name, type: 'text/plain', content });
+  const held = async (parley: TestParley) => {
+    const { orchestrator, cook } = await kitchen(parley);
+    const { id } = tfRequest();
+    await orchestrator.send(tfRequest({ id }));
+    const report = async (status: string, artifacts: object[], more: object = {}) => {
+      const reply = await cook.send({ id, status, artifacts, ...more });
+      assert.equal(reply.status, 202, JSON.stringify(reply.body));
+    };
+    const names = async () => {
+      const { artifacts } = (await orchestrator.call('GET', `/v1/tasks/${id}/artifacts`)).body;
+      return artifacts.map(({ name, bytes }: { name: string; bytes: number }) => [name, bytes]);
+    };
+    return { orchestrator, cook, id, report, names };
+  };
+
+  it('gathers artifacts of all reports, and replaces those of the same name', async (t) => {
+    const { orchestrator, id, report, names } = await held(await testParley(t));
+    await report('pending', [file('plan', 'p')]);
+    await report('in_progress', [file('draft', '1'), file('large', 'x'.repeat(300_000))]);
+    assert.deepEqual(await names(), [
+      ['plan', 1],
+      ['draft', 1],
+      ['large', 300_000],
+    ]);
+    await report('in_progress', [file('draft', '22')]);
+    assert.equal((await orchestrator.call('GET', `/v1/tasks/${id}/artifacts/large`)).body.length, 300_000);
+    await report('completed', [file('large', 'y'.repeat(9000)), file('end', 'e')]);
+    assert.deepEqual(await names(), [
+      ['plan', 1],
+      ['draft', 2],
+      ['large', 9000],
+      ['end', 1],
+    ]);
+    const [{ artifacts }] = await orchestrator.inbox(20);
+    assert.deepEqual(artifacts, [
+      file('plan', 'p'),
+      file('draft', '22'),
+      file('large', 'y'.repeat(9000)),
+      file('end', 'e'),
+    ]);
+  });
+
+  it('keeps the artifacts of earlier reports where a result brings none', async (t) => {
+    const { orchestrator, report } = await held(await testParley(t));
+    await report('in_progress', [file('draft', '1')]);
+    await report('completed', [], { artifacts: undefined });
+    assert.deepEqual((await orchestrator.inbox(20))[0].artifacts, [file('draft', '1')]);
+  });
+
+  it('brings the artifacts of a failure and of a cancellation to the requester', async (t) => {
+    for (const [status, more] of [
+      ['failed', { error: { code: 'INVALID_INPUT', message: 'no' } }],
+      ['cancelled', {}],
+    ] as const) {
+      const { orchestrator, report } = await held(await testParley(t));
+      await report(status, [file('log', 'why')], more);
+      const [message] = await orchestrator.inbox(20);
+      assert.deepEqual([message.status, message.artifacts], [status, [file('log', 'why')]]);
+    }
+  });
+
+  it('shows the artifacts of a failed attempt until the next attempt begins', async (t) => {
+    const parley = await testParley(t);
+    const { orchestrator, cook, report, names } = await held(parley);
+    await report('failed', [file('log', 'why')], { error: { code: 'TIMEOUT', message: 'slow' } });
+    assert.deepEqual(await names(), [['log', 3]]);
+    parley.clock.advance(1000);
+    assert.equal((await cook.claim({ wait: 20 })).length, 1);
+    assert.deepEqual(await names(), []);
+    await report('completed', [file('end', 'e')]);
+    assert.deepEqual((await orchestrator.inbox(20))[0].artifacts, [file('end', 'e')]);
+  });
+
+  it('rejects more than 64 artifacts of one task', async (t) => {
+    const { cook, id, report, names } = await held(await testParley(t));
+    const many = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, at) => file(`f${from + at}`, 'x'.repeat(100)));
+    await report('in_progress', many(0, 60));
+    assertRefused(await cook.send({ id, status: 'in_progress', artifacts: many(60, 65) }), 413, 'too_large');
+    assert.equal((await names()).length, 60);
+    await report('in_progress', many(56, 64));
+    assert.equal((await names()).length, 64);
+  });
+
+  it('loses no artifact of two reports at once', async (t) => {
+    const { report, names } = await held(await testParley(t));
+    await report('in_progress', [file('first', 'x'.repeat(5000))]);
+    await Promise.all(['a', 'b'].map((name) => report('in_progress', [file(name, name.repeat(5000))])));
+    assert.deepEqual((await names()).map(([name]: [string]) => name).sort(), ['a', 'b', 'first']);
+  });
+
+  it('lets no requester put artifacts into its task by cancelling it', async (t) => {
+    const { orchestrator, id, report, names } = await held(await testParley(t));
+    await report('in_progress', [file('draft', '1')]);
+    await orchestrator.send({ id, status: 'cancelled', artifacts: [file('draft', 'forged')] });
+    assert.deepEqual(await names(), [['draft', 1]]);
+  });
+
   it('stores repeated artifacts once and deletes their blobs with the task', async (t) => {
     const blobs = new Set<string>();
     const parley = await testParley(t, {
@@ -127,11 +226,20 @@ describe('task artifacts', () => {
     });
     const sizes = [20_000, 300_000, 400_000];
     const artifacts = sizes.map((size) => ({ name: `${size}`, type: 'text/plain', content: 'x'.repeat(size) }));
-    const { cook, id } = await completed(parley, artifacts);
+    const { orchestrator, cook, id } = await completed(parley, artifacts);
     assert.equal(blobs.size, 3);
     assert.equal((await cook.send({ id, status: 'completed', result: {}, artifacts })).status, 200);
     assert.equal((await cook.send({ id, status: 'completed', result: 1, artifacts })).status, 409);
     assert.equal(blobs.size, 3);
+    const replaced = await orchestrator.send(tfRequest({ id: 'replaced' }));
+    assert.equal(replaced.status, 202);
+    for (const size of sizes) {
+      const again = [{ name: 'one', type: 'text/plain', content: 'y'.repeat(size) }];
+      await cook.send({ id: 'replaced', status: 'in_progress', artifacts: again });
+    }
+    await cook.send({ id: 'replaced', status: 'in_progress', artifacts: [file('two', 'z')] });
+    await eventually(() => assert.equal(blobs.size, 4));
+    assert.equal((await cook.send({ id: 'replaced', status: 'completed' })).status, 202);
     parley.clock.advance(8 * 86_400_000);
     await eventually(() => assert.equal(blobs.size, 0));
   });

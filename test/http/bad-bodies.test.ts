@@ -179,7 +179,7 @@ describe('message issues', () => {
     [{ type: 'heartbeat', sequence: 1, requires_ack: true }, 'message-routing'],
     [{ type: 'task.claimed', correlationId: '1', from: 'requester', payload: {} }, 'round-table'],
     [{ type: 'query', evidence: {}, payload: {} }, 'agent-os'],
-    [{ id: '1', type: 'x', payload: {}, routing: {}, colour: 'red' }, 'task-format'],
+    [{ id: '1', type: 'x', routing: {}, colour: 'red' }, 'task-format'],
   ];
   it('names the dialect that an unknown message resembles most, if any', async (t) => {
     const parley = await testParley(t);

@@ -35,13 +35,16 @@ describe('GET /schemas/{name}', () => {
       { id: 'a', status: 'pending' },
       { id: 'a', status: 'failed', error },
       { id: 'a', input: 1 },
+      tfRequest({ colour: 1 }),
+      { signalId: 'a', to: 'cook', type: 'blocked' },
     ];
     for (const message of right) assert.ok(isTask(message), JSON.stringify(message));
     const wrong = [
       tfRequest({ payload: 1 }),
-      tfRequest({ colour: 1 }),
       { id: 'a', status: 'done' },
       { id: 'a', status: 'failed' },
+      { id: 'a', status: 'in_progress', result: {} },
+      { signalId: 'a', type: 'blocked' },
     ];
     for (const message of wrong) assert.ok(!isTask(message), JSON.stringify(message));
     const isRoundTable = await judge('round-table.json');

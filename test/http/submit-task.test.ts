@@ -78,12 +78,7 @@ describe('POST /v1/tasks', () => {
     await refusedWithoutTrace(parley, 400, 'invalid_message', post({ id: 'x', status: 'pending' }));
     await refusedWithoutTrace(parley, 400, 'invalid_message', post({ id: 'x', input: 1 }));
     const reply = await refusedWithoutTrace(parley, 400, 'invalid_message', post({ colour: 'red' }));
-    assert.deepEqual(reply.body.issues.map(({ path }: { path: string }) => path).sort(), [
-      'colour',
-      'id',
-      'payload',
-      'type',
-    ]);
+    assert.deepEqual(reply.body.issues.map(({ path }: { path: string }) => path).sort(), ['id', 'payload', 'type']);
     assertRefused(await post(undefined)(), 400, 'invalid_request');
     await refusedWithoutTrace(parley, 422, 'capability_not_found', post(tfRequest({ type: 'fly' })));
   });

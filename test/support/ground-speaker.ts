@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { toIdWithoutBlanks } from '../../shared/kernel/ids.ts';
+import { toVisibleAsciiId } from '../../shared/kernel/ids.ts';
 import type { Reply, TestAgent } from './api.ts';
 import { type Held, madeCard, Worker } from './ground.ts';
 import type { Speaker, Wire } from './speakers.ts';
@@ -23,7 +23,7 @@ export const commonGround: Speaker = {
     payload: { correlation_id: randomUUID(), mode: 'call', payload },
   }),
   asked: { capability: 'common-ground.turn', priority: 'normal', ttlSeconds: 604_800 },
-  nameOf: toIdWithoutBlanks,
+  nameOf: toVisibleAsciiId,
   calledIn: ({ inbox: [{ correlation_id }] }) => correlation_id,
   take: async (agent) => {
     const worker = new Worker(agent);

@@ -56,7 +56,7 @@ const byMessages: Pick<Speaker, 'take' | 'say' | 'calledIn' | 'idIn'> = {
   take: async (agent) => (await agent.claim())[0]?.message,
   say: (agent, said) => agent.send(said),
   calledIn: ({ msg_id, id }) => msg_id ?? id,
-  idIn: ({ msg_id, id }) => msg_id ?? id,
+  idIn: ({ msg_id, signalId, id }) => msg_id ?? signalId ?? id,
 };
 
 const roundTable: Speaker = {
@@ -176,7 +176,7 @@ const taskFormat: Speaker = {
     text: error.message,
     original: metadata.parley.errorCode ?? error.code,
   }),
-  readNote: ({ type, routing, payload }) => ({ type, from: routing.source, content: payload }),
+  readNote: ({ type, from, payload }) => ({ type, from, content: payload }),
 };
 
 const DELEGATED = { task: 'The daily briefing', context: { deadline: '2026-02-08T15:50:00.000Z' } };

@@ -131,7 +131,7 @@ export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessa
     case 'renew':
       return blindly(task, buildRenewTransition(by(move.agent)));
     case 'ask':
-      return allowed(requestInput(task, by(move.agent), report(), { prompt: '?' }));
+      return allowed(requestInput(task, by(move.agent), report(), { prompt: { prompt: '?' } }));
     case 'answer':
       return allowed(provideInput(task, { now, limits: LIMITS }, 42, 'requester'));
     case 'fail': {

@@ -1,4 +1,4 @@
-import { toIdWithoutBlanks } from '../../kernel/ids.ts';
+import { toVisibleAsciiId } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode } from './decode.ts';
@@ -19,7 +19,7 @@ export const commonGroundDialect: Dialect = {
   validate: (message) => validate(CommonGroundMessage, message),
   isRecognized: (message) => message.subject !== undefined,
   decode,
-  toAliasId: toIdWithoutBlanks,
+  toAliasId: toVisibleAsciiId,
   natsBinding: commonGroundNatsBinding,
   // Each message names its version: a profile decides only what its agent is told in.
   profiles: Object.fromEntries(PROFILE_VERSIONS.map((version) => [version, { getSender: () => undefined }])),

@@ -1,4 +1,4 @@
-import { toIdWithoutBlanks } from '../../kernel/ids.ts';
+import { toVisibleAsciiId } from '../../kernel/ids.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
@@ -18,7 +18,7 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
   if (subject !== undefined) return { subject, headers: withTrace(headers ?? {}, task.traceparent), payload: input };
   const target = task.to ?? task.holder ?? SYSTEM_SENDER;
   const turn = buildMessage(task, about, ['cmd', target, 'turn'], task.createdAt, task.from, {
-    correlation_id: toIdWithoutBlanks(task.id),
+    correlation_id: toVisibleAsciiId(task.id),
     mode: 'call',
     channel_id: about.channel,
     recursion_depth: about.depth,

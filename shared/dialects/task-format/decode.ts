@@ -8,13 +8,15 @@ import { isJsonObject, type JsonObject, toJsonObject } from '../../kernel/json/j
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import { buildTrace } from '../../kernel/trace.ts';
 import type { Artifact } from '../../model/artifact.ts';
-import type { Command, TaskRequestCommand } from '../../model/command.ts';
+import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import type { RetryPolicy } from '../../model/task.ts';
 import { omitStamps } from '../omit-stamps.ts';
-import { GIVEN_UP_CODE, getRetryRule, MAX_STANDARD_ATTEMPTS } from './error-codes.ts';
+import { MAX_TTL_SECONDS } from '../time-to-live.ts';
+import { CANCELLED_CODE, getRetryRule, MAX_STANDARD_ATTEMPTS } from './error-codes.ts';
 import {
   type ArtifactSchema,
   pickSchema,
+  Signal,
   TaskRequest,
   TaskResponse,
   TaskUpdate,
@@ -32,6 +34,7 @@ export const decode = (wire: JsonObject, _config: Config, sender: string | undef
     return toRequestCommand(parseOrThrow(TaskRequest, wire, 'invalid_message', MESSAGE_LABEL), sender);
   if (shape === TaskUpdate)
     return toAnswerCommand(parseOrThrow(TaskUpdate, wire, 'invalid_message', MESSAGE_LABEL), sender);
+  if (shape === Signal) return toSignalCommand(parseOrThrow(Signal, wire, 'invalid_message', MESSAGE_LABEL), sender);
   return toReportCommand(parseOrThrow(TaskResponse, wire, 'invalid_message', MESSAGE_LABEL), sender);
 };
 
@@ -50,7 +53,7 @@ const resolveSender = (name: string | undefined, sender: string | undefined, pat
 };
 
 const toRequestCommand = (wire: TaskRequest, sender: string | undefined): TaskRequestCommand => {
-  const { context, routing, observability, retryPolicy } = wire;
+  const { id, type, payload, status: _pending, context, routing, observability, retryPolicy, ...fields } = wire;
   const from = resolveSender(routing.source, sender, 'routing.source');
   const { parentTaskId, priority, ...aboutContext } = context;
   const { source: _source, target, delegationChain, ...aboutRouting } = routing;
@@ -61,12 +64,12 @@ const toRequestCommand = (wire: TaskRequest, sender: string | undefined): TaskRe
   const untold = members && isLosslessBaggage(baggage, toJsonObject(members)) ? {} : { baggage: members };
   return {
     kind: 'request',
-    messageId: wire.id,
+    messageId: id,
     fingerprint: computeFingerprint({ ...omitTaskFormatStamps(toJsonObject(wire)), from }),
     from,
-    taskId: wire.id,
+    taskId: id,
     to: target,
-    capability: wire.type,
+    capability: type,
     priority: priority === 'urgent' ? 'critical' : priority,
     ttlSeconds: TASK_FORMAT_TTL_SECONDS,
     parent: parentTaskId,
@@ -78,8 +81,9 @@ const toRequestCommand = (wire: TaskRequest, sender: string | undefined): TaskRe
     maxAttempts: retryPolicy?.maxAttempts ?? MAX_STANDARD_ATTEMPTS,
     trace,
     baggage,
-    input: wire.payload,
+    input: payload,
     extensions: toExtensions({
+      ...toExtraFields(fields),
       context: toJsonObject(aboutContext),
       routing: toJsonObject(aboutRouting),
       observability: toJsonObject({ ...aboutTrace, ...untold, ...(trace ? {} : { traceId, spanId }) }),
@@ -97,9 +101,33 @@ const toRetryPolicy = ({
   initialMs: initialDelay,
 });
 
+const toExtraFields = (fields: object): JsonObject =>
+  Object.keys(fields).length > 0 ? { fields: toJsonObject(fields) } : {};
+
 const toAnswerCommand = (wire: TaskUpdate, sender: string | undefined): Command => {
   const from = resolveSender(undefined, sender, 'id');
   return { ...toMessageIdentity(wire.id, from, wire), kind: 'answer', answer: wire.input };
+};
+
+/** A signal that nobody reads goes after a week, as whatever else waits. */
+const SIGNAL_TTL_SECONDS = MAX_TTL_SECONDS;
+
+const toSignalCommand = (wire: Signal, sender: string | undefined): DirectMessageCommand => {
+  const { signalId, from: said, to, type, payload, timestamp, parley: _ours, ...fields } = wire;
+  const from = resolveSender(said, sender, 'from');
+  return {
+    kind: 'directMessage',
+    messageId: signalId,
+    givenId: signalId,
+    fingerprint: computeFingerprint({ ...omitTaskFormatStamps(toJsonObject(wire)), from }),
+    from,
+    to,
+    type: `${TASK_FORMAT}.${type}`,
+    priority: 'normal',
+    ttlSeconds: SIGNAL_TTL_SECONDS,
+    content: payload,
+    extensions: toExtensions({ ...toExtraFields(fields), timestamp }),
+  };
 };
 
 /** A response has no id of its own: the task, the agent and what it says are what it is known by. */
@@ -119,53 +147,70 @@ const omitTimes = ({ startedAt: _started, completedAt: _ended, duration_ms: _las
   metadata;
 
 const toReportCommand = (wire: TaskResponse, sender: string | undefined): Command => {
-  const { agent, progress, message, parley: _ours, ...rest } = wire.metadata;
+  const { id, status, metadata: aboutTask, observability, artifacts, result, error, input, ...fields } = wire;
+  const { agent, progress, message, parley: _ours, ...rest } = aboutTask;
   const from = resolveSender(agent, sender, 'metadata.agent');
-  const about = { ...toMessageIdentity(wire.id, from, wire), isIdentifiedByContent: true as const };
-  const traced = wire.observability && { observability: toJsonObject(wire.observability) };
-  const metadata = toJsonObject(rest);
-  switch (wire.status) {
+  const about = {
+    ...toMessageIdentity(id, from, wire),
+    isIdentifiedByContent: true as const,
+    artifacts: artifacts?.map(toArtifact),
+  };
+  const told = { ...toExtraFields(fields), ...(observability && { observability: toJsonObject(observability) }) };
+  const metadata = toJsonObject({ ...rest, progress, message });
+  switch (status) {
     case 'pending':
-      return { ...about, kind: 'claim', claimNote: toJsonObject({ ...rest, message }) };
+      return {
+        ...about,
+        kind: 'claim',
+        claimNote: toJsonObject({ ...toExtraFields(fields), ...rest, message, status }),
+      };
     case 'in_progress':
       return {
         ...about,
         kind: 'progress',
-        progress: { percent: progress, message, extensions: toExtensions({ metadata }) },
+        progress: { percent: progress, message, extensions: toExtensions({ ...told, metadata: toJsonObject(rest) }) },
       };
-    case 'completed': {
-      const extensions = toExtensions({ metadata: toJsonObject({ ...rest, progress, message }), ...traced });
+    case 'completed':
       return {
         ...about,
         kind: 'complete',
-        output: wire.result === undefined ? {} : wire.result,
-        artifacts: wire.artifacts?.map(toArtifact),
-        extensions,
+        output: result === undefined ? {} : result,
+        extensions: toExtensions({ ...told, metadata }),
+      };
+    case 'failed': {
+      const { code, message: why, details, recoverable, ...more } = error;
+      const rule = getRetryRule(code, recoverable);
+      return {
+        ...about,
+        kind: 'fail',
+        error: {
+          code,
+          message: why,
+          details,
+          ...rule,
+          recoverable: recoverable === rule.retryable ? undefined : recoverable,
+        },
+        extensions: toExtensions({ ...told, metadata, error: toJsonObject(more) }),
       };
     }
-    case 'failed': {
-      const { code, message: why, details, recoverable, ...more } = wire.error;
-      const rule = getRetryRule(code, recoverable);
-      const told = recoverable === rule.retryable ? undefined : recoverable;
-      const error = { code, message: why, details, ...rule, recoverable: told };
-      const extensions = toExtensions({
-        metadata: toJsonObject({ ...rest, progress, message }),
-        error: toJsonObject(more),
-        ...traced,
-      });
-      return { ...about, kind: 'fail', error, extensions };
-    }
     case 'cancelled': {
-      const error = { code: GIVEN_UP_CODE, message: message ?? `${from} gave the task up.`, retryable: false };
-      const extensions = toExtensions({
-        metadata: toJsonObject({ ...rest, progress, message }),
-        status: 'cancelled',
-        ...traced,
-      });
-      return { ...about, kind: 'fail', error, extensions };
+      const text = message ?? `${from} cancelled the task.`;
+      return {
+        ...about,
+        kind: 'cancel',
+        error: { code: CANCELLED_CODE, message: text, retryable: false },
+        extensions: toExtensions({ ...told, metadata }),
+      };
     }
-    case 'input_required':
-      return { ...about, kind: 'ask', prompt: toJsonObject(wire.input) };
+    case 'input_required': {
+      const prompt = input.prompt ?? (message || `${from} needs input.`);
+      return {
+        ...about,
+        kind: 'ask',
+        prompt: { ...toJsonObject(input), prompt },
+        extensions: toExtensions({ ...told, metadata }),
+      };
+    }
   }
 };
 

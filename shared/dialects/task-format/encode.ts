@@ -1,6 +1,6 @@
 import { decodeBaggage } from '../../kernel/baggage.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
+import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { parseTraceIds, type Trace } from '../../kernel/trace.ts';
 import { isCancelled, type TaskOutcome } from '../../model/delivery.ts';
@@ -12,8 +12,9 @@ import { TASK_FORMAT, TASK_FORMAT_TTL_SECONDS } from './decode.ts';
 import { toTaskFormatErrorCode } from './error-codes.ts';
 
 export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => {
-  const { context, routing, observability } = parseExtensions(task.extensions);
+  const { fields, context, routing, observability } = parseExtensions(task.extensions);
   return {
+    ...fields,
     id: task.id,
     type: task.capability,
     payload: toContentObject(input),
@@ -50,20 +51,28 @@ const buildObservability = (
   ...said,
 });
 
-/** Task Format has no message that is not about a task: this one looks like a request that nobody can claim. */
+/** Whatever is no task is a signal, whoever sent it. */
 export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject => {
-  const { id, type, from, to, priority, ttlSeconds, correlation } = directMessage;
+  const { id, type, from, to, priority, ttlSeconds, correlation, extensions } = directMessage;
+  const { fields, timestamp } = parseExtensions(extensions);
+  const isOwn = type.startsWith(`${TASK_FORMAT}.`);
   return {
-    id,
-    type,
+    ...fields,
+    signalId: id,
+    from,
+    to,
+    type: isOwn ? type.slice(TASK_FORMAT.length + 1) : type,
     payload: toContentObject(content),
-    context: {
-      timestamp: toIso(directMessage.createdAt),
-      priority: toWirePriority(priority),
-      parley: { isNote: true, correlation, ttlSeconds, carried: pickForeignExtensions(directMessage.extensions) },
-    },
-    routing: { source: from, target: to },
-    observability: buildObservability(directMessage),
+    timestamp: timestamp ?? toIso(directMessage.createdAt),
+    ...(!isOwn && {
+      observability: buildObservability(directMessage),
+      parley: omitIfEmpty({
+        priority: toWirePriority(priority),
+        ttlSeconds,
+        correlation,
+        carried: pickForeignExtensions(extensions),
+      }),
+    }),
   };
 };
 
@@ -74,18 +83,21 @@ const toContentObject = (content: Json): JsonObject => (isJsonObject(content) ? 
 /** What the holder of an open task said last. */
 export const encodeReport = (task: ReportedTask): JsonObject => {
   const { percent, message, subTasks, extensions = {} } = task.progress ?? {};
-  const directMessage = task.progress ? {} : task.claimNote;
+  const { fields, status: _pending, ...note } = (task.progress ? undefined : task.claimNote) ?? {};
+  const said = parseExtensions(extensions);
   return {
+    ...toObjectOrEmpty(fields),
+    ...said.fields,
     id: task.id,
     status: task.progress ? 'in_progress' : 'pending',
     metadata: {
-      ...directMessage,
+      ...note,
       startedAt: toIsoOrUndefined(task.claimedAt),
       retryCount: countRetries(task),
       agent: task.holder,
       progress: percent,
-      message: message ?? directMessage?.message,
-      ...parseExtensions(extensions).metadata,
+      message: message ?? note.message,
+      ...said.metadata,
       parley: omitIfEmpty({ subTasks, carried: pickForeignExtensions(extensions) }),
     },
     observability: buildObservability(task),
@@ -99,6 +111,7 @@ export const encodeOutcome = (
 ): JsonObject => {
   const { task, status, extensions, prompt } = outcome;
   const {
+    fields,
     metadata,
     error,
     observability: saidTrace,
@@ -119,18 +132,19 @@ export const encodeOutcome = (
   };
   const observability = buildObservability(task, saidTrace);
   if (status === 'claimed') return { id: task.id, input: { ...prompt, answer: outcome.answer } };
-  if (status === 'input_required') return { id: task.id, status, input: prompt, metadata: about, observability };
-  if (status === 'completed') return { id: task.id, status, result: output, artifacts, metadata: about, observability };
-  if (isCancelled(outcome)) {
-    return { id: task.id, status: 'cancelled', metadata: { message: outcome.error?.message, ...about }, observability };
-  }
-  return {
+  const whole = (how: string, what: JsonObject): JsonObject => ({
+    ...fields,
     id: task.id,
-    status: 'failed',
-    error: { ...buildErrorBlock(outcome), ...error },
-    metadata: about,
+    status: how,
+    ...what,
+    artifacts,
+    metadata: { message: how === 'cancelled' ? outcome.error?.message : undefined, ...about },
     observability,
-  };
+  });
+  if (status === 'input_required') return whole(status, { input: prompt });
+  if (status === 'completed') return whole(status, { result: output });
+  if (isCancelled(outcome)) return whole('cancelled', {});
+  return whole('failed', { error: { ...buildErrorBlock(outcome), ...error } });
 };
 
 const buildErrorBlock = (outcome: TaskOutcome): JsonObject => {
@@ -162,11 +176,13 @@ const parseExtensions = (extensions: JsonObject) => {
   const parts = pickObject(extensions, TASK_FORMAT);
   const part = (name: string): JsonObject => pickObject(parts, name);
   return {
+    fields: part('fields'),
     context: part('context'),
     routing: part('routing'),
     observability: part('observability'),
     metadata: part('metadata'),
     error: part('error'),
+    timestamp: parts.timestamp,
   };
 };
 

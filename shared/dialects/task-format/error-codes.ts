@@ -33,8 +33,8 @@ export const TASK_FORMAT_ERROR_CODES: ReadonlyMap<string, RetryRule> = new Map<s
 /** As many attempts as the most patient of them needs. */
 export const MAX_STANDARD_ATTEMPTS = SYSTEM_RULE.attempts;
 
-/** A holder that says `cancelled` gives the task up for good. */
-export const GIVEN_UP_CODE = 'CANCELLED';
+/** Why a task is cancelled by whoever says so in a message. */
+export const CANCELLED_CODE = 'CANCELLED';
 
 /** Who fails may give up where a standard code allows another try, but not the other way round. */
 export const getRetryRule = (code: string, recoverable: boolean | undefined): RetryRule => {

@@ -3,9 +3,15 @@ import { toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, omitTaskFormatStamps, TASK_FORMAT } from './decode.ts';
-import { hasTaskFormatFieldsOnly, pickSchema, TASK_FORMAT_FIELDS, TaskFormatMessage } from './schema.ts';
+import {
+  hasTaskFormatFieldsOnly,
+  hasTaskFormatShape,
+  pickSchema,
+  TASK_FORMAT_FIELDS,
+  TaskFormatMessage,
+} from './schema.ts';
 
-/** The task format: requests, responses of six statuses, and answers to those that ask for input. */
+/** The task format: requests, responses of six statuses, answers to those that ask for input, and signals. */
 export const taskFormatDialect: Dialect = {
   name: TASK_FORMAT,
   isAuditedByDefault: false,
@@ -14,7 +20,8 @@ export const taskFormatDialect: Dialect = {
   fieldNames: TASK_FORMAT_FIELDS,
   validate: (message) => validate(pickSchema(message), message),
   isRecognized: hasTaskFormatFieldsOnly,
-  listCorrelationIds: ({ id, context }) => [id, toObjectOrEmpty(context).parentTaskId],
+  isRecognizedWithExtraFields: hasTaskFormatShape,
+  listCorrelationIds: ({ id, signalId, context }) => [id ?? signalId, toObjectOrEmpty(context).parentTaskId],
   decode,
   omitStamps: omitTaskFormatStamps,
   toProtocolError: ({ code, message }) => {

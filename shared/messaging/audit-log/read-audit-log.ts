@@ -108,10 +108,10 @@ const LOGGED_EVENTS: Record<string, { by?: Speaker; directions: Direction[] }> =
   'task.progress': { by: 'holder', directions: ['sent', 'received'] },
   'task.completed': { by: 'holder', directions: ['sent', 'received'] },
   'task.failed': { by: 'holder', directions: ['sent', 'received'] },
+  'task.cancelled': { by: 'holder', directions: ['sent', 'received'] },
   'task.input_required': { by: 'holder', directions: ['sent', 'received'] },
   // No message leads to these: what reaches somebody is all that they tell.
   'task.input_given': { directions: [] },
-  'task.cancelled': { directions: [] },
   'batch.ended': { directions: [] },
   'message.sent': { by: 'sender', directions: ['sent'] },
   'message.read': { by: 'sender', directions: ['received'] },

@@ -36,6 +36,7 @@ const getSentEntry = (type: TaskEventType, task: Task): JsonObject | undefined =
       return task.progress?.auditEntry;
     case 'task.completed':
     case 'task.failed':
+    case 'task.cancelled':
       return getOutcomeAuditEntry(task, task.endMessage?.id);
     case 'task.retrying':
     case 'task.input_required':

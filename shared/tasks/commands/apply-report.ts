@@ -2,39 +2,34 @@ import { getAuditDialect } from '../../dialects/is-audited.ts';
 import { canServe, listServedDomains, listWholeDomains, type RegisteredAgent } from '../../identity/agents/agent.ts';
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import type { Deps } from '../../identity/deps.ts';
-import type { ParleyError } from '../../kernel/errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { Json } from '../../kernel/json/json.ts';
 import { assertMaxSize, type MeasuredJson, measureJson } from '../../kernel/json/measure-json.ts';
 import { assertSameMessage } from '../../kernel/same-request.ts';
-import type { Artifact } from '../../model/artifact.ts';
+import type { Artifact, StoredArtifacts } from '../../model/artifact.ts';
 import type { TaskReport } from '../../model/command.ts';
 import { getDedupRound, isAssigned, type ProcessedMessage, type Task, taskRef } from '../../model/task.ts';
-import { type Change, notEquals, notExists } from '../../ports/conditions.ts';
-import { deleteOrphans, isStoredAsBlob, storeContent, withBlobCleanup } from '../../storage/content.ts';
+import { type Change, mergeChanges } from '../../ports/conditions.ts';
+import {
+  deleteOrphans,
+  isStoredAsBlob,
+  listBlobKeys,
+  type StoredContent,
+  storeContent,
+  withBlobCleanup,
+} from '../../storage/content.ts';
 import { listOutputContents, pickExtraFields, type StoredOutput, storeArtifacts } from '../artifacts.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
-import {
-  type Actor,
-  buildCompleteTransition,
-  buildRenewTransition,
-  claimByMessage,
-  claimThen,
-  failAsHolder,
-  type HolderMessage,
-  recordClaimNote,
-  recordProgress,
-  requestInput,
-} from '../transitions/holder-transitions.ts';
-import {
-  type AlternativeHolders,
-  buildHolderReleaseChange,
-  buildReassignChange,
-  findAlternativeHolders,
-  isDecline,
-} from '../transitions/reassign-task.ts';
-import { applyTo, toConditionalUpdate } from '../transitions/rules.ts';
+import { type Actor, buildRenewTransition } from '../transitions/holder-transitions.ts';
+import { type AlternativeHolders, findAlternativeHolders, isDecline } from '../transitions/reassign-task.ts';
+import { applyTo } from '../transitions/rules.ts';
 import { assertReadableSchema } from './answer-schema.ts';
+import { isUnheldByRequester, planReport, type ReportPlan } from './report-plan.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
+
+/** Two reports of one holder at once are no accident after so many tries. */
+const MAX_TRIES = 3;
 
 /** What an agent says about a task: that it takes it, how far it is, how it ended. Each message counts once. */
 export const applyReport = async (
@@ -43,7 +38,8 @@ export const applyReport = async (
   message: TaskReport,
   calledId = message.taskId,
 ): Promise<{ duplicate: boolean }> => {
-  const { agent } = sender;
+  const { project } = sender.agent;
+  const { taskId, artifacts } = message;
   const by = toActor(deps, sender);
   if (message.kind === 'ask') await assertReadableSchema(message.prompt.schema);
   assertMaxSize('What the message carries', pickRecordFields(message), deps.config.limits.extensionBytes);
@@ -52,33 +48,47 @@ export const applyReport = async (
       ? assertMaxSize('The result', message.output, deps.config.limits.outputBytes)
       : undefined;
   let duplicate = false;
-  const judging =
-    ({ resolve }: ReportPlan) =>
+  /** The artifacts that the task has, as far as is known: what is stored is made of them. */
+  let earlier: StoredArtifacts | undefined;
+  let isStale = false;
+  const judge =
+    ({ resolve }: ReportPlan, stored: StoredOutput = {}) =>
     (task: Task): Change | ParleyError | 'unchanged' => {
       if (!canReportOn(sender, task)) return taskNotFoundError(calledId);
       duplicate = isDuplicateReport(task, message);
-      return duplicate ? renewOnDuplicate(task, by, message) : resolve(task);
+      if (duplicate) return renewOnDuplicate(task, by, message);
+      const change = resolve(task);
+      if (!artifacts || change instanceof Error || change === 'unchanged' || isUnheldByRequester(task, by.agent))
+        return change;
+      const current = isAssigned(task) ? task.artifacts : undefined;
+      isStale = computeFingerprint([current]) !== computeFingerprint([earlier]);
+      earlier = current;
+      return isStale ? 'unchanged' : mergeChanges(change, { set: { artifacts: stored.artifacts } });
     };
-  const artifacts = message.kind === 'complete' ? message.artifacts : undefined;
   if ((output && isStoredAsBlob(output)) || (artifacts && isStoredAsBlob(measureJson(artifacts)))) {
     // Anybody may report on any task: what is large is stored only where it would be taken as things are.
-    const task = await deps.records.get(taskRef(agent.project, message.taskId));
-    const judged = task ? judging(planReport(message, by))(task) : taskNotFoundError(message.taskId);
+    const task = await deps.records.get(taskRef(project, taskId));
+    const judged = task ? judge(planReport(message, by))(task) : taskNotFoundError(taskId);
     if (judged instanceof Error) throw judged;
     if (duplicate) return { duplicate };
   }
-  const stored = output && (await storeOutput(deps, agent.project, message.taskId, output, artifacts));
-  const contents = stored ? listOutputContents(stored) : [];
-  const planned = planReport(message, by, {
-    stored,
-    alternatives: await findAlternativesForDecline(deps, sender, message),
-  });
-  const done = await withBlobCleanup(deps.blobs, contents, () =>
-    updateTask(deps, agent.project, message.taskId, planned.optimisticChange, judging(planned)),
-  );
-  if (done.outcome === 'unchanged') await deleteOrphans(deps.blobs, contents, listOutputContents(done.record));
-  return { duplicate };
+  const alternatives = await findAlternativesForDecline(deps, sender, message);
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    isStale = false;
+    const stored = await storeOutput(deps, project, taskId, { output, artifacts, earlier });
+    const contents = listNewContents(stored, earlier);
+    const plan = planReport(message, by, { stored, alternatives });
+    const done = await withBlobCleanup(deps.blobs, contents, () =>
+      updateTask(deps, project, taskId, withArtifacts(plan.optimisticChange, stored), judge(plan, stored)),
+    );
+    if (done.outcome === 'unchanged') await deleteOrphans(deps.blobs, contents, listOutputContents(done.record));
+    if (!isStale) return { duplicate };
+  }
+  throw new ParleyError('conflict', `The artifacts of the task ${calledId} change all the time. Try again.`);
 };
+
+const withArtifacts = (change: Change | undefined, { artifacts }: StoredOutput): Change | undefined =>
+  change && artifacts ? mergeChanges(change, { set: { artifacts } }) : change;
 
 /** Who could never have held the task does not learn that it is there. Who held it once is told that it holds it no more. */
 export const canReportOn = (known: RegisteredAgent, task: Task): boolean => {
@@ -97,13 +107,6 @@ export const toActor = (deps: Deps, known: RegisteredAgent): Actor => ({
   limits: deps.config.tasks,
 });
 
-/** What a report needs that is not in the task itself. */
-interface ReportInputs {
-  stored?: StoredOutput;
-  /** Who can do what its holder says it cannot. */
-  alternatives?: AlternativeHolders;
-}
-
 const findAlternativesForDecline = async (
   deps: Deps,
   { agent }: RegisteredAgent,
@@ -114,100 +117,46 @@ const findAlternativesForDecline = async (
   return task && findAlternativeHolders(deps, task, agent.id);
 };
 
-interface ReportPlan {
-  /** What is tried without a look at the task, where that can be said beforehand. */
-  optimisticChange?: Change;
-  resolve: (task: Task) => Change | ParleyError | 'unchanged';
+interface ReportedOutput {
+  output?: MeasuredJson<Json>;
+  artifacts?: Artifact[];
+  earlier?: StoredArtifacts;
 }
-
-const planReport = (message: TaskReport, by: Actor, { stored, alternatives }: ReportInputs = {}): ReportPlan => {
-  const seen: ProcessedMessage = { id: message.messageId, fingerprint: message.fingerprint };
-  const { isIdentifiedByContent, attempt, sequenceInfo } = message;
-  const auditEntry: HolderMessage = {
-    processedMessage: seen,
-    isIdentifiedByContent,
-    attempt,
-    auditEntry: message.auditEntry,
-    sequenceInfo,
-  };
-  switch (message.kind) {
-    case 'claim':
-      return {
-        resolve: (task) => {
-          if (task.holder !== by.agent || task.endedAt !== undefined) {
-            return isCompletedByAgent(task, by.agent) ? 'unchanged' : claimByMessage(task, by, auditEntry, message);
-          }
-          return task.claimNote === undefined ? recordClaimNote(task, by, auditEntry, message) : 'unchanged';
-        },
-      };
-    case 'progress':
-      return {
-        resolve: (task) =>
-          recordProgress(task, by, auditEntry, { ...message.progress, auditEntry: message.auditEntry, at: by.now }),
-      };
-    case 'complete': {
-      const completed = buildCompleteTransition(
-        by,
-        auditEntry,
-        stored?.output ?? { json: message.output },
-        message.extensions,
-        {
-          artifacts: stored?.artifacts,
-          confidence: message.confidence,
-        },
-      );
-      // Only where the id cannot be that of an earlier message about the task.
-      const optimisticChange = toConditionalUpdate(
-        completed,
-        notExists('processedMessages'),
-        notEquals('claimMessage.id', message.messageId),
-      );
-      return { optimisticChange, resolve: (task) => claimThen(task, by, () => completed) };
-    }
-    case 'fail':
-      return {
-        resolve: (task) => {
-          if (message.release) return buildHolderReleaseChange(task, by, auditEntry);
-          return alternatives
-            ? buildReassignChange(task, by, auditEntry, message.error, alternatives)
-            : failAsHolder(task, by, auditEntry, message.error, message.extensions);
-        },
-      };
-    case 'ask':
-      return { resolve: (task) => requestInput(task, by, auditEntry, message.prompt) };
-  }
-};
-
-/** It says late that it took what it has completed since. */
-const isCompletedByAgent = ({ status, holder }: Task, agent: string): boolean =>
-  status === 'completed' && holder === agent;
 
 const storeOutput = async (
   deps: Deps,
   project: string,
   taskId: string,
-  said: MeasuredJson<Json>,
-  files: Artifact[] | undefined,
+  { output: said, artifacts: files, earlier }: ReportedOutput,
 ): Promise<StoredOutput> => {
   const [output, artifacts] = await Promise.all([
-    storeContent(deps, project, taskId, said),
-    files && storeArtifacts(deps, project, taskId, files),
+    said && storeContent(deps, project, taskId, said),
+    files && storeArtifacts(deps, project, taskId, files, earlier),
   ]);
   return { output, artifacts };
 };
 
+/** Without those that the task has already. */
+const listNewContents = (stored: StoredOutput, earlier: StoredArtifacts | undefined): (StoredContent | undefined)[] => {
+  const known = listBlobKeys(listOutputContents({ artifacts: earlier }));
+  return listOutputContents(stored).filter((content) => content && 'blob' in content && !known.includes(content.blob));
+};
+
 /** What is kept in the record itself. */
-const pickRecordFields = (message: TaskReport): unknown => {
+const pickRecordFields = (message: TaskReport): unknown => [
+  pickStoredFields(message),
+  message.artifacts?.map(pickExtraFields),
+];
+
+const pickStoredFields = (message: TaskReport): unknown => {
   if (message.kind === 'claim') return message.claimNote;
-  if (message.kind === 'ask') return message.prompt;
-  if (message.kind === 'progress') return message.progress;
-  return message.kind === 'complete'
-    ? [message.extensions, message.artifacts?.map(pickExtraFields)]
-    : message.extensions;
+  if (message.kind === 'ask') return [message.prompt, message.extensions];
+  return message.kind === 'progress' ? message.progress : message.extensions;
 };
 
 /** The very same message once more. The same id with other content is a mistake. */
 const isDuplicateReport = (task: Task, message: TaskReport): boolean => {
+  if (message.kind === 'cancel' && task.status === 'cancelled' && task.cancelledBy === message.from) return true;
   const known = [task.claimMessage, task.endMessage, ...(task.processedMessages ?? [])].findLast(
     (seen) => seen?.id === message.messageId,
   );

@@ -83,9 +83,13 @@ const RESPONSE_STATUS: Record<TaskStatus, TaskView['status']> = {
   cancelled: 'cancelled',
 };
 
+/** What its holder has received and not begun is pending, where the holder says so. */
+const toResponseStatus = ({ status, claimNote, hasAsked }: Task): TaskView['status'] =>
+  status === 'claimed' && claimNote?.status === 'pending' && !hasAsked ? 'pending' : RESPONSE_STATUS[status];
+
 export const toTaskView = (task: Task): TaskView => ({
   id: task.id,
-  status: RESPONSE_STATUS[task.status],
+  status: toResponseStatus(task),
   error: RESPONSE_STATUS[task.status] === 'failed' ? toErrorView(task) : undefined,
   input: task.prompt,
   metadata: {

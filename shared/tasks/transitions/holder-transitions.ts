@@ -1,8 +1,7 @@
 import type { AgentPause } from '../../identity/agents/agent-control.ts';
 import type { ParleyError } from '../../kernel/errors.ts';
 import type { Json, JsonObject } from '../../kernel/json/json.ts';
-import type { StoredArtifacts } from '../../model/artifact.ts';
-import type { SequenceInfo } from '../../model/command.ts';
+import type { AskMessage, SequenceInfo } from '../../model/command.ts';
 import { inboxSortKey } from '../../model/delivery.ts';
 import { toQuestion } from '../../model/history.ts';
 import { buildStepChange, getStep, STEP_NAME } from '../../model/step.ts';
@@ -105,7 +104,8 @@ export const buildClaimTransition = (
         claimNote,
         claimId,
       },
-      unset: ['notBefore'],
+      // Files of an earlier attempt are no part of what this one brings.
+      unset: ['notBefore', 'artifacts'],
       add: { attempt: 1 },
     },
   };
@@ -223,13 +223,12 @@ export const buildCompleteTransition = (
   report: HolderMessage,
   output: StoredContent,
   extensions: JsonObject,
-  { artifacts, confidence }: { artifacts?: StoredArtifacts; confidence?: number } = {},
+  { confidence }: { confidence?: number } = {},
 ): Transition => ({
   rules: requireHolderAttempt(by, report),
   change: mergeChanges(buildEndChange('completed', by), {
     set: {
       output,
-      artifacts,
       outcomeExtensions: extensions,
       outcomeAuditEntry: report.auditEntry,
       endMessage: report.processedMessage,
@@ -267,8 +266,34 @@ export const failAsHolder = (
     };
   });
 
+/** `→ cancelled` by its holder, who gives it up for good. */
+export const cancelAsHolder = (
+  task: Task,
+  by: Actor,
+  report: HolderMessage,
+  error: TaskError,
+  extensions: JsonObject,
+): Change | ParleyError =>
+  claimThen(task, by, () => ({
+    rules: [requireAssignedTo(by.agent), ...requireAttempt(report.attempt)],
+    change: mergeChanges(buildEndChange('cancelled', by), {
+      set: {
+        cancelledBy: by.agent,
+        error: { ...error, agent: by.agent },
+        endMessage: report.processedMessage,
+        outcomeExtensions: extensions,
+        outcomeAuditEntry: report.auditEntry,
+      },
+    }),
+  }));
+
 /** The holder cannot go on without an answer: the lease and the time to live stand still until it comes. */
-export const requestInput = (task: Task, by: Actor, report: HolderMessage, prompt: JsonObject): Change | ParleyError =>
+export const requestInput = (
+  task: Task,
+  by: Actor,
+  report: HolderMessage,
+  { prompt, extensions }: Pick<AskMessage, 'prompt' | 'extensions'>,
+): Change | ParleyError =>
   claimThen(task, by, (held) => ({
     rules: requireHolderAttempt(by, report),
     change: {
@@ -277,6 +302,7 @@ export const requestInput = (task: Task, by: Actor, report: HolderMessage, promp
         prompt,
         askedAt: by.now,
         hasAsked: true,
+        outcomeExtensions: extensions ?? {},
         processedMessages: appendProcessedMessage(held, report),
         outcomeAuditEntry: report.auditEntry,
       },

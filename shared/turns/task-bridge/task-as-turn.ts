@@ -4,7 +4,7 @@ import { turnProtocol } from '../../dialects/turn-protocol.ts';
 import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
-import { toIdWithoutBlanks } from '../../kernel/ids.ts';
+import { toVisibleAsciiId } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import { type AgentState, agentStateRef, buildAgentStateWrite } from '../../model/agent-state.ts';
@@ -97,7 +97,7 @@ const buildTaskTurn = (
     project,
     id,
     agent,
-    correlation: toIdWithoutBlanks(task.id),
+    correlation: toVisibleAsciiId(task.id),
     depth: link?.depth ?? 0,
     channel: link?.channel ?? PUBLIC_CHANNEL,
     from,
