@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Config } from '../config/config.ts';
+import type { InboxMode } from '../identity/agents/agent.ts';
 import type { Issue, ParleyError } from '../kernel/errors.ts';
 import type { Json, JsonObject } from '../kernel/json/json.ts';
 import type { Command, DirectMessageCommand } from '../model/command.ts';
@@ -31,6 +32,8 @@ export interface Dialect {
   usesTurns?: true;
   /** How long its messages take to be written and read is measured. */
   hasLatencyMetrics?: true;
+  /** What reaches the inboxes of its agents, where their registration does not say. */
+  inbox?: InboxMode;
   /** How many messages wait in an inbox of its agents at most, where their registration does not say. */
   getInboxLimit?(config: Config): number;
   /** Every message of the dialect. */

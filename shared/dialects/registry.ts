@@ -1,3 +1,4 @@
+import type { InboxMode } from '../identity/agents/agent.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { omitNulls } from '../kernel/json/omit-nulls.ts';
@@ -52,6 +53,10 @@ export const getAgentDialect = ({ dialect, profile }: Speaker): Dialect => {
     issues: [{ path: 'profile', message: known.length > 0 ? `must be one of ${known.join(', ')}` : 'must be absent' }],
   });
 };
+
+/** Whether all that is sent to the agent reaches its inbox: progress and heartbeats too, and what it is asked to do. */
+export const readsAllInInbox = (agent: Speaker & { inbox?: InboxMode | undefined }): boolean =>
+  (agent.inbox ?? getAgentDialect(agent).inbox) === 'all';
 
 /** In the profile of its sender, where that has one: the dialect that is named, or the one whose shape the message has. */
 export const resolveDialect = (message: JsonObject, named: string | undefined, sender?: Speaker): Dialect => {

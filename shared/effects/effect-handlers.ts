@@ -1,5 +1,6 @@
 import { recordItemEnd } from '../batches/record-item-end.ts';
 import type { Deps } from '../identity/deps.ts';
+import { deliverReport } from '../messaging/direct-messages/deliver-report.ts';
 import { type Delivery, withDerivedId } from '../model/delivery.ts';
 import type { Effect } from '../model/effect.ts';
 import { type HistoryEntry, historyRef } from '../model/history.ts';
@@ -41,6 +42,7 @@ const HANDLERS: { [K in EffectKind]: EffectHandler<EffectOf<K>>['handle'] } = {
   enqueue: ({ queues }, effects) => queues.send(effects.map(({ message }) => message)),
   publish: ({ events }, effects) => events.publish(effects.map(({ event }) => event)),
   deliver: forEach((deps, { delivery }) => createDelivery(deps, delivery)),
+  deliverReport: forEach((deps, { report }) => deliverReport(deps, report)),
   appendHistory: forEach((deps, { entry }) => appendHistory(deps, entry)),
   retain: forEach(({ blobs }, { blob }) => blobs.retain(blob)),
   release: forEach(({ blobs }, { blob }) => blobs.delete(blob)),

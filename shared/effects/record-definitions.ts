@@ -132,6 +132,8 @@ export const RECORDS = {
       'requesterLogDialect',
       'user',
       'baggage',
+      'reportsToInbox',
+      'requestedAs',
     ],
     compressed: [
       'output',
@@ -146,7 +148,7 @@ export const RECORDS = {
       'failures',
       'lastAnswer',
     ],
-    plain: ['declinedBy', 'claimMessage', 'endMessage', 'processedMessages', 'steps'],
+    plain: ['declinedBy', 'claimMessage', 'endMessage', 'processedMessages', 'steps', 'reportedAs'],
   }),
   history: defineRecord<HistoryEntry>()({
     compressed: ['error', 'progress', 'question', 'lastAnswer', 'answer'],
@@ -239,9 +241,10 @@ export const RECORDS = {
       'deliveryTarget',
       'toInstance',
       'baggage',
+      'taskId',
     ],
   }),
-  delivery: defineRecord<Delivery>()({ immutable: ['project'], compressed: ['outcome'] }),
+  delivery: defineRecord<Delivery>()({ immutable: ['project'], compressed: ['outcome'], plain: ['delegation'] }),
   '#depth': defineRecord<InboxDepth>()({}),
   at: defineRecord<InboxSlot>()({ immutable: ['id', 'from'] }),
   broadcast: defineRecord<Broadcast>()({

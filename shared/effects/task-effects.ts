@@ -4,6 +4,7 @@ import { buildTaskAuditFields } from '../messaging/audit-log/task-audit-entries.
 import { buildDeliveries, buildOutcome, type Delivery } from '../model/delivery.ts';
 import type { Effect } from '../model/effect.ts';
 import { buildHistoryEntries } from '../model/history.ts';
+import { buildInboxReport } from '../model/inbox-report.ts';
 import type { TaskEventType } from '../model/task.ts';
 import { getTerminalStatus, hasReported, isAssigned, isHeld, isOpen, type Task } from '../model/task.ts';
 import { buildOutcomeRelay, buildReportRelay } from '../nats/relay-item.ts';
@@ -27,6 +28,11 @@ export const computeTaskEffects = ({ before, after }: RecordChange<Task>): Effec
   for (const type of taken) effects.push({ kind: 'publish', event: buildTaskEvent(type, after, deliveries) });
   for (const entry of buildHistoryEntries(before, after)) effects.push({ kind: 'appendHistory', entry });
   for (const delivery of deliveries) effects.push({ kind: 'deliver', delivery });
+  const report = buildInboxReport(before, after);
+  if (report && !after.fromNats) effects.push({ kind: 'deliverReport', report });
+  // The other reports are told there in any case.
+  if (report?.task.failedAttempt && after.fromNats)
+    effects.push({ kind: 'enqueue', message: buildReportRelay(after, report.task.failedAttempt) });
   if (isNewlyCancelled(before, after) && after.childCount !== undefined) {
     effects.push({ kind: 'cancelChildren', of: after, change: buildChildCancellation(after) });
   }

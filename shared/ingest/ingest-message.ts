@@ -1,6 +1,7 @@
 import { executeProtocolMessage } from '../adapters/execute-protocol-message.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { isAudited } from '../dialects/is-audited.ts';
+import { readsAllInInbox } from '../dialects/registry.ts';
 import type { RegisteredAgent } from '../identity/agents/agent.ts';
 import { assertCoordinator } from '../identity/agents/agent-control.ts';
 import {
@@ -27,6 +28,7 @@ import type {
   Command,
   CommandResult,
   DirectMessageCommand,
+  HeartbeatMessage,
   ProtocolMessage,
   SignedContent,
   TaskCommand,
@@ -239,7 +241,7 @@ const executeCommand = (
     case 'request':
       return createTask(deps, caller, dialect, command, sent.trace);
     case 'heartbeat':
-      return recordHeartbeat(deps, sender, command, sent.publishedAt);
+      return executeHeartbeat(deps, caller, sent, dialect, sender, command);
     case 'directMessage':
       return executeDirectMessage(deps, caller, sent, dialect, sender, command);
     case 'violation':
@@ -251,6 +253,23 @@ const executeCommand = (
         applyReport(deps, sender, { ...command, taskId }, command.taskId),
       );
   }
+};
+
+/** It reaches whoever reads all that is sent to it. A full inbox, or nobody there, is no reason to reject a sign of life. */
+const executeHeartbeat = async (
+  deps: Deps,
+  { project }: Caller,
+  { trace, publishedAt }: ReceiveContext,
+  dialect: string,
+  sender: RegisteredAgent,
+  heartbeat: HeartbeatMessage,
+): Promise<{ duplicate: boolean }> => {
+  const { message } = heartbeat;
+  const recipient = message && (await findAgent(deps, project, message.to));
+  // Before it counts as heard: whoever repeats it brings both.
+  if (recipient && readsAllInInbox(recipient.agent))
+    await sendDirectMessage(deps, { project, dialect, trace, isVisible: true, isDroppable: true }, message);
+  return recordHeartbeat(deps, sender, heartbeat, publishedAt);
 };
 
 const executeDirectMessage = async (

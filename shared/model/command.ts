@@ -139,6 +139,8 @@ export interface CancelMessage extends TaskMessage {
 export interface HeartbeatMessage extends BaseMessage {
   kind: 'heartbeat';
   heartbeat: Heartbeat;
+  /** The same as a message, where it is sent to somebody. */
+  message?: DirectMessageCommand;
 }
 
 /** A message to another agent that is no task. */

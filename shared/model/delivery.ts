@@ -69,7 +69,37 @@ export interface Delivery extends Item {
   hasSiblings?: true;
   /** Absent once it is acknowledged: what remains keeps a repeated change from bringing it back. */
   outcome?: TaskOutcome;
+  /** A task that waited for the agent alone, in place of an outcome. The agent reads it while it holds it. */
+  delegation?: Delegation;
 }
+
+export interface Delegation {
+  taskId: string;
+  from: string;
+  /** Of which entry in its queue: once it is queued anew, this is nothing any more. */
+  queueGeneration: number;
+  /** The instance of the agent that reads it. */
+  instance?: string;
+}
+
+/** What the agent reads of a task for it alone, once for each time that it waits in its queue. */
+export const buildDelegation = (
+  { project, id, from, to = '', queueGeneration, requestedAs, createdAt, deadline }: Task,
+  instance: string | undefined,
+  retentionMs: number,
+): NewItem<Delivery> => {
+  const pk = inboxPk(project, to);
+  return {
+    pk,
+    sk: `delivery#${id}#${queueGeneration}`,
+    project,
+    source: `${id}#${queueGeneration}`,
+    hasSiblings: true,
+    delegation: { taskId: id, from, queueGeneration, instance },
+    byList: { pk, sk: inboxSortKey(requestedAs?.at ?? createdAt, id, requestedAs?.sequence) },
+    expires: deadline + retentionMs,
+  };
+};
 
 export const inboxPk = (project: string, agent: string): string => `${project}#inbox#${agent}`;
 /** What an inbox holds stands in the order of time, then of its sender's count, then of the id by which it is acknowledged. */
@@ -149,7 +179,7 @@ export const buildOutcome = (task: Task, to: string): TaskOutcome => {
 const getDeliverySource = (task: Task): string => `${task.id}#${task.v}`;
 
 const buildDelivery = (task: Task, outcome: TaskOutcome): NewItem<Delivery> => ({
-  ...buildInboxFields(task.project, outcome),
+  ...buildInboxFields(task.project, outcome, task.reportedAs),
   project: task.project,
   source: getDeliverySource(task),
   hasSiblings: hasSeveralInboxEntries(task) ? true : undefined,
@@ -159,13 +189,15 @@ const buildDelivery = (task: Task, outcome: TaskOutcome): NewItem<Delivery> => (
 /** For what is told of a task that is still open. */
 const OPEN_DELIVERY_RETENTION_MS = 7 * DAY_MS;
 
-const buildInboxFields = (project: string, outcome: TaskOutcome) => {
+/** In the order of its sender, where the message that it tells of says that. */
+const buildInboxFields = (project: string, outcome: TaskOutcome, reportedAs?: Task['reportedAs']) => {
   const pk = inboxPk(project, outcome.to);
+  const said = reportedAs?.id === outcome.id ? reportedAs : undefined;
   return {
     pk,
     sk: `delivery#${outcome.id}` as const,
     outcome,
-    byList: { pk, sk: inboxSortKey(outcome.happenedAt, outcome.id) },
+    byList: { pk, sk: inboxSortKey(said?.at ?? outcome.happenedAt, outcome.id, said?.sequence) },
   };
 };
 

@@ -29,6 +29,8 @@ export interface DirectMessage extends Item {
   unacknowledgedAt?: number;
   /** The message or task that it belongs to, where it names one. */
   correlation?: string;
+  /** The task of which it tells what its holder said: the content is that report, in no dialect yet. */
+  taskId?: string;
   content: StoredContent;
   /** What its dialect has no canonical place for, given back to readers of that dialect. */
   extensions: JsonObject;

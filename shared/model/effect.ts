@@ -6,6 +6,7 @@ import type { BatchItem, BatchItemEnd } from './batch.ts';
 import type { Delivery } from './delivery.ts';
 import type { Graph } from './graph.ts';
 import type { HistoryEntry } from './history.ts';
+import type { InboxReport } from './inbox-report.ts';
 import type { BatchMembership, Task } from './task.ts';
 import type { TurnEffect } from './turn-effect.ts';
 
@@ -14,6 +15,8 @@ export type Effect =
   | { kind: 'enqueue'; message: QueueMessage }
   | { kind: 'publish'; event: ParleyEvent }
   | { kind: 'deliver'; delivery: NewItem<Delivery> }
+  /** For the inbox of a requester that reads all of it. */
+  | { kind: 'deliverReport'; report: InboxReport }
   | { kind: 'appendHistory'; entry: NewItem<HistoryEntry> }
   /** A record has come to name a blob, or names it no more. */
   | { kind: 'retain'; blob: string }

@@ -108,6 +108,12 @@ export interface AnsweredQuestion {
   by: string;
 }
 
+/** When a message was written, by its sender's clock, and as which of its messages to the same agent. */
+export interface SentOrder {
+  at: number;
+  sequence: number;
+}
+
 /** A message about the task that was carried out: the same id again is a duplicate, or a mistake if its content differs. */
 export interface ProcessedMessage {
   id: string;
@@ -157,6 +163,10 @@ export interface Task extends Item {
   deliveryTarget?: 'nats' | 'both';
   /** Whoever asked for it is reached over NATS. */
   fromNats?: true;
+  /** Whoever asked for it finds all that is said of it in its inbox. */
+  reportsToInbox?: true;
+  /** When its request was written, where it is found in the inbox of whoever it is for. */
+  requestedAs?: SentOrder;
   parent?: string;
   /** The conversation that it belongs to. */
   conversation?: string;
@@ -248,6 +258,8 @@ export interface Task extends Item {
   endMessage?: ProcessedMessage;
   /** The last of the other messages about it that were carried out, newest last; absent until there is one. */
   processedMessages?: ProcessedMessage[];
+  /** When the last of them was written, where its readers find it in an inbox, and where its protocol counts messages. */
+  reportedAs?: SentOrder & Pick<ProcessedMessage, 'id'>;
   traceparent: string;
   tracestate?: string;
   baggage?: string;
@@ -279,7 +291,12 @@ export type ReportedTask = Pick<
   | 'progress'
   | 'extensions'
   | 'processedMessages'
->;
+> & {
+  /** By which its reader knows the report, where that is not the holder's own message. */
+  reportId?: string;
+  /** How an attempt failed that is not the last one. */
+  failedAttempt?: TaskError;
+};
 
 /** Enough for what may still be on its way; a progress report that is older than 16 others says nothing any more. */
 export const MAX_PROCESSED_MESSAGES = 16;

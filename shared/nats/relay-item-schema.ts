@@ -61,6 +61,8 @@ const ReportSchema = z.object({
   status: z.enum(TASK_STATUSES),
   claimNote: jsonObject.optional(),
   progress: ProgressSchema.optional(),
+  reportId: text,
+  failedAttempt: TaskErrorSchema.optional(),
 } satisfies SchemaFields<RelayedReport>);
 
 const OutcomeSchema = z.object({

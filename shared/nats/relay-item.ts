@@ -1,9 +1,9 @@
-import { pickTraceFields } from '../kernel/trace.ts';
 import type { Batch } from '../model/batch.ts';
 import type { Broadcast } from '../model/broadcast.ts';
 import type { TaskOutcome } from '../model/delivery.ts';
 import type { DirectMessage } from '../model/direct-message.ts';
-import type { ReportedTask, Task } from '../model/task.ts';
+import { toReportedTask } from '../model/inbox-report.ts';
+import type { ReportedTask, Task, TaskError } from '../model/task.ts';
 import type { Priority, QueueMessage } from '../ports/queues.ts';
 import type { NatsMessage } from './nats-message.ts';
 
@@ -66,16 +66,11 @@ export const buildRequestRelay = (task: Task): QueueMessage =>
   );
 
 /** For the requester: what the holder said last. */
-export const buildReportRelay = (task: Task): QueueMessage => {
-  const { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds } = task;
-  const { holder, claimedAt, claimNote, progress, extensions } = task;
-  const about = { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds, ...pickTraceFields(task) };
-  const reported = { ...about, holder, claimedAt, claimNote, progress, extensions };
-  return buildItemMessage(
+export const buildReportRelay = (task: Task, failedAttempt?: TaskError): QueueMessage =>
+  buildItemMessage(
     { ...toTaskAddress(task), id: `${task.id}#${task.v}#report` },
-    { kind: 'report', task: reported },
+    { kind: 'report', task: toReportedTask(task, { failedAttempt }) },
   );
-};
 
 /** For whoever must know how a task ended, what its holder asks or what it was answered. */
 export const buildOutcomeRelay = (project: string, outcome: TaskOutcome): QueueMessage => {

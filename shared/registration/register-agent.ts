@@ -7,6 +7,7 @@ import {
   agentsKey,
   type DeclaredCapabilities,
   healthRef,
+  INBOX_MODES,
   listUnscopedCapabilities,
   type RemovedAgent,
   removedRef,
@@ -54,6 +55,12 @@ export const Registration = z.strictObject({
     .optional()
     .describe('limits of the agent. Other fields are stored and returned'),
   role: z.enum([COORDINATOR_ROLE]).optional().describe('a coordinator may send control commands and broadcasts'),
+  inbox: z
+    .enum(INBOX_MODES)
+    .optional()
+    .describe(
+      'what reaches the inbox: `all`, also claims, progress, failed attempts, heartbeats, and tasks for the agent; or `ends`, only how tasks end, questions and direct messages. By default as its dialect has it',
+    ),
   inboxLimit: z.number().int().min(1).max(1000).optional().describe('the limit of a bounded inbox'),
   overflow: z
     .enum(['evict', 'refuse'])

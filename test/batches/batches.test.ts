@@ -116,7 +116,7 @@ describe('batch', () => {
     const asking = speakers.filter(({ dialect }) => dialect !== 'common-ground');
     for (const { dialect, readNote } of speakers) {
       const parley = await testParley(t);
-      const asker = await parley.agent('asker', { dialect });
+      const asker = await parley.agent('asker', { dialect, inbox: 'ends' });
       const worker = await parley.agent('worker', taskFormat);
       const tasks = asking.map(({ request }) => request('asker', 'worker', { scope: 'daily' }));
       assert.equal((await asker.call('POST', '/v1/batches', { batchId: 'all of them', tasks })).status, 202);
@@ -130,7 +130,7 @@ describe('batch', () => {
 
   it('rejects a batch whose tasks depend on each other', async (t) => {
     const parley = await testParley(t);
-    const asker = await parley.agent('asker', messageRouting);
+    const asker = await parley.agent('asker', { ...messageRouting, inbox: 'ends' });
     await parley.agent('worker', messageRouting);
     const first = mrMessage('task-delegation', 'asker', 'worker');
     const context = { dependencies: [first.msg_id] };

@@ -9,7 +9,11 @@ import { type TestParley, testParley } from '../support/test-parley.ts';
 
 const start = async (t: Parameters<typeof testParley>[0]) => {
   const parley = await testParley(t);
-  const coordinator = await parley.agent('coordinator', { ...messageRouting, role: 'coordinator' });
+  const coordinator = await parley.agent('coordinator', {
+    ...messageRouting,
+    role: 'coordinator',
+    inbox: 'ends',
+  });
   const toMany = (audience: string, message: object) =>
     coordinator.call('POST', '/v1/messages', message, { 'parley-broadcast': audience });
   return { parley, coordinator, toMany };

@@ -4,7 +4,11 @@ import { testParley } from '../support/test-parley.ts';
 
 export const start = async (t: Parameters<typeof testParley>[0]) => {
   const parley = await testParley(t);
-  const coordinator = await parley.agent('coordinator-main', { ...messageRouting, role: 'coordinator' });
+  const coordinator = await parley.agent('coordinator-main', {
+    ...messageRouting,
+    role: 'coordinator',
+    inbox: 'ends',
+  });
   const coder = await parley.agent('coder-1', messageRouting);
   const delegate = async (overrides: Record<string, unknown> = {}): Promise<Wire> => {
     const message = mrMessage('task-delegation', 'coordinator-main', 'coder-1', overrides);

@@ -67,7 +67,7 @@ const sent = (unsent: Wire, more: object = {}): Wire =>
 describe('Message Routing round trip', () => {
   it('delivers any task, status update, result or direct message unchanged', async (t) => {
     const parley = await testParley(t);
-    const sender = await parley.agent('sender', messageRouting);
+    const sender = await parley.agent('sender', { ...messageRouting, inbox: 'ends' });
     const worker = await parley.agent('worker', messageRouting);
     const accepted = async (agent: typeof sender, wire: Wire) => {
       const { status, body } = await agent.send(wire);
@@ -107,7 +107,7 @@ describe('content beyond the Message Routing size limit', () => {
   it('stores large content of a task, a result or a direct message as a card, and refers to a large error', async (t) => {
     const parley = await testParley(t);
     const cook = await parley.agent('cook', taskFormat);
-    const reader = await parley.agent('reader', messageRouting);
+    const reader = await parley.agent('reader', { ...messageRouting, inbox: 'ends' });
     const large = 'ß'.repeat(9000);
     const fits = (wire: Wire) => assert.ok(Buffer.byteLength(JSON.stringify(wire)) <= 10_240);
     await cook.send(tfRequest({ payload: { large }, routing: { target: 'reader' } }));

@@ -51,7 +51,7 @@ for (const { dialect, questionIn, question, answer, artifactsIn, extrasIn } of P
   describe(`Task Format fields in ${dialect}`, () => {
     it(`shows a question and artifacts to a requester in ${dialect}, and accepts its answer`, async (t) => {
       const parley = await testParley(t);
-      const requester = await parley.agent('requester', { dialect });
+      const requester = await parley.agent('requester', { dialect, inbox: 'ends' });
       const cook = await parley.agent('cook', taskFormat);
       const asking = speakers.find((speaker) => speaker.dialect === dialect);
       const request = asking?.request('requester', 'cook', {});

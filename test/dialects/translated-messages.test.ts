@@ -137,7 +137,7 @@ describe('messages about a task', () => {
   for (const [asking, doing] of pairs.filter(isTask)) {
     it(`encodes valid messages in every dialect for a request in ${asking.dialect} and a worker in ${doing.dialect}`, async (t) => {
       const parley = await testParley(t);
-      const requester = await parley.agent('requester', { dialect: asking.dialect });
+      const requester = await parley.agent('requester', { dialect: asking.dialect, inbox: 'ends' });
       const worker = await parley.agent('worker', { dialect: doing.dialect });
       const { progress, complete, fail } = wordsOf(doing);
       const end = fc.oneof(

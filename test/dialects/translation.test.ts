@@ -75,7 +75,7 @@ const CODES: Record<string, { code: string; original?: string; retryable: boolea
 
 const start = async (t: Parameters<typeof testParley>[0], asking: Speaker, doing: Speaker) => {
   const parley = await testParley(t);
-  const requester = await parley.agent('requester', { dialect: asking.dialect });
+  const requester = await parley.agent('requester', { dialect: asking.dialect, inbox: 'ends' });
   const worker = await parley.agent('worker', { dialect: doing.dialect });
   const request = asking.request('requester', 'worker', { scope: 'daily' });
   const reply = await requester.call('POST', '/v1/messages', request, { traceparent });

@@ -20,7 +20,7 @@ const sent = async (from: TestAgent, to: TestAgent, type: string, overrides: Rec
 
 describe('agents that speak message routing', () => {
   it('delegate, report, finish and acknowledge by eight digits', async () => {
-    const [coordinator, expert] = [await speaker('coordinator'), await speaker('expert')];
+    const [coordinator, expert] = [await speaker('coordinator', { inbox: 'ends' }), await speaker('expert')];
     const payload = {
       task: 'Make the router faster',
       context: { files: ['/src/router.ts'], dependencies: [], deadline: '2025-10-06T18:00:00.000Z' },
@@ -48,6 +48,56 @@ describe('agents that speak message routing', () => {
     assert.deepEqual(await coordinator.inbox(10), [result]);
     const { acknowledged } = (await coordinator.call('POST', '/v1/inbox/ack', { ids: [result.msg_id] })).body;
     assert.equal(acknowledged, 1);
+  });
+
+  it('do their work by nothing but messages, and their coordinator reads them in order, without a gap', async () => {
+    const [coordinator, expert] = [await speaker('coordinator'), await speaker('expert')];
+    const now = Date.now();
+    const at = (seconds: number) => ({ timestamp: new Date(now + seconds * 1000).toISOString() });
+    const asked = await sent(coordinator, expert, 'task-delegation', { ...at(0), sequence: 1 });
+    const [given] = await expert.inbox(10);
+    assert.deepEqual(given, asked);
+    assert.deepEqual(await expert.inbox(), [asked]);
+    const said: Wire[] = [];
+    const correlation_id = asked.msg_id;
+    for (const [type, more] of [
+      ['status-update', { correlation_id }],
+      ['heartbeat', {}],
+      ['status-update', { correlation_id }],
+      ['heartbeat', {}],
+      ['result', { correlation_id }],
+    ] as const) {
+      const sequence = said.length + 1;
+      said.push(await sent(expert, coordinator, type, { ...at(sequence), sequence, ...more }));
+    }
+    await eventually(async () => {
+      const read = (await coordinator.call('GET', '/v1/inbox?max=100')).body.messages;
+      assert.deepEqual(
+        read.filter(({ from }: Wire) => from === expert.id),
+        said,
+      );
+      assert.deepEqual(
+        read.filter(({ from }: Wire) => from !== expert.id).map(({ from, type }: Wire) => [from, type]),
+        [['parley', 'status-update']],
+      );
+    });
+    assert.equal((await expert.call('POST', '/v1/inbox/ack', { ids: [asked.msg_id] })).body.acknowledged, 1);
+    await eventually(async () => assert.deepEqual(await expert.inbox(), []));
+    assert.equal((await coordinator.task(asked.msg_id)).state, 'completed');
+  });
+
+  it('are each given one of the tasks for them, however many of their processes read at once', async () => {
+    const [coordinator, expert] = [await speaker('coordinator'), await speaker('expert')];
+    const ids: string[] = [];
+    for (let index = 0; index < 6; index++) ids.push((await sent(coordinator, expert, 'task-delegation')).msg_id);
+    const taken: string[] = [];
+    const take = async () => (await expert.call('GET', '/v1/inbox?mode=take&max=2')).body.messages;
+    await eventually(async () => {
+      const read: Wire[] = (await Promise.all([take(), take(), take(), take()])).flat();
+      taken.push(...read.map(({ msg_id }) => msg_id));
+      assert.equal(taken.length, 6);
+    });
+    assert.deepEqual(taken.toSorted(), ids.toSorted());
   });
 
   it('acknowledge what they mean, though others have the same eight digits', async () => {
@@ -88,7 +138,8 @@ describe('agents that speak message routing', () => {
   });
 
   it('read what is too large for their messages as a card, the same each time', async () => {
-    const [coordinator, cook] = [await speaker('coordinator'), await agent('cook', { dialect: 'task-format' })];
+    const coordinator = await speaker('coordinator', { inbox: 'ends' });
+    const cook = await agent('cook', { dialect: 'task-format' });
     await sent(coordinator, cook, 'task-delegation');
     const [{ message }] = await cook.claim({ wait: 10 });
     const content = `${'The wall holds. '.repeat(1000)}${cook.id}`;
@@ -149,7 +200,7 @@ describe('agents that speak message routing', () => {
     await eventually(async () => {
       assert.equal((await reader.call('GET', '/v1/inbox?max=100')).body.messages.length, 5);
       const { inbox } = (await admin.call('GET', `/v1/agents/${reader.id}`)).body;
-      assert.deepEqual(inbox, { depth: 5, evicted: 3 });
+      assert.deepEqual(inbox, { mode: 'all', depth: 5, evicted: 3 });
     });
     const { body } = await reader.call('GET', '/v1/inbox?mode=take&max=100');
     assert.equal(body.messages.length, 5);

@@ -45,13 +45,14 @@ export const encodeReport = (task: ReportedTask): JsonObject => {
   const made = task.progress
     ? { status: blockers ? 'blocked' : 'in_progress', percent, message: text, subTasks, blockers }
     : { status: task.status, note: task.claimNote };
+  const { failedAttempt } = task;
   return buildMessage(said, {
-    id: uuidFromSeed(['report', task.id, task.v]),
+    id: task.reportId ?? uuidFromSeed(['report', task.id, task.v]),
     timestamp: task.at,
-    from: task.holder ?? SYSTEM_SENDER,
+    from: failedAttempt?.agent ?? task.holder ?? SYSTEM_SENDER,
     to: task.from,
-    type: 'event',
-    content: content ?? made,
+    type: failedAttempt ? 'error' : 'event',
+    content: failedAttempt ? toErrorContent(failedAttempt) : (content ?? made),
     asked: pickOwnExtensions(task.extensions),
     confidence,
     thread: task.id,

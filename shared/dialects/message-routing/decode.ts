@@ -54,6 +54,7 @@ export const toCommand = (wire: MessageRoutingMessage, { dialects }: Config): Co
       return {
         ...toMessageIdentity(wire),
         kind: 'heartbeat',
+        message: toDirectMessageCommand(wire, acknowledgeMs),
         heartbeat: {
           sentAt: Date.parse(wire.timestamp),
           status: health,

@@ -46,9 +46,12 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
 export const encodeReport = (task: ReportedTask): JsonObject => {
   const { percent, message, subTasks, blockers, confidence, extensions = {} } = task.progress ?? {};
   const { payload, ...said } = pickOwnExtensions(extensions);
+  const { failedAttempt, progress, claimNote } = task;
+  // Whoever counts its messages has sent none: that it has the task, or failed, is told by Parley.
+  const isSaid = progress !== undefined || claimNote !== undefined;
   const envelope = buildEnvelope(said, {
-    id: task.processedMessages?.at(-1)?.id ?? `${task.id}#${task.v}`,
-    from: task.holder ?? SYSTEM_SENDER,
+    id: task.reportId ?? task.processedMessages?.at(-1)?.id ?? `${task.id}#${task.v}`,
+    from: (isSaid && task.holder) || SYSTEM_SENDER,
     to: task.from,
     at: task.at,
     type: 'status-update',
@@ -59,12 +62,25 @@ export const encodeReport = (task: ReportedTask): JsonObject => {
   const made = {
     status: blockers ? 'blocked' : 'in_progress',
     progress: percent === undefined ? 0 : percent / 100,
-    message: message ?? toStringOrUndefined(task.claimNote?.message) ?? '',
+    message: message ?? toStringOrUndefined(claimNote?.message) ?? formatStep(task),
     confidence,
     blockers: blockers ?? [],
-    parley: omitIfEmpty({ subTasks, claim: task.claimNote, ...pickForeignExtensions(extensions) }),
+    parley: omitIfEmpty({
+      subTasks,
+      claim: claimNote,
+      agent: isSaid ? undefined : (failedAttempt?.agent ?? task.holder),
+      attempt: isSaid ? undefined : task.attempt,
+      error: failedAttempt && { ...failedAttempt },
+      ...pickForeignExtensions(extensions),
+    }),
   };
   return truncateMessage({ ...envelope, payload: made }, `/v1/tasks/${task.id}`);
+};
+
+const formatStep = ({ failedAttempt, holder, progress, attempt }: ReportedTask): string => {
+  if (progress) return '';
+  if (!failedAttempt) return `${holder} has claimed the task.`;
+  return `Attempt ${attempt} failed, and the task is tried again: ${failedAttempt.message}`;
 };
 
 export const encodeOutcome = (
@@ -161,10 +177,7 @@ interface EnvelopeFields {
   priority: Priority;
 }
 
-/**
- * As its sender wrote it where that was in this dialect, and complete in any case. Other dialects do not count their messages: a
- * number made of the time rises as well.
- */
+/** As its sender wrote it where that was in this dialect, and complete in any case. */
 const buildEnvelope = (
   said: JsonObject,
   { id, from, to, at, type, correlation, priority }: EnvelopeFields,
@@ -174,7 +187,8 @@ const buildEnvelope = (
     : {
         version: MESSAGE_ROUTING_VERSION,
         timestamp: toIso(at),
-        sequence: Math.max(1, at),
+        // Nobody counted it, and counting that begins anew is no loss.
+        sequence: 1,
         requires_ack: false,
         priority: PRIORITY_NUMBERS[priority],
       }),

@@ -27,12 +27,15 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
   ...splitExtensions(task.extensions),
 });
 
-export const encodeReport = (task: ReportedTask): JsonObject => ({
-  kind: task.progress ? 'progress' : 'claim',
-  taskId: task.id,
-  attempt: task.attempt,
-  from: task.holder,
-  at: toIso(task.at),
+export const encodeReport = (task: ReportedTask): JsonObject => {
+  const about = { taskId: task.id, attempt: task.attempt, at: toIso(task.at) };
+  const { failedAttempt } = task;
+  if (failedAttempt)
+    return { kind: 'failure', ...about, from: failedAttempt.agent, status: 'retrying', ...encodeError(failedAttempt) };
+  return { kind: task.progress ? 'progress' : 'claim', ...about, from: task.holder, ...encodeSteps(task) };
+};
+
+const encodeSteps = (task: ReportedTask): JsonObject => ({
   percent: task.progress?.percent,
   message: task.progress?.message,
   blockers: task.progress?.blockers,

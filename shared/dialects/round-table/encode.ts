@@ -44,11 +44,12 @@ export const encodeRequest = (task: Task, input: Json, results?: JsonObject): Js
 
 export const encodeReport = (task: ReportedTask): JsonObject => {
   const { percent, message, subTasks, extensions = {} } = task.progress ?? {};
+  const { failedAttempt } = task;
   return {
-    id: uuidFromSeed(['report', task.id, task.v]),
+    id: task.reportId ?? uuidFromSeed(['report', task.id, task.v]),
     version: DEFAULT_VERSION,
-    type: task.progress ? 'task.progress' : 'task.claimed',
-    from: task.holder,
+    type: toReportType(task),
+    from: failedAttempt?.agent ?? task.holder,
     to: task.from,
     timestamp: toIso(task.at),
     correlationId: toUuid(task.id),
@@ -56,8 +57,15 @@ export const encodeReport = (task: ReportedTask): JsonObject => {
     ...pickForeignExtensions(extensions),
     payload: task.progress
       ? { ...pickExtensionsPart(extensions, 'payload'), percent, message, subTasks }
-      : (task.claimNote ?? {}),
+      : failedAttempt
+        ? toFailureFields(failedAttempt, toRoundTableErrorCode(failedAttempt.code))
+        : (task.claimNote ?? {}),
   };
+};
+
+const toReportType = ({ failedAttempt, progress }: ReportedTask): string => {
+  if (failedAttempt) return 'task.failed';
+  return progress ? 'task.progress' : 'task.claimed';
 };
 
 export const encodeOutcome = (
@@ -172,13 +180,15 @@ const buildFailurePayload = (outcome: TaskOutcome): JsonObject => {
     return { error: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, retryable: true };
   }
   if (!error) return { error: 'internal_error', message: 'The task failed.', retryable: false };
-  return {
-    error: getWireErrorCode(outcome, error),
-    message: error.message,
-    retryable: error.retryable,
-    retryAfterSeconds: error.retryAfterSeconds,
-  };
+  return toFailureFields(error, getWireErrorCode(outcome, error));
 };
+
+const toFailureFields = ({ message, retryable, retryAfterSeconds }: TaskError, code: string): JsonObject => ({
+  error: code,
+  message,
+  retryable,
+  retryAfterSeconds,
+});
 
 /** The task's own id, where it had to be given another. */
 const toOriginalTaskId = (taskId: string): string | undefined => (toUuid(taskId) === taskId ? undefined : taskId);

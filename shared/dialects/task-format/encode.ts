@@ -96,13 +96,17 @@ export const encodeReport = (task: ReportedTask): JsonObject => {
       retryCount: countRetries(task),
       agent: task.holder,
       progress: percent,
-      message: message ?? note.message,
+      message: message ?? note.message ?? formatFailedAttempt(task),
       ...said.metadata,
       parley: omitIfEmpty({ subTasks, carried: pickForeignExtensions(extensions) }),
     },
     observability: buildObservability(task),
   };
 };
+
+/** Its status would be read as the end. */
+const formatFailedAttempt = ({ failedAttempt, attempt }: ReportedTask): string | undefined =>
+  failedAttempt && `Attempt ${attempt} failed, and the task is tried again: ${failedAttempt.message}`;
 
 export const encodeOutcome = (
   outcome: TaskOutcome,

@@ -22,13 +22,21 @@ export const inboxRoutes: Route[] = [
       mode: z.enum(['read', 'take']).default('read').describe('`take` acknowledges the entries that it returns'),
       instance: instanceIdField.describe('the instance of the agent. Entries for another live instance are left out'),
       dialect: readerDialectField,
+      claim: z
+        .enum(['true', 'false'])
+        .optional()
+        .describe(
+          'whether tasks for the agent are claimed and returned, if its inbox gets all. By default `true`, and `false` for administrators',
+        ),
       agent: onBehalfOf,
     }),
     responses: { 200: { description: 'The messages', schema: Inbox } },
     handle: async ({ deps, caller, query, request, longPoll }) => {
       const known = await resolveActor(deps, caller, query.agent);
       // Nobody reads the body of an answer to HEAD.
-      const take = query.mode === 'take' && request.method !== 'HEAD';
+      const isRead = request.method !== 'HEAD';
+      const take = query.mode === 'take' && isRead;
+      const isClaiming = query.claim === undefined ? caller.role === 'agent' : query.claim === 'true';
       const read = await readInbox(deps, known, {
         max: query.max,
         isRemoving: take,
@@ -36,6 +44,8 @@ export const inboxRoutes: Route[] = [
         dialect: query.dialect,
         waitMs: query.wait,
         signal: longPoll.startWait(query.wait),
+        isClaiming: isRead && isClaiming,
+        canReceive: () => longPoll.isValid(caller),
       });
       if (take && read.length > 0) longPoll.handOver();
       const messages = read.map(({ message }) => message);

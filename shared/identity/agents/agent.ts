@@ -23,6 +23,8 @@ export interface Agent extends Item {
   limits?: JsonObject;
   manifest?: JsonObject;
   role?: string;
+  /** Absent: as in its dialect. */
+  inbox?: InboxMode;
   inboxLimit?: number;
   overflow?: 'evict' | 'refuse';
   /** Absent: `public` only. */
@@ -32,6 +34,10 @@ export interface Agent extends Item {
   keyHash: string;
   registeredAt: number;
 }
+
+/** All that is sent to the agent, or only what is for nobody else: how its tasks end, questions, and direct messages. */
+export const INBOX_MODES = ['all', 'ends'] as const;
+export type InboxMode = (typeof INBOX_MODES)[number];
 
 /** A separate record, because it changes often. */
 export interface AgentHealth extends Item {

@@ -11,6 +11,9 @@ import type { RecordChange } from '../../ports/records.ts';
 export const computeDirectMessageEffects = ({ before, after }: RecordChange<DirectMessage>): Effect[] => {
   if (!after) return [];
   if (!before) {
+    if (after.evictedAt !== undefined) return [{ kind: 'publish', event: buildMessageEvent('message.evicted', after) }];
+    // That its task went on has been told as such.
+    if (after.taskId !== undefined && !after.deliveryTarget) return [];
     const sent: Effect = { kind: 'publish', event: buildMessageEvent('message.sent', after) };
     return after.deliveryTarget ? [sent, { kind: 'enqueue', message: buildDirectMessageRelay(after) }] : [sent];
   }

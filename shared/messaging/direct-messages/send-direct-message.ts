@@ -26,6 +26,8 @@ interface SendOptions {
   trace: Trace;
   isVisible: boolean;
   isPartialAudience?: boolean;
+  /** It is not refused where its recipient's inbox is full and takes no more. */
+  isDroppable?: boolean;
 }
 
 /** Puts the message into its recipient's inbox, or only keeps it, or finds that it came before. */
@@ -51,7 +53,7 @@ export const sendDirectMessage = async (
   const content = await storeContent(deps, project, message.messageId, said);
   const directMessage = buildDirectMessage(deps, sending, recipient.agent, message, content);
   const met = await withBlobCleanup(deps.blobs, [content], () =>
-    writeMessage(deps, recipient.agent, directMessage, message),
+    writeMessage(deps, recipient.agent, directMessage, { ...message, isDroppable: sending.isDroppable }),
   );
   if (met === 'written') return { duplicate: false };
   await deleteOrphans(deps.blobs, [content], [met?.content]);
@@ -62,12 +64,17 @@ export const sendDirectMessage = async (
 /** Senders that find a bounded inbox full at once want the same slot. These last for about 10 s. */
 const ADMISSION_RETRIES = { attempts: 25, pauseMs: 20, maxPauseMs: 1000 };
 
+interface WriteOptions extends Pick<DirectMessageCommand, 'controlCommand'> {
+  /** Where the inbox is full and takes no more, it is known to have been evicted. Its sender is not refused for that. */
+  isDroppable?: boolean;
+}
+
 /** The message that was there before, unless this one was written. */
-const writeMessage = async (
+export const writeMessage = async (
   deps: Deps,
   recipient: Agent,
   directMessage: NewItem<DirectMessage>,
-  { controlCommand }: DirectMessageCommand,
+  { controlCommand, isDroppable }: WriteOptions = {},
 ): Promise<'written' | DirectMessage | undefined> => {
   const { project, from, to } = directMessage;
   let control = controlCommand ? [buildControlWrite(deps, project, to, from, controlCommand)] : [];
@@ -79,7 +86,10 @@ const writeMessage = async (
   const token = deps.newId();
   const { result } = await retryOnConflict(`the inbox of ${to}`, ADMISSION_RETRIES, async () => {
     const admission = isCounted ? await planMessageAdmission(deps, recipient, directMessage) : undefined;
-    if (admission instanceof Error) return { result: await findAccepted(deps, directMessage, admission) };
+    if (admission instanceof Error) {
+      const isDropped = isDroppable && (await writeDropped(deps, directMessage));
+      return { result: isDropped || (await findAccepted(deps, directMessage, admission)) };
+    }
     const own: TransactionWrite = { kind: 'create', item: { ...directMessage, inboxSlot: admission?.slot } };
     const done = await deps.records.transact([own, ...control, ...(admission?.writes ?? [])], token);
     if (done.outcome === 'written') {
@@ -96,6 +106,17 @@ const writeMessage = async (
     return undefined;
   });
   return result;
+};
+
+const writeDropped = async (
+  deps: Deps,
+  { byList: _inbox, ...directMessage }: NewItem<DirectMessage>,
+): Promise<'written' | DirectMessage | undefined> => {
+  const now = deps.clock.now();
+  const expires = now + deps.config.tasks.retentionMs;
+  const dropped = { ...directMessage, evictedAt: now, expires };
+  const created = await deps.records.create<DirectMessage>(dropped, deps.newId());
+  return created.outcome === 'written' ? 'written' : created.existing;
 };
 
 /** What was accepted once stays accepted, though there would be no room for it now. */

@@ -21,8 +21,9 @@ export const acknowledgeEntries = async (deps: Deps, { agent }: RegisteredAgent,
 
 /** By which a message is known in a dialect whose messages have no ids of their own. */
 const getTaskId = (entry: InboxEntry): string | undefined => {
-  if (entry.sk === 'direct-message') return undefined;
-  return entry.sk === 'task' || entry.sk === 'batch' ? entry.id : entry.outcome?.task.id;
+  if (entry.sk === 'direct-message') return entry.taskId;
+  if (entry.sk === 'task' || entry.sk === 'batch') return entry.id;
+  return entry.delegation?.taskId ?? entry.outcome?.task.id;
 };
 
 /** Whoever acknowledges has read the first of what stands in the inbox, a hundred at the most. */
@@ -102,5 +103,6 @@ const describeEntry = (entry: InboxEntry): JsonObject => {
 const getSender = (entry: InboxEntry): string | undefined => {
   if (entry.sk === 'direct-message') return entry.from;
   if (entry.sk === 'batch') return SYSTEM_SENDER;
-  return entry.sk === 'task' ? buildOutcome(entry, entry.from).from : entry.outcome?.from;
+  if (entry.sk === 'task') return buildOutcome(entry, entry.from).from;
+  return entry.delegation?.from ?? entry.outcome?.from;
 };

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../kernel/json/json.ts';
 import type { Batch } from '../../model/batch.ts';
 import type { TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
+import type { ReportedTask } from '../../model/task.ts';
 import { loadContent } from '../../storage/content.ts';
 import { loadArtifactViews } from '../../tasks/artifacts.ts';
 
@@ -17,11 +18,16 @@ export const encodeMessageFor = async (
 ): Promise<JsonObject> => {
   const { id, project, from } = directMessage;
   const content = await loadOrLog(deps, id, loadContent(deps.blobs, project, directMessage.content));
+  if (isReportedTask(directMessage, content)) return getEncoder(dialect).encodeReport(content);
   return getEncoder(dialect).encodeDirectMessage(
     directMessage,
     await offloadForDialect(deps, dialect, { project, from, type: 'sys.message' }, content ?? null),
   );
 };
+
+/** What stands there was a report before it was kept. */
+const isReportedTask = ({ taskId }: DirectMessage, content: unknown): content is ReportedTask =>
+  taskId !== undefined && content !== undefined;
 
 export const encodeBatchFor = async (deps: Deps, batch: Batch, dialect: Dialect): Promise<JsonObject> => {
   const directMessage = toDirectMessage(batch);

@@ -25,7 +25,7 @@ interface ReadMark extends Item {
  */
 export const hasAmbiguousId = (entry: InboxEntry, { dialect }: Pick<Agent, 'dialect'>): boolean => {
   if (getDialect(dialect).usesShortIds || entry.sk === 'batch') return true;
-  if (entry.sk === 'direct-message') return false;
+  if (entry.sk === 'direct-message') return entry.taskId !== undefined;
   return entry.sk === 'task' ? hasSeveralInboxEntries(entry) : entry.hasSiblings === true;
 };
 
@@ -57,4 +57,4 @@ export const removeEntries = async <T extends { entry: InboxEntry }>(deps: Deps,
 const buildTombstone = (sk: (Task | Delivery | Batch)['sk'], now: number): Change =>
   sk === 'task' || sk === 'batch'
     ? { unset: ['byList'] }
-    : { set: { expires: now + TOMBSTONE_MS }, unset: ['byList', 'outcome'] };
+    : { set: { expires: now + TOMBSTONE_MS }, unset: ['byList', 'outcome', 'delegation'] };

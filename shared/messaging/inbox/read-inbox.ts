@@ -5,11 +5,12 @@ import { listLiveInstances, recordInstanceActivity } from '../../identity/agents
 import type { Deps } from '../../identity/deps.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { MAX_RESPONSE_BYTES } from '../../kernel/response-size.ts';
-import { parseTrace, pickTraceFields, type Trace } from '../../kernel/trace.ts';
+import { pickTraceFields, type Trace } from '../../kernel/trace.ts';
 import { buildOutcome, inboxPk } from '../../model/delivery.ts';
 import { isDirectMessage } from '../../model/direct-message.ts';
 import { waitUntil } from '../../storage/wait-until.ts';
 import { isExpired } from '../direct-messages/direct-message-changes.ts';
+import { claimDelegations, claimsByReading, readDelegation } from './delegations.ts';
 import { encodeBatchFor, encodeMessageFor, encodeOutcomeFor } from './encode-for-reader.ts';
 import { type InboxEntry, markRead, removeEntries } from './inbox-entry.ts';
 
@@ -23,37 +24,74 @@ export interface InboxOptions {
   dialect?: string;
   waitMs: number;
   signal?: AbortSignal;
+  /** It claims what the agent is asked to do, where that is read here. */
+  isClaiming?: boolean;
+  canReceive?: () => Promise<boolean>;
 }
 
 /** What waits for the agent, oldest first, in its own dialect. It stays until it is acknowledged, unless it is taken at once. */
-export const readInbox = async (
-  deps: Deps,
-  { agent }: RegisteredAgent,
-  options: InboxOptions,
-): Promise<EncodedEntry[]> => {
+export const readInbox = async (deps: Deps, known: RegisteredAgent, options: InboxOptions): Promise<EncodedEntry[]> => {
+  const { agent } = known;
   const p = inboxPk(agent.project, agent.id);
   if (options.instance !== undefined) await recordInstanceActivity(deps, agent, options.instance);
+  const isClaiming = options.isClaiming === true && claimsByReading(known);
+  let claimed = isClaiming ? await claimDelegations(deps, known, { ...options, waitMs: 0 }) : [];
+  let claim: WaitingClaim | undefined;
   let begun = 0;
   const read = async (): Promise<InboxEntry[]> => {
     begun = performance.now();
-    return findWaitingEntries(deps, p, options.max, await findOtherInstances(deps, agent, options.instance));
+    const others = await findOtherInstances(deps, agent, options.instance);
+    const found = mergeEntries(await findWaitingEntries(deps, p, options.max, others), claimed, options.max);
+    // What it claims is put into the inbox, which ends the wait.
+    if (isClaiming && found.length === 0 && options.waitMs > 0) claim ??= startClaim(deps, known, options);
+    return found;
   };
-  const found = await waitUntil(deps, [p], options, read, (entries) => entries.length > 0);
-  const encoded = await encodeEntries(deps, agent, found, options.dialect);
-  // Nothing is taken for a caller who has gone.
-  if (options.isRemoving && options.signal?.aborted) return [];
-  const given = options.isRemoving ? await removeEntries(deps, encoded) : encoded;
-  if (!options.isRemoving) {
-    await markRead(
-      deps,
-      agent,
-      given.map(({ entry }) => entry),
-    );
+  try {
+    const found = await waitUntil(deps, [p], options, read, (entries) => entries.length > 0);
+    if (claim) claimed = await claim.end();
+    const encoded = await encodeEntries(deps, known, mergeEntries(found, claimed, options.max), options.dialect);
+    // Nothing is taken for a caller who has gone.
+    if (options.isRemoving && options.signal?.aborted) return [];
+    const given = options.isRemoving ? await removeEntries(deps, encoded) : encoded;
+    const entries = given.map(({ entry }) => entry);
+    if (!options.isRemoving) await markRead(deps, agent, entries);
+    if (getAgentDialect(agent).hasLatencyMetrics) {
+      deps.recordMetric('message_read_latency_ms', performance.now() - begun);
+    }
+    return given;
+  } finally {
+    await claim?.end();
   }
-  if (getAgentDialect(agent).hasLatencyMetrics) {
-    deps.recordMetric('message_read_latency_ms', performance.now() - begun);
-  }
-  return given;
+};
+
+/** A claim that waits beside the inbox. */
+interface WaitingClaim {
+  /** Ends the wait, and tells what was claimed. */
+  end(): Promise<InboxEntry[]>;
+}
+
+const startClaim = (deps: Deps, known: RegisteredAgent, options: InboxOptions): WaitingClaim => {
+  const controller = new AbortController();
+  const signal = options.signal ? AbortSignal.any([options.signal, controller.signal]) : controller.signal;
+  const claimed = claimDelegations(deps, known, { ...options, signal });
+  // Whoever ends it learns of it.
+  claimed.catch(() => {});
+  return {
+    end: () => {
+      controller.abort();
+      return claimed;
+    },
+  };
+};
+
+/** What was just claimed may not stand in the index yet. */
+const mergeEntries = (found: InboxEntry[], claimed: InboxEntry[], max: number): InboxEntry[] => {
+  if (claimed.length === 0) return found;
+  const known = new Set(found.map(({ sk }) => sk));
+  const sortKey = ({ byList }: InboxEntry): string => byList?.sk ?? '';
+  return [...found, ...claimed.filter(({ sk }) => !known.has(sk))]
+    .toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
+    .slice(0, max);
 };
 
 /** The first of what stands in the inbox. What nobody read in its time leaves it by itself, and may still be about to. */
@@ -81,6 +119,7 @@ const getTargetInstance = (entry: InboxEntry): string | undefined => {
   if (entry.sk === 'direct-message') return entry.toInstance;
   if (entry.sk === 'batch') return undefined;
   if (entry.sk === 'task') return entry.fromInstance;
+  if (entry.delegation) return entry.delegation.instance;
   const { to, task } = entry.outcome ?? {};
   return to === task?.from ? task?.fromInstance : task?.holderInstance;
 };
@@ -96,43 +135,46 @@ const CONCURRENCY = 10;
 
 const encodeEntries = async (
   deps: Deps,
-  agent: Agent,
+  known: RegisteredAgent,
   entries: InboxEntry[],
   named: string | undefined,
 ): Promise<EncodedEntry[]> => {
-  const dialect = getReaderDialect({ agent }, named);
+  const dialect = getReaderDialect(known, named);
   const messages: EncodedEntry[] = [];
+  const gone: { entry: InboxEntry }[] = [];
   let bytes = 0;
   for (let at = 0; at < entries.length; at += CONCURRENCY) {
     const some = entries.slice(at, at + CONCURRENCY);
-    const encoded = await Promise.all(some.map((entry) => encodeEntry(deps, entry, agent.id, dialect)));
+    const encoded = await Promise.all(some.map((entry) => encodeEntry(deps, known, entry, dialect)));
     for (const [index, entry] of some.entries()) {
-      const message = encoded[index];
-      if (!message) continue;
-      bytes += JSON.stringify(message).length;
+      const read = encoded[index];
+      if (read === 'gone') gone.push({ entry });
+      if (!read || read === 'gone') continue;
+      bytes += JSON.stringify(read.message).length;
       if (messages.length > 0 && bytes > MAX_RESPONSE_BYTES) return messages;
-      messages.push({ entry, message, trace: getEntryTrace(entry) });
+      messages.push({ entry, ...read });
     }
   }
+  if (gone.length > 0) await removeEntries(deps, gone);
   return messages;
 };
 
-/** Of a task what it is told under, whoever told it. */
-const getEntryTrace = (entry: InboxEntry): Trace => {
-  if (entry.sk === 'direct-message' || entry.sk === 'batch' || entry.sk === 'task') return pickTraceFields(entry);
-  return pickTraceFields(entry.outcome?.task ?? parseTrace(undefined));
-};
-
+/** With the trace that it is told under, whoever told it. */
 const encodeEntry = async (
   deps: Deps,
+  known: RegisteredAgent,
   entry: InboxEntry,
-  reader: string,
   dialect: Dialect,
-): Promise<JsonObject | undefined> => {
-  if (entry.sk === 'direct-message') return encodeMessageFor(deps, entry, dialect);
-  if (entry.sk === 'batch') return encodeBatchFor(deps, entry, dialect);
-  const outcome = entry.sk === 'task' ? buildOutcome(entry, reader) : entry.outcome;
-  return outcome && encodeOutcomeFor(deps, entry.project, outcome, dialect);
+): Promise<Omit<EncodedEntry, 'entry'> | 'gone' | undefined> => {
+  if (entry.sk === 'direct-message')
+    return { message: await encodeMessageFor(deps, entry, dialect), trace: pickTraceFields(entry) };
+  if (entry.sk === 'batch')
+    return { message: await encodeBatchFor(deps, entry, dialect), trace: pickTraceFields(entry) };
+  if (entry.sk !== 'task' && entry.delegation) return readDelegation(deps, known, entry.delegation, dialect);
+  const outcome = entry.sk === 'task' ? buildOutcome(entry, known.agent.id) : entry.outcome;
+  if (!outcome) return undefined;
+  const message = await encodeOutcomeFor(deps, entry.project, outcome, dialect);
+  return { message, trace: pickTraceFields(entry.sk === 'task' ? entry : outcome.task) };
 };
 
 /** So far is looked for what its reader is shown. */

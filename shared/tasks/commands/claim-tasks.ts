@@ -38,6 +38,8 @@ export interface ClaimOptions {
   dialect?: string;
   /** Kept in the tasks that it brings, so that they are found again should the answer never be sent. */
   claimId?: string;
+  /** Done before each is claimed. It says how long the lease is. */
+  prepare?: (taskId: string) => Promise<{ leaseMs: number }>;
 }
 
 export interface ClaimedTask {
@@ -169,7 +171,7 @@ const hasNoAssignedTasks = async (deps: Deps, { agent }: RegisteredAgent): Promi
 };
 
 /** In whose name a claim is made. */
-type ClaimIdentity = Pick<ClaimOptions, 'claimId' | 'instance' | 'leaseMs' | 'dialect'>;
+type ClaimIdentity = Pick<ClaimOptions, 'claimId' | 'instance' | 'leaseMs' | 'dialect' | 'prepare'>;
 
 /** A queue message whose task cannot be claimed has become pointless, and goes. */
 const claimReceivedMessages = async (
@@ -200,9 +202,10 @@ const claimByQueueMessage = async (
   deps: Deps,
   known: RegisteredAgent,
   { queueKey, body }: ReceivedMessage,
-  { claimId, instance, leaseMs, dialect }: ClaimIdentity,
+  { claimId, instance, leaseMs: wantedMs, dialect, prepare }: ClaimIdentity,
 ): Promise<Task> => {
   const { taskId, queueGeneration, due } = parseQueueBody(body);
+  const { leaseMs } = prepare ? await prepare(taskId) : { leaseMs: wantedMs };
   const { project } = known.agent;
   // Before the claim, for without it the agent would hold what it cannot report on.
   await ensureAlias(deps, project, getReaderDialect(known, dialect), taskId);
@@ -213,6 +216,21 @@ const claimByQueueMessage = async (
   );
   const done = await updateTask(deps, project, taskId, optimisticChange, (task) =>
     applyTo(task, buildClaimTransition(task, by, { queueGeneration, due: task.due, claimId, instance, leaseMs })),
+  );
+  if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
+  return done.after;
+};
+
+/** A task that was seen, and waits for the agent alone. */
+export const claimTask = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  { project, id, queueGeneration }: Task,
+  { instance, leaseMs }: Pick<ClaimOptions, 'instance' | 'leaseMs'>,
+): Promise<Task> => {
+  const by = toActor(deps, known);
+  const done = await updateTask(deps, project, id, undefined, (task) =>
+    applyTo(task, buildClaimTransition(task, by, { queueGeneration, due: task.due, instance, leaseMs })),
   );
   if (done.outcome === 'unchanged') throw new Error('a claim always changes its task');
   return done.after;

@@ -1,4 +1,5 @@
 import { getAuditDialect } from '../../dialects/is-audited.ts';
+import { readsAllInInbox } from '../../dialects/registry.ts';
 import type { Agent } from '../../identity/agents/agent.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
@@ -199,7 +200,7 @@ const buildTask = (
     input,
     trace,
     origin: {
-      destination: { isCapabilityUndeclared, ...way },
+      destination: { isCapabilityUndeclared, isReadInInbox, ...way },
       lineage,
       openDependencies,
     },
@@ -211,6 +212,7 @@ const buildTask = (
   const deadline = now + request.ttlSeconds * 1000;
   const acknowledgeBy = request.acknowledgeTimeoutMs && now + request.acknowledgeTimeoutMs;
   const { parent } = lineage;
+  const { sequenceInfo: sentAs } = request;
   const { traceparent, tracestate } = createChildSpan(inheritTrace(request.trace ?? trace, parent));
   const fromNats = requester?.transport === 'nats' && !request.batchMembership ? true : undefined;
   return {
@@ -256,6 +258,8 @@ const buildTask = (
         : unacknowledgedKey(project, request.from, now, request.taskId),
     byList: inboxKey({ project, from: request.from, batchMembership: request.batchMembership, fromNats }),
     fromNats,
+    requestedAs: isReadInInbox && sentAs ? { at: sentAs.at, sequence: sentAs.sequence } : undefined,
+    reportsToInbox: requester && readsAllInInbox(requester) ? true : undefined,
     delegationChain: lineage.delegationChain,
     requesterLogDialect: requester && !request.auditEntry ? getAuditDialect(deps.config, requester) : undefined,
     ...way,

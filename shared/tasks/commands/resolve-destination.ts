@@ -1,4 +1,5 @@
 import { isServedOverNats, listDomains } from '../../config/config.ts';
+import { readsAllInInbox } from '../../dialects/registry.ts';
 import { isInstanceLive } from '../../identity/agents/agent-instances.ts';
 import { hasCapabilityProviders } from '../../identity/agents/capability-offers.ts';
 import {
@@ -20,6 +21,8 @@ import { isDeliveredOverNats, resolveNatsDelivery } from './nats-providers.ts';
 export type Destination = Pick<Task, 'to' | 'instance' | 'domain' | 'routingCapability' | 'deliveryTarget' | 'due'> & {
   /** Nobody who is registered can do it, or who is registered is yet to be counted. */
   isCapabilityUndeclared?: true | 'perhaps';
+  /** The one agent that it is for finds it in its inbox. */
+  isReadInInbox?: true;
 };
 
 export const resolveDestination = async (
@@ -41,6 +44,7 @@ export const resolveDestination = async (
         instance: isFor ? instance : undefined,
         domain: domain ?? request.domain,
         ...toDeliveryTarget(isDeliveredOverNats(addressee.agent, request.extensions)),
+        ...(readsAllInInbox(addressee.agent) && { isReadInInbox: true }),
       };
     }
     return new ParleyError('unknown_agent', `No agent ${to} is registered, so that nobody would ever get this task.`);

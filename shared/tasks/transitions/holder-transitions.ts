@@ -194,7 +194,7 @@ export const recordProgress = (task: Task, by: Actor, report: HolderMessage, upd
         progress: update,
         leaseUntil: computeRenewedLease(held, by),
         startedAt: held.startedAt ?? by.now,
-        processedMessages: appendProcessedMessage(held, report),
+        ...buildProcessedFields(held, report),
       },
     },
   }));
@@ -255,7 +255,7 @@ export const failAsHolder = (
     const change = buildRetryOrFailChange(held, by, { ...error, agent: by.agent });
     const isEnd = change.set?.status === 'failed';
     const said = {
-      processedMessages: appendProcessedMessage(held, report),
+      ...buildProcessedFields(held, report),
       endMessage: isEnd ? report.processedMessage : undefined,
       outcomeExtensions: extensions,
       outcomeAuditEntry: report.auditEntry,
@@ -303,7 +303,7 @@ export const requestInput = (
         askedAt: by.now,
         hasAsked: true,
         outcomeExtensions: extensions ?? {},
-        processedMessages: appendProcessedMessage(held, report),
+        ...buildProcessedFields(held, report),
         outcomeAuditEntry: report.auditEntry,
       },
       unset: ['due', 'leaseUntil'],
@@ -350,8 +350,19 @@ export const claimThen = (task: Task, by: Actor, then: (held: Task) => Transitio
   return next instanceof Error ? next : mergeChanges(taken, next);
 };
 
-export const appendProcessedMessage = (task: Task, report: HolderMessage): ProcessedMessage[] =>
-  [...(task.processedMessages ?? []), toProcessedMessage(getDedupRound(task), report)].slice(-MAX_PROCESSED_MESSAGES);
+/** That the message was carried out. */
+export const buildProcessedFields = (
+  task: Task,
+  report: HolderMessage,
+): Pick<Task, 'processedMessages' | 'reportedAs'> => {
+  const { processedMessage, sequenceInfo } = report;
+  const processed = [...(task.processedMessages ?? []), toProcessedMessage(getDedupRound(task), report)];
+  const isOrdered = task.reportsToInbox && sequenceInfo;
+  return {
+    processedMessages: processed.slice(-MAX_PROCESSED_MESSAGES),
+    ...(isOrdered && { reportedAs: { id: processedMessage.id, at: sequenceInfo.at, sequence: sequenceInfo.sequence } }),
+  };
+};
 
 const toProcessedMessage = (
   round: number,

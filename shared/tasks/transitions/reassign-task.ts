@@ -8,7 +8,7 @@ import type { Task, TaskError } from '../../model/task.ts';
 import { type Change, mergeChanges } from '../../ports/conditions.ts';
 import { isDeliveredOverNats } from '../commands/nats-providers.ts';
 import { buildEnqueueChange, buildReleaseChange, LEASE_FIELDS } from './end-and-requeue.ts';
-import { type Actor, appendProcessedMessage, claimThen, type HolderMessage } from './holder-transitions.ts';
+import { type Actor, buildProcessedFields, claimThen, type HolderMessage } from './holder-transitions.ts';
 import { requireAssignedTo, requireAttempt } from './rules.ts';
 
 /** What dialects call it that an agent cannot do such work at all, in lower case. */
@@ -72,7 +72,7 @@ export const buildReassignChange = (
           error: { ...error, agent: by.agent },
           declinedBy: [...(held.declinedBy ?? []), by.agent],
           routingCapability,
-          processedMessages: appendProcessedMessage(held, report),
+          ...buildProcessedFields(held, report),
           outcomeAuditEntry: report.auditEntry,
         },
         unset: LEASE_FIELDS,
@@ -86,6 +86,6 @@ export const buildHolderReleaseChange = (task: Task, by: Actor, report: HolderMe
   claimThen(task, by, (held) => ({
     rules: [requireAssignedTo(by.agent), ...requireAttempt(report.attempt)],
     change: mergeChanges(buildReleaseChange(held, by), {
-      set: { processedMessages: appendProcessedMessage(held, report), outcomeAuditEntry: report.auditEntry },
+      set: { ...buildProcessedFields(held, report), outcomeAuditEntry: report.auditEntry },
     }),
   }));

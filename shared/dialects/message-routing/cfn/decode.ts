@@ -58,6 +58,7 @@ const withOwnIdentity = (said: CfnMessage, command: Command): Command => {
       progress: { ...one.progress, extensions: { ...one.progress.extensions, ...written } },
     }),
   });
-  const { fallback } = 'fallback' in command ? command : {};
-  return { ...rename(command), ...(fallback && { fallback: rename(fallback) }) };
+  const renamed = rename(command);
+  if (renamed.kind === 'heartbeat' && renamed.message) return { ...renamed, message: rename(renamed.message) };
+  return 'fallback' in renamed && renamed.fallback ? { ...renamed, fallback: rename(renamed.fallback) } : renamed;
 };

@@ -1,0 +1,56 @@
+import { readsAllInInbox } from '../../dialects/registry.ts';
+import { findAgent } from '../../identity/auth/authenticate.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
+import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
+import { measureJson } from '../../kernel/json/measure-json.ts';
+import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { inboxPk, inboxSortKey } from '../../model/delivery.ts';
+import { directMessageRef } from '../../model/direct-message.ts';
+import type { InboxReport } from '../../model/inbox-report.ts';
+import { deleteOrphans, storeContent, withBlobCleanup } from '../../storage/content.ts';
+import { writeMessage } from './send-direct-message.ts';
+
+/** What a report is among direct messages. */
+const REPORT_TYPE = 'task.report';
+
+/** Puts what was said of a task into its requester's inbox. It may come again: the same report stands there once. */
+export const deliverReport = async (deps: Deps, report: InboxReport): Promise<void> => {
+  const { id, from, to, toInstance, sentAs, task } = report;
+  const { project, priority, traceparent, tracestate, baggage } = task;
+  const recipient = await findAgent(deps, project, to);
+  if (!recipient || !readsAllInInbox(recipient.agent)) return;
+  const { inboxLimit, transport } = recipient.agent;
+  const said = measureJson<JsonObject>(toJsonObject(task));
+  const content = await storeContent(deps, project, id, said);
+  const message = {
+    ...directMessageRef(project, from, id),
+    sk: 'direct-message' as const,
+    project,
+    id,
+    dialect: SYSTEM_SENDER,
+    from,
+    to,
+    toInstance,
+    type: REPORT_TYPE,
+    taskId: task.id,
+    priority,
+    createdAt: task.at,
+    correlation: task.id,
+    content,
+    extensions: {},
+    fingerprint: computeFingerprint(said.value),
+    traceparent,
+    tracestate,
+    baggage,
+    // Where nothing bounds the inbox, it goes by itself.
+    expires: inboxLimit === undefined ? deps.clock.now() + deps.config.tasks.retentionMs : undefined,
+    ...(transport === 'nats'
+      ? { deliveryTarget: 'nats' as const }
+      : { byList: { pk: inboxPk(project, to), sk: inboxSortKey(sentAs.at, id, sentAs.sequence) } }),
+  };
+  const met = await withBlobCleanup(deps.blobs, [content], () =>
+    writeMessage(deps, recipient.agent, message, { isDroppable: true }),
+  );
+  if (met !== 'written') await deleteOrphans(deps.blobs, [content], [met?.content]);
+};

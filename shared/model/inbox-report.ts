@@ -1,0 +1,57 @@
+import { uuidFromSeed } from '../kernel/ids.ts';
+import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
+import { hasReported, isHeld, type ReportedTask, type SentOrder, type Task } from './task.ts';
+
+/** What a requester that reads everything in its inbox is told of a task that goes on. */
+export interface InboxReport {
+  /** Of the holder's own message where that is known by it, or else made of the step: the same again is the same report. */
+  id: string;
+  from: string;
+  to: string;
+  /** The instance of the requester that asked. */
+  toInstance?: string;
+  /** In the order of the holder's messages, or else of the steps of the task. */
+  sentAs: SentOrder;
+  task: ReportedTask;
+}
+
+/** What the write tells: that the task was claimed, how far it is, or that an attempt failed which is not the last one. */
+export const buildInboxReport = (before: Task | undefined, after: Task): InboxReport | undefined => {
+  if (!before || !after.reportsToInbox || before.endedAt !== undefined || after.endedAt !== undefined) return undefined;
+  const isFailure = isFailedAttempt(before, after);
+  const isProgress = after.status === 'in_progress' && hasReported(before, after);
+  const isClaim = isHeld(after) && after.attempt > before.attempt;
+  if (!(isFailure || isProgress || isClaim)) return undefined;
+  const { reportedAs } = after;
+  const isOwnMessage = (isFailure || isProgress) && reportedAs?.id === after.processedMessages?.at(-1)?.id;
+  const id = (isOwnMessage && reportedAs?.id) || uuidFromSeed(['report', after.id, after.v]);
+  return {
+    id,
+    from: (isFailure ? after.error?.agent : after.holder) ?? SYSTEM_SENDER,
+    to: after.from,
+    toInstance: after.fromInstance,
+    sentAs:
+      isOwnMessage && reportedAs
+        ? { at: reportedAs.at, sequence: reportedAs.sequence }
+        : { at: after.at, sequence: after.v },
+    task: toReportedTask(after, { reportId: id, failedAttempt: isFailure ? after.error : undefined }),
+  };
+};
+
+/** Its holder said that it failed, and it is tried again, by the same agent or by another. */
+const isFailedAttempt = (before: Task, after: Task): boolean => {
+  if (after.status !== 'requested' || !hasReported(before, after)) return false;
+  const isDelayed = after.notBefore !== undefined && after.notBefore !== before.notBefore;
+  return isDelayed || (after.declinedBy?.length ?? 0) > (before.declinedBy?.length ?? 0);
+};
+
+export const toReportedTask = (
+  task: Task,
+  more: Pick<ReportedTask, 'reportId' | 'failedAttempt'> = {},
+): ReportedTask => {
+  const { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds, traceparent, tracestate, baggage } =
+    task;
+  const { holder, claimedAt, claimNote, progress, extensions } = task;
+  const about = { project, id, v, at, status, priority, domain, from, attempt, ttlSeconds };
+  return { ...about, traceparent, tracestate, baggage, holder, claimedAt, claimNote, progress, extensions, ...more };
+};
