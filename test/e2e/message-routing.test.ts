@@ -199,12 +199,12 @@ describe('agents that speak message routing', () => {
     await Promise.all(senders.map(send));
     await eventually(async () => {
       assert.equal((await reader.call('GET', '/v1/inbox?max=100')).body.messages.length, 5);
-      const { inbox } = (await admin.call('GET', `/v1/agents/${reader.id}`)).body;
-      assert.deepEqual(inbox, { mode: 'all', depth: 5, evicted: 3 });
+      const { inboxState } = (await admin.call('GET', `/v1/agents/${reader.id}`)).body;
+      assert.deepEqual(inboxState, { depth: 5, evicted: 3 });
     });
     const { body } = await reader.call('GET', '/v1/inbox?mode=take&max=100');
     assert.equal(body.messages.length, 5);
-    assert.equal((await admin.call('GET', `/v1/agents/${reader.id}`)).body.inbox.depth, 0);
+    assert.equal((await admin.call('GET', `/v1/agents/${reader.id}`)).body.inboxState.depth, 0);
   });
 
   it('obey a coordinator, and tell how they are', async () => {

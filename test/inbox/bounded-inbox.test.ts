@@ -20,10 +20,7 @@ const start = async (t: Parameters<typeof testParley>[0], registration: object =
   };
   const waiting = async (): Promise<string[]> =>
     (await reader.call('GET', '/v1/inbox?max=100')).body.messages.map(({ msg_id }: Wire) => msg_id);
-  const inbox = async () => {
-    const { depth, evicted } = (await parley.admin.call('GET', '/v1/agents/reader')).body.inbox;
-    return { depth, evicted };
-  };
+  const inbox = async () => (await parley.admin.call('GET', '/v1/agents/reader')).body.inboxState;
   const events = async (type: string) => {
     await settled(parley);
     return (await parley.admin.call('GET', `/v1/events?type=${type}`)).body.events;

@@ -1,11 +1,9 @@
 import * as z from 'zod';
 import { listDomains } from '../../config/config.ts';
-import { readsAllInInbox } from '../../dialects/registry.ts';
 import {
   type Agent,
   agentsKey,
   healthRef,
-  INBOX_MODES,
   listServedDomains,
   type RegisteredAgent,
 } from '../../identity/agents/agent.ts';
@@ -41,11 +39,10 @@ const AgentView = z.object({
       .describe('the last status report'),
   }),
   paused: PauseView.optional().describe('set if the agent is paused or stopped'),
-  inbox: z.object({
-    mode: z.enum(INBOX_MODES).describe('what reaches the inbox'),
-    depth: z.number().optional().describe('how many messages wait in a bounded inbox'),
-    evicted: z.number().optional().describe('how many messages a bounded inbox has evicted'),
-  }),
+  inboxState: z
+    .object({ depth: z.number(), evicted: z.number() })
+    .optional()
+    .describe('depth and evictions of a bounded inbox'),
 });
 
 const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.output<typeof AgentView> => {
@@ -65,6 +62,7 @@ const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.
     signing: agent.signing,
     limits,
     role: Registration.shape.role.parse(agent.role),
+    inbox: agent.inbox,
     inboxLimit,
     overflow,
     manifest,
@@ -85,10 +83,7 @@ const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.
       statusReport: health?.statusReport && { ...health.statusReport, at: toIso(health.statusReport.at) },
     },
     paused: toPauseView(deps, known),
-    inbox: {
-      mode: readsAllInInbox(agent) ? 'all' : 'ends',
-      ...(inboxLimit !== undefined && { depth: depth?.count ?? 0, evicted: depth?.evicted ?? 0 }),
-    },
+    inboxState: inboxLimit === undefined ? undefined : { depth: depth?.count ?? 0, evicted: depth?.evicted ?? 0 },
   };
 };
 
