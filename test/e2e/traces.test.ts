@@ -22,7 +22,7 @@ const people = async () => ({
   tim: await agent('tim', speaking('task-format')),
   knight: await agent('knight', speaking('round-table')),
   brain: await agent('brain', speaking('agent-os')),
-  coder: await agent('coder', speaking('message-routing')),
+  coder: await agent('coder', { ...speaking('message-routing'), inbox: 'ends' }),
   cook: await agent('cook', speaking('task-format')),
 });
 type People = Awaited<ReturnType<typeof people>>;

@@ -67,7 +67,7 @@ describe('tasks as turns and turns as tasks', () => {
   for (const { dialect, request, readResult } of speakers.filter(({ dialect }) => dialect !== 'common-ground')) {
     it(`returns a deliverable of maximum size to a ${dialect} requester, whole or as a card`, async (t) => {
       const parley = await testParley(t);
-      const requester = await parley.agent('requester', { dialect, capabilities: [] });
+      const requester = await parley.agent('requester', { dialect, capabilities: [], inbox: 'ends' });
       const worker = new Worker(await groundAgent(parley, 'worker'));
       assert.equal((await requester.send(request('requester', 'worker', { scope: 'daily' }))).status, 202);
       const { outputBytes } = parley.parley.deps.config.limits;
