@@ -251,7 +251,8 @@ export const ERROR_CODES = {
   },
   task_expired: {
     status: 409,
-    meaning: 'Nobody claimed the task within its time to live.',
+    meaning:
+      'The task expired: nobody claimed it within its time to live, or answered it where that is what it bounds.',
     action: 'Retry the task, or request a new one.',
   },
   task_waiting: {

@@ -46,6 +46,8 @@ export interface TaskRequestCommand extends BaseMessage {
   domain?: string;
   priority: Priority;
   ttlSeconds: number;
+  /** Its time to live bounds the answer, and not only the wait for a claim. */
+  boundsAnswer?: true;
   parent?: string;
   /** The conversation that it belongs to, for whoever looks for all of that. */
   conversation?: string;

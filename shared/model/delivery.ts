@@ -33,6 +33,7 @@ export interface TaskOutcome {
     | 'domain'
     | 'priority'
     | 'ttlSeconds'
+    | 'answerBy'
     | 'traceparent'
     | 'tracestate'
     | 'baggage'
@@ -51,6 +52,10 @@ export interface TaskOutcome {
   prompt?: JsonObject;
   answer?: Json;
 }
+
+/** Why a task has expired. */
+export const formatExpiry = ({ answerBy, ttlSeconds }: Pick<Task, 'answerBy' | 'ttlSeconds'>): string =>
+  answerBy === undefined ? `Nobody claimed the task within ${ttlSeconds} s.` : `No answer came within ${ttlSeconds} s.`;
 
 /** Its requester cancelled it, or its holder gave it up. */
 export const isCancelled = ({ status, error }: Pick<TaskOutcome, 'status' | 'error'>): boolean =>
@@ -109,17 +114,19 @@ export const inboxSortKey = (at: number, id: string, sequence?: number): string 
     : `${toSortableTime(at)}.${String(sequence).padStart(16, '0')}#${id}`;
 export const parseMessageId = (order: string): string => order.slice(order.indexOf('#') + 1);
 
-/** The requester learns how its task ended otherwise than well, and the holder that it was cancelled; not who did it himself. */
+/** The requester learns how its task ended otherwise than well, and the holder that it was ended; not who did it himself. */
 export const buildDeliveries = (before: Task | undefined, after: Task): NewItem<Delivery>[] => {
   if (!before || before.endedAt !== undefined) return [];
   if (after.endedAt === undefined) return buildDialogueDeliveries(before, after);
   if (after.status === 'completed') return [];
   // How a part of a batch ended is told with the batch.
   const interested = new Set(after.batchMembership ? [] : [after.from]);
-  if (after.status === 'cancelled' && before.holder !== undefined && isAssigned(before)) interested.add(before.holder);
+  if (isEndedByOthers(after) && before.holder !== undefined && isAssigned(before)) interested.add(before.holder);
   interested.delete(after.cancelledBy ?? '');
   return [...interested].map((agent) => buildDelivery(after, buildOutcome(after, agent)));
 };
+
+const isEndedByOthers = ({ status }: Task): boolean => status === 'cancelled' || status === 'expired';
 
 /** The requester finds the question, and the holder the answer. */
 const buildDialogueDeliveries = (before: Task, after: Task): NewItem<Delivery>[] => {
@@ -148,7 +155,7 @@ const buildAnswer = (before: Task, after: Task): TaskOutcome => ({
 });
 
 export const buildOutcome = (task: Task, to: string): TaskOutcome => {
-  const { id, from, fromInstance, capability, domain, priority, ttlSeconds, extensions } = task;
+  const { id, from, fromInstance, capability, domain, priority, ttlSeconds, answerBy, extensions } = task;
   const { project, holder, holderInstance, claimedAt, attempt } = task;
   const about = {
     id,
@@ -158,6 +165,7 @@ export const buildOutcome = (task: Task, to: string): TaskOutcome => {
     domain,
     priority,
     ttlSeconds,
+    answerBy,
     extensions,
     ...pickTraceFields(task),
   };

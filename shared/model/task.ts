@@ -41,6 +41,10 @@ export type TaskEventType = `task.${
   | 'expired'
   | 'cancelled'}`;
 
+/** A time of the task, no later than its answer may come. */
+export const capByAnswer = ({ answerBy = Infinity }: Pick<Task, 'answerBy'>, at: number): number =>
+  Math.min(at, answerBy);
+
 export const isOpen = (task: Task): boolean => task.endedAt === undefined;
 export const isHeld = (task: Task): boolean => task.status === 'claimed' || task.status === 'in_progress';
 /** Somebody has it, though it may wait for an answer. */
@@ -190,6 +194,8 @@ export interface Task extends Item {
   ttlSeconds: number;
   /** When it expires unless somebody has claimed it, in epoch milliseconds. */
   deadline: number;
+  /** When it expires whoever works on it, where its time to live bounds the answer; `due` is never later. */
+  answerBy?: number;
   /** Rises whenever the task goes back to its queue; only the queue message with the current entry can claim it. */
   queueGeneration: number;
   queuedAt: number;

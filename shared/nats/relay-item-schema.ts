@@ -76,6 +76,7 @@ const OutcomeSchema = z.object({
     fromInstance: text,
     capability: z.string(),
     holderInstance: text,
+    answerBy: number,
   } satisfies SchemaFields<TaskOutcome['task']>),
   output: ContentSchema.optional(),
   artifacts: z

@@ -11,7 +11,7 @@ export const EVENT_TYPES = {
   'task.unacknowledged': 'Nobody claimed a task that requires an acknowledgement in time.',
   'task.completed': 'The task is completed.',
   'task.failed': 'The task failed for good. It is a dead letter.',
-  'task.expired': 'Nobody claimed the task within its time to live.',
+  'task.expired': 'Nobody claimed the task within its time to live, or answered it where that is what it bounds.',
   'task.cancelled': 'The task was cancelled.',
   'batch.requested': 'A requester created a batch.',
   'batch.ended': 'The batch has ended.',

@@ -120,6 +120,7 @@ const toRequestCommand = (wire: Exclude<AgentOsMessage, { type: 'error' }>): Tas
   fromInstance: wire.from.instanceId,
   capability: `${AGENT_OS}.${wire.type}`,
   domain: AGENT_OS,
+  boundsAnswer: true,
   priority: wire.priority,
   ...toTimeToLive(wire.ttl),
   parent: wire.replyTo && toCanonicalId(wire.replyTo),

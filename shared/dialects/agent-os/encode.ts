@@ -2,7 +2,7 @@ import { toCanonicalId, toUuid, uuidFromSeed } from '../../kernel/ids.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
-import type { TaskOutcome } from '../../model/delivery.ts';
+import { formatExpiry, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task } from '../../model/task.ts';
 import type { Priority } from '../../ports/queues.ts';
@@ -212,7 +212,7 @@ const buildFailureContent = ({ status, task, error }: TaskOutcome): JsonObject =
     return { code: 'CANCELLED', message: text, recoverable: false };
   }
   if (status === 'expired') {
-    return { code: 'TIMEOUT', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, recoverable: true };
+    return { code: 'TIMEOUT', message: formatExpiry(task), recoverable: true };
   }
   return toErrorContent(error ?? { code: 'internal_error', message: 'The task failed.', retryable: false });
 };

@@ -2,7 +2,7 @@ import { toShortId } from '../../kernel/ids.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
-import { isCancelled, type TaskOutcome } from '../../model/delivery.ts';
+import { formatExpiry, isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task } from '../../model/task.ts';
 import { getDelegationChain } from '../../model/task.ts';
@@ -145,7 +145,7 @@ const buildEndPayload = (
 
 const formatFailureReason = ({ status, task, error }: TaskOutcome): string => {
   if (status === 'cancelled') return `The task ${task.id} was cancelled.`;
-  if (status === 'expired') return `Nobody claimed the task within ${task.ttlSeconds} s.`;
+  if (status === 'expired') return formatExpiry(task);
   return error?.message ?? 'The task failed.';
 };
 

@@ -1,7 +1,7 @@
 import { toIso } from '../../kernel/json/iso-time.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
-import type { TaskOutcome } from '../../model/delivery.ts';
+import { formatExpiry, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task, TaskError } from '../../model/task.ts';
 import { NATIVE } from './decode.ts';
@@ -47,7 +47,7 @@ export const encodeOutcome = (
   output: Json | undefined,
   artifacts: JsonObject[] | undefined,
 ): JsonObject => {
-  const { id, from, status, task, prompt, answer, confidence, error } = outcome;
+  const { id, from, status, task, prompt, answer, confidence } = outcome;
   const about = {
     id,
     taskId: task.id,
@@ -61,7 +61,7 @@ export const encodeOutcome = (
   const carried = from === SYSTEM_SENDER ? {} : splitExtensions(outcome.extensions);
   if (status === 'completed')
     return { kind: 'result', ...about, output: output ?? null, confidence, artifacts, ...carried };
-  return { kind: 'failure', ...about, status, ...encodeError(toError(status, task.ttlSeconds, error)), ...carried };
+  return { kind: 'failure', ...about, status, ...encodeError(toError(outcome)), ...carried };
 };
 
 export const encodeDirectMessage = (message: DirectMessage, content: Json): JsonObject => ({
@@ -78,10 +78,10 @@ export const encodeDirectMessage = (message: DirectMessage, content: Json): Json
   ...splitExtensions(message.extensions),
 });
 
-const toError = (status: string, ttlSeconds: number, error: TaskError | undefined): TaskError => {
+const toError = ({ status, task, error }: TaskOutcome): TaskError => {
   if (status === 'cancelled') return { code: 'cancelled', message: 'The task was cancelled.', retryable: false };
   if (status === 'expired') {
-    return { code: 'expired', message: `Nobody claimed the task within ${ttlSeconds} s.`, retryable: true };
+    return { code: 'expired', message: formatExpiry(task), retryable: true };
   }
   return error ?? { code: 'internal_error', message: 'The task failed.', retryable: false };
 };

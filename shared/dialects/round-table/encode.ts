@@ -3,7 +3,7 @@ import { toIso } from '../../kernel/json/iso-time.ts';
 import { isJsonObject, isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import type { DirectMessageCommand } from '../../model/command.ts';
-import type { TaskOutcome } from '../../model/delivery.ts';
+import { formatExpiry, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task, TaskError } from '../../model/task.ts';
 import { toRoundTableErrorCode } from './error-codes.ts';
@@ -177,7 +177,7 @@ const buildFailurePayload = (outcome: TaskOutcome): JsonObject => {
     return { error: 'cancelled', message: `The task ${task.id} was cancelled.`, retryable: false };
   }
   if (status === 'expired') {
-    return { error: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, retryable: true };
+    return { error: 'timeout', message: formatExpiry(task), retryable: true };
   }
   if (!error) return { error: 'internal_error', message: 'The task failed.', retryable: false };
   return toFailureFields(error, getWireErrorCode(outcome, error));

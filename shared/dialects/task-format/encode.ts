@@ -3,7 +3,7 @@ import { toIso } from '../../kernel/json/iso-time.ts';
 import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { parseTraceIds, type Trace } from '../../kernel/trace.ts';
-import { isCancelled, type TaskOutcome } from '../../model/delivery.ts';
+import { formatExpiry, isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task } from '../../model/task.ts';
 import { getDelegationChain } from '../../model/task.ts';
@@ -154,7 +154,7 @@ export const encodeOutcome = (
 const buildErrorBlock = (outcome: TaskOutcome): JsonObject => {
   const { status, task, error } = outcome;
   if (status === 'expired') {
-    return { code: 'TIMEOUT', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, recoverable: true };
+    return { code: 'TIMEOUT', message: formatExpiry(task), recoverable: true };
   }
   return {
     code: getWireErrorCode(outcome),

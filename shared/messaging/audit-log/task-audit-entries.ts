@@ -30,8 +30,10 @@ const getSentEntry = (type: TaskEventType, task: Task): JsonObject | undefined =
     case 'task.requested':
       return task.v === 1 ? task.auditEntry : undefined;
     case 'task.claimed':
-    case 'task.expired':
       return task.auditEntry;
+    case 'task.expired':
+      // Who had it has it in its log.
+      return task.attempt === 0 ? task.auditEntry : undefined;
     case 'task.progress':
       return task.progress?.auditEntry;
     case 'task.completed':

@@ -237,6 +237,7 @@ const buildTask = (
     createdAt: now,
     ttlSeconds: request.ttlSeconds,
     deadline,
+    answerBy: request.boundsAnswer && deadline,
     queueGeneration: 1,
     queuedAt: now,
     requeueCount: 0,

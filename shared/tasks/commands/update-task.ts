@@ -2,13 +2,18 @@ import { isInstanceLive } from '../../identity/agents/agent-instances.ts';
 import { isCapabilityDeclared, loadDomainProviders } from '../../identity/agents/domain-providers.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { isHeld, type Task, taskRef } from '../../model/task.ts';
+import { capByAnswer, isHeld, type Task, taskRef } from '../../model/task.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
 import type { QueueMessage } from '../../ports/queues.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import { type UpdateResult, updateWithRetry } from '../../storage/update-with-retry.ts';
 import { buildQueueMessages } from '../transitions/queue-messages.ts';
-import { buildAnyInstanceChange, buildCapabilityQueueChange, timerTransition } from '../transitions/timeouts.ts';
+import {
+  buildAnyInstanceChange,
+  buildCapabilityQueueChange,
+  isAnswerOverdue,
+  timerTransition,
+} from '../transitions/timeouts.ts';
 import { findLeaseExtension } from './lease-extension.ts';
 
 /** Changes one task by one conditional write, and hurries what must be queued after it. */
@@ -60,11 +65,11 @@ const trySendMessages = async (deps: Deps, change: RecordChange<Task>, messages:
 const findTimerTransition = async (deps: Deps, task: Task): Promise<Change> => {
   const when = { now: deps.clock.now(), limits: deps.config.tasks };
   const { status, to, instance } = task;
-  if (isHeld(task) && (task.leaseUntil ?? 0) <= when.now) {
+  if (isHeld(task) && (task.leaseUntil ?? 0) <= when.now && !isAnswerOverdue(task, when.now)) {
     const leaseUntil = await findLeaseExtension(deps, task);
     return leaseUntil === undefined
       ? timerTransition(task, when)
-      : { if: equals('v', task.v), set: { leaseUntil, due: leaseUntil } };
+      : { if: equals('v', task.v), set: { leaseUntil, due: capByAnswer(task, leaseUntil) } };
   }
   if (await isDeclaredMeanwhile(deps, task)) return buildCapabilityQueueChange(task, when);
   if (status !== 'requested' || to === undefined || instance === undefined) return timerTransition(task, when);

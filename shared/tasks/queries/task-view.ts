@@ -5,7 +5,7 @@ import type { Deps } from '../../identity/deps.ts';
 import { toIso } from '../../kernel/json/iso-time.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
-import { buildOutcome, buildQuestion } from '../../model/delivery.ts';
+import { buildOutcome, buildQuestion, formatExpiry } from '../../model/delivery.ts';
 import { buildTimeline, type HistoryEntry } from '../../model/history.ts';
 import { isOpen, TASK_STATUSES, type Task, type TaskStatus } from '../../model/task.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
@@ -87,6 +87,12 @@ const RESPONSE_STATUS: Record<TaskStatus, TaskView['status']> = {
 const toResponseStatus = ({ status, claimNote, hasAsked }: Task): TaskView['status'] =>
   status === 'claimed' && claimNote?.status === 'pending' && !hasAsked ? 'pending' : RESPONSE_STATUS[status];
 
+/** When it ends unless somebody claims or answers it, whichever its time to live bounds. */
+const getExpiry = (task: Task): number | undefined => {
+  if (!isOpen(task)) return undefined;
+  return task.status === 'requested' ? task.deadline : task.answerBy;
+};
+
 export const toTaskView = (task: Task): TaskView => ({
   id: task.id,
   status: toResponseStatus(task),
@@ -112,7 +118,7 @@ export const toTaskView = (task: Task): TaskView => ({
   graphId: task.graph,
   dependencies: task.dependencyIds,
   createdAt: toIso(task.createdAt),
-  expiresAt: task.status === 'requested' ? toIso(task.deadline) : undefined,
+  expiresAt: toIso(getExpiry(task)),
   retryAt: toIso(task.notBefore),
   lastError: RESPONSE_STATUS[task.status] === 'failed' ? undefined : toErrorView(task),
   attempt: task.attempt,
@@ -133,7 +139,7 @@ const toProgressView = ({ progress }: Task): object | undefined => {
 
 const toErrorView = (task: Task): TaskView['error'] => {
   if (task.status === 'expired') {
-    return { code: 'timeout', message: `Nobody claimed the task within ${task.ttlSeconds} s.`, recoverable: true };
+    return { code: 'timeout', message: formatExpiry(task), recoverable: true };
   }
   return (
     task.error && {

@@ -2,6 +2,7 @@ import type { ParleyError } from '../../kernel/errors.ts';
 import { getOwn } from '../../model/agent-state.ts';
 import { inboxPk } from '../../model/delivery.ts';
 import {
+  capByAnswer,
   countSpentAttempts,
   failedListKey,
   type Task,
@@ -52,6 +53,7 @@ export const buildRetryChange = (task: Task, when: TransitionContext, by: string
     rules: [requireRetryable],
     change: mergeChanges(buildEnqueueChange(when.now + task.ttlSeconds * 1000, when), {
       set: {
+        answerBy: task.answerBy && when.now + task.ttlSeconds * 1000,
         maxAttempts: countSpentAttempts(task) + (task.retry?.maxAttempts ?? when.limits.maxAttempts),
         byList: inboxKey(task),
         retriedBy: by,
@@ -138,10 +140,11 @@ export const buildRetryOrFailChange = (task: Task, when: TransitionContext, erro
   const { now, limits } = when;
   const failures = countFailure(task, error);
   const isOnceTooOften = failures !== undefined && (getOwn(failures, error.code) ?? 0) >= (error.attempts ?? Infinity);
-  if (!error.retryable || isOnceTooOften || countSpentAttempts(task) >= task.maxAttempts)
-    return buildFailureChange(task, when, error);
   const growing = computeRetryDelayMs(task, error, limits);
   const notBefore = now + (error.retryAfterSeconds === undefined ? growing : error.retryAfterSeconds * 1000);
+  const isTooLate = capByAnswer(task, Infinity) <= notBefore;
+  if (!error.retryable || isOnceTooOften || isTooLate || countSpentAttempts(task) >= task.maxAttempts)
+    return buildFailureChange(task, when, error);
   return {
     set: {
       status: 'requested',
@@ -149,7 +152,7 @@ export const buildRetryOrFailChange = (task: Task, when: TransitionContext, erro
       failures,
       notBefore,
       due: notBefore,
-      deadline: notBefore + task.ttlSeconds * 1000,
+      deadline: capByAnswer(task, notBefore + task.ttlSeconds * 1000),
     },
     unset: LEASE_FIELDS,
   };

@@ -6,6 +6,7 @@ import { inboxSortKey } from '../../model/delivery.ts';
 import { toQuestion } from '../../model/history.ts';
 import { buildStepChange, getStep, STEP_NAME } from '../../model/step.ts';
 import {
+  capByAnswer,
   getDedupRound,
   holderKey,
   MAX_PROCESSED_MESSAGES,
@@ -72,7 +73,7 @@ export interface ClaimParameters {
 
 /** `requested → claimed`. */
 export const buildClaimTransition = (
-  task: Pick<Task, 'project' | 'id'>,
+  task: Pick<Task, 'project' | 'id' | 'answerBy'>,
   by: Actor,
   { queueGeneration, due, processedMessage, claimNote, claimId, instance, leaseMs, estimateMs }: ClaimParameters,
 ): Transition => {
@@ -99,7 +100,7 @@ export const buildClaimTransition = (
         leaseUntil,
         leaseMs,
         byHolder: timeOrderedKey(holderKey(task.project, by.agent), by.now, task.id),
-        due: keepsDue ? undefined : leaseUntil,
+        due: keepsDue ? undefined : capByAnswer(task, leaseUntil),
         claimMessage: processedMessage,
         claimNote,
         claimId,
@@ -305,8 +306,9 @@ export const requestInput = (
         outcomeExtensions: extensions ?? {},
         ...buildProcessedFields(held, report),
         outcomeAuditEntry: report.auditEntry,
+        due: task.answerBy,
       },
-      unset: ['due', 'leaseUntil'],
+      unset: task.answerBy === undefined ? ['due', 'leaseUntil'] : ['leaseUntil'],
     },
   }));
 
@@ -315,15 +317,15 @@ export const provideInput = (task: Task, when: TransitionContext, answer: Json, 
   const step = buildAnswerStepChange(task, answer);
   if (step instanceof Error) return step;
   const { now, limits } = when;
-  const deadline = task.deadline + now - (task.askedAt ?? now);
+  const deadline = capByAnswer(task, task.deadline + now - (task.askedAt ?? now));
   const leaseUntil = now + (task.leaseMs ?? limits.leaseMs);
   const next: Change =
     task.prompt?.requeue === true
-      ? mergeChanges(buildEnqueueChange(Math.max(deadline, now + task.ttlSeconds * 1000), when), {
+      ? mergeChanges(buildEnqueueChange(capByAnswer(task, Math.max(deadline, now + task.ttlSeconds * 1000)), when), {
           unset: LEASE_FIELDS,
           add: { uncountedAttempts: 1 },
         })
-      : { set: { status: 'claimed', deadline, leaseUntil, due: leaseUntil } };
+      : { set: { status: 'claimed', deadline, leaseUntil, due: capByAnswer(task, leaseUntil) } };
   const answered: Change = {
     set: { answer, lastAnswer: { ...toQuestion(task), at: now, by } },
     unset: ['prompt', 'askedAt'],

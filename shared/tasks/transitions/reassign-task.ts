@@ -4,7 +4,7 @@ import { countProviders, isCapabilityDeclared, loadDomainProviders } from '../..
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { ParleyError } from '../../kernel/errors.ts';
-import type { Task, TaskError } from '../../model/task.ts';
+import { capByAnswer, type Task, type TaskError } from '../../model/task.ts';
 import { type Change, mergeChanges } from '../../ports/conditions.ts';
 import { isDeliveredOverNats } from '../commands/nats-providers.ts';
 import { buildEnqueueChange, buildReleaseChange, LEASE_FIELDS } from './end-and-requeue.ts';
@@ -66,7 +66,10 @@ export const buildReassignChange = (
   claimThen(task, by, (held) => ({
     rules: [requireAssignedTo(by.agent), ...requireAttempt(report.attempt)],
     change: mergeChanges(
-      buildEnqueueChange(held.deadline > by.now ? held.deadline : by.now + held.ttlSeconds * 1000, by),
+      buildEnqueueChange(
+        capByAnswer(held, held.deadline > by.now ? held.deadline : by.now + held.ttlSeconds * 1000),
+        by,
+      ),
       {
         set: {
           error: { ...error, agent: by.agent },

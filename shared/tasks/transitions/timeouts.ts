@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../kernel/retention.ts';
-import { countSpentAttempts, type Task, type TaskError } from '../../model/task.ts';
+import { capByAnswer, countSpentAttempts, type Task, type TaskError } from '../../model/task.ts';
 import { type Change, equals, mergeChanges } from '../../ports/conditions.ts';
 import {
   buildEndChange,
@@ -16,7 +16,13 @@ export const RECHECK_MS = DAY_MS;
 
 /** When the task must next be looked at. Its `due` is never later than this; it may be earlier. */
 export const computeNextCheckAt = (task: Task, limits: TaskLimits): number | undefined => {
-  if (task.endedAt !== undefined || task.status === 'input_required') return undefined;
+  if (task.endedAt !== undefined) return undefined;
+  const at = capByAnswer(task, computeStateCheckAt(task, limits) ?? Infinity);
+  return at === Infinity ? undefined : at;
+};
+
+const computeStateCheckAt = (task: Task, limits: TaskLimits): number | undefined => {
+  if (task.status === 'input_required') return undefined;
   if (task.status === 'waiting') return task.at + RECHECK_MS;
   if (task.status !== 'requested') return task.leaseUntil;
   if (task.notBefore !== undefined) return task.notBefore;
@@ -58,6 +64,7 @@ const computeTimerChange = (task: Task, when: TransitionContext): Change => {
   const look = computeNextCheckAt(task, when.limits);
   if (look === undefined) return { unset: ['due'] };
   if (look > when.now) return { set: { due: computeHalfway(task, look, when.now) } };
+  if (isAnswerOverdue(task, when.now)) return buildEndChange('expired', when);
   // Whatever is written to a task that waits has it looked at.
   if (task.status === 'waiting') return { set: { due: when.now + RECHECK_MS } };
   if (task.status !== 'requested') return buildLeaseExpiredChange(task, when);
@@ -72,6 +79,10 @@ const computeTimerChange = (task: Task, when: TransitionContext): Change => {
   const next = computeNextCheckAt({ ...task, requeueCount: resent }, when.limits);
   return { set: { requeueCount: resent, due: next && computeHalfway(task, next, when.now) } };
 };
+
+/** Whoever asked waits no longer, whoever has it. */
+export const isAnswerOverdue = ({ answerBy = Infinity, endedAt }: Task, now: number): boolean =>
+  endedAt === undefined && answerBy <= now;
 
 /** So often at most, however little time is left. */
 const SHORTEST_LOOK_MS = 5000;
