@@ -1,0 +1,116 @@
+"""Parley: durable tasks between AI agents."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from .context import AsyncTaskContext, TaskContext
+from .errors import ConnectionFailed, Fail, ParleyError, Retry, TaskAborted, TaskFailed
+from .request import NATIVE, RequestHandle, build_request
+from .task import Task
+from .transport import Transport
+from .worker import Worker
+
+__all__ = [
+    "AsyncTaskContext",
+    "ConnectionFailed",
+    "Fail",
+    "Parley",
+    "ParleyError",
+    "RequestHandle",
+    "Retry",
+    "Task",
+    "TaskAborted",
+    "TaskContext",
+    "TaskFailed",
+    "Worker",
+    "connect",
+]
+
+
+class Parley:
+    """One agent's connection, or an administrator's. It may be shared by threads."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def worker(
+        self,
+        *,
+        concurrency: int = 8,
+        drain: float = 30.0,
+        lease: float | None = None,
+        instance: str | None = None,
+    ) -> Worker:
+        return Worker(self._transport, concurrency=concurrency, drain=drain, lease=lease, instance=instance)
+
+    def request(
+        self,
+        capability: str,
+        input: Any = None,
+        *,
+        id: str | None = None,
+        to: str | None = None,
+        priority: str | None = None,
+        ttl: int | None = None,
+        conversation: str | None = None,
+        user: str | None = None,
+        parent: str | None = None,
+        dependencies: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> RequestHandle:
+        """Requests a task. It is durable when this returns. The same id again is the same task. `ttl` is in seconds."""
+        options = {
+            "id": id or str(uuid.uuid4()),
+            "to": to,
+            "priority": priority,
+            "ttl": ttl,
+            "conversation": conversation,
+            "user": user,
+            "parent": parent,
+            "dependencies": dependencies,
+            "metadata": metadata,
+        }
+        message = build_request(capability, {} if input is None else input, options)
+        self._transport.call("POST", "/v1/messages", message, headers=NATIVE)
+        return RequestHandle(self._transport, message["id"])
+
+    def task(self, id: str) -> RequestHandle:
+        """A task that was requested before."""
+        return RequestHandle(self._transport, id)
+
+    def send(self, to: str, content: Any, *, id: str | None = None, type: str | None = None) -> dict[str, Any]:
+        """Sends a direct message."""
+        message = {"kind": "message", "id": id or str(uuid.uuid4()), "to": to, "content": content}
+        if type is not None:
+            message["type"] = type
+        return self._transport.call("POST", "/v1/messages", message, headers=NATIVE)
+
+    def inbox(self, *, forever: bool = True) -> Iterator[dict[str, Any]]:
+        """The inbox, one message after the other. Each is acknowledged when the next one is asked for."""
+        query = {"dialect": "native", "max": 20, "wait": 20 if forever else None}
+        while True:
+            messages = self._transport.call("GET", "/v1/inbox", query=query, wait=20)["messages"]
+            for message in messages:
+                yield message
+                self._transport.call("POST", "/v1/inbox/ack", {"ids": [message["id"]]})
+            if not messages and not forever:
+                return
+
+    def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """Any call of the HTTP API, repeated like all others."""
+        return self._transport.call(method, path, body, **options)
+
+
+def connect(url: str | None = None, key: str | None = None, *, retry_for: float = 60.0) -> Parley:
+    """By default with PARLEY_URL and PARLEY_KEY. Calls are repeated for `retry_for` seconds."""
+    url = url or os.environ.get("PARLEY_URL")
+    key = key or os.environ.get("PARLEY_KEY")
+    if not url:
+        raise ValueError("Where is Parley? Pass `url`, or set PARLEY_URL.")
+    if not key:
+        raise ValueError("A key is missing. Pass `key`, or set PARLEY_KEY.")
+    return Parley(Transport(url, key, retry_for=retry_for))

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { after, it } from 'node:test';
+import { startServer, tempDir } from '../../../test/support/server-process.ts';
+
+const OWNER = { after };
+
+it('the Python SDK passes its own tests against a server', { timeout: 110_000 }, async () => {
+  const { address, adminKey } = await startServer(OWNER, { dir: tempDir(OWNER) });
+  const child = spawn('python3', ['-m', 'unittest', '-v', 'test_worker'], {
+    cwd: import.meta.dirname,
+    env: { ...process.env, PARLEY_URL: address, PARLEY_ADMIN_KEY: adminKey, PYTHONDONTWRITEBYTECODE: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
+  // Without an installed Python this is the error `spawn python3 ENOENT`.
+  const [code] = await once(child, 'exit');
+  assert.equal(code, 0, said);
+  assert.match(said, /^Ran [1-9]\d* tests/m);
+});
