@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { jetstream } from '@nats-io/jetstream';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { taskRef } from '../../shared/model/task.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { consumerOf, nextOf, relaySite, SITE_CONFIG } from '../support/relay-site.ts';
+import { consumerOf, nextOf, relaySite } from '../support/relay-site.ts';
+import { TestClock } from '../support/test-clock.ts';
 
 const KNIGHTS = { durable_name: 'knights', filter_subject: 'roundtable.tasks.security.>' };
 
@@ -32,8 +33,9 @@ describe('on NATS', () => {
     assert.equal(ended.attempt, 2);
   });
 
-  it('heartbeats keep the task of a knight that says nothing else, and it finishes it, once', async (t) => {
-    const site = await relaySite(t, { config: { ...SITE_CONFIG, tasks: { ...SITE_CONFIG.tasks, leaseMs: 2000 } } });
+  it('a knight that works for 20 minutes and says nothing but heartbeats finishes its task, once', async (t) => {
+    const clock = new TestClock();
+    const site = await relaySite(t, { clock });
     const tim = await site.agent('tim', {});
     await site.agent('galahad', { transport: 'nats', capabilities: ['security.briefing'] });
     await site.relay();
@@ -42,24 +44,26 @@ describe('on NATS', () => {
     const id = await tim.request();
     await nextOf(tasks);
     const claimed = about('task.claimed', 'galahad', id, {});
-    await js.publish(`roundtable.results.security.${id}`, JSON.stringify(claimed));
-    const leaseUntil = async () => (await site.parley.deps.records.get(taskRef('default', id)))?.leaseUntil ?? 0;
-    const first = await eventually(async () => {
-      const until = await leaseUntil();
-      assert.notEqual(until, 0);
-      return until;
-    });
-    await eventually(async () => {
-      const said = { status: 'busy', capabilities: [], activeTaskCount: 1 };
-      const timestamp = new Date().toISOString();
-      const beat = { ...about('heartbeat', 'galahad', id, said), correlationId: undefined, timestamp };
+    await js.publish('roundtable.events.task.claimed', JSON.stringify(claimed));
+    await eventually(async () => assert.equal((await tim.task(id)).state, 'claimed'));
+    for (let minute = 0; minute < 20; minute++) {
+      const timestamp = new Date(clock.now()).toISOString();
+      const payload = { status: 'busy', capabilities: [], activeTaskCount: 1 };
+      const beat = { ...about('heartbeat', 'galahad', id, payload), correlationId: undefined, timestamp };
       await js.publish('roundtable.heartbeat.galahad', JSON.stringify(beat));
-      assert.ok((await leaseUntil()) > first + 2000);
-    }, 20_000);
+      await eventually(async () => {
+        const { health } = (await site.admin.call('GET', '/v1/agents/galahad')).body;
+        assert.equal(health.lastSeen, timestamp);
+      });
+      clock.advance(60_000);
+    }
     const done = about('task.result', 'galahad', id, { status: 'completed', result: { content: 'late' } });
     await js.publish(`roundtable.results.security.${id}`, JSON.stringify(done));
-    const ended = await tim.task(id, 10);
-    assert.deepEqual([ended.state, ended.attempt], ['completed', 1]);
+    const { state, attempt, history } = await tim.task(id, 10);
+    assert.deepEqual([state, attempt], ['completed', 1]);
+    assert.equal(history.filter(({ event }: { event: string }) => event === 'claimed').length, 1);
+    const { state: published } = await (await jetstreamManager(site.client)).streams.info('ROUNDTABLE_TASKS');
+    assert.equal(published.last_seq, 1);
   });
 
   it('a knight that lacks the skill hands the task on, and cannot take it again', async (t) => {
