@@ -9,7 +9,12 @@ type TableAction =
   | 'UpdateItem'
   | 'DeleteItem'
   | 'ConditionCheckItem';
-type QueueAction = 'SendMessage' | 'ReceiveMessage' | 'DeleteMessage' | 'ChangeMessageVisibility';
+type QueueAction =
+  | 'SendMessage'
+  | 'ReceiveMessage'
+  | 'DeleteMessage'
+  | 'ChangeMessageVisibility'
+  | 'GetQueueAttributes';
 type ObjectAction = 'GetObject' | 'PutObject' | 'PutObjectTagging' | 'DeleteObject' | 'DeleteObjectTagging';
 
 export interface FunctionAccess {
@@ -40,7 +45,8 @@ const CONTENT_ACTIONS = ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteOb
 const INGEST_ACCESS = {
   table: [...READ_ACTIONS, 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
   indexes: ['byHolder'],
-  queues: ['SendMessage'],
+  // Progress is answered with the number of more urgent tasks.
+  queues: ['SendMessage', 'GetQueueAttributes'],
   relayChunkQueues: ['SendMessage'],
   content: CONTENT_ACTIONS,
 } as const satisfies FunctionAccess;
@@ -68,7 +74,10 @@ export const FUNCTIONS = {
   claims: {
     memoryMB: 256,
     timeoutS: HTTP_TIMEOUT_S,
-    access: { ...INGEST_ACCESS, queues: ['SendMessage', 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'] },
+    access: {
+      ...INGEST_ACCESS,
+      queues: [...INGEST_ACCESS.queues, 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility'],
+    },
   },
   tasks: {
     memoryMB: 256,

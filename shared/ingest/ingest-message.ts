@@ -32,9 +32,12 @@ import type {
   ProtocolMessage,
   SignedContent,
   TaskCommand,
+  TaskReport,
 } from '../model/command.ts';
+import type { QueueCounts } from '../ports/queues.ts';
 import { answerTask } from '../tasks/commands/answer-task.ts';
 import { applyReport } from '../tasks/commands/apply-report.ts';
+import { countMoreUrgent } from '../tasks/commands/count-more-urgent.ts';
 import { type CreateTaskResult, createTask } from '../tasks/commands/create-task.ts';
 import { deduplicate } from '../tasks/commands/deduplicate.ts';
 import { withResolvedTaskId } from '../tasks/ids/aliases.ts';
@@ -53,6 +56,8 @@ export interface IngestResult extends CommandResult {
   notices?: string[];
   /** Of a message to many, by which its way can be followed. */
   broadcastId?: string;
+  /** What waits for the holder and is more urgent than the task that it reports progress on. */
+  waiting?: QueueCounts;
   /** Why nothing was done: Parley has no part in what it belongs to. */
   skipped?: string;
 }
@@ -109,14 +114,25 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
     if (audience !== undefined) {
       return await once(() => broadcastCommand(deps, caller, sent, dialect.name, audience, command));
     }
-    const { duplicate, notices } = await once(() => executeCommand(deps, caller, sent, dialect.name, sender, command));
+    const { duplicate, notices, waiting } = await once(() =>
+      executeCommand(deps, caller, sent, dialect.name, sender, command),
+    );
     if (command.sequenceInfo) await recordSequence(deps, sender.agent.project, command, duplicate);
     if (dialect.hasLatencyMetrics) deps.recordMetric('message_write_latency_ms', performance.now() - begun);
     const { messageId, givenId = messageId } = command;
     const taskId = 'taskId' in command ? command.taskId : undefined;
     const unique = toCanonicalId(givenId) === messageId ? undefined : messageId;
     const ignoredDependencies = command.kind === 'request' ? command.ignoredDependencies : undefined;
-    return { id: givenId, dialect: dialect.name, duplicate, messageId: unique, taskId, ignoredDependencies, notices };
+    return {
+      id: givenId,
+      dialect: dialect.name,
+      duplicate,
+      messageId: unique,
+      taskId,
+      ignoredDependencies,
+      notices,
+      waiting,
+    };
   } catch (error) {
     throw toProtocolError(dialect, error);
   }
@@ -229,6 +245,8 @@ const logRejection = (
   });
 };
 
+type ExecutionResult = CreateTaskResult & Pick<IngestResult, 'waiting'>;
+
 const executeCommand = (
   deps: Deps,
   caller: Caller,
@@ -236,7 +254,7 @@ const executeCommand = (
   dialect: string,
   sender: RegisteredAgent,
   command: TaskCommand,
-): Promise<CreateTaskResult> => {
+): Promise<ExecutionResult> => {
   switch (command.kind) {
     case 'request':
       return createTask(deps, caller, dialect, command, sent.trace);
@@ -249,9 +267,7 @@ const executeCommand = (
     case 'answer':
       return answerTask(deps, caller, command.taskId, command.answer);
     default:
-      return withResolvedTaskId(deps, caller.project, command.taskId, (taskId) =>
-        applyReport(deps, sender, { ...command, taskId }, command.taskId),
-      );
+      return executeReport(deps, caller, sender, command);
   }
 };
 
@@ -270,6 +286,21 @@ const executeHeartbeat = async (
   if (recipient && readsAllInInbox(recipient.agent))
     await sendDirectMessage(deps, { project, dialect, trace, isVisible: true, isDroppable: true }, message);
   return recordHeartbeat(deps, sender, heartbeat, publishedAt);
+};
+
+/** Whoever says it over NATS reads no answer. */
+const executeReport = async (
+  deps: Deps,
+  caller: Caller,
+  sender: RegisteredAgent,
+  report: TaskReport,
+): Promise<ExecutionResult> => {
+  const { duplicate, task } = await withResolvedTaskId(deps, caller.project, report.taskId, (taskId) =>
+    applyReport(deps, sender, { ...report, taskId }, report.taskId),
+  );
+  const isAnswered = caller.role === 'admin' || !caller.viaRelay;
+  const isCounted = report.kind === 'progress' && task !== undefined && isAnswered;
+  return { duplicate, waiting: isCounted ? await countMoreUrgent(deps, sender, task.priority) : undefined };
 };
 
 const executeDirectMessage = async (

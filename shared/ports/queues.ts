@@ -45,6 +45,12 @@ export interface ReceiveOptions {
   skip?: (body: Json) => boolean;
 }
 
+export type QueueCounts = Partial<Record<Priority, number>>;
+
+export const addToCount = (counts: QueueCounts, priority: Priority, more: number, max: number): void => {
+  if (more > 0) counts[priority] = Math.min(max, (counts[priority] ?? 0) + more);
+};
+
 /** Delivery is at least once, and a receive may be empty by mistake, so receivers must check the record. */
 export interface Queues {
   /** Resolves when all are durable. */
@@ -52,6 +58,11 @@ export interface Queues {
   /** Empties earlier queues first. Waits up to `waitMs` for a message in any of them. */
   receive(queueKeys: QueueKey[], options: ReceiveOptions): Promise<ReceivedMessage[]>;
   delete(messages: ReceivedMessage[]): Promise<void>;
+  /**
+   * About how many messages could be received, by priority; none is absent. At most `max` of each priority: nothing grows with what
+   * is queued.
+   */
+  count(queueKeys: QueueKey[], options: Pick<ReceiveOptions, 'max' | 'skip'>): Promise<QueueCounts>;
   /** Makes them visible again at once, in their old order. */
   release(messages: ReceivedMessage[]): Promise<void>;
 }

@@ -142,6 +142,10 @@ const withQueues = (ports: Ports): Ports => {
         made(lanes);
         return queues.receive(lanes, options);
       },
+      count: (lanes, options) => {
+        made(lanes);
+        return queues.count(lanes, options);
+      },
     },
   };
 };

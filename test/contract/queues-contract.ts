@@ -77,6 +77,24 @@ export const queuesContract = (name: string, open: Open): void => {
       assert.deepEqual(await queues.receive([whole, scan, briefing], AT_ONCE), []);
     });
 
+    it('counts by priority what could be received, up to a bound, without what is skipped in a list', async (t) => {
+      const { queues } = (await open(t)).ports;
+      const domain = unique('security');
+      const [critical, normal] = [lane({ name: domain, priority: 'critical' }), lane({ name: domain })];
+      const kay = lane({ kind: 'agent', name: unique('kay'), priority: 'critical' });
+      const scan = lane({ kind: 'capability', name: `${domain}.scan` });
+      const all = [critical, kay, normal];
+      assert.deepEqual(await queues.count(all, { max: 10 }), {});
+      await queues.send([message(critical, '1'), message(kay, '2'), message(kay, 'left'), message(scan, '3')]);
+      for (let sent = 0; sent < 12; sent++) await queues.send([message(normal, 'many')]);
+      const options = { max: 10, skip: (body: Json) => body === 'left' };
+      await eventually(async () => assert.deepEqual(await queues.count(all, options), { critical: 2, normal: 10 }));
+      const [received] = await queues.receive([kay], { ...AT_ONCE, ...options });
+      assert.equal(received?.body, '2');
+      await eventually(async () => assert.deepEqual(await queues.count([kay], options), {}));
+      await eventually(async () => assert.deepEqual(await queues.count([scan], options), { normal: 1 }));
+    });
+
     it('wakes whoever waits in a domain for what is sent to one of its capabilities', async (t) => {
       const { queues } = (await open(t)).ports;
       const domain = unique('security');

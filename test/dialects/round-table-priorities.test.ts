@@ -74,6 +74,29 @@ describe('Round Table priorities', () => {
     assert.equal((await tim.task(normal)).state, 'claimed');
   });
 
+  it('tells a busy agent with its progress how many more urgent tasks wait for it', async (t) => {
+    const { agent, admin } = await testParley(t);
+    const [tim, galahad, kay] = [
+      await agent('tim'),
+      await agent('galahad'),
+      await agent('kay', { domains: ['intel'] }),
+    ];
+    const waiting = async (id: string) => (await galahad.progress(id)).body.waiting;
+    const normal = await tim.request();
+    assert.deepEqual(await claimedIds(galahad), [normal]);
+    await tim.request({ priority: 'low' });
+    await tim.request();
+    await tim.request({ priority: 'critical', to: 'kay' });
+    assert.equal(await waiting(normal), undefined);
+    const high = await tim.request({ priority: 'high' });
+    for (let sent = 0; sent < 12; sent++) await tim.request({ priority: 'critical', to: 'galahad' });
+    assert.deepEqual(await waiting(normal), { critical: 10, high: 1 });
+    assert.equal((await admin.call('POST', `/v1/tasks/${high}/cancel`)).status, 200);
+    const [critical = ''] = await claimedIds(galahad);
+    assert.equal(await waiting(critical), undefined);
+    assert.equal((await kay.claim()).length, 1);
+  });
+
   it('gives a low task to a waiting claim once its agent is idle', async (t) => {
     const { agent, clock } = await testParley(t);
     const [tim, galahad] = [await agent('tim'), await agent('galahad')];

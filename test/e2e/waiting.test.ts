@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type TestAgent, taskRequest } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
 import { isShort } from '../support/scale.ts';
 import { deployment } from './deployment.ts';
 
@@ -100,6 +101,22 @@ describe('priority', () => {
       isOver = true;
       await Promise.all(load);
     }
+  });
+
+  it('is told to whoever reports progress, where something more urgent waits for it', async () => {
+    const [tim, galahad] = [await agent('tim'), await agent('galahad', { domains: ['security'] })];
+    const to = galahad.id;
+    const id = await tim.request({ to, priority: 'low' });
+    assert.equal((await galahad.claim({ wait: 10 }))[0].message.id, id);
+    await tim.request({ to, priority: 'critical' });
+    for (let sent = 0; sent < 2; sent++) await tim.request({ to, priority: 'high' });
+    await eventually(async () => {
+      const { critical, high } = (await galahad.progress(id)).body.waiting ?? {};
+      assert.deepEqual([critical, high], [1, 2]);
+    });
+    const progress = { ...taskRequest(to), type: 'task.progress', correlationId: id, payload: { percent: 60 } };
+    const { body } = await galahad.call('POST', '/v1/claims', { messages: [progress] });
+    assert.equal(body.results[0].body.waiting.critical, 1);
   });
 
   it('gives work of low priority only to an agent that holds nothing', async () => {

@@ -1,5 +1,13 @@
 import { sleep } from '../../ports/clock.ts';
-import type { QueueKey, QueueMessage, Queues, ReceivedMessage, ReceiveOptions } from '../../ports/queues.ts';
+import {
+  addToCount,
+  type QueueCounts,
+  type QueueKey,
+  type QueueMessage,
+  type Queues,
+  type ReceivedMessage,
+  type ReceiveOptions,
+} from '../../ports/queues.ts';
 import { coalesce } from './coalesce.ts';
 import {
   claimVisible,
@@ -10,7 +18,7 @@ import {
   type VisibleItem,
 } from './dynamo-queue.ts';
 import { QueueActivityIndex, type QueueActivityStore } from './queue-activity-index.ts';
-import { deleteFromSqs, receiveSkipping, releaseToSqs, type SqsQueues, sendToSqs } from './sqs-queue.ts';
+import { countInSqs, deleteFromSqs, receiveSkipping, releaseToSqs, type SqsQueues, sendToSqs } from './sqs-queue.ts';
 
 /** The shortest long poll of SQS. */
 const LONG_POLL_SECONDS = 1;
@@ -51,6 +59,26 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
       const [queued, listed] = partitionByBackend(messages);
       await Promise.all([releaseToSqs(sqs, queued), releaseQueued(lists, listed)]);
     },
+    count: (queueKeys, options) => countQueues(queueKeys, options),
+  };
+
+  const countQueues = async (
+    queueKeys: QueueKey[],
+    { max, skip }: Pick<ReceiveOptions, 'max' | 'skip'>,
+  ): Promise<QueueCounts> => {
+    const inUse = await activityIndex.listActive(
+      queueKeys.filter((queueKey) => !isSqsQueue(queueKey) || sqs.hasQueue(queueKey)),
+    );
+    const counts: QueueCounts = {};
+    await Promise.all([
+      ...inUse.filter(isSqsQueue).map(async (queueKey) => {
+        addToCount(counts, queueKey.priority, await countInSqs(sqs, queueKey), max);
+      }),
+      ...[...groupByTableQueue(inUse)].map(async (own) => {
+        for (const { lane } of await listVisible(lists, own, { max, skip })) addToCount(counts, lane.priority, 1, max);
+      }),
+    ]);
+    return counts;
   };
 
   /** Reads table queues first. Asks SQS only for queues ranked before the items found, or if these are too few. */

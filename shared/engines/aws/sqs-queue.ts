@@ -1,6 +1,7 @@
 import {
   ChangeMessageVisibilityBatchCommand,
   DeleteMessageBatchCommand,
+  GetQueueAttributesCommand,
   type Message,
   ReceiveMessageCommand,
   SendMessageBatchCommand,
@@ -80,6 +81,19 @@ const encodeBody = ({ queueKey: { project }, group, body }: QueueMessage): strin
 /** SQS rejects most control characters, and local servers reject more. */
 const encodeAscii = (message: QueueMessageBody): string =>
   JSON.stringify(message).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** SQS knows it some seconds late. */
+export const countInSqs = async (queues: SqsQueues, queueKey: QueueKey): Promise<number> => {
+  const { Attributes: attributes } = await mapAwsErrors(
+    queues.sqs.send(
+      new GetQueueAttributesCommand({
+        QueueUrl: getQueueUrl(queues, queueKey),
+        AttributeNames: ['ApproximateNumberOfMessages'],
+      }),
+    ),
+  );
+  return Number(attributes?.ApproximateNumberOfMessages ?? 0);
+};
 
 const MAX_SKIP_READS = 5;
 

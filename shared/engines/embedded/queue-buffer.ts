@@ -6,6 +6,8 @@ export interface QueuedMessage {
 
 const MAX_BUFFERED = 1024;
 const MAX_SKIPPED = 1000;
+/** A count that finds so many that are skipped may be too low. */
+const MAX_LEFT_COUNTED = 25;
 
 /** Messages in flight are known only in memory: a crash makes them available again. */
 export class QueueBuffer {
@@ -47,6 +49,13 @@ export class QueueBuffer {
       return message;
     }
     return undefined;
+  }
+
+  /** Looks at the first messages only. */
+  count(max: number, isLeft: (message: QueuedMessage) => boolean): number {
+    while (this.#ready.length < max + MAX_LEFT_COUNTED && this.#readMore());
+    const first = this.#ready.slice(0, max + MAX_LEFT_COUNTED);
+    return Math.min(max, first.filter((message) => !isLeft(message)).length);
   }
 
   /** Returns true if the message was in flight. */

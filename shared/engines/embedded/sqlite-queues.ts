@@ -2,8 +2,10 @@ import type { StatementSync } from 'node:sqlite';
 import type { Json } from '../../kernel/json/json.ts';
 import { type Clock, sleep } from '../../ports/clock.ts';
 import {
+  addToCount,
   getDomain,
   PRIORITIES,
+  type QueueCounts,
   type QueueKey,
   type QueueMessage,
   type Queues,
@@ -83,6 +85,18 @@ export class QueueStore {
       }
     }
     return received;
+  }
+
+  count(queueKeys: QueueKey[], { max, skip }: Pick<ReceiveOptions, 'max' | 'skip'>): QueueCounts {
+    const now = this.#clock.now();
+    const isSkipped = ({ body }: QueuedMessage): boolean => skip?.(JSON.parse(body)) ?? false;
+    const counts: QueueCounts = {};
+    for (const queueKey of queueKeys) {
+      const name = formatQueueName(queueKey);
+      for (const { buffer } of this.#getBuffers([name, ...(this.#capabilityQueues.get(name) ?? [])], now))
+        addToCount(counts, queueKey.priority, buffer.count(max, isSkipped), max);
+    }
+    return counts;
   }
 
   #getBuffers(names: string[], now: number): NamedBuffer[] {
@@ -224,6 +238,7 @@ export const createSqliteQueues = (db: Database, store: QueueStore, clock: Clock
     await (care === 'soon' ? db.writeAsync(remove) : db.writeUnsynced(remove));
   },
   release: async (messages) => store.release(messages),
+  count: async (queueKeys, options) => store.count(queueKeys, options),
   receive: async (queueKeys, options) => {
     const until = clock.now() + options.waitMs;
     while (!options.signal?.aborted) {

@@ -12,6 +12,7 @@ import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../..
 import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import { NatsEnvelope } from '../../nats/nats-message.ts';
 import { receiveFromNats } from '../../nats-gateway/receive-from-nats.ts';
+import { PRIORITIES } from '../../ports/queues.ts';
 import { createTaskLogger } from '../log-task-ids.ts';
 import { toProblem, toPublicError } from '../problem.ts';
 import { defineKeyRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
@@ -31,6 +32,10 @@ const AcceptedMessage = z.object({
     .optional()
     .describe('dependencies that are no tasks of the sender. Nothing waits for them'),
   ...NoticesView.shape,
+  waiting: z
+    .partialRecord(z.enum(PRIORITIES), z.number().int())
+    .optional()
+    .describe('after progress: about how many more urgent tasks wait for the agent, by priority. 10 may be more'),
   agentTurnId: z.string().optional().describe('the turn that the message created'),
   broadcastId: z.string().optional().describe('the id of the broadcast, for `GET /v1/broadcasts/{id}`'),
   outcome: z.looseObject({}).optional().describe('with `wait`: the result, failure or question, if it arrived in time'),

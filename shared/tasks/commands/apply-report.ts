@@ -31,13 +31,19 @@ import { taskNotFoundError, updateTask } from './update-task.ts';
 /** Two reports of one holder at once are no accident after so many tries. */
 const MAX_TRIES = 3;
 
+export interface ReportResult {
+  duplicate: boolean;
+  /** As it is now, where it was written. */
+  task?: Task;
+}
+
 /** What an agent says about a task: that it takes it, how far it is, how it ended. Each message counts once. */
 export const applyReport = async (
   deps: Deps,
   sender: RegisteredAgent,
   message: TaskReport,
   calledId = message.taskId,
-): Promise<{ duplicate: boolean }> => {
+): Promise<ReportResult> => {
   const { project } = sender.agent;
   const { taskId, artifacts } = message;
   const by = toActor(deps, sender);
@@ -82,7 +88,7 @@ export const applyReport = async (
       updateTask(deps, project, taskId, withArtifacts(plan.optimisticChange, stored), judge(plan, stored)),
     );
     if (done.outcome === 'unchanged') await deleteOrphans(deps.blobs, contents, listOutputContents(done.record));
-    if (!isStale) return { duplicate };
+    if (!isStale) return { duplicate, task: done.outcome === 'changed' ? done.after : done.record };
   }
   throw new ParleyError('conflict', `The artifacts of the task ${calledId} change all the time. Try again.`);
 };

@@ -15,7 +15,7 @@ import { toStepsView } from '../queries/get-step.ts';
 import { buildClaimTransition } from '../transitions/holder-transitions.ts';
 import { applyTo, toConditionalUpdate } from '../transitions/rules.ts';
 import { toActor } from './apply-report.ts';
-import { getClaimableQueues } from './claimable-queues.ts';
+import { getClaimableQueues, isExcludedFrom } from './claimable-queues.ts';
 import { encodeRequestFor, ensureAlias } from './encode-for-agent.ts';
 import { releaseTasks } from './manage-task.ts';
 import { updateTask } from './update-task.ts';
@@ -138,10 +138,6 @@ const isGoneOrPaused = async (deps: Deps, { agent }: RegisteredAgent): Promise<b
   const known = await deps.directory.getAgent(agent.project, agent.id);
   return known === undefined || getActivePause(known, deps.clock.now()) !== undefined;
 };
-
-/** Work that somebody delegated does not come back to one who has had it, nor to one who said that it cannot do it. */
-const isExcludedFrom = ({ agent }: RegisteredAgent, body: Json): boolean =>
-  isObject(body) && [body.delegationChain, body.declinedBy].some((ids) => Array.isArray(ids) && ids.includes(agent.id));
 
 const isLowPriority = (queueKey: QueueKey): boolean => queueKey.priority === 'low';
 

@@ -8,6 +8,7 @@ import {
   type RegisteredAgent,
 } from '../../identity/agents/agent.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { isObject, type Json } from '../../kernel/json/json.ts';
 import { formatInstanceQueueName } from '../../model/task.ts';
 import { getDomain, PRIORITIES, type QueueKey } from '../../ports/queues.ts';
 
@@ -72,3 +73,7 @@ const assertServed = (agent: string, verb: string, wanted: string[] = [], own: s
   const hint = verb === 'declare' ? ' A claim chooses among capabilities that the registration names one by one.' : '';
   throw new ParleyError('not_eligible', `The agent ${agent} does not ${verb} ${foreign.join(', ')}.${hint}`);
 };
+
+/** Work that somebody delegated does not come back to one who has had it, nor to one who said that it cannot do it. */
+export const isExcludedFrom = ({ agent }: RegisteredAgent, body: Json): boolean =>
+  isObject(body) && [body.delegationChain, body.declinedBy].some((ids) => Array.isArray(ids) && ids.includes(agent.id));

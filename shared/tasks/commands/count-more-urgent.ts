@@ -1,0 +1,29 @@
+import type { RegisteredAgent } from '../../identity/agents/agent.ts';
+import type { Deps } from '../../identity/deps.ts';
+import { PRIORITIES, type Priority, type QueueCounts } from '../../ports/queues.ts';
+import { getClaimableQueues, isExcludedFrom } from './claimable-queues.ts';
+
+/** Enough to decide to claim one. */
+const MAX_COUNTED = 10;
+
+/** What waits for the agent and is more urgent than what it works on; undefined for nothing. */
+export const countMoreUrgent = async (
+  deps: Deps,
+  known: RegisteredAgent,
+  priority: Priority,
+): Promise<QueueCounts | undefined> => {
+  const higher = PRIORITIES.slice(0, PRIORITIES.indexOf(priority));
+  const queueKeys = getClaimableQueues(known, {}).filter((queueKey) => higher.includes(queueKey.priority));
+  if (queueKeys.length === 0) return undefined;
+  try {
+    const counts = await deps.queues.count(queueKeys, {
+      max: MAX_COUNTED,
+      skip: (body) => isExcludedFrom(known, body),
+    });
+    return Object.keys(counts).length > 0 ? counts : undefined;
+  } catch (error) {
+    // The report is on record, whatever its sender is told beside that.
+    deps.log('warn', 'count of queued tasks failed', { agent: known.agent.id, error: String(error) });
+    return undefined;
+  }
+};
