@@ -5,7 +5,6 @@ import type { HttpRequest } from '../shared/http/http-message.ts';
 import { ParleyError } from '../shared/kernel/errors.ts';
 import type { Log } from '../shared/kernel/log.ts';
 import { type Clock, sleep, systemClock } from '../shared/ports/clock.ts';
-import { InFlightSlot, type Usage } from './in-flight-slot.ts';
 
 /** Requests in flight end within a tenth of this; `Retry-After` has whole seconds. */
 const RETRY_AFTER_SECONDS = 1;
@@ -140,3 +139,52 @@ export class BoundedAdmission implements Admission {
 /** A body without a declared length counts as the maximum. */
 const getDeclaredBytes = ({ headers }: HttpRequest, limit: number): number =>
   headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : limit;
+
+interface Usage {
+  requests: number;
+  bytes: number;
+}
+
+/** Uses no capacity while the request waits. */
+class InFlightSlot {
+  readonly #usages: readonly Usage[];
+  #bytes = 0;
+  #state: 'working' | 'waiting' | 'released' = 'working';
+
+  constructor(uses: readonly Usage[]) {
+    this.#usages = uses;
+    this.#count(1);
+  }
+
+  addBytes(bytes: number): void {
+    this.#bytes += bytes;
+    for (const use of this.#usages) use.bytes += bytes;
+  }
+
+  /** After a wait the request is counted again but never rejected: its work is half done. */
+  async releaseWhileWaiting<T>(wait: () => Promise<T>): Promise<T> {
+    if (this.#state !== 'working') return wait();
+    this.#state = 'waiting';
+    this.#count(-1);
+    try {
+      return await wait();
+    } finally {
+      if (this.#state === 'waiting') {
+        this.#state = 'working';
+        this.#count(1);
+      }
+    }
+  }
+
+  release(): void {
+    if (this.#state === 'working') this.#count(-1);
+    this.#state = 'released';
+  }
+
+  #count(by: 1 | -1): void {
+    for (const use of this.#usages) {
+      use.requests += by;
+      use.bytes += by * this.#bytes;
+    }
+  }
+}

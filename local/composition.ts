@@ -13,7 +13,6 @@ import type { RecordMetric } from '../shared/kernel/metrics.ts';
 import { type Clock, systemClock } from '../shared/ports/clock.ts';
 import type { EngineHandlers } from '../shared/ports/engine-handlers.ts';
 import type { Ports } from '../shared/ports/ports.ts';
-import { wrapPortsForAdmission } from './admission-ports.ts';
 import { BoundedAdmission } from './bounded-admission.ts';
 import { ensureKey } from './ensure-key.ts';
 
@@ -83,3 +82,25 @@ export const startParley = async (options: ParleyOptions): Promise<RunningParley
   });
   return { deps, handle: createRouter(deps, routes, admission), stop: () => engine.stop() };
 };
+
+const wrapPortsForAdmission = (ports: Ports, admission: BoundedAdmission): Ports => ({
+  ...ports,
+  records: {
+    ...ports.records,
+    watch: (pk) => {
+      const { next, close } = ports.records.watch(pk);
+      return { next: (ms, signal) => admission.releaseWhileWaiting(() => next(ms, signal)), close };
+    },
+  },
+  queues: {
+    ...ports.queues,
+    receive: (queueKeys, options) => {
+      const receive = () => ports.queues.receive(queueKeys, options);
+      return options.waitMs > 0 ? admission.releaseWhileWaiting(receive) : receive();
+    },
+  },
+  events: {
+    ...ports.events,
+    waitForMore: (...args) => admission.releaseWhileWaiting(() => ports.events.waitForMore(...args)),
+  },
+});

@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import { defineConfig } from '../../shared/config/config.ts';
-import type { Access } from '../../shared/http/access.ts';
 import { buildOpenApi } from '../../shared/http/openapi.ts';
-import type { Route } from '../../shared/http/route.ts';
+import type { Access, Route } from '../../shared/http/route.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
-import { SIGNATURE_HEADERS } from '../../shared/ingest/signed-call.ts';
+import { SIGNATURE_HEADERS } from '../../shared/ingest/authorize.ts';
 import { describeType, type Field, JsonSchema, listFields, listVariants, toFieldRow } from './json-schema.ts';
 import { anchor, code, page, sentence, table } from './markdown.ts';
 

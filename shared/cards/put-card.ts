@@ -1,7 +1,6 @@
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
-import type { Json } from '../kernel/json/json.ts';
-import { assertMaxSize } from '../kernel/json/measure-json.ts';
+import { assertMaxSize, type Json } from '../kernel/json/json.ts';
 import { lessThan } from '../ports/conditions.ts';
 import type { NewItem } from '../ports/records.ts';
 import { deleteOrphans, storeContent } from '../storage/content.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CHANNEL_ID, PUBLIC_CHANNEL } from '../kernel/channel-id.ts';
+import { CHANNEL_ID, PUBLIC_CHANNEL } from '../kernel/ids.ts';
 import { AwsConfig, checkQueueNames } from './aws-config.ts';
 import { checkDialectSettings, DialectSettings } from './dialect-settings.ts';
 

@@ -18,9 +18,8 @@ import { cancelToolCall, completeToolCallTask } from '../turns/tool-calls/comple
 import { reportBatchResult, reportTaskResult, reportTurnResult } from '../turns/tool-calls/report-result.ts';
 import { completeUiAction } from '../turns/ui-actions/ui-action.ts';
 import { sendWakeup } from '../turns/wakeups/wakeups.ts';
-import { stopBatchItem } from '../workflows/batches/stop-item.ts';
-import { cancelGraphNodes } from '../workflows/graphs/cancel-nodes.ts';
-import { reconcileGraph } from '../workflows/graphs/reconcile-graph.ts';
+import { stopBatchItem } from '../workflows/batches/batch-lifecycle.ts';
+import { cancelGraphNodes, reconcileGraph } from '../workflows/graphs/graph-lifecycle.ts';
 
 /** What is for NATS has become a queue message, or nothing, before effects are executed. */
 export type ExecutableEffect = Exclude<Effect, { kind: 'relay' }>;

@@ -22,8 +22,7 @@ import { type RecordMigration, renameField } from '../ports/record-migration.ts'
 import type { Item } from '../ports/records.ts';
 import type { ClaimReceipt } from '../tasks/commands/claim-once.ts';
 import type { IdempotencyRecord } from '../tasks/commands/deduplicate.ts';
-import type { FanoutCursor } from '../tasks/dependencies/link-fanout.ts';
-import type { TaskLink } from '../tasks/dependencies/links.ts';
+import type { FanoutCursor, TaskLink } from '../tasks/dependencies/link-fanout.ts';
 import type { Alias } from '../tasks/ids/aliases.ts';
 import type { UiMessageAlias } from '../turns/ui-actions/ui-action.ts';
 import type { WakeupRecord } from '../turns/wakeups/wakeups.ts';

@@ -1,15 +1,13 @@
 import { onHealthTimer } from '../identity/agents/agent-health.ts';
 import type { Deps } from '../identity/deps.ts';
-import { computeBroadcastEffects } from '../messaging/broadcasts/broadcast-effects.ts';
-import { onBroadcastTimer } from '../messaging/broadcasts/fan-out.ts';
+import { computeBroadcastEffects, onBroadcastTimer } from '../messaging/broadcasts/fan-out.ts';
 import { onDirectMessageTimer } from '../messaging/direct-messages/direct-message-changes.ts';
 import { computeDirectMessageEffects } from '../messaging/direct-messages/direct-message-effects.ts';
 import { computeSequenceEffects } from '../messaging/sequences/sequence.ts';
 import { computeViolationEffects } from '../messaging/violations/violation.ts';
 import type { Effect } from '../model/effect.ts';
 import type { Item, RecordChange } from '../ports/records.ts';
-import type { StoredContent } from '../storage/content.ts';
-import { listBlobKeys } from '../storage/content.ts';
+import { listBlobKeys, type StoredContent } from '../storage/content.ts';
 import { listOutputContents } from '../tasks/artifacts.ts';
 import { onServedTimer } from '../tasks/commands/move-to-capability-queue.ts';
 import { onTaskTimer } from '../tasks/commands/update-task.ts';

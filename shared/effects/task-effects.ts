@@ -1,12 +1,19 @@
+import { SYSTEM_SENDER } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
 import { buildTaskAuditFields } from '../messaging/audit-log/task-audit-entries.ts';
 import { buildDeliveries, buildOutcome, type Delivery } from '../model/delivery.ts';
 import type { Effect } from '../model/effect.ts';
 import { buildHistoryEntries } from '../model/history.ts';
 import { buildInboxReport } from '../model/inbox-report.ts';
-import type { TaskEventType } from '../model/task.ts';
-import { getTerminalStatus, hasReported, isAssigned, isHeld, isOpen, type Task } from '../model/task.ts';
+import {
+  getTerminalStatus,
+  hasReported,
+  isAssigned,
+  isHeld,
+  isOpen,
+  type Task,
+  type TaskEventType,
+} from '../model/task.ts';
 import { buildOutcomeRelay, buildReportRelay } from '../nats/relay-item.ts';
 import type { Change } from '../ports/conditions.ts';
 import type { ParleyEvent } from '../ports/events.ts';

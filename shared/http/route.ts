@@ -1,15 +1,13 @@
 import * as z from 'zod';
 import type { Config } from '../config/config.ts';
-import { authenticate, type Caller, type RelayCaller } from '../identity/auth/authenticate.ts';
+import { type AdminCaller, authenticate, type Caller, type RelayCaller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
-import { authorizeSender } from '../ingest/authorize.ts';
-import { buildSignedCall, SIGNATURE_HEADERS } from '../ingest/signed-call.ts';
-import type { ParleyErrorCode } from '../kernel/errors.ts';
+import { authorizeSender, buildSignedCall, SIGNATURE_HEADERS } from '../ingest/authorize.ts';
+import { ParleyError, type ParleyErrorCode } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { parseOrThrow } from '../kernel/json/parse-or-throw.ts';
 import type { Trace } from '../kernel/trace.ts';
 import type { SignedContent } from '../model/command.ts';
-import { type Access, assertAccess, type CallerByAccess, type KeyAccess } from './access.ts';
 import type { HttpRequest } from './http-message.ts';
 import type { LongPoll } from './long-poll.ts';
 import { readJson } from './read-body.ts';
@@ -27,7 +25,7 @@ export interface RouteCall {
 }
 
 /** What a handler is given. */
-export interface ParsedCall<Q, B, C = Caller> extends Omit<RouteCall, 'query' | 'caller'> {
+interface ParsedCall<Q, B, C = Caller> extends Omit<RouteCall, 'query' | 'caller'> {
   caller: C;
   query: Q;
   body: B;
@@ -72,7 +70,7 @@ interface RouteDescription {
  * What the ingress check counts and verifies. A call that changes something is one message of the agent whose key it has, unless it
  * says otherwise: `none` for calls that only take or read, `each` for calls whose messages are checked one by one.
  */
-export type RouteIngress<Q = never, B = never> =
+type RouteIngress<Q = never, B = never> =
   | 'none'
   | 'each'
   | { messages?: (body: B) => number; from?: (query: Q, body: B) => string | undefined };
@@ -201,3 +199,46 @@ export const SCANNED_PAGE_DESCRIPTION = 'A page. With a `cursor` there may be mo
 
 /** Where a page of what stands in an index ended. */
 export const timeOrderedCursor = z.string().regex(/^\d{14}#[ -~]{1,200}$/, 'must be one that an earlier page gave');
+
+/** Who may make a call, by what the route declares. */
+interface CallerByAccess {
+  'agent-or-admin': Caller;
+  admin: AdminCaller;
+  'relay-or-admin': AdminCaller | RelayCaller;
+  'any-key': Caller | RelayCaller;
+}
+type KeyAccess = keyof CallerByAccess;
+export type Access = 'open' | KeyAccess;
+
+const ROLES: Record<KeyAccess, readonly (Caller | RelayCaller)['role'][]> = {
+  'agent-or-admin': ['agent', 'admin'],
+  admin: ['admin'],
+  'relay-or-admin': ['relay', 'admin'],
+  'any-key': ['agent', 'admin', 'relay'],
+};
+
+const FORBIDDEN_MESSAGES: Record<KeyAccess, string> = {
+  'agent-or-admin': 'The key of the relay is not for this call.',
+  admin: 'Only an admin key may do this.',
+  'relay-or-admin': 'Only the key of the relay or of an admin may do this.',
+  'any-key': 'This key is not for this call.',
+};
+
+/** The caller, if its role may make this call at all. */
+const assertAccess = <A extends KeyAccess>(access: A, caller: Caller | RelayCaller | undefined): CallerByAccess[A] => {
+  if (!caller) throw new ParleyError('unauthorized', 'This call needs a key.');
+  if (canCall(access, caller)) return caller;
+  throw new ParleyError('forbidden', FORBIDDEN_MESSAGES[access]);
+};
+
+const canCall = <A extends KeyAccess>(access: A, caller: Caller | RelayCaller): caller is CallerByAccess[A] =>
+  ROLES[access].includes(caller.role);
+
+/** Takes down every task that a request is about; a batch is about several. */
+export const createTaskLogger = ({ addLogFields }: HttpRequest): ((taskId: string) => void) => {
+  const ids = new Set<string>();
+  return (taskId) => {
+    ids.add(taskId);
+    addLogFields?.({ taskId: [...ids].join(' ') });
+  };
+};

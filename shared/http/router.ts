@@ -2,7 +2,7 @@ import { recordActivity, shouldRecordActivity } from '../identity/agents/agent-h
 import { authenticate, type Caller, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
-import { logRateLimited } from '../kernel/log-rate-limited.ts';
+import { logRateLimited } from '../kernel/log.ts';
 import { createChildSpan, parseTrace, type Trace } from '../kernel/trace.ts';
 import type { Admission } from './admission.ts';
 import { FailedKeyLimiter } from './failed-key-limiter.ts';

@@ -1,5 +1,5 @@
-import { PUBLIC_CHANNEL } from '../kernel/channel-id.ts';
 import { ParleyError } from '../kernel/errors.ts';
+import { PUBLIC_CHANNEL } from '../kernel/ids.ts';
 import type { Agent } from './agents/agent.ts';
 import { findProviders } from './agents/capability-providers.ts';
 import type { Caller } from './auth/authenticate.ts';

@@ -1,12 +1,16 @@
-import type { RegisteredAgent } from '../identity/agents/agent.ts';
+import { type KeyObject, verify } from 'node:crypto';
+import type { Agent, RegisteredAgent } from '../identity/agents/agent.ts';
 import { type Caller, type RelayCaller, resolveActor } from '../identity/auth/authenticate.ts';
+import { parsePublicKey } from '../identity/auth/public-keys.ts';
 import type { Deps } from '../identity/deps.ts';
+import { ParleyError } from '../kernel/errors.ts';
+import { toCanonicalJson } from '../kernel/json/fingerprint.ts';
+import type { JsonObject } from '../kernel/json/json.ts';
 import type { SignedContent } from '../model/command.ts';
-import { consumeRateLimit } from './rate-limit.ts';
-import { verifySignature } from './verify-signature.ts';
+import { lessThan, notExists, or } from '../ports/conditions.ts';
 
 /** What an agent wants to bring in, by whichever way. */
-export interface AuthorizationRequest {
+interface AuthorizationRequest {
   caller: Caller | RelayCaller;
   /** Who is said to send it; absent where that is whose key it is. */
   from?: string;
@@ -39,3 +43,108 @@ const verifyAndCount = (
   const counted = consumeRateLimit(deps, sender.agent, messageCount);
   return counted ? counted.then(() => sender) : sender;
 };
+
+/** How far a signed message may be from now, so that nobody can send it again later. */
+const SIGNATURE_WINDOW_MS = 60_000;
+/** What an agent that signs brings in is refused, or only logged, where its signature is not right. */
+const verifySignature = (deps: Deps, agent: Agent, signed: SignedContent | undefined): void => {
+  const { signing = 'off', id } = agent;
+  if (signing === 'off') return;
+  const fault = checkSignature(agent, signed, deps.clock.now());
+  if (fault === undefined) return;
+  if (signing === 'enforce') throw new ParleyError('bad_signature', `The message is not signed by ${id}: ${fault}.`);
+  deps.log('warn', 'signature invalid (not enforced)', { agent: id, fault });
+};
+
+const checkSignature = (
+  { publicKey = '' }: Agent,
+  said: SignedContent | undefined,
+  now: number,
+): string | undefined => {
+  if (!said) return 'it carries no signature. Where its dialect has no place for one, sign the call: Parley-Signature';
+  const { signature, ...signed } = said.message;
+  if (typeof signature !== 'string') return 'it has no signature';
+  const key = parsePublicKey(publicKey);
+  if (!key || !isSignatureValid(key, toCanonicalJson(signed), Buffer.from(signature, 'base64')))
+    return 'its signature does not fit';
+  const isNear = Math.abs(now - said.at) <= SIGNATURE_WINDOW_MS;
+  return isNear ? undefined : `its timestamp is missing, or more than ${SIGNATURE_WINDOW_MS / 1000} s from now`;
+};
+
+const isSignatureValid = (key: KeyObject, text: string, signature: Uint8Array): boolean => {
+  const algorithm = key.asymmetricKeyType?.startsWith('ed') ? null : 'sha256';
+  return verify(algorithm, Buffer.from(text), key, signature);
+};
+
+export const SIGNATURE_HEADERS = {
+  'Parley-Signature':
+    'base64 of the signature over `{"call": "<method> <path>", "timestamp", "body"}` as canonical JSON. `broadcast` and `dialect` are added if the call has the headers `Parley-Broadcast` and `Parley-Dialect`',
+  'Parley-Timestamp': 'the time of the signature, ISO 8601, within 60 s of now',
+};
+
+interface SignedCallParts {
+  method: string;
+  /** Of the route, with parameters in braces, and what they are, decoded: servers differ in what they decode on the way. */
+  path: string;
+  params: Readonly<Record<string, string>>;
+  headers: Readonly<Record<string, string | undefined>>;
+  body: unknown;
+}
+
+/** What the signature of a call covers: the call, its body and the headers that change what it means, so that it is worth nothing for another. Undefined where there is none. */
+export const buildSignedCall = ({
+  method,
+  path,
+  params,
+  headers,
+  body,
+}: SignedCallParts): SignedContent | undefined => {
+  const { 'parley-signature': signature, 'parley-timestamp': timestamp = '' } = headers;
+  if (signature === undefined) return undefined;
+  const call = `${method} ${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '')}`;
+  const { 'parley-broadcast': broadcast, 'parley-dialect': dialect } = headers;
+  const message: JsonObject = {
+    call,
+    timestamp,
+    broadcast,
+    dialect,
+    body: isJsonBody(body) ? body : undefined,
+    signature,
+  };
+  return { message, at: Date.parse(timestamp) };
+};
+
+/** Bodies are parsed from JSON. */
+const isJsonBody = (body: unknown): body is JsonObject => body !== undefined;
+
+const MINUTE_MS = 60_000;
+
+/** Counts the messages of an agent that has a limit, a minute at a time, and refuses those beyond it: several at once all or none. */
+const consumeRateLimit = (deps: Deps, agent: Agent, messages: number): Promise<void> | undefined => {
+  const most = agent.limits?.messagesPerMinute;
+  return typeof most === 'number' && messages > 0 ? consumeUpTo(deps, agent, messages, most) : undefined;
+};
+
+const consumeUpTo = async (deps: Deps, { project, id }: Agent, messages: number, most: number): Promise<void> => {
+  if (messages > most) throw batchExceedsRateError(id, messages, most);
+  const now = deps.clock.now();
+  const minute = Math.floor(now / MINUTE_MS);
+  const ref = { pk: `${project}#rate#${id}`, sk: `minute#${minute}` };
+  const isRoom = or(notExists('count'), lessThan('count', most - messages + 1));
+  const change = { if: isRoom, add: { count: messages }, set: { expires: (minute + 2) * MINUTE_MS } };
+  const written = await deps.records.update(ref, change, deps.newId(), 'orCreate');
+  if (written.outcome === 'written') return;
+  const retryAfterSeconds = Math.ceil(((minute + 1) * MINUTE_MS - now) / 1000);
+  throw new ParleyError(
+    'rate_limited',
+    `${id} may send ${most} messages a minute, and ${messages === 1 ? 'has' : `has no ${messages} left`}. Try again in ${retryAfterSeconds} s.`,
+    { details: { limit: most, retryAfterSeconds }, retryable: true },
+  );
+};
+
+const batchExceedsRateError = (id: string, messages: number, most: number): ParleyError =>
+  new ParleyError(
+    'rate_limited',
+    `These are ${messages} messages at once, and ${id} may send ${most} a minute. Send fewer at a time.`,
+    { details: { limit: most, messages }, retryable: false },
+  );

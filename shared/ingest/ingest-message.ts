@@ -13,11 +13,10 @@ import {
 import { type Caller, findAgent, getCallerName, type RelayCaller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
-import { toCanonicalId } from '../kernel/ids.ts';
+import { assertNotReserved, toCanonicalId } from '../kernel/ids.ts';
 import { computeFingerprint } from '../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
-import { logRateLimited } from '../kernel/log-rate-limited.ts';
-import { assertNotReserved } from '../kernel/reserved-ids.ts';
+import { logRateLimited } from '../kernel/log.ts';
 import type { Trace } from '../kernel/trace.ts';
 import { createBroadcast } from '../messaging/broadcasts/fan-out.ts';
 import { failByRequestId } from '../messaging/direct-messages/fail-by-request-id.ts';

@@ -1,4 +1,5 @@
 import { hash, randomFillSync } from 'node:crypto';
+import { ParleyError } from './errors.ts';
 
 /** One call for 64 KB: each call costs more than its bytes. */
 const randomPool = Buffer.alloc(65_536);
@@ -69,3 +70,25 @@ export const expandShortId = (from: string, short: string, at: number): string =
 export const SHORT_ID = /^msg_[a-f0-9]{8}$/;
 
 export const toShortId = (id: string): string => `msg_${toCanonicalId(toUuid(id)).slice(0, 8)}`;
+
+/** A turn may become a task under its own id, which its channel sees before the task exists. */
+const TURN_ID_PREFIX = 'turn_';
+
+/** Derived ids: with one of them a sender could impersonate another record. */
+const isReservedId = (id: string): boolean => id.startsWith(TURN_ID_PREFIX) || isDerivedId(id);
+
+export const assertNotReserved = (what: string, id: string): void => {
+  if (!isReservedId(id)) return;
+  throw new ParleyError(
+    'id_reserved',
+    `${what} cannot have the id ${id}: Parley alone makes such ids, from others. Take a random UUID.`,
+    { details: { id } },
+  );
+};
+
+/** Everybody, one user, or one thread. */
+export const CHANNEL_ID = /^(?:public|[ut]_[A-Za-z0-9_-]{1,64})$/;
+
+export const PUBLIC_CHANNEL = 'public';
+
+export const SYSTEM_SENDER = 'parley';

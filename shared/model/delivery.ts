@@ -1,7 +1,6 @@
-import { uuidFromSeed } from '../kernel/ids.ts';
+import { SYSTEM_SENDER, uuidFromSeed } from '../kernel/ids.ts';
 import type { Json, JsonObject } from '../kernel/json/json.ts';
 import { DAY_MS } from '../kernel/retention.ts';
-import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
 import { pickTraceFields } from '../kernel/trace.ts';
 import type { Item, NewItem } from '../ports/records.ts';
 import type { StoredContent } from '../storage/content.ts';

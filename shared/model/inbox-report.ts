@@ -1,5 +1,4 @@
-import { uuidFromSeed } from '../kernel/ids.ts';
-import { SYSTEM_SENDER } from '../kernel/system-sender.ts';
+import { SYSTEM_SENDER, uuidFromSeed } from '../kernel/ids.ts';
 import { hasReported, isHeld, type ReportedTask, type SentOrder, type Task } from './task.ts';
 
 /** What a requester that reads everything in its inbox is told of a task that goes on. */

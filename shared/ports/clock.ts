@@ -78,3 +78,9 @@ export const sleep = (clock: Clock, ms: number, signal?: AbortSignal): Cancellab
   else signal?.addEventListener('abort', end);
   return { done: promise, endEarly: end };
 };
+
+export function toIso(at: number): string;
+export function toIso(at: number | undefined): string | undefined;
+export function toIso(at: number | undefined): string | undefined {
+  return at === undefined ? undefined : new Date(at).toISOString();
+}

@@ -3,7 +3,7 @@ import type { Deps } from '../identity/deps.ts';
 import { AFTER_EXECUTION, TOOL_NAME_PATTERN, type Tool, toolListKey, toolRef } from '../identity/tools/tool.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { JsonSchema } from '../kernel/json/check-schema.ts';
-import { assertMaxSize } from '../kernel/json/measure-json.ts';
+import { assertMaxSize } from '../kernel/json/json.ts';
 import { jsonObject } from '../kernel/json/parse-or-throw.ts';
 
 /** Project and channel are those of each call, so that a subject is kept from its category on: `cg.v1r4.{project_id}.*.cmd…`. */

@@ -1,6 +1,5 @@
 import { ParleyError, STATUS_BY_CODE } from '../kernel/errors.ts';
-import type { Json } from '../kernel/json/json.ts';
-import type { MeasuredJson } from '../kernel/json/measure-json.ts';
+import type { Json, MeasuredJson } from '../kernel/json/json.ts';
 import { type Blobs, contentDamagedError } from '../ports/blobs.ts';
 
 /**

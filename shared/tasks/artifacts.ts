@@ -1,11 +1,9 @@
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
-import type { JsonObject } from '../kernel/json/json.ts';
-import { measureJson } from '../kernel/json/measure-json.ts';
+import { type JsonObject, measureJson } from '../kernel/json/json.ts';
 import { type Artifact, MAX_ARTIFACTS, type StoredArtifacts } from '../model/artifact.ts';
 import type { Blobs } from '../ports/blobs.ts';
-import type { StoredContent } from '../storage/content.ts';
-import { loadContent, storeContent } from '../storage/content.ts';
+import { loadContent, type StoredContent, storeContent } from '../storage/content.ts';
 
 /** With those that the task has under other names. */
 export const storeArtifacts = async (

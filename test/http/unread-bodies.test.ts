@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Access } from '../../shared/http/access.ts';
+import type { Access } from '../../shared/http/route.ts';
 import { routes } from '../../shared/http/routes/routes.ts';
 import { testParley } from '../support/test-parley.ts';
 

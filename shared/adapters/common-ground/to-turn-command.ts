@@ -3,8 +3,8 @@ import { pickExtensionHeaders } from '../../dialects/common-ground/context-heade
 import type { CommonGroundCommand } from '../../dialects/common-ground/decode.ts';
 import { parseTraceHeaders } from '../../dialects/common-ground/headers.ts';
 import type { ToolReportPayload } from '../../dialects/common-ground/payloads.ts';
+import { assertNotReserved } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { assertNotReserved } from '../../kernel/reserved-ids.ts';
 import type { Trace } from '../../kernel/trace.ts';
 import type { EnqueueRequest } from '../../turns/lifecycle/enqueue.ts';
 import type { ToolCommand } from '../../turns/tool-calls/call-tool.ts';

@@ -1,8 +1,8 @@
-import { toIso } from '../../kernel/json/iso-time.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { type AgentState, computeExecutionStatus, type ExecutionStatus, getOwn } from '../../model/agent-state.ts';
 import type { Task } from '../../model/task.ts';
 import type { StoredStep, Turn, TurnRequest } from '../../model/turn.ts';
+import { toIso } from '../../ports/clock.ts';
 import type { TurnLease } from '../../turns/lifecycle/lease-turn.ts';
 import { listAwaitedCalls } from '../../turns/lifecycle/timeouts.ts';
 import type { TurnDetails } from '../../turns/queries/get-turn.ts';

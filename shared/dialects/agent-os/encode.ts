@@ -1,10 +1,9 @@
-import { toCanonicalId, toUuid, uuidFromSeed } from '../../kernel/ids.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { SYSTEM_SENDER, toCanonicalId, toUuid, uuidFromSeed } from '../../kernel/ids.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { formatExpiry, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { AGENT_OS, AGENT_OS_VERSION } from './decode.ts';
 import { toAgentOsErrorCode } from './error-codes.ts';

@@ -1,6 +1,6 @@
-import { toIso } from '../../kernel/json/iso-time.ts';
 import type { Json, JsonObject } from '../../kernel/json/json.ts';
 import type { Trace } from '../../kernel/trace.ts';
+import { toIso } from '../../ports/clock.ts';
 import { type CommonGroundHeaders, parseTraceHeaders } from './headers.ts';
 import { COMMON_GROUND_VERSION } from './subject.ts';
 

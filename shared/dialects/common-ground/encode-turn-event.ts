@@ -1,11 +1,11 @@
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { deriveChildSpan } from '../../kernel/trace.ts';
 import type { TurnEnd } from '../../model/agent-state.ts';
 import type { Turn } from '../../model/turn.ts';
 import type { TurnEvent } from '../../model/turn-event.ts';
 import type { UiAction } from '../../model/ui-action.ts';
+import { toIso } from '../../ports/clock.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import { buildHeaders } from './build-headers.ts';
 import { COMMON_GROUND_VERSION, formatAgentSubject, formatSubject } from './subject.ts';

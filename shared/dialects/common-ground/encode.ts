@@ -1,11 +1,10 @@
-import { toVisibleAsciiId } from '../../kernel/ids.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { SYSTEM_SENDER, toVisibleAsciiId } from '../../kernel/ids.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import type { Trace } from '../../kernel/trace.ts';
 import { isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import { buildHeaders, withTrace } from './build-headers.ts';
 import { buildExtensionHeaders } from './context-headers.ts';
 import { parseExtensions, type TaskExtensions } from './extensions.ts';

@@ -1,4 +1,4 @@
-import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
+import { PUBLIC_CHANNEL } from '../../kernel/ids.ts';
 import { isObject, type JsonObject } from '../../kernel/json/json.ts';
 
 /** What a message of this protocol left with a task: it is given back as it was. */

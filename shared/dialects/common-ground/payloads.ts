@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { AGENT_ID } from '../../identity/agents/agent.ts';
 import { AFTER_EXECUTION } from '../../identity/tools/tool.ts';
-import { CHANNEL_ID } from '../../kernel/channel-id.ts';
+import { CHANNEL_ID } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { EXECUTION_STATUSES, TURN_RESULTS } from '../../model/agent-state.ts';

@@ -1,5 +1,5 @@
-import { CHANNEL_ID } from '../../kernel/channel-id.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { CHANNEL_ID } from '../../kernel/ids.ts';
 
 /** The version of the document. What Parley says is first put into it, and then into the version of its reader. */
 export const COMMON_GROUND_VERSION = 'v1r3';

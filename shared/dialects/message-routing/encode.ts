@@ -1,11 +1,9 @@
-import { toShortId } from '../../kernel/ids.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { SYSTEM_SENDER, toShortId } from '../../kernel/ids.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { formatExpiry, isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
-import type { ReportedTask, Task } from '../../model/task.ts';
-import { getDelegationChain } from '../../model/task.ts';
+import { getDelegationChain, type ReportedTask, type Task } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { MESSAGE_ROUTING, MESSAGE_ROUTING_VERSION } from './decode.ts';
 import { PRIORITY_NUMBERS } from './priorities.ts';

@@ -1,9 +1,9 @@
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { formatExpiry, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task, TaskError } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import { NATIVE } from './decode.ts';
 
 export const encodeRequest = (task: Task, input: Json, results?: JsonObject): JsonObject => ({

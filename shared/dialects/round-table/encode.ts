@@ -1,11 +1,10 @@
-import { toUuid, uuidFromSeed } from '../../kernel/ids.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { SYSTEM_SENDER, toUuid, uuidFromSeed } from '../../kernel/ids.ts';
 import { isJsonObject, isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import type { DirectMessageCommand } from '../../model/command.ts';
 import { formatExpiry, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
 import type { ReportedTask, Task, TaskError } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import { toRoundTableErrorCode } from './error-codes.ts';
 import { ROUND_TABLE } from './name.ts';
 import { toTopic } from './schema.ts';

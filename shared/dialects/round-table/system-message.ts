@@ -1,6 +1,6 @@
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { toIso } from '../../ports/clock.ts';
 
 export const buildSystemMessage = (message: JsonObject, at: number): JsonObject => ({
   version: '1.0',

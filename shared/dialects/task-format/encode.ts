@@ -1,12 +1,11 @@
 import { decodeBaggage } from '../../kernel/baggage.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { parseTraceIds, type Trace } from '../../kernel/trace.ts';
 import { formatExpiry, isCancelled, type TaskOutcome } from '../../model/delivery.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
-import type { ReportedTask, Task } from '../../model/task.ts';
-import { getDelegationChain } from '../../model/task.ts';
+import { getDelegationChain, type ReportedTask, type Task } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import type { Priority } from '../../ports/queues.ts';
 import { TASK_FORMAT, TASK_FORMAT_TTL_SECONDS } from './decode.ts';
 import { toTaskFormatErrorCode } from './error-codes.ts';

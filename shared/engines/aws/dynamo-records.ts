@@ -6,13 +6,13 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
+import { type Clock, sleep } from '../../ports/clock.ts';
 import { applyChange, type Change, evaluateCondition } from '../../ports/conditions.ts';
-import type { Item, NewItem, Records, Ref, WriteResult } from '../../ports/records.ts';
+import type { Item, NewItem, Records, Ref, Watcher, WriteResult } from '../../ports/records.ts';
 import { isMissingMapError, isTransactionConflict, mapAwsErrors, TRANSACTION_CONFLICT_RETRIES } from './aws-errors.ts';
 import { type DynamoTable, decodeUnlessExpired, getMany, toAttributeKey } from './dynamo-table.ts';
 import { buildAbsentCondition, buildUpdate, buildUpdateCondition, ExpressionBuilder } from './expression-builder.ts';
 import { type Attributes, toRecord } from './item-codec.ts';
-import { createPollingWatcher } from './polling-watcher.ts';
 import { queryItems } from './query-records.ts';
 import { transactItems } from './transact-records.ts';
 
@@ -164,4 +164,19 @@ const replaceItem = async <T extends Item>(
     const written = await putItem(table, table.codec.encode(after), unmoved, on);
     return written === 'written' ? { outcome: 'written', before, after } : undefined;
   });
+};
+
+const FIRST_POLL_MS = 100;
+const MAX_POLL_MS = 1000;
+
+/** A Lambda gets no notice of writes elsewhere. */
+const createPollingWatcher = (clock: Clock): Watcher => {
+  let pauseMs = FIRST_POLL_MS;
+  return {
+    next: async (ms, signal) => {
+      await sleep(clock, Math.min(ms, pauseMs), signal).done;
+      pauseMs = Math.min(pauseMs * 1.5, MAX_POLL_MS);
+    },
+    close: () => {},
+  };
 };

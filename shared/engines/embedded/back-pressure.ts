@@ -1,5 +1,3 @@
-import { Fifo } from './fifo.ts';
-
 /** Waking every waiter for each freed place would cost O(waiters) each time. */
 export class BackPressure {
   readonly #capacity: number;
@@ -70,5 +68,34 @@ export class BackPressure {
       this.#woken += 1;
       waiter.resolve();
     }
+  }
+}
+
+/** Compacting at 1,024 empty places moves each element at most twice. */
+const COMPACT_AT = 1024;
+
+/** `Array.shift` is O(n) on long arrays. */
+class Fifo<T> {
+  #items: (T | undefined)[] = [];
+  #front = 0;
+
+  get size(): number {
+    return this.#items.length - this.#front;
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  shift(): T | undefined {
+    if (this.size === 0) return undefined;
+    const item = this.#items[this.#front];
+    this.#items[this.#front] = undefined;
+    this.#front += 1;
+    if (this.#front >= COMPACT_AT && this.#front * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#front);
+      this.#front = 0;
+    }
+    return item;
   }
 }

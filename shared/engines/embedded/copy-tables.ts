@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
-import { type CopiedTable, insertInto, lookForMissing } from './missing-rows.ts';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { putIfNewer } from './put-if-newer.ts';
-import { attempt, readAround } from './read-around.ts';
+import { attempt, type Row, readAround, type Table } from './read-around.ts';
 import { type DatabaseState, withoutWal } from './read-database.ts';
 
 interface Copied {
@@ -91,4 +90,50 @@ const raiseSequence = (from: DatabaseSync, to: DatabaseSync): void => {
   const row = attempt(() => from.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'events'`).get());
   const seq = typeof row === 'object' ? Number(row.seq) : 0;
   to.prepare(`UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'events'`).run(seq);
+};
+
+interface CopiedTable extends Table {
+  index?: { name: string; by: [string, string] };
+}
+
+const insertInto = (to: DatabaseSync, { name, columns }: Table): ((row: Row) => number) => {
+  const marks = columns.map(() => '?').join(', ');
+  const insert = to.prepare(`INSERT OR IGNORE INTO ${name} (${columns.join(', ')}) VALUES (${marks})`);
+  return (row) => Number(insert.run(...columns.map((column) => row[column] ?? null)).changes);
+};
+
+const lookForMissing = (from: DatabaseSync, to: DatabaseSync, table: CopiedTable): string[] => {
+  if (!table.index) return [];
+  const { name, by } = table.index;
+  const insert = insertInto(to, table);
+  const isThere = to.prepare(`SELECT 1 FROM ${table.name} WHERE ${by[0]} = ? AND ${by[1]} = ?`);
+  const read = attempt(() =>
+    from.prepare(`SELECT ${table.columns.join(', ')} FROM ${table.name} NOT INDEXED WHERE ${table.key[0]} = ?`),
+  );
+  if (typeof read === 'string') return [];
+  let missing = 0;
+  const look = (key: SQLInputValue): void => {
+    const row = attempt(() => read.get(key));
+    if (typeof row === 'string') missing += 1;
+    // Another record may have this row number by now.
+    else if (row && insert(row) === 0 && table.name === 'records') putIfNewer(to, row.body ?? null);
+  };
+  const listNamedRows = (order: string): string | undefined => {
+    const rows = attempt(() =>
+      from
+        .prepare(`SELECT ${by.join(', ')}, ${table.key[0]} AS key FROM ${table.name}
+      INDEXED BY ${name} ORDER BY ${by.map((column) => `${column} ${order}`).join(', ')}`)
+        .iterate(),
+    );
+    for (;;) {
+      const next = typeof rows === 'string' ? rows : attempt(() => rows.next());
+      if (typeof next === 'string') return next;
+      if (next.done) return undefined;
+      if (!isThere.get(next.value[by[0]] ?? null, next.value[by[1]] ?? null)) look(next.value.key ?? null);
+    }
+  };
+  const why = listNamedRows('ASC');
+  if (why !== undefined) listNamedRows('DESC');
+  const count = `${why === undefined ? '' : 'at least '}${missing} rows`;
+  return missing === 0 ? [] : [`${count} are missing from ${table.name}`];
 };

@@ -10,8 +10,8 @@ import {
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import { getInboxDepth, type InboxDepth } from '../../messaging/inbox/bounded-inbox.ts';
+import { toIso } from '../../ports/clock.ts';
 import { deregisterAgent, Registration, registerAgent, rotateKey } from '../../registration/register-agent.ts';
 import { boundedCount, defineKeyRoute, defineRoute, type Route, recordBodyLimit } from '../route.ts';
 import { PauseView, toPauseView } from './pause-view.ts';

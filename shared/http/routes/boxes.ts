@@ -6,7 +6,7 @@ import { listBoxCards } from '../../cards/list-box-cards.ts';
 import type { Config } from '../../config/config.ts';
 import { getCallerName, resolveActor } from '../../identity/auth/authenticate.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { toIso } from '../../ports/clock.ts';
 import { appendToBox } from '../../turns/lifecycle/append-to-box.ts';
 import { boundedCount, defineRoute, type Route } from '../route.ts';
 import { CardView, toCardView as cardView } from './cards.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ParleyError } from '../../kernel/errors.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import { broadcastRef } from '../../model/broadcast.ts';
+import { toIso } from '../../ports/clock.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 export const broadcastRoutes: Route[] = [

@@ -3,8 +3,8 @@ import { CARD_TYPES_TEXT, type Card, type CardType as CardKind, isCardType } fro
 import { getCard, putCard } from '../../cards/put-card.ts';
 import { getCallerName } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import { jsonValue } from '../../kernel/json/parse-or-throw.ts';
+import { toIso } from '../../ports/clock.ts';
 import { loadContent } from '../../storage/content.ts';
 import { defineRoute, largeBodyLimit, type Route } from '../route.ts';
 

@@ -4,8 +4,7 @@ import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { jsonObject } from '../../kernel/json/parse-or-throw.ts';
 import { claimOnce } from '../../tasks/commands/claim-once.ts';
 import { claimTasks, encodeClaimedTasks } from '../../tasks/commands/claim-tasks.ts';
-import { createTaskLogger } from '../log-task-ids.ts';
-import { defineRoute, largeBodyLimit, type Route } from '../route.ts';
+import { createTaskLogger, defineRoute, largeBodyLimit, type Route } from '../route.ts';
 import {
   instanceIdField,
   onBehalfOf,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { acknowledgeEvents, MAX_EVENTS, seekConsumer, takeEvents } from '../../events/consume-events.ts';
 import { type Consumer, type ConsumerConfig, consumerRef, listConsumers, RECEIPT } from '../../events/consumer.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { toIso } from '../../ports/clock.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { EventView } from './events.ts';
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { Deps } from '../../identity/deps.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import { closeGap, GAP_STATUSES, listGaps } from '../../messaging/direct-messages/gaps.ts';
 import type { DirectMessage } from '../../model/direct-message.ts';
+import { toIso } from '../../ports/clock.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 import { loadContent } from '../../storage/content.ts';
 import { boundedCount, defineRoute, type Route, timeOrderedCursor } from '../route.ts';

@@ -13,9 +13,8 @@ import { jsonObject, parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import { NatsEnvelope } from '../../nats/nats-message.ts';
 import { receiveFromNats } from '../../nats-gateway/receive-from-nats.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
-import { createTaskLogger } from '../log-task-ids.ts';
 import { toProblem, toPublicError } from '../problem.ts';
-import { defineKeyRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
+import { createTaskLogger, defineKeyRoute, largeBodyLimit, type Route, waitSeconds } from '../route.ts';
 import { NoticesView } from './common-fields.ts';
 
 const AcceptedMessage = z.object({

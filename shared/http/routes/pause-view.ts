@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import { getActivePause } from '../../identity/agents/agent-control.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { toIso } from '../../ports/clock.ts';
 
 /** That an agent is given no work, as whoever asks is told. */
 export const PauseView = z.object({

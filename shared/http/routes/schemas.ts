@@ -1,8 +1,16 @@
 import * as z from 'zod';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { memoizeJson } from '../memoize-json.ts';
 import { defineOpenRoute, type Route } from '../route.ts';
+
+/** The JSON of a document, made and written out when it is first asked for: what anyone may ask for costs nothing each time. */
+export const memoizeJson = (make: () => object | Promise<object>): (() => Promise<Uint8Array>) => {
+  let made: Promise<Uint8Array> | undefined;
+  return () => {
+    made ??= Promise.resolve(make()).then((document) => Buffer.from(JSON.stringify(document)));
+    return made;
+  };
+};
 
 /** Each schema by the name of its file. */
 const schemas: ReadonlyMap<string, () => Promise<Uint8Array>> = new Map(

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import type { Config } from '../../config/config.ts';
 import { systemRoleKeyRef } from '../../identity/auth/keys.ts';
 import { buildAsyncApi } from '../asyncapi.ts';
-import { memoizeJson } from '../memoize-json.ts';
 import { buildOpenApi } from '../openapi.ts';
 import { defineOpenRoute, defineRoute, type Route } from '../route.ts';
+import { memoizeJson } from './schemas.ts';
 
 const HealthView = z.object({
   status: z.literal('ok'),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Tool } from '../../identity/tools/tool.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { toIso } from '../../ports/clock.ts';
 import { deleteTool, getTool, listTools, registerTool, ToolRegistration } from '../../registration/register-tool.ts';
 import { boundedCount, defineKeyRoute, defineRoute, type Route, recordBodyLimit } from '../route.ts';
 

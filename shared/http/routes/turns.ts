@@ -17,7 +17,7 @@ import {
 import { type Caller, findAgent, resolveActor } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { assertNotReserved } from '../../kernel/reserved-ids.ts';
+import { assertNotReserved } from '../../kernel/ids.ts';
 import {
   deliverTurn,
   recordStep,

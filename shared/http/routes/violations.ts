@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import { listViolations } from '../../messaging/violations/violation.ts';
 import { VIOLATION_ACTIONS, VIOLATION_SEVERITIES, type Violation } from '../../model/violation.ts';
+import { toIso } from '../../ports/clock.ts';
 import { boundedCount, defineKeyRoute, type Route, timeOrderedCursor } from '../route.ts';
 
 const ViolationView = z.object({

@@ -1,7 +1,7 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import { isJsonObject, isObject, type JsonObject } from '../../kernel/json/json.ts';
+import { toIso } from '../../ports/clock.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 
 export const AUDIT_LOG_STATUSES = ['success', 'error', 'timeout'] as const;

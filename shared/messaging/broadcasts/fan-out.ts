@@ -5,13 +5,15 @@ import { mapConcurrent } from '../../kernel/concurrency.ts';
 import { isPermanent, ParleyError } from '../../kernel/errors.ts';
 import { toUuid, uuidFromSeed } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { assertMaxSize, type Json } from '../../kernel/json/json.ts';
 import { assertSameMessage } from '../../kernel/same-request.ts';
 import { pickCallTrace, type Trace } from '../../kernel/trace.ts';
 import { type Broadcast, type BroadcastCommand, broadcastRef } from '../../model/broadcast.ts';
 import type { Command } from '../../model/command.ts';
+import type { Effect } from '../../model/effect.ts';
+import { buildBroadcastRelay } from '../../nats/relay-item.ts';
 import { equals } from '../../ports/conditions.ts';
-import type { NewItem } from '../../ports/records.ts';
+import type { NewItem, RecordChange } from '../../ports/records.ts';
 import { createTask } from '../../tasks/commands/create-task.ts';
 import { sendDirectMessage } from '../direct-messages/send-direct-message.ts';
 import { assertKnownAudience, listNextRecipients } from './audience.ts';
@@ -102,4 +104,22 @@ const addressCommand = (command: BroadcastCommand, to: string): BroadcastCommand
   const sent = command.sequenceInfo && { ...command.sequenceInfo, to };
   const own = { messageId, to, sequenceInfo: sent, fingerprint: computeFingerprint([command.fingerprint, to]) };
   return command.kind === 'directMessage' ? { ...command, ...own } : { ...command, ...own, taskId: messageId };
+};
+
+/** It is announced when it begins and when everybody has it. */
+export const computeBroadcastEffects = ({ before, after }: RecordChange<Broadcast>): Effect[] => {
+  if (!after) return [];
+  const isNew = before === undefined;
+  if (!isNew && (after.completedAt === undefined || before.completedAt !== undefined)) return [];
+  const { id, project, from, audience, deliveredCount, failedCount, v, at, createdAt } = after;
+  const type = isNew ? 'broadcast.sent' : 'broadcast.done';
+  const counts: Json = isNew ? {} : { delivered: deliveredCount, failed: failedCount, tookMs: at - createdAt };
+  const data = { messageId: id, from, audience, ...counts };
+  const auditEntry: Effect = {
+    kind: 'publish',
+    event: { id: `broadcast/${id}:${v}:${type}`, project, type, at, data },
+  };
+  return isNew && audience === 'all'
+    ? [auditEntry, { kind: 'relay', message: buildBroadcastRelay(after) }]
+    : [auditEntry];
 };

@@ -1,10 +1,9 @@
 import { readsAllInInbox } from '../../dialects/registry.ts';
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
-import { measureJson } from '../../kernel/json/measure-json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { type JsonObject, measureJson, toJsonObject } from '../../kernel/json/json.ts';
 import { inboxPk, inboxSortKey } from '../../model/delivery.ts';
 import { directMessageRef } from '../../model/direct-message.ts';
 import type { InboxReport } from '../../model/inbox-report.ts';

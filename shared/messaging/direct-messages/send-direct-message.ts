@@ -4,8 +4,8 @@ import { buildControlWrite, checkControlApplied } from '../../identity/agents/ag
 import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { assertMaxSize } from '../../kernel/json/measure-json.ts';
-import { logRateLimited } from '../../kernel/log-rate-limited.ts';
+import { assertMaxSize } from '../../kernel/json/json.ts';
+import { logRateLimited } from '../../kernel/log.ts';
 import { retryOnConflict } from '../../kernel/retry-on-conflict.ts';
 import { assertSameMessage } from '../../kernel/same-request.ts';
 import { createChildSpan, type Trace } from '../../kernel/trace.ts';

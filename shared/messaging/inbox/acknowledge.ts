@@ -1,11 +1,10 @@
 import type { Agent, RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { SHORT_ID, toCanonicalId, toShortId } from '../../kernel/ids.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
+import { SHORT_ID, SYSTEM_SENDER, toCanonicalId, toShortId } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
 import { buildOutcome, inboxPk, parseMessageId } from '../../model/delivery.ts';
+import { toIso } from '../../ports/clock.ts';
 import { hasAmbiguousId, type InboxEntry, removeEntries } from './inbox-entry.ts';
 
 /** Removes what the agent has read. Ids that are not there, or no longer, are fine, and mean nothing that came since. */

@@ -1,8 +1,7 @@
 import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import type { Json } from '../../kernel/json/json.ts';
-import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { assertMaxSize, type Json } from '../../kernel/json/json.ts';
 import type { Task } from '../../model/task.ts';
 import { provideInput } from '../transitions/holder-transitions.ts';
 import { loadAnswerValidator } from './answer-schema.ts';

@@ -4,14 +4,13 @@ import type { Agent } from '../../identity/agents/agent.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
-import type { Json } from '../../kernel/json/json.ts';
-import { assertMaxSize, type MeasuredJson } from '../../kernel/json/measure-json.ts';
+import { assertMaxSize, type Json, type MeasuredJson } from '../../kernel/json/json.ts';
 import { assertSameRequest } from '../../kernel/same-request.ts';
 import { createChildSpan, inheritTrace, type Trace } from '../../kernel/trace.ts';
 import { batchEndedError, batchRef } from '../../model/batch.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
 import { type Task, taskRef, timeOrderedKey, unacknowledgedKey, undeclaredListKey } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { Item, NewItem, TransactionWrite, WriteResult } from '../../ports/records.ts';
 import {

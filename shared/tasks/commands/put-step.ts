@@ -1,7 +1,6 @@
 import type { RegisteredAgent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
-import type { Json } from '../../kernel/json/json.ts';
-import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { assertMaxSize, type Json } from '../../kernel/json/json.ts';
 import { buildStepChange, getStep, INLINE_STEP_BYTES } from '../../model/step.ts';
 import { equals, mergeChanges } from '../../ports/conditions.ts';
 import { deleteOrphans, loadContent, storeContent, withBlobCleanup } from '../../storage/content.ts';

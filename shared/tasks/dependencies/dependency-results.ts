@@ -3,12 +3,11 @@ import type { Dialect } from '../../dialects/dialect.ts';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { toShortId } from '../../kernel/ids.ts';
-import { type Json, type JsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
-import { measureJson } from '../../kernel/json/measure-json.ts';
+import { type Json, type JsonObject, measureJson, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { holderKey, isAssigned, type Task, taskRef } from '../../model/task.ts';
 import { loadContent, type StoredContent } from '../../storage/content.ts';
 import { buildArtifactUri } from '../artifacts.ts';
-import { listLinks } from './links.ts';
+import { listLinks } from './link-fanout.ts';
 
 /**
  * What a message holds of results itself; the others are cards. An answer to a claim has ten tasks at most and 3 MiB of their inputs,

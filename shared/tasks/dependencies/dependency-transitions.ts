@@ -1,4 +1,4 @@
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import { isOpen, type Task } from '../../model/task.ts';
 import { type Change, equals, mergeChanges } from '../../ports/conditions.ts';
 import {

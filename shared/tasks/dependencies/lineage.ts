@@ -1,6 +1,6 @@
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
-import type { ParleyError } from '../../kernel/errors.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import type { TaskRequestCommand } from '../../model/command.ts';
 import { getDelegationChain, isOpen, type Task, taskRef } from '../../model/task.ts';
@@ -8,7 +8,6 @@ import { notEquals } from '../../ports/conditions.ts';
 import type { TransactionWrite } from '../../ports/records.ts';
 import { findTaskByAnyId } from '../ids/aliases.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
-import { delegationCycleError, selfDelegationError } from './delegation-chain.ts';
 
 /** Where a task comes from. */
 export interface Lineage {
@@ -83,3 +82,19 @@ export const buildChildLinkWrites = (parent: Task, taskId: string, now: number):
 ];
 
 const childLinkKey = (parent: Task, taskId: string) => ({ pk: parent.pk, sk: `child#${taskId}` });
+
+export const delegationCycleError = (agent: string, delegationChain: string[]): ParleyError =>
+  new ParleyError('delegation_cycle', `${agent} has had this work in hand already: ${delegationChain.join(' → ')}.`, {
+    details: { delegationChain },
+  });
+
+export const taskDeclinedError = (agent: string, taskId: string): ParleyError =>
+  new ParleyError(
+    'not_eligible',
+    `${agent} has said that it cannot do the task ${taskId}, which now waits for others.`,
+  );
+
+const selfDelegationError = (agent: string): ParleyError =>
+  new ParleyError('delegation_cycle', `${agent} cannot delegate to itself. Name another agent, or do the work.`, {
+    details: { delegationChain: [agent] },
+  });

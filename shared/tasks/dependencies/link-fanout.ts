@@ -1,8 +1,7 @@
 import type { Deps } from '../../identity/deps.ts';
 import { type Task, taskRef } from '../../model/task.ts';
 import { type Change, equals } from '../../ports/conditions.ts';
-import type { Item, Ref } from '../../ports/records.ts';
-import { LINKS_PAGE_SIZE, listLinks, type TaskRelation } from './links.ts';
+import type { Item, Records, Ref } from '../../ports/records.ts';
 import { reconcileDependencies } from './reconcile-dependencies.ts';
 
 /** What is to be done to all tasks that a task has links to, and how far that has come where they are too many for one go. */
@@ -72,3 +71,15 @@ const updateOwnChildren = async (
   const own = children.filter((child) => child.parent === parent.task);
   await Promise.all(own.map(({ project, id }) => records.update(taskRef(project, id), change, newId())));
 };
+
+/** That another task has this one as its parent, or waits for it; it stands with this one. */
+export interface TaskLink extends Item {
+  taskId: string;
+}
+type TaskRelation = 'child' | 'dependent';
+
+const LINKS_PAGE_SIZE = 100;
+
+/** The links of a task, a page at a time. */
+export const listLinks = (records: Records, pk: string, kind: TaskRelation, after?: string): Promise<TaskLink[]> =>
+  records.query<TaskLink>({ pk: pk, prefix: `${kind}#`, after, limit: LINKS_PAGE_SIZE });

@@ -2,16 +2,16 @@ import * as z from 'zod';
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import { getDialect } from '../../dialects/registry.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { pickTraceFields } from '../../kernel/trace.ts';
 import { buildOutcome, buildQuestion, formatExpiry } from '../../model/delivery.ts';
 import { buildTimeline, type HistoryEntry } from '../../model/history.ts';
 import { isOpen, TASK_STATUSES, type Task, type TaskStatus } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import { PRIORITIES } from '../../ports/queues.ts';
 import { loadContent } from '../../storage/content.ts';
 import { loadArtifactViews } from '../artifacts.ts';
-import { listLinks } from '../dependencies/links.ts';
+import { listLinks } from '../dependencies/link-fanout.ts';
 
 const time = z.iso.datetime().optional();
 const anyValue = z.unknown();

@@ -18,7 +18,7 @@ import {
 } from '../../model/task.ts';
 import { type Change, lessThan, mergeChanges, notExists } from '../../ports/conditions.ts';
 import type { StoredContent } from '../../storage/content.ts';
-import { delegationCycleError, taskDeclinedError } from '../dependencies/delegation-chain.ts';
+import { delegationCycleError, taskDeclinedError } from '../dependencies/lineage.ts';
 import {
   buildEndChange,
   buildEnqueueChange,

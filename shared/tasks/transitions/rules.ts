@@ -1,8 +1,8 @@
 import { buildDomainWildcard } from '../../identity/agents/agent.ts';
 import type { AgentPause } from '../../identity/agents/agent-control.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import type { Task, TaskStatus } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import {
   and,
   type Change,

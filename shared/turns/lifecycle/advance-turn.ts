@@ -1,6 +1,5 @@
 import type { Deps } from '../../identity/deps.ts';
-import type { JsonObject } from '../../kernel/json/json.ts';
-import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { assertMaxSize, type JsonObject } from '../../kernel/json/json.ts';
 import { type AgentState, agentStateRef, getOwn, type TurnResult } from '../../model/agent-state.ts';
 import { type Condition, notEquals, or } from '../../ports/conditions.ts';
 import { updateWithRetry } from '../../storage/update-with-retry.ts';

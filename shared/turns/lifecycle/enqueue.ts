@@ -7,8 +7,7 @@ import { assertChannelAccess, canUseChannel, isChannelMember } from '../../ident
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import type { JsonObject } from '../../kernel/json/json.ts';
-import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { assertMaxSize, type JsonObject } from '../../kernel/json/json.ts';
 import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import { createChildSpan, pickTraceFields, type Trace } from '../../kernel/trace.ts';
 import { batchEndedError, batchRef } from '../../model/batch.ts';
@@ -20,8 +19,8 @@ import { equals } from '../../ports/conditions.ts';
 import type { NewItem, TransactionWrite } from '../../ports/records.ts';
 import type { TransactionGuard } from '../../tasks/commands/create-task.ts';
 import { toolCallIdReusedError } from '../tool-calls/guard.ts';
-import { createRejectedTurn } from './create-rejected-turn.ts';
 import { listGroupMembers } from './group-queues.ts';
+import { createDeliverableCard } from './result-cards.ts';
 
 export interface EnqueueRequest {
   /** Where whoever asks must know it beforehand. */
@@ -49,7 +48,7 @@ export interface EnqueueRequest {
   action?: string;
 }
 
-export interface EnqueueResult {
+interface EnqueueResult {
   turn: string;
   inboxId: string;
   duplicate: boolean;
@@ -248,4 +247,20 @@ const toQueuedTurn = (turn: NewItem<Turn>): NewItem<QueuedTurn> => {
     protocolVersion,
   };
   return { ...queuedTurnKey(turn), turn: turn.id, ...asked, ...pickTraceFields(turn) };
+};
+
+/**
+ * A call that the protocol refuses ends as a turn that failed, so that whoever watches the agent learns of it. The same call
+ * again is the same turn, and told once. Gives the refusal, with the turn's id.
+ */
+const createRejectedTurn = async (deps: Deps, wanted: NewItem<Turn>, refusal: ParleyError): Promise<ParleyError> => {
+  const { project, fingerprint, due: _due, ...turn } = wanted;
+  const id = `turn_${computeFingerprint([refusal.code, wanted.agent, fingerprint])}`;
+  const end = { status: 'failed' as const, at: wanted.createdAt, error: refusal.message, errorCode: refusal.code };
+  const refused = { ...turn, ...turnRef(project, id), sk: 'turn' as const, project, id, isRunAsTask: undefined };
+  const deliverable = await createDeliverableCard(deps, refused, end);
+  const expires = wanted.createdAt + deps.config.turns.retentionMs;
+  await deps.records.create<Turn>({ ...refused, state: 'ended', end: { ...end, deliverable }, expires }, deps.newId());
+  const { code, message, issues, details } = refusal;
+  return new ParleyError(code, message, { issues, details: { ...details, agent_turn_id: id } });
 };

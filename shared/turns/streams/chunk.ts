@@ -1,7 +1,6 @@
 import type { Agent } from '../../identity/agents/agent.ts';
 import type { Deps } from '../../identity/deps.ts';
-import type { JsonObject } from '../../kernel/json/json.ts';
-import { assertMaxSize } from '../../kernel/json/measure-json.ts';
+import { assertMaxSize, type JsonObject } from '../../kernel/json/json.ts';
 import { toSortableTime } from '../../model/task.ts';
 import { type Turn, turnRef } from '../../model/turn.ts';
 import { lessThan, notExists, or } from '../../ports/conditions.ts';

@@ -5,8 +5,8 @@ import { type Caller, findAgent, getCallerName } from '../../identity/auth/authe
 import { assertChannelAccess, listChannelMembers, pickRandomMember } from '../../identity/channels.ts';
 import type { Deps } from '../../identity/deps.ts';
 import type { AfterExecution, Tool } from '../../identity/tools/tool.ts';
-import { PUBLIC_CHANNEL } from '../../kernel/channel-id.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { PUBLIC_CHANNEL } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { createChildSpan, inheritTrace, pickTraceFields, type Trace } from '../../kernel/trace.ts';

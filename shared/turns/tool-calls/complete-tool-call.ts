@@ -1,6 +1,6 @@
 import { buildBatchEndChange as batchEnded } from '../../batches/record-item-end.ts';
 import type { Deps } from '../../identity/deps.ts';
-import { SYSTEM_SENDER } from '../../kernel/system-sender.ts';
+import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import type { ToolReport } from '../../model/agent-state.ts';
 import { batchRef } from '../../model/batch.ts';
 import { correlationRef } from '../../model/correlation.ts';

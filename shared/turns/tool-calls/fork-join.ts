@@ -6,7 +6,7 @@ import { isPermanent } from '../../kernel/errors.ts';
 import { uuidFromSeed } from '../../kernel/ids.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { measureJson } from '../../kernel/json/measure-json.ts';
+import { measureJson } from '../../kernel/json/json.ts';
 import { createChildSpan, pickTraceFields } from '../../kernel/trace.ts';
 import { type Batch, batchRef } from '../../model/batch.ts';
 import { listWaitingAgents } from '../../model/tool-call.ts';

@@ -3,13 +3,18 @@ import { buildBatchEndChange, recordItemEnd } from '../../batches/record-item-en
 import { getEncoder } from '../../dialects/encoder-registry.ts';
 import { getDialect } from '../../dialects/registry.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { SYSTEM_SENDER } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
-import { type Batch, batchRef } from '../../model/batch.ts';
+import { type Batch, type BatchItem, batchRef } from '../../model/batch.ts';
 import type { Effect } from '../../model/effect.ts';
+import { taskRef } from '../../model/task.ts';
 import { buildBatchRelay } from '../../nats/relay-item.ts';
 import { equals } from '../../ports/conditions.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import type { RecordChange } from '../../ports/records.ts';
+import { buildCancelTransition } from '../../tasks/transitions/end-and-requeue.ts';
+import { toConditionalUpdate } from '../../tasks/transitions/rules.ts';
+import { forceStop } from '../../turns/lifecycle/stop-turn.ts';
 import { createForkTurns } from '../../turns/tool-calls/fork-join.ts';
 import { createPending, type Notices } from '../deferred/create-pending.ts';
 
@@ -112,3 +117,17 @@ const countItemEnds = ({ itemEnds }: Batch): Record<string, number> => {
   for (const { status } of Object.values(itemEnds)) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 };
+
+type StopItem = (deps: Deps, project: string, id: string) => Promise<void>;
+
+const STOP_BY_KIND: Readonly<Record<BatchItem['kind'], StopItem>> = {
+  task: async (deps, project, id) => {
+    const stopped = buildCancelTransition(SYSTEM_SENDER, { now: deps.clock.now(), limits: deps.config.tasks });
+    await deps.records.update(taskRef(project, id), toConditionalUpdate(stopped), deps.newId());
+  },
+  turn: (deps, project, id) => forceStop(deps, project, id, 'The batch that it was a part of has ended.'),
+};
+
+/** Ends a part of a batch, unless it has ended. */
+export const stopBatchItem = (deps: Deps, project: string, { kind, id }: BatchItem): Promise<void> =>
+  STOP_BY_KIND[kind](deps, project, id);

@@ -2,7 +2,7 @@ import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { measureJson } from '../../kernel/json/measure-json.ts';
+import { measureJson } from '../../kernel/json/json.ts';
 import { RELATED_RETENTION_MS } from '../../kernel/retention.ts';
 import { assertSameRequest } from '../../kernel/same-request.ts';
 import { pickCallTrace, type Trace } from '../../kernel/trace.ts';

@@ -5,7 +5,7 @@ import { notExists } from '../../ports/conditions.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import type { RecordChange } from '../../ports/records.ts';
 import { createPending, type Notices } from '../deferred/create-pending.ts';
-import { cancelGraphNodes } from './cancel-nodes.ts';
+import { cancelGraphNodes } from './graph-lifecycle.ts';
 
 export interface CreateTasksResult {
   graph: Graph;

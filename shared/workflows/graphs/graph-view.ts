@@ -2,9 +2,9 @@ import * as z from 'zod';
 import type { Caller } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
-import { toIso } from '../../kernel/json/iso-time.ts';
 import { GRAPH_ENDS, type Graph, type GraphNode, graphRef } from '../../model/graph.ts';
 import { isAssigned, type Task, taskRef } from '../../model/task.ts';
+import { toIso } from '../../ports/clock.ts';
 import { TaskView, toTaskView } from '../../tasks/queries/task-view.ts';
 
 const { status, state, input, error, metadata, progress } = TaskView.shape;
