@@ -57,6 +57,7 @@ describe('Round Table in the profile of knights', () => {
       { error: 'invalid_params', message: 'No such CVE.' },
       ['invalid_params', 'No such CVE.'],
     ],
+    ['a code of its own', { error: 'execution_error', output: 'It broke.' }, ['execution_error', 'It broke.']],
     [
       'a text and no success',
       { success: false, result: 'Task failed: aborted' },

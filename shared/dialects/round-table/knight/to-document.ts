@@ -1,7 +1,6 @@
 import { uuidFromSeed } from '../../../kernel/ids.ts';
 import { computeFingerprint } from '../../../kernel/json/fingerprint.ts';
 import { isJsonObject, type Json, type JsonObject, toObjectOrEmpty } from '../../../kernel/json/json.ts';
-import { ROUND_TABLE_ERROR_CODES } from '../schema.ts';
 
 /** Names are written as people write them: `Galahad`. */
 export const getKnightName = ({ knight, agentId, from, dispatched_by, metadata }: JsonObject): string | undefined => {
@@ -88,7 +87,7 @@ const toReportPayload = (body: Json | undefined): JsonObject => {
 const toFailurePayload = ({ error, value, facts }: ReportFacts): JsonObject => ({
   ...facts,
   status: 'failed',
-  error: toErrorCode(error),
+  error: isErrorCode(error) ? error : 'internal_error',
   message: toFailureMessage(error, value, facts),
 });
 
@@ -98,13 +97,16 @@ const toResult = (value: Json | undefined, facts: JsonObject): JsonObject => {
   return { content: value ?? '', ...metadata };
 };
 
-const toErrorCode = (error: Json | undefined): string =>
-  typeof error === 'string' && Object.hasOwn(ROUND_TABLE_ERROR_CODES, error) ? error : 'internal_error';
+/** A text of several words is a message. */
+const CODE_PATTERN = /^[a-z][a-z0-9_]{0,63}$/;
+
+const isErrorCode = (error: Json | undefined): error is string => typeof error === 'string' && CODE_PATTERN.test(error);
 
 const MAX_MESSAGE_LENGTH = 4000;
 
 const toFailureMessage = (error: Json | undefined, value: Json | undefined, { message }: JsonObject): string => {
-  const said = [message, error, value].find((text) => typeof text === 'string' && text !== '');
+  const texts = isErrorCode(error) ? [message, value, error] : [message, error, value];
+  const said = texts.find((text) => typeof text === 'string' && text !== '');
   return typeof said === 'string' ? said.slice(0, MAX_MESSAGE_LENGTH) : 'The task failed.';
 };
 
