@@ -266,9 +266,33 @@ const executeCommand = (
     case 'answer':
       return answerTask(deps, caller, command.taskId, command.answer);
     default:
-      return executeReport(deps, caller, sender, command);
+      return executeReportOrMessage(deps, caller, sent, dialect, sender, command);
   }
 };
+
+/** What its sender says after its own result is a message, in protocols whose results need not be the last word. */
+const executeReportOrMessage = async (
+  deps: Deps,
+  caller: Caller,
+  sent: ReceiveContext,
+  dialect: string,
+  sender: RegisteredAgent,
+  report: TaskReport,
+): Promise<ExecutionResult> => {
+  const { fallback, followsResult, from } = report;
+  try {
+    return await executeReport(deps, caller, sender, report);
+  } catch (error) {
+    if (!followsResult || fallback?.kind !== 'directMessage' || !isAfterOwnResult(error, from)) throw error;
+    return executeDirectMessage(deps, caller, sent, dialect, sender, fallback);
+  }
+};
+
+const isAfterOwnResult = (error: unknown, agent: string): boolean =>
+  error instanceof ParleyError &&
+  error.code === 'task_ended' &&
+  error.details.state === 'completed' &&
+  error.details.holder === agent;
 
 /** It reaches whoever reads all that is sent to it. A full inbox, or nobody there, is no reason to reject a sign of life. */
 const executeHeartbeat = async (

@@ -99,6 +99,8 @@ interface TaskMessage extends BaseMessage {
   requester?: string;
   /** What it is instead where the task is not one that its sender was given. */
   fallback?: TaskRequestCommand | DirectMessageCommand;
+  /** It is that also where its sender has completed the task before. */
+  followsResult?: true;
   /** Files of the task so far, by their names: a later one replaces an earlier one. */
   artifacts?: Artifact[];
 }

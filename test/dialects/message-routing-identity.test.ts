@@ -72,9 +72,9 @@ describe('Message Routing message identity', () => {
     const { parley, sender, said, send } = await start(t);
     assertRefused(await sender.send(said('task-delegation', 'nobody')), 422, 'unknown_agent');
     assertRefused(
-      await sender.send(said('result', 'requester', { correlation_id: 'msg_00000000' })),
-      404,
-      'task_not_found',
+      await sender.send(said('result', 'nobody', { correlation_id: 'msg_00000000' })),
+      422,
+      'unknown_agent',
     );
     await parley.agent('recluse', { ...messageRouting, inboxLimit: 1, overflow: 'refuse' });
     assert.equal((await sender.send(mrMessage('status-update', 'sender', 'recluse'))).status, 202);

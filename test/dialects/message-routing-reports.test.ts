@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { settled } from '../http/refusal.ts';
-import { mrMessage, type Wire } from '../support/message-routing.ts';
+import { messageRouting, mrMessage, type Wire } from '../support/message-routing.ts';
 import { start, wire } from './message-routing-pair.ts';
 
 describe('Message Routing result', () => {
@@ -45,14 +45,60 @@ describe('Message Routing result', () => {
     const { coordinator, coder, delegate, say } = await start(t);
     const asked = await delegate();
     const lonely = mrMessage('result', 'coder-1', 'coordinator-main');
-    const early = await coder.send(lonely);
-    assert.deepEqual([early.status, early.body.code], [404, 'task_not_found']);
+    assert.equal((await coder.send(lonely)).body.taskId, undefined);
     await coder.claim();
     const result = await say('result', { correlation_id: null });
     assert.equal(result.taskId, asked.taskId);
     const again = await coder.send(wire(result));
     assert.deepEqual([again.status, again.body.duplicate], [200, true]);
     assert.equal((await coordinator.task(asked.taskId)).state, 'completed');
+  });
+});
+
+describe('Message Routing result that ends no task', () => {
+  it('is delivered as it was sent, with a notice to its sender, whatever it claims to answer', async (t) => {
+    const { parley, coordinator, coder } = await start(t);
+    const command = mrMessage('command', 'coordinator-main', 'coder-1', { payload: { action: 'health_check' } });
+    assert.equal((await coordinator.send(command)).status, 202);
+    const other = await parley.agent('coder-2', messageRouting);
+    const foreign = mrMessage('task-delegation', 'coder-1', 'coder-2');
+    assert.equal((await coder.send(foreign)).status, 202);
+    const results = [undefined, command.msg_id, foreign.msg_id].map((correlation_id) =>
+      mrMessage('result', 'coder-1', 'coordinator-main', { correlation_id }),
+    );
+    for (const result of results) {
+      const { status, body } = await coder.send(result);
+      assert.deepEqual([status, body.notices?.length], [202, 1], JSON.stringify(body));
+      const again = await coder.send(result);
+      assert.deepEqual([again.status, again.body.duplicate], [200, true]);
+    }
+    assert.deepEqual(await coordinator.inbox(), JSON.parse(JSON.stringify(results)));
+    assert.equal((await other.claim()).length, 1);
+  });
+
+  it('is delivered after a partial result of the same agent, and changes nothing', async (t) => {
+    const { coordinator, coder, delegate, say } = await start(t);
+    const { taskId, msg_id: correlation_id } = await delegate();
+    await coder.claim();
+    const partial = { status: 'partial', deliverables: { files_modified: ['/src/a.ts'] } };
+    const first = await say('result', { correlation_id, payload: partial });
+    assert.equal((await coordinator.task(taskId)).state, 'completed');
+    const progress = await say('status-update', { correlation_id });
+    const rest = await say('result', { correlation_id, payload: { status: 'success' } });
+    const again = await coder.send(wire(rest));
+    assert.deepEqual([again.status, again.body.duplicate], [200, true]);
+    assert.deepEqual(await coordinator.inbox(20), [first, progress, rest].map(wire));
+    const { state, result } = await coordinator.task(taskId);
+    assert.deepEqual([state, result.status], ['completed', 'partial']);
+  });
+
+  it('is rejected for a task that was cancelled, so that its holder learns of that', async (t) => {
+    const { coordinator, coder, delegate } = await start(t);
+    const { taskId, msg_id: correlation_id } = await delegate();
+    await coder.claim();
+    assert.equal((await coordinator.call('POST', `/v1/tasks/${taskId}/cancel`)).status, 200);
+    const late = await coder.send(mrMessage('result', 'coder-1', 'coordinator-main', { correlation_id }));
+    assert.deepEqual([late.status, late.body.code], [409, 'cancelled']);
   });
 });
 

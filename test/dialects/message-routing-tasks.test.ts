@@ -34,7 +34,8 @@ describe('Message Routing delegated task', () => {
     const other = await parley.agent('coder-2', messageRouting);
     const stolen = mrMessage('result', 'coder-2', 'coordinator-main', { correlation_id: asked.msg_id });
     const { status, body } = await other.send(stolen);
-    assert.deepEqual([status, body.code], [404, 'task_not_found']);
+    assert.deepEqual([status, body.taskId], [202, undefined]);
+    assert.equal((await coordinator.task(asked.taskId)).state, 'requested');
     await say('result', { correlation_id: asked.msg_id });
     assert.equal((await coordinator.task(asked.taskId)).state, 'completed');
   });

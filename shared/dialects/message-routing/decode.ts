@@ -42,7 +42,7 @@ export const toCommand = (wire: MessageRoutingMessage, { dialects }: Config): Co
     case 'task-delegation':
       return toRequestCommand(wire, acknowledgeMs);
     case 'result':
-      return toOutcomeCommand(wire);
+      return toOutcomeCommand(wire, acknowledgeMs);
     case 'status-update':
       return toReportCommand(wire, acknowledgeMs);
     case 'command':
@@ -118,9 +118,15 @@ const computeTtlSeconds = (timestamp: string, deadline: string | undefined): num
   });
 };
 
-/** `partial` completes the task too, and says so in its output. */
-const toOutcomeCommand = (wire: MessageOfType<'result'>): Command => {
-  const about = toTaskReference(wire);
+const NO_TASK_NOTICE =
+  'The result ends no task: it was delivered as a message. correlation_id names an open task that `to` gave to `from`.';
+
+/** `partial` completes the task too, and says so in its output. What follows is told as a message. */
+const toOutcomeCommand = (wire: MessageOfType<'result'>, acknowledgeMs: number): Command => {
+  const about = {
+    ...toTaskReference(wire),
+    fallback: { ...toDirectMessageCommand(wire, acknowledgeMs), notices: [NO_TASK_NOTICE] },
+  };
   const { status, metrics, issues = [] } = wire.payload;
   const confidence = metrics?.confidence;
   if (status !== 'failure') {
@@ -191,6 +197,7 @@ const toTaskReference = (wire: MessageRoutingMessage) => ({
   ...toMessageIdentity(wire),
   taskId: wire.correlation_id ?? '',
   requester: wire.to,
+  followsResult: true as const,
 });
 
 const toDirectMessageCommand = (
