@@ -195,7 +195,7 @@ export const RECORDS = {
   }),
   agent: defineRecord<Agent>()({
     immutable: ['project', 'id', 'dialect'],
-    compressed: ['capabilities', 'domains', 'manifest'],
+    compressed: ['capabilities', 'domains', 'manifest', 'schemas'],
     plain: ['versions', 'limits', 'channels'],
   }),
   health: defineRecord<AgentHealth>()({

@@ -131,6 +131,8 @@ export interface FailMessage extends TaskMessage {
   extensions: JsonObject;
   /** It did not fail: its holder gives it back, for whoever comes next. */
   release?: true;
+  /** Its holder cannot do it, whatever the code says: another may. */
+  isDecline?: true;
 }
 
 /** Nobody is to go on with the task: its requester no longer wants it, or its holder gives it up. */

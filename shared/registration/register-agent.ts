@@ -21,9 +21,10 @@ import { getChannels } from '../identity/channels.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { CHANNEL_ID, SYSTEM_SENDER } from '../kernel/ids.ts';
-import { boundedArray } from '../kernel/json/bounded-schemas.ts';
+import { boundedArray, boundedRecord } from '../kernel/json/bounded-schemas.ts';
 import { assertMaxSize } from '../kernel/json/json.ts';
 import { jsonObject } from '../kernel/json/parse-or-throw.ts';
+import { assertReadableSchema } from '../kernel/json/schema-checker.ts';
 import { DAY_MS } from '../kernel/retention.ts';
 import { toIso } from '../ports/clock.ts';
 import { type Change, equals, notExists } from '../ports/conditions.ts';
@@ -41,6 +42,11 @@ export const Registration = z.strictObject({
   capabilities: boundedArray(name, { max: 256 })
     .default([])
     .describe('capabilities such as `security.briefing`. `security.*` declares the whole domain'),
+  schemas: boundedRecord(name, z.strictObject({ input: jsonObject.optional(), output: jsonObject.optional() }), {
+    max: 256,
+  })
+    .optional()
+    .describe('JSON Schemas by capability: what its tasks bring as `input`, and what the agent gives as `output`'),
   domains: boundedArray(name, { max: 64 }).optional().describe('the domains that the agent serves completely'),
   transport: z.enum(['http', 'nats']).default('http').describe('how it is reached'),
   versions: boundedArray(name, { max: 16 }).optional().describe('the protocol versions that the agent supports'),
@@ -100,6 +106,7 @@ export const registerAgent = async (
     throw new ParleyError('invalid_request', `"${id}" is the name by which Parley itself speaks or acts.`);
   assertKnownDomains(deps, project, wanted);
   assertReadablePublicKey(wanted);
+  await assertReadableSchemas(wanted);
   assertGroupQueueLimit(wanted);
   if (wanted.transport === 'nats' && !hasRelay(deps.config, project)) {
     throw new ParleyError(
@@ -204,6 +211,18 @@ const assertReadablePublicKey = ({ publicKey = '', signing = 'off' }: Registrati
       issues: [{ path: 'publicKey', message: 'must be a public key' }],
     },
   );
+};
+
+const assertReadableSchemas = async ({ dialect, schemas = {} }: Registration): Promise<void> => {
+  if (Object.keys(schemas).length > 0 && getDialect(dialect).usesTurns) {
+    throw new ParleyError('invalid_request', `Turns of ${dialect} are not held against schemas.`, {
+      issues: [{ path: 'schemas', message: 'must be absent' }],
+    });
+  }
+  for (const [capability, sides] of Object.entries(schemas)) {
+    for (const side of ['input', 'output'] as const)
+      await assertReadableSchema(sides[side], `schemas.${capability}.${side}`, 'invalid_request');
+  }
 };
 
 /** A lease looks at each of them. That is one group on all the channels that an agent can have, or 64 groups on one. */

@@ -54,6 +54,7 @@ const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.
     dialect: Registration.shape.dialect.parse(dialect),
     profile: Registration.shape.profile.parse(agent.profile),
     capabilities,
+    schemas: agent.schemas,
     domains: agent.domains ?? [],
     serves: listServedDomains(known).filter((domain) => listDomains(deps.config, agent.project).includes(domain)),
     transport,

@@ -14,6 +14,8 @@ export interface Agent extends Item {
   /** How it speaks the dialect, where that is not as the document says. */
   profile?: string;
   capabilities: string[];
+  /** What tasks of a capability bring and give, as JSON Schemas. */
+  schemas?: Record<string, CapabilitySchemas>;
   /** In addition to capabilities such as `security.*`. */
   domains?: string[];
   transport: 'http' | 'nats';
@@ -38,6 +40,11 @@ export interface Agent extends Item {
 /** All that is sent to the agent, or only what is for nobody else: how its tasks end, questions, and direct messages. */
 export const INBOX_MODES = ['all', 'ends'] as const;
 export type InboxMode = (typeof INBOX_MODES)[number];
+
+export interface CapabilitySchemas {
+  input?: JsonObject;
+  output?: JsonObject;
+}
 
 /** A separate record, because it changes often. */
 export interface AgentHealth extends Item {

@@ -1,10 +1,11 @@
 import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
+import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { assertMaxSize, type Json } from '../../kernel/json/json.ts';
+import { assertMaxSize, isObject, type Json } from '../../kernel/json/json.ts';
+import { loadSchemaChecker, type SchemaChecker } from '../../kernel/json/schema-checker.ts';
 import type { Task } from '../../model/task.ts';
 import { provideInput } from '../transitions/holder-transitions.ts';
-import { loadAnswerValidator } from './answer-schema.ts';
 import { updateAsRequester } from './manage-task.ts';
 
 /** The answer to what the holder asked. The very same one again is a duplicate. */
@@ -15,15 +16,22 @@ export const answerTask = async (
   answer: Json,
 ): Promise<{ duplicate: boolean; task: Task }> => {
   assertMaxSize('The answer', answer, deps.config.limits.extensionBytes);
-  const refuseUnsuitable = await loadAnswerValidator();
+  const check = await loadSchemaChecker();
   let duplicate = false;
   const task = await updateAsRequester(deps, caller, id, (asked) => {
     duplicate = asked.status !== 'input_required' && isSameAnswer(asked, answer);
     if (duplicate) return 'unchanged';
-    if (asked.status === 'input_required') refuseUnsuitable(asked, answer);
+    if (asked.status === 'input_required') assertAnswerFits(check, asked, answer);
     return provideInput(asked, { now: deps.clock.now(), limits: deps.config.tasks }, answer, getCallerName(caller));
   });
   return { duplicate, task };
+};
+
+const assertAnswerFits = (check: SchemaChecker, { id, prompt }: Task, answer: Json): void => {
+  const issues = isObject(prompt?.schema) ? check(prompt.schema, answer, 'input') : [];
+  if (issues.length === 0) return;
+  const fields = issues.map(({ path }) => path).join(', ');
+  throw new ParleyError('invalid_request', `The answer for the task ${id} is not valid: ${fields}.`, { issues });
 };
 
 const isSameAnswer = (task: Task, answer: Json): boolean =>

@@ -5,6 +5,7 @@ import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertMaxSize, type Json, type MeasuredJson, measureJson } from '../../kernel/json/json.ts';
+import { assertReadableSchema } from '../../kernel/json/schema-checker.ts';
 import { assertSameMessage } from '../../kernel/same-request.ts';
 import type { Artifact, StoredArtifacts } from '../../model/artifact.ts';
 import type { TaskReport } from '../../model/command.ts';
@@ -23,7 +24,7 @@ import { canReadTask } from '../queries/can-read-task.ts';
 import { type Actor, buildRenewTransition } from '../transitions/holder-transitions.ts';
 import { type AlternativeHolders, findAlternativeHolders, isDecline } from '../transitions/reassign-task.ts';
 import { applyTo } from '../transitions/rules.ts';
-import { assertReadableSchema } from './answer-schema.ts';
+import { assertOutputFits, hasOutputSchemas } from './capability-schemas.ts';
 import { isUnheldByRequester, planReport, type ReportPlan } from './report-plan.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
 
@@ -46,7 +47,7 @@ export const applyReport = async (
   const { project } = sender.agent;
   const { taskId, artifacts } = message;
   const by = toActor(deps, sender);
-  if (message.kind === 'ask') await assertReadableSchema(message.prompt.schema);
+  if (message.kind === 'ask') await assertReadableSchema(message.prompt.schema, 'input.schema', 'invalid_message');
   assertMaxSize('What the message carries', pickRecordFields(message), deps.config.limits.extensionBytes);
   const output =
     message.kind === 'complete'
@@ -70,12 +71,14 @@ export const applyReport = async (
       earlier = current;
       return isStale ? 'unchanged' : mergeChanges(change, { set: { artifacts: stored.artifacts } });
     };
-  if ((output && isStoredAsBlob(output)) || (artifacts && isStoredAsBlob(measureJson(artifacts)))) {
+  const isChecked = output !== undefined && hasOutputSchemas(sender.agent);
+  if (isChecked || (output && isStoredAsBlob(output)) || (artifacts && isStoredAsBlob(measureJson(artifacts)))) {
     // Anybody may report on any task: what is large is stored only where it would be taken as things are.
     const task = await deps.records.get(taskRef(project, taskId));
     const judged = task ? judge(planReport(message, by))(task) : taskNotFoundError(taskId);
     if (judged instanceof Error) throw judged;
     if (duplicate) return { duplicate };
+    if (isChecked && task) await assertOutputFits(sender.agent, task, output.value);
   }
   const alternatives = await findAlternativesForDecline(deps, sender, message);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -117,7 +120,7 @@ const findAlternativesForDecline = async (
   { agent }: RegisteredAgent,
   message: TaskReport,
 ): Promise<AlternativeHolders | undefined> => {
-  if (message.kind !== 'fail' || !isDecline(message.error)) return undefined;
+  if (message.kind !== 'fail' || !(message.isDecline || isDecline(message.error))) return undefined;
   const task = await deps.records.get(taskRef(agent.project, message.taskId));
   return task && findAlternativeHolders(deps, task, agent.id);
 };

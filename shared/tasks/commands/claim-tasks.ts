@@ -14,7 +14,8 @@ import type { QueueKey, ReceivedMessage } from '../../ports/queues.ts';
 import { toStepsView } from '../queries/get-step.ts';
 import { buildClaimTransition } from '../transitions/holder-transitions.ts';
 import { applyTo, toConditionalUpdate } from '../transitions/rules.ts';
-import { toActor } from './apply-report.ts';
+import { applyReport, toActor } from './apply-report.ts';
+import { findMisfit } from './capability-schemas.ts';
 import { getClaimableQueues, isExcludedFrom } from './claimable-queues.ts';
 import { encodeRequestFor, ensureAlias } from './encode-for-agent.ts';
 import { releaseTasks } from './manage-task.ts';
@@ -248,15 +249,35 @@ export const encodeClaimedTasks = async (
   dialect?: string,
 ): Promise<ClaimedTask[]> => {
   const reader = getReaderDialect(known, dialect);
-  const handed = await Promise.allSettled(tasks.map((task) => encodeClaimedTask(deps, known, task, reader)));
+  const fitting = await declineMisfits(deps, known, tasks);
+  const handed = await Promise.allSettled(fitting.map((task) => encodeClaimedTask(deps, known, task, reader)));
   return handed.flatMap((outcome, index) => {
     if (outcome.status === 'fulfilled') return [outcome.value];
     deps.log('error', 'encoding claimed task failed', {
-      taskId: tasks[index]?.id,
+      taskId: fitting[index]?.id,
       error: String(outcome.reason),
     });
     return [];
   });
+};
+
+/** Those whose input its agent takes; the others go on to whoever else can do them. */
+const declineMisfits = async (deps: Deps, known: RegisteredAgent, tasks: Task[]): Promise<Task[]> => {
+  if (!known.agent.schemas) return tasks;
+  const fits = await Promise.all(tasks.map((task) => isFitOrDeclined(deps, known, task)));
+  return tasks.filter((_, index) => fits[index]);
+};
+
+/** One that cannot be looked at is handed over as it is. */
+const isFitOrDeclined = async (deps: Deps, known: RegisteredAgent, task: Task): Promise<boolean> => {
+  try {
+    const misfit = await findMisfit(deps, known, task);
+    if (misfit) await applyReport(deps, known, misfit);
+    return !misfit;
+  } catch (error) {
+    deps.log('warn', 'input not held against its schema', { taskId: task.id, error: String(error) });
+    return true;
+  }
 };
 
 const encodeClaimedTask = async (

@@ -1,6 +1,6 @@
 import { getAuditDialect } from '../../dialects/is-audited.ts';
-import { readsAllInInbox } from '../../dialects/registry.ts';
-import type { Agent } from '../../identity/agents/agent.ts';
+import { DIALECT_NAMES, readsAllInInbox } from '../../dialects/registry.ts';
+import { type Agent, canServe } from '../../identity/agents/agent.ts';
 import { type Caller, findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
@@ -12,6 +12,7 @@ import type { TaskRequestCommand } from '../../model/command.ts';
 import { type Task, taskRef, timeOrderedKey, unacknowledgedKey, undeclaredListKey } from '../../model/task.ts';
 import { toIso } from '../../ports/clock.ts';
 import { equals } from '../../ports/conditions.ts';
+import { getDomain } from '../../ports/queues.ts';
 import type { Item, NewItem, TransactionWrite, WriteResult } from '../../ports/records.ts';
 import {
   deleteOrphans,
@@ -28,6 +29,7 @@ import {
 } from '../dependencies/reconcile-dependencies.ts';
 import { buildRecipientShortId, buildRequesterShortId } from '../ids/short-ids.ts';
 import { computeFirstCheckAt, inboxKey } from '../transitions/end-and-requeue.ts';
+import { checkInput } from './capability-schemas.ts';
 import { buildRememberedId } from './deduplicate.ts';
 import { type Destination, resolveDestination } from './resolve-destination.ts';
 import { enqueueEagerly } from './update-task.ts';
@@ -83,13 +85,24 @@ export const createTask = async (
 
 const buildNotices = (
   { notices = [] }: TaskRequestCommand,
-  { isCapabilityUndeclared }: Destination,
-  { capability, deadline }: NewItem<Task>,
+  { isCapabilityUndeclared, addressee }: Destination,
+  task: NewItem<Task>,
 ): string[] | undefined => {
+  const { capability, deadline } = task;
   const undeclared = `No registered agent declares ${capability} or serves its domain: the task waits for one until ${toIso(deadline)}, and then expires.`;
-  const all = isCapabilityUndeclared === true ? [...notices, undeclared] : notices;
+  const all = [
+    ...notices,
+    ...(isCapabilityUndeclared === true ? [undeclared] : []),
+    ...(addressee && isForeign(addressee, task) ? [`The agent ${addressee.id} does not declare ${capability}.`] : []),
+  ];
   return all.length > 0 ? all : undefined;
 };
+
+/** An agent is trusted to know what it can do. Who declares nothing leaves that open, and messages that name no work say nothing of it. */
+const isForeign = (agent: Agent, { capability, domain }: NewItem<Task>): boolean =>
+  agent.capabilities.length > 0 &&
+  !DIALECT_NAMES.some((name) => name === getDomain(capability)) &&
+  !canServe({ agent }, { capability, domain });
 
 const toDuplicateResult = (earlier: Item | undefined, request: TaskRequestCommand): { duplicate: boolean } => {
   assertSameRequest(earlier, request.fingerprint, `request with the id ${request.taskId}`);
@@ -122,6 +135,8 @@ const resolveRequest = async (
 ): Promise<ResolvedRequest | ParleyError> => {
   const way = await resolveDestination(deps, caller.project, request);
   if (way instanceof Error) return way;
+  const misfit = way.addressee && (await checkInput(way.addressee, request.capability, request.input));
+  if (misfit) return misfit;
   const lineage = await resolveLineage(deps, caller, request);
   if (lineage instanceof Error) return lineage;
   const awaited = request.dependencyIds ? await findOpenDependencies(deps, caller, request.dependencyIds) : [];
@@ -199,7 +214,7 @@ const buildTask = (
     input,
     trace,
     origin: {
-      destination: { isCapabilityUndeclared, isReadInInbox, ...way },
+      destination: { isCapabilityUndeclared, isReadInInbox, addressee: _known, ...way },
       lineage,
       openDependencies,
     },

@@ -1,5 +1,6 @@
 import { isServedOverNats, listDomains } from '../../config/config.ts';
 import { readsAllInInbox } from '../../dialects/registry.ts';
+import type { Agent } from '../../identity/agents/agent.ts';
 import { isInstanceLive } from '../../identity/agents/agent-instances.ts';
 import { hasCapabilityProviders } from '../../identity/agents/capability-offers.ts';
 import {
@@ -23,6 +24,8 @@ export type Destination = Pick<Task, 'to' | 'instance' | 'domain' | 'routingCapa
   isCapabilityUndeclared?: true | 'perhaps';
   /** The one agent that it is for finds it in its inbox. */
   isReadInInbox?: true;
+  /** That agent. */
+  addressee?: Agent;
 };
 
 export const resolveDestination = async (
@@ -41,6 +44,7 @@ export const resolveDestination = async (
       const isFor = instance !== undefined && (await isInstanceLive(deps, project, to, instance));
       return {
         to,
+        addressee: addressee.agent,
         instance: isFor ? instance : undefined,
         domain: domain ?? request.domain,
         ...toDeliveryTarget(isDeliveredOverNats(addressee.agent, request.extensions)),

@@ -19,6 +19,7 @@ import {
 } from '../../model/pending-request.ts';
 import { taskRef } from '../../model/task.ts';
 import { loadContent, type StoredContent } from '../../storage/content.ts';
+import { checkInput } from '../../tasks/commands/capability-schemas.ts';
 import { assertInputSize, createTask } from '../../tasks/commands/create-task.ts';
 import { deduplicate, findPrior } from '../../tasks/commands/deduplicate.ts';
 import { resolveDestination } from '../../tasks/commands/resolve-destination.ts';
@@ -89,6 +90,8 @@ const checkRequest = async (
   assertInputSize(deps, request);
   const way = await resolveDestination(deps, caller.project, request);
   if (way instanceof Error) return way;
+  const misfit = way.addressee && (await checkInput(way.addressee, request.capability, request.input));
+  if (misfit) return misfit;
   const lineage = await resolveLineage(deps, caller, request);
   if (lineage instanceof Error) return lineage;
   await findPrior(deps, caller.project, request);
