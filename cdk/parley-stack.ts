@@ -48,20 +48,20 @@ export class ParleyStack extends Stack {
     });
     const { aws, code, target } = props;
     const onAws = target === 'aws';
-    const surroundings = createResources(this, props, onAws);
-    const functions = createFunctions(this, { aws, code, resources: surroundings });
+    const resources = createResources(this, props, onAws);
+    const functions = createFunctions(this, { aws, code, resources });
     const enabled = !aws.paused;
     // Omitted, not disabled: a restored table has another stream, which needs another mapping and grant.
     const stream = enabled
       ? addStreamMapping(functions.dispatch, {
-          table: surroundings.table,
-          failures: surroundings.failures,
+          table: resources.table,
+          failures: resources.failures,
           parallelism: aws.streamParallelism,
           withMetrics: onAws,
         })
       : undefined;
-    addQueueMapping(functions.due, surroundings.delayQueue.queue, { enabled, atOnce: DUE_CONCURRENCY });
-    for (const queue of surroundings.queues.deadLetters) {
+    addQueueMapping(functions.due, resources.delayQueue.queue, { enabled, atOnce: DUE_CONCURRENCY });
+    for (const queue of resources.queues.deadLetters) {
       addQueueMapping(functions['dead-letters'], queue, { enabled, atOnce: MIN_CONCURRENCY });
     }
     addSchedule(functions.sweep, {
@@ -75,22 +75,22 @@ export class ParleyStack extends Stack {
       enabled,
     });
     if (onAws) {
-      const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: surroundings.key });
-      const resources = { ...surroundings, functions, stream, api: http.api };
-      if (aws.alarms.on) new Alarms(this, 'Alarms', { aws, watched: resources });
-      createDashboard(this, aws.stage, resources);
-      if (props.relayImage) addRelays(this, props, surroundings, http.url, props.relayImage());
+      const http = new ParleyHttpApi(this, 'Http', { aws, functions, key: resources.key });
+      const monitored = { ...resources, functions, stream, api: http.api };
+      if (aws.alarms.on) new Alarms(this, 'Alarms', { aws, watched: monitored });
+      createDashboard(this, aws.stage, monitored);
+      if (props.relayImage) addRelays(this, props, resources, http.url, props.relayImage());
       addOutputs(this, { Endpoint: http.url, ...(http.domainTarget ? { DomainTarget: http.domainTarget } : {}) });
     } else {
       addOutputs(this, { Routes: createFunctionUrls(this, functions) });
     }
     addOutputs(this, {
-      TableName: surroundings.table.tableName,
-      BusName: surroundings.bus.eventBusName,
-      QueuePrefix: surroundings.queues.namePrefix,
-      QueueUrlPrefix: surroundings.queues.urlPrefix,
-      ContentBucketName: surroundings.content.bucketName,
-      FailureBucketName: surroundings.failures.bucketName,
+      TableName: resources.table.tableName,
+      BusName: resources.bus.eventBusName,
+      QueuePrefix: resources.queues.namePrefix,
+      QueueUrlPrefix: resources.queues.urlPrefix,
+      ContentBucketName: resources.content.bucketName,
+      FailureBucketName: resources.failures.bucketName,
       AdminKeyCommand: buildInvokeCommand(functions['admin-key']),
       // A replay may exceed the AWS CLI's read timeout, after which the CLI would invoke it again.
       ReplayCommand: buildInvokeCommand(functions.replay, '--cli-read-timeout 0'),

@@ -11,7 +11,7 @@ import type { Records } from '../shared/ports/records.ts';
 const KEY_SETTERS = { admin: setAdminKey, relay: setRelayKey };
 
 /** A known key needs no write: the disk may be full. */
-export const ensureKey = async (records: Records, project: string, office: SystemRole, key: string): Promise<void> => {
-  const known = await records.get(systemRoleKeyRef(project, office));
-  if (!matchesKeyHash(key, known?.keyHash)) await KEY_SETTERS[office](records, project, key, generateId());
+export const ensureKey = async (records: Records, project: string, role: SystemRole, key: string): Promise<void> => {
+  const known = await records.get(systemRoleKeyRef(project, role));
+  if (!matchesKeyHash(key, known?.keyHash)) await KEY_SETTERS[role](records, project, key, generateId());
 };

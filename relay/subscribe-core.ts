@@ -31,6 +31,6 @@ export const subscribeCore = (subject: string, { site, api, metrics, batchSize, 
     if (!isSending) setImmediate(send);
   };
   // In a queue group, each message reaches one of the project's relays.
-  const heard = site.connection.subscribe(subject, { queue: `parley-${site.project}`, callback: take });
-  signal.addEventListener('abort', () => heard.unsubscribe(), { once: true });
+  const subscription = site.connection.subscribe(subject, { queue: `parley-${site.project}`, callback: take });
+  signal.addEventListener('abort', () => subscription.unsubscribe(), { once: true });
 };

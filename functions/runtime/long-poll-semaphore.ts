@@ -29,8 +29,8 @@ export const acquireSlot = async (
   // Each owner has seats of its own choice only, beside each other, so that it cannot take all and no further write counts them.
   const first = Number.parseInt(hash('sha256', owner, 'hex').slice(0, 8), 16);
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
-    const seat = (first + Math.floor(Math.random() * Math.min(slots, ownSlots))) % slots;
-    const ref: Ref<LongPollSlot> = { pk: `${project}#long-poll#${seat}`, sk: 'slot' };
+    const slot = (first + Math.floor(Math.random() * Math.min(slots, ownSlots))) % slots;
+    const ref: Ref<LongPollSlot> = { pk: `${project}#long-poll#${slot}`, sk: 'slot' };
     const [now, token] = [clock.now(), newId()];
     const free = or(notExists('until'), lessThan('until', now));
     const taken = await records.update(ref, { if: free, set: { until: now + ms } }, token, 'orCreate');

@@ -2,10 +2,10 @@ import type { Deps } from '../../shared/identity/deps.ts';
 import { acquireSlot } from './long-poll-semaphore.ts';
 
 const DEFAULT_SLOTS = 100;
-/** Most find at once what they would wait for: whoever is still here after this needs a seat. */
+/** Most find at once what they would wait for: whoever is still here after this needs a slot. */
 const GRACE_MS = 250;
 
-/** The wait of one request, which begins when something asks for its signal, and ends when there is no seat for it. */
+/** The wait of one request, which begins when something asks for its signal, and ends when there is no slot for it. */
 export class LambdaLongPoll {
   readonly #deps: Deps;
   readonly #longestMs: number;
@@ -31,11 +31,11 @@ export class LambdaLongPoll {
 
   #acquireSlot(project: string, owner: string): void {
     const { limits, aws } = this.#deps.config;
-    const { longPollSlots: seats = DEFAULT_SLOTS } = aws ?? {};
-    const ownSeats = Math.min(limits.waitsPerKey, Math.ceil(seats / 2));
-    this.#slot = acquireSlot(this.#deps, { project, owner, slots: seats, ownSlots: ownSeats }, this.#longestMs);
+    const { longPollSlots: slots = DEFAULT_SLOTS } = aws ?? {};
+    const ownSlots = Math.min(limits.waitsPerKey, Math.ceil(slots / 2));
+    this.#slot = acquireSlot(this.#deps, { project, owner, slots: slots, ownSlots: ownSlots }, this.#longestMs);
     this.#slot.then(
-      (seat) => seat ?? this.#reject(),
+      (slot) => slot ?? this.#reject(),
       () => this.#reject(),
     );
   }
@@ -45,11 +45,11 @@ export class LambdaLongPoll {
     this.#ended.abort();
   }
 
-  /** Before the function is frozen, so that the seat is free for the next. */
+  /** Before the function is frozen, so that the slot is free for the next. */
   async end(): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
-    const seat = await this.#slot?.catch(() => undefined);
-    await seat?.leave().catch(() => {});
+    const slot = await this.#slot?.catch(() => undefined);
+    await slot?.leave().catch(() => {});
   }
 
   /** Whoever was not let in should come again soon. */

@@ -22,7 +22,7 @@ export const computeHealthEffects = ({ before, after }: RecordChange<AgentHealth
     announced.push([after.pause ? PAUSE_EVENTS[after.pause.action] : 'agent.resumed', { ...after.pause }]);
   }
   const { project, agent, online: isOnline, at } = after;
-  const auditEntry: Effect[] = announced.map(([type, data]) => ({
+  const published: Effect[] = announced.map(([type, data]) => ({
     kind: 'publish',
     event: {
       id: `agent/${after.agent}:${after.v}:${type}`,
@@ -34,8 +34,8 @@ export const computeHealthEffects = ({ before, after }: RecordChange<AgentHealth
   }));
   const hasChanged = (before?.online ?? false) !== isOnline;
   return hasChanged
-    ? [...auditEntry, { kind: 'relay', message: buildPresenceRelay(project, agent, isOnline, at) }]
-    : auditEntry;
+    ? [...published, { kind: 'relay', message: buildPresenceRelay(project, agent, isOnline, at) }]
+    : published;
 };
 
 /** What others call their status says what they do, not how they are. */

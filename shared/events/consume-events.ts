@@ -95,10 +95,10 @@ const redeliver = async (
   const others = seen.inFlight.filter(({ id }) => id !== lapsed.id);
   const state = { ...seen, inFlight: others };
   // If none is left, the events have expired from the log.
-  const heard = page.events.filter(isOnChannels(channels));
-  if (heard.length === 0) return { change: state, answer: { end: lapsed.to, nextCheckAt: 0, hasMore: true } };
+  const allowed = page.events.filter(isOnChannels(channels));
+  if (allowed.length === 0) return { change: state, answer: { end: lapsed.to, nextCheckAt: 0, hasMore: true } };
   const span = { ...lapsed, lease: lapsed.lease + 1, until: clock.now() + leaseMs };
-  return { change: { ...state, inFlight: [...others, span] }, answer: toTakenEvents(seen, span, heard) };
+  return { change: { ...state, inFlight: [...others, span] }, answer: toTakenEvents(seen, span, allowed) };
 };
 
 const readNew = async (
@@ -115,8 +115,8 @@ const readNew = async (
     };
   }
   const page = await events.read(project, { after: seen.next, types, limit: max });
-  const heard = page.events.filter(isOnChannels(channels));
-  if (heard.length === 0) {
+  const allowed = page.events.filter(isOnChannels(channels));
+  if (allowed.length === 0) {
     const answer = { end: page.cursor, nextCheckAt };
     return page.cursor === seen.next
       ? { answer }
@@ -125,7 +125,7 @@ const readNew = async (
   const id = seen.lastRangeId + 1;
   const span = { id, lease: 1, from: seen.next, to: page.cursor, until: clock.now() + leaseMs };
   const change = { ...seen, next: page.cursor, inFlight: [...seen.inFlight, span], lastRangeId: id };
-  return { change, answer: toTakenEvents(seen, span, heard) };
+  return { change, answer: toTakenEvents(seen, span, allowed) };
 };
 
 const isOnChannels =

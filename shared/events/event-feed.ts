@@ -15,7 +15,7 @@ export class EventFeed {
   readonly #project: string;
   readonly #segments = new Map<string, EventSegment>();
   readonly #waiters: Waiters;
-  #followers = 0;
+  #subscribers = 0;
   #run: { stop: AbortController; cursor: string } | undefined;
   #lastOfBehind: Promise<unknown> = Promise.resolve();
 
@@ -27,10 +27,10 @@ export class EventFeed {
 
   /** Returns a leave function. Without followers nothing is read. */
   join(): () => void {
-    this.#followers += 1;
+    this.#subscribers += 1;
     return () => {
-      this.#followers -= 1;
-      if (this.#followers === 0) this.#stop();
+      this.#subscribers -= 1;
+      if (this.#subscribers === 0) this.#stop();
     };
   }
 

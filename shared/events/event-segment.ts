@@ -43,13 +43,13 @@ export class EventSegment {
   }
 
   #render(caller: Caller, types: readonly string[] | undefined): string {
-    const heard = this.#listCandidates(caller).filter((at) => {
+    const readable = this.#listCandidates(caller).filter((at) => {
       const event = this.#events[at];
       return event !== undefined && matchesTypes(types, event.type) && canReadEvent(caller, event);
     });
     // Only the last event has an id: a reader that reconnects within a segment gets it again.
-    return heard
-      .map((at, index) => (index === heard.length - 1 ? `id: ${this.to}\n` : '') + this.#getFrame(at))
+    return readable
+      .map((at, index) => (index === readable.length - 1 ? `id: ${this.to}\n` : '') + this.#getFrame(at))
       .join('');
   }
 

@@ -188,10 +188,10 @@ const broadcastCommand = async (
 /** A refusal with what the dialect calls it beside it; anything else as it is. */
 export const toProtocolError = (dialect: Dialect, error: unknown): unknown => {
   if (!(error instanceof ParleyError)) return error;
-  const words = dialect.toProtocolError?.(error);
-  if (!words) return error;
+  const protocolDetails = dialect.toProtocolError?.(error);
+  if (!protocolDetails) return error;
   const { code, message, issues, retryable, cause, details } = error;
-  return new ParleyError(code, message, { issues, retryable, cause, details: { ...details, ...words } });
+  return new ParleyError(code, message, { issues, retryable, cause, details: { ...details, ...protocolDetails } });
 };
 
 /** What is not to be logged is not told either, so that it costs nothing. */
@@ -209,7 +209,7 @@ export const withAuditEntry = <T extends Command>(
   return { ...command, auditEntry, ...(fallback && { fallback: { ...fallback, auditEntry } }) };
 };
 
-/** The same words to many are another message than to one. */
+/** The same protocolDetails to many are another message than to one. */
 const withAudience = (audience: string | undefined, command: TaskCommand): TaskCommand => {
   if (audience === undefined) return command;
   const fingerprint = { fingerprint: computeFingerprint([command.fingerprint, audience]) };

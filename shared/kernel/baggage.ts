@@ -69,7 +69,7 @@ const decodeValue = (value: string): string => {
 };
 
 export const isLosslessBaggage = (baggage: string | undefined, members: JsonObject): boolean => {
-  const auditEntry = decodeBaggage(baggage) ?? {};
-  const said = Object.entries(members);
-  return said.length === Object.keys(auditEntry).length && said.every(([key, value]) => auditEntry[key] === value);
+  const decoded = decodeBaggage(baggage) ?? {};
+  const entries = Object.entries(members);
+  return entries.length === Object.keys(decoded).length && entries.every(([key, value]) => decoded[key] === value);
 };

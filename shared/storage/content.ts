@@ -43,15 +43,15 @@ export const listBlobKeys = (contents: (StoredContent | undefined)[]): string[] 
   contents.flatMap((content) => (content && 'blob' in content ? content.blob : []));
 
 /**
- * For a message that changed nothing, so that nothing of it remains. What the record that was met names stays: then it was this
+ * For a message that changed nothing, so that nothing of it remains. What the record that was existing names stays: then it was this
  * very message that wrote it, its answer was lost, and others had written too when it was repeated.
  */
 export const deleteOrphans = async (
   blobs: Blobs,
   contents: (StoredContent | undefined)[],
-  met: (StoredContent | undefined)[] = [],
+  existing: (StoredContent | undefined)[] = [],
 ): Promise<void> => {
-  const named = listBlobKeys(met);
+  const named = listBlobKeys(existing);
   const needless = listBlobKeys(contents).filter((blob) => !named.includes(blob));
   await Promise.all(needless.map((blob) => blobs.delete(blob)));
 };

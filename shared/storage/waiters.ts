@@ -9,7 +9,7 @@ export const COALESCE_MS = 100;
 /** Those who wait for the same. */
 export class Waiters {
   readonly #clock: Clock;
-  readonly #naps = new Set<CancellableDelay>();
+  readonly #delays = new Set<CancellableDelay>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -18,15 +18,15 @@ export class Waiters {
   /** Until all are woken, and for `ms` at the most. */
   async wait(ms: number, signal?: AbortSignal): Promise<void> {
     const own = sleep(this.#clock, ms, signal);
-    this.#naps.add(own);
+    this.#delays.add(own);
     try {
       await own.done;
     } finally {
-      this.#naps.delete(own);
+      this.#delays.delete(own);
     }
   }
 
   wakeAll(): void {
-    for (const { endEarly } of this.#naps) endEarly();
+    for (const { endEarly } of this.#delays) endEarly();
   }
 }

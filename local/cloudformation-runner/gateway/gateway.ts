@@ -110,7 +110,7 @@ export class Gateway {
 
   #onWritten(call: AwsCall): void {
     const tables = new Set(call.needs.map(({ resource }) => resource.slice(resource.lastIndexOf('/') + 1)));
-    for (const table of tables) for (const tell of this.#writeListeners.get(table) ?? []) tell();
+    for (const table of tables) for (const notify of this.#writeListeners.get(table) ?? []) notify();
   }
 
   #rejectCall(service: AwsService, error: AwsError): AwsResponse {

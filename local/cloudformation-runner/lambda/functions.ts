@@ -46,9 +46,9 @@ interface FunctionRuntimeResources {
   onFailure(line: string): void;
 }
 
-export const runFunction = (planned: PlannedFunction, surroundings: FunctionRuntimeResources): LambdaFunction => {
+export const runFunction = (planned: PlannedFunction, resources: FunctionRuntimeResources): LambdaFunction => {
   const { name, arn, folder, access, accessKey, properties } = planned;
-  const { gateway, logs, onFailure } = surroundings;
+  const { gateway, logs, onFailure } = resources;
   gateway.addCaller(accessKey, { name, access });
   mkdirSync(logs, { recursive: true, mode: 0o700 });
   const file = createWriteStream(join(logs, `${name}.log`), { flags: 'a', mode: 0o600 });
@@ -60,7 +60,7 @@ export const runFunction = (planned: PlannedFunction, surroundings: FunctionRunt
       functionArn: arn,
       memoryMb: properties.MemorySize,
     },
-    env: buildEnvironment(planned, surroundings),
+    env: buildEnvironment(planned, resources),
     timeoutMs: properties.Timeout * 1000,
     reservedConcurrency: properties.ReservedConcurrentExecutions,
     meter: gateway.meter,

@@ -24,8 +24,8 @@ interface MappingResources {
 const AFTER_ERROR_MS = 1000;
 
 /** Lambda reads with the function's role, so these calls pass the gateway too. */
-export const runMapping = (mapping: PlannedMapping, surroundings: MappingResources): RunningMapping => {
-  const { site, gateway, dynamodb, target, onError, positions } = surroundings;
+export const runMapping = (mapping: PlannedMapping, resources: MappingResources): RunningMapping => {
+  const { site, gateway, dynamodb, target, onError, positions } = resources;
   const { properties, mappingId } = mapping;
   const { access } = mapping.function;
   const accessKey = `${mapping.function.accessKey}M`;

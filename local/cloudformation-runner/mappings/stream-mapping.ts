@@ -28,26 +28,30 @@ const MOST_OPEN = 1000;
 
 export const runStreamMapping = (options: StreamMappingOptions): RunningMapping => {
   const stopping = new AbortController();
-  const bell = new WakeSignal();
-  options.onWrite(() => bell.notify());
-  const running = follow(options, bell, stopping.signal);
+  const wakeSignal = new WakeSignal();
+  options.onWrite(() => wakeSignal.notify());
+  const running = readShards(options, wakeSignal, stopping.signal);
   return {
     stop: async () => {
       stopping.abort();
-      bell.notify();
+      wakeSignal.notify();
       await running;
     },
   };
 };
 
-const follow = async (options: StreamMappingOptions, bell: WakeSignal, signal: AbortSignal): Promise<void> => {
+const readShards = async (
+  options: StreamMappingOptions,
+  wakeSignal: WakeSignal,
+  signal: AbortSignal,
+): Promise<void> => {
   const { mappingId, stream, positions, target } = options;
   while (!signal.aborted) {
     try {
       const shards = await stream.listShards();
       const shard = shards.find(({ ShardId }) => positions.getPosition(mappingId, ShardId) !== 'end');
-      if (shard) await readShard(options, shard.ShardId, bell, signal);
-      else await bell.wait(ASK_EVERY_MS);
+      if (shard) await readShard(options, shard.ShardId, wakeSignal, signal);
+      else await wakeSignal.wait(ASK_EVERY_MS);
     } catch (error) {
       if (signal.aborted) return;
       options.onError(`reading the stream for ${target.name} failed: ${String(error)}`);
@@ -56,10 +60,15 @@ const follow = async (options: StreamMappingOptions, bell: WakeSignal, signal: A
   }
 };
 
-const readShard = async (options: StreamMappingOptions, shardId: string, bell: WakeSignal, signal: AbortSignal) => {
+const readShard = async (
+  options: StreamMappingOptions,
+  shardId: string,
+  wakeSignal: WakeSignal,
+  signal: AbortSignal,
+) => {
   const { mappingId, stream, positions, properties } = options;
   const progress = new ShardProgress((after) => positions.setPosition(mappingId, shardId, { after }));
-  const lanes = partitionByKey(options, shardId, progress, signal);
+  const partitions = partitionByKey(options, shardId, progress, signal);
   const passes = parseFilter(properties);
   let iterator: string | undefined = await resolveStartPosition(options, shardId);
   // After a restart, DynamoDB Local may number records below the start of the shard. An iterator skips them until the
@@ -70,17 +79,17 @@ const readShard = async (options: StreamMappingOptions, shardId: string, bell: W
     iterator = next;
     if (getRecords.length === 0) {
       if (next === undefined) continue;
-      await bell.wait(ASK_EVERY_MS);
+      await wakeSignal.wait(ASK_EVERY_MS);
       if (isUnread) iterator = await resolveStartPosition(options, shardId);
       continue;
     }
     isUnread = false;
     progress.markStarted(getRecords.map(getSequenceNumber));
     progress.markDone(getRecords.filter((record) => !passes(record)).map(getSequenceNumber));
-    for (const record of getRecords.filter(passes)) lanes.take(toFunctionRecord(record, options));
+    for (const record of getRecords.filter(passes)) partitions.take(toFunctionRecord(record, options));
     await progress.hasFewerThan(MOST_OPEN, signal);
   }
-  await lanes.finished();
+  await partitions.finished();
   if (!signal.aborted) positions.setPosition(mappingId, shardId, 'end');
 };
 
@@ -124,36 +133,36 @@ const partitionByKey = (
     signal,
     storeFailure: (batch: Omit<FailedBatch, 'shardId'>) => storeFailure({ ...batch, shardId }),
   };
-  const lanes = Array.from({ length: ParallelizationFactor }, () => ({
+  const partitions = Array.from({ length: ParallelizationFactor }, () => ({
     waiting: [] as TableStreamRecord[],
     running: Promise.resolve(),
     isRunning: false,
   }));
-  const run = async (lane: (typeof lanes)[number]): Promise<void> => {
+  const run = async (partition: (typeof partitions)[number]): Promise<void> => {
     try {
       await pause(windowSeconds * 1000, undefined, { signal });
-      while (lane.waiting.length > 0 && !signal.aborted) {
-        const batch = lane.waiting.splice(0, BatchSize);
+      while (partition.waiting.length > 0 && !signal.aborted) {
+        const batch = partition.waiting.splice(0, BatchSize);
         await deliverBatch(delivery, batch);
         progress.markDone(batch.map(getSequenceNumber));
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
-      lane.isRunning = false;
+      partition.isRunning = false;
     }
   };
   return {
     take: (record: TableStreamRecord): void => {
-      const lane = lanes[hash(JSON.stringify(record.dynamodb.Keys[partitionKey])) % lanes.length];
-      if (!lane) return;
-      lane.waiting.push(record);
-      if (lane.isRunning) return;
-      lane.isRunning = true;
-      lane.running = run(lane);
+      const partition = partitions[hash(JSON.stringify(record.dynamodb.Keys[partitionKey])) % partitions.length];
+      if (!partition) return;
+      partition.waiting.push(record);
+      if (partition.isRunning) return;
+      partition.isRunning = true;
+      partition.running = run(partition);
     },
     finished: async (): Promise<void> => {
-      await Promise.all(lanes.map(({ running }) => running));
+      await Promise.all(partitions.map(({ running }) => running));
     },
   };
 };

@@ -124,71 +124,71 @@ const parseCommand = (message: DecodedMessage): CommonGroundCommand => {
   }
 };
 
-const toCommonGroundCommand = (auditEntry: DecodedMessage): CommonGroundCommand => {
-  const { subject, content } = auditEntry;
+const toCommonGroundCommand = (decoded: DecodedMessage): CommonGroundCommand => {
+  const { subject, content } = decoded;
   const kind = `${subject.category}.${subject.component}`;
-  if (kind === 'cmd.agent') return toAgentCommand(auditEntry);
+  if (kind === 'cmd.agent') return toAgentCommand(decoded);
   if (kind === 'cmd.tool') {
     return {
-      ...withDepth(auditEntry),
+      ...withDepth(decoded),
       do: 'callTool',
       payload: parsePayload(ToolCommandPayload, content, 'The tool command'),
     };
   }
   if (kind === 'cmd.sys' && subject.target === 'pmo' && subject.suffix.startsWith('internal.')) {
     return {
-      ...withDepth(auditEntry),
+      ...withDepth(decoded),
       do: 'callInternal',
       payload: parsePayload(ToolCommandPayload, content, 'The command'),
     };
   }
   if (kind === 'cmd.sys' && subject.target === 'ui' && subject.suffix === 'action') {
     return {
-      ...withDepth(auditEntry),
+      ...withDepth(decoded),
       do: 'uiAction',
       payload: parsePayload(UiActionPayload, content, 'The action'),
     };
   }
   if (kind === 'str.agent' && subject.suffix === 'chunk') {
-    return { ...auditEntry, do: 'stream', payload: parsePayload(ChunkPayload, content, 'The chunk') };
+    return { ...decoded, do: 'stream', payload: parsePayload(ChunkPayload, content, 'The chunk') };
   }
   if (subject.category === 'evt')
     throw unsupportedSubjectError(
-      auditEntry,
+      decoded,
       'Parley itself tells what becomes of turns: /v1/turns says how to advance one',
     );
-  throw unsupportedSubjectError(auditEntry, 'nobody takes messages of this subject');
+  throw unsupportedSubjectError(decoded, 'nobody takes messages of this subject');
 };
 
-const withDepth = (auditEntry: DecodedMessage): DecodedMessageWithDepth => ({
-  ...auditEntry,
-  depth: parseDepthHeader(auditEntry.headers),
+const withDepth = (decoded: DecodedMessage): DecodedMessageWithDepth => ({
+  ...decoded,
+  depth: parseDepthHeader(decoded.headers),
 });
 
-const toAgentCommand = (auditEntry: DecodedMessage): CommonGroundCommand => {
-  const { subject, rawPayload, content, headers } = auditEntry;
+const toAgentCommand = (decoded: DecodedMessage): CommonGroundCommand => {
+  const { subject, rawPayload, content, headers } = decoded;
   switch (subject.suffix) {
     case 'wakeup':
-      return { ...withDepth(auditEntry), do: 'wake', payload: parsePayload(WakeupPayload, content, 'The bell') };
+      return { ...withDepth(decoded), do: 'wake', payload: parsePayload(WakeupPayload, content, 'The wake-up') };
     case 'turn':
       return {
-        ...auditEntry,
+        ...decoded,
         do: 'enqueue',
-        payload: parseEnqueuePayload(auditEntry),
+        payload: parseEnqueuePayload(decoded),
         depth: parseCallDepth(headers, rawPayload.recursion_depth),
       };
     case 'tool_result':
     case 'timeout':
       return {
-        ...auditEntry,
+        ...decoded,
         depth: parseDepth(headers, rawPayload.recursion_depth),
         do: 'report',
-        payload: parseReportPayload(auditEntry),
+        payload: parseReportPayload(decoded),
       };
     case 'stop':
-      return { ...withDepth(auditEntry), do: 'stop', payload: parsePayload(StopPayload, content, 'The stop') };
+      return { ...withDepth(decoded), do: 'stop', payload: parsePayload(StopPayload, content, 'The stop') };
     default:
-      throw unsupportedSubjectError(auditEntry, 'an agent takes wakeup, turn, tool_result, timeout and stop');
+      throw unsupportedSubjectError(decoded, 'an agent takes wakeup, turn, tool_result, timeout and stop');
   }
 };
 

@@ -75,7 +75,8 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
         addToCount(counts, queueKey.priority, await countInSqs(sqs, queueKey), max);
       }),
       ...[...groupByTableQueue(inUse)].map(async (own) => {
-        for (const { lane } of await listVisible(lists, own, { max, skip })) addToCount(counts, lane.priority, 1, max);
+        for (const { queueKey } of await listVisible(lists, own, { max, skip }))
+          addToCount(counts, queueKey.priority, 1, max);
       }),
     ]);
     return counts;
@@ -88,7 +89,7 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
     isWaiting: boolean,
   ): Promise<ReceivedMessage[]> => {
     const { max } = options;
-    const inUse = await activityIndex.listActive(queueKeys.filter((lane) => !isSqsQueue(lane) || sqs.hasQueue(lane)));
+    const inUse = await activityIndex.listActive(queueKeys.filter((key) => !isSqsQueue(key) || sqs.hasQueue(key)));
     const placeOf = rankQueues(inUse);
     const looked = await Promise.allSettled(
       [...groupByTableQueue(inUse)].map((own) => listVisible(lists, own, options)),
@@ -104,7 +105,7 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
       const queues = inUse.slice(place, next).filter(isSqsQueue);
       const wanted = { ...options, max: max - received.length };
       if (queues.length > 0) received.push(...(await receiveFromSqs(queues, wanted, waits, failures)));
-      const queueAfter = inUse.findIndex((lane, at) => at >= next && isSqsQueue(lane));
+      const queueAfter = inUse.findIndex((key, at) => at >= next && isSqsQueue(key));
       place = queueAfter < 0 ? inUse.length : queueAfter;
       const until = seen.findIndex((one) => placeOf(one) >= place);
       const due = seen.splice(0, until < 0 ? seen.length : until);
@@ -128,7 +129,7 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
     const waitSeconds = isWaiting ? LONG_POLL_SECONDS : 0;
     // No receive is abandoned: its messages would stay hidden without a receiver.
     const outcomes = await Promise.allSettled(
-      queueKeys.map((lane) => receiveSkipping(sqs, lane, { max, waitSeconds, visibilityMs, skip })),
+      queueKeys.map((key) => receiveSkipping(sqs, key, { max, waitSeconds, visibilityMs, skip })),
     );
     failures.push(...outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : [])));
     const received = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
@@ -152,7 +153,7 @@ const rankQueues = (queueKeys: QueueKey[]): ((seen: VisibleItem) => number) => {
   for (const [{ kind, priority }, place] of places) {
     if (kind === 'capability' && !together.has(priority)) together.set(priority, place);
   }
-  return ({ lane: queueKey }) =>
+  return ({ queueKey }) =>
     (queueKey.kind === 'capability' ? together.get(queueKey.priority) : places.get(queueKey)) ?? 0;
 };
 

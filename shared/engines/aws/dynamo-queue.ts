@@ -56,7 +56,7 @@ const EXTRA_READ = 25;
 
 export interface VisibleItem {
   item: QueuedItem;
-  lane: QueueKey;
+  queueKey: QueueKey;
 }
 
 /** Priorities of one name share a list; higher ones sort first. */
@@ -72,7 +72,7 @@ export const listVisible = async (
   const found = (await Promise.all(lists)).flat().toSorted((a, b) => (a.sk < b.sk ? -1 : 1));
   return found.flatMap((item) => {
     const queueKey = queueKeys.find((candidate) => item.sk.startsWith(getPriorityPrefix(candidate)));
-    return queueKey && item.hiddenUntil <= now ? [{ item, lane: queueKey }] : [];
+    return queueKey && item.hiddenUntil <= now ? [{ item, queueKey }] : [];
   });
 };
 
@@ -83,7 +83,7 @@ export const claimVisible = async (
 ): Promise<ReceivedMessage[]> => {
   const now = clock.now();
   const waiting = [...seen];
-  const claimItem = async ({ item, lane: queueKey }: VisibleItem): Promise<ReceivedMessage[]> => {
+  const claimItem = async ({ item, queueKey }: VisibleItem): Promise<ReceivedMessage[]> => {
     const { pk, sk, v, group, body } = item;
     const token = newId();
     const hidden = { if: equals('v', v), set: { hiddenUntil: now + visibilityMs } };

@@ -45,9 +45,9 @@ const createItem = async <T extends Item>(
   const at = table.clock.now();
   const stored = table.codec.encode({ ...item, v: 1, token, at });
   const on = new ExpressionBuilder();
-  const met = await putItem(table, stored, buildAbsentCondition(on, at), on);
-  if (met === 'written') return { outcome: 'written', after: table.codec.decode<T>(stored) };
-  return toRejectedResult<T>(table, met, token);
+  const put = await putItem(table, stored, buildAbsentCondition(on, at), on);
+  if (put === 'written') return { outcome: 'written', after: table.codec.decode<T>(stored) };
+  return toRejectedResult<T>(table, put, token);
 };
 
 const writeWithConflictRetry = <T>(write: () => Promise<T>): Promise<T> =>
@@ -83,10 +83,10 @@ const putItem = async (
 /** A record with the write's own token means success: the first answer was lost. */
 const toRejectedResult = <T extends Item>(
   table: DynamoTable,
-  met: Attributes | undefined,
+  stored: Attributes | undefined,
   token: string,
 ): WriteResult<T> => {
-  const current = decodeUnlessExpired<T>(table, met);
+  const current = decodeUnlessExpired<T>(table, stored);
   if (current?.token === token) return { outcome: 'written', after: current, replayed: true };
   return { outcome: 'refused', existing: current };
 };

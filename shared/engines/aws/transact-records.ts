@@ -50,10 +50,10 @@ const toTransactionResult = (
   reasons: CancellationReason[],
   token: string,
 ): TransactionResult | undefined => {
-  const met = reasons.map(({ Item: item }) => decodeUnlessExpired(table, item));
-  if (met.some((record) => record?.token === token)) return { outcome: 'written' };
+  const current = reasons.map(({ Item: item }) => decodeUnlessExpired(table, item));
+  if (current.some((record) => record?.token === token)) return { outcome: 'written' };
   const at = reasons.findIndex(({ Code: code }) => code === 'ConditionalCheckFailed');
-  if (at >= 0) return { outcome: 'refused', at, existing: met[at] };
+  if (at >= 0) return { outcome: 'refused', at, existing: current[at] };
   const fault = reasons.find(
     ({ Code: code }) => code === 'ValidationError' || code === 'ItemCollectionSizeLimitExceeded',
   );

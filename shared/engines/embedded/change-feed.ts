@@ -94,10 +94,10 @@ export class ChangeFeed {
     this.#gathering = undefined;
   }
 
-  start(follow: EngineHandlers['onChanges']): void {
-    this.#handler = follow;
+  start(handler: EngineHandlers['onChanges']): void {
+    this.#handler = handler;
     this.backPressure.enable();
-    this.#retrying = this.#retryParked(follow);
+    this.#retrying = this.#retryParked(handler);
     this.#startPump();
   }
 
@@ -113,10 +113,10 @@ export class ChangeFeed {
   }
 
   /** Retried once per start: the bug may be fixed, and effects may be late. */
-  async #retryParked(follow: EngineHandlers['onChanges']): Promise<void> {
+  async #retryParked(handler: EngineHandlers['onChanges']): Promise<void> {
     for (const { seq, change } of this.#db.sql.prepare('SELECT seq, change FROM parked_changes').all()) {
       try {
-        await follow([JSON.parse(String(change))]);
+        await handler([JSON.parse(String(change))]);
         this.#db.writeAsync(() => this.#unpark.run(seq ?? null));
       } catch (error) {
         this.#log('warn', 'parked change failed again', { seq, error: String(error) });
@@ -141,10 +141,10 @@ export class ChangeFeed {
   }
 
   async #pump(): Promise<void> {
-    for (let follow = this.#handler; follow && this.#waiting.length > 0; follow = this.#handler) {
+    for (let handler = this.#handler; handler && this.#waiting.length > 0; handler = this.#handler) {
       const batches = this.#takeBatches();
       const changes = batches.flatMap((batch) => batch.changes);
-      await this.#retryWhileFull(() => this.#deliver(follow, changes));
+      await this.#retryWhileFull(() => this.#deliver(handler, changes));
       await this.#retryWhileFull(() => this.#acknowledge(batches));
     }
   }
@@ -184,23 +184,23 @@ export class ChangeFeed {
     if (seq !== undefined) this.#db.writeAsync(() => this.#delete.run(seq));
   }
 
-  async #deliver(follow: EngineHandlers['onChanges'], changes: RecordChange[]): Promise<void> {
+  async #deliver(handler: EngineHandlers['onChanges'], changes: RecordChange[]): Promise<void> {
     try {
-      await follow(changes);
+      await handler(changes);
     } catch (error) {
       if (this.#stop.signal.aborted || isStorageFullError(error)) throw error;
       this.#log('warn', 'change batch failed, retrying one by one', {
         changes: changes.length,
         error: String(error),
       });
-      for (const change of changes) await this.#deliverOne(follow, change);
+      for (const change of changes) await this.#deliverOne(handler, change);
     }
   }
 
-  async #deliverOne(follow: EngineHandlers['onChanges'], change: RecordChange): Promise<void> {
+  async #deliverOne(handler: EngineHandlers['onChanges'], change: RecordChange): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        return await follow([change]);
+        return await handler([change]);
       } catch (error) {
         if (this.#stop.signal.aborted || isStorageFullError(error)) throw error;
         if (tries === MAX_ATTEMPTS) {

@@ -38,7 +38,7 @@ export interface EmbeddedEngine {
   ports: Ports;
   /** The same for writes that follow from others and would be repeated should they be lost: nobody waits for them. */
   effectPorts: Ports;
-  start(followers: EngineHandlers): void;
+  start(handlers: EngineHandlers): void;
   stop(): Promise<void>;
 }
 
@@ -75,18 +75,18 @@ export const openEmbeddedEngine = (options: EmbeddedEngineOptions): EmbeddedEngi
     log,
   });
   const blobSweep = new BlobSweeper(db, blobs, clock, log);
-  const createPorts = (care: Durability): Ports => ({
-    records: createSqliteRecords(db, records, feed, care),
-    queues: createSqliteQueues(db, queues, clock, care),
-    events: createSqliteEvents(db, events, care),
-    blobs: createEmbeddedBlobs(db, blobs, care),
+  const createPorts = (durability: Durability): Ports => ({
+    records: createSqliteRecords(db, records, feed, durability),
+    queues: createSqliteQueues(db, queues, clock, durability),
+    events: createSqliteEvents(db, events, durability),
+    blobs: createEmbeddedBlobs(db, blobs, durability),
   });
   return {
     ports: createPorts('durable'),
     effectPorts: createPorts('soon'),
-    start: (followers) => {
-      feed.start(followers.onChanges);
-      timers.start(followers.onTimer);
+    start: (handlers) => {
+      feed.start(handlers.onChanges);
+      timers.start(handlers.onTimer);
       blobSweep.start();
     },
     stop: async () => {

@@ -133,8 +133,8 @@ export const createFileBlobs = (
 };
 
 /** Files cannot be rolled back, so effects touch them only after their change is on disk. */
-export const createEmbeddedBlobs = (db: Database, files: Blobs, care: Durability): Blobs => {
-  if (care === 'durable') return files;
+export const createEmbeddedBlobs = (db: Database, files: Blobs, durability: Durability): Blobs => {
+  if (durability === 'durable') return files;
   const runAfterSync = (act: (key: string) => Promise<void>) => (key: string) =>
     db.write(() => {}).then(() => act(key));
   return { ...files, retain: runAfterSync(files.retain), delete: runAfterSync(files.delete) };

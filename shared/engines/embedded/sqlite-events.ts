@@ -135,10 +135,10 @@ export class EventStore {
   }
 }
 
-export const createSqliteEvents = (db: Database, store: EventStore, care: Durability): Events => ({
+export const createSqliteEvents = (db: Database, store: EventStore, durability: Durability): Events => ({
   publish: async (events) => {
     const publish = (): void => store.publish(events);
-    await (care === 'soon' ? db.writeAsync(publish) : db.writeUnsynced(publish));
+    await (durability === 'soon' ? db.writeAsync(publish) : db.writeUnsynced(publish));
   },
   read: (project, options) =>
     db.read(() => {
@@ -151,11 +151,11 @@ export const createSqliteEvents = (db: Database, store: EventStore, care: Durabi
     return formatCursor({ seq: await findFirstSeqAt(time, store.getEnd(project).seq, find), index: 0 });
   },
   waitForMore: async (project, cursor, ms, signal) => {
-    const listener = store.watchers.watch(project);
+    const watcher = store.watchers.watch(project);
     try {
-      if (store.getEnd(project).seq <= parseCursor(cursor).seq) await listener.next(ms, signal);
+      if (store.getEnd(project).seq <= parseCursor(cursor).seq) await watcher.next(ms, signal);
     } finally {
-      listener.close();
+      watcher.close();
     }
   },
 });

@@ -71,12 +71,12 @@ export class QueueStore {
     for (const queueKey of queueKeys) {
       const name = formatQueueName(queueKey);
       const within = this.#capabilityQueues.get(name);
-      const stocks = within && this.#getBuffers([name, ...within], now);
-      const buffer = stocks ? undefined : this.#buffers.get(name);
+      const buffers = within && this.#getBuffers([name, ...within], now);
+      const buffer = buffers ? undefined : this.#buffers.get(name);
       buffer?.releaseExpired(now);
       while (received.length < max) {
-        const taken = stocks
-          ? takeOldest(stocks, now + visibilityMs, isSkipped)
+        const taken = buffers
+          ? takeOldest(buffers, now + visibilityMs, isSkipped)
           : buffer?.take(now + visibilityMs, isSkipped);
         if (!taken) break;
         const { message, from } = 'from' in taken ? taken : { message: taken, from: queueKey };
@@ -103,7 +103,7 @@ export class QueueStore {
     return names.flatMap((name) => {
       const buffer = this.#buffers.get(name);
       buffer?.releaseExpired(now);
-      return buffer ? [{ lane: parseQueueName(name), buffer }] : [];
+      return buffer ? [{ queueKey: parseQueueName(name), buffer }] : [];
     });
   }
 
@@ -187,16 +187,16 @@ const formatQueueName = ({ project, kind, name, priority }: QueueKey): string =>
   `${project}/${kind}/${name}/${priority}`;
 
 interface NamedBuffer {
-  lane: QueueKey;
+  queueKey: QueueKey;
   buffer: QueueBuffer;
 }
 
 const takeOldest = (
-  stocks: NamedBuffer[],
+  buffers: NamedBuffer[],
   until: number,
   isLeft: (message: QueuedMessage) => boolean,
 ): { message: QueuedMessage; from: QueueKey } | undefined => {
-  for (const { lane: queueKey, buffer } of stocks.toSorted((a, b) => a.buffer.firstSeq - b.buffer.firstSeq)) {
+  for (const { queueKey, buffer } of buffers.toSorted((a, b) => a.buffer.firstSeq - b.buffer.firstSeq)) {
     const message = buffer.take(until, isLeft);
     if (message) return { message, from: queueKey };
   }
@@ -209,7 +209,7 @@ const parseQueueName = (name: string): QueueKey => {
   const parts = QUEUE_NAME.exec(name)?.groups ?? {};
   const priority = PRIORITIES.find((known) => known === parts.priority);
   const kind = QUEUE_KINDS.find((known) => known === parts.kind);
-  if (!priority || !kind) throw new Error(`${name} is not the name of a lane`);
+  if (!priority || !kind) throw new Error(`${name} is not the name of a queue`);
   return { project: parts.project ?? '', kind, name: parts.name ?? '', priority };
 };
 
@@ -224,18 +224,18 @@ const getDomainQueueName = ({ project, kind, name, priority }: QueueKey): string
  * A lost message is sent again from its record's change. A claim's write follows the message in the journal. The relay
  * writes nothing, so it waits for the disk.
  */
-export const createSqliteQueues = (db: Database, store: QueueStore, clock: Clock, care: Durability): Queues => ({
+export const createSqliteQueues = (db: Database, store: QueueStore, clock: Clock, durability: Durability): Queues => ({
   send: async (messages) => {
     // A rejected message must not count as a duplicate later.
     db.assertCapacity('following');
     const fresh = store.filterNew(messages);
     if (fresh.length === 0) return;
     const send = (): void => store.send(fresh);
-    await (care === 'soon' ? db.writeAsync(send) : db.writeUnsynced(send));
+    await (durability === 'soon' ? db.writeAsync(send) : db.writeUnsynced(send));
   },
   delete: async (messages) => {
     const remove = (): void => store.delete(messages);
-    await (care === 'soon' ? db.writeAsync(remove) : db.writeUnsynced(remove));
+    await (durability === 'soon' ? db.writeAsync(remove) : db.writeUnsynced(remove));
   },
   release: async (messages) => store.release(messages),
   count: async (queueKeys, options) => store.count(queueKeys, options),

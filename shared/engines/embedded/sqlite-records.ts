@@ -149,9 +149,14 @@ const isAllowed = (write: TransactionWrite, current: Item | undefined): boolean 
 /** `soon`: an effect, which is repeated if the write is lost. */
 export type Durability = 'durable' | 'soon';
 
-export const createSqliteRecords = (db: Database, store: RecordStore, feed: ChangeFeed, care: Durability): Records => {
+export const createSqliteRecords = (
+  db: Database,
+  store: RecordStore,
+  feed: ChangeFeed,
+  durability: Durability,
+): Records => {
   const runWrite = async <T>(operation: () => T): Promise<T> => {
-    if (care === 'soon') return db.writeAsync(operation);
+    if (durability === 'soon') return db.writeAsync(operation);
     // Before the wait: effects may go on for long while requests have no space.
     db.assertCapacity('request');
     return feed.backPressure.waitForCapacity(() => db.write(operation));

@@ -37,8 +37,8 @@ export class TimerLoop {
     records.onDue = (due) => db.onAfterCommit(() => this.#setAlarm(due));
   }
 
-  start(follow: EngineHandlers['onTimer']): void {
-    this.#handler = follow;
+  start(handler: EngineHandlers['onTimer']): void {
+    this.#handler = handler;
     this.#setNextAlarm();
     this.#sweeping = this.#sweepForever();
   }

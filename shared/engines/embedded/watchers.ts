@@ -21,8 +21,8 @@ export class Watchers {
       hasRung = true;
       current?.endEarly();
     };
-    const listeners = this.#byKey.get(key) ?? new Set();
-    this.#byKey.set(key, listeners.add(wake));
+    const wakers = this.#byKey.get(key) ?? new Set();
+    this.#byKey.set(key, wakers.add(wake));
     return {
       next: async (ms, signal) => {
         if (!hasRung) {
@@ -32,8 +32,8 @@ export class Watchers {
         hasRung = false;
       },
       close: () => {
-        listeners.delete(wake);
-        if (listeners.size === 0 && this.#byKey.get(key) === listeners) this.#byKey.delete(key);
+        wakers.delete(wake);
+        if (wakers.size === 0 && this.#byKey.get(key) === wakers) this.#byKey.delete(key);
       },
     };
   }

@@ -42,7 +42,7 @@ export const createDirectory = (
   const keys = new KeyWatchers(clock);
   const getAgent: Directory['getAgent'] = (project, id) =>
     agents.get(agentPk(project, id), () => loadAgent(records, project, id));
-  const office: Directory['getSystemRoleKey'] = (project, name) => {
+  const getSystemRoleKey: Directory['getSystemRoleKey'] = (project, name) => {
     const ref = systemRoleKeyRef(project, name);
     return offices.get(ref.pk, () => records.get(ref));
   };
@@ -55,7 +55,7 @@ export const createDirectory = (
     const name = parseSystemRole(owner);
     if (name)
       return {
-        keyHash: (await office(project, name))?.keyHash,
+        keyHash: (await getSystemRoleKey(project, name))?.keyHash,
         until: offices.until(systemRoleKeyRef(project, name).pk),
       };
     return { keyHash: (await getAgent(project, owner))?.agent.keyHash, until: agents.until(agentPk(project, owner)) };
@@ -63,7 +63,7 @@ export const createDirectory = (
   const domains = createTtlCache<DomainProviders>(clock);
   return {
     getAgent,
-    getSystemRoleKey: office,
+    getSystemRoleKey,
     invalidate,
     revokeKey: (project, owner) => {
       invalidate(project, owner);

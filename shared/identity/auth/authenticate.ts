@@ -29,12 +29,12 @@ export const authenticate = (deps: Deps, authorization: string | undefined): Pro
 
 const authenticateKey = async (deps: Deps, key: string, isRenewed = false): Promise<Caller | RelayCaller> => {
   const { project, owner } = parseKeyOwner(key);
-  const office = parseSystemRole(owner);
+  const role = parseSystemRole(owner);
   let isKnown: boolean;
-  if (office) {
-    const known = await deps.directory.getSystemRoleKey(project, office);
+  if (role) {
+    const known = await deps.directory.getSystemRoleKey(project, role);
     isKnown = known !== undefined;
-    if (matchesKeyHash(key, known?.keyHash)) return { project, role: office };
+    if (matchesKeyHash(key, known?.keyHash)) return { project, role };
   } else {
     const known = await deps.directory.getAgent(project, owner);
     isKnown = known !== undefined;

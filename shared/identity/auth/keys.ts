@@ -9,16 +9,16 @@ export interface SystemRoleKey extends Item {
   keyHash: string;
 }
 
-export const systemRoleKeyRef = (project: string, office: SystemRole): Ref<SystemRoleKey> => ({
-  pk: `${project}#${office}`,
-  sk: office,
+export const systemRoleKeyRef = (project: string, role: SystemRole): Ref<SystemRoleKey> => ({
+  pk: `${project}#${role}`,
+  sk: role,
 });
 
 /** Not a valid agent id, so it cannot collide with one. */
 export const ADMIN_OWNER = '@admin';
 export const RELAY_OWNER = '@relay';
 export const parseSystemRole = (owner: string): SystemRole | undefined =>
-  SYSTEM_ROLES.find((office) => owner === `@${office}`);
+  SYSTEM_ROLES.find((role) => owner === `@${role}`);
 const KEY_PATTERN = /^prl_([a-z0-9-]{1,32})\.(@admin|@relay|[a-z0-9_-]{1,64})\.([A-Za-z0-9_-]{43})$/;
 
 /** 256 random bits. */
@@ -47,9 +47,8 @@ export const matchesKeyHash = (key: string, keyHash: string | undefined): boolea
   timingSafeEqual(Buffer.from(hashKey(key)), Buffer.from(keyHash ?? EMPTY_KEY_HASH)) && keyHash !== undefined;
 
 /** The old key stops at once here, within seconds elsewhere. */
-const createKeySetter =
-  (office: SystemRole) => async (records: Records, project: string, key: string, token: string) => {
-    await records.update(systemRoleKeyRef(project, office), { set: { keyHash: hashKey(key) } }, token, 'orCreate');
-  };
+const createKeySetter = (role: SystemRole) => async (records: Records, project: string, key: string, token: string) => {
+  await records.update(systemRoleKeyRef(project, role), { set: { keyHash: hashKey(key) } }, token, 'orCreate');
+};
 export const setAdminKey = createKeySetter('admin');
 export const setRelayKey = createKeySetter('relay');

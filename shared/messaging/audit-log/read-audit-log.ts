@@ -124,8 +124,8 @@ const toAuditEntries = (event: ParleyEvent): AuditLogEntry[] => {
   const { logged, delivered } = event.data;
   return [
     ...(isJsonObject(logged) ? toMessageEntries(event, logged) : []),
-    ...(Array.isArray(delivered) ? delivered.filter(isJsonObject) : []).map((heard) =>
-      toAuditEntry(event, heard, 'received'),
+    ...(Array.isArray(delivered) ? delivered.filter(isJsonObject) : []).map((entry) =>
+      toAuditEntry(event, entry, 'received'),
     ),
   ];
 };
@@ -139,7 +139,7 @@ const toMessageEntries = (event: ParleyEvent, message: JsonObject): AuditLogEntr
 };
 
 const toAuditEntry = (
-  { type: auditEntry, at, data }: ParleyEvent,
+  { type: eventType, at, data }: ParleyEvent,
   message: JsonObject,
   direction: Direction,
 ): AuditLogEntry => {
@@ -151,7 +151,7 @@ const toAuditEntry = (
     fromAgent: String(from),
     toAgent: to === undefined ? undefined : String(to),
     type: String(type),
-    status: getEntryStatus(auditEntry, data),
+    status: getEntryStatus(eventType, data),
     latencyMs: toNumber(waitedMs),
     evidenceCount: toNumber(evidenceCount),
     confidenceScore: toNumber(confidenceScore),
@@ -159,11 +159,11 @@ const toAuditEntry = (
   };
 };
 
-const getEntryStatus = (auditEntry: string, { error, status }: ParleyEvent['data']): AuditLogEntry['status'] => {
-  if (auditEntry.endsWith('.expired')) return 'timeout';
-  if (['message.evicted', 'message.blocked', 'task.cancelled'].includes(auditEntry)) return 'error';
-  if (auditEntry === 'batch.ended') return getBatchStatus(status);
-  if (auditEntry !== 'task.failed' && auditEntry !== 'task.retrying') return 'success';
+const getEntryStatus = (eventType: string, { error, status }: ParleyEvent['data']): AuditLogEntry['status'] => {
+  if (eventType.endsWith('.expired')) return 'timeout';
+  if (['message.evicted', 'message.blocked', 'task.cancelled'].includes(eventType)) return 'error';
+  if (eventType === 'batch.ended') return getBatchStatus(status);
+  if (eventType !== 'task.failed' && eventType !== 'task.retrying') return 'success';
   const code = isObject(error) ? String(error.code).toLowerCase() : '';
   return code === 'timeout' ? 'timeout' : 'error';
 };

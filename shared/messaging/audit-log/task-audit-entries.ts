@@ -8,16 +8,16 @@ import type { NewItem } from '../../ports/records.ts';
 
 /**
  * What an event says for the log of messages: the message that took the task this step, where its sender's dialect is logged, and
- * otherwise what was heard of the step, where the dialect of the requester or the holder is.
+ * otherwise what was received of the step, where the dialect of the requester or the holder is.
  */
 export const buildTaskAuditFields = (type: TaskEventType, task: Task, deliveries: NewItem<Delivery>[]): JsonObject => {
   const waitedMs = task.at - task.createdAt;
   const message = getSentEntry(type, task);
   const isTold = message !== undefined && type !== 'task.expired';
-  const heard = isTold || !isAuditedFor(task, true) ? [] : buildReceivedEntries(type, task, deliveries);
+  const received = isTold || !isAuditedFor(task, true) ? [] : buildReceivedEntries(type, task, deliveries);
   return {
     logged: message && { ...message, waitedMs },
-    delivered: heard.length > 0 ? heard.map((one) => ({ ...one, waitedMs })) : undefined,
+    delivered: received.length > 0 ? received.map((one) => ({ ...one, waitedMs })) : undefined,
   };
 };
 

@@ -48,8 +48,8 @@ export const deliverReport = async (deps: Deps, report: InboxReport): Promise<vo
       ? { deliveryTarget: 'nats' as const }
       : { byList: { pk: inboxPk(project, to), sk: inboxSortKey(sentAs.at, id, sentAs.sequence) } }),
   };
-  const met = await withBlobCleanup(deps.blobs, [content], () =>
+  const existing = await withBlobCleanup(deps.blobs, [content], () =>
     writeMessage(deps, recipient.agent, message, { isDroppable: true }),
   );
-  if (met !== 'written') await deleteOrphans(deps.blobs, [content], [met?.content]);
+  if (existing !== 'written') await deleteOrphans(deps.blobs, [content], [existing?.content]);
 };

@@ -52,12 +52,12 @@ export const sendDirectMessage = async (
   }
   const content = await storeContent(deps, project, message.messageId, said);
   const directMessage = buildDirectMessage(deps, sending, recipient.agent, message, content);
-  const met = await withBlobCleanup(deps.blobs, [content], () =>
+  const existing = await withBlobCleanup(deps.blobs, [content], () =>
     writeMessage(deps, recipient.agent, directMessage, { ...message, isDroppable: sending.isDroppable }),
   );
-  if (met === 'written') return { duplicate: false };
-  await deleteOrphans(deps.blobs, [content], [met?.content]);
-  assertSameMessage(met, message);
+  if (existing === 'written') return { duplicate: false };
+  await deleteOrphans(deps.blobs, [content], [existing?.content]);
+  assertSameMessage(existing, message);
   return { duplicate: true };
 };
 

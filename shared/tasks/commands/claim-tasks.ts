@@ -117,7 +117,7 @@ const waitUntilUnpaused = async (
   signal: AbortSignal | undefined,
 ): Promise<RegisteredAgent | undefined> => {
   const { project, id } = asking.agent;
-  const listener = deps.records.watch(agentPk(project, id));
+  const watcher = deps.records.watch(agentPk(project, id));
   try {
     for (;;) {
       // What is remembered of it may be older than the order that lets it work again.
@@ -127,10 +127,10 @@ const waitUntilUnpaused = async (
       const pause = known && getActivePause(known, now);
       if (!pause) return known;
       if (now >= until || signal?.aborted) return undefined;
-      await listener.next(Math.min(until, pause.until ?? until) - now, signal);
+      await watcher.next(Math.min(until, pause.until ?? until) - now, signal);
     }
   } finally {
-    listener.close();
+    watcher.close();
   }
 };
 

@@ -54,7 +54,7 @@ export const createTask = async (
   dialect: string,
   request: TaskRequestCommand,
   trace: Trace,
-  proviso?: TransactionGuard,
+  guard?: TransactionGuard,
 ): Promise<CreateTaskResult> => {
   const { project } = caller;
   const asked = assertInputSize(deps, request);
@@ -72,7 +72,7 @@ export const createTask = async (
   const requester = await findAgent(deps, project, request.from);
   const task = buildTask(deps, { project, dialect, request, input, trace, origin, requester: requester?.agent });
   const [created] = await Promise.all([
-    withBlobCleanup(deps.blobs, [input], () => writeTask(deps, task, origin, proviso)),
+    withBlobCleanup(deps.blobs, [input], () => writeTask(deps, task, origin, guard)),
     putShortIds(deps, task, request),
   ]);
   if (created.outcome === 'written') {
@@ -156,7 +156,7 @@ const writeTask = async (
   deps: Deps,
   task: NewItem<Task>,
   { lineage, openDependencies }: ResolvedRequest,
-  proviso?: TransactionGuard,
+  guard?: TransactionGuard,
 ): Promise<WriteResult<Task> | { outcome: 'remembered'; existing?: Item | undefined }> => {
   const token = deps.newId();
   const at = deps.clock.now();
@@ -169,7 +169,7 @@ const writeTask = async (
   const awaits = buildDependentLinkWrites(openDependencies, task.id, at);
   const remembered = buildRememberedId(deps, task);
   const memory: TransactionWrite[] = remembered ? [{ kind: 'create', item: { ...remembered } }] : [];
-  const links = [...toParent, ...inBatch, ...awaits, ...(proviso?.writes ?? []), ...memory];
+  const links = [...toParent, ...inBatch, ...awaits, ...(guard?.writes ?? []), ...memory];
   if (links.length === 0) return deps.records.create<Task>(task, token);
   const linked = await deps.records.transact([{ kind: 'create', item: { ...task } }, ...links], token);
   if (linked.outcome === 'written') return { outcome: 'written', after: { ...task, v: 1, token, at } };
@@ -181,8 +181,8 @@ const writeTask = async (
   }
   if (task.batchMembership && linked.at <= toParent.length + inBatch.length)
     throw batchEndedError(task.batchMembership.batchId);
-  const ofProviso = linked.at - 1 - toParent.length - inBatch.length - awaits.length;
-  if (proviso && ofProviso >= 0) throw proviso.toError(ofProviso, linked.existing);
+  const guardAt = linked.at - 1 - toParent.length - inBatch.length - awaits.length;
+  if (guard && guardAt >= 0) throw guard.toError(guardAt, linked.existing);
   throw new ParleyError('conflict', 'A task that this one would wait for is no longer kept. Try again.');
 };
 

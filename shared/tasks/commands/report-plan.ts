@@ -39,7 +39,7 @@ export interface ReportPlan {
 export const planReport = (message: TaskReport, by: Actor, { stored, alternatives }: ReportInputs = {}): ReportPlan => {
   const seen: ProcessedMessage = { id: message.messageId, fingerprint: message.fingerprint };
   const { isIdentifiedByContent, attempt, sequenceInfo } = message;
-  const auditEntry: HolderMessage = {
+  const holderMessage: HolderMessage = {
     processedMessage: seen,
     isIdentifiedByContent,
     attempt,
@@ -51,20 +51,20 @@ export const planReport = (message: TaskReport, by: Actor, { stored, alternative
       return {
         resolve: (task) => {
           if (task.holder !== by.agent || task.endedAt !== undefined) {
-            return isCompletedByAgent(task, by.agent) ? 'unchanged' : claimByMessage(task, by, auditEntry, message);
+            return isCompletedByAgent(task, by.agent) ? 'unchanged' : claimByMessage(task, by, holderMessage, message);
           }
-          return task.claimNote === undefined ? recordClaimNote(task, by, auditEntry, message) : 'unchanged';
+          return task.claimNote === undefined ? recordClaimNote(task, by, holderMessage, message) : 'unchanged';
         },
       };
     case 'progress':
       return {
         resolve: (task) =>
-          recordProgress(task, by, auditEntry, { ...message.progress, auditEntry: message.auditEntry, at: by.now }),
+          recordProgress(task, by, holderMessage, { ...message.progress, auditEntry: message.auditEntry, at: by.now }),
       };
     case 'complete': {
       const completed = buildCompleteTransition(
         by,
-        auditEntry,
+        holderMessage,
         stored?.output ?? { json: message.output },
         message.extensions,
         { confidence: message.confidence },
@@ -81,10 +81,10 @@ export const planReport = (message: TaskReport, by: Actor, { stored, alternative
     case 'fail':
       return {
         resolve: (task) => {
-          if (message.release) return buildHolderReleaseChange(task, by, auditEntry);
+          if (message.release) return buildHolderReleaseChange(task, by, holderMessage);
           return alternatives
-            ? buildReassignChange(task, by, auditEntry, message.error, alternatives)
-            : failAsHolder(task, by, auditEntry, message.error, message.extensions);
+            ? buildReassignChange(task, by, holderMessage, message.error, alternatives)
+            : failAsHolder(task, by, holderMessage, message.error, message.extensions);
         },
       };
     case 'cancel':
@@ -92,10 +92,10 @@ export const planReport = (message: TaskReport, by: Actor, { stored, alternative
         resolve: (task) =>
           isUnheldByRequester(task, by.agent)
             ? applyTo(task, buildCancelTransition(by.agent, by))
-            : cancelAsHolder(task, by, auditEntry, message.error, message.extensions),
+            : cancelAsHolder(task, by, holderMessage, message.error, message.extensions),
       };
     case 'ask':
-      return { resolve: (task) => requestInput(task, by, auditEntry, message) };
+      return { resolve: (task) => requestInput(task, by, holderMessage, message) };
   }
 };
 

@@ -36,15 +36,15 @@ export const loadDependencyResults = async (
     Math.min(MAX_RESULTS_BYTES, dialect.maxContentBytes ?? Infinity, room),
   );
   const handed = predecessors.filter(({ task: one }) => !one || !isOfSameCycle(task, one) || isResultShared(task, one));
-  const auditEntry: [string, JsonObject][] = [];
+  const entries: [string, JsonObject][] = [];
   for (let at = 0; at < handed.length; at += CONCURRENCY) {
     const some = handed.slice(at, at + CONCURRENCY).map(async ({ id, task: one }): Promise<[string, JsonObject]> => {
       const isThere = one && isOfSameCycle(task, one);
       return [id, isThere ? await loadDependencyResult(deps, one, mayStand(id)) : { taskId: id, missing: true }];
     });
-    auditEntry.push(...(await Promise.all(some)));
+    entries.push(...(await Promise.all(some)));
   }
-  const results = keyById(auditEntry, dialect.usesShortIds === true && task.dialect === dialect.name);
+  const results = keyById(entries, dialect.usesShortIds === true && task.dialect === dialect.name);
   const about = { project: task.project, from: task.from, type: 'task.deliverable' } as const;
   const fitting = await offloadIfLarge(deps, { ...about, fits: room }, results);
   return measureJson(fitting).bytes <= room ? toObjectOrEmpty(fitting) : undefined;
@@ -130,10 +130,10 @@ const buildArtifactList = (id: string, artifacts: Task['artifacts']): JsonObject
 };
 
 /** By short ids where the request named them so, unless two have the same. */
-const keyById = (auditEntry: [string, JsonObject][], isShort: boolean): JsonObject => {
-  const names = auditEntry.map(([id]) => (isShort ? toShortId(id) : id));
+const keyById = (entries: [string, JsonObject][], isShort: boolean): JsonObject => {
+  const names = entries.map(([id]) => (isShort ? toShortId(id) : id));
   const isUnique = new Set(names).size === names.length;
-  return Object.fromEntries(auditEntry.map(([id, one], at) => [isUnique ? (names[at] ?? id) : id, one]));
+  return Object.fromEntries(entries.map(([id, one], at) => [isUnique ? (names[at] ?? id) : id, one]));
 };
 
 /** An agent that holds more tasks than this at once finds what came before the newest of them. */

@@ -59,19 +59,19 @@ export const enqueueTurn = async (
   deps: Deps,
   caller: Caller,
   wanted: EnqueueRequest,
-  proviso?: TransactionGuard,
+  guard?: TransactionGuard,
 ): Promise<EnqueueResult> => {
   const { project } = caller;
   const prepared = await prepareEnqueue(deps, caller, wanted);
   if ('duplicate' in prepared) return prepared;
   const { turn, writes } = prepared;
-  const made = await deps.records.transact([...writes, ...(proviso?.writes ?? [])], deps.newId());
+  const made = await deps.records.transact([...writes, ...(guard?.writes ?? [])], deps.newId());
   if (made.outcome === 'written') return { turn: turn.id, inboxId: turn.correlation, duplicate: false };
   if (wanted.batchMembership && made.at === 0) throw batchEndedError(wanted.batchMembership.batchId);
   const other = await deps.records.get(correlationRef(project, wanted.correlation, 'enqueue', 'request'));
   if (other && other.fingerprint === turn.fingerprint)
     return { turn: other.turn, inboxId: wanted.correlation, duplicate: true };
-  if (proviso) throw proviso.toError(made.at - writes.length, made.existing);
+  if (guard) throw guard.toError(made.at - writes.length, made.existing);
   throw await createRejectedTurn(deps, turn, correlationIdReusedError(wanted.correlation));
 };
 

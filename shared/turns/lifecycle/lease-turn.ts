@@ -64,7 +64,7 @@ export const leaseTurn = async (
       if (task || isOver) return task;
     }
   } finally {
-    for (const listener of watchers) listener.close();
+    for (const watcher of watchers) watcher.close();
   }
 };
 

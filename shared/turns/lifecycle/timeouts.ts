@@ -32,12 +32,12 @@ const computeTurnTimerChange = (head: AgentState, when: TurnTransitionContext, c
   const { now, limits } = when;
   const { turn, active, epoch, aliveAt = 0, leasedAt = 0 } = head;
   if (turn === undefined || active === undefined) return { unset: ['due'] };
-  const gate = { turn, epoch };
+  const token = { turn, epoch };
   const state = computeExecutionStatus(head);
   if (state === 'suspended') return buildCallTimeoutChange(head, active, when, card);
   const isLeasedOnly = state === 'dispatched';
   const silentAt = isLeasedOnly ? leasedAt + limits.startTimeoutMs : aliveAt + limits.heartbeatTimeoutMs;
-  if (silentAt <= now) return buildReapChange(gate, now, isLeasedOnly ? NOT_STARTED_MESSAGE : WORKER_SILENT_MESSAGE);
+  if (silentAt <= now) return buildReapChange(token, now, isLeasedOnly ? NOT_STARTED_MESSAGE : WORKER_SILENT_MESSAGE);
   if (isLeasedOnly || head.state === 'suspended') return buildWakeupChange(head, silentAt, when);
   return { set: { due: silentAt } };
 };
@@ -51,8 +51,8 @@ const buildWakeupChange = (
   silentAt: number,
   { now, limits }: TurnTransitionContext,
 ): Change => {
-  const ringAt = Math.max(aliveAt, lastWakeupAt) + limits.repeatWakeupMs;
-  if (ringAt > now) return { set: { due: Math.min(ringAt, silentAt) } };
+  const wakeAt = Math.max(aliveAt, lastWakeupAt) + limits.repeatWakeupMs;
+  if (wakeAt > now) return { set: { due: Math.min(wakeAt, silentAt) } };
   return { set: { lastWakeupAt: now, due: Math.min(now + limits.repeatWakeupMs, silentAt) } };
 };
 

@@ -82,13 +82,13 @@ export const buildLeaseChange = (
 });
 
 /** `dispatched → running`. `due` stays: it comes early, and is then set anew. */
-export const buildStartTransition = (gate: FencingToken, { now }: TurnTransitionContext): Transition<AgentState> => ({
-  rules: [requireActive(gate), requireDispatched],
+export const buildStartTransition = (token: FencingToken, { now }: TurnTransitionContext): Transition<AgentState> => ({
+  rules: [requireActive(token), requireDispatched],
   change: { set: { state: 'running', aliveAt: now } },
 });
 
-export const buildStepTransition = (gate: FencingToken, done: TurnStep): Transition<AgentState> => ({
-  rules: [requireActive(gate), requireResumed],
+export const buildStepTransition = (token: FencingToken, done: TurnStep): Transition<AgentState> => ({
+  rules: [requireActive(token), requireResumed],
   change: { set: { step: done, aliveAt: done.at }, add: { steps: 1 } },
 });
 
@@ -99,14 +99,14 @@ export interface AwaitedCall {
 
 /** `running → suspended` until every tool has reported. Calls stay known until the turn ends, so that each is waited for once. */
 export const buildSuspendTransition = (
-  gate: FencingToken,
+  token: FencingToken,
   calls: AwaitedCall[],
   waitMs: number | undefined,
   { now, limits }: TurnTransitionContext,
 ): Transition<AgentState> => {
   const deadline = now + (waitMs ?? limits.toolTimeoutMs);
   return {
-    rules: [requireActive(gate), requireResumed, ...requireNewCalls(calls.map(({ toolCall }) => toolCall))],
+    rules: [requireActive(token), requireResumed, ...requireNewCalls(calls.map(({ toolCall }) => toolCall))],
     change: {
       set: {
         ...Object.fromEntries(calls.map(({ toolCall }) => [`waiting.${toolCall}`, 'waiting' satisfies ToolCallStatus])),
@@ -127,11 +127,11 @@ export const buildSuspendTransition = (
 
 /** The worker takes up a turn whose tools have all reported. */
 export const buildResumeTransition = (
-  gate: FencingToken,
+  token: FencingToken,
   leaseId: string | undefined,
   { now }: TurnTransitionContext,
 ): Transition<AgentState> => ({
-  rules: [requireActive(gate), requireResumable],
+  rules: [requireActive(token), requireResumable],
   change: {
     set: { state: 'running', aliveAt: now, leaseId },
     // Whoever leased it before has it no longer.
@@ -161,14 +161,14 @@ export interface ReportContext {
 
 /** A tool has reported: one less to wait for, or the end of the turn, as the tool wants it. */
 export const buildReportTransition = (
-  gate: FencingToken,
+  token: FencingToken,
   toolCall: string,
   { depth, channel, channels }: ReportContext,
   said: ToolReport,
   { now, limits }: TurnTransitionContext,
 ): Transition<AgentState> => {
   const rules = [
-    requireActive(gate),
+    requireActive(token),
     ...(depth === undefined ? [] : [requireDepth(depth)]),
     ...requireAllowedChannel(channels),
     ...requireSubjectChannel(channel),
@@ -176,7 +176,7 @@ export const buildReportTransition = (
   ];
   if (said.afterExecution === 'terminate') {
     const end = { status: said.status, at: now, deliverable: said.card, toolResultCard: said.card };
-    return { rules, change: buildTurnEndChange(gate, end, toolCall) };
+    return { rules, change: buildTurnEndChange(token, end, toolCall) };
   }
   return {
     rules,
@@ -207,19 +207,19 @@ export const capDueAtDeadline = (transition: Transition<AgentState>, deadline = 
 };
 
 /** The worker has done what it was asked. */
-export const buildDeliverTransition = (gate: FencingToken, end: TurnEnd): Transition<AgentState> => ({
-  rules: [requireActive(gate), requireRunning],
-  change: buildTurnEndChange(gate, end),
+export const buildDeliverTransition = (token: FencingToken, end: TurnEnd): Transition<AgentState> => ({
+  rules: [requireActive(token), requireRunning],
+  change: buildTurnEndChange(token, end),
 });
 
 /** Somebody no longer wants the turn, whatever it is doing. */
 export const buildStopTransition = (
-  gate: FencingToken,
+  token: FencingToken,
   end: TurnEnd,
   mayKnow: (head: AgentState) => boolean,
 ): Transition<AgentState> => ({
-  rules: [requireActive(gate, mayKnow)],
-  change: buildTurnEndChange(gate, end),
+  rules: [requireActive(token, mayKnow)],
+  change: buildTurnEndChange(token, end),
 });
 
 export const buildCanceledEnd = (now: number, reason: string | undefined): TurnEnd => ({
@@ -236,9 +236,9 @@ export const buildTurnEndChange = ({ turn, epoch }: FencingToken, end: TurnEnd, 
 });
 
 /** The worker is taken for dead: whatever it still sends is stale, because the epoch has risen. */
-export const buildReapChange = (gate: FencingToken, now: number, why: string): Change => {
+export const buildReapChange = (token: FencingToken, now: number, why: string): Change => {
   const end: TurnEnd = { status: 'failed', at: now, error: why, errorCode: 'reaped' };
-  return { ...buildTurnEndChange(gate, end), add: { epoch: 1 } };
+  return { ...buildTurnEndChange(token, end), add: { epoch: 1 } };
 };
 
 /** The report that is written for a tool which did not answer in time. */

@@ -51,7 +51,7 @@ export const REORDER_TIMEOUT_MS = 500;
  */
 export class ChunkSequencer {
   readonly #from: StreamPosition;
-  #place: StreamPosition;
+  #position: StreamPosition;
   readonly #seen = new Map<string, number>();
   /** The next index of each step. */
   readonly #expected = new Map<string, number>();
@@ -59,7 +59,7 @@ export class ChunkSequencer {
 
   constructor(from: StreamPosition) {
     this.#from = from;
-    this.#place = from;
+    this.#position = from;
     if (from.step !== undefined) this.#expected.set(from.step, (from.index ?? -1) + 1);
   }
 
@@ -67,13 +67,13 @@ export class ChunkSequencer {
   push(arrived: ReceivedChunk[], now: number): OrderedChunk[] {
     const fresh = arrived.filter((one) => this.#isNew(one));
     for (const { key, at } of fresh) this.#seen.set(key, at);
-    const auditEntry: OrderedChunk[] = [];
-    for (const one of fresh) this.#accept(one, auditEntry);
+    const ordered: OrderedChunk[] = [];
+    for (const one of fresh) this.#accept(one, ordered);
     for (let late = this.#findOverdue(now); late; late = this.#findOverdue(now)) {
       this.#expected.set(computeStepTag(late.chunk.step_id), late.chunk.index ?? 0);
-      this.#flushReady(auditEntry);
+      this.#flushReady(ordered);
     }
-    return auditEntry;
+    return ordered;
   }
 
   /** When one that is held must be told, whatever else arrives. */
@@ -93,23 +93,23 @@ export class ChunkSequencer {
     return index !== undefined && computeStepTag(step_id) === this.#from.step && index > (this.#from.index ?? 0);
   }
 
-  #accept(one: ReceivedChunk, auditEntry: OrderedChunk[]): void {
+  #accept(one: ReceivedChunk, ordered: OrderedChunk[]): void {
     const { step_id, index } = one.chunk;
     if (index === undefined) {
-      this.#emit(one, auditEntry);
+      this.#emit(one, ordered);
       return;
     }
     const expected = this.#expected.get(computeStepTag(step_id)) ?? 0;
     if (index < expected || this.#held.some(({ chunk }) => chunk.step_id === step_id && chunk.index === index)) return;
     this.#held.push(one);
-    this.#flushReady(auditEntry);
+    this.#flushReady(ordered);
   }
 
-  #flushReady(auditEntry: OrderedChunk[]): void {
+  #flushReady(ordered: OrderedChunk[]): void {
     for (let ready = this.#findReady(); ready; ready = this.#findReady()) {
       this.#held = this.#held.filter((one) => one !== ready);
       this.#expected.set(computeStepTag(ready.chunk.step_id), (ready.chunk.index ?? 0) + 1);
-      this.#emit(ready, auditEntry);
+      this.#emit(ready, ordered);
     }
   }
 
@@ -124,11 +124,11 @@ export class ChunkSequencer {
     return sameStep.toSorted((a, b) => (a.chunk.index ?? 0) - (b.chunk.index ?? 0))[0];
   }
 
-  #emit({ key, chunk }: ReceivedChunk, auditEntry: OrderedChunk[]): void {
+  #emit({ key, chunk }: ReceivedChunk, ordered: OrderedChunk[]): void {
     const { step_id, index } = chunk;
-    const newest = key > this.#place.key ? key : this.#place.key;
+    const newest = key > this.#position.key ? key : this.#position.key;
     const last = index === undefined ? {} : { step: computeStepTag(step_id), index };
-    this.#place = { ...this.#place, ...last, key: newest };
-    auditEntry.push({ chunk, position: this.#place });
+    this.#position = { ...this.#position, ...last, key: newest };
+    ordered.push({ chunk, position: this.#position });
   }
 }

@@ -23,7 +23,7 @@ export class TurnFeed {
   /** By where they begin, until something changes. */
   readonly #reads = new Map<number, Promise<TurnSnapshot>>();
   readonly #stop = new AbortController();
-  #followers = 0;
+  #subscribers = 0;
   #version = 0;
 
   constructor(deps: Deps, project: string, id: string) {
@@ -40,12 +40,12 @@ export class TurnFeed {
 
   /** Returns what leaves it, and says whether that was the last. */
   subscribe(): () => boolean {
-    this.#followers += 1;
-    if (this.#followers === 1) this.#watch().catch(() => {});
+    this.#subscribers += 1;
+    if (this.#subscribers === 1) this.#watch().catch(() => {});
     return () => {
-      this.#followers -= 1;
-      if (this.#followers === 0) this.#stop.abort();
-      return this.#followers === 0;
+      this.#subscribers -= 1;
+      if (this.#subscribers === 0) this.#stop.abort();
+      return this.#subscribers === 0;
     };
   }
 
@@ -68,17 +68,17 @@ export class TurnFeed {
 
   async #watch(): Promise<void> {
     const { signal } = this.#stop;
-    const listener = this.#deps.records.watch(turnRef(this.#project, this.#id).pk);
+    const watcher = this.#deps.records.watch(turnRef(this.#project, this.#id).pk);
     try {
       while (!signal.aborted) {
-        await listener.next(FEED_RECHECK_MS, signal);
+        await watcher.next(FEED_RECHECK_MS, signal);
         this.#version += 1;
         this.#reads.clear();
         this.#waiters.wakeAll();
         await pause(COALESCE_MS, undefined, { signal });
       }
     } finally {
-      listener.close();
+      watcher.close();
     }
   }
 }

@@ -109,7 +109,7 @@ export const validateToolCall = async (
   const now = deps.clock.now();
   const deadline = computeCallDeadline(now, head, toolCall, tool);
   const { retentionMs } = deps.config.turns;
-  const proviso = (service?: CalledService) =>
+  const buildGuard = (service?: CalledService) =>
     toolCallGuard(call, head, deadline, service, trace, { now, keepMs: retentionMs, print: fingerprint });
   return {
     call,
@@ -118,7 +118,7 @@ export const validateToolCall = async (
     deadline,
     trace,
     headers,
-    buildGuard: proviso,
+    buildGuard,
   };
 };
 
@@ -170,8 +170,8 @@ const createToolCommandTask = async (deps: Deps, caller: Caller, order: ToolComm
   ]);
   const agent = await resolveService(deps, caller.project, target, call.channel);
   const request = buildToolRequest(deps, caller, order, checked, agent);
-  const proviso = checked.buildGuard({ agent, capability: target });
-  const { duplicate } = await createTask(deps, caller, turnProtocol.dialect, request, trace, proviso);
+  const guard = checked.buildGuard({ agent, capability: target });
+  const { duplicate } = await createTask(deps, caller, turnProtocol.dialect, request, trace, guard);
   return { duplicate, taskId: id };
 };
 

@@ -78,15 +78,15 @@ export const createUiAction = async (
     ...createChildSpan(trace),
     expires,
   };
-  const auditEntry = (more: Pick<UiAction, 'status' | 'turn' | 'error' | 'errorCode'>): TransactionWrite[] => [
+  const buildActionWrites = (more: Pick<UiAction, 'status' | 'turn' | 'error' | 'errorCode'>): TransactionWrite[] => [
     { kind: 'create', item: { ...action, ...more } },
     ...(messageId === undefined
       ? []
       : [{ kind: 'create' as const, item: { ...uiMessageAliasRef(project, messageId), action: id, expires } }]),
   ];
   const begun = await prepareActionTurn(deps, caller, request, trace);
-  if ('errorCode' in begun) return writeAction(deps, action, auditEntry(begun));
-  const record = auditEntry({ status: 'accepted', turn: begun.turn.id });
+  if ('errorCode' in begun) return writeAction(deps, action, buildActionWrites(begun));
+  const record = buildActionWrites({ status: 'accepted', turn: begun.turn.id });
   const isIdle: TransactionWrite = {
     kind: 'check',
     key: agentStateRef(project, agent),
@@ -97,7 +97,7 @@ export const createUiAction = async (
   if (made.outcome === 'written') return { duplicate: false };
   const isBusy = made.at === record.length || made.at === record.length + 1;
   const busy = buildUiRejection('busy', 'agent_busy', `${agent} has something else to do. Try again later.`);
-  return isBusy ? writeAction(deps, action, auditEntry(busy)) : resolveConcurrentAction(deps, action);
+  return isBusy ? writeAction(deps, action, buildActionWrites(busy)) : resolveConcurrentAction(deps, action);
 };
 
 const buildUiRejection = (status: 'busy' | 'rejected', errorCode: string, error: string) => ({

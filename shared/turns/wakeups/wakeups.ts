@@ -11,7 +11,7 @@ import { toRelayEventMessage } from '../../nats/relay-event.ts';
 import type { Item, RecordChange } from '../../ports/records.ts';
 import { listGroupMembers } from '../lifecycle/group-queues.ts';
 
-/** A bell that a message rings: kept, so that it is rung by what follows from the record, like any other. */
+/** A turnEvent that a message rings: kept, so that it is rung by what follows from the record, like any other. */
 export interface WakeupRecord extends Item {
   sk: 'wakeup';
   wakeup: Wakeup;
@@ -37,11 +37,21 @@ export const sendWakeup = async (deps: Deps, wakeup: Wakeup): Promise<void> => {
   if (agent === undefined) return;
   const worker = (await deps.directory.getAgent(context.project, agent))?.agent;
   const subjectTarget = worker?.workerTarget ?? target;
-  const heard =
+  const workerContext =
     worker?.profile === undefined ? context : { ...context, protocolVersion: getProfileVersion(deps, worker) };
-  const isAlreadyPublished = publishedTarget === subjectTarget && heard.protocolVersion === context.protocolVersion;
-  const bell = { kind: 'wakeup', cause, at, target: subjectTarget, context: heard, agent, inboxId, reason } as const;
-  const event = turnProtocol.encodeEvent(bell);
+  const isAlreadyPublished =
+    publishedTarget === subjectTarget && workerContext.protocolVersion === context.protocolVersion;
+  const turnEvent = {
+    kind: 'wakeup',
+    cause,
+    at,
+    target: subjectTarget,
+    context: workerContext,
+    agent,
+    inboxId,
+    reason,
+  } as const;
+  const event = turnProtocol.encodeEvent(turnEvent);
   await deps.events.publish([{ ...event, data: { ...event.data, to: agent } }]);
   if (worker?.transport !== 'nats' || isAlreadyPublished || !hasRelay(deps.config, context.project)) return;
   const onNats = toRelayEventMessage(event);
