@@ -56,6 +56,7 @@ const ALLOWED: [from: RegExp, to: RegExp][] = [
     /^cdk\/|^shared\/(config|kernel|ports)\/|^shared\/effects\/record-definitions\.ts$|^shared\/engines\/aws\/unretained-tag\.ts$|^functions\/runtime\/env\.ts$|^parley\.config\.ts$|^aws-cdk-lib(\/|$)|^(constructs|cdk-nag|esbuild)$|^node:/,
   ],
   [/^examples\//, /^examples\/|^node:/],
+  [/^cli\//, /^cli\/|^sdk\/typescript\/src\/|^shared\/|^parley\.config\.ts$|^node:/],
   [/^sdk\/typescript\/src\//, /^sdk\/typescript\/src\//],
   [/^parley\.config\.ts$/, /^shared\/config\/config\.ts$/],
 ];
@@ -91,9 +92,9 @@ const targetsIn = (file: string, pattern: RegExp): string[] =>
 const isAbove = (target: string, file: string): boolean =>
   file.startsWith('shared/') && target.startsWith('shared/') && findRank(target) > findRank(file);
 
-const files = globSync('{cdk,functions,shared,local,relay,examples,sdk/typescript/src}/**/*.ts').concat(
-  'parley.config.ts',
-);
+const files = globSync('{cdk,functions,shared,local,relay,examples,cli,sdk/typescript/src}/**/*.ts', {
+  exclude: ['**/test/**'],
+}).concat('parley.config.ts');
 const violations = files.flatMap((file) => {
   const allowed = ALLOWED.find(([from]) => from.test(file))?.[1];
   return targetsIn(file, IMPORT)
