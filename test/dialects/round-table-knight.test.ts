@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import parleyConfig from '../../parley.config.ts';
+import { getAgentDialect } from '../../shared/dialects/registry.ts';
+import { ParleyError } from '../../shared/kernel/errors.ts';
+import type { JsonObject } from '../../shared/kernel/json/json.ts';
 import { assertRefused } from '../http/refusal.ts';
 import { about, taskRequest } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -93,6 +98,41 @@ describe('Round Table in the profile of knights', () => {
     assert.deepEqual(unnamed.body.issues, [{ path: 'correlationId', message: 'is required' }]);
     const other = { ...about('task.progress', 'galahad', 'x-1', {}), version: '2.0' };
     assertRefused(await galahad.send(other), 400, 'unsupported_version');
+  });
+
+  it('reads or rejects any JSON whatever, and never fails over it', () => {
+    const fields = ['task', 'task_id', 'taskId', 'knight', 'agentId', 'success', 'result', 'output', 'error', 'type'];
+    const others = ['id', 'from', 'to', 'payload', 'metadata', 'timestamp', 'correlationId', 'domain', 'status'];
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom('task.result', 'task.failed', 'heartbeat', 'x-1', 'galahad'),
+    );
+    const site = { project: 'default', config: parleyConfig };
+    const dialect = getAgentDialect({ dialect: 'round-table', profile: 'knight' });
+    const kinds = [
+      'tasks.security.x-1',
+      'results.security.x-1',
+      'results.x-1',
+      'heartbeat.galahad',
+      'events.task.claimed',
+    ];
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.constantFrom(...fields, ...others), value),
+        fc.constantFrom(...kinds.map((kind) => `roundtable.${kind}`)),
+        (message, subject) => {
+          const wire: JsonObject = JSON.parse(JSON.stringify(message));
+          dialect.getSender?.(wire, site);
+          dialect.listCorrelationIds?.(wire);
+          try {
+            const arrived = dialect.natsBinding?.fromNats({ subject, headers: {} }, wire, site) ?? wire;
+            dialect.decode(arrived, parleyConfig, undefined);
+          } catch (error) {
+            assert.ok(error instanceof ParleyError, String(error));
+          }
+        },
+      ),
+    );
   });
 
   it('speaks for nobody else', async (t) => {

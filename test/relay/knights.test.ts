@@ -147,6 +147,25 @@ describe('a knight as it runs', () => {
     assert.equal(await countTasks(site), 1);
   });
 
+  it('is written for as long as one agent of its domain has the profile', async (t) => {
+    const { site, tim, tasks } = await scene(t);
+    const register = (id: string, registration: object) =>
+      site.admin.call('PUT', `/v1/agents/${id}`, { dialect: 'round-table', ...registration });
+    const isForKnights = async () => {
+      await tim.request();
+      return (await nextOf(tasks)).body.task_id !== undefined;
+    };
+    await register('bors', { transport: 'nats', profile: 'knight', capabilities: ['security.briefing'] });
+    await register('galahad', { ...KNIGHT, profile: undefined });
+    assert.equal(await isForKnights(), true);
+    await register('bors', { transport: 'nats', profile: 'knight', domains: ['intel'] });
+    assert.equal(await isForKnights(), false);
+    await register('galahad', KNIGHT);
+    assert.equal(await isForKnights(), true);
+    assert.equal((await site.admin.call('DELETE', '/v1/agents/galahad')).status, 204);
+    assert.equal(await isForKnights(), false);
+  });
+
   it('is not read in its own words where its registration does not say that it is one', async (t) => {
     const site = await relaySite(t);
     const tim = await site.agent('tim', {});

@@ -88,15 +88,18 @@ const buildNotices = (
   { isCapabilityUndeclared, addressee }: Destination,
   task: NewItem<Task>,
 ): string[] | undefined => {
-  const { capability, deadline } = task;
-  const undeclared = `No registered agent declares ${capability} or serves its domain: the task waits for one until ${toIso(deadline)}, and then expires.`;
   const all = [
     ...notices,
-    ...(isCapabilityUndeclared === true ? [undeclared] : []),
-    ...(addressee && isForeign(addressee, task) ? [`The agent ${addressee.id} does not declare ${capability}.`] : []),
+    ...(isCapabilityUndeclared === true ? [formatUndeclaredNotice(task)] : []),
+    ...(addressee && isForeign(addressee, task)
+      ? [`The agent ${addressee.id} does not declare ${task.capability}.`]
+      : []),
   ];
   return all.length > 0 ? all : undefined;
 };
+
+const formatUndeclaredNotice = ({ capability, deadline }: NewItem<Task>): string =>
+  `No registered agent declares ${capability} or serves its domain: the task waits for one until ${toIso(deadline)}, and then expires.`;
 
 /** An agent is trusted to know what it can do. Who declares nothing leaves that open, and messages that name no work say nothing of it. */
 const isForeign = (agent: Agent, { capability, domain }: NewItem<Task>): boolean =>
