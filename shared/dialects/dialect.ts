@@ -28,6 +28,8 @@ export interface Dialect {
   maxContentBytes?: number;
   /** What a whole message of it may have. */
   maxMessageBytes?: number;
+  /** Its agents answer a question by a reply to the message that asks it. */
+  answersByReply?: true;
   /** Its agents are given turns, which they lease, and no tasks. */
   usesTurns?: true;
   /** How long its messages take to be written and read is measured. */

@@ -1,7 +1,7 @@
 import { SYSTEM_SENDER } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { buildTaskAuditFields } from '../messaging/audit-log/task-audit-entries.ts';
-import { buildDeliveries, buildOutcome, type Delivery } from '../model/delivery.ts';
+import { buildDeliveries, buildOutcome, type Delivery, getQuestionId } from '../model/delivery.ts';
 import type { Effect } from '../model/effect.ts';
 import { buildHistoryEntries } from '../model/history.ts';
 import { buildInboxReport } from '../model/inbox-report.ts';
@@ -81,7 +81,8 @@ const computeTaskEvents = (before: Task | undefined, after: Task): TaskEventType
   if (after.status === 'waiting') return before.endedAt === undefined ? [] : ['task.requested'];
   if (after.status === 'in_progress') return hasReported(before, after) ? [...claims, 'task.progress'] : [];
   if (after.status === 'requested') return [...claims, ...computeRequeueEvents(before, after)];
-  return before.status === after.status ? [] : [...claims, `task.${after.status}`];
+  const isAsked = getQuestionId(before) !== getQuestionId(after);
+  return before.status === after.status && !isAsked ? [] : [...claims, `task.${after.status}`];
 };
 
 const computeRequeueEvents = (before: Task, after: Task): TaskEventType[] => {
@@ -113,6 +114,7 @@ const buildTaskEvent = (type: TaskEventType, task: Task, deliveries: NewItem<Del
     to: task.to,
     agent: task.holder ?? (type === 'task.retrying' ? task.error?.agent : undefined),
     ...(type === 'task.progress' && buildEventProgress(task)),
+    ...(type === 'task.input_required' && { message: task.prompt?.prompt, blockers: task.prompt?.blockers }),
     ...buildEventActor(type, task),
     ...buildTaskAuditFields(type, task, deliveries),
     error: task.error && { code: task.error.code, message: task.error.message },

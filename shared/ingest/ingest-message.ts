@@ -34,6 +34,7 @@ import type {
   TaskReport,
 } from '../model/command.ts';
 import type { QueueCounts } from '../ports/queues.ts';
+import { answerByReply } from '../tasks/commands/answer-by-reply.ts';
 import { answerTask } from '../tasks/commands/answer-task.ts';
 import { applyReport } from '../tasks/commands/apply-report.ts';
 import { countMoreUrgent } from '../tasks/commands/count-more-urgent.ts';
@@ -283,8 +284,10 @@ const executeReportOrMessage = async (
   try {
     return await executeReport(deps, caller, sender, report);
   } catch (error) {
-    if (!followsResult || fallback?.kind !== 'directMessage' || !isAfterOwnResult(error, from)) throw error;
-    return executeDirectMessage(deps, caller, sent, dialect, sender, fallback);
+    if (followsResult && fallback?.kind === 'directMessage' && isAfterOwnResult(error, from)) {
+      return executeDirectMessage(deps, caller, sent, dialect, sender, fallback);
+    }
+    return answerByReply(deps, sender, report, error);
   }
 };
 

@@ -3,10 +3,24 @@ import type { Caller } from '../identity/auth/authenticate.ts';
 import type { Deps } from '../identity/deps.ts';
 import { ParleyError } from '../kernel/errors.ts';
 import { SHORT_ID } from '../kernel/ids.ts';
-import type { AnswerMessage, TaskCommand, TaskReport, TaskRequestCommand } from '../model/command.ts';
+import type {
+  AnswerMessage,
+  AskMessage,
+  DirectMessageCommand,
+  TaskCommand,
+  TaskReport,
+  TaskRequestCommand,
+} from '../model/command.ts';
+import { isHeld, taskRef } from '../model/task.ts';
 import { checkDependencyCount } from '../tasks/dependencies/reconcile-dependencies.ts';
 import { findTaskByAnyId } from '../tasks/ids/aliases.ts';
-import { findTaskByShortId, resolveShortId, taskNotFoundByShortIdError } from '../tasks/ids/short-ids.ts';
+import { findTaskByQuestion } from '../tasks/ids/question-ids.ts';
+import {
+  findRequestedTask,
+  findTaskByShortId,
+  resolveShortId,
+  taskNotFoundByShortIdError,
+} from '../tasks/ids/short-ids.ts';
 
 /** Some messages are reports only where their sender was given the task that they name, and some name it shortly. */
 export const resolveReferences = (
@@ -19,16 +33,42 @@ export const resolveReferences = (
   if ('requester' in command && command.requester !== undefined && command.kind !== 'answer') {
     return resolveTaskByShortId(deps, agent, command);
   }
+  if (command.kind === 'ask' && command.fallback) {
+    return resolveQuestionOrFallback(deps, agent, command, command.fallback);
+  }
   return 'fallback' in command && command.fallback
     ? resolveReportOrFallback(deps, agent, command, command.fallback)
     : command;
 };
 
 const resolveTaskByShortId = async (deps: Deps, agent: Agent, report: TaskReport): Promise<TaskCommand> => {
-  const taskId = await findTaskByShortId(deps, agent, report);
+  const taskId = (await findTaskByShortId(deps, agent, report)) ?? (await findAskedTask(deps, agent, report));
   if (taskId !== undefined) return { ...report, taskId };
   if (!report.fallback) throw taskNotFoundByShortIdError(report);
   return report.fallback;
+};
+
+/** The task of the sender whose holder waits for what the message replies. */
+const findAskedTask = async (deps: Deps, agent: Agent, report: TaskReport): Promise<string | undefined> => {
+  const { project, id: requester } = agent;
+  const { taskId: id, reply, requester: holder } = report;
+  if (!reply || holder === undefined || id === '') return undefined;
+  const found =
+    (await findTaskByQuestion(deps, project, { requester, holder, id })) ??
+    (await findRequestedTask(deps, agent, { holder, short: id }));
+  const task = found === undefined ? undefined : await deps.records.get(taskRef(project, found));
+  return task?.from === requester && task.holder === holder && task.status === 'input_required' ? found : undefined;
+};
+
+/** A question to the requester about the task that its sender holds; anything else is a request of its own. */
+const resolveQuestionOrFallback = async (
+  deps: Deps,
+  { project, id }: Agent,
+  question: AskMessage,
+  request: TaskRequestCommand | DirectMessageCommand,
+): Promise<TaskCommand> => {
+  const task = await findTaskByAnyId(deps.records, project, question.taskId);
+  return task && isHeld(task) && task.holder === id && task.from === request.to ? question : request;
 };
 
 const resolveReportOrFallback = async (

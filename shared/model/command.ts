@@ -103,6 +103,15 @@ interface TaskMessage extends BaseMessage {
   followsResult?: true;
   /** Files of the task so far, by their names: a later one replaces an earlier one. */
   artifacts?: Artifact[];
+  /** What it says where its sender is the requester, and the holder waits for an answer. */
+  reply?: Reply;
+}
+
+interface Reply {
+  /** Who asked. Without it, `taskId` is that of the task, and not of the question. */
+  to?: string;
+  content: Json;
+  extensions?: JsonObject;
 }
 
 export interface ClaimMessage extends TaskMessage {
@@ -195,6 +204,8 @@ export interface AskMessage extends TaskMessage {
   kind: 'ask';
   prompt: JsonObject;
   extensions?: JsonObject;
+  /** How far it is. */
+  progress?: Omit<Progress, 'at'>;
 }
 
 /** The requester answers. */

@@ -50,6 +50,8 @@ export interface TaskOutcome {
   /** What the holder asked, and what it was answered. */
   prompt?: JsonObject;
   answer?: Json;
+  /** The message that asked what this one answers. */
+  questionId?: string | undefined;
 }
 
 /** Why a task has expired. */
@@ -129,29 +131,37 @@ const isEndedByOthers = ({ status }: Task): boolean => status === 'cancelled' ||
 
 /** The requester finds the question, and the holder the answer. */
 const buildDialogueDeliveries = (before: Task, after: Task): NewItem<Delivery>[] => {
-  if (before.status !== 'input_required' && after.status === 'input_required')
+  if (after.status === 'input_required' && getQuestionId(before) !== getQuestionId(after))
     return [buildDelivery(after, buildQuestion(after))];
   if (before.status === 'input_required' && after.status === 'claimed')
     return [buildDelivery(after, buildAnswer(before, after))];
   return [];
 };
 
+/** The message with which the holder asks: nothing but another question follows it. */
+export const getQuestionId = ({ status, processedMessages }: Task): string | undefined =>
+  status === 'input_required' ? processedMessages?.at(-1)?.id : undefined;
+
 export const buildQuestion = (task: Task): TaskOutcome => ({
   ...buildOutcome(task, task.from),
-  id: task.processedMessages?.at(-1)?.id ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
+  id: getQuestionId(task) ?? uuidFromSeed(['outcome', getDeliverySource(task)]),
   from: task.holder ?? SYSTEM_SENDER,
   error: undefined,
   prompt: task.prompt,
 });
 
-const buildAnswer = (before: Task, after: Task): TaskOutcome => ({
-  ...buildOutcome(after, after.holder ?? after.from),
-  from: after.from,
-  error: undefined,
-  extensions: {},
-  prompt: before.prompt,
-  answer: after.answer,
-});
+const buildAnswer = (before: Task, after: Task): TaskOutcome => {
+  const { id, ...outcome } = buildOutcome(after, after.holder ?? after.from);
+  return {
+    ...outcome,
+    id: after.lastAnswer?.messageId ?? id,
+    from: after.from,
+    error: undefined,
+    questionId: getQuestionId(before),
+    prompt: before.prompt,
+    answer: after.answer,
+  };
+};
 
 export const buildOutcome = (task: Task, to: string): TaskOutcome => {
   const { id, from, fromInstance, capability, domain, priority, ttlSeconds, answerBy, extensions } = task;

@@ -81,10 +81,10 @@ const pickOverwritten = (
   const { lastAnswer, answer } = isAnswered ? before : {};
   const overwrittenAnswer = lastAnswer && { lastAnswer, answer: omitIfLarge(answer) };
   if (overwrittenAnswer && after.status !== 'requested') return { kind: 'answer', ...overwrittenAnswer };
-  if (after.status === 'in_progress' && after.progress && hasReported(before, after)) {
-    return { ...pickHolder(after), kind: 'progress', progress: after.progress };
-  }
   const question = before.status === 'input_required' && !isAnswered ? toQuestion(before) : undefined;
+  if (after.status === 'in_progress' && after.progress && hasReported(before, after)) {
+    return { ...pickHolder(after), kind: 'progress', progress: after.progress, question };
+  }
   if (after.status === 'requested' && (isAssigned(before) || after.attempt > before.attempt)) {
     const error = isReleased(before, after) ? undefined : after.error;
     const { claimedAt, attempt } = before;
@@ -99,7 +99,8 @@ const pickOverwritten = (
       ...overwrittenAnswer,
     };
   }
-  return question && after.endedAt !== undefined ? { kind: 'question', question } : undefined;
+  const isOver = after.endedAt !== undefined || after.askedAt !== before.askedAt;
+  return question && isOver ? { kind: 'question', question } : undefined;
 };
 
 /** Who gives a task back says nothing of why: the error that the task has is an earlier one's. Who cannot do it is counted otherwise. */
@@ -163,7 +164,7 @@ const toTimelineEntries = (entry: HistoryEntry): TimelineEntry[] => {
   const { changedAt: at, agent, attempt, message, question, lastAnswer, error } = entry;
   switch (entry.kind) {
     case 'progress':
-      return [toProgressEntry(entry)];
+      return [...(question ? [toQuestionEntry(question)] : []), toProgressEntry(entry)];
     case 'question':
       return question ? [toQuestionEntry(question)] : [];
     case 'answer':

@@ -110,6 +110,8 @@ export interface AnsweredQuestion {
   question?: string;
   at: number;
   by: string;
+  /** The message that answered, where it has an id. */
+  messageId?: string | undefined;
 }
 
 /** When a message was written, by its sender's clock, and as which of its messages to the same agent. */

@@ -92,6 +92,7 @@ const OutcomeSchema = z.object({
   extensions: jsonObject,
   prompt: jsonObject.optional(),
   answer: jsonValue.optional(),
+  questionId: text,
 } satisfies SchemaFields<TaskOutcome>);
 
 /** What the relay brings back is what Parley sent it, as long as nobody else has its key. */

@@ -94,32 +94,48 @@ describe('delegation to oneself', () => {
 });
 
 describe('AgentOS query back to the requester', () => {
+  it('becomes a query of its own while another one waits for its answer', async (t) => {
+    const parley = await testParley(t);
+    const [requester, worker] = [await agentOsAgent(parley, 'requester'), await agentOsAgent(parley, 'worker')];
+    const first = await requester.say('query', 'worker');
+    await worker.claim();
+    const asked = [0, 1].map(() => worker.message('query', 'requester', { replyTo: first.id }));
+    for (const message of asked) assert.equal((await worker.send(message)).status, 202);
+    assert.equal((await requester.inbox(5))[0].id, asked[0]?.id);
+    assert.equal((await requester.claim())[0].message.id, asked[1]?.id);
+  });
+
   it('gives a query of the holder to the requester and returns the answer, while the holder keeps the task', async (t) => {
     const parley = await testParley(t);
     const [requester, worker] = [await agentOsAgent(parley, 'requester'), await agentOsAgent(parley, 'worker')];
     const first = await requester.say('query', 'worker');
     await worker.claim();
     const back = await worker.say('query', 'requester', { replyTo: first.id });
-    const [{ message }] = await requester.claim();
+    const [message] = await requester.inbox(5);
     assert.deepEqual([message.id, message.replyTo, message.type], [back.id, first.id, 'query']);
+    assert.equal((await requester.task(first.id)).state, 'input_required');
+    assert.deepEqual(await requester.claim(), []);
     assert.equal((await requester.respond('worker', back.id)).status, 202);
     const [answer] = await worker.inbox(5);
-    assert.equal(answer.replyTo, back.id);
+    assert.deepEqual([answer.type, answer.replyTo], ['response', back.id]);
+    assert.equal(answer.evidence.sources.length, 1);
     assert.equal((await worker.respond('requester', first.id)).status, 202);
     assert.equal((await requester.task(first.id, 5)).status, 'completed');
   });
 
-  it('cancels a query of the holder to the requester with the task', async (t) => {
+  it('leaves a task that is cancelled meanwhile to nobody', async (t) => {
     const parley = await testParley(t);
     const [requester, worker] = [await agentOsAgent(parley, 'requester'), await agentOsAgent(parley, 'worker')];
     const first = await requester.say('query', 'worker');
     await worker.claim();
     const back = await worker.say('query', 'requester', { replyTo: first.id });
     await requester.call('POST', `/v1/tasks/${first.id}/cancel`);
-    assert.equal((await worker.task(back.id, 5)).status, 'cancelled');
+    const [told] = await worker.inbox(5);
+    assert.equal(told.payload.content.code, 'CANCELLED');
+    assert.equal((await requester.respond('worker', back.id)).body.code, 'cancelled');
   });
 
-  it('rejects a query back to the requester before a claim, as a command, from a subtask or in reply to one', async (t) => {
+  it('is rejected before a claim, as a command and from a subtask', async (t) => {
     const parley = await testParley(t);
     const requester = await agentOsAgent(parley, 'requester');
     const [worker, helper] = [await agentOsAgent(parley, 'worker'), await agentOsAgent(parley, 'helper')];
@@ -133,10 +149,6 @@ describe('AgentOS query back to the requester', () => {
     await helper.claim();
     const beyond = helper.message('query', 'requester', { replyTo: part.id });
     await refusedWithoutTrace(parley, 422, 'delegation_cycle', () => helper.send(beyond));
-    const back = await worker.say('query', 'requester', { replyTo: first.id });
-    await requester.claim();
-    const again = requester.message('query', 'worker', { replyTo: back.id });
-    await refusedWithoutTrace(parley, 422, 'delegation_cycle', () => requester.send(again));
   });
 });
 

@@ -103,18 +103,19 @@ describe('Message Routing result that ends no task', () => {
 });
 
 describe('Message Routing status update', () => {
-  it('shows the blockers of a blocked status update', async (t) => {
+  it('asks the coordinator what to do with a blocked status update, and shows its blockers', async (t) => {
     const { parley, coordinator, coder, delegate, say } = await start(t);
     const asked = await delegate();
     await coder.claim();
     const payload = { status: 'blocked', progress: 0.29, message: 'waiting', confidence: 0.5, blockers: ['a key'] };
     await say('status-update', { payload });
-    const { progress } = await coordinator.task(asked.taskId);
+    const { state, progress } = await coordinator.task(asked.taskId);
+    assert.equal(state, 'input_required');
     assert.deepEqual([progress.percent, progress.blockers, progress.confidence], [29, ['a key'], 0.5]);
     await settled(parley);
-    const { events } = (await parley.admin.call('GET', '/v1/events?type=task.progress')).body;
+    const { events } = (await parley.admin.call('GET', '/v1/events?type=task.input_required')).body;
     const told = events.find(({ data }: Wire) => data.taskId === asked.taskId);
-    assert.deepEqual(told.data.blockers, ['a key']);
+    assert.deepEqual([told.data.message, told.data.blockers], ['waiting', ['a key']]);
   });
 
   it('keeps a task in progress after a status update completed, and ends it after one failed', async (t) => {

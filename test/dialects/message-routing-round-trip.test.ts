@@ -92,6 +92,10 @@ describe('Message Routing round trip', () => {
           await accepted(worker, told);
           const path = `/v1/tasks/${asked.msg_id}?dialect=message-routing`;
           assert.deepEqual((await sender.call('GET', path)).body, told);
+          if (told.payload.status === 'blocked') {
+            assert.deepEqual(await sender.inbox(20), [told]);
+            await sender.call('POST', '/v1/inbox/ack', { ids: [told.msg_id] });
+          }
           const result = sent(end, { correlation_id: asked.msg_id });
           await accepted(worker, result);
           assert.deepEqual(await sender.inbox(20), [result]);

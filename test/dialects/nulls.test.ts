@@ -63,8 +63,9 @@ const takesNull = (schema: JsonObject): boolean => {
 };
 
 const isOption = (schema: JsonObject, value: JsonObject): boolean =>
+  [schema.required ?? []].flat().every((name) => typeof name === 'string' && value[name] !== undefined) &&
   Object.entries(toJsonObject(isObject(schema.properties) ? schema.properties : {})).every(([name, field]) => {
-    if (!isObject(field) || !(name === 'type' || name === 'status')) return true;
+    if (!isObject(field) || value[name] === undefined || !(name === 'type' || name === 'status')) return true;
     const choices = [field.const ?? field.enum ?? value[name]].flat();
     return choices.some((choice) => choice === value[name]);
   });
@@ -125,7 +126,7 @@ describe('A null in an optional field', () => {
           'a',
         ),
       );
-      return { ...command, rawPayload: undefined };
+      return { ...command, rawPayload: undefined, content: undefined };
     };
     const nothing = {
       agent_id: null,

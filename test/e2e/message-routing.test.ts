@@ -39,13 +39,16 @@ describe('agents that speak message routing', () => {
     assert.deepEqual(task.message, asked);
     await eventually(async () => assert.deepEqual(await unacknowledged(), []));
     const blocked = { status: 'blocked', progress: 0.65, message: 'waiting', blockers: ['a key'] };
-    await sent(expert, coordinator, 'status-update', { correlation_id: asked.msg_id, payload: blocked });
+    const question = await sent(expert, coordinator, 'status-update', {
+      correlation_id: asked.msg_id,
+      payload: blocked,
+    });
     assert.deepEqual((await coordinator.task(asked.msg_id)).progress.blockers, ['a key']);
     const result = await sent(expert, coordinator, 'result', {
       correlation_id: asked.msg_id,
       payload: { status: 'success', metrics: { confidence: 0.92, test_coverage: 0.95, duration_ms: 5_400_000 } },
     });
-    assert.deepEqual(await coordinator.inbox(10), [result]);
+    await eventually(async () => assert.deepEqual(await coordinator.inbox(10), [question, result]));
     const { acknowledged } = (await coordinator.call('POST', '/v1/inbox/ack', { ids: [result.msg_id] })).body;
     assert.equal(acknowledged, 1);
   });

@@ -63,12 +63,12 @@ describe('received messages in the audit log', () => {
     await says({ id: failing, status: 'failed', error: { code: 'INVALID_INPUT', message: 'burnt' } });
     assert.deepEqual(await received(parley, 'one-brain'), [
       'event cook success',
-      'event cook success',
+      'query cook success',
       'response cook success',
       'error cook error',
     ]);
     const command = 'command one-brain success';
-    assert.deepEqual(await received(parley, 'cook'), [command, command, 'event one-brain success']);
+    assert.deepEqual(await received(parley, 'cook'), [command, command, 'response one-brain success']);
     assert.deepEqual(
       (await logged(parley.admin, '?agent=cook')).filter(({ direction }) => direction === 'sent'),
       [],

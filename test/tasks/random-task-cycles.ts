@@ -131,9 +131,11 @@ export const changeFor = (task: Task, move: Move, now: number, queue: QueueMessa
     case 'renew':
       return blindly(task, buildRenewTransition(by(move.agent)));
     case 'ask':
-      return allowed(requestInput(task, by(move.agent), report(), { prompt: { prompt: '?' } }));
+      return allowed(
+        requestInput(task, by(move.agent), report(), { prompt: { prompt: '?', resumable: now % 2 === 0 } }),
+      );
     case 'answer':
-      return allowed(provideInput(task, { now, limits: LIMITS }, 42, 'requester'));
+      return allowed(provideInput(task, { now, limits: LIMITS }, 42, { agent: 'requester' }));
     case 'fail': {
       const error = { code: 'model_error', message: 'm', retryable: move.retryable, retryAfterSeconds: move.after };
       return allowed(failAsHolder(task, by(move.agent), report(), error, {}));

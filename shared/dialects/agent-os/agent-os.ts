@@ -12,6 +12,7 @@ import { toAgentOsError } from './validation-rules.ts';
 export const agentOsDialect: Dialect = {
   name: AGENT_OS,
   isAuditedByDefault: true,
+  answersByReply: true,
   schema: AgentOsMessage,
   fieldNames: Object.keys(UntypedAgentOsMessage.shape),
   types: AGENT_OS_TYPES,

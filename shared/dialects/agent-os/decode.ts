@@ -1,7 +1,7 @@
 import { ParleyError } from '../../kernel/errors.ts';
 import { toCanonicalId } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { isObject, type Json, type JsonObject, toJsonObject } from '../../kernel/json/json.ts';
+import { isObject, type Json, type JsonObject, toJsonObject, toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
 import type { Command, DirectMessageCommand, TaskRequestCommand } from '../../model/command.ts';
 import type { Progress, TaskError } from '../../model/task.ts';
@@ -49,18 +49,24 @@ const toCommand = (wire: AgentOsMessage): Command => {
     wire.replyTo === undefined ? undefined : { ...toMessageIdentity(wire), taskId: toCanonicalId(wire.replyTo) };
   switch (wire.type) {
     case 'query':
-      return { ...toRequestCommand(wire), isQuestion: true };
+      return toQueryCommand(wire);
     case 'command':
       return toRequestCommand(wire);
     case 'response': {
       const answer = { ...toMessageIdentity(wire), taskId: toCanonicalId(wire.replyTo) };
       const confidence = wire.evidence.confidence / 100;
+      const extensions = buildExtensions(wire, pickControlFields(wire));
       return {
         ...answer,
         kind: 'complete',
         output: wire.payload.content,
         confidence,
-        extensions: buildExtensions(wire, pickControlFields(wire)),
+        extensions,
+        reply: {
+          to: wire.to.agentId,
+          content: wire.payload.content,
+          extensions: { [AGENT_OS]: { ...toObjectOrEmpty(extensions[AGENT_OS]), replyTo: wire.replyTo } },
+        },
       };
     }
     case 'error': {
@@ -130,6 +136,29 @@ const toRequestCommand = (wire: Exclude<AgentOsMessage, { type: 'error' }>): Tas
   input: wire.payload.content,
   extensions: buildExtensions(wire, { replyTo: wire.replyTo }),
 });
+
+/** About a task that its sender does for its recipient, it is a question. The work goes on without an answer. */
+const toQueryCommand = (wire: Extract<AgentOsMessage, { type: 'query' }>): Command => {
+  const request = { ...toRequestCommand(wire), isQuestion: true as const };
+  if (wire.replyTo === undefined) return request;
+  const { content } = wire.payload;
+  return {
+    ...toMessageIdentity(wire),
+    kind: 'ask',
+    taskId: toCanonicalId(wire.replyTo),
+    prompt: { prompt: toQuestionText(content), content, resumable: true },
+    extensions: buildExtensions(wire, { replyTo: wire.replyTo, ...pickControlFields(wire) }),
+    fallback: request,
+  };
+};
+
+const MAX_QUESTION_LENGTH = 4000;
+
+const toQuestionText = (content: Json): string => {
+  const { question, prompt, message } = toObjectOrEmpty(content);
+  const text = [content, question, prompt, message].find((value) => typeof value === 'string' && value !== '');
+  return (typeof text === 'string' ? text : JSON.stringify(content)).slice(0, MAX_QUESTION_LENGTH);
+};
 
 const toDirectMessageCommand = (wire: AgentOsMessage, content: Json): DirectMessageCommand => ({
   ...toMessageIdentity(wire),

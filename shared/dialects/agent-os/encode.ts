@@ -68,11 +68,13 @@ export const encodeOutcome = (
   artifacts: JsonObject[] | undefined,
 ): JsonObject => {
   const isParleys = outcome.from === SYSTEM_SENDER;
-  const { content, ...said } = isParleys ? {} : pickOwnExtensions(outcome.extensions);
+  const { content, ...own } = isParleys ? {} : pickOwnExtensions(outcome.extensions);
+  const { questionId } = outcome;
+  const said = questionId === undefined ? own : { ...own, replyTo: toGivenId(own.replyTo, toUuid(questionId)) };
   const made = {
-    response: output ?? null,
+    response: outcome.status === 'claimed' ? (outcome.answer ?? null) : (output ?? null),
     error: content ?? buildFailureContent(outcome),
-    event: buildDialogueContent(outcome),
+    query: buildQuestionContent(outcome),
   };
   const type = toMessageType(outcome);
   return buildMessage(said, {
@@ -90,6 +92,7 @@ export const encodeOutcome = (
     priority: outcome.task.priority,
     ttl: outcome.task.ttlSeconds,
     parley: {
+      ...buildDialogueFields(outcome),
       ...(isParleys ? {} : pickForeignExtensions(outcome.extensions)),
       taskId: toOriginalTaskId(outcome.task.id),
       artifacts,
@@ -97,17 +100,21 @@ export const encodeOutcome = (
   });
 };
 
-const toMessageType = ({ status }: TaskOutcome): 'response' | 'error' | 'event' => {
-  if (status === 'input_required' || status === 'claimed') return 'event';
-  return status === 'completed' ? 'response' : 'error';
+const toMessageType = ({ status }: TaskOutcome): 'response' | 'error' | 'query' => {
+  if (status === 'input_required') return 'query';
+  return status === 'completed' || status === 'claimed' ? 'response' : 'error';
 };
 
-/** AgentOS has no question about a task in hand: it is told as progress, and so is the answer. */
-const buildDialogueContent = ({ status, prompt, answer }: TaskOutcome): JsonObject => ({
-  status: status === 'claimed' ? 'input_given' : status,
-  message: prompt?.prompt,
-  input: { ...prompt, answer },
-});
+/** As it was asked in this dialect, or else the text with whatever came beside it. */
+const buildQuestionContent = ({ prompt = {}, extensions }: TaskOutcome): Json => {
+  const { prompt: question, content = null, ...parameters } = prompt;
+  return AGENT_OS in extensions ? content : { question, parameters };
+};
+
+const buildDialogueFields = ({ status, prompt, answer }: TaskOutcome): JsonObject => {
+  if (status === 'input_required') return { status, input: prompt };
+  return status === 'claimed' ? { status: 'input_given', input: { ...prompt, answer } } : {};
+};
 
 export const encodeDirectMessage = (directMessage: DirectMessage, content: Json): JsonObject => {
   const isOwn = directMessage.type.startsWith(`${AGENT_OS}.`);

@@ -123,25 +123,25 @@ const NO_TASK_NOTICE =
 
 /** `partial` completes the task too, and says so in its output. What follows is told as a message. */
 const toOutcomeCommand = (wire: MessageOfType<'result'>, acknowledgeMs: number): Command => {
+  const payload = toJsonObject(wire.payload);
   const about = {
-    ...toTaskReference(wire),
+    ...toTaskReference(wire, buildExtensions(wire, { payload })),
     fallback: { ...toDirectMessageCommand(wire, acknowledgeMs), notices: [NO_TASK_NOTICE] },
   };
   const { status, metrics, issues = [] } = wire.payload;
   const confidence = metrics?.confidence;
   if (status !== 'failure') {
-    const output = toJsonObject(wire.payload);
     return {
       ...about,
       kind: 'complete',
-      output,
+      output: payload,
       confidence,
       extensions: buildExtensions(wire, { isPartial: toPartialFlag(status) }),
     };
   }
   const message = issues.join('\n') || 'The task failed.';
   const error = { code: FAILURE_CODE, message: message.slice(0, MAX_TEXT_LENGTH), retryable: false };
-  return { ...about, kind: 'fail', error, extensions: buildExtensions(wire, { payload: toJsonObject(wire.payload) }) };
+  return { ...about, kind: 'fail', error, extensions: about.reply.extensions };
 };
 
 /** The document has no codes: what fails is an ordinary failure, and for good. */
@@ -155,7 +155,7 @@ const toReportCommand = (wire: MessageOfType<'status-update'>, acknowledgeMs: nu
   const { status, progress, message, confidence, blockers } = wire.payload;
   const extensions = buildExtensions(wire, { payload: toJsonObject(wire.payload) });
   const about = {
-    ...toTaskReference(wire),
+    ...toTaskReference(wire, extensions),
     fallback: {
       ...toDirectMessageCommand(wire, acknowledgeMs),
       statusReport: { status, progress, message, confidence, blockers },
@@ -170,17 +170,17 @@ const toReportCommand = (wire: MessageOfType<'status-update'>, acknowledgeMs: nu
     return { ...about, kind: 'fail', error, extensions };
   }
   const percent = status === 'completed' ? 100 : progress && Number((progress * 100).toFixed(6));
-  return {
-    ...about,
-    kind: 'progress',
-    progress: {
-      percent,
-      message: message?.slice(0, MAX_TEXT_LENGTH),
-      blockers: blockers?.length ? blockers : undefined,
-      confidence,
-      extensions,
-    },
+  const update = {
+    percent,
+    message: message?.slice(0, MAX_TEXT_LENGTH),
+    blockers: blockers?.length ? blockers : undefined,
+    confidence,
+    extensions,
   };
+  if (status !== 'blocked') return { ...about, kind: 'progress', progress: update };
+  const text = message || blockers?.join('\n') || 'What should be done?';
+  const prompt = { prompt: text.slice(0, MAX_TEXT_LENGTH), blockers, resumable: true };
+  return { ...about, kind: 'ask', prompt, extensions, progress: update };
 };
 
 const toControlMessage = (wire: MessageOfType<'command'>, acknowledgeMs: number): DirectMessageCommand => {
@@ -192,12 +192,13 @@ const toControlMessage = (wire: MessageOfType<'command'>, acknowledgeMs: number)
   };
 };
 
-/** It answers what its recipient asked for. */
-const toTaskReference = (wire: MessageRoutingMessage) => ({
+/** It answers what its recipient asked for, or asked about what it does. */
+const toTaskReference = (wire: MessageRoutingMessage, extensions: JsonObject) => ({
   ...toMessageIdentity(wire),
   taskId: wire.correlation_id ?? '',
   requester: wire.to,
   followsResult: true as const,
+  reply: { to: wire.to, content: toJsonObject(wire.payload), extensions },
 });
 
 const toDirectMessageCommand = (

@@ -114,10 +114,12 @@ type TranslatedPayload = JsonObject & { parley: JsonObject };
 /** Who asks is blocked until it is answered. */
 const buildDialoguePayload = ({ status, prompt = {}, answer }: TaskOutcome): TranslatedPayload => ({
   status: status === 'claimed' ? 'in_progress' : 'blocked',
-  message: prompt.prompt,
+  message: status === 'claimed' ? formatAnswer(answer) : prompt.prompt,
   blockers: status === 'claimed' ? [] : [prompt.prompt ?? ''],
   parley: { status: status === 'claimed' ? 'input_given' : status, input: { ...prompt, answer } },
 });
+
+const formatAnswer = (answer: Json = null): string => (typeof answer === 'string' ? answer : JSON.stringify(answer));
 
 const buildEndPayload = (
   outcome: TaskOutcome,

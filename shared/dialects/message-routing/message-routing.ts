@@ -18,6 +18,7 @@ export const messageRoutingDialect: Dialect = {
   isAuditedByDefault: false,
   logsRejections: true,
   usesShortIds: true,
+  answersByReply: true,
   inbox: 'all',
   hasLatencyMetrics: true,
   maxContentBytes: MAX_MESSAGE_BYTES,

@@ -84,7 +84,8 @@ export const toCommand = (wire: RoundTableMessage): Command => {
       const about = { ...message, attempt, taskId: wire.correlationId };
       if (status !== 'failed') {
         const output = toResultObject(result);
-        return { ...about, kind: 'complete', output, extensions: buildExtensions(wire, payload) };
+        const reply = { content: output };
+        return { ...about, kind: 'complete', output, reply, extensions: buildExtensions(wire, payload) };
       }
       return {
         ...about,

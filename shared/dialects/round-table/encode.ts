@@ -102,7 +102,8 @@ const buildOutcomePayload = (
 ): JsonObject => {
   const { status, prompt, answer } = outcome;
   if (isDialogue(outcome)) {
-    return { message: prompt?.prompt, parley: { status: toDialogueStatus(status), input: { ...prompt, answer } } };
+    const message = status === 'claimed' ? formatAnswer(answer) : prompt?.prompt;
+    return { message, parley: { status: toDialogueStatus(status), input: { ...prompt, answer } } };
   }
   const extensions = outcome.from === SYSTEM_SENDER ? {} : outcome.extensions;
   const said = {
@@ -118,6 +119,8 @@ const buildOutcomePayload = (
   }
   return { ...pickExtensionsPart(extensions, 'payload'), ...buildFailurePayload(outcome), parley };
 };
+
+const formatAnswer = (answer: Json = null): string => (typeof answer === 'string' ? answer : JSON.stringify(answer));
 
 const toDialogueStatus = (status: TaskOutcome['status']): string => (status === 'claimed' ? 'input_given' : status);
 

@@ -2,11 +2,17 @@ import { type Caller, getCallerName } from '../../identity/auth/authenticate.ts'
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
-import { assertMaxSize, isObject, type Json } from '../../kernel/json/json.ts';
+import { assertMaxSize, isObject, type Json, type JsonObject } from '../../kernel/json/json.ts';
 import { loadSchemaChecker, type SchemaChecker } from '../../kernel/json/schema-checker.ts';
 import type { Task } from '../../model/task.ts';
 import { provideInput } from '../transitions/holder-transitions.ts';
 import { updateAsRequester } from './manage-task.ts';
+
+/** A message that answers, where it has an id and more to say than the answer. */
+interface AnswerDetails {
+  messageId?: string;
+  extensions?: JsonObject | undefined;
+}
 
 /** The answer to what the holder asked. The very same one again is a duplicate. */
 export const answerTask = async (
@@ -14,15 +20,17 @@ export const answerTask = async (
   caller: Caller,
   id: string,
   answer: Json,
+  { messageId, extensions }: AnswerDetails = {},
 ): Promise<{ duplicate: boolean; task: Task }> => {
-  assertMaxSize('The answer', answer, deps.config.limits.extensionBytes);
+  assertMaxSize('The answer', [answer, extensions ?? {}], deps.config.limits.extensionBytes);
   const check = await loadSchemaChecker();
   let duplicate = false;
   const task = await updateAsRequester(deps, caller, id, (asked) => {
     duplicate = asked.status !== 'input_required' && isSameAnswer(asked, answer);
     if (duplicate) return 'unchanged';
     if (asked.status === 'input_required') assertAnswerFits(check, asked, answer);
-    return provideInput(asked, { now: deps.clock.now(), limits: deps.config.tasks }, answer, getCallerName(caller));
+    const by = { agent: getCallerName(caller), messageId, extensions };
+    return provideInput(asked, { now: deps.clock.now(), limits: deps.config.tasks }, answer, by);
   });
   return { duplicate, task };
 };

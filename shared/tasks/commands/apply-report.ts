@@ -1,14 +1,23 @@
 import { getAuditDialect } from '../../dialects/is-audited.ts';
-import { canServe, listServedDomains, listWholeDomains, type RegisteredAgent } from '../../identity/agents/agent.ts';
+import { getAgentDialect } from '../../dialects/registry.ts';
+import {
+  type Agent,
+  canServe,
+  listServedDomains,
+  listWholeDomains,
+  type RegisteredAgent,
+} from '../../identity/agents/agent.ts';
 import { getActivePause } from '../../identity/agents/agent-control.ts';
+import { findAgent } from '../../identity/auth/authenticate.ts';
 import type { Deps } from '../../identity/deps.ts';
 import { ParleyError } from '../../kernel/errors.ts';
+import { toShortId } from '../../kernel/ids.ts';
 import { computeFingerprint } from '../../kernel/json/fingerprint.ts';
 import { assertMaxSize, type Json, type MeasuredJson, measureJson } from '../../kernel/json/json.ts';
 import { assertReadableSchema } from '../../kernel/json/schema-checker.ts';
 import { assertSameMessage } from '../../kernel/same-request.ts';
 import type { Artifact, StoredArtifacts } from '../../model/artifact.ts';
-import type { TaskReport } from '../../model/command.ts';
+import type { AskMessage, TaskReport } from '../../model/command.ts';
 import { getDedupRound, isAssigned, type ProcessedMessage, type Task, taskRef } from '../../model/task.ts';
 import { type Change, mergeChanges } from '../../ports/conditions.ts';
 import {
@@ -20,6 +29,7 @@ import {
   withBlobCleanup,
 } from '../../storage/content.ts';
 import { listOutputContents, pickExtraFields, type StoredOutput, storeArtifacts } from '../artifacts.ts';
+import { putQuestionId } from '../ids/question-ids.ts';
 import { canReadTask } from '../queries/can-read-task.ts';
 import { type Actor, buildRenewTransition } from '../transitions/holder-transitions.ts';
 import { type AlternativeHolders, findAlternativeHolders, isDecline } from '../transitions/reassign-task.ts';
@@ -47,7 +57,7 @@ export const applyReport = async (
   const { project } = sender.agent;
   const { taskId, artifacts } = message;
   const by = toActor(deps, sender);
-  if (message.kind === 'ask') await assertReadableSchema(message.prompt.schema, 'input.schema', 'invalid_message');
+  if (message.kind === 'ask') await prepareQuestion(deps, sender.agent, message);
   assertMaxSize('What the message carries', pickRecordFields(message), deps.config.limits.extensionBytes);
   const output =
     message.kind === 'complete'
@@ -97,6 +107,21 @@ export const applyReport = async (
 
 const withArtifacts = (change: Change | undefined, { artifacts }: StoredOutput): Change | undefined =>
   change && artifacts ? mergeChanges(change, { set: { artifacts } }) : change;
+
+/** Whoever answers by a reply finds the task under the id of the question. */
+const prepareQuestion = async (
+  deps: Deps,
+  { project, id: holder }: Agent,
+  { taskId, messageId, prompt }: AskMessage,
+): Promise<void> => {
+  await assertReadableSchema(prompt.schema, 'input.schema', 'invalid_message');
+  const task = await deps.records.get(taskRef(project, taskId));
+  const requester = task && (await findAgent(deps, project, task.from));
+  const dialect = requester && getAgentDialect(requester.agent);
+  if (!task || !dialect?.answersByReply) return;
+  const id = dialect.usesShortIds ? toShortId(messageId) : messageId;
+  await putQuestionId(deps, project, { requester: task.from, holder, id }, task.id);
+};
 
 /** Who could never have held the task does not learn that it is there. Who held it once is told that it holds it no more. */
 export const canReportOn = (known: RegisteredAgent, task: Task): boolean => {
@@ -158,7 +183,7 @@ const pickRecordFields = (message: TaskReport): unknown => [
 
 const pickStoredFields = (message: TaskReport): unknown => {
   if (message.kind === 'claim') return message.claimNote;
-  if (message.kind === 'ask') return [message.prompt, message.extensions];
+  if (message.kind === 'ask') return [message.prompt, message.extensions, message.progress];
   return message.kind === 'progress' ? message.progress : message.extensions;
 };
 

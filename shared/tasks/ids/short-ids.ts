@@ -95,6 +95,22 @@ const findNamedTask = async (
   return (held ?? tasks.find(isOpen) ?? tasks[0])?.id;
 };
 
+/** The newest task that the agent gave to the holder under these eight digits. */
+export const findRequestedTask = async (
+  deps: Deps,
+  { project, id }: Pick<Agent, 'project' | 'id'>,
+  { holder, short }: { holder: string; short: string },
+): Promise<string | undefined> => {
+  const prefix = buildRequesterPrefix(id);
+  const found = await deps.records.query<ShortIdRecord>({
+    pk: shortIdPk(project, short),
+    prefix,
+    newestFirst: true,
+    limit: MAX_CANDIDATES,
+  });
+  return found.find(({ to }) => to === holder)?.taskId;
+};
+
 const findOnlyAssignedTask = async (
   deps: Deps,
   { project, id }: Pick<Agent, 'project' | 'id'>,

@@ -293,7 +293,7 @@ export const requestInput = (
   task: Task,
   by: Actor,
   report: HolderMessage,
-  { prompt, extensions }: Pick<AskMessage, 'prompt' | 'extensions'>,
+  { prompt, extensions = {}, progress }: Pick<AskMessage, 'prompt' | 'extensions' | 'progress'>,
 ): Change | ParleyError =>
   claimThen(task, by, (held) => ({
     rules: requireHolderAttempt(by, report),
@@ -303,8 +303,10 @@ export const requestInput = (
         prompt,
         askedAt: by.now,
         hasAsked: true,
-        outcomeExtensions: extensions ?? {},
-        ...buildProcessedFields(held, report),
+        progress: progress && { ...progress, auditEntry: report.auditEntry, at: by.now },
+        outcomeExtensions: extensions,
+        // A question stands in every inbox.
+        ...buildProcessedFields({ ...held, reportsToInbox: true }, report),
         outcomeAuditEntry: report.auditEntry,
         due: task.answerBy,
       },
@@ -312,8 +314,19 @@ export const requestInput = (
     },
   }));
 
+interface Answerer {
+  agent: string;
+  messageId?: string | undefined;
+  extensions?: JsonObject | undefined;
+}
+
 /** The same agent goes on, with the answer; or whoever claims the task next, where the question said so. */
-export const provideInput = (task: Task, when: TransitionContext, answer: Json, by: string): Change | ParleyError => {
+export const provideInput = (
+  task: Task,
+  when: TransitionContext,
+  answer: Json,
+  { agent: by, messageId, extensions = {} }: Answerer,
+): Change | ParleyError => {
   const step = buildAnswerStepChange(task, answer);
   if (step instanceof Error) return step;
   const { now, limits } = when;
@@ -327,7 +340,7 @@ export const provideInput = (task: Task, when: TransitionContext, answer: Json, 
         })
       : { set: { status: 'claimed', deadline, leaseUntil, due: capByAnswer(task, leaseUntil) } };
   const answered: Change = {
-    set: { answer, lastAnswer: { ...toQuestion(task), at: now, by } },
+    set: { answer, lastAnswer: { ...toQuestion(task), at: now, by, messageId }, outcomeExtensions: extensions },
     unset: ['prompt', 'askedAt'],
     add: { answerCount: 1 },
   };
@@ -344,12 +357,24 @@ const buildAnswerStepChange = (task: Task, answer: Json): Change | ParleyError =
 
 /** Where nobody holds the task, a report claims it in the same write: the claim may be late, or lost. */
 export const claimThen = (task: Task, by: Actor, then: (held: Task) => Transition): Change | ParleyError => {
+  if (task.status === 'input_required' && task.prompt?.resumable === true) return resumeThen(task, by, then);
   if (task.status !== 'requested') return applyTo(task, then(task));
   const taken = applyClaim(task, by, {});
   if (taken instanceof Error) return taken;
   const held: Task = { ...task, status: 'claimed', holder: by.agent, attempt: task.attempt + 1, claimedAt: by.now };
   const next = applyTo(held, then(held));
   return next instanceof Error ? next : mergeChanges(taken, next);
+};
+
+/** Who asked and may go on without an answer does so with its next report. */
+const resumeThen = (task: Task, by: Actor, then: (held: Task) => Transition): Change | ParleyError => {
+  const deadline = task.deadline + by.now - (task.askedAt ?? by.now);
+  const leaseUntil = by.now + (task.leaseMs ?? by.limits.leaseMs);
+  const held: Task = { ...task, status: 'in_progress', deadline, leaseUntil };
+  const next = applyTo(held, then(held));
+  if (next instanceof Error) return next;
+  const lease = { status: 'in_progress', deadline, leaseUntil, due: leaseUntil };
+  return mergeChanges({ set: lease, unset: ['prompt', 'askedAt'], if: next.if }, next);
 };
 
 /** That the message was carried out. */

@@ -54,9 +54,12 @@ const withOwnIdentity = (said: CfnMessage, command: Command): Command => {
     ...own,
     ...('taskId' in one && one.taskId === one.messageId && { taskId: messageId }),
     ...('extensions' in one && { extensions: { ...one.extensions, ...written } }),
-    ...('progress' in one && {
-      progress: { ...one.progress, extensions: { ...one.progress.extensions, ...written } },
-    }),
+    ...('progress' in one &&
+      one.progress !== undefined && {
+        progress: { ...one.progress, extensions: { ...one.progress.extensions, ...written } },
+      }),
+    ...('reply' in one &&
+      one.reply !== undefined && { reply: { ...one.reply, extensions: { ...one.reply.extensions, ...written } } }),
   });
   const renamed = rename(command);
   if (renamed.kind === 'heartbeat' && renamed.message) return { ...renamed, message: rename(renamed.message) };
