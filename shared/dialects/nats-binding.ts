@@ -48,7 +48,7 @@ export interface RefusalContext extends NatsSite {
 export interface NatsBinding {
   listStreams(about: NatsSite): StreamSpec[];
   /** Loaded only where it is asked for: no message needs it. */
-  loadAsyncApiChannels(): Promise<NatsDescription>;
+  loadAsyncApiChannels(config: Config): Promise<NatsDescription>;
   listSources(about: NatsSite): SubscriptionSpec[];
   /** What the relay brings from a workqueue where nobody reads it, so that somebody answers. */
   listUnreadSources?(about: NatsSite): UnreadSource[];

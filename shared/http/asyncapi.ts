@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import type { NatsChannel, NatsDescription } from '../dialects/nats-binding.ts';
 import { DIALECTS } from '../dialects/registry.ts';
@@ -13,9 +14,9 @@ interface DescribedDialect extends Partial<NatsDescription> {
 type ChannelWithMessages = NatsChannel & { messages: readonly string[] };
 
 /** What stands on NATS, made from the very schemas that messages are checked against. */
-export const buildAsyncApi = async (): Promise<object> => {
+export const buildAsyncApi = async (config: Config): Promise<object> => {
   const spoken: DescribedDialect[] = await Promise.all(
-    DIALECTS.map(async (dialect) => ({ dialect, ...(await dialect.natsBinding?.loadAsyncApiChannels()) })),
+    DIALECTS.map(async (dialect) => ({ dialect, ...(await dialect.natsBinding?.loadAsyncApiChannels(config)) })),
   );
   const channels = { ...Object.fromEntries(spoken.flatMap(listDialectChannels)), ...buildCommonChannels(spoken) };
   return {

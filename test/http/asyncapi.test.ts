@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import parleyConfig from '../../parley.config.ts';
+import { defineConfig } from '../../shared/config/config.ts';
 import { DIALECT_NAMES } from '../../shared/dialects/registry.ts';
+import { buildAsyncApi } from '../../shared/http/asyncapi.ts';
 import { buildRelayPlan } from '../../shared/nats-gateway/build-relay-plan.ts';
 import { callerWith } from '../support/api.ts';
 import { testParley } from '../support/test-parley.ts';
@@ -33,6 +35,21 @@ const meet = (pattern: string, address: string): boolean => {
 };
 
 describe('GET /asyncapi.json', () => {
+  it('has the prefix of the configuration, or a parameter where projects differ in it', async () => {
+    const { projects, dialects } = parleyConfig;
+    const nats = { default: { prefix: 'fleet-a' } };
+    const fleet = defineConfig({ projects, dialects: { ...dialects, 'round-table': { nats } } });
+    const two = defineConfig({ projects: { ...projects, other: { domains: {} } }, dialects: fleet.dialects });
+    for (const [config, prefix] of [
+      [parleyConfig, 'roundtable'],
+      [fleet, 'fleet-a'],
+      [two, '{prefix}'],
+    ] as const) {
+      const text = JSON.stringify(await buildAsyncApi(config));
+      assert.ok(text.includes(`"${prefix}.tasks.{domain}.{action}"`), prefix);
+    }
+  });
+
   it('describes every subject that the relay reads and every stream, in AsyncAPI 3.0, without a key', async (t) => {
     const document = await described(t);
     assert.equal(document.asyncapi, '3.0.0');

@@ -11,7 +11,7 @@ import { buildSystemMessage } from './system-message.ts';
 /** Round Table as its document has it on NATS: topics for tasks, results, events, heartbeats and broadcasts. */
 export const roundTableNatsBinding: NatsBinding = {
   listStreams: (site) => Object.values(buildStreamSpecs(site)),
-  loadAsyncApiChannels: async () => (await import('./asyncapi-channels.ts')).roundTableChannels,
+  loadAsyncApiChannels: async (config) => (await import('./asyncapi-channels.ts')).describeRoundTable(config),
   hasDomainSubjects: true,
   // A workqueue has one consumer for each subject, and those of on-prem domains belong to the knights.
   // A workqueue has one consumer for each subject, and those of on-prem domains belong to the knights.

@@ -11,15 +11,19 @@ const HealthView = z.object({
   nats: z.enum(['connected', 'waiting']).optional().describe('the state of an embedded relay'),
 });
 
-/** What a program wants to know before its first call. */
-export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
+const memoizeByConfig = (make: (config: Config) => object | Promise<object>) => {
   const described = new WeakMap<Config, () => Promise<Uint8Array>>();
-  const getOpenApiJson = (config: Config): Promise<Uint8Array> => {
-    const made = described.get(config) ?? memoizeJson(() => buildOpenApi(all(), config));
+  return (config: Config): Promise<Uint8Array> => {
+    const made = described.get(config) ?? memoizeJson(() => make(config));
     described.set(config, made);
     return made();
   };
-  const onNats = memoizeJson(buildAsyncApi);
+};
+
+/** What a program wants to know before its first call. */
+export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
+  const getOpenApiJson = memoizeByConfig((config) => buildOpenApi(all(), config));
+  const getAsyncApiJson = memoizeByConfig(buildAsyncApi);
   return [
     defineOpenRoute(
       {
@@ -49,7 +53,7 @@ export const createSystemRoutes = (all: () => readonly Route[]): Route[] => {
         summary: 'Get the NATS subjects and their messages as AsyncAPI',
         responses: { 200: { description: 'AsyncAPI 3.0', schema: z.looseObject({}) } },
       },
-      async () => ({ status: 200, json: await onNats() }),
+      async ({ config }) => ({ status: 200, json: await getAsyncApiJson(config) }),
     ),
     defineRoute({
       method: 'GET',
