@@ -15,7 +15,7 @@ export const DEFAULT_PROJECT = 'default';
 export interface AdminKey {
   project: string;
   key: string;
-  source: { variable: string } | { file: string };
+  source: { variable: string } | { file: string; isNew: boolean };
 }
 
 export const loadAdminKeys = (
@@ -36,11 +36,12 @@ const loadAdminKey = (dir: string, project: string, environment: Record<string, 
   const chosen = environment[variable];
   if (chosen !== undefined) return { project, key: assertChosenKey(variable, project, chosen), source: { variable } };
   const name = buildKeyFileName('admin-key', project);
-  return {
-    project,
-    key: loadOrCreateKey(dir, name, () => generateKey(project, ADMIN_OWNER)),
-    source: { file: join(dir, name) },
-  };
+  let isNew = false;
+  const key = loadOrCreateKey(dir, name, () => {
+    isNew = true;
+    return generateKey(project, ADMIN_OWNER);
+  });
+  return { project, key, source: { file: join(dir, name), isNew } };
 };
 
 /** Unique: project names contain no underscore. */

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type AdminKey, DEFAULT_PROJECT } from './admin-keys.ts';
 
-/** Prints no key: output ends up in logs and terminal history. */
+/** Prints a key once, when it is made: output ends up in logs and terminal history. */
 export const formatBanner = (
   address: string,
   [main, ...others]: [AdminKey, ...AdminKey[]],
@@ -18,9 +18,12 @@ curl -s ${address}/v1/domains -H "Authorization: Bearer ${toShellExpression(main
 Ctrl-C stops it.
 `;
 
-const formatKeySource = ({ project, source }: AdminKey): string => {
+const formatKeySource = ({ project, key, source }: AdminKey): string => {
   const whose = project === DEFAULT_PROJECT ? 'The admin key' : `The admin key of the project ${project}`;
-  return `${whose} is ${'file' in source ? `in ${source.file}` : `that of ${source.variable}`}`;
+  if ('variable' in source) return `${whose} is that of ${source.variable}`;
+  return source.isNew
+    ? `${whose}, shown only now, is ${key}\nIt is kept in ${source.file}`
+    : `${whose} is in ${source.file}`;
 };
 
 const toShellExpression = ({ source }: AdminKey): string =>

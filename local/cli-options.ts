@@ -7,6 +7,8 @@ export interface ServerOptions {
   dir: string;
   nats?: string;
   acceptsDamage?: boolean;
+  config?: string;
+  isVerbose?: boolean;
 }
 
 export const HELP = `Runs Parley in this process; everything it knows is in one folder.
@@ -17,8 +19,11 @@ export const HELP = `Runs Parley in this process; everything it knows is in one 
   --host <address>  on which address (127.0.0.1; 0.0.0.0 listens on all)
                     what it speaks is plain HTTP: put TLS in front of it before others can reach it (SECURITY.md)
   --data <folder>   where the state is kept (.parley)
-  --nats <url>      the NATS server whose agents take part; off for none (a nats-server on the path, if there is one)
+  --nats <url>      the NATS server whose agents take part (none)
                     nats:// or tls://, with user:password@ or token@ where it asks; one that is away is waited for
+                    local starts the nats-server of the path beside Parley
+  --config <file>   the configuration: TypeScript or JSON (parley.config.ts of Parley itself)
+  --verbose         a line on standard error for each request
   --accept-damage   go on with what can be read of a damaged storage; the damaged files are kept aside
   --help            this text
 
@@ -36,8 +41,9 @@ export const AWS_HELP = `Runs the synthesized AWS template on this machine: its 
   --host <address>  on which address (127.0.0.1; 0.0.0.0 listens on all)
                     what it speaks is plain HTTP: put TLS in front of it before others can reach it (SECURITY.md)
   --data <folder>   where the state is kept (.parley)
-  --nats <url>      the NATS server whose agents take part; off for none (a nats-server on the path, if there is one)
+  --nats <url>      the NATS server whose agents take part (none)
                     nats:// or tls://, with user:password@ or token@ where it asks; one that is away is waited for
+                    local starts the nats-server of the path beside Parley
   --report-grants   at the end, lists the permissions that no call has needed
   --help            this text
 
@@ -69,9 +75,16 @@ export const LOCALSTACK_HELP = `Starts LocalStack with Docker, deploys Parley in
 export class StartError extends Error {}
 
 export const parseOptions = (args: string[]): ServerOptions | 'help' => {
-  const values = parseArguments(args, { ...SERVER_OPTIONS, 'accept-damage': { type: 'boolean', default: false } });
+  const values = parseArguments(args, {
+    ...SERVER_OPTIONS,
+    config: { type: 'string' },
+    verbose: { type: 'boolean', default: false },
+    'accept-damage': { type: 'boolean', default: false },
+  });
   const options = validateOptions(values);
-  return options === 'help' ? options : { ...options, acceptsDamage: values['accept-damage'] };
+  if (options === 'help') return options;
+  const { config, verbose: isVerbose, 'accept-damage': acceptsDamage } = values;
+  return { ...options, acceptsDamage, isVerbose, ...(config !== undefined && { config }) };
 };
 
 export const parseAwsOptions = (args: string[]): (ServerOptions & { reportsGrants: boolean }) | 'help' => {
@@ -93,7 +106,7 @@ const validateOptions = (
   }
   if (values.data === '') throw new StartError('--data must name a folder.');
   const { nats } = values;
-  const mistake = nats === undefined || nats === 'off' ? undefined : checkNatsUrl(nats);
+  const mistake = nats === undefined || nats === 'local' || nats === 'off' ? undefined : checkNatsUrl(nats);
   if (mistake) throw new StartError(mistake);
   return { port, host: values.host, dir: values.data, ...(nats !== undefined && { nats }) };
 };

@@ -3,11 +3,13 @@ import type { RunningRelay } from '../relay/relay.ts';
 import { type Config, hasRelay } from '../shared/config/config.ts';
 import type { NatsState } from '../shared/identity/deps.ts';
 import type { Log } from '../shared/kernel/log.ts';
+import { StartError } from './cli-options.ts';
 import { findNatsServer, type NatsServer, startNatsServer } from './nats-server.ts';
 import { parseNatsUrl } from './nats-url.ts';
 
 export interface EmbeddedRelay {
-  summary: string;
+  /** Absent where agents on NATS take no part. */
+  summary: string | undefined;
   getState(): NatsState | undefined;
   stop(): Promise<void>;
 }
@@ -22,26 +24,25 @@ export interface RelayHost {
 }
 
 const NATS_OFF = 'off';
+const NATS_LOCAL = 'local';
 
 /** HTTP calls are served regardless of NATS; the relay keeps trying to connect. */
 export const startEmbeddedRelay = async (
   cloud: RelayHost,
   { nats, dir }: { nats?: string | undefined; dir: string },
 ): Promise<EmbeddedRelay> => {
-  const createDisabledRelay = (said: string): EmbeddedRelay => ({
+  const createDisabledRelay = (said: string | undefined): EmbeddedRelay => ({
     summary: said,
     getState: () => undefined,
     stop: async () => {},
   });
   const projects = Object.keys(cloud.config.projects).filter((project) => hasRelay(cloud.config, project));
-  if (nats === NATS_OFF || projects.length === 0) return createDisabledRelay('Agents on NATS cannot take part.');
-  const program = nats === undefined ? findNatsServer() : undefined;
-  if (nats === undefined && program === undefined) {
-    return createDisabledRelay(
-      'Agents on NATS cannot take part: there is no nats-server on the path, and --nats names none.',
-    );
+  if (nats === undefined || nats === NATS_OFF || projects.length === 0) return createDisabledRelay(undefined);
+  const program = nats === NATS_LOCAL ? findNatsServer() : undefined;
+  if (nats === NATS_LOCAL && program === undefined) {
+    throw new StartError('There is no nats-server on the path for --nats local. Install one, or name one that runs.');
   }
-  const server: NatsServer = program ? await startNatsServer(program, dir) : { url: nats ?? '', stop: async () => {} };
+  const server: NatsServer = program ? await startNatsServer(program, dir) : { url: nats, stop: async () => {} };
   const ending = new AbortController();
   const relays = projects.map((project) => startProjectRelay(cloud, project, server.url, ending.signal));
   await Promise.race([Promise.all(relays.map(({ tried }) => tried)), pause(FIRST_ATTEMPT_MS)]);

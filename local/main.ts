@@ -8,12 +8,13 @@ import { createDataFolder, lacksStorage } from './create-data-folder.ts';
 import { type EmbeddedRelay, type RelayHost, startEmbeddedRelay } from './embedded-relay.ts';
 import { ensureKey } from './ensure-key.ts';
 import { startHttpServer } from './http-server.ts';
+import { loadConfig } from './load-config.ts';
+import { logRequests } from './log-requests.ts';
 import { formatStartupError } from './startup-errors.ts';
 
 const startEmbedded = async (options: ServerOptions): Promise<void> => {
   const { dir, port, host, nats } = options;
-  // Imported here, so that a mistake in it is reported like any other.
-  const { default: config } = await import('../parley.config.ts');
+  const config = await loadConfig(options.config);
   createDataFolder(dir);
   const isStorageGone = lacksStorage(dir);
   const adminKeys = loadAdminKeys(dir, Object.keys(config.projects), process.env);
@@ -31,7 +32,8 @@ const startEmbedded = async (options: ServerOptions): Promise<void> => {
     onFailure: (error) => exitWithError(formatStartupError(error, options)),
   });
   for (const { project, key } of others) await ensureKey(parley.deps.records, project, 'admin', key);
-  const server = await startHttpServer(parley.handle, port, host, log, config.limits.connections);
+  const handle = options.isVerbose ? logRequests(parley.handle, (line) => process.stderr.write(line)) : parley.handle;
+  const server = await startHttpServer(handle, port, host, log, config.limits.connections);
   let isStopping = false;
   const stop = async (): Promise<void> => {
     if (isStopping) return;

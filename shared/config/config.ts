@@ -196,7 +196,7 @@ export const defineConfig = (values: z.input<typeof Config>): Config => {
     ...(parsed.data ? checkDialectSettings(parsed.data.dialects, Object.keys(parsed.data.projects)) : []),
   ];
   if (parsed.success && mistakes.length === 0) return parsed.data;
-  throw new ConfigError(`parley.config.ts is not valid:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);
+  throw new ConfigError(`The configuration is not valid:\n${mistakes.map((mistake) => `  ${mistake}`).join('\n')}`);
 };
 
 /** A consumer that was away for a week must find what it missed. */

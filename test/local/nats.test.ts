@@ -20,11 +20,11 @@ const asksOnNats = async (server: ServerProcess, url: string, requester = 'tim')
   assert.equal(claimed.message.id, request.id);
 };
 
-/** Parley with a NATS server of its own: whatever is left out of --nats is looked for on the path. */
+/** Parley with a NATS server of its own, from the path. */
 const startWithNats = async (owner: Owner, within: string[] = []): Promise<{ server: ServerProcess; url: string }> => {
   const { PATH = '' } = process.env;
   const env = { PATH: `${dirname(natsServerPath())}:${PATH}` };
-  const server = await startServer(owner, { dir: tempDir(owner), nats: '', env, within });
+  const server = await startServer(owner, { dir: tempDir(owner), nats: 'local', env, within });
   const [, url = ''] = /^Agents on NATS take part at (nats:\S+)$/m.exec(server.stdout()) ?? [];
   return { server, url };
 };
@@ -68,10 +68,18 @@ describe('a start with NATS', () => {
     await asksOnNats(server, nats.url);
   });
 
-  it('runs without, and says so, where there is none on the path', async (t) => {
-    const server = await startServer(t, { dir: tempDir(t), nats: '', env: { PATH: '/nowhere' } });
-    assert.match(server.stdout(), /^Agents on NATS cannot take part: there is no nats-server on the path/m);
-    assert.equal((await server.admin.call('GET', '/v1/agents')).status, 200);
+  it('ends with one clear line where --nats local finds no server on the path', async (t) => {
+    const args = ['--port', '0', '--data', tempDir(t), '--nats', 'local'];
+    const { code, stderr } = await runToEnd(t, args, { env: { PATH: '/nowhere' } });
+    assert.equal(code, 1);
+    assert.match(stderr, /^parley: There is no nats-server on the path[^\n]*\n$/);
+  });
+
+  it('starts no server that nobody asked for', async (t) => {
+    const env = { PATH: `${dirname(natsServerPath())}:${process.env.PATH}` };
+    const server = await startServer(t, { dir: tempDir(t), nats: '', env });
+    assert.doesNotMatch(server.stdout(), /NATS/);
+    assert.equal((await server.admin.call('GET', '/healthz')).body.nats, undefined);
   });
 
   it('ends with one clear line, before it listens, where --nats names no address', async (t) => {

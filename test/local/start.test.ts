@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -27,6 +27,49 @@ describe('a start', () => {
     const { stdout } = await run('bash', ['-c', curlLineOf(server)]);
     assert.equal(JSON.parse(stdout).domains[0].name, 'security');
     assert.equal(server.stderr(), '');
+  });
+
+  it('prints the admin key at the first start only, and never one from the environment', async (t) => {
+    const dir = tempDir(t);
+    const first = await startServer(t, { dir });
+    assert.ok(first.stdout().includes(first.adminKey));
+    await first.stop();
+    const second = await startServer(t, { dir });
+    assert.ok(!second.stdout().includes(second.adminKey));
+    const key = 'a-key-that-somebody-chose';
+    const chosen = await startServer(t, { dir: tempDir(t), env: { PARLEY_ADMIN_KEY: key } });
+    assert.ok(!chosen.stdout().includes(key));
+  });
+
+  it('prints a line for each request with --verbose', async (t) => {
+    const server = await startServer(t, { dir: tempDir(t), args: ['--verbose'] });
+    await server.admin.call('GET', '/v1/agents/nobody');
+    await eventually(() => assert.match(server.stderr(), /^\S+Z GET \/v1\/agents\/nobody 404 [\d.]+ ms admin$/m));
+  });
+
+  it('takes its configuration from a file outside the clone, as JSON or as a module', async (t) => {
+    const dir = tempDir(t);
+    const config = { projects: { default: { domains: { kitchen: { description: 'dishes' } } } } };
+    const files = { 'config.json': JSON.stringify(config), 'config.ts': `export default ${JSON.stringify(config)};` };
+    for (const [name, text] of Object.entries(files)) {
+      writeFileSync(join(dir, name), text);
+      const server = await startServer(t, { dir: tempDir(t), args: ['--config', join(dir, name)] });
+      const { domains } = (await server.admin.call('GET', '/v1/domains')).body;
+      assert.deepEqual(
+        domains.map((domain: { name: string }) => domain.name),
+        ['kitchen'],
+      );
+      await server.stop();
+    }
+  });
+
+  it('refuses a wrong configuration with all its mistakes in one line', async (t) => {
+    const file = join(tempDir(t), 'config.json');
+    writeFileSync(file, JSON.stringify({ projects: {}, tasks: { leaseMs: 'long' }, colour: 'red' }));
+    const { code, stderr } = await runToEnd(t, ['--port', '0', '--data', tempDir(t), '--config', file]);
+    assert.equal(code, 1);
+    assert.match(stderr, /tasks\.leaseMs/);
+    assert.match(stderr, /colour/);
   });
 
   it('keeps the admin key in a file that only its owner can read', async (t) => {

@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type Config, ConfigError, defineConfig } from '../shared/config/config.ts';
+import { StartError } from './cli-options.ts';
+
+/** Imported here, so that a mistake in it is reported like any other. */
+export const loadConfig = async (file: string | undefined): Promise<Config> => {
+  if (file === undefined) return (await import('../parley.config.ts')).default;
+  return defineConfig(file.endsWith('.json') ? readJson(file) : await importModule(file));
+};
+
+const readJson = (file: string) => {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw new StartError(`${file} cannot be read as JSON: ${describe(cause)}.`, { cause });
+  }
+};
+
+/** What it exports may be the plain object: outside the clone there is no `defineConfig` to import. */
+const importModule = async (file: string) => {
+  try {
+    return (await import(pathToFileURL(resolve(file)).href)).default;
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
+    throw new StartError(`${file} cannot be read: ${describe(cause)}.`, { cause });
+  }
+};
+
+const describe = (cause: unknown): string =>
+  (cause instanceof Error ? cause.message : String(cause)).replace(/\.$/, '');
