@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Config } from '../config/config.ts';
-import type { InboxMode } from '../identity/agents/agent.ts';
+import type { CapabilitySchemas, InboxMode } from '../identity/agents/agent.ts';
 import type { Issue, ParleyError } from '../kernel/errors.ts';
 import type { Json, JsonObject } from '../kernel/json/json.ts';
 import type { Command, DirectMessageCommand } from '../model/command.ts';
@@ -74,6 +74,8 @@ export interface Dialect {
   natsBinding?: NatsBinding;
   /** The agents that a manifest file of the dialect lists; absent where it has no such files. */
   parseManifest?(file: JsonObject): ManifestAgent[];
+  /** Whether a file has the shape of such a manifest. */
+  isManifest?(file: JsonObject): boolean;
 }
 
 /** A dialect as existing software speaks it, for agents that are registered with it: whatever stands here replaces the dialect's own. */
@@ -93,9 +95,16 @@ export interface Encoder {
   encodeBroadcast?(command: DirectMessageCommand, at: number): JsonObject | undefined;
 }
 
+/** One call registers so many at most. */
+export const MAX_MANIFEST_AGENTS = 100;
+
 export interface ManifestAgent {
   id: string;
-  capabilities: string[];
+  capabilities?: string[];
+  /** Of its capabilities, where the file has such. */
+  schemas?: Record<string, CapabilitySchemas>;
   /** What the file says of it, to be kept and shown. */
-  manifest: JsonObject;
+  manifest?: JsonObject;
+  /** The file names it and says nothing of it: it is registered only where it is not. */
+  isMentioned?: true;
 }

@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialects/dialect.ts';
+import type { Dialect, ManifestAgent } from '../dialects/dialect.ts';
 import { agentRef } from '../identity/agents/agent.ts';
 import type { Deps } from '../identity/deps.ts';
 import { mapConcurrent } from '../kernel/concurrency.ts';
@@ -8,7 +8,7 @@ import { Registration, registerAgent } from './register-agent.ts';
 
 export interface ImportResult {
   id: string;
-  outcome: 'registered' | 'changed' | 'refused';
+  outcome: 'registered' | 'changed' | 'unchanged' | 'refused';
   /** Only for a new agent, and only now. */
   key?: string;
   /** Why it was refused. */
@@ -29,18 +29,37 @@ export const importManifest = async (
   if (!dialect.parseManifest) {
     throw new ParleyError('invalid_request', `The dialect ${dialect.name} has no manifest files.`);
   }
-  return mapConcurrent(dialect.parseManifest(file), IMPORT_CONCURRENCY, async ({ id, capabilities, manifest }) => {
+  return mapConcurrent(dialect.parseManifest(file), IMPORT_CONCURRENCY, (listed) =>
+    importListed(deps, project, dialect, listed),
+  );
+};
+
+const importListed = async (
+  deps: Deps,
+  project: string,
+  dialect: Dialect,
+  { id, capabilities, schemas, manifest, isMentioned }: ManifestAgent,
+): Promise<ImportResult> => {
+  const before = await loadRegistration(deps, project, id);
+  if (before && isMentioned) return { id, outcome: 'unchanged' };
+  const said = {
+    dialect: dialect.name,
     // A manifest knows nothing of this deployment's domains, and its capabilities may look like any: it serves no domain as a whole.
-    const said = { dialect: dialect.name, capabilities, domains: [], manifest };
-    const wanted = Registration.parse({ ...(await loadRegistration(deps, project, id)), ...said });
-    return importAgent(deps, project, id, wanted);
-  });
+    ...(capabilities && { capabilities, domains: [] }),
+    ...(schemas && { schemas }),
+    ...(manifest && { manifest }),
+  };
+  return importAgent(deps, project, id, Registration.parse({ ...before, ...said }));
 };
 
 /** What a manifest does not speak of stays: who may give orders, who must sign, how much an inbox holds. */
-const loadRegistration = async (deps: Deps, project: string, id: string): Promise<Partial<Registration>> => {
+const loadRegistration = async (
+  deps: Deps,
+  project: string,
+  id: string,
+): Promise<Partial<Registration> | undefined> => {
   const agent = await deps.records.get(agentRef(project, id));
-  return agent ? Object.fromEntries(Registration.keyof().options.map((field) => [field, agent[field]])) : {};
+  return agent && Object.fromEntries(Registration.keyof().options.map((field) => [field, agent[field]]));
 };
 
 const importAgent = async (deps: Deps, project: string, id: string, wanted: Registration): Promise<ImportResult> => {

@@ -242,7 +242,8 @@ const assertGroupQueueLimit = ({ dialect, capabilities, channels }: Registration
 const assertKnownDomains = (deps: Deps, project: string, wanted: Registration): void => {
   const known = listDomains(deps.config, project);
   const named = wanted.domains ?? wanted.capabilities.map(getDomain).filter((domain) => domain !== undefined);
-  const unknown = [...new Set(named)].filter((domain) => !known.includes(domain));
+  // A dialect's own kinds of messages, such as `agent-os.query`, look as if it were a domain.
+  const unknown = [...new Set(named)].filter((domain) => ![...known, ...DIALECT_NAMES].includes(domain));
   if (unknown.length === 0) return;
   throw new ParleyError('unknown_domain', `No such domain: ${unknown.join(', ')}. Known: ${known.join(', ')}.`, {
     details: { known },

@@ -34,6 +34,40 @@ describe('manifest', () => {
     assert.equal((await new AgentOsAgent('scribe', scribe.key, transport).claim()).length, 1);
   });
 
+  it('registers a system of 48 agents in one call, with capabilities named for messages of AgentOS', async (t) => {
+    const { admin, transport } = await testParley(t);
+    const TIERS = ['governance', 'collection', 'analysis', 'delivery'];
+    const agents = Array.from({ length: 48 }, (_, at) =>
+      entry(`agent-${at}`, {
+        tier: TIERS[at % 4],
+        capabilities: ['agent-os.query', 'agent-os.command', `skill_${at}`],
+      }),
+    );
+    const { status, body } = await admin.call('POST', '/v1/manifest', { version: 'v0.0-control-pack', agents });
+    assert.equal(status, 200);
+    assert.ok(body.agents.every(({ outcome }: { outcome: string }) => outcome === 'registered'));
+    const shown = (await admin.call('GET', '/v1/agents/agent-47')).body;
+    assert.deepEqual([shown.manifest, shown.capabilities], [agents[47], agents[47]?.capabilities]);
+    const [first, last] = [body.agents[0], body.agents[47]].map(({ id, key }) => new AgentOsAgent(id, key, transport));
+    await first?.say('query', 'agent-47');
+    assert.equal((await last?.claim())?.length, 1);
+  });
+
+  it('registers a capability that is named for messages of AgentOS, and gives its agent such a task', async (t) => {
+    const parley = await testParley(t);
+    const capabilities = ['agent-os.query', 'macro.forecast'];
+    const put = await parley.admin.call('PUT', '/v1/agents/scribe', { dialect: 'agent-os', capabilities });
+    assert.equal(put.body.code, 'unknown_domain');
+    const scribe = await parley.agent('scribe', { dialect: 'agent-os', capabilities: ['agent-os.query'] });
+    await parley.admin.call('POST', '/v1/manifest', { agents: [{ id: 'scribe', capabilities }] });
+    const asker = await parley.agent('asker', { dialect: 'task-format' });
+    for (const type of capabilities) {
+      assert.equal((await asker.send({ id: type, type, payload: {} })).status, 202);
+      assert.equal((await scribe.claim({ wait: 20 })).length, 1);
+    }
+    assert.equal((await asker.send({ id: 'x', type: 'macro.history', payload: {} })).body.code, 'capability_not_found');
+  });
+
   it('updates existing agents from a manifest and keeps their keys', async (t) => {
     const parley = await testParley(t);
     const scribe = await agentOsAgent(parley, 'scribe');

@@ -23,5 +23,6 @@ export const agentOsDialect: Dialect = {
   omitStamps,
   toAliasId: toUuid,
   toProtocolError: toAgentOsError,
-  parseManifest: parseManifest,
+  parseManifest,
+  isManifest: ({ agents }) => Array.isArray(agents),
 };

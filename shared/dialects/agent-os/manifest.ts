@@ -3,7 +3,7 @@ import { AGENT_ID } from '../../identity/agents/agent.ts';
 import { boundedArray } from '../../kernel/json/bounded-schemas.ts';
 import type { JsonObject } from '../../kernel/json/json.ts';
 import { parseOrThrow } from '../../kernel/json/parse-or-throw.ts';
-import type { ManifestAgent } from '../dialect.ts';
+import { MAX_MANIFEST_AGENTS, type ManifestAgent } from '../dialect.ts';
 
 const text = z.string().max(4000);
 const names = boundedArray(z.string().min(1).max(128), { max: 256 }).optional();
@@ -19,9 +19,6 @@ const entry = z.looseObject({
   capabilities: names,
   tier: z.union([text, z.number()]).optional(),
 });
-
-/** One call registers so many at most. */
-const MAX_MANIFEST_AGENTS = 100;
 
 export const AgentOsManifest = z.looseObject({
   agents: boundedArray(entry, { min: 1, max: MAX_MANIFEST_AGENTS }).refine(

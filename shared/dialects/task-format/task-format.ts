@@ -3,6 +3,7 @@ import { toObjectOrEmpty } from '../../kernel/json/json.ts';
 import { validate } from '../../kernel/json/parse-or-throw.ts';
 import type { Dialect } from '../dialect.ts';
 import { decode, omitTaskFormatStamps, TASK_FORMAT } from './decode.ts';
+import { isTaskFormatManifest, parseTaskFormatManifest } from './manifest.ts';
 import {
   hasTaskFormatFieldsOnly,
   hasTaskFormatShape,
@@ -23,6 +24,8 @@ export const taskFormatDialect: Dialect = {
   isRecognizedWithExtraFields: hasTaskFormatShape,
   listCorrelationIds: ({ id, signalId, context }) => [id ?? signalId, toObjectOrEmpty(context).parentTaskId],
   decode,
+  parseManifest: parseTaskFormatManifest,
+  isManifest: isTaskFormatManifest,
   omitStamps: omitTaskFormatStamps,
   toProtocolError: ({ code, message }) => {
     const known = CODES_BY_PARLEY_CODE[code];

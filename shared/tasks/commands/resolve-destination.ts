@@ -5,6 +5,7 @@ import { isInstanceLive } from '../../identity/agents/agent-instances.ts';
 import { hasCapabilityProviders } from '../../identity/agents/capability-offers.ts';
 import {
   countProviders,
+  domainProvidersRef,
   getDomainProviders,
   isCapabilityDeclared,
   loadDomainProviders,
@@ -66,9 +67,21 @@ export const resolveDestination = async (
   const deliveryTarget = await resolveNatsDelivery(deps, project, routingCapability, request.extensions);
   if (deliveryTarget) return { routingCapability, deliveryTarget };
   if (await hasCapabilityProviders(deps.records, project, routingCapability)) return { routingCapability };
+  if (named !== undefined && (await isDeclaredInDomain(deps, project, named, capability))) return { routingCapability };
   return new ParleyError('capability_not_found', `No registered agent has the capability ${capability}.`, {
     details: { capability },
   });
+};
+
+/** Manifests declare capabilities of domains that the configuration does not have. */
+const isDeclaredInDomain = async (
+  { records }: Deps,
+  project: string,
+  domain: string,
+  capability: string,
+): Promise<boolean> => {
+  const served = await records.get(domainProvidersRef(project, domain));
+  return served !== undefined && isCapabilityDeclared(served, capability);
 };
 
 /**
