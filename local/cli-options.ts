@@ -123,7 +123,7 @@ const parseArguments = <T extends ParseArgsOptionsConfig>(args: string[], option
   try {
     return parseArgs({ args, options }).values;
   } catch (cause) {
-    const [said = ''] = String(cause instanceof Error ? cause.message : cause).split('\n');
-    throw new StartError(`${said.replace(/\.$/, '')}. Try --help.`, { cause });
+    const [reason = ''] = String(cause instanceof Error ? cause.message : cause).split('\n');
+    throw new StartError(`${reason.replace(/\.$/, '')}. Try --help.`, { cause });
   }
 };

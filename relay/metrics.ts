@@ -52,7 +52,9 @@ export class RelayMetrics {
   toPrometheus({ lag, waitingSeconds, isConnected }: RelayGauges): string {
     const lines = COUNTER_NAMES.flatMap((counter) => [
       ...formatMetricHeader(`parley_relay_${counter}_total`, 'counter', COUNTER_HELP[counter]),
-      ...DIRECTIONS.map((way) => `parley_relay_${counter}_total{direction="${way}"} ${this.getCount(way, counter)}`),
+      ...DIRECTIONS.map(
+        (direction) => `parley_relay_${counter}_total{direction="${direction}"} ${this.getCount(direction, counter)}`,
+      ),
     ]);
     return [
       ...lines,
@@ -68,7 +70,8 @@ export class RelayMetrics {
         'how long the last message had waited when it was taken',
       ),
       ...DIRECTIONS.map(
-        (way) => `parley_relay_last_message_age_seconds{direction="${way}"} ${this.#computeOldestSeconds(way)}`,
+        (direction) =>
+          `parley_relay_last_message_age_seconds{direction="${direction}"} ${this.#computeOldestSeconds(direction)}`,
       ),
       ...formatMetricHeader('parley_relay_connected', 'gauge', 'whether NATS is connected'),
       `parley_relay_connected ${isConnected ? 1 : 0}`,

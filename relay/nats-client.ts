@@ -81,9 +81,9 @@ export class NatsClient {
       for (const value of given?.values(name) ?? []) extensions.append(name, value);
     }
     extensions.set(PROBLEM_HEADER, toHeaderLine(problem));
-    const place = `parley.dead-letters.${subject}`;
+    const deadSubject = `parley.dead-letters.${subject}`;
     try {
-      await this.js.publish(place, data, { headers: extensions, msgID: id });
+      await this.js.publish(deadSubject, data, { headers: extensions, msgID: id });
     } catch (error) {
       if (!isPermanentPublishError(error)) throw error;
       const alone = headers();
@@ -91,7 +91,7 @@ export class NatsClient {
         PROBLEM_HEADER,
         toHeaderLine({ code: problem.code, detail: problem.detail?.slice(0, 1000), bytes: data.length }),
       );
-      await this.js.publish(place, '', { headers: alone, msgID: id });
+      await this.js.publish(deadSubject, '', { headers: alone, msgID: id });
     }
   }
 

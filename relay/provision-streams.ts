@@ -103,12 +103,12 @@ const COMPARED_FIELDS = [
 const logDifferences = (name: string, found: StreamConfig, wanted: Partial<StreamConfig>, log: Log): void => {
   const differences = COMPARED_FIELDS.filter((field) => JSON.stringify(found[field]) !== JSON.stringify(wanted[field]));
   if (differences.length === 0) return;
-  const said = differences.map(
+  const lines = differences.map(
     (field) => `${field} is ${JSON.stringify(found[field])}, not ${JSON.stringify(wanted[field])}`,
   );
   log('warn', 'stream configuration differs, left as it is', {
     stream: name,
-    differences: said,
+    differences: lines,
   });
 };
 

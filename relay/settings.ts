@@ -39,13 +39,13 @@ export class RelayStartError extends Error {}
 
 /** Empty variables count as unset. */
 export const parseSettings = (environment: Record<string, string | undefined>): RelaySettings => {
-  const said = Object.fromEntries(Object.entries(environment).filter(([, value]) => value?.trim()));
-  const { data, error } = RelaySettings.safeParse(said);
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value?.trim()));
+  const { data, error } = RelaySettings.safeParse(given);
   const ofEach = (error?.issues ?? []).map(({ path, message }): SettingIssue => {
     const name = path.join('.');
-    return [name, said[name] === undefined ? 'is missing' : message];
+    return [name, given[name] === undefined ? 'is missing' : message];
   });
-  const mistakes = [...ofEach, ...checkCombinations(said), ...checkFiles(said)];
+  const mistakes = [...ofEach, ...checkCombinations(given), ...checkFiles(given)];
   if (data && mistakes.length === 0) return data;
   const lines = mistakes.map(([name, mistake]) => `  ${name}: ${mistake}`);
   throw new RelayStartError(
@@ -55,9 +55,9 @@ export const parseSettings = (environment: Record<string, string | undefined>): 
 
 type SettingIssue = [variable: string, mistake: string];
 
-const checkCombinations = (said: Record<string, string | undefined>): SettingIssue[] => {
-  const has = (name: string): boolean => said[name] !== undefined;
-  const isTls = ['true', '1'].includes(said.NATS_TLS_ENABLED ?? '');
+const checkCombinations = (given: Record<string, string | undefined>): SettingIssue[] => {
+  const has = (name: string): boolean => given[name] !== undefined;
+  const isTls = ['true', '1'].includes(given.NATS_TLS_ENABLED ?? '');
   const ways = ['NATS_CREDS_FILE', 'NATS_NKEY_SEED_FILE', 'NATS_USER', 'NATS_TOKEN'].filter(has);
   const rules: [isBroken: boolean, ...SettingIssue][] = [
     [

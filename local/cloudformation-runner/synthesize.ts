@@ -55,13 +55,13 @@ const synthesize = async (root: string, app: string, assets: string): Promise<vo
     env: { ...process.env, CDK_OUTDIR: assets, CDK_CONTEXT_JSON: JSON.stringify(context) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
+  let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    output += text;
   });
   const [code] = await once(child, 'close');
   if (code !== 0) {
-    const why = /^\w*Error: (.+)$/m.exec(said)?.[1] ?? said.trim().split('\n').at(-1) ?? '';
+    const why = /^\w*Error: (.+)$/m.exec(output)?.[1] ?? output.trim().split('\n').at(-1) ?? '';
     throw new RunnerError(`The template could not be synthesized: ${why} Run npx cdk synth to see all of it.`);
   }
 };

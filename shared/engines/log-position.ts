@@ -26,9 +26,9 @@ export const assertNotAheadOfLog = ({ seq, index }: LogPosition, end: number): v
 };
 
 /** Whether a reader that goes forwards, or newest first backwards, would have passed the last place that it is to reach. */
-export const isPastPosition = (place: LogPosition, until: LogPosition | undefined, newestFirst = false): boolean => {
+export const isPastPosition = (position: LogPosition, until: LogPosition | undefined, newestFirst = false): boolean => {
   if (!until) return false;
-  const ahead = place.seq - until.seq || place.index - until.index;
+  const ahead = position.seq - until.seq || position.index - until.index;
   return newestFirst ? ahead < 0 : ahead > 0;
 };
 

@@ -33,15 +33,15 @@ export async function* streamEvents(
   const leave = feed.join();
   try {
     for (let who: Caller | undefined = caller; who && !signal?.aborted; who = await revalidateCaller(deps, who)) {
-      const { cursor: place } = feed;
-      const stretch = feed.getSegmentAfter(cursor) ?? (cursor === place ? undefined : await readSegment(cursor, place));
-      if (stretch) {
-        cursor = stretch.to;
-        const text = stretch.renderForCaller(who, types);
+      const { cursor: end } = feed;
+      const segment = feed.getSegmentAfter(cursor) ?? (cursor === end ? undefined : await readSegment(cursor, end));
+      if (segment) {
+        cursor = segment.to;
+        const text = segment.renderForCaller(who, types);
         if (text !== '') yield text;
         continue;
       }
-      if (feed.cursor !== place) continue;
+      if (feed.cursor !== end) continue;
       feed.startAt(cursor);
       const quietFrom = deps.clock.now();
       await feed.waitForMore(KEEP_ALIVE_MS, signal);

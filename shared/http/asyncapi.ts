@@ -15,10 +15,10 @@ type ChannelWithMessages = NatsChannel & { messages: readonly string[] };
 
 /** What stands on NATS, made from the very schemas that messages are checked against. */
 export const buildAsyncApi = async (config: Config): Promise<object> => {
-  const spoken: DescribedDialect[] = await Promise.all(
+  const dialects: DescribedDialect[] = await Promise.all(
     DIALECTS.map(async (dialect) => ({ dialect, ...(await dialect.natsBinding?.loadAsyncApiChannels(config)) })),
   );
-  const channels = { ...Object.fromEntries(spoken.flatMap(listDialectChannels)), ...buildCommonChannels(spoken) };
+  const channels = { ...Object.fromEntries(dialects.flatMap(listDialectChannels)), ...buildCommonChannels(dialects) };
   return {
     asyncapi: '3.0.0',
     info: {
@@ -46,7 +46,7 @@ export const buildAsyncApi = async (config: Config): Promise<object> => {
     ),
     components: {
       messages: {
-        ...Object.fromEntries(spoken.map((one) => [one.dialect.name, buildMessage(one)])),
+        ...Object.fromEntries(dialects.map((one) => [one.dialect.name, buildMessage(one)])),
         [NOTICE]: { name: NOTICE, payload: { type: 'object', required: ['id', 'type', 'payload'] } },
       },
     },
@@ -59,8 +59,8 @@ const listDialectChannels = ({ dialect, channels = {} }: DescribedDialect): [str
     { ...channel, messages: [channel.isNotice ? NOTICE : dialect.name] },
   ]);
 
-const buildCommonChannels = (spoken: DescribedDialect[]): Record<string, ChannelWithMessages> => {
-  const messages = spoken.filter(({ parts }) => !parts).map(({ dialect }) => dialect.name);
+const buildCommonChannels = (dialects: DescribedDialect[]): Record<string, ChannelWithMessages> => {
+  const messages = dialects.filter(({ parts }) => !parts).map(({ dialect }) => dialect.name);
   return {
     inbox: {
       address: formatInboxSubject('{project}', '{agent}'),

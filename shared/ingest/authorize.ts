@@ -12,7 +12,7 @@ import { lessThan, notExists, or } from '../ports/conditions.ts';
 /** What an agent wants to bring in, by whichever way. */
 interface AuthorizationRequest {
   caller: Caller | RelayCaller;
-  /** Who is said to send it; absent where that is whose key it is. */
+  /** The named sender; absent if it is the agent whose key it is. */
   from?: string;
   /** As how many messages it counts. */
   messageCount: number;
@@ -58,16 +58,17 @@ const verifySignature = (deps: Deps, agent: Agent, signed: SignedContent | undef
 
 const checkSignature = (
   { publicKey = '' }: Agent,
-  said: SignedContent | undefined,
+  content: SignedContent | undefined,
   now: number,
 ): string | undefined => {
-  if (!said) return 'it carries no signature. Where its dialect has no place for one, sign the call: Parley-Signature';
-  const { signature, ...signed } = said.message;
+  if (!content)
+    return 'it carries no signature. Where its dialect has no place for one, sign the call: Parley-Signature';
+  const { signature, ...signed } = content.message;
   if (typeof signature !== 'string') return 'it has no signature';
   const key = parsePublicKey(publicKey);
   if (!key || !isSignatureValid(key, toCanonicalJson(signed), Buffer.from(signature, 'base64')))
     return 'its signature does not fit';
-  const isNear = Math.abs(now - said.at) <= SIGNATURE_WINDOW_MS;
+  const isNear = Math.abs(now - content.at) <= SIGNATURE_WINDOW_MS;
   return isNear ? undefined : `its timestamp is missing, or more than ${SIGNATURE_WINDOW_MS / 1000} s from now`;
 };
 

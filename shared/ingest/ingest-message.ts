@@ -86,29 +86,29 @@ export const ingestMessage = async (deps: Deps, sent: ReceiveContext, message: J
   const dialect = await resolveSenderDialect(deps, sent, message);
   const begun = performance.now();
   try {
-    const said = decodeCommand(deps, sent.caller, dialect, message);
-    if (said.kind === 'protocol') {
+    const decoded = decodeCommand(deps, sent.caller, dialect, message);
+    if (decoded.kind === 'protocol') {
       if (sent.broadcast !== undefined) throw notBroadcastableError(dialect);
-      const caller = await authorizeProtocolMessage(deps, sent, said);
-      const done = await executeProtocolMessage(deps, caller, sent.trace, said);
-      return { id: said.messageId, dialect: dialect.name, ...done };
+      const caller = await authorizeProtocolMessage(deps, sent, decoded);
+      const done = await executeProtocolMessage(deps, caller, sent.trace, decoded);
+      return { id: decoded.messageId, dialect: dialect.name, ...done };
     }
-    const signed = said.sequenceInfo ? { message, at: said.sequenceInfo.at } : sent.signed;
+    const signed = decoded.sequenceInfo ? { message, at: decoded.sequenceInfo.at } : sent.signed;
     const sender = await authorizeSender(deps, {
       caller: sent.caller,
-      from: said.from,
+      from: decoded.from,
       messageCount: 1,
       signature: signed,
     });
     // Many make the id of a message themselves; some dialects make it of what else it says.
-    const given = said.givenId ?? message.id;
-    if (typeof given === 'string' && toCanonicalId(given) === said.messageId) {
-      assertNotReserved(said.kind === 'request' ? 'A task' : 'A message', said.messageId);
+    const given = decoded.givenId ?? message.id;
+    if (typeof given === 'string' && toCanonicalId(given) === decoded.messageId) {
+      assertNotReserved(decoded.kind === 'request' ? 'A task' : 'A message', decoded.messageId);
     }
     const caller =
       sent.caller.role === 'relay' ? await actAs(deps, sent.caller, sender, sent.publishedAt) : sent.caller;
-    const audience = sent.broadcast ?? (said.kind === 'directMessage' ? said.audience : undefined);
-    const command = await resolveReferences(deps, caller, sender, withAudience(audience, said));
+    const audience = sent.broadcast ?? (decoded.kind === 'directMessage' ? decoded.audience : undefined);
+    const command = await resolveReferences(deps, caller, sender, withAudience(audience, decoded));
     if ('taskId' in command && command.taskId !== undefined) sent.onTaskId?.(command.taskId);
     const once = <T>(act: () => Promise<T>): Promise<T> => deduplicate(deps, caller.project, command, act);
     if (audience !== undefined) {

@@ -8,38 +8,38 @@ export interface BatchedMessage {
 }
 
 interface TopologicalOrder {
-  /** The places of the messages, each behind those that it waits for, and otherwise as they were sent. */
+  /** The indexes of the messages: each after those that it waits for, otherwise in the order of the call. */
   order: number[];
-  /** The names of those that wait for each other together with the one at the place; empty where that is in no such circle. */
-  findCycleContaining(place: number): string[];
+  /** The ids of the messages in a cycle with this one; empty if there is none. */
+  findCycleContaining(index: number): string[];
 }
 
 export const computeTopologicalOrder = (messages: BatchedMessage[]): TopologicalOrder => {
-  const awaited = messages.map(({ dependencyIds }, place) => {
+  const awaited = messages.map(({ dependencyIds }, index) => {
     if (dependencyIds.length === 0) return [];
     const isAwaited = ({ ids }: BatchedMessage): boolean => ids.some((name) => dependencyIds.includes(name));
-    return messages.flatMap((other, at) => (at !== place && isAwaited(other) ? [at] : []));
+    return messages.flatMap((other, at) => (at !== index && isAwaited(other) ? [at] : []));
   });
   const begun = new Set<number>();
   const order: number[] = [];
-  const put = (place: number): void => {
-    if (begun.has(place)) return;
-    begun.add(place);
-    awaited[place]?.forEach(put);
-    order.push(place);
+  const visit = (index: number): void => {
+    if (begun.has(index)) return;
+    begun.add(index);
+    awaited[index]?.forEach(visit);
+    order.push(index);
   };
-  for (const place of messages.keys()) put(place);
+  for (const index of messages.keys()) visit(index);
   return {
     order,
-    findCycleContaining: (place) =>
-      [...collectDependencies(awaited, place)]
-        .filter((other) => collectDependencies(awaited, other).has(place))
+    findCycleContaining: (index) =>
+      [...collectDependencies(awaited, index)]
+        .filter((other) => collectDependencies(awaited, other).has(index))
         .flatMap((other) => messages[other]?.ids[0] ?? []),
   };
 };
 
 /** What is waited for from there on, be it by what is waited for. */
-const collectDependencies = (awaited: number[][], place: number, seen = new Set<number>()): Set<number> => {
-  for (const other of awaited[place] ?? []) if (!seen.has(other)) collectDependencies(awaited, other, seen.add(other));
+const collectDependencies = (awaited: number[][], index: number, seen = new Set<number>()): Set<number> => {
+  for (const other of awaited[index] ?? []) if (!seen.has(other)) collectDependencies(awaited, other, seen.add(other));
   return seen;
 };

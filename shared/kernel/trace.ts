@@ -27,9 +27,9 @@ const STATE_MEMBER = /^[a-z0-9][a-z0-9_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e
 /** W3C: an invalid `tracestate` is dropped as a whole. */
 const parseTraceState = (tracestate: string | undefined): string | undefined => {
   const members = (tracestate ?? '').split(',').map((member) => member.trim());
-  const said = members.filter((member) => member !== '');
-  if (!said.every((member) => STATE_MEMBER.test(member))) return undefined;
-  let kept = said.slice(0, 32);
+  const given = members.filter((member) => member !== '');
+  if (!given.every((member) => STATE_MEMBER.test(member))) return undefined;
+  let kept = given.slice(0, 32);
   while (kept.join(',').length > MAX_STATE_LENGTH) kept = kept.slice(0, -1);
   return kept.length === 0 ? undefined : kept.join(',');
 };

@@ -113,7 +113,7 @@ export const inboxSortKey = (at: number, id: string, sequence?: number): string 
   sequence === undefined
     ? `${toSortableTime(at)}#${id}`
     : `${toSortableTime(at)}.${String(sequence).padStart(16, '0')}#${id}`;
-export const parseMessageId = (order: string): string => order.slice(order.indexOf('#') + 1);
+export const parseMessageId = (sortKey: string): string => sortKey.slice(sortKey.indexOf('#') + 1);
 
 /** The requester learns how its task ended otherwise than well, and the holder that it was ended; not who did it himself. */
 export const buildDeliveries = (before: Task | undefined, after: Task): NewItem<Delivery>[] => {

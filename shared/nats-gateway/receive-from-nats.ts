@@ -26,9 +26,9 @@ export const receiveFromNats = async (
   const candidates = profiled ? [getAgentDialect(profiled), ...DIALECTS] : DIALECTS;
   const owner = candidates.find(({ natsBinding }) => natsBinding?.matchesSubject(subject, site));
   try {
-    const said = (name: string): string | undefined => getHeader(headers, name);
-    const trace = parseTrace(said('traceparent'), said('tracestate'), said('baggage'));
-    const [dialect, broadcast] = [owner?.name ?? said('parley-dialect'), said('parley-broadcast')];
+    const readHeader = (name: string): string | undefined => getHeader(headers, name);
+    const trace = parseTrace(readHeader('traceparent'), readHeader('tracestate'), readHeader('baggage'));
+    const [dialect, broadcast] = [owner?.name ?? readHeader('parley-dialect'), readHeader('parley-broadcast')];
     const isAlreadyPublished = owner ? true : undefined;
     const own: ReceiveContext = {
       ...sent,

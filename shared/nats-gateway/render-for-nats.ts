@@ -264,8 +264,8 @@ const renderPresence = async (
   project: string,
   { agent, isOnline, at }: Presence,
 ): Promise<RenderedMessage> => {
-  const known = await deps.directory.getAgent(project, agent);
-  const dialect = known && getAgentDialect(known.agent);
+  const registered = await deps.directory.getAgent(project, agent);
+  const dialect = registered && getAgentDialect(registered.agent);
   const site = { project, config: deps.config };
   return (
     dialect?.natsBinding?.buildPresenceMessage?.(agent, isOnline, at, site) ?? { skip: 'nobody on NATS is told of it' }

@@ -30,6 +30,6 @@ export const resolveRecipient = async (
 const listRecipients = async (deps: Deps, task: Task): Promise<Agent[]> => {
   const { project, to, routingCapability } = task;
   if (to === undefined) return routingCapability === undefined ? [] : listNatsProviders(deps, task);
-  const known = await deps.directory.getAgent(project, to);
-  return known ? [known.agent] : [];
+  const registered = await deps.directory.getAgent(project, to);
+  return registered ? [registered.agent] : [];
 };

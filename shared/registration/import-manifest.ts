@@ -42,14 +42,14 @@ const importListed = async (
 ): Promise<ImportResult> => {
   const before = await loadRegistration(deps, project, id);
   if (before && isMentioned) return { id, outcome: 'unchanged' };
-  const said = {
+  const declared = {
     dialect: dialect.name,
     // A manifest knows nothing of this deployment's domains, and its capabilities may look like any: it serves no domain as a whole.
     ...(capabilities && { capabilities, domains: [] }),
     ...(schemas && { schemas }),
     ...(manifest && { manifest }),
   };
-  return importAgent(deps, project, id, Registration.parse({ ...before, ...said }));
+  return importAgent(deps, project, id, Registration.parse({ ...before, ...declared }));
 };
 
 /** What a manifest does not speak of stays: who may give orders, who must sign, how much an inbox holds. */

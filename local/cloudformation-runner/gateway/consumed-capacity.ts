@@ -19,9 +19,9 @@ interface Capacity {
 
 export const computeConsumedCapacity = (operation: string, request: unknown, answer: unknown): Capacity[] => {
   const kind = isWrite(operation) ? 'write' : 'read';
-  const said = Answer.safeParse(answer);
-  if (!said.success) return kind === 'write' ? computeRejectedWrite(request, answer) : [];
-  return said.data.ConsumedCapacity.flatMap(({ TableName, CapacityUnits, Table, GlobalSecondaryIndexes }) => [
+  const parsed = Answer.safeParse(answer);
+  if (!parsed.success) return kind === 'write' ? computeRejectedWrite(request, answer) : [];
+  return parsed.data.ConsumedCapacity.flatMap(({ TableName, CapacityUnits, Table, GlobalSecondaryIndexes }) => [
     { resource: TableName, kind, units: Table?.CapacityUnits ?? CapacityUnits } as const,
     ...Object.entries(GlobalSecondaryIndexes).map(
       ([index, { CapacityUnits: units }]) => ({ resource: `${TableName}/index/${index}`, kind, units }) as const,

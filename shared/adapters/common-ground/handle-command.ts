@@ -30,63 +30,63 @@ export const executeMessage = async (
   message: ProtocolMessage,
 ): Promise<CommandResult> => {
   if (!isCommonGroundMessage(message)) throw new Error(`This is a message of ${message.dialect}.`);
-  const order = message.command;
-  parseProjectSubject(order.subjectText, caller.project);
-  const stray = listHeaderLikeKeys(order.rawPayload);
-  if (stray.length > 0) deps.log('warn', 'payload contains header keys', { subject: order.subjectText, keys: stray });
-  const trace = parseTraceHeaders(order.headers) ?? requestTrace;
-  switch (order.do) {
+  const command = message.command;
+  parseProjectSubject(command.subjectText, caller.project);
+  const stray = listHeaderLikeKeys(command.rawPayload);
+  if (stray.length > 0) deps.log('warn', 'payload contains header keys', { subject: command.subjectText, keys: stray });
+  const trace = parseTraceHeaders(command.headers) ?? requestTrace;
+  switch (command.do) {
     case 'enqueue': {
-      const { turn, duplicate } = await enqueueTurn(deps, caller, toEnqueueRequest(order, requestTrace));
+      const { turn, duplicate } = await enqueueTurn(deps, caller, toEnqueueRequest(command, requestTrace));
       const awaited: CommandResult['waitForOutcome'] = (waitMs, signal) =>
         waitForTurnOutcome(deps, caller, turn, waitMs, signal);
       return { duplicate, agentTurnId: turn, waitForOutcome: awaited };
     }
     case 'report': {
-      assertSameTarget(order);
-      const depth = hasHeaderIdentity(order.subject) ? order.depth : getRequiredDepth(order.depth);
+      assertSameTarget(command);
+      const depth = hasHeaderIdentity(command.subject) ? command.depth : getRequiredDepth(command.depth);
       const { ignored } = await receiveReport(
         deps,
         caller,
-        toReceivedReport(order.payload),
+        toReceivedReport(command.payload),
         depth,
         trace,
-        order.subject.channel,
+        command.subject.channel,
       );
       return { duplicate: ignored !== undefined };
     }
     case 'stop': {
-      const { agent_turn_id: id, agent_id: agent, turn_epoch: epoch, reason } = order.payload;
-      assertSameTarget(order);
+      const { agent_turn_id: id, agent_id: agent, turn_epoch: epoch, reason } = command.payload;
+      assertSameTarget(command);
       const turn = await getStoppableTurn(deps, caller, id);
-      if (turn.channel !== order.subject.channel) throw channelMismatchError(order.subject.channel, turn.channel);
+      if (turn.channel !== command.subject.channel) throw channelMismatchError(command.subject.channel, turn.channel);
       return stopTurn(deps, turn, epoch, reason, { caller, agent });
     }
     case 'callTool':
-      return callTool(deps, caller, toToolCommand(order));
+      return callTool(deps, caller, toToolCommand(command));
     case 'callInternal':
-      return callInternalTool(deps, caller, toToolCommand(order));
+      return callInternalTool(deps, caller, toToolCommand(command));
     case 'stream': {
-      const { agent } = await resolveActor(deps, caller, order.subject.target);
-      assertChannelAccess(agent, order.subject.channel);
-      await appendChunk(deps, agent, order.payload);
-      await relayChunk(deps, caller, agent, { subject: order.subjectText, chunk: order.payload });
+      const { agent } = await resolveActor(deps, caller, command.subject.target);
+      assertChannelAccess(agent, command.subject.channel);
+      await appendChunk(deps, agent, command.payload);
+      await relayChunk(deps, caller, agent, { subject: command.subjectText, chunk: command.payload });
       return { duplicate: false };
     }
     case 'uiAction':
-      return createUiAction(deps, caller, toUiActionRequest(order), trace);
+      return createUiAction(deps, caller, toUiActionRequest(command), trace);
     case 'wake': {
-      const { channel } = order.subject;
+      const { channel } = command.subject;
       if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);
-      const target = await resolveWokenAgent(deps, caller.project, order);
+      const target = await resolveWokenAgent(deps, caller.project, command);
       const { isForGroup } = await resolveTurnTarget(deps, caller.project, target, channel);
-      const publishedTarget = caller.role === 'agent' && caller.viaRelay ? order.subject.target : undefined;
+      const publishedTarget = caller.role === 'agent' && caller.viaRelay ? command.subject.target : undefined;
       const about = {
         project: caller.project,
         channel,
-        depth: order.depth ?? 0,
+        depth: command.depth ?? 0,
         ...pickTraceFields(trace),
-        protocolVersion: turnProtocol.resolveVersion(deps.config, order.subject.version),
+        protocolVersion: turnProtocol.resolveVersion(deps.config, command.subject.version),
         sender: getCallerName(caller),
       };
       const wakeup = {
@@ -97,7 +97,11 @@ export const executeMessage = async (
         publishedTarget,
         context: about,
       } as const;
-      await createWakeup(deps, { ...wakeup, inboxId: order.payload.inbox_id, reason: order.payload.reason ?? 'asked' });
+      await createWakeup(deps, {
+        ...wakeup,
+        inboxId: command.payload.inbox_id,
+        reason: command.payload.reason ?? 'asked',
+      });
       return { duplicate: false };
     }
   }

@@ -13,10 +13,10 @@ import type { UiActionRequest } from '../../turns/ui-actions/ui-action.ts';
 
 /** The turn that a message asks for. */
 export const toEnqueueRequest = (
-  order: Extract<CommonGroundCommand, { do: 'enqueue' }>,
+  command: Extract<CommonGroundCommand, { do: 'enqueue' }>,
   trace: Trace,
 ): EnqueueRequest => {
-  const { payload, depth, headers, subject } = order;
+  const { payload, depth, headers, subject } = command;
   assertNotReserved('A call', payload.correlation_id);
   return {
     agent: payload.agent_id,
@@ -33,16 +33,16 @@ export const toEnqueueRequest = (
 };
 
 export const toToolCommand = (
-  order: Extract<CommonGroundCommand, { do: 'callTool' | 'callInternal' }>,
+  command: Extract<CommonGroundCommand, { do: 'callTool' | 'callInternal' }>,
 ): ToolCommand => {
-  const { payload, subject, subjectText, headers, rawPayload, depth } = order;
+  const { payload, subject, subjectText, headers, rawPayload, depth } = command;
   const { category, component, target, suffix, channel } = subject;
   return {
     agent: payload.agent_id,
     turn: payload.agent_turn_id,
     epoch: payload.turn_epoch,
     toolCall: payload.tool_call_id,
-    isInternal: order.do === 'callInternal',
+    isInternal: command.do === 'callInternal',
     toolName: payload.tool_name,
     afterExecution: payload.after_execution,
     card: payload.tool_call_card_id,

@@ -77,39 +77,39 @@ export const decode = (wire: JsonObject, config: Config, sender: string | undefi
   // What is only streamed carries no headers, and none are looked at: its subject says whose it is.
   const isStreamed = subject.category === 'str';
   if (!isStreamed) assertConsistentHeaders(headers);
-  const order = parseCommand({ subject, subjectText: message.subject, headers, rawPayload: sent, content: sent });
+  const command = parseCommand({ subject, subjectText: message.subject, headers, rawPayload: sent, content: sent });
   return {
     kind: 'protocol',
     dialect: COMMON_GROUND,
-    messageId: getMessageId(order),
+    messageId: getMessageId(command),
     from: sender ?? (isStreamed ? subject.target : getSenderHeader(headers)) ?? 'admin',
-    defaultFrom: isStreamed ? undefined : getDefaultSender(order, config),
+    defaultFrom: isStreamed ? undefined : getDefaultSender(command, config),
     signedContent: isStreamed ? undefined : buildSignedContent(message.subject, headers, sent),
-    command: order,
+    command,
   };
 };
 
 /** The header only informs in the original, whose clients all write the same. What somebody signed is sent by nobody else. */
-const getDefaultSender = (order: CommonGroundCommand, config: Config): string | undefined => {
+const getDefaultSender = (command: CommonGroundCommand, config: Config): string | undefined => {
   const { defaultSender } = config.dialects[COMMON_GROUND];
-  if (defaultSender === undefined || findHeader(order.headers, SIGNATURE_HEADER) !== undefined) return undefined;
-  return order.do === 'callTool' || order.do === 'callInternal' ? order.payload.agent_id : defaultSender;
+  if (defaultSender === undefined || findHeader(command.headers, SIGNATURE_HEADER) !== undefined) return undefined;
+  return command.do === 'callTool' || command.do === 'callInternal' ? command.payload.agent_id : defaultSender;
 };
 
 /** By which its sender knows the message. */
-const getMessageId = (order: CommonGroundCommand): string => {
-  switch (order.do) {
+const getMessageId = (command: CommonGroundCommand): string => {
+  switch (command.do) {
     case 'uiAction':
-      return order.payload.message_id ?? order.payload.action_id;
+      return command.payload.message_id ?? command.payload.action_id;
     case 'enqueue':
-      return order.payload.correlation_id;
+      return command.payload.correlation_id;
     case 'wake':
-      return order.payload.agent_id;
+      return command.payload.agent_id;
     case 'stop':
     case 'stream':
-      return order.payload.agent_turn_id;
+      return command.payload.agent_turn_id;
     default:
-      return order.payload.tool_call_id;
+      return command.payload.tool_call_id;
   }
 };
 

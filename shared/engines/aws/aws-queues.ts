@@ -100,14 +100,14 @@ export const createAwsQueues = (sqs: SqsQueues, lists: QueueActivityStore): Queu
     const failures: unknown[] = looked.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
     const received: ReceivedMessage[] = [];
     const waits = isWaiting && seen.length === 0;
-    for (let place = 0; received.length < max && place < inUse.length; ) {
+    for (let position = 0; received.length < max && position < inUse.length; ) {
       const next = seen[0] ? placeOf(seen[0]) : inUse.length;
-      const queues = inUse.slice(place, next).filter(isSqsQueue);
+      const queues = inUse.slice(position, next).filter(isSqsQueue);
       const wanted = { ...options, max: max - received.length };
       if (queues.length > 0) received.push(...(await receiveFromSqs(queues, wanted, waits, failures)));
       const queueAfter = inUse.findIndex((key, at) => at >= next && isSqsQueue(key));
-      place = queueAfter < 0 ? inUse.length : queueAfter;
-      const until = seen.findIndex((one) => placeOf(one) >= place);
+      position = queueAfter < 0 ? inUse.length : queueAfter;
+      const until = seen.findIndex((one) => placeOf(one) >= position);
       const due = seen.splice(0, until < 0 ? seen.length : until);
       try {
         received.push(...(await claimVisible(lists, due, { ...options, max: max - received.length })));
@@ -148,13 +148,13 @@ const groupByTableQueue = (queueKeys: QueueKey[]): Iterable<QueueKey[]> =>
   ).values();
 
 const rankQueues = (queueKeys: QueueKey[]): ((seen: VisibleItem) => number) => {
-  const places = new Map(queueKeys.map((queueKey, place) => [queueKey, place]));
+  const positions = new Map(queueKeys.map((queueKey, position) => [queueKey, position]));
   const together = new Map<string, number>();
-  for (const [{ kind, priority }, place] of places) {
-    if (kind === 'capability' && !together.has(priority)) together.set(priority, place);
+  for (const [{ kind, priority }, position] of positions) {
+    if (kind === 'capability' && !together.has(priority)) together.set(priority, position);
   }
   return ({ queueKey }) =>
-    (queueKey.kind === 'capability' ? together.get(queueKey.priority) : places.get(queueKey)) ?? 0;
+    (queueKey.kind === 'capability' ? together.get(queueKey.priority) : positions.get(queueKey)) ?? 0;
 };
 
 const isSqsQueue = ({ kind }: QueueKey): boolean => kind === 'domain' || kind === 'relay';

@@ -131,11 +131,11 @@ const readPage = async (log: EventLogOptions, project: string, options: EventRea
   const { types, limit, newestFirst = false } = options;
   const until = options.until === undefined ? undefined : parseCursor(options.until);
   const events: ParleyEvent[] = [];
-  let place =
+  let position =
     options.after === undefined ? START_POSITIONS[newestFirst ? 'newest' : 'oldest'] : parseCursor(options.after);
   let [looked, bytes] = [0, 0];
   for (;;) {
-    const after = newestFirst ? formatSeq(place.seq + 1) : formatSeq(Math.max(0, place.seq - 1));
+    const after = newestFirst ? formatSeq(position.seq + 1) : formatSeq(Math.max(0, position.seq - 1));
     const batches = await log.records.query<StoredEventBatch>({
       pk: logPk(project),
       after,
@@ -144,19 +144,19 @@ const readPage = async (log: EventLogOptions, project: string, options: EventRea
     });
     for (const { sk, batch } of batches) {
       const seq = Number(sk);
-      for (const { event, next } of listEventsFrom(seq, batch, place, newestFirst)) {
-        if (isPastPosition(next, until, newestFirst)) return { events, cursor: formatCursor(place) };
+      for (const { event, next } of listEventsFrom(seq, batch, position, newestFirst)) {
+        if (isPastPosition(next, until, newestFirst)) return { events, cursor: formatCursor(position) };
         if (matchesTypes(types, event.type)) events.push(event);
-        place = next;
+        position = next;
         looked += 1;
         bytes += JSON.stringify(event.data).length;
         if (events.length === limit || looked === MAX_SCANNED || bytes > MAX_RESPONSE_BYTES)
-          return { events, cursor: formatCursor(place) };
+          return { events, cursor: formatCursor(position) };
       }
     }
     if (looked === 0 && !newestFirst)
-      assertNotAheadOfLog(place, ((await getLastSeq(log, project)) || log.clock.now()) + 1);
-    if (batches.length < BATCHES_PER_QUERY) return { events, cursor: formatCursor(place) };
+      assertNotAheadOfLog(position, ((await getLastSeq(log, project)) || log.clock.now()) + 1);
+    if (batches.length < BATCHES_PER_QUERY) return { events, cursor: formatCursor(position) };
   }
 };
 

@@ -132,10 +132,10 @@ export class ItemCodec {
   encodeField(key: Key, field: string, value: unknown): StoredField {
     if (isIndexField(field)) {
       const { pk: p, sk: s } = INDEX_ATTRIBUTES[field];
-      const place = Object(value);
+      const indexKey = Object(value);
       return [
-        [p, toOptionalString(toShardKey(place.pk, key))],
-        [s, toOptionalString(place.sk)],
+        [p, toOptionalString(toShardKey(indexKey.pk, key))],
+        [s, toOptionalString(indexKey.sk)],
       ];
     }
     if (field === 'due') return [...toPlainField(field, value), ['dueShard', { S: String(hashKey(key) % DUE_SHARDS) }]];
@@ -165,8 +165,8 @@ export class ItemCodec {
       else if (!INDEX_ATTRIBUTE_NAMES.has(name)) record[name] = unmarshall(value);
     }
     for (const [field, { pk: p, sk: s }] of Object.entries(INDEX_ATTRIBUTES)) {
-      const place = { ...(rest[p] && { pk: fromShardKey(rest[p].S) }), ...(rest[s] && { sk: rest[s].S }) };
-      if (rest[p] || rest[s]) record[field] = place;
+      const indexKey = { ...(rest[p] && { pk: fromShardKey(rest[p].S) }), ...(rest[s] && { sk: rest[s].S }) };
+      if (rest[p] || rest[s]) record[field] = indexKey;
     }
     return toRecord(kind.migration?.upgrade(record) ?? record);
   }

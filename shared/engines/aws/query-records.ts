@@ -34,10 +34,10 @@ const queryIndex = async <T extends Item>(table: DynamoTable, query: RecordQuery
   return found.slice(0, query.limit);
 };
 
-async function* iterateItems(table: DynamoTable, query: RecordQuery, place: string): AsyncGenerator<Attributes> {
+async function* iterateItems(table: DynamoTable, query: RecordQuery, pk: string): AsyncGenerator<Attributes> {
   let start: Attributes | undefined;
   do {
-    const page = await readPage(table, query, place, start);
+    const page = await readPage(table, query, pk, start);
     yield* page.items.filter((item) => isWanted(getSortKey(item, query), query));
     start = page.next;
   } while (start);
@@ -77,7 +77,7 @@ const getSortKey = (item: Attributes, query: RecordQuery): string => item[getKey
 const isWanted = (sortKey: string, { prefix = '', after }: RecordQuery): boolean =>
   sortKey !== after && sortKey.startsWith(prefix);
 
-const readPage = async (table: DynamoTable, query: RecordQuery, place: string, start: Attributes | undefined) => {
+const readPage = async (table: DynamoTable, query: RecordQuery, pk: string, start: Attributes | undefined) => {
   const on = new ExpressionBuilder();
   const names = getKeyNames(query);
   const { Items: items = [], LastEvaluatedKey: next } = await mapAwsErrors(
@@ -85,7 +85,7 @@ const readPage = async (table: DynamoTable, query: RecordQuery, place: string, s
       new QueryCommand({
         TableName: table.name,
         IndexName: query.index,
-        KeyConditionExpression: `${on.addPath(names.pk)} = ${on.addValue(place)}${buildSortCondition(on, names.sk, query)}`,
+        KeyConditionExpression: `${on.addPath(names.pk)} = ${on.addValue(pk)}${buildSortCondition(on, names.sk, query)}`,
         ScanIndexForward: !query.newestFirst,
         // One more: the range includes the start key.
         Limit: query.limit + 1,

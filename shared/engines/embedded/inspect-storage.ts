@@ -77,8 +77,8 @@ export const checkPages = (path: string, { committed, entries }: StorageInspecti
 /** `quick_check` does not compare rows with indexes. */
 const findProblem = (sql: DatabaseSync): string | undefined => {
   try {
-    const [{ integrity_check: said } = {}] = sql.prepare('PRAGMA integrity_check(1)').all();
-    return said === 'ok' ? undefined : String(said).split('\n').at(-1);
+    const [{ integrity_check: result } = {}] = sql.prepare('PRAGMA integrity_check(1)').all();
+    return result === 'ok' ? undefined : String(result).split('\n').at(-1);
   } catch (error) {
     if (isDamaged(error)) return error.message;
     throw error;

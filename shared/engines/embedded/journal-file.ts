@@ -177,13 +177,13 @@ export const syncFolder = (folder: string): void => {
 };
 
 const findNewestHeader = (content: Buffer): JournalContent['header'] => {
-  const headers = HEADER_OFFSETS.flatMap((place) => decodeHeader(content, place) ?? []);
+  const headers = HEADER_OFFSETS.flatMap((offset) => decodeHeader(content, offset) ?? []);
   return headers.toSorted((one, other) => other.sequence - one.sequence)[0];
 };
 
-const decodeHeader = (content: Buffer, place: number): JournalContent['header'] => {
-  if (content.length < place + 36) return undefined;
-  const header = content.subarray(place, place + 36);
+const decodeHeader = (content: Buffer, offset: number): JournalContent['header'] => {
+  if (content.length < offset + 36) return undefined;
+  const header = content.subarray(offset, offset + 36);
   if (!header.subarray(4, 12).equals(FILE_MAGIC) || header.readUInt32LE(0) !== crc32(header.subarray(4)))
     return undefined;
   return { store: header.readDoubleLE(12), bytes: header.readDoubleLE(20), sequence: header.readDoubleLE(28) };

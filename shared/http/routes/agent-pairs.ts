@@ -10,8 +10,8 @@ const agentId = z.string().regex(AGENT_ID, 'must be an agent id');
 const count = z.number().int();
 
 const getRegisteredAgent = async (deps: Deps, { project }: Caller, id: string): Promise<Agent> => {
-  const known = await findAgent(deps, project, id);
-  if (known) return known.agent;
+  const registered = await findAgent(deps, project, id);
+  if (registered) return registered.agent;
   throw new ParleyError('agent_not_found', `No agent ${id} is registered.`);
 };
 

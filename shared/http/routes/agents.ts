@@ -45,8 +45,8 @@ const AgentView = z.object({
     .describe('depth and evictions of a bounded inbox'),
 });
 
-const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.output<typeof AgentView> => {
-  const { agent, health } = known;
+const toAgentView = (deps: Deps, registered: RegisteredAgent, depth?: InboxDepth): z.output<typeof AgentView> => {
+  const { agent, health } = registered;
   const { id, dialect, capabilities, transport, versions, publicKey, limits, manifest, registeredAt } = agent;
   const { inboxLimit, overflow, channels, workerTarget } = agent;
   return {
@@ -56,7 +56,7 @@ const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.
     capabilities,
     schemas: agent.schemas,
     domains: agent.domains ?? [],
-    serves: listServedDomains(known).filter((domain) => listDomains(deps.config, agent.project).includes(domain)),
+    serves: listServedDomains(registered).filter((domain) => listDomains(deps.config, agent.project).includes(domain)),
     transport,
     versions,
     publicKey,
@@ -83,7 +83,7 @@ const toAgentView = (deps: Deps, known: RegisteredAgent, depth?: InboxDepth): z.
       memoryMb: health?.memoryMb,
       statusReport: health?.statusReport && { ...health.statusReport, at: toIso(health.statusReport.at) },
     },
-    paused: toPauseView(deps, known),
+    paused: toPauseView(deps, registered),
     inboxState: inboxLimit === undefined ? undefined : { depth: depth?.count ?? 0, evicted: depth?.evicted ?? 0 },
   };
 };
@@ -144,11 +144,14 @@ export const agentRoutes: Route[] = [
         limit,
       });
       const healths = await deps.records.getMany(agents.map(({ id }) => healthRef(project, id)));
-      const known = agents.map((agent) => ({ agent, health: healths.find((health) => health.agent === agent.id) }));
+      const registered = agents.map((agent) => ({
+        agent,
+        health: healths.find((health) => health.agent === agent.id),
+      }));
       return {
         status: 200,
         body: {
-          agents: known.map((one) => toAgentView(deps, one)),
+          agents: registered.map((one) => toAgentView(deps, one)),
           cursor: agents.length === limit ? agents.at(-1)?.id : undefined,
         },
       };
@@ -162,9 +165,10 @@ export const agentRoutes: Route[] = [
     handle: async ({ deps, caller, params }) => {
       // What it says of itself changes faster than what is remembered of it.
       deps.directory.invalidate(caller.project, params.id ?? '');
-      const known = await getRegisteredAgent(deps, caller.project, params.id ?? '');
-      const depth = known.agent.inboxLimit === undefined ? undefined : await getInboxDepth(deps.records, known.agent);
-      return { status: 200, body: toAgentView(deps, known, depth) };
+      const registered = await getRegisteredAgent(deps, caller.project, params.id ?? '');
+      const depth =
+        registered.agent.inboxLimit === undefined ? undefined : await getInboxDepth(deps.records, registered.agent);
+      return { status: 200, body: toAgentView(deps, registered, depth) };
     },
   }),
   defineKeyRoute({

@@ -72,7 +72,7 @@ export const claimRoutes: Route[] = [
       },
     },
     handle: async ({ deps, caller, body, signed, trace, request, longPoll }) => {
-      const known = await resolveActor(deps, caller, body.agent);
+      const registered = await resolveActor(deps, caller, body.agent);
       const logTaskId = createTaskLogger(request);
       const sent = { caller, trace, dialect: request.headers['parley-dialect'], signed, onTaskId: logTaskId };
       const waitMs = body.wait * 1000;
@@ -92,18 +92,18 @@ export const claimRoutes: Route[] = [
       const { claimId } = body;
       const tasks =
         claimId && body.receipt
-          ? await claimOnce(deps, known, claimId, options)
-          : await claimTasks(deps, known, { ...options, claimId });
+          ? await claimOnce(deps, registered, claimId, options)
+          : await claimTasks(deps, registered, { ...options, claimId });
       if (tasks.length > 0) longPoll.handOver();
       for (const { id } of tasks) logTaskId(id);
-      const { project, id } = known.agent;
+      const { project, id } = registered.agent;
       // A control command may have arrived during the wait.
       const now = tasks.length === 0 ? await deps.directory.getAgent(project, id) : undefined;
       return {
         status: 200,
         body: {
           results,
-          tasks: await encodeClaimedTasks(deps, known, tasks, body.dialect),
+          tasks: await encodeClaimedTasks(deps, registered, tasks, body.dialect),
           paused: now && toPauseView(deps, now),
         },
       };

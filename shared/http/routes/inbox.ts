@@ -32,12 +32,12 @@ export const inboxRoutes: Route[] = [
     }),
     responses: { 200: { description: 'The messages', schema: Inbox } },
     handle: async ({ deps, caller, query, request, longPoll }) => {
-      const known = await resolveActor(deps, caller, query.agent);
+      const registered = await resolveActor(deps, caller, query.agent);
       // Nobody reads the body of an answer to HEAD.
       const isRead = request.method !== 'HEAD';
       const take = query.mode === 'take' && isRead;
       const isClaiming = query.claim === undefined ? caller.role === 'agent' : query.claim === 'true';
-      const read = await readInbox(deps, known, {
+      const read = await readInbox(deps, registered, {
         max: query.max,
         isRemoving: take,
         instance: query.instance,
@@ -63,8 +63,8 @@ export const inboxRoutes: Route[] = [
       409: { description: '`ambiguous_id`: a short id matches several entries. `messages` has their full ids' },
     },
     handle: async ({ deps, caller, body }) => {
-      const known = await resolveActor(deps, caller, body.agent);
-      return { status: 200, body: { acknowledged: await acknowledgeEntries(deps, known, body.ids) } };
+      const registered = await resolveActor(deps, caller, body.agent);
+      return { status: 200, body: { acknowledged: await acknowledgeEntries(deps, registered, body.ids) } };
     },
   }),
 ];

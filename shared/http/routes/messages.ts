@@ -160,17 +160,17 @@ export const receiveMessages = async (
   const { order, findCycleContaining } = computeTopologicalOrder(called);
   const last = new Map<string, Promise<MessageResult>>();
   const results = new Map<number, Promise<MessageResult>>();
-  for (const place of order) {
-    const { correlationIds = [], dependencyIds = [] } = called[place] ?? {};
+  for (const index of order) {
+    const { correlationIds = [], dependencyIds = [] } = called[index] ?? {};
     const known = [...correlationIds, ...dependencyIds];
     const earlier = known.flatMap((name) => last.get(name) ?? []);
     const result = Promise.all(earlier).then(() =>
-      receiveMessage(deps, sent, messages[place], findCycleContaining(place), envelopes[place]),
+      receiveMessage(deps, sent, messages[index], findCycleContaining(index), envelopes[index]),
     );
     for (const name of known) last.set(name, result);
-    results.set(place, result);
+    results.set(index, result);
   }
-  return Promise.all(messages.flatMap((_, place) => results.get(place) ?? []));
+  return Promise.all(messages.flatMap((_, index) => results.get(index) ?? []));
 };
 
 /** What any dialect would take for a name: which of them the message is of shows only later. */

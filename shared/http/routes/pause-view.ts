@@ -15,9 +15,9 @@ export const PauseView = z.object({
 
 export const toPauseView = (
   { clock }: Pick<Deps, 'clock'>,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
 ): z.output<typeof PauseView> | undefined => {
-  const pause = getActivePause(known, clock.now());
+  const pause = getActivePause(registered, clock.now());
   if (!pause) return undefined;
   const { action, by, reason, since, until } = pause;
   const times = { since: toIso(since), until: toIso(until) };

@@ -18,9 +18,9 @@ export const turnStreamRoutes: Route[] = [
       const id = params.agent_turn_id ?? '';
       const last = getLastEventId(request);
       // Once a stream has begun, it is too late to refuse anything.
-      const place = last === undefined ? STREAM_START : parseStreamPosition(last, deps.clock.now());
+      const position = last === undefined ? STREAM_START : parseStreamPosition(last, deps.clock.now());
       await getTurn(deps, caller, id);
-      return { status: 200, stream: streamChunks(deps, caller, id, place, longPoll.startStream()) };
+      return { status: 200, stream: streamChunks(deps, caller, id, position, longPoll.startStream()) };
     },
   }),
 ];

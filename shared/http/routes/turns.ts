@@ -46,11 +46,11 @@ const resolveTurnHolder = async (
   deps: Deps,
   caller: Caller,
   turn: string,
-  said: { turn_epoch: number; agent_id?: string | undefined },
+  body: { turn_epoch: number; agent_id?: string | undefined },
 ): Promise<TurnHolder> => {
-  const named = said.agent_id ?? (caller.role === 'admin' ? (await getTurn(deps, caller, turn)).agent : undefined);
+  const named = body.agent_id ?? (caller.role === 'admin' ? (await getTurn(deps, caller, turn)).agent : undefined);
   const { agent } = await resolveActor(deps, caller, named);
-  return { project: caller.project, agent: agent.id, turn, epoch: said.turn_epoch };
+  return { project: caller.project, agent: agent.id, turn, epoch: body.turn_epoch };
 };
 
 /** One call with which a worker brings its turn further. */
@@ -68,9 +68,9 @@ const defineAdvanceRoute = <B extends { turn_epoch: number; agent_id?: string | 
     body,
     code,
     responses: { 200: { description: 'Done, or done before', schema: AdvanceResult }, ...staleTurnResponse },
-    handle: async ({ deps, caller, params, body: said }) => {
-      const holder = await resolveTurnHolder(deps, caller, params.agent_turn_id ?? '', said);
-      return { status: 200, body: await advance(deps, holder, said) };
+    handle: async ({ deps, caller, params, body }) => {
+      const holder = await resolveTurnHolder(deps, caller, params.agent_turn_id ?? '', body);
+      return { status: 200, body: await advance(deps, holder, body) };
     },
   });
 
@@ -120,10 +120,10 @@ export const turnRoutes: Route[] = [
     }),
     responses: { 200: { description: 'The turn', schema: Lease }, 204: { description: 'No turn in this time' } },
     handle: async ({ deps, caller, body, longPoll }) => {
-      const known = await resolveActor(deps, caller, body.agent_id);
+      const registered = await resolveActor(deps, caller, body.agent_id);
       const waitMs = body.wait * 1000;
       const options = { waitMs, signal: longPoll.startWait(waitMs), leaseId: body.lease_id };
-      const leased = await leaseTurn(deps, known, options);
+      const leased = await leaseTurn(deps, registered, options);
       if (leased) longPoll.handOver();
       return leased ? { status: 200, body: toLeaseView(leased) } : { status: 204 };
     },

@@ -47,11 +47,11 @@ export const buildControlWrite = (
   project: string,
   to: string,
   by: string,
-  order: ControlCommand,
+  command: ControlCommand,
 ): TransactionWrite => ({
   kind: 'update',
   key: healthRef(project, to),
-  change: buildControlChange(order, by, deps.clock.now()),
+  change: buildControlChange(command, by, deps.clock.now()),
 });
 
 const buildControlChange = ({ action, reason, timeoutMs }: ControlCommand, by: string, now: number): Change => {

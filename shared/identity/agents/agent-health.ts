@@ -109,11 +109,11 @@ export const shouldRecordActivity = (
 /** A full disk must not prevent reads. */
 export const recordActivity = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   publishedAt = Number.POSITIVE_INFINITY,
 ): Promise<void> => {
   try {
-    await writeActivity(deps, known, Math.min(publishedAt, deps.clock.now()));
+    await writeActivity(deps, registered, Math.min(publishedAt, deps.clock.now()));
   } catch (error) {
     if (!(error instanceof ParleyError && error.code === 'storage_full')) throw error;
   }

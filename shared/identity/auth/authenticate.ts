@@ -78,16 +78,16 @@ const actAs = async (
       `The key of the ${caller.role} must say for which agent it speaks: add "agent", or "agent_id" in calls about turns and boxes.`,
     );
   }
-  const known = await findAgent(deps, caller.project, named);
-  if (!known)
+  const registered = await findAgent(deps, caller.project, named);
+  if (!registered)
     throw new ParleyError('unknown_agent', `No agent ${named} is registered. PUT /v1/agents/${named} registers it.`);
-  if (caller.role === 'relay' && known.agent.transport !== 'nats') {
+  if (caller.role === 'relay' && registered.agent.transport !== 'nats') {
     throw new ParleyError(
       'from_mismatch',
       `The relay speaks for agents with via "nats", and ${named} is none of them.`,
     );
   }
-  return known;
+  return registered;
 };
 
 export const getCallerName = (caller: Caller | RelayCaller): string =>

@@ -57,8 +57,8 @@ export const readAuditLog = async (deps: Deps, caller: Caller, filter: AuditLogF
   const seen = new Set<string>();
   let cursor = filter.cursor ?? (await findNewestCursor(deps, caller.project, filter));
   for (let reads = 0; reads < MAX_READS; reads++) {
-    const place = { after: cursor, types: Object.keys(LOGGED_EVENTS), newestFirst: true };
-    const read = (limit: number) => deps.events.read(caller.project, { ...place, limit });
+    const options = { after: cursor, types: Object.keys(LOGGED_EVENTS), newestFirst: true };
+    const read = (limit: number) => deps.events.read(caller.project, { ...options, limit });
     const page = await read(reads === 0 ? Math.ceil(filter.limit / MAX_ENTRIES_PER_EVENT) : EVENT_PAGE);
     if (page.cursor === cursor) return { entries };
     for (const [at, event] of page.events.entries()) {

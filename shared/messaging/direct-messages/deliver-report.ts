@@ -13,15 +13,15 @@ import { writeMessage } from './send-direct-message.ts';
 /** What a report is among direct messages. */
 const REPORT_TYPE = 'task.report';
 
-/** Puts what was said of a task into its requester's inbox. It may come again: the same report stands there once. */
+/** Idempotent: delivers a report of the holder to the inbox of the requester. */
 export const deliverReport = async (deps: Deps, report: InboxReport): Promise<void> => {
   const { id, from, to, toInstance, sentAs, task } = report;
   const { project, priority, traceparent, tracestate, baggage } = task;
   const recipient = await findAgent(deps, project, to);
   if (!recipient || !readsAllInInbox(recipient.agent)) return;
   const { inboxLimit, transport } = recipient.agent;
-  const said = measureJson<JsonObject>(toJsonObject(task));
-  const content = await storeContent(deps, project, id, said);
+  const measured = measureJson<JsonObject>(toJsonObject(task));
+  const content = await storeContent(deps, project, id, measured);
   const message = {
     ...directMessageRef(project, from, id),
     sk: 'direct-message' as const,
@@ -38,7 +38,7 @@ export const deliverReport = async (deps: Deps, report: InboxReport): Promise<vo
     correlation: task.id,
     content,
     extensions: {},
-    fingerprint: computeFingerprint(said.value),
+    fingerprint: computeFingerprint(measured.value),
     traceparent,
     tracestate,
     baggage,

@@ -38,7 +38,7 @@ export const sendDirectMessage = async (
 ): Promise<{ duplicate: boolean }> => {
   const { project } = sending;
   const { inputBytes, extensionBytes } = deps.config.limits;
-  const said = assertMaxSize('The content of the message', message.content, inputBytes);
+  const measured = assertMaxSize('The content of the message', message.content, inputBytes);
   assertMaxSize('What the message carries beside it', message.extensions, extensionBytes);
   const recipient = await findAgent(deps, project, message.to);
   if (!recipient) {
@@ -50,7 +50,7 @@ export const sendDirectMessage = async (
       `No agent ${message.to} is registered, so that nobody would ever read this.`,
     );
   }
-  const content = await storeContent(deps, project, message.messageId, said);
+  const content = await storeContent(deps, project, message.messageId, measured);
   const directMessage = buildDirectMessage(deps, sending, recipient.agent, message, content);
   const existing = await withBlobCleanup(deps.blobs, [content], () =>
     writeMessage(deps, recipient.agent, directMessage, { ...message, isDroppable: sending.isDroppable }),

@@ -87,14 +87,14 @@ const ambiguousMessageIdError = (entries: InboxEntry[]): ParleyError =>
     { details: { messages: entries.map(describeEntry) } },
   );
 
-/** By which its reader can tell a message from others; all stand in the order of the inbox. */
+/** What identifies a message to its reader. All of it is in the sort key of the inbox. */
 const describeEntry = (entry: InboxEntry): JsonObject => {
-  const order = entry.byList?.sk ?? '';
+  const sortKey = entry.byList?.sk ?? '';
   return {
-    id: parseMessageId(order),
-    shortId: toShortId(parseMessageId(order)),
+    id: parseMessageId(sortKey),
+    shortId: toShortId(parseMessageId(sortKey)),
     from: getSender(entry),
-    timestamp: toIso(Number.parseInt(order, 10)),
+    timestamp: toIso(Number.parseInt(sortKey, 10)),
     taskId: getTaskId(entry),
   };
 };

@@ -25,12 +25,12 @@ const MAX_CLAIMED = 10;
  */
 export const claimDelegations = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   { max, ...options }: Pick<ClaimOptions, 'max' | 'waitMs' | 'instance' | 'signal' | 'canReceive' | 'dialect'>,
 ): Promise<InboxEntry[]> => {
   const entries = new Map<string, Delivery>();
   const prepare = async (taskId: string): Promise<{ leaseMs: number }> => {
-    const task = await deps.records.get(taskRef(known.agent.project, taskId));
+    const task = await deps.records.get(taskRef(registered.agent.project, taskId));
     if (!task) throw taskNotFoundError(taskId);
     const delegation = buildDelegation(task, options.instance, deps.config.tasks.retentionMs);
     const made = await deps.records.create<Delivery>(delegation, deps.newId());
@@ -39,7 +39,7 @@ export const claimDelegations = async (
     return { leaseMs: computeLeaseMs(deps, task) };
   };
   const own = { domains: [], capabilities: [] };
-  const tasks = await claimTasks(deps, known, { ...options, ...own, max: Math.min(max, MAX_CLAIMED), prepare });
+  const tasks = await claimTasks(deps, registered, { ...options, ...own, max: Math.min(max, MAX_CLAIMED), prepare });
   return tasks.flatMap(({ id }) => entries.get(id) ?? []);
 };
 
@@ -55,18 +55,18 @@ interface ReadDelegation {
 /** The task while the agent holds it; `gone` where it does not any more. Undefined where it cannot have it now. */
 export const readDelegation = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   { taskId, queueGeneration, instance }: Delegation,
   dialect: Dialect,
 ): Promise<ReadDelegation | 'gone' | undefined> => {
-  const { agent } = known;
+  const { agent } = registered;
   const found = await deps.records.get(taskRef(agent.project, taskId));
   if (!found || found.queueGeneration !== queueGeneration) return 'gone';
   if (isHeldBy(agent, found)) return encodeDelegation(deps, agent, found, dialect);
   if (found.status !== 'requested') return 'gone';
   try {
     const leaseMs = computeLeaseMs(deps, found);
-    const claimed = await claimTask(deps, known, found, { instance, leaseMs });
+    const claimed = await claimTask(deps, registered, found, { instance, leaseMs });
     return await encodeDelegation(deps, agent, claimed, dialect);
   } catch (error) {
     if (isPermanent(error)) return undefined;

@@ -30,12 +30,16 @@ export interface InboxOptions {
 }
 
 /** What waits for the agent, oldest first, in its own dialect. It stays until it is acknowledged, unless it is taken at once. */
-export const readInbox = async (deps: Deps, known: RegisteredAgent, options: InboxOptions): Promise<EncodedEntry[]> => {
-  const { agent } = known;
+export const readInbox = async (
+  deps: Deps,
+  registered: RegisteredAgent,
+  options: InboxOptions,
+): Promise<EncodedEntry[]> => {
+  const { agent } = registered;
   const p = inboxPk(agent.project, agent.id);
   if (options.instance !== undefined) await recordInstanceActivity(deps, agent, options.instance);
-  const isClaiming = options.isClaiming === true && claimsByReading(known);
-  let claimed = isClaiming ? await claimDelegations(deps, known, { ...options, waitMs: 0 }) : [];
+  const isClaiming = options.isClaiming === true && claimsByReading(registered);
+  let claimed = isClaiming ? await claimDelegations(deps, registered, { ...options, waitMs: 0 }) : [];
   let claim: WaitingClaim | undefined;
   let begun = 0;
   const read = async (): Promise<InboxEntry[]> => {
@@ -43,13 +47,13 @@ export const readInbox = async (deps: Deps, known: RegisteredAgent, options: Inb
     const others = await findOtherInstances(deps, agent, options.instance);
     const found = mergeEntries(await findWaitingEntries(deps, p, options.max, others), claimed, options.max);
     // What it claims is put into the inbox, which ends the wait.
-    if (isClaiming && found.length === 0 && options.waitMs > 0) claim ??= startClaim(deps, known, options);
+    if (isClaiming && found.length === 0 && options.waitMs > 0) claim ??= startClaim(deps, registered, options);
     return found;
   };
   try {
     const found = await waitUntil(deps, [p], options, read, (entries) => entries.length > 0);
     if (claim) claimed = await claim.end();
-    const encoded = await encodeEntries(deps, known, mergeEntries(found, claimed, options.max), options.dialect);
+    const encoded = await encodeEntries(deps, registered, mergeEntries(found, claimed, options.max), options.dialect);
     // Nothing is taken for a caller who has gone.
     if (options.isRemoving && options.signal?.aborted) return [];
     const given = options.isRemoving ? await removeEntries(deps, encoded) : encoded;
@@ -70,10 +74,10 @@ interface WaitingClaim {
   end(): Promise<InboxEntry[]>;
 }
 
-const startClaim = (deps: Deps, known: RegisteredAgent, options: InboxOptions): WaitingClaim => {
+const startClaim = (deps: Deps, registered: RegisteredAgent, options: InboxOptions): WaitingClaim => {
   const controller = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, controller.signal]) : controller.signal;
-  const claimed = claimDelegations(deps, known, { ...options, signal });
+  const claimed = claimDelegations(deps, registered, { ...options, signal });
   // Whoever ends it learns of it.
   claimed.catch(() => {});
   return {
@@ -135,17 +139,17 @@ const CONCURRENCY = 10;
 
 const encodeEntries = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   entries: InboxEntry[],
   named: string | undefined,
 ): Promise<EncodedEntry[]> => {
-  const dialect = getReaderDialect(known, named);
+  const dialect = getReaderDialect(registered, named);
   const messages: EncodedEntry[] = [];
   const gone: { entry: InboxEntry }[] = [];
   let bytes = 0;
   for (let at = 0; at < entries.length; at += CONCURRENCY) {
     const some = entries.slice(at, at + CONCURRENCY);
-    const encoded = await Promise.all(some.map((entry) => encodeEntry(deps, known, entry, dialect)));
+    const encoded = await Promise.all(some.map((entry) => encodeEntry(deps, registered, entry, dialect)));
     for (const [index, entry] of some.entries()) {
       const read = encoded[index];
       if (read === 'gone') gone.push({ entry });
@@ -162,7 +166,7 @@ const encodeEntries = async (
 /** With the trace that it is told under, whoever told it. */
 const encodeEntry = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   entry: InboxEntry,
   dialect: Dialect,
 ): Promise<Omit<EncodedEntry, 'entry'> | 'gone' | undefined> => {
@@ -170,8 +174,8 @@ const encodeEntry = async (
     return { message: await encodeMessageFor(deps, entry, dialect), trace: pickTraceFields(entry) };
   if (entry.sk === 'batch')
     return { message: await encodeBatchFor(deps, entry, dialect), trace: pickTraceFields(entry) };
-  if (entry.sk !== 'task' && entry.delegation) return readDelegation(deps, known, entry.delegation, dialect);
-  const outcome = entry.sk === 'task' ? buildOutcome(entry, known.agent.id) : entry.outcome;
+  if (entry.sk !== 'task' && entry.delegation) return readDelegation(deps, registered, entry.delegation, dialect);
+  const outcome = entry.sk === 'task' ? buildOutcome(entry, registered.agent.id) : entry.outcome;
   if (!outcome) return undefined;
   const message = await encodeOutcomeFor(deps, entry.project, outcome, dialect);
   return { message, trace: pickTraceFields(entry.sk === 'task' ? entry : outcome.task) };

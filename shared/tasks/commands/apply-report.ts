@@ -130,12 +130,12 @@ export const canReportOn = (known: RegisteredAgent, task: Task): boolean => {
   return isOfItsDomain || canServe(known, task) || canReadTask({ project, role: 'agent', registered: known }, task);
 };
 
-export const toActor = (deps: Deps, known: RegisteredAgent): Actor => ({
-  agent: known.agent.id,
-  domains: listWholeDomains(known.agent),
-  capabilities: known.agent.capabilities,
-  pause: getActivePause(known, deps.clock.now()),
-  holderLogDialect: getAuditDialect(deps.config, known.agent),
+export const toActor = (deps: Deps, registered: RegisteredAgent): Actor => ({
+  agent: registered.agent.id,
+  domains: listWholeDomains(registered.agent),
+  capabilities: registered.agent.capabilities,
+  pause: getActivePause(registered, deps.clock.now()),
+  holderLogDialect: getAuditDialect(deps.config, registered.agent),
   now: deps.clock.now(),
   limits: deps.config.tasks,
 });
@@ -160,11 +160,11 @@ const storeOutput = async (
   deps: Deps,
   project: string,
   taskId: string,
-  { output: said, artifacts: files, earlier }: ReportedOutput,
+  reported: ReportedOutput,
 ): Promise<StoredOutput> => {
   const [output, artifacts] = await Promise.all([
-    said && storeContent(deps, project, taskId, said),
-    files && storeArtifacts(deps, project, taskId, files, earlier),
+    reported.output && storeContent(deps, project, taskId, reported.output),
+    reported.artifacts && storeArtifacts(deps, project, taskId, reported.artifacts, reported.earlier),
   ]);
   return { output, artifacts };
 };

@@ -17,18 +17,18 @@ const MAX_CLAIM_WORK_MS = 30_000;
 
 export const claimOnce = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   claimId: string,
   options: ClaimOptions,
 ): Promise<Task[]> => {
-  const { project, id } = known.agent;
+  const { project, id } = registered.agent;
   const ref: Ref<ClaimReceipt> = { pk: `${project}#claim#${id}#${claimId}`, sk: 'claim' };
   const expires = deps.clock.now() + options.waitMs + MAX_CLAIM_WORK_MS;
   const begun = await deps.records.create<ClaimReceipt>({ ...ref, sk: 'claim', expires }, deps.newId());
   if (begun.outcome !== 'written') {
     const taskIds = begun.outcome === 'refused' ? begun.existing?.taskIds : undefined;
-    if (taskIds) return listTasksOfClaim(deps, known, claimId, taskIds);
-    const held = await listAssignedByClaim(deps, known, claimId);
+    if (taskIds) return listTasksOfClaim(deps, registered, claimId, taskIds);
+    const held = await listAssignedByClaim(deps, registered, claimId);
     if (held.length > 0) return held;
     throw new ParleyError('claim_in_progress', `The claim ${claimId} is still waiting for its tasks. Try again.`, {
       retryable: true,
@@ -37,8 +37,8 @@ export const claimOnce = async (
   let tasks: Task[] = [];
   try {
     // An earlier claim of this name may have died between its write to a task and its receipt.
-    tasks = await listAssignedByClaim(deps, known, claimId);
-    if (tasks.length === 0) tasks = await claimTasks(deps, known, { ...options, claimId });
+    tasks = await listAssignedByClaim(deps, registered, claimId);
+    if (tasks.length === 0) tasks = await claimTasks(deps, registered, { ...options, claimId });
     return tasks;
   } finally {
     const taskIds = tasks.map((task) => task.id);

@@ -122,10 +122,10 @@ const waitUntilUnpaused = async (
     for (;;) {
       // What is remembered of it may be older than the order that lets it work again.
       deps.directory.invalidate(project, id);
-      const known = await deps.directory.getAgent(project, id);
+      const registered = await deps.directory.getAgent(project, id);
       const now = deps.clock.now();
-      const pause = known && getActivePause(known, now);
-      if (!pause) return known;
+      const pause = registered && getActivePause(registered, now);
+      if (!pause) return registered;
       if (now >= until || signal?.aborted) return undefined;
       await watcher.next(Math.min(until, pause.until ?? until) - now, signal);
     }
@@ -136,8 +136,8 @@ const waitUntilUnpaused = async (
 
 /** It may have been told to pause while it waited, or have been removed while an administrator waited for it. */
 const isGoneOrPaused = async (deps: Deps, { agent }: RegisteredAgent): Promise<boolean> => {
-  const known = await deps.directory.getAgent(agent.project, agent.id);
-  return known === undefined || getActivePause(known, deps.clock.now()) !== undefined;
+  const registered = await deps.directory.getAgent(agent.project, agent.id);
+  return registered === undefined || getActivePause(registered, deps.clock.now()) !== undefined;
 };
 
 const isLowPriority = (queueKey: QueueKey): boolean => queueKey.priority === 'low';
@@ -145,18 +145,18 @@ const isLowPriority = (queueKey: QueueKey): boolean => queueKey.priority === 'lo
 /** Work of low priority is for whoever has nothing else to do, and one piece at a time. */
 const findEligible = (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   received: ReceivedMessage[],
 ): ReceivedMessage[] | Promise<ReceivedMessage[]> => {
   const urgent = capResponseSize(received.filter(({ queueKey }) => !isLowPriority(queueKey)));
-  return urgent.length > 0 || received.length === 0 ? urgent : findLowPriorityIfIdle(deps, known, received);
+  return urgent.length > 0 || received.length === 0 ? urgent : findLowPriorityIfIdle(deps, registered, received);
 };
 
 const findLowPriorityIfIdle = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   received: ReceivedMessage[],
-): Promise<ReceivedMessage[]> => ((await hasNoAssignedTasks(deps, known)) ? received.slice(0, 1) : []);
+): Promise<ReceivedMessage[]> => ((await hasNoAssignedTasks(deps, registered)) ? received.slice(0, 1) : []);
 
 /** Large inputs beyond the size of a response come with the next claim. */
 const capResponseSize = (received: ReceivedMessage[]): ReceivedMessage[] =>
@@ -173,12 +173,12 @@ type ClaimIdentity = Pick<ClaimOptions, 'claimId' | 'instance' | 'leaseMs' | 'di
 /** A queue message whose task cannot be claimed has become pointless, and goes. */
 const claimReceivedMessages = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   received: ReceivedMessage[],
   named: ClaimIdentity,
 ): Promise<Task[]> => {
   const outcomes = await Promise.allSettled(
-    received.map((message) => claimByQueueMessage(deps, known, message, named)),
+    received.map((message) => claimByQueueMessage(deps, registered, message, named)),
   );
   const settled = received.filter((_, index) => {
     const outcome = outcomes[index];
@@ -197,17 +197,17 @@ const claimReceivedMessages = async (
 
 const claimByQueueMessage = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   { queueKey, body }: ReceivedMessage,
   { claimId, instance, leaseMs: wantedMs, dialect, prepare }: ClaimIdentity,
 ): Promise<Task> => {
   const { taskId, queueGeneration, due } = parseQueueBody(body);
   const { leaseMs } = prepare ? await prepare(taskId) : { leaseMs: wantedMs };
-  const { project } = known.agent;
+  const { project } = registered.agent;
   // Before the claim, for without it the agent would hold what it cannot report on.
-  await ensureAlias(deps, project, getReaderDialect(known, dialect), taskId);
+  await ensureAlias(deps, project, getReaderDialect(registered, dialect), taskId);
   // A condition holds a hundred values at most, and an agent may have more capabilities.
-  const by = { ...toActor(deps, known), capabilities: queueKey.kind === 'capability' ? [queueKey.name] : [] };
+  const by = { ...toActor(deps, registered), capabilities: queueKey.kind === 'capability' ? [queueKey.name] : [] };
   const optimisticChange = toConditionalUpdate(
     buildClaimTransition({ project, id: taskId }, by, { queueGeneration, due, claimId, instance, leaseMs }),
   );
@@ -221,11 +221,11 @@ const claimByQueueMessage = async (
 /** A task that was seen, and waits for the agent alone. */
 export const claimTask = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   { project, id, queueGeneration }: Task,
   { instance, leaseMs }: Pick<ClaimOptions, 'instance' | 'leaseMs'>,
 ): Promise<Task> => {
-  const by = toActor(deps, known);
+  const by = toActor(deps, registered);
   const done = await updateTask(deps, project, id, undefined, (task) =>
     applyTo(task, buildClaimTransition(task, by, { queueGeneration, due: task.due, instance, leaseMs })),
   );
@@ -244,13 +244,13 @@ const parseQueueBody = (body: Json): { taskId: string; queueGeneration: number; 
 /** One task whose content is lost must not keep the others from the agent that holds them. */
 export const encodeClaimedTasks = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   tasks: Task[],
   dialect?: string,
 ): Promise<ClaimedTask[]> => {
-  const reader = getReaderDialect(known, dialect);
-  const fitting = await declineMisfits(deps, known, tasks);
-  const handed = await Promise.allSettled(fitting.map((task) => encodeClaimedTask(deps, known, task, reader)));
+  const reader = getReaderDialect(registered, dialect);
+  const fitting = await declineMisfits(deps, registered, tasks);
+  const handed = await Promise.allSettled(fitting.map((task) => encodeClaimedTask(deps, registered, task, reader)));
   return handed.flatMap((outcome, index) => {
     if (outcome.status === 'fulfilled') return [outcome.value];
     deps.log('error', 'encoding claimed task failed', {
@@ -262,17 +262,17 @@ export const encodeClaimedTasks = async (
 };
 
 /** Those whose input its agent takes; the others go on to whoever else can do them. */
-const declineMisfits = async (deps: Deps, known: RegisteredAgent, tasks: Task[]): Promise<Task[]> => {
-  if (!known.agent.schemas) return tasks;
-  const fits = await Promise.all(tasks.map((task) => isFitOrDeclined(deps, known, task)));
+const declineMisfits = async (deps: Deps, registered: RegisteredAgent, tasks: Task[]): Promise<Task[]> => {
+  if (!registered.agent.schemas) return tasks;
+  const fits = await Promise.all(tasks.map((task) => isFitOrDeclined(deps, registered, task)));
   return tasks.filter((_, index) => fits[index]);
 };
 
 /** One that cannot be looked at is handed over as it is. */
-const isFitOrDeclined = async (deps: Deps, known: RegisteredAgent, task: Task): Promise<boolean> => {
+const isFitOrDeclined = async (deps: Deps, registered: RegisteredAgent, task: Task): Promise<boolean> => {
   try {
-    const misfit = await findMisfit(deps, known, task);
-    if (misfit) await applyReport(deps, known, misfit);
+    const misfit = await findMisfit(deps, registered, task);
+    if (misfit) await applyReport(deps, registered, misfit);
     return !misfit;
   } catch (error) {
     deps.log('warn', 'input not held against its schema', { taskId: task.id, error: String(error) });

@@ -22,18 +22,18 @@ interface QueueFilter {
 const defaultQueueKeys = new WeakMap<Agent, QueueKey[]>();
 
 /** What a claim looks at, priority before address. Whoever asks for some work only is given no other but what is addressed to it. */
-export const getClaimableQueues = (known: RegisteredAgent, wanted: QueueFilter): QueueKey[] => {
+export const getClaimableQueues = (registered: RegisteredAgent, wanted: QueueFilter): QueueKey[] => {
   const isUsual = wanted.domains === undefined && wanted.capabilities === undefined && wanted.instance === undefined;
-  if (!isUsual) return buildClaimableQueues(known, wanted);
-  const queueKeys = defaultQueueKeys.get(known.agent) ?? buildClaimableQueues(known, wanted);
-  defaultQueueKeys.set(known.agent, queueKeys);
+  if (!isUsual) return buildClaimableQueues(registered, wanted);
+  const queueKeys = defaultQueueKeys.get(registered.agent) ?? buildClaimableQueues(registered, wanted);
+  defaultQueueKeys.set(registered.agent, queueKeys);
   return queueKeys;
 };
 
-const buildClaimableQueues = (known: RegisteredAgent, wanted: QueueFilter): QueueKey[] => {
-  const { project, id } = known.agent;
+const buildClaimableQueues = (registered: RegisteredAgent, wanted: QueueFilter): QueueKey[] => {
+  const { project, id } = registered.agent;
   const names = wanted.instance === undefined ? [id] : [formatInstanceQueueName(id, wanted.instance), id];
-  const { domains, capabilities } = pickSharedQueues(known, wanted);
+  const { domains, capabilities } = pickSharedQueues(registered, wanted);
   return PRIORITIES.flatMap((priority) => [
     ...names.map((name): QueueKey => ({ project, kind: 'agent', name, priority })),
     ...domains.map((name): QueueKey => ({ project, kind: 'domain', name, priority })),
@@ -47,8 +47,8 @@ interface SharedQueues {
   capabilities: string[];
 }
 
-const pickSharedQueues = (known: RegisteredAgent, wanted: QueueFilter): SharedQueues => {
-  const { agent } = known;
+const pickSharedQueues = (registered: RegisteredAgent, wanted: QueueFilter): SharedQueues => {
+  const { agent } = registered;
   const [whole, exact, skills] = [
     listWholeDomains(agent),
     listExactCapabilities(agent),
@@ -57,7 +57,7 @@ const pickSharedQueues = (known: RegisteredAgent, wanted: QueueFilter): SharedQu
   const { domains, capabilities } = wanted;
   if (domains === undefined && capabilities === undefined)
     return { domains: whole, capabilities: [...exact, ...skills] };
-  assertServed(agent.id, 'serve', domains, listServedDomains(known));
+  assertServed(agent.id, 'serve', domains, listServedDomains(registered));
   const stars = whole.map(buildDomainWildcard);
   assertServed(agent.id, 'declare', capabilities, [...exact, ...skills, ...stars]);
   const inDomains = exact.filter((capability) => domains?.includes(getDomain(capability) ?? ''));

@@ -9,21 +9,21 @@ const MAX_COUNTED = 10;
 /** What waits for the agent and is more urgent than what it works on; undefined for nothing. */
 export const countMoreUrgent = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   priority: Priority,
 ): Promise<QueueCounts | undefined> => {
   const higher = PRIORITIES.slice(0, PRIORITIES.indexOf(priority));
-  const queueKeys = getClaimableQueues(known, {}).filter((queueKey) => higher.includes(queueKey.priority));
+  const queueKeys = getClaimableQueues(registered, {}).filter((queueKey) => higher.includes(queueKey.priority));
   if (queueKeys.length === 0) return undefined;
   try {
     const counts = await deps.queues.count(queueKeys, {
       max: MAX_COUNTED,
-      skip: (body) => isExcludedFrom(known, body),
+      skip: (body) => isExcludedFrom(registered, body),
     });
     return Object.keys(counts).length > 0 ? counts : undefined;
   } catch (error) {
     // The report is on record, whatever its sender is told beside that.
-    deps.log('warn', 'count of queued tasks failed', { agent: known.agent.id, error: String(error) });
+    deps.log('warn', 'count of queued tasks failed', { agent: registered.agent.id, error: String(error) });
     return undefined;
   }
 };

@@ -136,14 +136,14 @@ const resolveRequest = async (
   caller: Caller,
   request: TaskRequestCommand,
 ): Promise<ResolvedRequest | ParleyError> => {
-  const way = await resolveDestination(deps, caller.project, request);
-  if (way instanceof Error) return way;
-  const misfit = way.addressee && (await checkInput(way.addressee, request.capability, request.input));
+  const destination = await resolveDestination(deps, caller.project, request);
+  if (destination instanceof Error) return destination;
+  const misfit = destination.addressee && (await checkInput(destination.addressee, request.capability, request.input));
   if (misfit) return misfit;
   const lineage = await resolveLineage(deps, caller, request);
   if (lineage instanceof Error) return lineage;
   const awaited = request.dependencyIds ? await findOpenDependencies(deps, caller, request.dependencyIds) : [];
-  return awaited instanceof Error ? awaited : { destination: way, lineage, openDependencies: awaited };
+  return awaited instanceof Error ? awaited : { destination, lineage, openDependencies: awaited };
 };
 
 /** The same name again is refused, which is as good. */
@@ -217,7 +217,7 @@ const buildTask = (
     input,
     trace,
     origin: {
-      destination: { isCapabilityUndeclared, isReadInInbox, addressee: _known, ...way },
+      destination: { isCapabilityUndeclared, isReadInInbox, addressee: _known, ...route },
       lineage,
       openDependencies,
     },
@@ -280,8 +280,8 @@ const buildTask = (
     reportsToInbox: requester && readsAllInInbox(requester) ? true : undefined,
     delegationChain: lineage.delegationChain,
     requesterLogDialect: requester && !request.auditEntry ? getAuditDialect(deps.config, requester) : undefined,
-    ...way,
-    ...buildInstanceTimer(deps, way),
+    ...route,
+    ...buildInstanceTimer(deps, route),
     ...buildWaitingFields(openDependencies, now),
   };
 };

@@ -41,12 +41,12 @@ export const encodeRequestFor = async (
   }
   const content = await loadContent(deps.blobs, project, task.input);
   const input = await offloadForDialect(deps, dialect, { project, from, type: 'task.instruction' }, content);
-  const spoken = called === task.id ? task : { ...task, id: called };
+  const shown = called === task.id ? task : { ...task, id: called };
   const { encodeRequest } = getEncoder(dialect);
-  const message = encodeRequest(spoken, input);
+  const message = encodeRequest(shown, input);
   if (!task.dependencyIds?.length) return message;
   const room =
     dialect.maxMessageBytes && Math.max(0, dialect.maxMessageBytes - measureJson(message).bytes - RESULTS_FIELD_BYTES);
   const results = await loadDependencyResults(deps, dialect, task, room);
-  return results === undefined ? message : encodeRequest(spoken, input, results);
+  return results === undefined ? message : encodeRequest(shown, input, results);
 };

@@ -30,16 +30,16 @@ export const cancelTask = (deps: Deps, caller: Caller, id: string): Promise<Task
 /** Runs a failed or expired task once more, if there is still somebody who could claim it. */
 export const retryTask = async (deps: Deps, caller: Caller, id: string): Promise<Task> => {
   const found = await findTaskByAnyId(deps.records, caller.project, id);
-  const way = found && (await resolveDestination(deps, caller.project, found));
+  const destination = found && (await resolveDestination(deps, caller.project, found));
   const by = getCallerName(caller);
   return updateAsRequester(deps, caller, id, (task) => {
-    if (way instanceof Error) return way;
+    if (destination instanceof Error) return destination;
     const change = isEndedByDependency(task)
       ? buildWaitAgainChange(task, toTransitionContext(deps), by)
       : buildRetryChange(task, toTransitionContext(deps), by);
-    return change instanceof Error || !way?.routingCapability
+    return change instanceof Error || !destination?.routingCapability
       ? change
-      : mergeChanges(change, { set: { routingCapability: way.routingCapability } });
+      : mergeChanges(change, { set: { routingCapability: destination.routingCapability } });
   });
 };
 

@@ -22,9 +22,9 @@ export const resolveLineage = async (
   caller: Caller,
   request: TaskRequestCommand,
 ): Promise<Lineage | ParleyError> => {
-  const { delegationChain: said = [], from } = request;
+  const { delegationChain: named = [], from } = request;
   const parent = request.parent === undefined ? undefined : await findParent(deps, caller, request, request.parent);
-  const handled = parent ? [...getDelegationChain(parent), ...said] : said;
+  const handled = parent ? [...getDelegationChain(parent), ...named] : named;
   const delegationChain = handled.filter((agent, at) => handled.indexOf(agent) === at);
   if (delegationChain.at(-1) !== from) delegationChain.push(from);
   const back = checkDelegationCycle(request, delegationChain, parent);

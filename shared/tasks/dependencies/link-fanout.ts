@@ -32,14 +32,14 @@ export const reconcileDependents = (deps: Deps, { project, id }: Task): Promise<
   startFanout(deps, { project, task: id, relation: 'dependent' });
 
 /** News in the middle of a walk begin it anew, since what was passed may have to be looked at once more. */
-const startFanout = async (deps: Deps, way: FanoutTarget): Promise<void> => {
-  const reachedUpTo = await processLinkPage(deps, way);
+const startFanout = async (deps: Deps, target: FanoutTarget): Promise<void> => {
+  const reachedUpTo = await processLinkPage(deps, target);
   if (reachedUpTo === undefined) return;
-  const set = { ...way, cursor: reachedUpTo, due: deps.clock.now() };
-  await deps.records.update(fanoutCursorRef(way), { set }, deps.newId(), 'orCreate');
+  const set = { ...target, cursor: reachedUpTo, due: deps.clock.now() };
+  await deps.records.update(fanoutCursorRef(target), { set }, deps.newId(), 'orCreate');
 };
 
-/** The next links. Whoever dies on the way, or comes twice, follows the same ones again. */
+/** The next page of links. A repetition, or a restart after a crash, processes the same page again. */
 export const onFanoutTimer = async (deps: Deps, fanout: FanoutCursor): Promise<void> => {
   const reachedUpTo = await processLinkPage(deps, fanout, fanout.cursor);
   const [key, unchanged] = [fanoutCursorRef(fanout), equals('v', fanout.v)];
@@ -52,11 +52,11 @@ export const onFanoutTimer = async (deps: Deps, fanout: FanoutCursor): Promise<v
 };
 
 /** One page of links. Says up to where it came; undefined at the end. */
-const processLinkPage = async (deps: Deps, way: FanoutTarget, after?: string): Promise<string | undefined> => {
-  const links = await listLinks(deps.records, taskRef(way.project, way.task).pk, way.relation, after);
+const processLinkPage = async (deps: Deps, target: FanoutTarget, after?: string): Promise<string | undefined> => {
+  const links = await listLinks(deps.records, taskRef(target.project, target.task).pk, target.relation, after);
   const ids = links.map(({ taskId }) => taskId);
-  if (way.change) await updateOwnChildren(deps, way, ids, way.change);
-  else await Promise.all(ids.map((id) => reconcileDependencies(deps, way.project, id)));
+  if (target.change) await updateOwnChildren(deps, target, ids, target.change);
+  else await Promise.all(ids.map((id) => reconcileDependencies(deps, target.project, id)));
   return links.length < LINKS_PAGE_SIZE ? undefined : links.at(-1)?.sk;
 };
 

@@ -65,12 +65,12 @@ export const findTaskByShortId = async (
   report: TaskReport,
 ): Promise<string | undefined> => {
   const { taskId, requester = '' } = report;
-  const [said, named] = await Promise.all([
+  const [sent, named] = await Promise.all([
     findPrior(deps, agent.project, report),
     taskId === '' ? findOnlyAssignedTask(deps, agent, requester) : findNamedTask(deps, agent, requester, taskId),
   ]);
   // The same message again is about what it was about, though that may no longer be open, or no longer alone.
-  return said ? said.taskId : named;
+  return sent ? sent.taskId : named;
 };
 
 const findNamedTask = async (

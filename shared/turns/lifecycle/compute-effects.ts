@@ -145,8 +145,8 @@ const computeToolCallEffects = (before: AgentState | undefined, after: AgentStat
     const report = getOwn(after.reports, toolCall);
     if (report?.type === 'tool_result') return [{ kind: 'completeToolCallTask', project, turn, toolCall, report }];
     if (hasEnded && last?.toolCall === toolCall) {
-      const said = { status: last.status, card: last.toolResultCard ?? '' };
-      return [{ kind: 'completeToolCallTask', project, turn, toolCall, report: said }];
+      const final = { status: last.status, card: last.toolResultCard ?? '' };
+      return [{ kind: 'completeToolCallTask', project, turn, toolCall, report: final }];
     }
     return hasEnded || report ? [{ kind: 'cancelToolCall', project, turn, toolCall }] : [];
   });

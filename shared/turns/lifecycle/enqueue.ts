@@ -89,16 +89,20 @@ export const prepareEnqueue = async (
   const from = wanted.from ?? getCallerName(caller);
   const earlier = await deps.records.get(correlationRef(project, wanted.correlation, 'enqueue', 'request'));
   // A repetition that names no depth is as deep as the call before it.
-  const { trace: _trace, protocolVersion: _version, depth: said = earlier?.depth ?? 0, ...content } = wanted;
-  const fingerprint = computeFingerprint({ ...content, from, depth: said instanceof Error ? said.message : said });
+  const { trace: _trace, protocolVersion: _version, depth: givenDepth = earlier?.depth ?? 0, ...content } = wanted;
+  const fingerprint = computeFingerprint({
+    ...content,
+    from,
+    depth: givenDepth instanceof Error ? givenDepth.message : givenDepth,
+  });
   if (earlier?.fingerprint === fingerprint) return { turn: earlier.turn, inboxId: wanted.correlation, duplicate: true };
-  const depth = said instanceof Error ? 0 : said;
+  const depth = givenDepth instanceof Error ? 0 : givenDepth;
   const turn = buildTurn(deps, project, from, { ...wanted, depth }, target, fingerprint);
   // What did the work of the call before goes on, and must not be reported as failed.
   if (earlier && wanted.parent) throw toolCallIdReusedError(wanted.parent.toolCall);
   const mistake = earlier
     ? correlationIdReusedError(wanted.correlation)
-    : (checkCallLimits(deps, wanted, said) ?? (await checkCallCycle(deps, project, wanted, target)));
+    : (checkCallLimits(deps, wanted, givenDepth) ?? (await checkCallCycle(deps, project, wanted, target)));
   if (mistake) throw await createRejectedTurn(deps, turn, mistake);
   await assertBoxExists(deps, project, wanted.contextBox);
   return { turn, writes: buildEnqueueWrites(turn) };

@@ -36,8 +36,8 @@ export const wakeIfQueued = async (
     prefix: QUEUED_PREFIX,
     limit: 1,
   });
-  const known = own ? undefined : await deps.directory.getAgent(project, agent);
-  const next = own ?? (known && (await findOldestGroupTurn(deps, known.agent)));
+  const registered = own ? undefined : await deps.directory.getAgent(project, agent);
+  const next = own ?? (registered && (await findOldestGroupTurn(deps, registered.agent)));
   if (!next) return;
   const { channel, depth, traceparent, tracestate, protocolVersion } = next;
   const about = { project, channel, depth, traceparent, tracestate, protocolVersion };

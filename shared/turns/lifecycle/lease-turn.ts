@@ -38,10 +38,10 @@ export interface TurnLeaseOptions {
 /** The agent's next turn, or the one that can go on; undefined if there is none in time. */
 export const leaseTurn = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   options: TurnLeaseOptions,
 ): Promise<TurnLease | undefined> => {
-  const { agent } = known;
+  const { agent } = registered;
   if (!getDialect(agent.dialect).usesTurns) {
     throw new ParleyError(
       'not_eligible',
@@ -55,12 +55,15 @@ export const leaseTurn = async (
   try {
     for (;;) {
       if (options.signal?.aborted) return undefined;
-      const found = await tryLease(deps, known, options.leaseId);
+      const found = await tryLease(deps, registered, options.leaseId);
       const left = Math.max(0, until - deps.clock.now());
       const isOver = left === 0 || options.signal?.aborted === true;
       if (typeof found === 'object' || (found === 'busy' && isOver))
         return typeof found === 'object' ? found : undefined;
-      const task = await waitForChangeOrTask(deps, known, watchers, found === 'busy', { ...options, waitMs: left });
+      const task = await waitForChangeOrTask(deps, registered, watchers, found === 'busy', {
+        ...options,
+        waitMs: left,
+      });
       if (task || isOver) return task;
     }
   } finally {
@@ -71,7 +74,7 @@ export const leaseTurn = async (
 /** Waits for a turn and, unless the agent has one in hand, for a task: whichever comes first ends the other wait. */
 const waitForChangeOrTask = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   watchers: Watcher[],
   isBusy: boolean,
   { waitMs, signal, leaseId }: TurnLeaseOptions,
@@ -81,7 +84,7 @@ const waitForChangeOrTask = async (
   const changed = watchers.length > 0 ? waitForAnyChange(watchers, waitMs, either) : undefined;
   const claimed = isBusy
     ? undefined
-    : leaseTaskAsTurn(deps, known, { waitMs, signal: waitMs > 0 ? either : undefined, leaseId });
+    : leaseTaskAsTurn(deps, registered, { waitMs, signal: waitMs > 0 ? either : undefined, leaseId });
   try {
     if (claimed && changed) await Promise.race([claimed, changed]);
     else await changed;
@@ -96,10 +99,10 @@ const MAX_LEASE_ATTEMPTS = 3;
 
 const tryLease = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   leaseId: string | undefined,
 ): Promise<TurnLease | 'busy' | undefined> => {
-  const { project, id } = known.agent;
+  const { project, id } = registered.agent;
   for (let tries = 0; tries < MAX_LEASE_ATTEMPTS; tries++) {
     // The head comes first, and then the oldest of what is queued.
     const found = await deps.records.query<Item>({ pk: agentTurnsPk(project, id), limit: 2 });
@@ -107,7 +110,7 @@ const tryLease = async (
     const taken =
       head && head.state !== 'idle'
         ? await resumeOrRepeatLease(deps, head, leaseId)
-        : await leaseQueuedTurn(deps, known, head, found.find(isQueuedTurn), leaseId);
+        : await leaseQueuedTurn(deps, registered, head, found.find(isQueuedTurn), leaseId);
     if (taken !== 'lost') return taken;
   }
   return undefined;

@@ -61,6 +61,6 @@ const MAX_SUMMARY_CHARACTERS = 2000;
 export const loadSummary = async (deps: Deps, project: string, id = ''): Promise<string | undefined> => {
   const card = CARD_ID_PATTERN.test(id) ? await deps.records.get(cardRef(project, id)) : undefined;
   const content = card && (await loadContent(deps.blobs, project, card.content));
-  const said = isObject(content) ? content.summary : content;
-  return typeof said === 'string' ? said.slice(0, MAX_SUMMARY_CHARACTERS) : undefined;
+  const summary = isObject(content) ? content.summary : content;
+  return typeof summary === 'string' ? summary.slice(0, MAX_SUMMARY_CHARACTERS) : undefined;
 };

@@ -120,8 +120,8 @@ export const requireSubjectChannel = (channel: string | undefined): Rule<AgentSt
         },
       ];
 
-export const channelMismatchError = (said: string, recorded: string | undefined): ParleyError =>
-  new ParleyError('protocol_violation', `The subject is of the channel ${said}, but the turn of ${recorded}.`, {
+export const channelMismatchError = (given: string, recorded: string | undefined): ParleyError =>
+  new ParleyError('protocol_violation', `The subject is of the channel ${given}, but the turn of ${recorded}.`, {
     details: { violated: 'channel' },
   });
 

@@ -164,7 +164,7 @@ export const buildReportTransition = (
   token: FencingToken,
   toolCall: string,
   { depth, channel, channels }: ReportContext,
-  said: ToolReport,
+  report: ToolReport,
   { now, limits }: TurnTransitionContext,
 ): Transition<AgentState> => {
   const rules = [
@@ -174,8 +174,8 @@ export const buildReportTransition = (
     ...requireSubjectChannel(channel),
     requireAwaited(toolCall),
   ];
-  if (said.afterExecution === 'terminate') {
-    const end = { status: said.status, at: now, deliverable: said.card, toolResultCard: said.card };
+  if (report.afterExecution === 'terminate') {
+    const end = { status: report.status, at: now, deliverable: report.card, toolResultCard: report.card };
     return { rules, change: buildTurnEndChange(token, end, toolCall) };
   }
   return {
@@ -183,7 +183,7 @@ export const buildReportTransition = (
     change: {
       set: {
         [`waiting.${toolCall}`]: 'received',
-        [`reports.${toolCall}`]: said,
+        [`reports.${toolCall}`]: report,
         aliveAt: now,
         due: now + limits.repeatWakeupMs,
       },

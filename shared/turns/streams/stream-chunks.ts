@@ -26,7 +26,7 @@ export async function* streamChunks(
   from: StreamPosition,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<string> {
-  const order = new ChunkSequencer(from);
+  const sequencer = new ChunkSequencer(from);
   const { feed, leave } = subscribeToTurn(deps, caller.project, turnId);
   let readFrom = Math.max(0, getPositionTime(from) - OVERLAP_MS);
   try {
@@ -35,17 +35,17 @@ export async function* streamChunks(
       const { version } = feed;
       const { turn, received, hasMore } = await feed.read(readFrom);
       if (!turn || !canUseChannel(who, turn.channel)) return;
-      yield* buildFrames(order.push(received, deps.clock.now()));
+      yield* buildFrames(sequencer.push(received, deps.clock.now()));
       const newest = Math.max(readFrom, ...received.map(({ at }) => at));
       readFrom = hasMore ? newest : Math.max(readFrom, newest - OVERLAP_MS);
-      order.forgetBefore(readFrom - OVERLAP_MS);
+      sequencer.forgetBefore(readFrom - OVERLAP_MS);
       if (hasMore || feed.version !== version) continue;
-      if (turn.end && order.dueAt === undefined) {
+      if (turn.end && sequencer.dueAt === undefined) {
         yield `event: end\ndata: ${JSON.stringify({ agent_turn_id: turnId, status: turn.end.status })}\n\n`;
         return;
       }
       const quietFrom = deps.clock.now();
-      await feed.waitForChange(Math.min(KEEP_ALIVE_MS, Math.max(0, (order.dueAt ?? Infinity) - quietFrom)), signal);
+      await feed.waitForChange(Math.min(KEEP_ALIVE_MS, Math.max(0, (sequencer.dueAt ?? Infinity) - quietFrom)), signal);
       if (deps.clock.now() - quietFrom >= KEEP_ALIVE_MS) yield ': still here\n\n';
     }
   } finally {

@@ -18,13 +18,13 @@ export const completeTaskFromTurn = async (deps: Deps, turn: Turn, end: TurnEnd)
   if (!sender || turn.task === undefined) return;
   const id = uuidFromSeed(['end', turn.id]);
   const { status, deliverable, outputBox } = end;
-  const said = { agent_turn_id: turn.id, status, deliverable_card_id: deliverable, output_box_id: outputBox };
+  const link = { agent_turn_id: turn.id, status, deliverable_card_id: deliverable, output_box_id: outputBox };
   const about = {
     messageId: id,
     fingerprint: id,
     from: turn.agent,
     taskId: turn.task,
-    extensions: turnProtocol.toExtensions(said),
+    extensions: turnProtocol.toExtensions(link),
   };
   const isDone = status === 'success' || status === 'partial';
   try {

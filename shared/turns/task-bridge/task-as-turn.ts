@@ -23,16 +23,16 @@ import { buildLeaseChange } from '../lifecycle/transitions.ts';
 /** The agent's next task as a turn of its own; undefined if there is none in time. */
 export const leaseTaskAsTurn = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   options: { waitMs: number; signal?: AbortSignal; leaseId?: string },
 ): Promise<TurnLease | undefined> => {
-  const [task] = await claimTasks(deps, known, { max: 1, waitMs: options.waitMs, signal: options.signal });
+  const [task] = await claimTasks(deps, registered, { max: 1, waitMs: options.waitMs, signal: options.signal });
   if (!task) return undefined;
-  const { project, id: agent } = known.agent;
+  const { project, id: agent } = registered.agent;
   const head = await deps.records.get(agentStateRef(project, agent));
   const taken =
     head === undefined || head.state === 'idle'
-      ? await startTaskTurn(deps, known, task, head, options.leaseId)
+      ? await startTaskTurn(deps, registered, task, head, options.leaseId)
       : undefined;
   // Another worker of the agent has taken up something meanwhile, and an agent does one thing at a time.
   if (!taken) await releaseClaim(deps, task);
@@ -41,19 +41,19 @@ export const leaseTaskAsTurn = async (
 
 const startTaskTurn = async (
   deps: Deps,
-  known: RegisteredAgent,
+  registered: RegisteredAgent,
   task: Task,
   head: AgentState | undefined,
   leaseId: string | undefined,
 ): Promise<TurnLease | undefined> => {
-  const { project, id: agent } = known.agent;
+  const { project, id: agent } = registered.agent;
   const now = deps.clock.now();
   const epoch = (head?.epoch ?? 0) + 1;
-  const dialect = getDialect(known.agent.dialect);
+  const dialect = getDialect(registered.agent.dialect);
   const about = { project, from: task.from, type: 'task.instruction' } as const;
   const input = await offloadForDialect(deps, dialect, about, await loadContent(deps.blobs, project, task.input));
   const work = turnProtocol.encodeTask(task, input, await loadDependencyResults(deps, dialect, task));
-  const turn = buildTaskTurn(deps, known.agent, task, work, epoch);
+  const turn = buildTaskTurn(deps, registered.agent, task, work, epoch);
   const { id, correlation, depth, channel, from, createdAt, headers, callers, protocolVersion } = turn;
   const active = {
     correlation,

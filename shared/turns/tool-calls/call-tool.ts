@@ -68,13 +68,13 @@ export interface ValidatedCall {
 export const validateToolCall = async (
   deps: Deps,
   caller: Caller,
-  order: ToolCommand,
+  command: ToolCommand,
 ): Promise<ValidatedCall | 'answered'> => {
-  const { agent, turn, epoch, toolCall, toolName, targetSubject } = order;
+  const { agent, turn, epoch, toolCall, toolName, targetSubject } = command;
   if (caller.role === 'agent' && caller.registered.agent.id !== agent) {
     throw new ParleyError('from_mismatch', `The key belongs to ${getCallerName(caller)}, not to ${agent}.`);
   }
-  const lookUp = order.isInternal ? findTool : getTool;
+  const lookUp = command.isInternal ? findTool : getTool;
   const tool = toolName === undefined ? undefined : await lookUp(deps, caller.project, toolName);
   if (tool && tool.targetSubject !== targetSubject) {
     throw protocolViolationError(
@@ -85,27 +85,29 @@ export const validateToolCall = async (
   const head = await deps.records.get(agentStateRef(caller.project, agent));
   if (!head?.active || !isCurrentToken({ turn, epoch }, head)) throw staleTurnError({ turn, epoch }, head);
   // Each sending of a command has its own time.
-  const { dispatch_requested_at: _time, ...payload } = order.payload;
-  const fingerprint = computeFingerprint([order.subject, payload]);
+  const { dispatch_requested_at: _time, ...payload } = command.payload;
+  const fingerprint = computeFingerprint([command.subject, payload]);
   if (getOwn(head.waiting, toolCall) !== 'waiting')
     return assertAlreadyAnswered(deps, head, { turn, toolCall }, fingerprint);
   const { depth, channel, callers, protocolVersion } = head.active;
-  if (order.depth !== undefined && order.depth !== depth) {
+  if (command.depth !== undefined && command.depth !== depth) {
     throw protocolViolationError(
       'recursion_depth',
-      `The recursion depth is ${order.depth}, but the turn's is ${depth}.`,
+      `The recursion depth is ${command.depth}, but the turn's is ${depth}.`,
     );
   }
-  if (order.channel !== channel) {
+  if (command.channel !== channel) {
     throw protocolViolationError(
       'channel',
-      `The subject is of the channel ${order.channel}, but the turn of ${channel}.`,
+      `The subject is of the channel ${command.channel}, but the turn of ${channel}.`,
     );
   }
-  const afterExecution = order.afterExecution ?? tool?.afterExecution ?? 'suspend';
+  const afterExecution = command.afterExecution ?? tool?.afterExecution ?? 'suspend';
   const call = { agent, turn, epoch, toolCall, depth, channel, afterExecution, callers, protocolVersion };
-  const trace = order.trace ? inheritTrace(order.trace, head.active) : createChildSpan(pickTraceFields(head.active));
-  const headers = turnProtocol.inheritHeaders(order.headers, head.active.headers);
+  const trace = command.trace
+    ? inheritTrace(command.trace, head.active)
+    : createChildSpan(pickTraceFields(head.active));
+  const headers = turnProtocol.inheritHeaders(command.headers, head.active.headers);
   const now = deps.clock.now();
   const deadline = computeCallDeadline(now, head, toolCall, tool);
   const { retentionMs } = deps.config.turns;
@@ -156,12 +158,12 @@ const computeCallDeadline = (
 };
 
 /** Puts the command into the queue of whoever serves its subject's target: an agent, or all that have it as a capability. */
-export const callTool = (deps: Deps, caller: Caller, order: ToolCommand) =>
-  retryOnAgentStateChange(() => createToolCommandTask(deps, caller, order));
+export const callTool = (deps: Deps, caller: Caller, command: ToolCommand) =>
+  retryOnAgentStateChange(() => createToolCommandTask(deps, caller, command));
 
-const createToolCommandTask = async (deps: Deps, caller: Caller, order: ToolCommand) => {
-  const checked = await validateToolCall(deps, caller, order);
-  const { turn, toolCall, target, card, contextBox } = order;
+const createToolCommandTask = async (deps: Deps, caller: Caller, command: ToolCommand) => {
+  const checked = await validateToolCall(deps, caller, command);
+  const { turn, toolCall, target, card, contextBox } = command;
   if (checked === 'answered') return { duplicate: true, taskId: toToolCallTaskId(turn, toolCall) };
   const { call, id, trace } = checked;
   await Promise.all([
@@ -169,7 +171,7 @@ const createToolCommandTask = async (deps: Deps, caller: Caller, order: ToolComm
     assertBoxExists(deps, caller.project, contextBox),
   ]);
   const agent = await resolveService(deps, caller.project, target, call.channel);
-  const request = buildToolRequest(deps, caller, order, checked, agent);
+  const request = buildToolRequest(deps, caller, command, checked, agent);
   const guard = checked.buildGuard({ agent, capability: target });
   const { duplicate } = await createTask(deps, caller, turnProtocol.dialect, request, trace, guard);
   return { duplicate, taskId: id };
@@ -200,13 +202,13 @@ const resolveService = async (
 const buildToolRequest = (
   deps: Deps,
   caller: Caller,
-  order: ToolCommand,
+  command: ToolCommand,
   { call, id, fingerprint, deadline, trace, headers: within = {} }: ValidatedCall,
   to: string | undefined,
 ): TaskRequestCommand => {
-  const { subject, headers, type, target, action, toolName, payload } = order;
+  const { subject, headers, type, target, action, toolName, payload } = command;
   const now = deps.clock.now();
-  const missing = { at: now, type, sender: call.agent, depth: call.depth, version: order.protocolVersion };
+  const missing = { at: now, type, sender: call.agent, depth: call.depth, version: command.protocolVersion };
   const link: TurnTaskLink = {
     subject,
     headers: turnProtocol.completeHeaders(headers, missing, trace, within),

@@ -106,8 +106,8 @@ export const createDetachedTurn = async (
     context_box_id: request.contextBox,
   };
   const card = await createToolResultCard(deps, caller.project, { status: 'success', afterExecution, result });
-  const said = { type: 'tool_result', status: 'success', afterExecution, card } as const;
+  const report = { type: 'tool_result', status: 'success', afterExecution, card } as const;
   const target = { ...call, project: caller.project };
-  await recordToolReport(deps, target, call.toolCall, call, { ...said, ...createChildSpan(trace) });
+  await recordToolReport(deps, target, call.toolCall, call, { ...report, ...createChildSpan(trace) });
   return { duplicate, agentTurnId: turn };
 };

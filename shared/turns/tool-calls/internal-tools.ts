@@ -23,16 +23,16 @@ import { retryOnAgentStateChange } from './guard.ts';
 import { recordToolReport } from './record-report.ts';
 
 /** A tool that Parley itself is. What it cannot begin is told to the turn as the result of the call. */
-export const callInternalTool = (deps: Deps, caller: Caller, order: ToolCommand): Promise<CommandResult> =>
-  retryOnAgentStateChange(() => startInternalTool(deps, caller, order));
+export const callInternalTool = (deps: Deps, caller: Caller, command: ToolCommand): Promise<CommandResult> =>
+  retryOnAgentStateChange(() => startInternalTool(deps, caller, command));
 
-const startInternalTool = async (deps: Deps, caller: Caller, order: ToolCommand): Promise<CommandResult> => {
-  const checked = await validateToolCall(deps, caller, order);
+const startInternalTool = async (deps: Deps, caller: Caller, command: ToolCommand): Promise<CommandResult> => {
+  const checked = await validateToolCall(deps, caller, command);
   if (checked === 'answered') return { duplicate: true };
   let isPrepared = false;
   try {
-    const prepare = findInternalTool(order);
-    const begin = prepare(await loadCallArguments(deps, caller.project, order));
+    const prepare = findInternalTool(command);
+    const begin = prepare(await loadCallArguments(deps, caller.project, command));
     isPrepared = true;
     return await begin(deps, caller, checked);
   } catch (error) {
@@ -119,6 +119,6 @@ const reportCallFailure = async (
     afterExecution,
     error: { code, message },
   });
-  const said = { type: 'tool_result', status: 'failed', afterExecution, card } as const;
-  await recordToolReport(deps, { ...call, project }, call.toolCall, call, { ...said, ...createChildSpan(trace) });
+  const report = { type: 'tool_result', status: 'failed', afterExecution, card } as const;
+  await recordToolReport(deps, { ...call, project }, call.toolCall, call, { ...report, ...createChildSpan(trace) });
 };

@@ -29,16 +29,16 @@ export interface ReceivedReport extends Pick<ToolReport, 'type' | 'status' | 'af
 export const receiveReport = async (
   deps: Deps,
   caller: Caller,
-  said: ReceivedReport,
+  report: ReceivedReport,
   depth: number | undefined,
   trace: Trace,
   channel?: string,
 ): Promise<{ ignored?: IgnoredReason }> => {
   const { project } = caller;
-  const { agent, turn, epoch, toolCall, card, type, status } = said;
+  const { agent, turn, epoch, toolCall, card, type, status } = report;
   const holder = { project, agent, turn, epoch };
   const control = parseCardControl(project, card);
-  const reporter = await resolveReporterCheck(deps, caller, said);
+  const reporter = await resolveReporterCheck(deps, caller, report);
   if (!control) {
     await reporter?.assertCalled();
     const head = await deps.records.get(agentStateRef(project, holder.agent));
@@ -55,7 +55,7 @@ export const receiveReport = async (
     {
       type,
       status,
-      afterExecution: control.wanted ?? said.afterExecution,
+      afterExecution: control.wanted ?? report.afterExecution,
       card,
       ...createChildSpan(trace),
     },
@@ -67,19 +67,19 @@ export const receiveReport = async (
 const resolveReporterCheck = async (
   deps: Deps,
   caller: Caller,
-  said: ReceivedReport,
+  report: ReceivedReport,
 ): Promise<ReporterCheck | undefined> => {
   if (caller.role === 'admin') return undefined;
   const { agent } = caller.registered;
-  if (agent.id === said.agent || agent.role === COORDINATOR_ROLE) return undefined;
+  if (agent.id === report.agent || agent.role === COORDINATOR_ROLE) return undefined;
   // It may be one of several that a call by capability is for: one read says whether another has taken it up.
   if (listUnscopedCapabilities(agent.capabilities).length > 0) {
-    await assertCalledService(deps, agent, said, caller.viaRelay);
+    await assertCalledService(deps, agent, report, caller.viaRelay);
     return undefined;
   }
   return {
-    calledCondition: requireCalledAgent(said.toolCall, agent),
-    assertCalled: () => assertCalledService(deps, agent, said, caller.viaRelay),
+    calledCondition: requireCalledAgent(report.toolCall, agent),
+    assertCalled: () => assertCalledService(deps, agent, report, caller.viaRelay),
   };
 };
 

@@ -28,11 +28,11 @@ export const recordToolReport = async (
   holder: TurnHolder,
   toolCall: string,
   claims: ReportContext,
-  said: Omit<ToolReport, 'at'>,
+  report: Omit<ToolReport, 'at'>,
   reporter?: ReporterCheck,
 ): Promise<{ ignored?: IgnoredReason }> => {
   const when = { now: deps.clock.now(), limits: deps.config.turns };
-  const transition = reported(holder, toolCall, claims, { ...said, at: when.now }, when);
+  const transition = reported(holder, toolCall, claims, { ...report, at: when.now }, when);
   const optimisticChange = toConditionalUpdate(
     transition,
     requireDistantDeadline(when),

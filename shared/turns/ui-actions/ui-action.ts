@@ -92,8 +92,8 @@ export const createUiAction = async (
     key: agentStateRef(project, agent),
     if: or(notExists('state'), equals('state', 'idle')),
   };
-  const place: TransactionWrite = { kind: 'create', item: { ...uiAgentSlotKey(project, agent), action: id, expires } };
-  const made = await deps.records.transact([...record, isIdle, place, ...begun.writes], deps.newId());
+  const slot: TransactionWrite = { kind: 'create', item: { ...uiAgentSlotKey(project, agent), action: id, expires } };
+  const made = await deps.records.transact([...record, isIdle, slot, ...begun.writes], deps.newId());
   if (made.outcome === 'written') return { duplicate: false };
   const isBusy = made.at === record.length || made.at === record.length + 1;
   const busy = buildUiRejection('busy', 'agent_busy', `${agent} has something else to do. Try again later.`);
@@ -173,9 +173,9 @@ const prepareActionTurn = async (deps: Deps, caller: Caller, request: UiActionRe
 /** The tool, where it is allowed. By default nothing is: the agent must be an interface's, and the tool allowed there. */
 const checkUiPermission = async (deps: Deps, caller: Caller, { agent, tool: name, channel }: UiActionRequest) => {
   const { project } = caller;
-  const known = await findAgent(deps, project, agent);
-  if (!known) return buildUiRejection('rejected', 'agent_not_found', `No agent ${agent} is registered.`);
-  if (known.agent.workerTarget !== UI_WORKER_TARGET)
+  const registered = await findAgent(deps, project, agent);
+  if (!registered) return buildUiRejection('rejected', 'agent_not_found', `No agent ${agent} is registered.`);
+  if (registered.agent.workerTarget !== UI_WORKER_TARGET)
     return buildUiRejection('rejected', 'invalid_worker_target', `${agent} is no agent of a user interface.`);
   if (caller.role === 'agent') assertChannelAccess(caller.registered.agent, channel);
   const tool = await deps.directory.getTool(project, name);

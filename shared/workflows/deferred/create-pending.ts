@@ -35,8 +35,8 @@ export const toRequest = (
   from: string,
   { dialect, message, graph, ...rest }: PendingRequest,
 ): TaskRequestCommand => {
-  const spoken = getDialect(dialect);
-  const command = withAuditEntry(deps, spoken, message, spoken.decode(message, deps.config, from));
+  const ownDialect = getDialect(dialect);
+  const command = withAuditEntry(deps, ownDialect, message, ownDialect.decode(message, deps.config, from));
   if (command.kind !== 'request') throw new ParleyError('invalid_message', 'Only requests can be asked for here.');
   return { ...command, ...rest, graph, fingerprint: computeFingerprint([command.fingerprint, graph, rest]) };
 };
@@ -52,7 +52,7 @@ export const withResolvedReferences = async (
   return { ...pending, ...(dependencyIds && { dependencyIds }), ...(parent !== undefined && { parent }) };
 };
 
-/** What is wrong with the requests, as far as that can be said before they are made. */
+/** All errors of the requests that can be found before their tasks are created. */
 export const checkRequests = async (
   deps: Deps,
   caller: Caller,
@@ -88,9 +88,9 @@ const checkRequest = async (
   if (request.from !== from) return new ParleyError('from_mismatch', `It is from ${request.from}, not from ${from}.`);
   if (!request.sequenceInfo) assertNotReserved('A task', request.taskId);
   assertInputSize(deps, request);
-  const way = await resolveDestination(deps, caller.project, request);
-  if (way instanceof Error) return way;
-  const misfit = way.addressee && (await checkInput(way.addressee, request.capability, request.input));
+  const destination = await resolveDestination(deps, caller.project, request);
+  if (destination instanceof Error) return destination;
+  const misfit = destination.addressee && (await checkInput(destination.addressee, request.capability, request.input));
   if (misfit) return misfit;
   const lineage = await resolveLineage(deps, caller, request);
   if (lineage instanceof Error) return lineage;
@@ -152,8 +152,8 @@ export const createPending = async (
     const earlier = dependencyIds.flatMap((other) => sown.get(other) ?? []);
     const made = Promise.all(earlier).then(async () => {
       try {
-        const said = await create();
-        if (said) notices.set(id, said);
+        const given = await create();
+        if (given) notices.set(id, given);
       } catch (error) {
         if (!isPermanent(error)) throw error;
         refused.push({ id, pending, error });
@@ -169,8 +169,8 @@ export const createPending = async (
 
 /** Each with the place of its task in the list that was asked for; undefined where there is none. */
 export const formatNotices = (notices: Notices, list: string, ids: string[]): string[] | undefined => {
-  const said = ids.flatMap((id, at) => (notices.get(id) ?? []).map((notice) => `${list}[${at}]: ${notice}`));
-  return said.length > 0 ? said : undefined;
+  const given = ids.flatMap((id, at) => (notices.get(id) ?? []).map((notice) => `${list}[${at}]: ${notice}`));
+  return given.length > 0 ? given : undefined;
 };
 
 /** What a seed becomes: a task, or a turn. */
