@@ -11,7 +11,7 @@ const DeadLetter = z.object({
   body: z.object({ taskId: z.string(), queueGeneration: z.number() }),
 });
 
-/** A lane gave its message up after many receives; the task is sent again if it still waits. */
+/** A queue gave up its message after many receives. The task is requeued if it still waits. */
 export const handler = createQueueFunction(async (body, directMessage) => {
   const { data } = DeadLetter.safeParse(parseJsonOrUndefined(body));
   if (!data) {

@@ -8,7 +8,7 @@ import { findNatsServer, type NatsServer, startNatsServer } from './nats-server.
 import { parseNatsUrl } from './nats-url.ts';
 
 export interface EmbeddedRelay {
-  /** Absent where agents on NATS take no part. */
+  /** Absent without NATS. */
   summary: string | undefined;
   getState(): NatsState | undefined;
   stop(): Promise<void>;

@@ -7,7 +7,7 @@ export const FunctionEnv = z.object({
   TABLE_NAME: z.string().min(1),
   BUCKET_NAME: z.string().min(1),
   BUS_NAME: z.string().min(1),
-  /** The address of a lane's queue is this, then `<project>-<domain>-<priority>.fifo`. */
+  /** The URL of a queue is this prefix, then `<project>-<domain>-<priority>.fifo`. */
   QUEUE_URL_PREFIX: z.url(),
   DELAY_QUEUE_URL: z.url(),
 });

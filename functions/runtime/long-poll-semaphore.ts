@@ -3,7 +3,7 @@ import type { Deps } from '../../shared/identity/deps.ts';
 import { equals, lessThan, notExists, or } from '../../shared/ports/conditions.ts';
 import type { Item, Ref } from '../../shared/ports/records.ts';
 
-/** One of the places in which a call of a project may wait: a waiting function costs money, and so many may, and no more. */
+/** One of the slots for waiting calls of a project: a waiting function costs money, so their number is limited. */
 interface LongPollSlot extends Item {
   /** Taken until then, in epoch milliseconds, should whoever took it die. */
   until: number;
@@ -12,7 +12,7 @@ interface LongPollSlot extends Item {
 /** Looking for a free one everywhere would cost more than the wait. */
 const MAX_ATTEMPTS = 3;
 
-/** Whose call it is, and how many seats there are: for all of the project, and for this owner of a key. */
+/** The owner of the key, and how many slots there are: for the project, and for this owner. */
 export interface SlotRequest {
   project: string;
   owner: string;
@@ -20,13 +20,13 @@ export interface SlotRequest {
   ownSlots: number;
 }
 
-/** A place to wait for so long, or none. */
+/** A slot for so long, or none. */
 export const acquireSlot = async (
   { records, clock, newId }: Deps,
   { project, owner, slots, ownSlots }: SlotRequest,
   ms: number,
 ): Promise<{ leave: () => Promise<unknown> } | undefined> => {
-  // Each owner has seats of its own choice only, beside each other, so that it cannot take all and no further write counts them.
+  // Each owner picks among its own slots only, next to each other, so that it cannot take all and no further write counts them.
   const first = Number.parseInt(hash('sha256', owner, 'hex').slice(0, 8), 16);
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     const slot = (first + Math.floor(Math.random() * Math.min(slots, ownSlots))) % slots;

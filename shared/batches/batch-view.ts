@@ -37,7 +37,7 @@ export const BatchView = z.object({
 });
 export type BatchView = z.output<typeof BatchView>;
 
-/** The batch with what each of its parts is at. */
+/** The batch with the state of each item. */
 export const loadBatchView = async (deps: Deps, batch: Batch): Promise<BatchView> => {
   const shown = new Map<string, BatchItemResult>();
   const byKind = Map.groupBy(batch.items, ({ kind }) => kind);
@@ -105,7 +105,7 @@ export const toDirectMessage = (batch: Batch): DirectMessage => {
   };
 };
 
-/** What is told of a part beside how it ended. */
+/** Of an item, beside how it ended. */
 interface BatchItemResult {
   result?: Json;
   /** Where the result is, if it is too large to stand here. */

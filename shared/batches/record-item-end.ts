@@ -12,8 +12,8 @@ import { updateWithRetry } from '../storage/update-with-retry.ts';
 export const getBatchMessageId = ({ id }: Pick<Batch, 'id'>): string => uuidFromSeed(['batch end', id]);
 
 /**
- * A part has ended: one write, which for the last one, or for the first failure of a batch that fails fast, is the end of the
- * batch too. Each part counts once; whatever comes after the end changes nothing.
+ * One write per item. For the last one, or the first failure of a batch that fails fast, it also ends the batch. Each item
+ * counts once, and nothing changes after the end.
  */
 export const recordItemEnd = async (
   deps: Deps,

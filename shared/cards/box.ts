@@ -3,7 +3,7 @@ import { ParleyError } from '../kernel/errors.ts';
 import type { Item, Ref } from '../ports/records.ts';
 
 export const BOX_KINDS = ['context', 'output'] as const;
-export type BoxKind = (typeof BOX_KINDS)[number];
+type BoxKind = (typeof BOX_KINDS)[number];
 
 /**
  * A context box never changes; an output box has one writer, which appends. The list is in the record, bounded by

@@ -8,7 +8,7 @@ import type { NewItem } from '../ports/records.ts';
 import { assertBoxCapacity, type Box, boxRef } from './box.ts';
 import { getRequiredCards } from './put-card.ts';
 
-export interface CreateBoxResult {
+interface CreateBoxResult {
   box: Box;
   isNew: boolean;
 }
@@ -24,7 +24,7 @@ export const createContextBox = async (
   return createOrRenewBox(deps, { ...buildBox(deps, project, id, from), kind: 'context', cards });
 };
 
-export interface OutputBoxInput {
+interface OutputBoxInput {
   id: string;
   writer: string;
   turn?: string;

@@ -4,7 +4,7 @@ import type { Box } from './box.ts';
 import { type Card, cardRef } from './card.ts';
 import { INLINE_CARD_BYTES } from './put-card.ts';
 
-export interface CardPage {
+interface CardPage {
   cards: Card[];
   next?: number;
 }

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../kernel/json/json.ts';
 import type { CardType } from './card.ts';
 import { putCard } from './put-card.ts';
 
-export interface CardReference extends JsonObject {
+interface CardReference extends JsonObject {
   card_id: string;
   type: CardType;
   bytes: number;

@@ -100,7 +100,7 @@ const createDelivery = async ({ records, newId }: Deps, delivery: NewItem<Delive
   }
 };
 
-/** What the entry that had the place before may have said, and this one does not. */
+/** Fields that the overwritten entry may have and this one lacks. */
 const OPTIONAL_HISTORY_FIELDS = [
   'agent',
   'claimedAt',
@@ -115,7 +115,7 @@ const OPTIONAL_HISTORY_FIELDS = [
   'by',
 ] as const satisfies (keyof HistoryEntry)[];
 
-/** A later entry may have taken the place already. */
+/** A later entry may be there already. */
 const appendHistory = async ({ records, newId }: Deps, entry: NewItem<HistoryEntry>): Promise<void> => {
   const { version, taskCreatedAt } = entry;
   const isOfAnotherTask = and(notEquals('taskCreatedAt', taskCreatedAt), notEquals('cycle', taskCreatedAt));

@@ -121,7 +121,7 @@ const buildTaskEvent = (type: TaskEventType, task: Task, deliveries: NewItem<Del
   },
 });
 
-/** Who took the step, where that was not whoever has the task in hand. */
+/** The actor, if it is not the holder. */
 const buildEventActor = (type: TaskEventType, { cancelledBy, lastAnswer, retriedBy }: Task): JsonObject => {
   if (type === 'task.cancelled') return { cancelledBy };
   if (type === 'task.input_given') return { answeredBy: lastAnswer?.by };

@@ -14,14 +14,14 @@ import {
   RECEIPT,
 } from './consumer.ts';
 
-export interface TakeOptions {
+interface TakeOptions {
   max: number;
   leaseMs: number;
   waitMs: number;
   signal?: AbortSignal;
 }
 
-export interface TakenEvents {
+interface TakenEvents {
   events: ParleyEvent[];
   receipt?: string;
   until?: number;
@@ -165,7 +165,7 @@ const staleReceiptError = (name: string): ParleyError =>
     `The receipt is not one that the consumer ${name} gave, or its time was over and the events went to another instance, or the consumer was rewound.`,
   );
 
-export type SeekTarget = 'start' | 'end' | Date;
+type SeekTarget = 'start' | 'end' | Date;
 
 /** Ranges taken before can no longer be acknowledged. */
 export const seekConsumer = async (deps: Deps, caller: Caller, name: string, to: SeekTarget): Promise<void> => {

@@ -10,7 +10,7 @@ const MAX_EVENTS_PER_READ = 1000;
 const RECHECK_MS = 15_000;
 
 /** The end of a project's log, read once for all followers. */
-export class EventFeed {
+class EventFeed {
   readonly #events: Events;
   readonly #project: string;
   readonly #segments = new Map<string, EventSegment>();

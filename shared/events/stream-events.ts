@@ -5,7 +5,7 @@ import { canReadEvent } from './can-read-event.ts';
 import { getEventFeed } from './event-feed.ts';
 import { deduplicateEvents, EventSegment } from './event-segment.ts';
 
-export interface EventFilter {
+interface EventFilter {
   after?: string;
   types?: string[];
   limit: number;

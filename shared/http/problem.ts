@@ -1,7 +1,7 @@
 import { ParleyError, STATUS_BY_CODE } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 
-export interface ProblemResponse {
+interface ProblemResponse {
   status: number;
   body: JsonObject;
 }

@@ -16,13 +16,13 @@ interface AuthorizationRequest {
   from?: string;
   /** As how many messages it counts. */
   messageCount: number;
-  /** What its sender signed, if it did; `never` for what is only streamed and has no place for a signature. */
+  /** `never` for streamed messages, which have no field for a signature. */
   signature: SignedContent | 'never' | undefined;
 }
 
 /**
- * The one gate for all that agents bring in, whichever way it comes: whose it is, whether that one signed it, and whether it may still send
- * as much. Nothing has been written when it is refused. How large content may be is checked where content is taken, which all ways share.
+ * The one ingress check of everything that agents send: the sender, its signature, its rate limit. A rejection has written
+ * nothing. The size of content is checked where content is decoded.
  */
 export const authorizeSender = (
   deps: Deps,

@@ -58,7 +58,7 @@ export interface IngestResult extends CommandResult {
   broadcastId?: string;
   /** What waits for the holder and is more urgent than the task that it reports progress on. */
   waiting?: QueueCounts;
-  /** Why nothing was done: Parley has no part in what it belongs to. */
+  /** Set if nothing was done, because the message does not concern Parley. */
   skipped?: string;
 }
 
@@ -69,7 +69,7 @@ export interface ReceiveContext {
   /** The profile of that dialect, where it is known already; otherwise it is that of the sender. */
   profile?: string;
   trace: Trace;
-  /** What its sender signed of the call that brought it, for dialects whose messages have no place for a signature. */
+  /** The signature of the call, for dialects whose messages have no field for one. */
   signed?: SignedContent;
   /** To all agents, or to those of a capability or domain, whoever the message itself names. */
   broadcast?: string;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ParleyError } from './errors.ts';
 
-export interface ConflictRetries {
+interface ConflictRetries {
   attempts: number;
   /** Pauses grow from here and differ, so that writers do not meet again. Without it there are none. */
   pauseMs?: number;

@@ -60,7 +60,7 @@ export interface TurnEnd {
   errorCode?: string;
 }
 
-export interface LastTurn extends TurnEnd {
+interface LastTurn extends TurnEnd {
   turn: string;
   epoch: number;
   /** The tool call whose report ended it. */

@@ -5,10 +5,8 @@ import type { TerminalStatus } from './task.ts';
 import type { ToolCall } from './tool-call.ts';
 
 /**
- * One of the things that a batch waits for: whatever
- *  - has a line in `load-item-results.ts` and `stop-item.ts`, which say how one is shown and stopped,
- *  - is made only while the batch is open, by a check of that in the transaction that makes it, so that none is left running,
- *  - carries `joins`, and has the effect `join` when it ends, with its status.
+ * A task or a turn that a batch waits for. It is created only while the batch is open, checked in the same transaction, so
+ * that none is left running. It has `batchMembership`, and its end has the effect `recordBatchItemEnd`.
  */
 export interface BatchItem {
   kind: 'task' | 'turn';
@@ -25,7 +23,7 @@ export interface BatchItemEnd {
 export const BATCH_ENDS = ['success', 'partial', 'failed', 'timeout'] as const;
 export type BatchEnd = (typeof BATCH_ENDS)[number];
 
-/** Things that were begun together, and whose ends are told as one. */
+/** Items that were requested together and have one outcome. */
 export interface Batch extends Item {
   sk: 'batch';
   project: string;
@@ -33,20 +31,20 @@ export interface Batch extends Item {
   from: string;
   status: 'open' | BatchEnd;
   items: BatchItem[];
-  /** The parts that have not ended, by their number, and how many they are. */
+  /** Open items by their index, and their number. */
   openItems: Record<string, true>;
   openCount: number;
-  /** How the others ended. */
+  /** The ends of the others. */
   itemEnds: Record<string, BatchItemEnd>;
-  /** The first part that is not completed ends the batch. */
+  /** The first item that is not completed ends the batch. */
   failFast: boolean;
   /** When it ends in any case, in epoch milliseconds. */
   deadline: number;
-  /** The requests that become its tasks; absent once all of them have. */
+  /** The requests that become items; absent once all of them exist. */
   pendingRequests?: StoredContent;
-  /** The turns that become its parts; absent once all of them have. */
+  /** The turns that become items; absent once all of them exist. */
   pendingTurns?: StoredContent;
-  /** How often it was tried to make them. */
+  /** Attempts to create them. */
   attempts?: number;
   /** Its requester is on NATS, and is told there how it ended. */
   deliveryTarget?: 'nats';
@@ -60,11 +58,8 @@ export interface Batch extends Item {
   traceparent: string;
   tracestate?: string;
   baggage?: string;
-  /** Nobody named the trace: what is made of it keeps to its parent's. */
-  isMade?: true;
 }
 
-/** For whoever would make one more part of it. */
 export const batchEndedError = (id: string): ParleyError =>
   new ParleyError('batch_ended', `The batch ${id} has ended, and takes nothing more.`);
 

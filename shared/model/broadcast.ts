@@ -17,8 +17,6 @@ export interface Broadcast extends Item {
   traceparent: string;
   tracestate?: string;
   baggage?: string;
-  /** Nobody named the trace: what is made of it keeps to its parent's. */
-  isMade?: true;
   createdAt: number;
   /** The last agent that was looked at. */
   cursor?: string;

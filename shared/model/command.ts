@@ -59,7 +59,7 @@ export interface TaskRequestCommand extends BaseMessage {
   extensions: JsonObject;
   /** The parent is named as a task, ended or not; without this the name may be that of any message. */
   isSubtask?: true;
-  /** Who had the work in hand before. */
+  /** Earlier holders of the work. */
   delegationChain?: string[];
   /** It asks for an answer only, which a holder may do of its requester. */
   isQuestion?: true;
@@ -72,7 +72,6 @@ export interface TaskRequestCommand extends BaseMessage {
   ignoredDependencies?: string[];
   /** What becomes of it where one of those ends otherwise; by default it fails. */
   onFailure?: OnFailure;
-  /** Which child of which batch it is. */
   batchMembership?: BatchMembership;
   /** Of which graph it is a node. */
   graph?: string;
@@ -114,7 +113,7 @@ interface Reply {
   extensions?: JsonObject;
 }
 
-export interface ClaimMessage extends TaskMessage {
+interface ClaimMessage extends TaskMessage {
   kind: 'claim';
   claimNote: JsonObject;
   /** How long its sender thinks that it takes. */
@@ -126,7 +125,7 @@ export interface ProgressMessage extends TaskMessage {
   progress: Omit<Progress, 'at'>;
 }
 
-export interface CompleteMessage extends TaskMessage {
+interface CompleteMessage extends TaskMessage {
   kind: 'complete';
   output: Json;
   /** How sure the agent is, 0 to 1. */
@@ -145,7 +144,7 @@ export interface FailMessage extends TaskMessage {
 }
 
 /** Nobody is to go on with the task: its requester no longer wants it, or its holder gives it up. */
-export interface CancelMessage extends TaskMessage {
+interface CancelMessage extends TaskMessage {
   kind: 'cancel';
   error: TaskError;
   extensions: JsonObject;
@@ -169,7 +168,7 @@ export interface DirectMessageCommand extends BaseMessage {
   /** What it is, with its dialect: `agent-os.gap`. */
   type: string;
   priority: Priority;
-  /** Without it, the note waits for as long as it takes. */
+  /** Absent: no limit. */
   ttlSeconds?: number;
   /** Its sender wants to know if it is not acknowledged by then. */
   acknowledgeTimeoutMs?: number;
@@ -177,7 +176,7 @@ export interface DirectMessageCommand extends BaseMessage {
   correlation?: string;
   content: Json;
   extensions: JsonObject;
-  /** It fails the one task of this thread that its sender holds for its recipient, if there is exactly one. */
+  /** Fails the one task with this request id that the sender holds for the recipient. */
   failsRequest?: { requestId: string; error: TaskError };
   /** It stays on a list until somebody closes it. */
   isGap?: boolean;

@@ -120,7 +120,7 @@ export const buildDeliveries = (before: Task | undefined, after: Task): NewItem<
   if (!before || before.endedAt !== undefined) return [];
   if (after.endedAt === undefined) return buildDialogueDeliveries(before, after);
   if (after.status === 'completed') return [];
-  // How a part of a batch ended is told with the batch.
+  // The outcome of a batch contains its items.
   const interested = new Set(after.batchMembership ? [] : [after.from]);
   if (isEndedByOthers(after) && before.holder !== undefined && isAssigned(before)) interested.add(before.holder);
   interested.delete(after.cancelledBy ?? '');

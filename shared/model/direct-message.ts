@@ -55,7 +55,7 @@ export interface DirectMessage extends Item {
 
 export const isDirectMessage = (item: Item): item is DirectMessage => item.sk === 'direct-message';
 
-/** It stays on a list until somebody closes it; any other place there is for what its sender waits to see acknowledged. */
+/** Other records in that index wait for an acknowledgement. */
 export const isGap = ({ byHolder, acknowledgeBy }: Pick<DirectMessage, 'byHolder' | 'acknowledgeBy'>): boolean =>
   byHolder !== undefined && acknowledgeBy === undefined;
 

@@ -31,8 +31,7 @@ export type Effect =
   /** A node of a graph has ended or begun again; and all nodes are to be cancelled. */
   | { kind: 'reconcileGraph'; project: string; graph: string }
   | { kind: 'cancelGraphNodes'; of: Graph }
-  /** A part of a batch has ended. */
   | { kind: 'recordBatchItemEnd'; project: string; batchMembership: BatchMembership; end: BatchItemEnd }
-  /** A batch has ended before one of its parts. */
+  /** A batch has ended before one of its items. */
   | { kind: 'stopBatchItem'; project: string; item: BatchItem }
   | TurnEffect;

@@ -2,7 +2,7 @@ import type { Item, Ref } from '../ports/records.ts';
 import type { StoredContent } from '../storage/content.ts';
 
 export const GRAPH_ENDS = ['completed', 'failed', 'cancelled'] as const;
-export type GraphEnd = (typeof GRAPH_ENDS)[number];
+type GraphEnd = (typeof GRAPH_ENDS)[number];
 
 export interface GraphNode {
   taskId: string;
@@ -33,8 +33,6 @@ export interface Graph extends Item {
   traceparent: string;
   tracestate?: string;
   baggage?: string;
-  /** Nobody named the trace: what is made of it keeps to its parent's. */
-  isMade?: true;
 }
 
 export const graphRef = (project: string, id: string): Ref<Graph> => ({ pk: `${project}#graph#${id}`, sk: 'graph' });

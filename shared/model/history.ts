@@ -4,8 +4,8 @@ import type { Item, NewItem, Ref } from '../ports/records.ts';
 import { type AnsweredQuestion, hasReported, isAssigned, type Progress, type Task, type TaskError } from './task.ts';
 
 /**
- * What a later write to the task overwrites: an attempt that did not end it, a progress report, a question, an end that was undone.
- * The record itself tells the rest, so that the usual life of a task needs no entry at all.
+ * State that a later write to the task overwrites: an attempt that did not end it, a progress report, a question, an end
+ * that was undone. The record itself has the rest, so a usual task cycle needs no entry.
  */
 export interface HistoryEntry extends Item {
   sk: `history#${number}`;
@@ -34,7 +34,7 @@ export interface HistoryEntry extends Item {
 
 type OpenQuestion = Pick<AnsweredQuestion, 'askedAt' | 'agent' | 'attempt' | 'question'>;
 
-/** The history is a ring: a newer entry takes the place of the one that many versions before it. */
+/** A ring: a new entry overwrites the one that many versions before it. */
 export const MAX_HISTORY_ENTRIES = 64;
 /** Whether an entry may have been written: a task that went straight through has none. */
 export const hasHistory = (task: Task): boolean =>
@@ -116,7 +116,6 @@ export const toQuestion = ({ askedAt = 0, holder, attempt, prompt }: Task): Open
   question: typeof prompt?.prompt === 'string' ? prompt.prompt : undefined,
 });
 
-/** An answer may be large, and the timeline is no place for that. */
 const MAX_TIMELINE_ANSWER_CHARACTERS = 2000;
 const omitIfLarge = (answer: Json | undefined): Json | undefined =>
   answer === undefined || JSON.stringify(answer).length > MAX_TIMELINE_ANSWER_CHARACTERS ? undefined : answer;
@@ -128,7 +127,6 @@ const pickHolder = (task: Task): { agent?: string; claimedAt?: number } => ({
 
 export const historyRef = (entry: NewItem<HistoryEntry>): Ref<HistoryEntry> => ({ pk: entry.pk, sk: entry.sk });
 
-/** One line of the story of a task. */
 export interface TimelineEntry {
   at: number;
   event: string;
@@ -141,7 +139,7 @@ export interface TimelineEntry {
   error?: { code: string; message: string };
 }
 
-/** The whole story, oldest first: what the entries keep and what the record still tells. */
+/** Oldest first, from the entries and the record. */
 export const buildTimeline = (task: Task, entries: HistoryEntry[]): TimelineEntry[] => {
   const lines: TimelineEntry[] = [{ at: task.createdAt, event: 'requested', agent: task.from }];
   for (const entry of entries.toSorted((a, b) => a.version - b.version)) lines.push(...toTimelineEntries(entry));

@@ -11,19 +11,18 @@ import { ON_FAILURE } from './task.ts';
 const PendingRequest = z.object({
   dialect: z.string(),
   message: jsonObject,
-  /** Told here where the message has no place for it, or only a short name. */
+  /** Set here if the message has no field for it, or only a short id. */
   dependencyIds: z.array(z.string()).optional(),
   parent: z.string().optional(),
   onFailure: z.enum(ON_FAILURE).optional(),
   /** Of which graph it is a node: the same request in another one is another request. */
   graph: z.string().optional(),
-  /** Which child of which batch it is. */
   batchMembership: z.object({ batchId: z.string(), index: z.number() }).optional(),
 });
 export type PendingRequest = z.output<typeof PendingRequest>;
 export const PendingRequests = z.array(PendingRequest);
 
-/** Something that is wrong with a part of what was asked for. */
+/** An error in one of several requests. */
 export interface RequestIssue {
   path: string;
   error: ParleyError;

@@ -62,7 +62,7 @@ export interface BatchMembership {
   index: number;
 }
 
-export type Backoff = 'exponential' | 'linear' | 'fixed';
+type Backoff = 'exponential' | 'linear' | 'fixed';
 
 /** What the requester wants instead of what an error's own rule says. */
 export interface RetryPolicy {
@@ -180,7 +180,7 @@ export interface Task extends Item {
   user?: string;
   /** What its requester files it under. */
   requestId?: string;
-  /** Who had the work in hand before, the requester last. */
+  /** Earlier holders of the work, the requester last. */
   delegationChain?: string[];
   /** How many tasks have it as their parent; absent for none. */
   childCount?: number;
@@ -273,7 +273,7 @@ export interface Task extends Item {
   baggage?: string;
 }
 
-/** Who had the work in hand before the one who is given it, the requester last. */
+/** Earlier holders of the work, the requester last. */
 export const getDelegationChain = ({ delegationChain, from }: Pick<Task, 'delegationChain' | 'from'>): string[] =>
   delegationChain ?? [from];
 
@@ -346,7 +346,7 @@ export const countSpentAttempts = ({
 }: Pick<Task, 'attempt' | 'uncountedAttempts'>): number => attempt - uncountedAttempts;
 
 export const holderKey = (project: string, agent: string): string => `${project}#holder#${agent}`;
-/** Where a sender finds what it sent and nobody has acknowledged, be it a note or a task that nobody has claimed. */
+/** Direct messages without acknowledgement and tasks without a claim, by sender. */
 export const unacknowledgedListKey = (project: string, from: string): string => `${project}#unacknowledged#${from}`;
 export const unacknowledgedKey = (project: string, from: string, at: number, id: string): IndexKey =>
   timeOrderedKey(unacknowledgedListKey(project, from), at, id);
@@ -355,8 +355,8 @@ export const undeclaredListKey = (project: string, capability: string): string =
 export const failedListKey = (project: string): string => `${project}#failed`;
 
 /**
- * Where a record stands among others by its time. The place is a cursor for whoever reads on from there, who may not be one to
- * know of the record, and so does not tell its name: 96 bits of a hash are enough to keep two of one millisecond apart.
+ * Orders records by time. The key serves as a cursor for readers who may not know the record, so it contains a hash instead
+ * of the id: 96 bits keep two records of one millisecond apart.
  */
 export const timeOrderedKey = (p: string, at: number, name: string): IndexKey => ({
   pk: p,

@@ -15,7 +15,7 @@ export interface ToolCall {
   callers?: string[];
   /** Of the turn that calls, and of those that do the work of the call. */
   protocolVersion?: string;
-  /** Headers of each turn that does a part of its work, where those are made later. */
+  /** Headers of each turn that is created for it later. */
   headers?: JsonObject;
 }
 

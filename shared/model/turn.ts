@@ -23,7 +23,6 @@ export interface Turn extends Item, TurnRequest {
   fingerprint?: string;
   /** The call of another turn that this one is the work of. */
   parent?: ToolCall;
-  /** A batch that is told when the turn ends, and as which of its parts. */
   batchMembership?: BatchMembership;
   /** The action of a user interface that the turn is. */
   action?: string;
@@ -36,7 +35,6 @@ export interface Turn extends Item, TurnRequest {
   epoch?: number;
   leasedAt?: number;
   steps?: number;
-  /** How often the bell was rung. */
   wakeupCount: number;
   end?: TurnEnd;
 }
@@ -49,7 +47,6 @@ export const toTaskTurnId = ({
 }: Pick<Task, 'id' | 'attempt' | 'queueGeneration'>): string =>
   `turn_${uuidFromSeed(['work', id, attempt, queueGeneration])}`;
 
-/** The turn that a part of a batch is. */
 export const toBatchItemTurnId = ({ batchId, index }: BatchMembership): string =>
   `turn_${uuidFromSeed(['part', batchId, index])}`;
 
@@ -79,7 +76,7 @@ export const queuedTurnKey = (
   sk: `${QUEUED_PREFIX}${toSortableTime(turn.createdAt)}#${turn.id}`,
 });
 
-/** A step of a turn, as it is shown; the newest take the places of the oldest. */
+/** Steps are a ring: a new one overwrites the oldest. */
 export interface StoredStep extends Item {
   sk: `step#${string}`;
   number: number;

@@ -23,5 +23,3 @@ export interface UiAction extends Item {
   traceparent: string;
   tracestate?: string;
 }
-
-export const isUiAction = (item: Item): item is UiAction => item.sk === 'ui-action';

@@ -25,5 +25,3 @@ export interface Violation extends Item {
   /** What the log of messages says of the message. */
   auditEntry?: JsonObject;
 }
-
-export const isViolation = (item: Item): item is Violation => item.sk === 'violation';

@@ -26,8 +26,8 @@ export interface Presence {
   at: number;
 }
 
-/** What a relay lane carries: a message as it is to be published, or what to ask for one. */
-export type RelayQueueBody = { at: number } & ({ publish: NatsMessage } | { item: RelayItem; id: string });
+/** An item of a relay queue: a message to publish, or what to render as one. */
+type RelayQueueBody = { at: number } & ({ publish: NatsMessage } | { item: RelayItem; id: string });
 
 interface RelayAddress {
   project: string;

@@ -3,8 +3,8 @@ import { ParleyError } from '../kernel/errors.ts';
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
-  /** Calls `ring` once, at or after `at`; earlier if the clock is set back meanwhile. Returns a cancel function. */
-  setAlarm(at: number, ring: () => void): () => void;
+  /** Calls `fire` once, at or after `at`; earlier if the clock is set back meanwhile. Returns a cancel function. */
+  setAlarm(at: number, fire: () => void): () => void;
 }
 
 /**
@@ -52,8 +52,8 @@ const cancelAlarm = (alarm: Alarm): void => {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  setAlarm: (at, ring) => {
-    const alarm: Alarm = { at, latestAt: performance.now() + (at - Date.now()), fire: ring };
+  setAlarm: (at, fire) => {
+    const alarm: Alarm = { at, latestAt: performance.now() + (at - Date.now()), fire };
     scheduleAlarm(alarm);
     return () => cancelAlarm(alarm);
   },

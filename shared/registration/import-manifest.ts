@@ -6,7 +6,7 @@ import { isPermanent, ParleyError } from '../kernel/errors.ts';
 import type { JsonObject } from '../kernel/json/json.ts';
 import { Registration, registerAgent } from './register-agent.ts';
 
-export interface ImportResult {
+interface ImportResult {
   id: string;
   outcome: 'registered' | 'changed' | 'unchanged' | 'refused';
   /** Only for a new agent, and only now. */
@@ -52,7 +52,7 @@ const importListed = async (
   return importAgent(deps, project, id, Registration.parse({ ...before, ...declared }));
 };
 
-/** What a manifest does not speak of stays: who may give orders, who must sign, how much an inbox holds. */
+/** Fields that a manifest does not have stay as they are: role, signing, inbox limit. */
 const loadRegistration = async (
   deps: Deps,
   project: string,

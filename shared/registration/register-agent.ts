@@ -86,7 +86,7 @@ export type Registration = z.output<typeof Registration>;
 /** Nobody may pass for Parley or for an administrator. */
 const RESERVED_IDS = [SYSTEM_SENDER, 'admin'];
 
-export interface RegisterResult {
+interface RegisterResult {
   /** Only for a new agent, and only now. */
   key?: string;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Records, Watcher } from '../ports/records.ts';
 
-export interface WaitOptions {
+interface WaitOptions {
   waitMs: number;
   /** Ends the wait early. */
   signal?: AbortSignal | undefined;

@@ -78,7 +78,7 @@ export const pickExtraFields = ({
 
 export const decodeArtifact = ({ content, encoding }: Artifact): Buffer => Buffer.from(content, encoding ?? 'utf8');
 
-export interface ArtifactView extends JsonObject {
+interface ArtifactView extends JsonObject {
   name: string;
   type: string;
 }

@@ -13,7 +13,7 @@ import { createDynamoTable } from './dynamo-table.ts';
 import type { StorageSchema } from './item-codec.ts';
 import { createS3Blobs } from './s3-blobs.ts';
 
-export interface AwsEngineOptions {
+interface AwsEngineOptions {
   clients: AwsClients;
   table: string;
   bucket: string;

@@ -23,7 +23,7 @@ import { coalesce } from './coalesce.ts';
 
 export type PublishExternally = (events: ParleyEvent[]) => Promise<void>;
 
-export interface EventLogOptions {
+interface EventLogOptions {
   records: Records;
   clock: Clock;
   newId: () => string;

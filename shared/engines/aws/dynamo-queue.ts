@@ -19,7 +19,7 @@ interface QueuedItem extends Item {
   hiddenUntil: number;
 }
 
-export interface DynamoQueueStore {
+interface DynamoQueueStore {
   records: Records;
   clock: Clock;
   newId: () => string;

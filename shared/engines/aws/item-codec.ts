@@ -76,7 +76,7 @@ const fromShardKey = (p: string | undefined): string | undefined => p?.slice(0, 
 const hashKey = ({ pk, sk }: Key): number => hash('sha256', `${pk} ${sk}`, 'buffer').readUInt32BE();
 
 /** What is stored for one field that is set. An attribute without a value is to be removed. */
-export type StoredField = [attribute: string, value: AttributeValue | undefined][];
+type StoredField = [attribute: string, value: AttributeValue | undefined][];
 
 /** Between the records of the port and the items of the table. */
 export class ItemCodec {

@@ -28,7 +28,7 @@ export interface SqsQueues {
 
 const getQueueUrl = ({ urlPrefix, toSuffix }: SqsQueues, queueKey: QueueKey): string => urlPrefix + toSuffix(queueKey);
 
-export interface QueueMessageBody {
+interface QueueMessageBody {
   project: string;
   group: string;
   body: Json;

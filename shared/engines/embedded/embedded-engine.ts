@@ -17,7 +17,7 @@ import { createSqliteQueues, QueueStore } from './sqlite-queues.ts';
 import { createSqliteRecords, type Durability, RecordStore } from './sqlite-records.ts';
 import { TimerLoop } from './timer-loop.ts';
 
-export interface EmbeddedEngineOptions {
+interface EmbeddedEngineOptions {
   dir: string;
   clock: Clock;
   log: Log;

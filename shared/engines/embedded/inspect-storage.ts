@@ -15,7 +15,7 @@ import {
 /** Named unlike the database, so that both are not deleted together. */
 export const STORE_ID_FILE = 'store-id';
 
-export interface JournalTail {
+interface JournalTail {
   /** Not yet committed by SQLite, in order. */
   entries: JournalEntry[];
   position: JournalPosition;

@@ -189,6 +189,6 @@ const growFile = (file: JournalFile, end: number, most = MAX_BYTES): void => {
   file.growTo(Math.ceil(end / GROW_BYTES) * GROW_BYTES);
 };
 
-export class JournalFullError extends Error {
+class JournalFullError extends Error {
   readonly code = 'ENOSPC';
 }

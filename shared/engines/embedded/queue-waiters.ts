@@ -2,7 +2,7 @@ import type { Json } from '../../kernel/json/json.ts';
 import type { CancellableDelay } from '../../ports/clock.ts';
 import type { ReceiveOptions } from '../../ports/queues.ts';
 
-export interface QueueWaiter {
+interface QueueWaiter {
   queueNames: readonly string[];
   skip?: ReceiveOptions['skip'];
   sleep: CancellableDelay;

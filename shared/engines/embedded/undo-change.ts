@@ -1,7 +1,7 @@
 import type { Item, Key, RecordChange } from '../../ports/records.ts';
 
 /** A tenth of the bytes of both sides; the current record or its next change has the other side. */
-export interface UndoChange extends Key {
+interface UndoChange extends Key {
   removed?: Item;
   /** Absent if the record is new or deleted. */
   previousValues?: Record<string, unknown>;

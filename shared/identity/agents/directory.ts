@@ -26,7 +26,7 @@ export interface Directory {
   invalidateTool(project: string, name: string): void;
 }
 
-export interface DirectoryOptions {
+interface DirectoryOptions {
   /** Then keys end only in this process. */
   isSingleProcess?: boolean;
 }

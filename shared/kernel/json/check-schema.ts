@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from './json.ts';
 import { formatPath, MAX_ISSUES } from './parse-or-throw.ts';
 
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer'];
-export const MAX_SUBSCHEMAS = 500;
+const MAX_SUBSCHEMAS = 500;
 
 type KeywordForm = 'schema' | 'schemas' | 'named' | ((value: unknown) => boolean);
 

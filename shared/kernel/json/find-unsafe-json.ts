@@ -1,6 +1,6 @@
 import { MAX_DEPTH, MAX_FIELDS } from './scan-json.ts';
 
-export interface UnsafeJson {
+interface UnsafeJson {
   path: (string | number)[];
   message: string;
 }

@@ -22,7 +22,7 @@ export interface AuditLogEntry {
   taskId?: string;
 }
 
-export interface AuditLogFilter {
+interface AuditLogFilter {
   agent?: string;
   type?: string;
   status?: AuditLogEntry['status'];
@@ -33,7 +33,7 @@ export interface AuditLogFilter {
   cursor?: string;
 }
 
-export interface AuditLogPage {
+interface AuditLogPage {
   entries: AuditLogEntry[];
   /** Absent at the end. A page with a cursor may still be short, or empty: its filter found little so far. */
   cursor?: string;

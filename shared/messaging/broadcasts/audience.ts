@@ -28,7 +28,7 @@ const parseAudience = (audience: string): string[] => {
 /** So many agents are looked at in one go. */
 const PAGE_SIZE = 100;
 
-export interface RecipientPage {
+interface RecipientPage {
   recipients: string[];
   /** Where the next page begins; absent where there is none. */
   after?: string;

@@ -8,7 +8,7 @@ export const isExpired = ({ deadline = Infinity }: DirectMessage, now: number): 
 /** A change may come again for as long as the stream keeps it, which is a day; this is twice as long. */
 export const TOMBSTONE_MS = 48 * 3_600_000;
 
-/** It is kept for a while, so that the same message again is known; a ticket until it is closed. */
+/** Stored for a while to recognise a repetition; a gap until it is closed. */
 const buildRetention = (now: number, retentionMs: number, isKept: boolean): Change['set'] =>
   isKept ? {} : { expires: now + Math.max(TOMBSTONE_MS, retentionMs) };
 
@@ -18,7 +18,7 @@ export const buildReadChange = (directMessage: DirectMessage, now: number, reten
   unset: ['byList', 'due', ...(isGap(directMessage) ? [] : ['byHolder'])],
 });
 
-/** Another has its place now. Its sender still finds it among what was not acknowledged. */
+/** It was evicted. Its sender still finds it among unacknowledged messages. */
 export const buildEvictionChange = (now: number, retentionMs: number, isKept: boolean): Change => ({
   set: { evictedAt: now, ...buildRetention(now, retentionMs, isKept) },
   unset: ['byList', 'due'],

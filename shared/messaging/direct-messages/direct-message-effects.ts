@@ -7,7 +7,7 @@ import { buildDirectMessageRelay } from '../../nats/relay-item.ts';
 import type { ParleyEvent } from '../../ports/events.ts';
 import type { RecordChange } from '../../ports/records.ts';
 
-/** Everything that follows from one write to a note. */
+/** All effects of one write to a direct message. */
 export const computeDirectMessageEffects = ({ before, after }: RecordChange<DirectMessage>): Effect[] => {
   if (!after) return [];
   if (!before) {

@@ -10,8 +10,8 @@ import { applyReport } from '../../tasks/commands/apply-report.ts';
 const MAX_ASSIGNED_READ = 100;
 
 /**
- * A failure that names no task, but a thread: it ends the one task of that thread which its sender holds for its recipient.
- * Says whether it did; it is then kept as a note that nobody is shown, so that the same message again is known.
+ * A failure that names a request id instead of a task: it fails the one task with that request id that the sender holds for
+ * the recipient. Returns whether it did. It is then stored as a hidden direct message, to recognise a repetition.
  */
 export const failByRequestId = async (
   deps: Deps,

@@ -9,9 +9,9 @@ import type { IndexKey } from '../../ports/records.ts';
 import { updateWithRetry } from '../../storage/update-with-retry.ts';
 
 export const GAP_STATUSES = ['open', 'closed'] as const;
-export type GapStatus = (typeof GAP_STATUSES)[number];
+type GapStatus = (typeof GAP_STATUSES)[number];
 
-/** A note that stays on a list, read or not, until somebody closes it, stands there by its second place in an index. */
+/** A gap stays listed, read or not, until somebody closes it. It is listed by its second index key. */
 export const gapKey = (
   { project, from, id }: Pick<DirectMessage, 'project' | 'from' | 'id'>,
   status: GapStatus,
@@ -20,7 +20,7 @@ export const gapKey = (
 
 const gapListKey = (project: string, status: GapStatus): string => `${project}#gaps#${status}`;
 
-export interface GapPage {
+interface GapPage {
   gaps: DirectMessage[];
   cursor?: string;
 }

@@ -19,7 +19,7 @@ import { type InboxAdmission, planAdmission } from '../inbox/bounded-inbox.ts';
 import { buildEvictionChange, computeNextMessageCheckAt } from './direct-message-changes.ts';
 import { gapKey } from './gaps.ts';
 
-/** In whose name and language a note is sent, and whether its recipient is shown it. */
+/** The sender's project and dialect, and whether the recipient sees the message. */
 interface SendOptions {
   project: string;
   dialect: string;
@@ -198,7 +198,7 @@ const buildDirectMessage = (
   };
 };
 
-/** A ticket until it is closed; what never expires until it is read; anything else for as long as a task. */
+/** A gap until it is closed; without a time to live until it is read; otherwise as long as a task. */
 const buildRetentionFields = (message: DirectMessageCommand, project: string, now: number, retentionMs: number) => {
   const { isGap: ticket, from, messageId: id, ttlSeconds, acknowledgeTimeoutMs } = message;
   if (ticket) return { byHolder: gapKey({ project, from, id }, 'open', now) };

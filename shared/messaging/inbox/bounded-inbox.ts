@@ -6,14 +6,14 @@ import { toSortableTime } from '../../model/task.ts';
 import { type Change, exists, greaterThan, lessThan } from '../../ports/conditions.ts';
 import type { Item, NewItem, Records, Ref, TransactionWrite } from '../../ports/records.ts';
 
-/** How many notes wait in an inbox that has a limit, and how many had to go for others. It stands before all that arrived. */
+/** Depth and evictions of a bounded inbox. Its sort key precedes all slots. */
 export interface InboxDepth extends Item {
   sk: '#depth';
   count: number;
   evicted: number;
 }
 
-/** A note in an inbox with a limit, in the order of arrival. */
+/** A message in a bounded inbox, in order of arrival. */
 export interface InboxSlot extends Item {
   from: string;
   id: string;
@@ -30,7 +30,7 @@ const inboxDepthRef = (project: string, agent: string): Ref<InboxDepth> => ({
 export const getInboxDepth = (records: Records, { project, id }: Agent): Promise<InboxDepth | undefined> =>
   records.get(inboxDepthRef(project, id));
 
-/** What lets a note into an inbox with a limit, to be written with it. */
+/** The writes that admit a message into a bounded inbox. */
 export interface InboxAdmission {
   slot: string;
   writes: TransactionWrite[];
@@ -40,7 +40,7 @@ export interface InboxAdmission {
   evicted?: InboxSlot;
 }
 
-/** One read says how full the inbox is, and which note has been there longest. */
+/** One read returns the depth and the oldest message. */
 export const planAdmission = async (
   deps: Deps,
   { project, id, inboxLimit: limit = 0, overflow }: Agent,
@@ -88,10 +88,10 @@ const inboxFullError = (agent: string, limit: number): ParleyError =>
     },
   );
 
-/** A transaction of DynamoDB takes 100 writes: two for each note and one for how many are left. */
+/** A DynamoDB transaction takes 100 writes: two per message, and one for the depth. */
 const MAX_PER_TRANSACTION = 48;
 
-/** Takes notes out of their inbox, each with its change, and gives back those that were still there. */
+/** Removes messages from their inbox, each with its change, and returns those that were still there. */
 export const removeMessages = async (
   deps: Deps,
   directMessages: DirectMessage[],

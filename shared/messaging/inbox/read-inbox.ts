@@ -14,7 +14,7 @@ import { claimDelegations, claimsByReading, readDelegation } from './delegations
 import { encodeBatchFor, encodeMessageFor, encodeOutcomeFor } from './encode-for-reader.ts';
 import { type InboxEntry, markRead, removeEntries } from './inbox-entry.ts';
 
-export interface InboxOptions {
+interface InboxOptions {
   max: number;
   /** What is read is gone, should the answer be lost too. */
   isRemoving?: boolean;
@@ -118,7 +118,10 @@ const findWaitingEntries = async (deps: Deps, p: string, max: number, others: st
 const findOtherInstances = async (deps: Deps, agent: Agent, own: string | undefined): Promise<string[]> =>
   own === undefined ? [] : (await listLiveInstances(deps, agent)).filter((instance) => instance !== own);
 
-/** An answer goes back to the instance that asked, what the holder must know to the one that claimed, a note to the one that it names. */
+/**
+ * An outcome goes to the instance that requested, news for the holder to the one that claimed, a direct message to the one
+ * that it names.
+ */
 const getTargetInstance = (entry: InboxEntry): string | undefined => {
   if (entry.sk === 'direct-message') return entry.toInstance;
   if (entry.sk === 'batch') return undefined;
@@ -128,7 +131,7 @@ const getTargetInstance = (entry: InboxEntry): string | undefined => {
   return to === task?.from ? task?.fromInstance : task?.holderInstance;
 };
 
-export interface EncodedEntry {
+interface EncodedEntry {
   entry: InboxEntry;
   message: JsonObject;
   trace: Trace;

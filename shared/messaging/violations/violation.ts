@@ -64,7 +64,7 @@ const buildViolationEvent = ({ project, id, v, at, auditEntry, ...violation }: V
   };
 };
 
-export interface ViolationPage {
+interface ViolationPage {
   violations: Violation[];
   cursor?: string;
 }

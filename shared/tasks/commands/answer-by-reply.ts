@@ -6,7 +6,7 @@ import type { TaskReport } from '../../model/command.ts';
 import { findTaskByQuestion } from '../ids/question-ids.ts';
 import { answerTask } from './answer-task.ts';
 
-/** The sender has no part in a question, or nobody waits for the answer. */
+/** The sender is no party to a question, or nobody waits for the answer. */
 const NO_ANSWER_CODES: ReadonlySet<string> = new Set(['forbidden', 'task_not_found', 'not_waiting']);
 
 /** What its requester says of a task as if it held it answers the question of the holder, if there is one. */

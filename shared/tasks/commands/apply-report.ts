@@ -41,7 +41,7 @@ import { taskNotFoundError, updateTask } from './update-task.ts';
 /** Two reports of one holder at once are no accident after so many tries. */
 const MAX_TRIES = 3;
 
-export interface ReportResult {
+interface ReportResult {
   duplicate: boolean;
   /** As it is now, where it was written. */
   task?: Task;

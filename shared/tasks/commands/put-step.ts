@@ -10,13 +10,13 @@ import { applyTo } from '../transitions/rules.ts';
 import { canReportOn, toActor } from './apply-report.ts';
 import { taskNotFoundError, updateTask } from './update-task.ts';
 
-export interface StepResult {
+interface StepResult {
   /** The value that is kept: the first one, whoever else writes the step later. */
   value: Json;
   duplicate: boolean;
 }
 
-export interface StepInput {
+interface StepInput {
   name: string;
   value: Json;
   attempt?: number;

@@ -24,7 +24,7 @@ import {
 import { applyTo, toConditionalUpdate } from '../transitions/rules.ts';
 
 /** What a report needs that is not in the task itself. */
-export interface ReportInputs {
+interface ReportInputs {
   stored?: StoredOutput;
   /** Who can do what its holder says it cannot. */
   alternatives?: AlternativeHolders;

@@ -139,7 +139,7 @@ const keyById = (entries: [string, JsonObject][], isShort: boolean): JsonObject 
 /** An agent that holds more tasks than this at once finds what came before the newest of them. */
 const MAX_ASSIGNED_READ = 100;
 
-/** Whether the caller has a task in hand that waited for this one, and so may read it. */
+/** Whether the caller holds a task that depends on this one, and so may read it. */
 export const isDependencyOfAssigned = async (deps: Deps, caller: Caller, task: Task): Promise<boolean> => {
   if (caller.role === 'admin' || task.status !== 'completed') return false;
   const { project, id } = caller.registered.agent;

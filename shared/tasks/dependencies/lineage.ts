@@ -13,7 +13,7 @@ import { canReadTask } from '../queries/can-read-task.ts';
 export interface Lineage {
   /** The parent that it is linked to. */
   parent?: Task;
-  /** Who had the work in hand before; absent where that is the requester alone. */
+  /** Earlier holders; absent if the requester is the only one. */
   delegationChain?: string[];
 }
 
@@ -45,7 +45,7 @@ const checkDelegationCycle = (
     : delegationCycleError(to, delegationChain);
 };
 
-/** Instances of one agent may share work that nobody has had in hand yet. */
+/** Instances of one agent may share work that nobody has held yet. */
 const isToAnotherInstance = ({ instance, fromInstance }: TaskRequestCommand, delegationChain: string[]): boolean =>
   delegationChain.length === 1 && instance !== undefined && fromInstance !== undefined && instance !== fromInstance;
 

@@ -31,7 +31,7 @@ export const updateChildren = (deps: Deps, { project, id }: Task, change: Change
 export const reconcileDependents = (deps: Deps, { project, id }: Task): Promise<void> =>
   startFanout(deps, { project, task: id, relation: 'dependent' });
 
-/** News in the middle of a walk begin it anew, since what was passed may have to be looked at once more. */
+/** A change during a fan-out starts it again, because earlier pages may be affected. */
 const startFanout = async (deps: Deps, target: FanoutTarget): Promise<void> => {
   const reachedUpTo = await processLinkPage(deps, target);
   if (reachedUpTo === undefined) return;

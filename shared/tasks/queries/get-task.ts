@@ -8,7 +8,7 @@ import { isDependencyOfAssigned } from '../dependencies/dependency-results.ts';
 import { withResolvedTaskId } from '../ids/aliases.ts';
 import { canReadTask } from './can-read-task.ts';
 
-export interface TaskWithHistory {
+interface TaskWithHistory {
   task: Task;
   entries: HistoryEntry[];
 }

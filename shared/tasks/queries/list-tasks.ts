@@ -6,7 +6,7 @@ import type { ParleyEvent } from '../../ports/events.ts';
 import type { Ref } from '../../ports/records.ts';
 import { canReadTask } from './can-read-task.ts';
 
-export interface TaskListOptions {
+interface TaskListOptions {
   status?: TaskStatus;
   domain?: string;
   agent?: string;
@@ -15,7 +15,7 @@ export interface TaskListOptions {
   cursor?: string;
 }
 
-export interface TaskPage {
+interface TaskPage {
   tasks: Task[];
   /** Absent at the end. A page with a cursor may still be short, or empty: its filter found little so far. */
   cursor?: string;
@@ -97,10 +97,10 @@ const ASSIGNED_STATUSES: (TaskStatus | undefined)[] = ['claimed', 'in_progress',
 const isAssignedQuery = (options: TaskListOptions): options is AssignedListOptions =>
   options.agent !== undefined && ASSIGNED_STATUSES.includes(options.status);
 
-/** Marks the cursors that are places among what an agent holds; those of the event log have no such sign. */
+/** A cursor in the list of held tasks; cursors of the event log have no prefix. */
 const ASSIGNED_CURSOR_PREFIX = 'held:';
 
-/** First what the agent has in hand, which has a list of its own, then what others have in hand for it. */
+/** First the tasks that the agent holds, then those that others hold for it. */
 const listAssigned = async (deps: Deps, caller: Caller, options: AssignedListOptions): Promise<TaskPage> => {
   const { agent, limit, cursor = ASSIGNED_CURSOR_PREFIX } = options;
   const isOthers = (task: Task): boolean => task.holder !== agent;

@@ -151,7 +151,7 @@ const toErrorView = (task: Task): TaskView['error'] => {
   );
 };
 
-/** The task with its result and its story. */
+/** The task with its result and timeline. */
 export const loadTaskView = async (deps: Deps, task: Task, entries: HistoryEntry[]): Promise<TaskView> => {
   const { project, id, input, output, artifacts: files } = task;
   const [payload, result, artifacts, subtasks] = await Promise.all([

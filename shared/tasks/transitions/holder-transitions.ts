@@ -55,7 +55,7 @@ export interface Actor extends TransitionContext {
   holderLogDialect?: string;
 }
 
-export interface ClaimParameters {
+interface ClaimParameters {
   /** The entry that the queue message carried. */
   queueGeneration?: number;
   /** The `due` that the task is believed to have. */
@@ -105,7 +105,7 @@ export const buildClaimTransition = (
         claimNote,
         claimId,
       },
-      // Files of an earlier attempt are no part of what this one brings.
+      // Artifacts of an earlier attempt do not count.
       unset: ['notBefore', 'artifacts'],
       add: { attempt: 1 },
     },
@@ -144,7 +144,7 @@ export const claimByMessage = (
 /** What its holder says of a claim. */
 type ClaimNote = Required<Pick<ClaimParameters, 'claimNote'>> & Pick<ClaimParameters, 'estimateMs'>;
 
-/** Only who sees the task sees who had the work in hand before. */
+/** Only readers of the task see its earlier holders. */
 const applyClaim = (task: Task, by: Actor, options: ClaimParameters): Change | ParleyError => {
   const change = applyTo(task, buildClaimTransition(task, by, options));
   if (change instanceof Error) return change;
@@ -185,7 +185,7 @@ const requireHolderAttempt = (by: Actor, report: HolderMessage) => [
   ...requireAttempt(report.attempt),
 ];
 
-/** The holder lives: `→ in_progress`, and the lease runs anew. */
+/** `→ in_progress`, with a new lease. */
 export const recordProgress = (task: Task, by: Actor, report: HolderMessage, update: Progress): Change | ParleyError =>
   claimThen(task, by, (held) => ({
     rules: requireHolderAttempt(by, report),

@@ -3,7 +3,7 @@ import { buildRequestRelay } from '../../nats/relay-item.ts';
 import type { QueueMessage } from '../../ports/queues.ts';
 import type { RecordChange } from '../../ports/records.ts';
 
-/** Of all that follows from one write to a task, the part that agents wait for. */
+/** The effects of a write that agents wait for. */
 export const buildQueueMessages = ({ before, after }: RecordChange<Task>): QueueMessage[] => {
   if (after?.status !== 'requested') return [];
   const isQueuedAnew = before?.queueGeneration !== after.queueGeneration || before.requeueCount !== after.requeueCount;

@@ -25,7 +25,10 @@ export interface AlternativeHolders {
   routingCapability?: string;
 }
 
-/** Those who can do it, but for the agent, its requester and all who said that they cannot or had the work in hand; undefined if nobody is left. */
+/**
+ * Other providers: without the agent, the requester, and all who declined or held the task before. Undefined if there are
+ * none.
+ */
 export const findAlternativeHolders = async (
   deps: Deps,
   task: Task,

@@ -74,7 +74,7 @@ const computeTimerChange = (task: Task, when: TransitionContext): Change => {
     const unacknowledgedAt = when.now;
     return { set: { unacknowledgedAt, due: computeNextCheckAt({ ...task, unacknowledgedAt }, when.limits) } };
   }
-  // The same entry once more: where its first message still waits, that one keeps its place in the order.
+  // The same generation: if its first message is still queued, that one keeps its position.
   const resent = task.requeueCount + 1;
   const next = computeNextCheckAt({ ...task, requeueCount: resent }, when.limits);
   return { set: { requeueCount: resent, due: next && computeHalfway(task, next, when.now) } };

@@ -55,7 +55,7 @@ export const suspendTurn = (deps: Deps, holder: TurnHolder, calls: AwaitedCall[]
       calls.every(({ toolCall, step: id }) => getOwn(head.waitingSteps, toolCall) === id),
   );
 
-export interface DeliverTurnInput {
+interface DeliverTurnInput {
   status: TurnResult;
   deliverable: string;
   outputBox?: string;

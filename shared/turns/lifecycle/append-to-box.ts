@@ -8,7 +8,7 @@ import { equals } from '../../ports/conditions.ts';
 import type { Item, TransactionWrite } from '../../ports/records.ts';
 import { requireActive, staleTurnError } from './rules.ts';
 
-export interface AppendRequest {
+interface AppendRequest {
   boxId: string;
   cards: readonly string[];
   /** Absent where an administrator or Parley itself appends. */

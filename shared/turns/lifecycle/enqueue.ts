@@ -155,7 +155,7 @@ const checkCallLimits = (
   );
 };
 
-/** An agent has one turn at a time: who waits for another cannot do a part of its work. */
+/** An agent has one turn at a time: one that waits for another cannot work for it. */
 const checkCallCycle = async (
   deps: Deps,
   project: string,
@@ -226,7 +226,7 @@ const buildEnqueueWrites = (turn: NewItem<Turn>): TransactionWrite[] => {
   const expires = createdAt + RELATED_RETENTION_MS;
   const correlationRecord = { correlation, depth, turn: id, happenedAt: createdAt, fingerprint, traceparent, expires };
   return [
-    // A part is made only while its batch is open, so that none is left running.
+    // An item is created only while its batch is open, so that none is left running.
     ...(turn.batchMembership
       ? [{ kind: 'check' as const, key: batchRef(project, turn.batchMembership.batchId), if: equals('status', 'open') }]
       : []),

@@ -28,7 +28,7 @@ export interface TurnLease {
   work: { request: TurnRequest } | { resumed: AgentState };
 }
 
-export interface TurnLeaseOptions {
+interface TurnLeaseOptions {
   waitMs: number;
   signal?: AbortSignal;
   /** Client-made: the same lease again brings the same turn. */
@@ -71,7 +71,7 @@ export const leaseTurn = async (
   }
 };
 
-/** Waits for a turn and, unless the agent has one in hand, for a task: whichever comes first ends the other wait. */
+/** Waits for a turn and, unless the agent is busy, for a task. The first one ends the other wait. */
 const waitForChangeOrTask = async (
   deps: Deps,
   registered: RegisteredAgent,

@@ -32,7 +32,7 @@ export const verifyDeliverable = async (deps: Deps, project: string, end: TurnEn
   }
 };
 
-export interface ToolResult {
+interface ToolResult {
   status: string;
   afterExecution: AfterExecution;
   result?: Json;

@@ -45,7 +45,7 @@ const computeTurnTimerChange = (head: AgentState, when: TurnTransitionContext, c
 const NOT_STARTED_MESSAGE = 'The turn was leased and never started.';
 const WORKER_SILENT_MESSAGE = 'Nothing was heard of the worker for too long.';
 
-/** Nobody has taken it up: the bell may have been lost. */
+/** Nobody has resumed it: the wake-up may be lost. */
 const buildWakeupChange = (
   { aliveAt = 0, lastWakeupAt = 0 }: AgentState,
   silentAt: number,

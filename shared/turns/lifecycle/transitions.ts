@@ -23,7 +23,7 @@ import {
   requireSubjectChannel,
 } from './rules.ts';
 
-export interface TurnLimits {
+interface TurnLimits {
   repeatWakeupMs: number;
   startTimeoutMs: number;
   heartbeatTimeoutMs: number;
@@ -230,7 +230,7 @@ export const buildCanceledEnd = (now: number, reason: string | undefined): TurnE
 });
 
 /** `→ idle`. How it ended stays until the next one has. */
-export const buildTurnEndChange = ({ turn, epoch }: FencingToken, end: TurnEnd, toolCall?: string): Change => ({
+const buildTurnEndChange = ({ turn, epoch }: FencingToken, end: TurnEnd, toolCall?: string): Change => ({
   set: { state: 'idle', last: { ...end, turn, epoch, toolCall } },
   unset: ACTIVE_FIELDS,
 });

@@ -13,7 +13,7 @@ const TIMEOUT_RESULT = {
   error: { code: 'tool_timeout', message: 'The tool did not report in time.' },
 } as const;
 
-/** What time alone does to a head: bells again, timeout reports, reaping. */
+/** Repeats wake-ups, writes timeout reports, and ends turns without a worker. */
 export const onAgentStateTimer = async (deps: Deps, head: AgentState): Promise<void> => {
   const { project, agent } = head;
   const now = deps.clock.now();
@@ -25,7 +25,7 @@ export const onAgentStateTimer = async (deps: Deps, head: AgentState): Promise<v
 
 const MAX_WAKEUP_INTERVAL_MS = 5 * 60_000;
 
-/** A turn that nobody leased, though its agent is free: the bell may have been lost. It is rung ever more rarely. */
+/** A turn that nobody leased, though its agent is idle: the wake-up may be lost. The pauses grow. */
 export const onTurnTimer = async (deps: Deps, turn: Turn): Promise<void> => {
   const ref = turnRef(turn.project, turn.id);
   const isUnmoved = equals('v', turn.v);
@@ -43,7 +43,6 @@ export const onTurnTimer = async (deps: Deps, turn: Turn): Promise<void> => {
   await deps.records.update(ref, { if: isUnmoved, set, ...(isFree && { add: { wakeupCount: 1 } }) }, deps.newId());
 };
 
-/** Whether there is anybody to ring for. */
 const hasIdleAgent = async (deps: Deps, { project, agent, isForGroup, channel }: Turn): Promise<boolean> =>
   isForGroup
     ? (await listIdleMembers(deps, project, agent, channel)).length > 0

@@ -14,7 +14,7 @@ export interface StreamPosition {
 
 export const STREAM_START: StreamPosition = { key: '0' };
 
-/** A step's id may be anything, and a place stands in a header. */
+/** The id of a step may be any text, and a position is sent in a header. */
 const computeStepTag = (step: string): string => computeFingerprint(step).slice(0, 8);
 
 export const formatStreamPosition = ({ key, step, index }: StreamPosition): string =>

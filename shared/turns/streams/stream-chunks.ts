@@ -18,7 +18,7 @@ const OVERLAP_MS = CLOCK_SKEW_MS;
 /** An answer of a function has 6 MB at the most. */
 const MAX_FRAME_BYTES = 1024 * 1024;
 
-/** The chunks of a turn as they come, as server-sent events, each with the place behind it; at last, that the turn is over. */
+/** Server-sent events: the chunks of a turn with their positions, and the end of the turn. */
 export async function* streamChunks(
   deps: Deps,
   caller: Caller,
@@ -53,7 +53,7 @@ export async function* streamChunks(
   }
 }
 
-/** Each frame carries its own place, so that a stream can be cut anywhere. */
+/** Each frame has its position, so a stream can be cut anywhere. */
 function* buildFrames(auditEntry: OrderedChunk[]): Generator<string> {
   let piece = '';
   for (const { chunk, position } of auditEntry) {

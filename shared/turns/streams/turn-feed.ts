@@ -6,7 +6,7 @@ import { COALESCE_MS, Waiters } from '../../storage/waiters.ts';
 import { listChunksFrom, type ReceivedChunk, toBucketStart } from './chunk.ts';
 
 /** A turn as it is, and some of what its agent said. */
-export interface TurnSnapshot {
+interface TurnSnapshot {
   turn: Turn | undefined;
   received: ReceivedChunk[];
   hasMore: boolean;
@@ -15,7 +15,7 @@ export interface TurnSnapshot {
 const FEED_RECHECK_MS = 15_000;
 
 /** A turn and its chunks, read once for all who follow them from the same time on. */
-export class TurnFeed {
+class TurnFeed {
   readonly #deps: Deps;
   readonly #project: string;
   readonly #id: string;

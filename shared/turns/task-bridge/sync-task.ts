@@ -30,7 +30,7 @@ export const completeTaskFromTurn = async (deps: Deps, turn: Turn, end: TurnEnd)
   try {
     if (isDone)
       await applyReport(deps, sender, { ...about, kind: 'complete', output: await loadDeliverable(deps, turn, end) });
-    // What is done is done, whoever's attempt it was; but nobody fails what another has in hand, or waits for the next.
+    // A result counts for any attempt; a failure only for the attempt of the turn.
     else
       await applyReport(deps, sender, {
         ...about,

@@ -11,7 +11,7 @@ import { toRelayEventMessage } from '../../nats/relay-event.ts';
 import type { Item, RecordChange } from '../../ports/records.ts';
 import { listGroupMembers } from '../lifecycle/group-queues.ts';
 
-/** A turnEvent that a message rings: kept, so that it is rung by what follows from the record, like any other. */
+/** A wake-up that a message requests. It is stored, so that it is sent by an effect like any other. */
 export interface WakeupRecord extends Item {
   sk: 'wakeup';
   wakeup: Wakeup;

@@ -111,7 +111,6 @@ const buildBatchAuditEntries = (batch: Batch): JsonObject[] | undefined => {
   ];
 };
 
-/** How many parts ended in each way. */
 const countItemEnds = ({ itemEnds }: Batch): Record<string, number> => {
   const counts: Record<string, number> = {};
   for (const { status } of Object.values(itemEnds)) counts[status] = (counts[status] ?? 0) + 1;
@@ -128,6 +127,6 @@ const STOP_BY_KIND: Readonly<Record<BatchItem['kind'], StopItem>> = {
   turn: (deps, project, id) => forceStop(deps, project, id, 'The batch that it was a part of has ended.'),
 };
 
-/** Ends a part of a batch, unless it has ended. */
+/** Ends an item of a batch, unless it has ended. */
 export const stopBatchItem = (deps: Deps, project: string, { kind, id }: BatchItem): Promise<void> =>
   STOP_BY_KIND[kind](deps, project, id);

@@ -24,7 +24,7 @@ import {
 } from '../deferred/create-pending.ts';
 import { createBatchItems } from './batch-lifecycle.ts';
 
-export interface NewBatch {
+interface NewBatch {
   id?: string;
   from: string;
   /** Requests of any dialect. */
@@ -36,7 +36,7 @@ export interface NewBatch {
   trace: Trace;
 }
 
-export interface CreateBatchResult {
+interface CreateBatchResult {
   duplicate: boolean;
   batch: Batch;
   /** What its sender should know, though it was accepted. */
@@ -106,7 +106,7 @@ export const createBatch = async (deps: Deps, caller: Caller, wanted: NewBatch):
   return resumeDuplicateBatch(deps, made.existing, fingerprint);
 };
 
-/** The part that a message becomes, and what its sender calls it. */
+/** The item of a message, and its id in the words of the sender. */
 interface RequestedItem {
   item: BatchItem;
   name: string;

@@ -26,7 +26,7 @@ import { resolveDestination } from '../../tasks/commands/resolve-destination.ts'
 import { resolveLineage } from '../../tasks/dependencies/lineage.ts';
 import { enqueueTurn, prepareEnqueue } from '../../turns/lifecycle/enqueue.ts';
 
-/** When to go on with what somebody began to sow and did not finish. */
+/** When to continue after a crash. */
 export const CREATE_RETRY_MS = 30_000;
 
 /** The request that a seed becomes. Under its id only this very one is a duplicate, not the same message sent alone. */
@@ -120,7 +120,7 @@ export const rejectedRequestsError = (what: string, wrong: RequestIssue[]): Parl
   });
 };
 
-export interface RejectedRequest {
+interface RejectedRequest {
   id: string;
   pending: PendingRequest;
   error: ParleyError;
@@ -129,7 +129,7 @@ export interface RejectedRequest {
 /** What the sender of each should know, though it was accepted, by the id of its task. */
 export type Notices = Map<string, string[]>;
 
-export interface CreatePendingResult {
+interface CreatePendingResult {
   rejected: RejectedRequest[];
   notices: Notices;
 }
@@ -167,7 +167,7 @@ export const createPending = async (
   return { rejected: refused, notices };
 };
 
-/** Each with the place of its task in the list that was asked for; undefined where there is none. */
+/** Each with the index of its task in the request; undefined without notices. */
 export const formatNotices = (notices: Notices, list: string, ids: string[]): string[] | undefined => {
   const given = ids.flatMap((id, at) => (notices.get(id) ?? []).map((notice) => `${list}[${at}]: ${notice}`));
   return given.length > 0 ? given : undefined;

@@ -12,7 +12,7 @@ import { deleteOrphans, storeContent } from '../../storage/content.ts';
 import { CREATE_RETRY_MS, checkRequests, formatNotices, rejectedRequestsError } from '../deferred/create-pending.ts';
 import { createTasks } from './create-tasks.ts';
 
-export interface NewGraph {
+interface NewGraph {
   id: string;
   from: string;
   conversation?: string;
@@ -24,7 +24,7 @@ export interface NewGraph {
   trace: Trace;
 }
 
-export interface CreateGraphResult {
+interface CreateGraphResult {
   duplicate: boolean;
   graph: Graph;
   /** What its sender should know, though it was accepted. */

@@ -7,7 +7,7 @@ import type { RecordChange } from '../../ports/records.ts';
 import { createPending, type Notices } from '../deferred/create-pending.ts';
 import { cancelGraphNodes } from './graph-lifecycle.ts';
 
-export interface CreateTasksResult {
+interface CreateTasksResult {
   graph: Graph;
   /** Of those of its tasks that were made now. */
   notices?: Notices;
